@@ -1,0 +1,46 @@
+import type { Certificate } from '../pki/certificate.ts';
+import type { Name } from '../pki/name.ts';
+
+interface IdentityBase {
+  /** Stable across connections and restarts; what a queued request belongs to. E.g. `mtls:<subject DN>`, `otp:<id>`, `gssapi:<principal>`. */
+  readonly requester: string;
+  /** Who, for people: audit and admin API. */
+  readonly display: string;
+}
+
+/** A client certificate that passed path validation, purpose, validity and revocation. */
+export interface MtlsIdentity extends IdentityBase {
+  readonly method: 'mtls';
+  readonly certificate: Certificate;
+}
+
+/** An OTP whose hash matched; the use is taken later, with the reservation. */
+export interface OtpIdentity extends IdentityBase {
+  readonly method: 'otp';
+  readonly otp_id: string;
+  readonly client_id: string;
+  /** The presented password: serverkeygen encrypts with it when policy says so. Never logged. */
+  readonly password: Buffer;
+}
+
+/** A Kerberos principal, with the subject that its certificate gets. */
+export interface GssapiIdentity extends IdentityBase {
+  readonly method: 'gssapi';
+  readonly principal: string;
+  readonly subject: Name;
+  /** base64 of the mutual-authentication token for `WWW-Authenticate: Negotiate …`, if any. */
+  readonly replyToken: string | undefined;
+}
+
+export type Identity = MtlsIdentity | OtpIdentity | GssapiIdentity;
+
+/** What a request on the EST listener shows of its sender; no HTTP or TLS objects. */
+export interface PresentedCredentials {
+  /** DER of the certificate of the TLS handshake, also on a resumed session. */
+  readonly peerCertificate: Buffer | undefined;
+  /** DER of the further certificates the client sent, where the TLS stack still has them. */
+  readonly peerIntermediates: readonly Buffer[];
+  /** The `Authorization` header. */
+  readonly authorization: string | undefined;
+  readonly address: string;
+}

@@ -1,0 +1,74 @@
+/**
+ * What a certificate authority is to the rest of Estuary: a small core, and capabilities that some drivers add.
+ * Callers ask for the capability, never for a driver's name.
+ *
+ * Errors are {@link EstuaryError}s: 400/403 refused by the CA, 503 (with retryAfter) known to be down for now, 500 failed.
+ */
+import type { GeneralName } from '../pki/general-name.ts';
+import type { Name } from '../pki/name.ts';
+import type { VerifiedCsr } from '../pki/csr.ts';
+
+export type Health = 'ok' | 'degraded' | 'down';
+
+export interface HealthReport {
+  readonly health: Health;
+  /** For the log and `/readyz`: why it is not ok. */
+  readonly detail?: string;
+}
+
+/** What the requester may have, after authentication, authorisation and policy. */
+export interface IssuanceRequest {
+  readonly request_id: string;
+  readonly subject: Name;
+  readonly subjectAltNames: readonly GeneralName[];
+  /** DER SubjectPublicKeyInfo to certify. */
+  readonly spki: Buffer;
+  /** The request as it came, for a CA that takes PKCS#10; its proof of possession has been verified. */
+  readonly csr: VerifiedCsr | undefined;
+}
+
+export type IssuanceResult =
+  | { readonly status: 'issued'; /** DER */ readonly certificate: Buffer }
+  /** Queued at the CA; `reference` is what `poll` takes. */
+  | { readonly status: 'pending'; readonly reference: string };
+
+/** A request that passed everything the CA can check before its key is used (boulder's Prepare). */
+export interface PreparedIssuance {
+  /** The serial that the certificate will carry, or null where the CA chooses it. */
+  readonly serial: string | null;
+  /** Signs or submits; called once, after the intent has been committed. */
+  issue(): Promise<IssuanceResult>;
+}
+
+export type PollResult = IssuanceResult | { readonly status: 'rejected'; readonly reason: string };
+
+export interface RevocationRequest {
+  readonly serial: string;
+  /** RFC 5280 CRLReason name. */
+  readonly reason: string;
+}
+
+export interface CaDriver {
+  /** DER certificates, the issuing CA first, the root last. */
+  chain(): readonly Buffer[];
+  /** Builds and lints what would be signed; throws when the CA would not sign it. */
+  prepare(request: IssuanceRequest): Promise<PreparedIssuance>;
+  /** The state of a request that `issue` left pending. Local CAs never do. */
+  poll(reference: string): Promise<PollResult>;
+  /** Tells the CA of a revocation; a no-op where our own store is the only authority. */
+  revoke(request: RevocationRequest): Promise<void>;
+  health(): Promise<HealthReport>;
+  close(): Promise<void>;
+}
+
+/** A CA key at work: file, HSM … It signs, and nothing else of it is visible. */
+export interface Signer {
+  /** DER SubjectPublicKeyInfo. */
+  readonly spki: Buffer;
+  /** Signs `tbs` with the algorithm that {@link signatureAlgorithm} names; the signature as X.509 carries it (DER for ECDSA). */
+  sign(tbs: Buffer): Promise<Buffer>;
+  /** DER AlgorithmIdentifier of every signature of this signer. */
+  readonly signatureAlgorithm: Buffer;
+  health(): Promise<HealthReport>;
+  close(): Promise<void>;
+}
