@@ -1,0 +1,164 @@
+/**
+ * PKCS#10 requests for tests, well-formed or broken on purpose: every part can be replaced by raw DER. Built apart from
+ * the parser under test, on the DER writer and node:crypto alone.
+ */
+import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import {
+  bitString,
+  explicit,
+  ia5String,
+  implicitPrimitive,
+  integer,
+  NULL,
+  octetString,
+  oid,
+  printableString,
+  sequence,
+  setOf,
+  tlv,
+  utf8String,
+} from '../../src/pki/der.ts';
+
+export type KeyKind =
+  'P-256' | 'P-384' | 'P-521' | 'secp256k1' | 'ed25519' | 'ed448' | 'rsa1024' | 'rsa2048' | 'rsa3072' | 'dsa';
+
+export interface TestKey {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+  /** DER SubjectPublicKeyInfo. */
+  readonly spki: Buffer;
+  /** PEM PKCS#8. */
+  readonly pem: string;
+}
+
+/** A fresh key pair. */
+export function makeKey(kind: KeyKind = 'P-256'): TestKey {
+  const { privateKey, publicKey } = generate(kind);
+  return {
+    privateKey,
+    publicKey,
+    spki: publicKey.export({ type: 'spki', format: 'der' }),
+    pem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
+}
+
+function generate(kind: KeyKind): { privateKey: KeyObject; publicKey: KeyObject } {
+  switch (kind) {
+    case 'ed25519':
+      return generateKeyPairSync('ed25519');
+    case 'ed448':
+      return generateKeyPairSync('ed448');
+    case 'rsa1024':
+      return generateKeyPairSync('rsa', { modulusLength: 1024 });
+    case 'rsa2048':
+      return generateKeyPairSync('rsa', { modulusLength: 2048 });
+    case 'rsa3072':
+      return generateKeyPairSync('rsa', { modulusLength: 3072 });
+    case 'dsa':
+      return generateKeyPairSync('dsa', { modulusLength: 2048, divisorLength: 256 });
+    default:
+      return generateKeyPairSync('ec', { namedCurve: kind });
+  }
+}
+
+/** AlgorithmIdentifiers by the name OpenSSL gives them. */
+export const ALGORITHM = {
+  ecdsaSha1: sequence(oid('1.2.840.10045.4.1')),
+  ecdsaSha256: sequence(oid('1.2.840.10045.4.3.2')),
+  ecdsaSha384: sequence(oid('1.2.840.10045.4.3.3')),
+  rsaMd5: sequence(oid('1.2.840.113549.1.1.4'), NULL),
+  rsaSha1: sequence(oid('1.2.840.113549.1.1.5'), NULL),
+  rsaSha256: sequence(oid('1.2.840.113549.1.1.11'), NULL),
+  ed25519: sequence(oid('1.3.101.112')),
+  ed448: sequence(oid('1.3.101.113')),
+} as const;
+
+/** One attribute of a relative distinguished name. */
+export const attribute = (type: string, value: Buffer): Buffer => sequence(oid(type), value);
+/** A Name with one attribute to an RDN. */
+export const name = (...attributes: Buffer[]): Buffer => sequence(...attributes.map((one) => setOf(one)));
+/** CN=`text`, UTF8String. */
+export const commonName = (text: string): Buffer => name(attribute('2.5.4.3', utf8String(text)));
+/** C=`text`, PrintableString. */
+export const country = (text: string): Buffer => attribute('2.5.4.6', printableString(text));
+
+/** An Extension around the DER of its value. */
+export function extension(id: string, value: Buffer, critical?: Buffer): Buffer {
+  return sequence(oid(id), ...(critical === undefined ? [] : [critical]), octetString(value));
+}
+
+export const dns = (text: string): Buffer => tlv(0x82, Buffer.from(text, 'latin1'));
+export const email = (text: string): Buffer => tlv(0x81, Buffer.from(text, 'latin1'));
+export const uri = (text: string): Buffer => tlv(0x86, Buffer.from(text, 'latin1'));
+export const ip = (...octets: number[]): Buffer => implicitPrimitive(7, Uint8Array.from(octets));
+/** A subjectAltName extension. */
+export const san = (...names: Buffer[]): Buffer => extension('2.5.29.17', sequence(...names));
+
+/** An Attribute with these values. */
+export const csrAttribute = (id: string, ...values: Buffer[]): Buffer => sequence(oid(id), setOf(...values));
+/** pkcs-9-at-extensionRequest (RFC 2985 §5.4.2). */
+export const extensionRequest = (...extensions: Buffer[]): Buffer =>
+  csrAttribute('1.2.840.113549.1.9.14', sequence(...extensions));
+/** pkcs-9-at-challengePassword. */
+export const challengePassword = (text: string): Buffer => csrAttribute('1.2.840.113549.1.9.7', ia5String(text));
+
+export interface CsrParts {
+  readonly version?: Buffer;
+  readonly subject?: Buffer;
+  readonly spki?: Buffer;
+  /** Attributes in the order given; null leaves the field `[0]` out. */
+  readonly attributes?: readonly Buffer[] | null;
+  /** AlgorithmIdentifier of the signature, where it is not the key's usual one. */
+  readonly algorithm?: Buffer;
+  /** The hash to sign with, where it is not SHA-256. */
+  readonly hash?: string;
+  /** Replaces the signature. */
+  readonly signature?: Buffer;
+  /** Appended inside CertificationRequest, and inside CertificationRequestInfo. */
+  readonly trailer?: Buffer;
+  readonly infoTrailer?: Buffer;
+}
+
+/** A CertificationRequest (DER), signed by `key` over exactly the bytes that it carries. */
+export function buildCsr(key: TestKey, parts: CsrParts = {}): Buffer {
+  const attributes = parts.attributes === null ? [] : [explicit(0, ...(parts.attributes ?? []))];
+  const info = sequence(
+    parts.version ?? integer(0),
+    parts.subject ?? commonName('device-1'),
+    parts.spki ?? key.spki,
+    ...attributes,
+    parts.infoTrailer ?? Buffer.alloc(0),
+  );
+  const type = key.privateKey.asymmetricKeyType;
+  const hash = type === 'ed25519' || type === 'ed448' ? null : (parts.hash ?? 'sha256');
+  return sequence(
+    info,
+    parts.algorithm ?? usualAlgorithm(key),
+    bitString(parts.signature ?? sign(hash, info, key.privateKey)),
+    parts.trailer ?? Buffer.alloc(0),
+  );
+}
+
+function usualAlgorithm(key: TestKey): Buffer {
+  switch (key.privateKey.asymmetricKeyType) {
+    case 'rsa':
+      return ALGORITHM.rsaSha256;
+    case 'ed25519':
+      return ALGORITHM.ed25519;
+    case 'ed448':
+      return ALGORITHM.ed448;
+    default:
+      return ALGORITHM.ecdsaSha256;
+  }
+}
+
+/** The usual request: CN=`cn`, with DNS names. */
+export function simpleCsr(key: TestKey, cn = 'device-1', dnsNames: readonly string[] = []): Buffer {
+  return buildCsr(key, {
+    subject: commonName(cn),
+    attributes: dnsNames.length === 0 ? [] : [extensionRequest(san(...dnsNames.map(dns)))],
+  });
+}
+
+/** As it goes over the wire: base64 in one line. */
+export const onTheWire = (der: Buffer): string => der.toString('base64');
