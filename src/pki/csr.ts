@@ -1,0 +1,215 @@
+/** PKCS #10 certification requests (RFC 2986). Everything wrong with one is a 400 with a code of its own. */
+import { badRequest, EstuaryError } from '../errors.ts';
+import {
+  DerError,
+  DerReader,
+  Tag,
+  children,
+  contextConstructed,
+  parseDer,
+  readBitStringOctets,
+  readInteger,
+  readOid,
+  readString,
+  type DerElement,
+} from './der.ts';
+import { duplicateExtension, findExtension, parseExtensions, type Extension } from './extensions.ts';
+import { formatGeneralName, generalNameProblem, parseGeneralNames, type GeneralName } from './general-name.ts';
+import { attributeName, isDerOrdered, parseName, type Name } from './name.ts';
+import { OID, oidName } from './oids.ts';
+import { parsePublicKey, publicKeyProblem, type PublicKeyInfo } from './public-key.ts';
+import {
+  UnsupportedSignatureAlgorithm,
+  algorithmFitsKey,
+  parseSignatureAlgorithm,
+  verifySignature,
+  type SignatureAlgorithm,
+} from './signature-algorithms.ts';
+
+export interface CsrAttribute {
+  /** Dotted OID. */
+  readonly oid: string;
+  /** DER of each value. */
+  readonly values: readonly Buffer[];
+}
+
+export interface Csr {
+  readonly der: Buffer;
+  /** DER CertificationRequestInfo: what the signature covers. */
+  readonly info: Buffer;
+  readonly subject: Name;
+  readonly publicKey: PublicKeyInfo;
+  readonly attributes: readonly CsrAttribute[];
+  /** Requested extensions, from extensionRequest or Microsoft's form of it. */
+  readonly extensions: readonly Extension[];
+  readonly subjectAltNames: readonly GeneralName[];
+  readonly challengePassword: string | undefined;
+  readonly signatureAlgorithm: SignatureAlgorithm;
+  readonly signature: Buffer;
+}
+
+declare const verified: unique symbol;
+
+/** A request whose signature proves possession of the private key; made by {@link verifyCsr} only. */
+export type VerifiedCsr = Csr & { readonly [verified]: true };
+
+/**
+ * @param der one CertificationRequest, nothing after it
+ * @throws EstuaryError 400: CSR_MALFORMED (not the DER of a request), CSR_VERSION, CSR_KEY_UNSUPPORTED, CSR_KEY_WEAK,
+ *   CSR_SIGNATURE_ALGORITHM, CSR_DUPLICATE_ATTRIBUTE, CSR_DUPLICATE_EXTENSION, CSR_EXTENSION_REQUEST_EMPTY,
+ *   CSR_SUBJECT_INVALID, CSR_SAN_INVALID
+ */
+export function parseCsr(der: Buffer): Csr {
+  try {
+    return readCsr(der);
+  } catch (error) {
+    throw error instanceof DerError ? malformed(error) : error;
+  }
+}
+
+function malformed(error: DerError): EstuaryError {
+  if (error instanceof UnsupportedSignatureAlgorithm)
+    return badRequest(
+      'CSR_SIGNATURE_ALGORITHM',
+      `The CSR's signature algorithm ${oidName(error.oid)} is not accepted.`,
+    );
+  return badRequest('CSR_MALFORMED', `The CSR is not valid DER: ${error.message}.`, { cause: error });
+}
+
+function readCsr(der: Buffer): Csr {
+  const request = DerReader.of(der, 'CertificationRequest');
+  const info = request.next(Tag.SEQUENCE, 'certificationRequestInfo');
+  const algorithm = request.next(Tag.SEQUENCE, 'signatureAlgorithm');
+  const signature = readBitStringOctets(request.next(Tag.BIT_STRING, 'signature'), 'signature');
+  request.end();
+
+  const reader = new DerReader(info.value, 'CertificationRequestInfo');
+  const version = readInteger(reader.next(Tag.INTEGER, 'version'), 'CertificationRequestInfo.version');
+  if (version !== 0) throw badRequest('CSR_VERSION', 'The CSR is not of version 1 (encoded as 0).');
+  const subject = parseName(reader.next(Tag.SEQUENCE, 'subject').raw);
+  const publicKey = parsePublicKey(reader.next(Tag.SEQUENCE, 'subjectPKInfo').raw);
+  // RFC 2986 has the (possibly empty) attributes always there; clients that leave them out are common.
+  const attributeSet = reader.optional(contextConstructed(0), 'attributes');
+  reader.end();
+
+  checkKey(publicKey);
+  const signatureAlgorithm = parseSignatureAlgorithm(algorithm.raw);
+  if (!algorithmFitsKey(signatureAlgorithm, publicKey))
+    throw badRequest(
+      'CSR_SIGNATURE_ALGORITHM',
+      `The CSR's signature algorithm ${signatureAlgorithm.name} does not fit its ${publicKey.keyType} key.`,
+    );
+  checkSubject(subject);
+  const attributes = attributeSet === undefined ? [] : readAttributes(attributeSet);
+  const extensions = requestedExtensions(attributes);
+  return {
+    der,
+    info: info.raw,
+    subject,
+    publicKey,
+    attributes,
+    extensions,
+    subjectAltNames: requestedAltNames(extensions),
+    challengePassword: challengePassword(attributes),
+    signatureAlgorithm,
+    signature,
+  };
+}
+
+function checkKey(publicKey: PublicKeyInfo): void {
+  const problem = publicKeyProblem(publicKey);
+  if (problem === undefined) return;
+  const code = problem.kind === 'weak' ? 'CSR_KEY_WEAK' : 'CSR_KEY_UNSUPPORTED';
+  throw badRequest(code, `The CSR's public key ${problem.reason}.`);
+}
+
+const CONTROL = /[\x00-\x1f\x7f-\x9f]/;
+
+function checkSubject(subject: Name): void {
+  const refuse = (reason: string): EstuaryError => badRequest('CSR_SUBJECT_INVALID', `The CSR's subject ${reason}.`);
+  if (!isDerOrdered(subject)) throw refuse('has a multi-valued RDN that is not in DER order');
+  for (const { type, text } of subject.rdns.flat()) {
+    if (text === '') throw refuse(`has an empty ${attributeName(type)}`);
+    if (CONTROL.test(text)) throw refuse(`has a control character in ${attributeName(type)}`);
+    if (!text.isWellFormed()) throw refuse(`has text that is not Unicode in ${attributeName(type)}`);
+  }
+}
+
+function readAttributes(set: DerElement): CsrAttribute[] {
+  const attributes = children(set.value, 'Attribute').map((element) => {
+    if (element.tag !== Tag.SEQUENCE) throw new DerError('Attribute: unexpected tag');
+    const reader = new DerReader(element.value, 'Attribute');
+    const type = readOid(reader.next(Tag.OID, 'type'));
+    const values = children(reader.next(Tag.SET, 'values').value, 'AttributeValue').map((value) => value.raw);
+    reader.end();
+    return { oid: type, values };
+  });
+  const twice = attributes.find((attribute, i) => attributes.findIndex(({ oid }) => oid === attribute.oid) < i);
+  if (twice !== undefined)
+    throw badRequest('CSR_DUPLICATE_ATTRIBUTE', `The CSR has the attribute ${oidName(twice.oid)} more than once.`);
+  return attributes;
+}
+
+/** The one value of a single-valued attribute, or undefined when the attribute is absent. */
+function singleValue(attributes: readonly CsrAttribute[], type: string): Buffer | undefined {
+  const attribute = attributes.find(({ oid }) => oid === type);
+  if (attribute === undefined) return undefined;
+  const [value, ...more] = attribute.values;
+  if (value === undefined || more.length > 0) throw new DerError(`${oidName(type)}: not exactly one value`);
+  return value;
+}
+
+function requestedExtensions(attributes: readonly CsrAttribute[]): Extension[] {
+  const extensions = [OID.extensionRequest, OID.microsoftExtensionRequest].flatMap((type) => {
+    const value = singleValue(attributes, type);
+    if (value === undefined) return [];
+    const list = parseExtensions(value);
+    if (list.length === 0) throw badRequest('CSR_EXTENSION_REQUEST_EMPTY', "The CSR's extensionRequest is empty.");
+    return list;
+  });
+  const twice = duplicateExtension(extensions);
+  if (twice !== undefined)
+    throw badRequest('CSR_DUPLICATE_EXTENSION', `The CSR asks for the extension ${oidName(twice)} more than once.`);
+  return extensions;
+}
+
+function requestedAltNames(extensions: readonly Extension[]): GeneralName[] {
+  const extension = findExtension(extensions, OID.subjectAltName);
+  if (extension === undefined) return [];
+  const names = parseGeneralNames(extension.value);
+  for (const name of names) {
+    const problem = generalNameProblem(name);
+    if (problem !== undefined)
+      throw badRequest('CSR_SAN_INVALID', `The CSR's subjectAltName ${printable(formatGeneralName(name))} ${problem}.`);
+  }
+  return names;
+}
+
+/** The client's text in an error message: one short line of ASCII. */
+const printable = (text: string): string => {
+  const clean = text.replace(/[^\x20-\x7e]/g, '?');
+  return clean.length > 80 ? `${clean.slice(0, 80)}…` : clean;
+};
+
+function challengePassword(attributes: readonly CsrAttribute[]): string | undefined {
+  const value = singleValue(attributes, OID.challengePassword);
+  return value && readString(parseDer(value, undefined, 'challengePassword'), 'challengePassword');
+}
+
+/**
+ * Proof of possession: checks the request's signature with its own key (P-256 and Ed25519 at once, the rest in the
+ * thread pool).
+ * @throws EstuaryError 400 CSR_KEY_INVALID (a key that is none: a point off its curve, for one) or CSR_SIGNATURE_INVALID
+ */
+export async function verifyCsr(csr: Csr): Promise<VerifiedCsr> {
+  if (!(await isSigned(csr))) throw badRequest('CSR_SIGNATURE_INVALID', "The CSR's signature is not valid.");
+  return csr as VerifiedCsr;
+}
+
+async function isSigned(csr: Csr): Promise<boolean> {
+  try {
+    return await verifySignature(csr.signatureAlgorithm, csr.publicKey, csr.info, csr.signature);
+  } catch (error) {
+    throw badRequest('CSR_KEY_INVALID', "The CSR's public key is not a usable key.", { cause: error });
+  }
+}

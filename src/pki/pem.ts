@@ -1,0 +1,28 @@
+/** PEM (RFC 7468) in and out. */
+
+export interface PemBlock {
+  /** E.g. `CERTIFICATE`. */
+  readonly label: string;
+  readonly der: Buffer;
+}
+
+const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n?([^-]*)-----END ([A-Z0-9 ]+)-----/g;
+
+/** All blocks of a PEM text, in order; text around them is ignored. Throws RangeError on a block that is not base64. */
+export function parsePem(text: string): PemBlock[] {
+  return [...text.matchAll(BLOCK)].map(([, label = '', body = '', end = '']) => {
+    if (label !== end) throw new RangeError(`PEM block BEGIN ${label} ends as ${end}`);
+    const base64 = body.replace(/\s+/g, '');
+    if (base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64))
+      throw new RangeError(`PEM block ${label} is not base64`);
+    return { label, der: Buffer.from(base64, 'base64') };
+  });
+}
+
+/** One PEM block, 64 columns, with a final newline. */
+export function encodePem(label: string, der: Uint8Array): string {
+  const lines = Buffer.from(der)
+    .toString('base64')
+    .replace(/.{64}(?=.)/g, '$&\n');
+  return `-----BEGIN ${label}-----\n${lines}\n-----END ${label}-----\n`;
+}

@@ -1,0 +1,20 @@
+/** The openssl command as an independent check. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Runs openssl; throws with its stderr when it fails. */
+export function openssl(args: readonly string[], input?: Uint8Array | string): Buffer {
+  return execFileSync('openssl', args, { input, timeout: 60_000, stdio: ['pipe', 'pipe', 'pipe'] });
+}
+
+/** The same, as text. */
+export const opensslText = (args: readonly string[], input?: Uint8Array | string): string =>
+  openssl(args, input).toString('utf8');
+
+/** A new folder under the system's temporary one, and how to remove it. */
+export function temporaryFolder(): { path: string; file: (name: string) => string; remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), 'estuary-'));
+  return { path, file: (name) => join(path, name), remove: () => rmSync(path, { recursive: true, force: true }) };
+}
