@@ -1,0 +1,118 @@
+/**
+ * What a machine has to have for a test, and the one way to leave a test out: `describe.skipIf(!requires('pki'))`.
+ *
+ * What is missing is recorded with its reason, and `skip-report.ts` lists it after the run. With `CI=true` a missing
+ * part throws instead, so that nothing is left out silently where everything has to run.
+ */
+import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { delimiter, join } from 'node:path';
+import { expect } from 'vitest';
+
+/** The repository's root folder. */
+export const ROOT = join(import.meta.dirname, '..', '..');
+
+/** Where `scripts/fetch-estclient` leaves libest's client with the libraries it was built for. */
+export const ESTCLIENT = join(ROOT, '.cache', 'libest', 'estclient');
+
+/** The jars of Debian's libbcpkix-java and what it depends on. */
+export const BOUNCY_CASTLE_JARS = ['bcprov', 'bcutil', 'bcpkix'].map((name) => `/usr/share/java/${name}.jar`);
+
+const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
+
+/** The full path of a command on the PATH or in the system administrator's folders. */
+export function findCommand(name: string): string | undefined {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...SYSTEM_FOLDERS];
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A probe gives the reason why a part cannot be used, or nothing when it can. */
+type Probe = () => string | undefined;
+
+function commands(hint: string, ...names: string[]): Probe {
+  return () => {
+    const missing = names.filter((name) => findCommand(name) === undefined);
+    return missing.length === 0 ? undefined : `${missing.join(', ')} not found (${hint})`;
+  };
+}
+
+function files(hint: string, ...paths: string[]): Probe {
+  return () => {
+    const missing = paths.filter((path) => !existsSync(path));
+    return missing.length === 0 ? undefined : `${missing.join(', ')} not found (${hint})`;
+  };
+}
+
+function npmPackage(name: string, hint: string): Probe {
+  return () => {
+    try {
+      createRequire(import.meta.url).resolve(name);
+      return undefined;
+    } catch {
+      return `the optional npm package ${name} is not installed (${hint})`;
+    }
+  };
+}
+
+function all(...probes: Probe[]): Probe {
+  return () => probes.map((probe) => probe()).find((reason) => reason !== undefined);
+}
+
+const PROBES = {
+  curl: commands('Debian package curl', 'curl'),
+  openssl: commands('Debian package openssl', 'openssl'),
+  pki: commands('Debian package strongswan-pki', 'pki'),
+  estclient: files("libest's client: scripts/fetch-estclient, or scripts/test", ESTCLIENT),
+  bouncycastle: all(
+    commands('Debian package default-jdk-headless', 'java', 'javac'),
+    files('Debian package libbcpkix-java', ...BOUNCY_CASTLE_JARS),
+  ),
+  softhsm: all(
+    files('Debian package softhsm2', '/usr/lib/softhsm/libsofthsm2.so'),
+    commands('Debian package softhsm2', 'softhsm2-util'),
+    commands('Debian package opensc', 'pkcs11-tool'),
+    npmPackage('graphene-pk11', 'needs python3, make and g++ at npm ci'),
+  ),
+  kdc: all(
+    commands('Debian packages krb5-kdc and krb5-admin-server', 'krb5kdc', 'kdb5_util', 'kadmin.local'),
+    commands('Debian package krb5-user', 'kinit'),
+    npmPackage('kerberos', 'needs python3, make, g++ and libkrb5-dev at npm ci'),
+  ),
+  gssproxy: commands('Debian package gssproxy', 'gssproxy'),
+  root: () => (process.getuid?.() === 0 ? undefined : 'needs root'),
+} satisfies Record<string, Probe>;
+
+/** A part of the machine that some tests need. */
+export type Requirement = keyof typeof PROBES;
+
+/**
+ * Whether everything named is at hand. If not, the reasons are recorded for the list at the end of the run.
+ *
+ * @throws {Error} with `CI=true`, where leaving a test out is a failure.
+ */
+export function requires(...needs: readonly Requirement[]): boolean {
+  const reasons = needs.map((need) => PROBES[need]()).filter((reason) => reason !== undefined);
+  for (const reason of reasons) recordSkip(reason);
+  return reasons.length === 0;
+}
+
+/**
+ * Records why tests of the current file are left out; for reasons that only the test itself can find out.
+ *
+ * @throws {Error} with `CI=true`.
+ */
+export function recordSkip(reason: string): void {
+  if (process.env['CI'] === 'true') throw new Error(`CI=true, and this machine cannot run these tests: ${reason}`);
+  const list = process.env['ESTUARY_SKIP_LIST'];
+  if (list === undefined) return;
+  appendFileSync(list, `${JSON.stringify({ file: expect.getState().testPath ?? '', reason })}\n`);
+}

@@ -1,0 +1,170 @@
+/**
+ * The built server as a process of its own, for tests that see it from outside. Ports in the configuration may be 0:
+ * the ports that the kernel chose are read from the server's log.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { ROOT } from './requires.ts';
+
+export const SERVER = join(ROOT, 'dist', 'server.js');
+
+/** The pinned Node where npm installed one, else the Node that runs the tests. */
+export const NODE = [join(ROOT, 'node_modules', '.bin', 'node')].find((path) => existsSync(path)) ?? process.execPath;
+
+export type ListenerName = 'est' | 'admin' | 'publication';
+
+export interface StartOptions {
+  /** Path of the configuration file. */
+  readonly config: string;
+  /** The listeners to wait for; EST and admin unless told. */
+  readonly listeners?: readonly ListenerName[];
+  /** Added to the environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** How long the start may take, in milliseconds. */
+  readonly timeout?: number;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface ServerProcess {
+  readonly pid: number;
+  /** The port of a listener that has been waited for. */
+  port(listener: ListenerName): number;
+  /** Everything written to stdout and stderr so far. */
+  output(): string;
+  /** The JSON lines of the log so far. */
+  log(): readonly Readonly<Record<string, unknown>>[];
+  signal(name: NodeJS.Signals): void;
+  /** Resolves when the process is gone. */
+  readonly exited: Promise<Exit>;
+  /** SIGTERM, and SIGKILL when the server has not stopped after 15 seconds. */
+  stop(): Promise<Exit>;
+}
+
+const STOP_TIMEOUT = 15_000;
+
+/**
+ * Starts `node dist/server.js --config …` and waits until its listeners answer.
+ *
+ * @throws {Error} with the server's output when it exits or does not listen in time, or when dist/ is older than src/.
+ */
+export async function startServer(options: StartOptions): Promise<ServerProcess> {
+  assertBuilt();
+  const child = spawn(NODE, [SERVER, '--config', options.config], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...options.env },
+  });
+  const server = new RunningServer(child);
+  try {
+    await server.listening(options.listeners ?? ['est', 'admin'], options.timeout ?? 30_000);
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
+  return server;
+}
+
+class RunningServer implements ServerProcess {
+  readonly exited: Promise<Exit>;
+  readonly #child: ChildProcess;
+  readonly #lines: string[] = [];
+  readonly #ports = new Map<string, number>();
+  #check: () => void = () => undefined;
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    this.exited = once(child, 'close').then(() => ({ code: child.exitCode, signal: child.signalCode }));
+    for (const stream of [child.stdout, child.stderr]) if (stream !== null) this.#follow(stream);
+  }
+
+  get pid(): number {
+    if (this.#child.pid === undefined) throw new Error('the server process could not be started');
+    return this.#child.pid;
+  }
+
+  port(listener: ListenerName): number {
+    const port = this.#ports.get(listener);
+    if (port === undefined) throw new Error(`the ${listener} listener is not on`);
+    return port;
+  }
+
+  output(): string {
+    return this.#lines.join('\n');
+  }
+
+  log(): readonly Readonly<Record<string, unknown>>[] {
+    return this.#lines.map(parseRecord).filter((record) => record !== undefined);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  async stop(): Promise<Exit> {
+    this.#child.kill('SIGTERM');
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), STOP_TIMEOUT);
+    const exit = await this.exited;
+    clearTimeout(timer);
+    return exit;
+  }
+
+  listening(listeners: readonly ListenerName[], timeout: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(new Error(`the server did not listen within ${timeout} ms:\n${this.output()}`));
+      }, timeout);
+      this.#check = () => {
+        if (!listeners.every((listener) => this.#ports.has(listener))) return;
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#check();
+      void this.exited.then((exit) => {
+        clearTimeout(timer);
+        reject(new Error(`the server stopped (${exit.signal ?? exit.code ?? 'unknown'}):\n${this.output()}`));
+      });
+    });
+  }
+
+  #follow(stream: Readable): void {
+    createInterface({ input: stream }).on('line', (line) => {
+      this.#lines.push(line);
+      const record = parseRecord(line);
+      if (record?.['msg'] !== 'listening') return;
+      if (typeof record['listener'] !== 'string' || typeof record['port'] !== 'number') return;
+      this.#ports.set(record['listener'], record['port']);
+      this.#check();
+    });
+  }
+}
+
+function parseRecord(line: string): Readonly<Record<string, unknown>> | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const value: unknown = JSON.parse(line);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A test against last week's build proves nothing. */
+function assertBuilt(): void {
+  const built = existsSync(SERVER) ? statSync(SERVER).mtimeMs : 0;
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true });
+  const newest = Math.max(
+    ...sources.filter((entry) => entry.isFile()).map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs),
+  );
+  if (built < newest) throw new Error('dist/ is missing or older than src/: run `npm run build` first');
+}

@@ -1,0 +1,62 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ROOT } from './requires.ts';
+
+const SKIPPING = `
+import { expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/dist/index.js'))};
+import { recordSkip } from ${JSON.stringify(join(ROOT, 'test/support/requires.ts'))};
+recordSkip('no such part here');
+test.skipIf(true)('left out', () => { expect(1).toBe(2); });
+test('runs', () => { expect(1).toBe(1); });
+`;
+const SILENT = `
+import { expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/dist/index.js'))};
+test.skipIf(true)('left out without a word', () => { expect(1).toBe(2); });
+`;
+
+describe('the list of tests that were left out', () => {
+  let folder = '';
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'estuary-skip-report-'));
+    writeFileSync(join(folder, 'skipping.test.mjs'), SKIPPING);
+    writeFileSync(join(folder, 'silent.test.mjs'), SILENT);
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  function run(file: string, ci: string, ...more: string[]): { status: number | null; output: string } {
+    const vitest = join(ROOT, 'node_modules/vitest/dist/cli.js');
+    const report = join(ROOT, 'test/support/skip-report.ts');
+    const env = { ...process.env, CI: ci, NO_COLOR: '1' };
+    const args = [vitest, 'run', '--root', folder, '--reporter', 'default', '--reporter', report, file, ...more];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8', timeout: 25_000 });
+    return { status, output: stdout + stderr };
+  }
+
+  test('names the file and the recorded reason, and the run passes', () => {
+    const { status, output } = run('skipping', '');
+    expect(output).toMatch(/skipping\.test\.mjs \(1 test\): no such part here/);
+    expect(status).toBe(0);
+  });
+
+  test('with CI=true a missing part fails the run', () => {
+    const { status, output } = run('skipping', 'true');
+    expect(output).toContain('CI=true, and this machine cannot run these tests: no such part here');
+    expect(status).toBe(1);
+  });
+
+  test('with CI=true a test skipped without a word fails the run', () => {
+    const { status, output } = run('silent', 'true');
+    expect(output).toMatch(/silent\.test\.mjs \(1 test\): no reason given/);
+    expect(status).toBe(1);
+  });
+
+  test('tests that were not asked for by name are not listed', () => {
+    const { status, output } = run('skipping', '', '--testNamePattern', 'runs');
+    expect(output).not.toContain('Left out');
+    expect(status).toBe(0);
+  });
+});
