@@ -28,6 +28,7 @@ export const AUDIT_TYPES = [
   'crl.issued',
   'admin.access',
   'audit.recovered',
+  'audit.rotated',
 ] as const;
 
 export type AuditType = (typeof AUDIT_TYPES)[number];

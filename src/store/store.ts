@@ -5,6 +5,10 @@
  *
  * Nothing here blocks the event loop: the implementation runs the database in a thread of its own and commits the
  * calls that wait together in one transaction (group commit).
+ *
+ * Every call can reject with {@link EstuaryError} 503 (`STORE_UNAVAILABLE`, `AUDIT_UNAVAILABLE`, `AUDIT_TAMPERED`) or
+ * 500 (`STORE_FAILED`); then nothing of it happened, unless the store's thread died over it: then it may have.
+ * Lists reject with 400 `CURSOR_INVALID` for a cursor that they did not give out.
  */
 import type { AuditEvent, AuditRecord, AuditType } from '../audit/event.ts';
 
@@ -75,19 +79,34 @@ export interface CertificateRow {
   readonly revoked_at: number | null;
   /** RFC 5280 CRLReason name. */
   readonly reason: string | null;
+  readonly invalidity_date: number | null;
 }
 
 export interface CertificateFilter extends PageRequest {
   readonly ca?: string | undefined;
+  /** A part of the subject, upper and lower case alike. */
   readonly subject?: string | undefined;
   readonly serial?: string | undefined;
   readonly status?: CertificateStatus | undefined;
   readonly expires_before?: number | undefined;
 }
 
+export interface Revocation {
+  readonly ca: string;
+  readonly serial: string;
+  readonly revoked_at: number;
+  /** RFC 5280 CRLReason name. */
+  readonly reason: string;
+  readonly invalidity_date: number | null;
+}
+
+export type RevokeResult = 'revoked' | 'already-revoked' | 'unknown';
+
 /** The intent to issue, committed before the CA signs. */
 export interface Reservation {
   readonly request_id: string;
+  /** The process that is at work on it: only a dead one's reservations may be reconciled. */
+  readonly instance: string;
   readonly ca: string;
   /** null where the CA chooses the serial (a remote PKI). */
   readonly serial: string | null;
@@ -108,48 +127,70 @@ export interface Store {
   insertOtp(row: OtpRow, events: readonly AuditEvent[]): Promise<'inserted' | 'selector-taken'>;
   findOtpBySelector(selector: string): Promise<OtpRow | undefined>;
   getOtp(id: string): Promise<OtpRow | undefined>;
+  /** Oldest first. */
   listOtps(page: PageRequest): Promise<Page<OtpRow>>;
-  /** Marks the token dead. `false`: no such token. Revoking twice is not an error. */
+  /** Marks the token dead. `false`: no such token. Revoking twice is not an error, but commits no second event. */
   revokeOtp(id: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
 
-  // lockout: keys are `address:…` / `username:…`
+  // lockout: keys are `address:…` / `username:…` / `identification:…`
   /** The latest end of a lockout in force for any of the keys. */
   lockedUntil(keys: readonly string[], now: number): Promise<number | undefined>;
-  /** Counts one failure on each key; more than `max_failures` within the window starts a lockout (and audits it). */
+  /**
+   * Counts one failure on each key; more than `max_failures` within the window starts a lockout (and audits
+   * `lockout.started`). A key that is locked out already is not counted; `events` are committed all the same.
+   */
   recordFailure(
     keys: readonly string[],
     policy: LockoutPolicy,
     now: number,
     events: readonly AuditEvent[],
   ): Promise<void>;
+  /** A success: forgets the failures counted so far. A lockout in force stays. */
   clearFailures(keys: readonly string[]): Promise<void>;
   listLockouts(page: PageRequest, now: number): Promise<Page<LockoutRow>>;
   deleteLockout(key: string, events: readonly AuditEvent[]): Promise<boolean>;
 
   // issuance
-  /** Takes the OTP use (if any) and commits the intent. */
+  /**
+   * Takes the OTP use (if any) and commits the intent. An OTP is usable when it is not revoked, has not expired at
+   * `created_at` and has a use left. Anything but `reserved` changed nothing and committed none of the events.
+   */
   reserve(reservation: Reservation, events: readonly AuditEvent[]): Promise<ReserveResult>;
-  /** Stores the certificate and closes its reservation. */
+  /**
+   * Stores the certificate and closes the reservation of its `request_id`.
+   *
+   * @throws {EstuaryError} 500 `RESERVATION_NOT_OPEN` when there is none (it was released, or recorded already), or
+   *   it is for another CA or serial; 500 `SERIAL_TAKEN` when the CA has a certificate of this serial
+   */
   recordCertificate(row: CertificateRow, events: readonly AuditEvent[]): Promise<void>;
-  /** Closes a reservation without a certificate and gives the OTP use back. */
-  releaseReservation(request_id: string, reason: string, events: readonly AuditEvent[]): Promise<void>;
-  openReservations(): Promise<readonly Reservation[]>;
+  /**
+   * Closes a reservation without a certificate and gives the OTP use back, exactly once. `false`: it was not open;
+   * nothing changed and none of the events was committed.
+   */
+  releaseReservation(request_id: string, events: readonly AuditEvent[]): Promise<boolean>;
+  /** Reservations neither recorded nor released: of one instance, or of all. Oldest first. */
+  openReservations(instance?: string): Promise<readonly Reservation[]>;
 
   // certificates
   getCertificates(serial: string, ca?: string): Promise<readonly CertificateRow[]>;
   findCertificateByFingerprint(fingerprint_sha256: string): Promise<CertificateRow | undefined>;
+  /** Oldest first. */
   listCertificates(filter: CertificateFilter, now: number): Promise<Page<CertificateRow>>;
+  /** Marks a certificate revoked; the events are committed with `revoked` only. */
+  revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Promise<RevokeResult>;
 
   // audit
   /** Commits events that belong to no other change. */
   audit(events: readonly AuditEvent[]): Promise<void>;
+  /** Oldest first. */
   listAudit(
     filter: PageRequest & { since?: number | undefined; type?: AuditType | undefined },
   ): Promise<Page<AuditRecord>>;
 
-  /** Reopens the audit file (SIGHUP, after a rotation). */
+  /** Begins a new audit file where the former was renamed away or emptied (SIGHUP after a rotation). */
   reopenAuditFile(): Promise<void>;
   /** Throws {@link EstuaryError} 503 when the database or the audit file cannot be written. */
   checkWritable(): Promise<void>;
+  /** Commits what is waiting, then lets go of the database and the audit file. */
   close(): Promise<void>;
 }
