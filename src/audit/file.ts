@@ -1,0 +1,94 @@
+import { closeSync, constants, fdatasyncSync, fstatSync, fsyncSync, ftruncateSync, mkdirSync, openSync } from 'node:fs';
+import { readSync, statSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { type FileLine, readLines } from './lines.ts';
+
+const MODE_FILE = 0o600;
+const MODE_FOLDER = 0o700;
+
+/**
+ * The audit file: lines are appended and forced to disk. It knows nothing of chains or of the store; whoever holds it
+ * must hold the store's write lock, because several processes append to the same file. All calls are synchronous, for
+ * the store's own thread. File system errors pass through as they are.
+ */
+export class AuditFile {
+  readonly path: string;
+  #fd: number | undefined;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /**
+   * Makes sure that what is open is what the path names: opens or creates the file at first, and again after it was
+   * renamed away.
+   *
+   * @returns its size in bytes
+   */
+  open(): number {
+    if (this.#fd !== undefined) {
+      const open = fstatSync(this.#fd);
+      const named = statSync(this.path, { throwIfNoEntry: false });
+      if (named !== undefined && named.ino === open.ino && named.dev === open.dev) return open.size;
+      this.close();
+    }
+    this.#fd = openOrCreate(this.path);
+    return fstatSync(this.#fd).size;
+  }
+
+  /** Appends and forces to disk; throws when not all of it could be written (then part of it may have been). */
+  append(data: Buffer): void {
+    const fd = this.#opened();
+    let written = 0;
+    while (written < data.length) written += writeSync(fd, data, written, data.length - written);
+    fdatasyncSync(fd);
+  }
+
+  truncate(size: number): void {
+    ftruncateSync(this.#opened(), size);
+  }
+
+  size(): number {
+    return fstatSync(this.#opened()).size;
+  }
+
+  /** The `length` bytes that end at offset `end`. */
+  tail(end: number, length: number): Buffer {
+    const buffer = Buffer.alloc(length);
+    const read = readSync(this.#opened(), buffer, 0, length, Math.max(0, end - length));
+    return buffer.subarray(0, read);
+  }
+
+  lines(from: number, to: number): Generator<FileLine> {
+    return readLines(this.#opened(), from, to);
+  }
+
+  close(): void {
+    if (this.#fd === undefined) return;
+    const fd = this.#fd;
+    this.#fd = undefined;
+    closeSync(fd);
+  }
+
+  #opened(): number {
+    if (this.#fd === undefined) throw new Error('the audit file is not open');
+    return this.#fd;
+  }
+}
+
+function openOrCreate(path: string): number {
+  const flags = constants.O_RDWR | constants.O_APPEND;
+  try {
+    return openSync(path, flags);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+  }
+  const folder = dirname(path);
+  mkdirSync(folder, { recursive: true, mode: MODE_FOLDER });
+  const fd = openSync(path, flags | constants.O_CREAT, MODE_FILE);
+  // The name has to survive a power cut as well as the lines do.
+  const folderFd = openSync(folder, 'r');
+  fsyncSync(folderFd);
+  closeSync(folderFd);
+  return fd;
+}

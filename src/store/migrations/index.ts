@@ -1,0 +1,4 @@
+import { initial } from './0001-initial.ts';
+
+/** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
+export const MIGRATIONS: readonly string[] = [initial];

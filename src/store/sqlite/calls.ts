@@ -1,0 +1,55 @@
+/** The messages between the store's proxy and its threads. Plain objects only, for the structured clone. */
+import { EstuaryError } from '../../errors.ts';
+
+/** What the worker thread gets as `workerData`. */
+export interface WorkerOptions {
+  readonly role: 'writer' | 'reader';
+  readonly path: string;
+  readonly audit_file: string;
+  /** Milliseconds since the epoch, for records about what start-up finds. */
+  readonly time: number;
+}
+
+export function isWorkerOptions(value: unknown): value is WorkerOptions {
+  return typeof value === 'object' && value !== null && 'role' in value && 'path' in value && 'audit_file' in value;
+}
+
+export interface Call {
+  readonly id: number;
+  readonly operation: string;
+  /** Typed where the call is made and where the operation is; the message in between cannot be. */
+  readonly args: readonly never[];
+  /** When it was made: the time of its audit records, ms. */
+  readonly time: number;
+}
+
+/** Main thread to worker. */
+export type Request = { readonly calls: readonly Call[] } | { readonly close: true };
+
+export interface PlainError {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly detail: string | undefined;
+  readonly retryAfter: number | undefined;
+}
+
+export type Reply =
+  | { readonly id: number; readonly value: unknown; readonly error?: undefined }
+  | { readonly id: number; readonly error: PlainError };
+
+/** Worker to main thread: one `ready` or `failed` at first, then replies. */
+export type Response =
+  { readonly ready: true } | { readonly failed: PlainError } | { readonly replies: readonly Reply[] };
+
+export function toPlainError(error: EstuaryError): PlainError {
+  const { status, code, message, detail, retryAfter } = error;
+  return { status, code, message, detail, retryAfter };
+}
+
+export function fromPlainError(error: PlainError): EstuaryError {
+  return new EstuaryError(error.status, error.code, error.message, {
+    ...(error.detail === undefined ? {} : { detail: error.detail }),
+    ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter }),
+  });
+}

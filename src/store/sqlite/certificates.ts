@@ -1,0 +1,110 @@
+import type { AuditEvent } from '../../audit/event.ts';
+import { failed } from '../../errors.ts';
+import type { CertificateFilter, CertificateRow, CertificateStatus, Page, Revocation, RevokeResult } from '../store.ts';
+import { readPosition, toPage, withoutPosition } from './cursor.ts';
+import type { Db } from './database.ts';
+import { done, type Outcome, undone } from './outcome.ts';
+
+const COLUMNS =
+  'ca, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, revoked_at, reason, invalidity_date';
+
+/** A row as SQLite has it. */
+type Stored = Omit<CertificateRow, 'sans'> & { readonly sans: string };
+
+const CONDITIONS: Readonly<Record<CertificateStatus, string>> = {
+  valid: 'revoked_at IS NULL AND not_after >= @now',
+  revoked: 'revoked_at IS NOT NULL',
+  expired: 'revoked_at IS NULL AND not_after < @now',
+};
+
+function toRow(stored: Stored): CertificateRow {
+  const sans: unknown = JSON.parse(stored.sans);
+  if (!Array.isArray(sans) || !sans.every((san) => typeof san === 'string'))
+    throw failed('STORE_FAILED', 'the store failed', {
+      detail: `certificate ${stored.ca} ${stored.serial}: sans is no list of strings`,
+    });
+  return { ...stored, sans };
+}
+
+/** The WHERE clause of a list of certificates. */
+function conditions(filter: CertificateFilter): string {
+  const all = ['position > @after'];
+  if (filter.ca !== undefined) all.push('ca = @ca');
+  if (filter.serial !== undefined) all.push('serial = @serial');
+  if (filter.subject !== undefined) all.push('instr(subject_folded, @subject) > 0');
+  if (filter.expires_before !== undefined) all.push('not_after < @expires_before');
+  if (filter.status !== undefined) all.push(CONDITIONS[filter.status]);
+  return all.join(' AND ');
+}
+
+/** The reads of certificates. */
+export function certificateReads(db: Db) {
+  const bySerial = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM certificate WHERE serial = ? ORDER BY ca`);
+  const byCaAndSerial = db.prepare<[string, string], Stored>(
+    `SELECT ${COLUMNS} FROM certificate WHERE serial = ? AND ca = ?`,
+  );
+  const byFingerprint = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM certificate WHERE fingerprint_sha256 = ?`);
+  return {
+    getCertificates(serial: string, ca: string | undefined): readonly CertificateRow[] {
+      return (ca === undefined ? bySerial.all(serial) : byCaAndSerial.all(serial, ca)).map(toRow);
+    },
+    findCertificateByFingerprint(fingerprint: string): CertificateRow | undefined {
+      const stored = byFingerprint.get(fingerprint);
+      return stored === undefined ? undefined : toRow(stored);
+    },
+    listCertificates(filter: CertificateFilter, now: number): Page<CertificateRow> {
+      const { limit } = filter;
+      const rows = db
+        .prepare<[object], Stored & { position: number }>(
+          `SELECT position, ${COLUMNS} FROM certificate WHERE ${conditions(filter)} ORDER BY position LIMIT @take`,
+        )
+        .all({
+          ...filter,
+          subject: filter.subject?.toLowerCase(),
+          now,
+          after: readPosition('certificate', filter),
+          take: limit + 1,
+        });
+      return toPage(
+        'certificate',
+        rows,
+        limit,
+        (row) => row.position,
+        (row) => toRow(withoutPosition(row)),
+      );
+    },
+  };
+}
+
+/** Inserts a certificate; part of recording an issuance. */
+export function insertCertificate(db: Db): (row: CertificateRow) => void {
+  const insert = db.prepare<[object]>(
+    `INSERT INTO certificate (subject_folded, ${COLUMNS}) VALUES (@subject_folded, @ca, @serial, @subject, @sans,
+     @not_before, @not_after, @der, @fingerprint_sha256, @requester, @method, @request_id, @revoked_at, @reason,
+     @invalidity_date) ON CONFLICT DO NOTHING`,
+  );
+  return (row) => {
+    const stored = { ...row, sans: JSON.stringify(row.sans), subject_folded: row.subject.toLowerCase() };
+    if (insert.run(stored).changes === 0)
+      throw failed('SERIAL_TAKEN', 'the certificate could not be recorded', {
+        detail: `${row.ca} ${row.serial} is in the store already`,
+      });
+  };
+}
+
+/** The writes of certificates after their issuance. */
+export function certificateWrites(db: Db) {
+  const revoke = db.prepare<[Revocation]>(
+    `UPDATE certificate SET revoked_at = @revoked_at, reason = @reason, invalidity_date = @invalidity_date
+     WHERE ca = @ca AND serial = @serial AND revoked_at IS NULL`,
+  );
+  const exists = db.prepare<[string, string], { serial: string }>(
+    'SELECT serial FROM certificate WHERE serial = ? AND ca = ?',
+  );
+  return {
+    revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Outcome<RevokeResult> {
+      if (revoke.run(revocation).changes === 1) return done('revoked', events);
+      return undone(exists.get(revocation.serial, revocation.ca) === undefined ? 'unknown' : 'already-revoked');
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import Database from 'better-sqlite3';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { failed } from '../../errors.ts';
+import { MIGRATIONS } from '../migrations/index.ts';
+
+export type Db = Database.Database;
+
+/** "ESTU": tells our databases from other programs'. */
+const APPLICATION_ID = 0x45535455;
+/** Milliseconds to wait for another process's transaction. */
+const BUSY_TIMEOUT = 5000;
+
+/** Opens the database for writing, creates it when there is none, and brings its schema up to date. */
+export function openWritable(path: string, migrations: readonly string[] = MIGRATIONS): Db {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // SQLite would create it readable for all; its -wal and -shm files get the mode of the database.
+  closeSync(openSync(path, 'a', 0o600));
+  const db = new Database(path, { timeout: BUSY_TIMEOUT });
+  try {
+    refuseForeign(db, path);
+    db.pragma('journal_mode = WAL');
+    db.pragma('synchronous = FULL');
+    db.pragma('foreign_keys = ON');
+    migrate(db, path, migrations);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  return db;
+}
+
+/** Opens an existing database for reading only. */
+export function openReadOnly(path: string): Db {
+  return new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT });
+}
+
+function pragmaNumber(db: Db, name: string): number {
+  const value: unknown = db.pragma(name, { simple: true });
+  if (typeof value !== 'number') throw new Error(`PRAGMA ${name} gave no number`);
+  return value;
+}
+
+function refuseForeign(db: Db, path: string): void {
+  const id = pragmaNumber(db, 'application_id');
+  const tables = db.prepare<[], { n: number }>('SELECT count(*) AS n FROM sqlite_schema').get()?.n ?? 0;
+  if (id === APPLICATION_ID || (id === 0 && tables === 0)) return;
+  throw failed('STORE_FOREIGN', 'the database was not made by Estuary', { detail: path });
+}
+
+function migrate(db: Db, path: string, migrations: readonly string[]): void {
+  // Under the write lock from the first look at the version, because several processes may start at once.
+  const step = db.transaction((): boolean => {
+    const version = pragmaNumber(db, 'user_version');
+    if (version > migrations.length)
+      throw failed('STORE_TOO_NEW', 'the database was made by a newer version of Estuary', {
+        detail: `${path} has schema version ${version}, this program knows ${migrations.length}`,
+      });
+    const script = migrations[version];
+    if (script === undefined) return false;
+    db.exec(script);
+    db.pragma(`application_id = ${APPLICATION_ID}`);
+    db.pragma(`user_version = ${version + 1}`);
+    return true;
+  });
+  // Each migration is a transaction of its own.
+  while (step.immediate());
+}

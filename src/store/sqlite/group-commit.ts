@@ -1,0 +1,110 @@
+import type { AuditLog } from './audit-log.ts';
+import { type Call, type Reply, toPlainError } from './calls.ts';
+import type { Db } from './database.ts';
+import { toEstuaryError } from './errors.ts';
+import type { Outcome } from './outcome.ts';
+
+/** A write as it arrives: its arguments were typed where the call was made. */
+export type WriteOperation = (...args: never[]) => Outcome<unknown>;
+
+/**
+ * Commits calls together: one transaction, one fsync of the audit file and one of the database for all, and a
+ * savepoint for each, so that one that fails takes nothing but itself back.
+ */
+export class GroupCommit {
+  readonly #db: Db;
+  readonly #log: AuditLog;
+  readonly #operations: ReadonlyMap<string, WriteOperation>;
+  readonly #begin;
+  readonly #commit;
+  readonly #rollback;
+  readonly #savepoint;
+  readonly #release;
+  readonly #rollbackTo;
+
+  constructor(db: Db, log: AuditLog, operations: ReadonlyMap<string, WriteOperation>) {
+    this.#db = db;
+    this.#log = log;
+    this.#operations = operations;
+    // IMMEDIATE: the write lock from the start, also against other processes; the audit chain needs it.
+    this.#begin = db.prepare('BEGIN IMMEDIATE');
+    this.#commit = db.prepare('COMMIT');
+    this.#rollback = db.prepare('ROLLBACK');
+    this.#savepoint = db.prepare('SAVEPOINT one_call');
+    this.#release = db.prepare('RELEASE one_call');
+    this.#rollbackTo = db.prepare('ROLLBACK TO one_call');
+  }
+
+  /**
+   * Carries the calls out. When it returns, every call whose reply has a value is durable, and nothing of the others
+   * happened.
+   *
+   * @param time for the audit records about what a crash or a rotation left, ms
+   */
+  run(calls: readonly Call[], time: number): readonly Reply[] {
+    try {
+      this.#beginWithLog(time);
+      const replies = calls.map((call) => this.#carryOut(call));
+      this.#log.flush();
+      this.#commit.run();
+      return replies;
+    } catch (error) {
+      const reason = toPlainError(toEstuaryError(error));
+      this.#undo();
+      return calls.map((call) => ({ id: call.id, error: reason }));
+    }
+  }
+
+  /** {@link run} without calls, for start-up: throws what stands in the way of writing. */
+  recover(time: number): void {
+    try {
+      this.#beginWithLog(time);
+      this.#log.flush();
+      this.#commit.run();
+    } catch (error) {
+      this.#undo();
+      throw error;
+    }
+  }
+
+  #beginWithLog(time: number): void {
+    this.#begin.run();
+    while (this.#log.begin(time) === 'rotated') {
+      this.#commit.run();
+      this.#begin.run();
+    }
+  }
+
+  #carryOut(call: Call): Reply {
+    const operation = this.#operations.get(call.operation);
+    if (operation === undefined) throw new Error(`no such operation: ${call.operation}`);
+    let outcome: Outcome<unknown>;
+    this.#savepoint.run();
+    try {
+      outcome = operation(...call.args);
+    } catch (error) {
+      // Some errors make SQLite roll the whole transaction back; then no call of it can succeed.
+      if (!this.#db.inTransaction) throw error;
+      this.#rollbackTo.run();
+      this.#release.run();
+      return { id: call.id, error: toPlainError(toEstuaryError(error)) };
+    }
+    this.#release.run();
+    // Outside the savepoint: when an audit record cannot be written, everything fails.
+    for (const event of outcome.events) this.#log.add(event, call.time);
+    return { id: call.id, value: outcome.value };
+  }
+
+  #undo(): void {
+    try {
+      if (this.#db.inTransaction) this.#log.undo();
+      else {
+        this.#begin.run();
+        this.#log.undoLate();
+      }
+    } catch {
+      // The file keeps lines ahead of the store; the next transaction adopts them. The first error tells the reason.
+    }
+    if (this.#db.inTransaction) this.#rollback.run();
+  }
+}

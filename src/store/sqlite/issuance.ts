@@ -1,0 +1,65 @@
+import type { AuditEvent } from '../../audit/event.ts';
+import { failed } from '../../errors.ts';
+import type { CertificateRow, Reservation, ReserveResult } from '../store.ts';
+import { insertCertificate } from './certificates.ts';
+import type { Db } from './database.ts';
+import { done, type Outcome, undone } from './outcome.ts';
+
+const COLUMNS = 'request_id, instance, ca, serial, requester, operation, subject, spki_sha256, otp_id, created_at';
+
+/** The reads of reservations. */
+export function issuanceReads(db: Db) {
+  const all = db.prepare<[], Reservation>(`SELECT ${COLUMNS} FROM reservation ORDER BY position`);
+  const ofInstance = db.prepare<[string], Reservation>(
+    `SELECT ${COLUMNS} FROM reservation WHERE instance = ? ORDER BY position`,
+  );
+  return {
+    openReservations: (instance: string | undefined): readonly Reservation[] =>
+      instance === undefined ? all.all() : ofInstance.all(instance),
+  };
+}
+
+/** Reserve, record, release: the two phases of an issuance, and the way back. */
+export function issuanceWrites(db: Db) {
+  const takeUse = db.prepare<[string, number]>(
+    'UPDATE otp SET uses = uses + 1 WHERE id = ? AND revoked_at IS NULL AND expires_at > ? AND uses < max_uses',
+  );
+  const giveBackUse = db.prepare<[string]>('UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0');
+  const serialTaken = db.prepare<{ ca: string; serial: string | null }, { serial: string }>(
+    `SELECT serial FROM reservation WHERE ca = @ca AND serial = @serial
+     UNION ALL SELECT serial FROM certificate WHERE ca = @ca AND serial = @serial`,
+  );
+  const insert = db.prepare<[Reservation]>(
+    `INSERT INTO reservation (${COLUMNS}) VALUES (@request_id, @instance, @ca, @serial, @requester, @operation,
+     @subject, @spki_sha256, @otp_id, @created_at)`,
+  );
+  const close = db.prepare<[string], { ca: string; serial: string | null; otp_id: string | null }>(
+    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, serial, otp_id',
+  );
+  const insertRow = insertCertificate(db);
+
+  return {
+    reserve(reservation: Reservation, events: readonly AuditEvent[]): Outcome<ReserveResult> {
+      const { ca, serial, otp_id } = reservation;
+      if (serial !== null && serialTaken.get({ ca, serial }) !== undefined) return undone('serial-taken');
+      if (otp_id !== null && takeUse.run(otp_id, reservation.created_at).changes === 0) return undone('otp-unusable');
+      insert.run(reservation);
+      return done('reserved', events);
+    },
+    recordCertificate(row: CertificateRow, events: readonly AuditEvent[]): Outcome<undefined> {
+      const open = close.get(row.request_id);
+      if (open?.ca !== row.ca || (open.serial !== null && open.serial !== row.serial))
+        throw failed('RESERVATION_NOT_OPEN', 'the certificate could not be recorded', {
+          detail: `no open reservation of request ${row.request_id} for ${row.ca} ${row.serial}`,
+        });
+      insertRow(row);
+      return done(undefined, events);
+    },
+    releaseReservation(request_id: string, events: readonly AuditEvent[]): Outcome<boolean> {
+      const open = close.get(request_id);
+      if (open === undefined) return undone(false);
+      if (open.otp_id !== null) giveBackUse.run(open.otp_id);
+      return done(true, events);
+    },
+  };
+}

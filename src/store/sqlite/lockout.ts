@@ -1,0 +1,100 @@
+import type { AuditEvent } from '../../audit/event.ts';
+import type { LockoutPolicy, LockoutRow, Page, PageRequest } from '../store.ts';
+import { readCursor, toPage } from './cursor.ts';
+import type { Db } from './database.ts';
+import { done, type Outcome, undone } from './outcome.ts';
+
+const SCOPES = ['address', 'username', 'identification'] as const;
+
+/** A key's scope and what it names: `address:192.0.2.1`. */
+function splitKey(key: string): { scope: LockoutRow['scope']; name: string } {
+  const colon = key.indexOf(':');
+  const scope = SCOPES.find((candidate) => candidate === key.slice(0, colon));
+  if (scope === undefined) throw new RangeError(`not a lockout key: ${key}`);
+  return { scope, name: key.slice(colon + 1) };
+}
+
+/** The reads of lockouts. */
+export function lockoutReads(db: Db) {
+  const byKey = db.prepare<[string, number], { locked_until: number }>(
+    'SELECT locked_until FROM lockout WHERE key = ? AND locked_until > ?',
+  );
+  const page = db.prepare<[number, string, number], Omit<LockoutRow, 'scope'>>(
+    'SELECT key, failures, locked_until FROM lockout WHERE locked_until > ? AND key > ? ORDER BY key LIMIT ?',
+  );
+  return {
+    lockedUntil(keys: readonly string[], now: number): number | undefined {
+      const ends = keys.flatMap((key) => byKey.get(key, now)?.locked_until ?? []);
+      return ends.length === 0 ? undefined : Math.max(...ends);
+    },
+    listLockouts(request: PageRequest, now: number): Page<LockoutRow> {
+      const rows = page.all(now, readCursor('lockout', request) ?? '', request.limit + 1);
+      return toPage(
+        'lockout',
+        rows,
+        request.limit,
+        (row) => row.key,
+        (row) => ({ ...row, scope: splitKey(row.key).scope }),
+      );
+    },
+  };
+}
+
+/** The writes of lockouts: a sliding window of failure times per key, and the lockouts that came of them. */
+export function lockoutWrites(db: Db) {
+  const locked = db.prepare<[string, number], { key: string }>(
+    'SELECT key FROM lockout WHERE key = ? AND locked_until > ?',
+  );
+  const addFailure = db.prepare<[string, number]>('INSERT INTO failure (key, at) VALUES (?, ?)');
+  const count = db.prepare<[string, number], { n: number }>(
+    'SELECT count(*) AS n FROM failure WHERE key = ? AND at > ?',
+  );
+  const clear = db.prepare<[string]>('DELETE FROM failure WHERE key = ?');
+  const start = db.prepare<[string, number, number]>(
+    'INSERT OR REPLACE INTO lockout (key, failures, locked_until) VALUES (?, ?, ?)',
+  );
+  const end = db.prepare<[string]>('DELETE FROM lockout WHERE key = ?');
+  const forgetFailures = db.prepare<[number]>('DELETE FROM failure WHERE at <= ?');
+  const forgetLockouts = db.prepare<[number]>('DELETE FROM lockout WHERE locked_until <= ?');
+
+  function countFailure(key: string, policy: LockoutPolicy, now: number): AuditEvent[] {
+    const { scope, name } = splitKey(key);
+    if (locked.get(key, now) !== undefined) return [];
+    addFailure.run(key, now);
+    const failures = count.get(key, now - policy.failure_window * 1000)?.n ?? 0;
+    if (failures <= policy.max_failures) return [];
+    start.run(key, failures, now + policy.lockout_duration * 1000);
+    clear.run(key);
+    return [
+      {
+        type: 'lockout.started',
+        outcome: 'success',
+        ...(scope === 'address' ? { address: name } : { subject: name }),
+        detail: `${scope}: ${failures} failures within ${policy.failure_window} s, locked out for ${policy.lockout_duration} s`,
+      },
+    ];
+  }
+
+  return {
+    recordFailure(
+      keys: readonly string[],
+      policy: LockoutPolicy,
+      now: number,
+      events: readonly AuditEvent[],
+    ): Outcome<undefined> {
+      // What no longer counts goes first, so that a flood from many addresses cannot fill the disk.
+      forgetFailures.run(now - policy.failure_window * 1000);
+      forgetLockouts.run(now);
+      const started = keys.flatMap((key) => countFailure(key, policy, now));
+      return done(undefined, [...events, ...started]);
+    },
+    clearFailures(keys: readonly string[]): Outcome<undefined> {
+      for (const key of keys) clear.run(key);
+      return undone(undefined);
+    },
+    deleteLockout(key: string, events: readonly AuditEvent[]): Outcome<boolean> {
+      clear.run(key);
+      return end.run(key).changes === 1 ? done(true, events) : undone(false);
+    },
+  };
+}

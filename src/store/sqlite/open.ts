@@ -1,0 +1,129 @@
+import type { AuditEvent } from '../../audit/event.ts';
+import type { CertificateRow, Page, Store } from '../store.ts';
+import type { ReadOperations, WriteOperations } from './operations.ts';
+import type { Outcome } from './outcome.ts';
+import { StoreThread } from './thread.ts';
+
+export interface StoreOptions {
+  /** The database; its folder is created where missing. */
+  readonly path: string;
+  /** The audit file; likewise. */
+  readonly auditFile: string;
+  /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
+  readonly now?: () => number;
+}
+
+type Value<T> = T extends Outcome<infer V> ? V : never;
+
+/**
+ * Opens the SQLite store: creates or migrates the database, reconciles the audit file with it, and starts the threads.
+ *
+ * @throws {EstuaryError} what keeps it from working, e.g. `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_FOREIGN`,
+ *   `AUDIT_UNAVAILABLE`, `AUDIT_TAMPERED`; the detail is for the operator
+ */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { path, auditFile, now = Date.now } = options;
+  const writer = new StoreThread({ role: 'writer', path, audit_file: auditFile }, now);
+  const reader = new StoreThread({ role: 'reader', path, audit_file: auditFile }, now);
+  // The writer first: it makes the database that the reader opens.
+  await writer.start();
+  try {
+    await reader.start();
+  } catch (error) {
+    await writer.close();
+    throw error;
+  }
+  return new SqliteStore(writer, reader, now);
+}
+
+/** The {@link Store} in front of a writing and a reading thread. */
+class SqliteStore implements Store {
+  readonly #writer: StoreThread;
+  readonly #reader: StoreThread;
+  readonly #now: () => number;
+
+  constructor(writer: StoreThread, reader: StoreThread, now: () => number) {
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#now = now;
+  }
+
+  insertOtp: Store['insertOtp'] = (row, events) => this.#write('insertOtp', row, events);
+  findOtpBySelector: Store['findOtpBySelector'] = (selector) => this.#read('findOtpBySelector', selector);
+  getOtp: Store['getOtp'] = (id) => this.#read('getOtp', id);
+  listOtps: Store['listOtps'] = (page) => this.#read('listOtps', page);
+  revokeOtp: Store['revokeOtp'] = (id, now, events) => this.#write('revokeOtp', id, now, events);
+
+  lockedUntil: Store['lockedUntil'] = (keys, now) => this.#read('lockedUntil', keys, now);
+  recordFailure: Store['recordFailure'] = (keys, policy, now, events) =>
+    this.#write('recordFailure', keys, policy, now, events);
+  clearFailures: Store['clearFailures'] = (keys) => this.#write('clearFailures', keys);
+  listLockouts: Store['listLockouts'] = (page, now) => this.#read('listLockouts', page, now);
+  deleteLockout: Store['deleteLockout'] = (key, events) => this.#write('deleteLockout', key, events);
+
+  reserve: Store['reserve'] = (reservation, events) => this.#write('reserve', reservation, events);
+  releaseReservation: Store['releaseReservation'] = (request_id, events) =>
+    this.#write('releaseReservation', request_id, events);
+  openReservations: Store['openReservations'] = (instance) => this.#read('openReservations', instance);
+
+  recordCertificate(row: CertificateRow, events: readonly AuditEvent[]): Promise<void> {
+    // A copy of its own: the clone of a slice would carry the whole memory block it lies in.
+    return this.#write('recordCertificate', { ...row, der: copyOf(row.der) }, events);
+  }
+
+  async getCertificates(serial: string, ca?: string): Promise<readonly CertificateRow[]> {
+    return (await this.#read('getCertificates', serial, ca)).map(withBuffer);
+  }
+
+  async findCertificateByFingerprint(fingerprint_sha256: string): Promise<CertificateRow | undefined> {
+    const row = await this.#read('findCertificateByFingerprint', fingerprint_sha256);
+    return row === undefined ? undefined : withBuffer(row);
+  }
+
+  async listCertificates(...args: Parameters<Store['listCertificates']>): Promise<Page<CertificateRow>> {
+    const page = await this.#read('listCertificates', ...args);
+    return { ...page, items: page.items.map(withBuffer) };
+  }
+
+  revokeCertificate: Store['revokeCertificate'] = (revocation, events) =>
+    this.#write('revokeCertificate', revocation, events);
+
+  audit: Store['audit'] = (events) => this.#write('audit', events);
+  listAudit: Store['listAudit'] = (filter) => this.#read('listAudit', filter);
+  reopenAuditFile: Store['reopenAuditFile'] = () => this.#write('reopenAuditFile');
+
+  async checkWritable(): Promise<void> {
+    await this.#write('checkWritable', this.#now());
+  }
+
+  async close(): Promise<void> {
+    await this.#reader.close();
+    await this.#writer.close();
+  }
+
+  #write<Name extends keyof WriteOperations>(
+    name: Name,
+    ...args: Parameters<WriteOperations[Name]>
+  ): Promise<Value<ReturnType<WriteOperations[Name]>>> {
+    return this.#writer.call(name, args);
+  }
+
+  #read<Name extends keyof ReadOperations>(
+    name: Name,
+    ...args: Parameters<ReadOperations[Name]>
+  ): Promise<ReturnType<ReadOperations[Name]>> {
+    return this.#reader.call(name, args);
+  }
+}
+
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  copy.set(bytes);
+  return copy;
+}
+
+/** A BLOB arrives from the thread as a Uint8Array. */
+function withBuffer(row: CertificateRow): CertificateRow {
+  const { buffer, byteOffset, byteLength } = row.der;
+  return { ...row, der: Buffer.from(buffer, byteOffset, byteLength) };
+}

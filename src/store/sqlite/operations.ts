@@ -1,0 +1,42 @@
+import { statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { unavailable } from '../../errors.ts';
+import { auditReads, auditWrites } from './audit-rows.ts';
+import { certificateReads, certificateWrites } from './certificates.ts';
+import type { Db } from './database.ts';
+import { issuanceReads, issuanceWrites } from './issuance.ts';
+import { lockoutReads, lockoutWrites } from './lockout.ts';
+import { otpReads, otpWrites } from './otp.ts';
+import { done, type Outcome } from './outcome.ts';
+
+/** Free bytes below which the store counts as full: room for some thousand audit records. */
+const MIN_FREE = 4 << 20;
+
+/** Every read, by the name that the proxy calls it. */
+export function readOperations(db: Db) {
+  return { ...otpReads(db), ...lockoutReads(db), ...issuanceReads(db), ...certificateReads(db), ...auditReads(db) };
+}
+
+/** Every write. Each runs in a savepoint of a transaction, and returns what is to be audited in it. */
+export function writeOperations(db: Db, auditFile: string) {
+  const probe = db.prepare<[number]>('UPDATE probe SET at = ?');
+  return {
+    ...otpWrites(db),
+    ...lockoutWrites(db),
+    ...issuanceWrites(db),
+    ...certificateWrites(db),
+    ...auditWrites(),
+    checkWritable(now: number): Outcome<undefined> {
+      probe.run(now);
+      const { bavail, bsize } = statfsSync(dirname(auditFile));
+      if (bavail * bsize < MIN_FREE)
+        throw unavailable('AUDIT_UNAVAILABLE', 'the audit log cannot be written at present', {
+          detail: `only ${bavail * bsize} bytes are free in the folder of ${auditFile}`,
+        });
+      return done(undefined, []);
+    },
+  };
+}
+
+export type ReadOperations = ReturnType<typeof readOperations>;
+export type WriteOperations = ReturnType<typeof writeOperations>;
