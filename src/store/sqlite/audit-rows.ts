@@ -13,7 +13,8 @@ export interface AuditFilter extends PageRequest {
 
 function toRecord(row: { line: string }): AuditRecord {
   const record: unknown = JSON.parse(row.line);
-  if (!isAuditRecord(record)) throw failed('STORE_FAILED', 'the store failed', { detail: `no audit record: ${row.line}` });
+  if (!isAuditRecord(record))
+    throw failed('STORE_FAILED', 'the store failed', { detail: `no audit record: ${row.line}` });
   return record;
 }
 

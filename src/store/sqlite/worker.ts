@@ -1,7 +1,15 @@
 /** The store's thread: a writer with group commit, or a reader beside it. */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { AuditLog } from './audit-log.ts';
-import { type Call, type Reply, type Request, type Response, isWorkerOptions, toPlainError, type WorkerOptions } from './calls.ts';
+import {
+  type Call,
+  type Reply,
+  type Request,
+  type Response,
+  isWorkerOptions,
+  toPlainError,
+  type WorkerOptions,
+} from './calls.ts';
 import { openReadOnly, openWritable } from './database.ts';
 import { toEstuaryError } from './errors.ts';
 import { GroupCommit, type WriteOperation } from './group-commit.ts';
