@@ -17,7 +17,9 @@ function difference([path, wanted]) {
   return present.version === wanted.version ? undefined : `${path} is ${present.version}, not ${wanted.version}`;
 }
 
-const first = Object.entries(packages('package-lock.json')).map(difference).find((text) => text !== undefined);
+const first = Object.entries(packages('package-lock.json'))
+  .map(difference)
+  .find((text) => text !== undefined);
 if (first !== undefined) {
   console.error(first);
   process.exitCode = 1;
