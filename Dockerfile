@@ -1,0 +1,39 @@
+# The Node release of package.json's optionalDependencies; test/packaging.test.ts keeps the two alike.
+ARG NODE_VERSION=24.21.0
+
+FROM node:${NODE_VERSION}-bookworm AS build
+# For the Kerberos binding, which has no prebuilt form. The PKCS#11 binding needs only the compiler that is there.
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends libkrb5-dev \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /build
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY src ./src
+# The image brings its own Node: the one npm pins for older machines stays out, as do the tools of development.
+RUN npm run build \
+ && npm prune --omit=dev --no-audit --no-fund \
+ && rm -rf node_modules/.bin/node node_modules/node-linux-* node_modules/node-bin-*
+
+FROM node:${NODE_VERSION}-bookworm-slim
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends libgssapi-krb5-2 \
+ && rm -rf /var/lib/apt/lists/* \
+ && install -d -o node -g node -m 0700 /var/lib/estuary
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=build /build/package.json ./
+COPY --from=build /build/node_modules ./node_modules
+COPY --from=build /build/dist ./dist
+COPY scripts/lib/healthcheck.js ./scripts/lib/
+USER node
+# EST, admin, and the optional listener for CRLs and OCSP.
+EXPOSE 9443 9444 8080
+VOLUME ["/var/lib/estuary"]
+HEALTHCHECK --interval=30s --timeout=6s --start-period=20s --retries=3 \
+  CMD ["node", "/app/scripts/lib/healthcheck.js"]
+ENTRYPOINT ["node", "/app/dist/server.js"]
+CMD ["--config", "/etc/estuary/est.toml"]
