@@ -1,0 +1,111 @@
+import type { Finding } from './cross-checks.ts';
+import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from './schema/csrattrs.ts';
+import type { CaConfig, Config, CsrAttrsConfig, Pkcs11CaConfig, ProfileConfig } from './schema.ts';
+
+/** Path segments below /.well-known/est/ that name an operation, so that no label may. */
+export const OPERATION_NAMES = [
+  'cacerts',
+  'simpleenroll',
+  'simplereenroll',
+  'fullcmc',
+  'serverkeygen',
+  'csrattrs',
+] as const;
+
+/** The checks on the `[[ca]]` tables. */
+export function* caChecks({ ca }: Config): Generator<Finding> {
+  if (ca.length === 0) return;
+  yield* defaultChecks(ca);
+  const seen = new Set<string>();
+  for (const [index, one] of ca.entries()) {
+    const key = `ca[${index}]`;
+    if (seen.has(one.label))
+      yield { key: `${key}.label`, message: `"${one.label}" is there twice (a label for each CA)` };
+    seen.add(one.label);
+    if (OPERATION_NAMES.some((name) => name === one.label))
+      yield { key: `${key}.label`, message: `"${one.label}" is the name of an operation (another label)` };
+    if (one.driver === 'pkcs11') yield* pkcs11Checks(one.pkcs11, `${key}.pkcs11`);
+    yield* profileChecks(one.profile, `${key}.profile`);
+    if (one.csrattrs !== undefined) yield* csrAttrsChecks(one.csrattrs, one.profile, key);
+  }
+}
+
+function* defaultChecks(ca: readonly CaConfig[]): Generator<Finding> {
+  const defaults = ca.flatMap((one, index) => (one.default ? [index] : []));
+  const about = ca.map((_, index) => `ca[${index}].default`);
+  if (defaults.length === 0) yield { key: 'ca', message: 'none is the default (default = true in exactly one)', about };
+  for (const index of defaults.slice(1))
+    yield {
+      key: `ca[${index}].default`,
+      message: `is true, and so is ca[${String(defaults[0])}].default (default = true in exactly one)`,
+      about,
+    };
+}
+
+function* pkcs11Checks(pkcs11: Pkcs11CaConfig['pkcs11'], key: string): Generator<Finding> {
+  const exclusive = [
+    ['token_label', pkcs11.token_label, 'slot', pkcs11.slot],
+    ['key_label', pkcs11.key_label, 'key_id', pkcs11.key_id],
+  ] as const;
+  for (const [one, oneValue, other, otherValue] of exclusive) {
+    if ((oneValue === undefined) !== (otherValue === undefined)) continue;
+    yield {
+      key: `${key}.${one}`,
+      message: `${oneValue === undefined ? 'is missing, and so is' : 'is given, and so is'} ${other} (one of the two)`,
+      about: [`${key}.${other}`],
+    };
+  }
+}
+
+function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding> {
+  if (profile.validity_days > profile.max_validity_days)
+    yield {
+      key: `${key}.validity_days`,
+      message: `is more than max_validity_days (at most ${profile.max_validity_days})`,
+      about: [`${key}.max_validity_days`],
+    };
+  const { required, allowed, patterns } = profile.subject;
+  for (const type of required)
+    if (allowed !== undefined && !allowed.includes(type))
+      yield {
+        key: `${key}.subject.required`,
+        message: `"${type}" is required and not allowed (a type that is in allowed)`,
+        about: [`${key}.subject.allowed`],
+      };
+  for (const type of Object.keys(patterns)) {
+    const reason = checkSubjectKey(type);
+    if (reason !== undefined) yield { key: `${key}.subject.patterns`, message: `${reason} (${SUBJECT_KEY_ALLOWED})` };
+  }
+  for (const kind of profile.san.required)
+    if (!profile.san.allowed.includes(kind))
+      yield {
+        key: `${key}.san.required`,
+        message: `"${kind}" is required and not allowed (a kind that is in allowed)`,
+        about: [`${key}.san.allowed`],
+      };
+}
+
+function* csrAttrsChecks(csrattrs: CsrAttrsConfig, profile: ProfileConfig, ca: string): Generator<Finding> {
+  const key = `${ca}.csrattrs`;
+  if (csrattrs.key_type !== undefined && !profile.key_types.includes(csrattrs.key_type))
+    yield {
+      key: `${key}.key_type`,
+      message: `"${csrattrs.key_type}" is not in the profile's key_types (${profile.key_types.join(', ')})`,
+      about: [`${ca}.profile.key_types`],
+    };
+  if (csrattrs.subject.length > 0 && !csrattrs.template)
+    yield {
+      key: `${key}.subject`,
+      message: 'is given, and template is false (template = true: a subject stands in the template only)',
+      about: [`${key}.template`],
+    };
+  for (const [index, rdn] of csrattrs.subject.entries()) {
+    if (Object.keys(rdn).length === 0)
+      yield { key: `${key}.subject[${index}]`, message: 'is empty (one attribute or more)' };
+    for (const type of Object.keys(rdn)) {
+      const reason = checkSubjectKey(type);
+      if (reason !== undefined)
+        yield { key: `${key}.subject[${index}]`, message: `${reason} (${SUBJECT_KEY_ALLOWED})` };
+    }
+  }
+}

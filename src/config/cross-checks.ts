@@ -1,0 +1,231 @@
+import { caChecks } from './ca-checks.ts';
+import { complianceChecks } from './niap.ts';
+import type { Problem, Warning } from './problem.ts';
+import type { Config } from './schema.ts';
+
+/** A problem that several keys make together; it is dropped when one of them is wrong by itself. */
+export interface Finding extends Problem {
+  /** The other keys it depends on. */
+  readonly about?: readonly string[];
+}
+
+export interface CrossChecks {
+  readonly problems: readonly Finding[];
+  readonly warnings: readonly Warning[];
+}
+
+/** The checks that concern more than one key. Reads no file. */
+export function crossChecks(config: Config): CrossChecks {
+  const compliance = complianceChecks(config);
+  return {
+    problems: [
+      ...serverChecks(config),
+      ...clientAuthChecks(config),
+      ...adminChecks(config),
+      ...otpChecks(config),
+      ...gssapiChecks(config),
+      ...serverKeyGenChecks(config),
+      ...cmcChecks(config),
+      ...publicationChecks(config),
+      ...caChecks(config),
+      ...popLinkingChecks(config),
+      ...compliance.problems,
+    ],
+    warnings: compliance.warnings,
+  };
+}
+
+function* serverChecks({ server, est, admin, publication }: Config): Generator<Finding> {
+  if (server.headers_timeout > server.request_timeout)
+    yield {
+      key: 'server.headers_timeout',
+      message: `is longer than server.request_timeout (at most ${server.request_timeout})`,
+      about: ['server.request_timeout'],
+    };
+  const listeners = [
+    { name: 'est', ...est },
+    { name: 'admin', ...admin },
+    ...(publication.enabled ? [{ name: 'publication', ...publication }] : []),
+  ];
+  for (const [index, one] of listeners.entries())
+    for (const other of listeners.slice(0, index))
+      if (
+        one.port !== 0 &&
+        one.port === other.port &&
+        (one.host === other.host || isAny(one.host) || isAny(other.host))
+      )
+        yield {
+          key: `${one.name}.port`,
+          message: `${one.port} is the port of ${other.name} too (a port for each listener)`,
+          about: [`${other.name}.port`, `${one.name}.host`, `${other.name}.host`],
+        };
+}
+
+const isAny = (host: string): boolean => host === '0.0.0.0' || host === '::';
+
+function* clientAuthChecks({ tls, est }: Config): Generator<Finding> {
+  const { mode, trust_anchors } = tls.client_auth;
+  if (mode !== 'none' && trust_anchors === undefined)
+    yield {
+      key: 'tls.client_auth.trust_anchors',
+      message: `is missing, and tls.client_auth.mode is "${mode}" (a path, relative to the configuration file, or mode = "none")`,
+      about: ['tls.client_auth.mode'],
+    };
+  if (mode === 'none' && est.csrattrs_require_mtls)
+    yield {
+      key: 'est.csrattrs_require_mtls',
+      message: 'cannot be met while tls.client_auth.mode is "none" (false, or another mode)',
+      about: ['tls.client_auth.mode'],
+    };
+}
+
+function* adminChecks({ admin }: Config): Generator<Finding> {
+  const { tls, bearer_token } = admin;
+  if (tls.mode === 'none' && !bearer_token.enabled)
+    yield {
+      key: 'admin',
+      message:
+        'nobody could authenticate (admin.tls.mode = "required" or "optional" with trust_anchors, or admin.bearer_token.enabled = true with tokens)',
+      about: ['admin.tls.mode', 'admin.tls.trust_anchors', 'admin.bearer_token.enabled'],
+    };
+  if (tls.mode !== 'none' && tls.trust_anchors === undefined)
+    yield {
+      key: 'admin.tls.trust_anchors',
+      message: `is missing, and admin.tls.mode is "${tls.mode}" (a path, relative to the configuration file)`,
+      about: ['admin.tls.mode'],
+    };
+  if (bearer_token.enabled && bearer_token.tokens.length === 0)
+    yield {
+      key: 'admin.bearer_token.tokens',
+      message: 'is empty, and admin.bearer_token.enabled is true (a list with at least one token)',
+      about: ['admin.bearer_token.enabled'],
+    };
+  yield* pair('admin.tls.certificate', tls.certificate, 'admin.tls.private_key', tls.private_key);
+}
+
+/** A certificate and a private key that are given together or not at all. */
+function* pair(
+  certificateKey: string,
+  certificate: string | undefined,
+  privateKey: string,
+  key: string | undefined,
+): Generator<Finding> {
+  if (certificate === undefined && key !== undefined)
+    yield { key: certificateKey, message: `is missing, and ${privateKey} is given (both or neither)` };
+  if (certificate !== undefined && key === undefined)
+    yield { key: privateKey, message: `is missing, and ${certificateKey} is given (both or neither)` };
+}
+
+/** bcrypt ignores what comes after byte 72. */
+const BCRYPT_LIMIT = 72;
+const HMAC_KEY_MINIMUM = 32;
+
+function* otpChecks({ otp }: Config): Generator<Finding> {
+  const about = ['otp.hash_algorithm'];
+  if (otp.hash_algorithm === 'bcrypt' && otp.token_length > BCRYPT_LIMIT)
+    yield {
+      key: 'otp.token_length',
+      message: `${otp.token_length} is too long for bcrypt (at most ${BCRYPT_LIMIT} with hash_algorithm = "bcrypt")`,
+      about,
+    };
+  if (otp.hash_algorithm === 'sha256-hmac' && otp.hmac_key === undefined)
+    yield {
+      key: 'otp.hmac_key',
+      message:
+        'is missing, and otp.hash_algorithm is "sha256-hmac" (hmac_key_file = "path" or hmac_key_env = "VARIABLE", 32 bytes or more)',
+      about,
+    };
+  if (otp.hmac_key !== undefined && otp.hmac_key.length < HMAC_KEY_MINIMUM)
+    yield { key: 'otp.hmac_key', message: `has ${otp.hmac_key.length} bytes (${HMAC_KEY_MINIMUM} bytes or more)` };
+  if (otp.argon2.memory_kib < 8 * otp.argon2.parallelism)
+    yield {
+      key: 'otp.argon2.memory_kib',
+      message: `is too small for ${otp.argon2.parallelism} lanes (at least 8 KiB a lane)`,
+      about: ['otp.argon2.parallelism'],
+    };
+}
+
+function* gssapiChecks({ gssapi }: Config): Generator<Finding> {
+  if (gssapi.gssproxy && gssapi.keytab !== undefined)
+    yield {
+      key: 'gssapi.keytab',
+      message: 'is given, and gssapi.gssproxy is true (one of the two)',
+      about: ['gssapi.gssproxy'],
+    };
+  if (!gssapi.enabled) return;
+  if (gssapi.require_crypto_verification && !gssapi.gssproxy && gssapi.keytab === undefined)
+    yield {
+      key: 'gssapi.keytab',
+      message:
+        'is missing, and gssapi.enabled is true (a path, relative to the configuration file, or gssproxy = true)',
+      about: ['gssapi.gssproxy', 'gssapi.enabled'],
+    };
+  if (gssapi.service_principal === undefined)
+    yield {
+      key: 'gssapi.service_principal',
+      message: 'is missing, and gssapi.enabled is true (HTTP/<hostname>@<REALM>)',
+      about: ['gssapi.enabled'],
+    };
+  if (Object.keys(gssapi.principal_mapping).length === 0 && gssapi.default_template === undefined)
+    yield {
+      key: 'gssapi.principal_mapping',
+      message: 'is empty, so no principal could enroll (entries, or gssapi.default_template)',
+      about: ['gssapi.default_template', 'gssapi.enabled'],
+    };
+}
+
+function* serverKeyGenChecks({ serverkeygen, otp, est }: Config): Generator<Finding> {
+  if (est.serverkeygen && serverkeygen.encryption === 'password' && serverkeygen.password === undefined && !otp.enabled)
+    yield {
+      key: 'serverkeygen.password',
+      message:
+        'is missing: encryption is "password" and OTPs are off (password_file = "path" or password_env = "VARIABLE")',
+      about: ['serverkeygen.encryption', 'otp.enabled'],
+    };
+  const seen = new Set<string>();
+  for (const [index, entry] of serverkeygen.keys.entries()) {
+    const key = `serverkeygen.keys[${index}]`;
+    const { id, symmetric_key, certificate } = entry;
+    if ((symmetric_key === undefined) === (certificate === undefined))
+      yield {
+        key,
+        message: `names ${certificate === undefined ? 'no key' : 'two keys'} (one of symmetric_key_file, symmetric_key_env and certificate)`,
+        about: [`${key}.symmetric_key`, `${key}.certificate`],
+      };
+    if (symmetric_key !== undefined && ![16, 24, 32].includes(symmetric_key.length))
+      yield { key: `${key}.symmetric_key`, message: `has ${symmetric_key.length} bytes (16, 24 or 32 raw bytes)` };
+    if (seen.has(id.toLowerCase())) yield { key: `${key}.id`, message: `${id} is there twice (an id for each key)` };
+    seen.add(id.toLowerCase());
+  }
+}
+
+function* cmcChecks({ cmc }: Config): Generator<Finding> {
+  yield* pair('cmc.certificate', cmc.certificate, 'cmc.private_key', cmc.private_key);
+  const seen = new Set<string>();
+  for (const [index, { identification }] of cmc.shared_secrets.entries()) {
+    if (seen.has(identification))
+      yield {
+        key: `cmc.shared_secrets[${index}].identification`,
+        message: `"${identification}" is there twice (a secret for each identification)`,
+      };
+    seen.add(identification);
+  }
+}
+
+function* publicationChecks({ publication }: Config): Generator<Finding> {
+  if (publication.enabled && publication.base_url === undefined)
+    yield {
+      key: 'publication.base_url',
+      message: 'is missing, and publication.enabled is true (an http URL such as "http://pki.example.com")',
+      about: ['publication.enabled'],
+    };
+}
+
+function* popLinkingChecks({ est }: Config): Generator<Finding> {
+  if (est.require_pop_linking && est.challenge_password === 'ignore')
+    yield {
+      key: 'est.challenge_password',
+      message: 'is "ignore", and est.require_pop_linking is true ("binding", or require_pop_linking = false)',
+      about: ['est.require_pop_linking'],
+    };
+}

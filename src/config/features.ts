@@ -1,0 +1,47 @@
+/**
+ * The features of the contract that this version does not have. Whoever builds one deletes its row: that lets the
+ * configuration through, and turns the defaults of `est.fullcmc` and `est.serverkeygen` on.
+ */
+export interface MissingFeature {
+  /** Path of the key, without list indexes. */
+  readonly key: string;
+  /** The refused value; without one, the key itself is refused. */
+  readonly value?: string | boolean;
+  /** Any value but this one is refused. */
+  readonly except?: number;
+  /** What the operator asked for, as the subject of `… is not part of this version`. */
+  readonly feature: string;
+  /** What may stand there instead. */
+  readonly allowed: string;
+}
+
+export const MISSING_FEATURES: readonly MissingFeature[] = [
+  { key: 'server.workers', except: 1, feature: 'sharing the listeners among processes', allowed: '1' },
+  { key: 'ca.driver', value: 'pkcs11', feature: 'a CA key in an HSM', allowed: '"file"' },
+  { key: 'ca.driver', value: 'dogtag', feature: 'a CA behind Dogtag PKI', allowed: '"file"' },
+  { key: 'ca.approval', value: 'manual', feature: 'approval by an administrator', allowed: '"auto"' },
+  { key: 'requests', feature: 'the queue of pending requests', allowed: 'leave the section out' },
+  { key: 'est.fullcmc', value: true, feature: 'full CMC', allowed: 'false' },
+  { key: 'cmc', feature: 'full CMC', allowed: 'leave the section out' },
+  { key: 'est.serverkeygen', value: true, feature: 'server-side key generation', allowed: 'false' },
+  { key: 'serverkeygen', feature: 'server-side key generation', allowed: 'leave the section out' },
+  { key: 'gssapi.enabled', value: true, feature: 'GSSAPI authentication', allowed: 'false' },
+  { key: 'publication.enabled', value: true, feature: 'the publication listener', allowed: 'false' },
+  { key: 'est.require_pop_linking', value: true, feature: 'proof-of-possession linking', allowed: 'false' },
+  { key: 'ca.csrattrs', feature: 'asking for CSR attributes', allowed: 'leave the section out' },
+  { key: 'est.csrattrs_require_mtls', value: true, feature: 'asking for CSR attributes', allowed: 'false' },
+];
+
+/** Whether every form of the key is part of this version. */
+export function isBuilt(key: string): boolean {
+  return MISSING_FEATURES.every((row) => row.key !== key);
+}
+
+/** The row that refuses this value of this key, if any. */
+export function missingFeature(key: string, value: unknown): MissingFeature | undefined {
+  return MISSING_FEATURES.find((row) => {
+    if (row.key !== key) return false;
+    if (row.value !== undefined) return value === row.value;
+    return row.except === undefined || value !== row.except;
+  });
+}

@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { SecretNode } from './keys.ts';
+import { Secret } from './secret.ts';
+
+/** Far above any key or password; keeps a mistaken path to a device or a disk image from filling the memory. */
+const MAX_SECRET = 65536;
+
+/** Where a walk takes relative paths and secrets from. */
+export interface Surroundings {
+  /** Absolute path of the configuration file's folder. */
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Loads `<key>_file`. Returns the reason when it cannot. */
+export async function secretFromFile(node: SecretNode, file: string, where: Surroundings): Promise<Secret | string> {
+  try {
+    const bytes = await readFile(resolve(where.folder, file));
+    return checked(node.raw ? bytes : withoutLineEnd(bytes), `the file ${file}`);
+  } catch (error) {
+    return `cannot read ${file}: ${errorCode(error)}`;
+  }
+}
+
+/** Loads `<key>_env`. Returns the reason when it cannot. */
+export function secretFromEnv(name: string, where: Surroundings): Secret | string {
+  const value = where.env[name];
+  return value === undefined
+    ? `the environment variable ${name} is not set`
+    : checked(Buffer.from(value, 'utf8'), `the environment variable ${name}`);
+}
+
+function checked(bytes: Buffer, source: string): Secret | string {
+  if (bytes.length === 0) return `${source} is empty`;
+  return bytes.length > MAX_SECRET ? `${source} is too long for a secret` : new Secret(bytes);
+}
+
+function withoutLineEnd(bytes: Buffer): Buffer {
+  if (bytes.at(-1) !== 0x0a) return bytes;
+  return bytes.subarray(0, bytes.at(-2) === 0x0d ? -2 : -1);
+}
+
+/** `ENOENT` as words; the code itself for what is rarer. */
+export function errorCode(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+  const words: Readonly<Record<string, string>> = {
+    ENOENT: 'there is no such file',
+    EACCES: 'permission denied',
+    EISDIR: 'it is a folder',
+    ENOTDIR: 'a part of the path is not a folder',
+  };
+  return words[code] ?? code;
+}

@@ -1,0 +1,83 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { Check } from 'typebox/value';
+import { crossChecks } from './cross-checks.ts';
+import { deepFreeze } from './freeze.ts';
+import { errorCode } from './load-secret.ts';
+import { ConfigError } from './problem.ts';
+import type { Problem, Warning } from './problem.ts';
+import { ConfigSchema, schemaNode } from './schema.ts';
+import type { Config } from './schema.ts';
+import { isTable, parseToml } from './toml.ts';
+import type { Table } from './toml.ts';
+import { walk } from './walk.ts';
+
+export interface LoadedConfig {
+  readonly config: Config;
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Reads and checks a configuration file: syntax, keys, values, secrets and what concerns several keys.
+ *
+ * @param file path as the operator gave it; it stands before every problem
+ * @throws {@link ConfigError} with every problem there is
+ */
+export async function loadConfig(
+  file: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<LoadedConfig> {
+  const parsed = parseToml(await readText(file));
+  if ('problem' in parsed) throw new ConfigError(file, [parsed.problem]);
+  const walked = await walk(schemaNode(), withDerivedDefaults(parsed.document), {
+    folder: dirname(resolve(file)),
+    env,
+  });
+  const problems: Problem[] = [...walked.problems];
+  const config = asConfig(walked.value);
+  const found = crossChecks(config);
+  problems.push(...unreported(found.problems, problems));
+  if (problems.length > 0) throw new ConfigError(file, problems);
+  return { config: deepFreeze(config), warnings: found.warnings };
+}
+
+/** `admin.tls.mode` is `required` where trust anchors stand without a mode: they are there to be used. */
+function withDerivedDefaults(document: Table): Table {
+  const admin = document['admin'];
+  const tls = isTable(admin) ? admin['tls'] : undefined;
+  if (!isTable(admin) || !isTable(tls) || tls['mode'] !== undefined || tls['trust_anchors'] === undefined)
+    return document;
+  return { ...document, admin: { ...admin, tls: { ...tls, mode: 'required' } } };
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
+  } catch (error) {
+    const reason = error instanceof TypeError ? 'is not UTF-8' : `cannot be read: ${errorCode(error)}`;
+    throw new ConfigError(file, [{ key: '', message: `${reason} (a TOML document)` }]);
+  }
+}
+
+/** The walker fills every key with a value of its type, so this never throws on an operator's mistake. */
+function asConfig(value: unknown): Config {
+  if (!Check(ConfigSchema, value)) throw new TypeError('the walker and the schema disagree');
+  return value;
+}
+
+/** Checks across keys also see what stands in for a wrong value: their findings on keys already reported are dropped. */
+function unreported(
+  found: readonly (Problem & { readonly about?: readonly string[] })[],
+  reported: readonly Problem[],
+) {
+  const keys = reported.map((problem) => problem.key);
+  return found
+    .filter(({ key, about = [] }) => [key, ...about].every((one) => !keys.some((other) => touches(one, other))))
+    .map(({ key, message }): Problem => ({ key, message }));
+}
+
+/** Whether one key is the other, lies in it, or is the `_file`/`_env` form of it. */
+function touches(one: string, other: string): boolean {
+  const bare = other.replace(/_(file|env)$/, '');
+  return one === other || one === bare || one.startsWith(`${other}.`) || one.startsWith(`${other}[`);
+}

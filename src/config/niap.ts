@@ -1,0 +1,97 @@
+import type { CrossChecks, Finding } from './cross-checks.ts';
+import type { Config } from './schema.ts';
+
+/** NIAP's least token length (service specification, OTP point 5). */
+const NIAP_TOKEN_LENGTH = 16;
+
+/** A setting that is unsafe everywhere: a warning, and with `profile = "niap"` a problem. */
+interface UnsafeSetting {
+  readonly key: string;
+  /** What is unsafe of it, as a clause. */
+  readonly message: string;
+  /** What would be safe. */
+  readonly safe: string;
+  readonly about?: readonly string[];
+}
+
+/** Warnings about unsafe settings; with `profile = "niap"` the same and NIAP's own points are problems. */
+export function complianceChecks(config: Config): CrossChecks {
+  const unsafe = [...unsafeSettings(config)];
+  if (config.profile !== 'niap')
+    return {
+      problems: [],
+      warnings: unsafe.map(({ key, message, safe }) => ({ key, message: `${message} (${safe})` })),
+    };
+  const problems = [...unsafe, ...niapPoints(config)].map(({ key, message, safe, about = [] }): Finding => ({
+    key,
+    message: `${message}, which profile = "niap" refuses (${safe})`,
+    about: [...about, 'profile'],
+  }));
+  return { problems, warnings: [] };
+}
+
+function* unsafeSettings({ tls, otp, gssapi, admin, est }: Config): Generator<UnsafeSetting> {
+  if (tls.client_auth.mode === 'none')
+    yield {
+      key: 'tls.client_auth.mode',
+      message: 'is "none": client certificates are not verified, and nobody can re-enroll',
+      safe: '"required", "optional" or "required_for_reenroll"',
+    };
+  if (gssapi.enabled && !gssapi.require_crypto_verification)
+    yield {
+      key: 'gssapi.require_crypto_verification',
+      message: 'is false: Kerberos tickets are not verified and authenticate nobody',
+      safe: 'true',
+      about: ['gssapi.enabled'],
+    };
+  if (est.challenge_password === 'ignore')
+    yield {
+      key: 'est.challenge_password',
+      message: 'is "ignore": the channel binding of a CSR is not checked',
+      safe: '"binding"',
+    };
+  if (admin.public_metrics)
+    yield { key: 'admin.public_metrics', message: 'is true: anybody may read the metrics', safe: 'false' };
+  if (!otp.enabled) return;
+  const about = ['otp.enabled'];
+  if (otp.token_length < NIAP_TOKEN_LENGTH)
+    yield {
+      key: 'otp.token_length',
+      message: `is ${otp.token_length}: such tokens are short enough to be guessed`,
+      safe: `${NIAP_TOKEN_LENGTH} or more, better 20`,
+      about,
+    };
+  if (otp.lockout_duration === 0)
+    yield {
+      key: 'otp.lockout_duration',
+      message: 'is 0: guessing tokens is not rate limited',
+      safe: '1 or more',
+      about,
+    };
+  const { memory_kib, iterations } = otp.argon2;
+  // OWASP's equivalents trade memory for passes; their product never falls below 7168 × 5.
+  if (otp.hash_algorithm === 'argon2id' && memory_kib * iterations < 35840)
+    yield {
+      key: 'otp.argon2',
+      message: "is weaker than OWASP's least parameters",
+      safe: 'memory_kib = 19456 with iterations = 2, or more',
+      about,
+    };
+}
+
+function* niapPoints({ otp, est, serverkeygen }: Config): Generator<UnsafeSetting> {
+  if (otp.enabled && otp.hash_algorithm !== 'argon2id')
+    yield {
+      key: 'otp.hash_algorithm',
+      message: `is "${otp.hash_algorithm}"`,
+      safe: '"argon2id"',
+      about: ['otp.enabled'],
+    };
+  if (est.serverkeygen && serverkeygen.encryption === 'optional')
+    yield {
+      key: 'serverkeygen.encryption',
+      message: 'is "optional": a generated private key could leave in the clear',
+      safe: '"password" or "required", or est.serverkeygen = false',
+      about: ['est.serverkeygen'],
+    };
+}

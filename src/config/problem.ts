@@ -1,0 +1,34 @@
+/** One thing that is wrong with the configuration. */
+export interface Problem {
+  /** The line, for what the TOML parser refuses. */
+  readonly line?: number;
+  /** The key's full name, e.g. `ca[0].file.private_key`; empty for what the TOML parser refuses. */
+  readonly key: string;
+  /** What is wrong, with what is allowed in parentheses. Never holds a secret. */
+  readonly message: string;
+}
+
+/** A setting that is allowed and unsafe, for the log. */
+export interface Warning {
+  readonly key: string;
+  readonly message: string;
+}
+
+/** The configuration is refused; `problems` has all there is to say, in the file's order of sections. */
+export class ConfigError extends Error {
+  readonly file: string;
+  readonly problems: readonly Problem[];
+
+  constructor(file: string, problems: readonly Problem[]) {
+    super(problems.map((problem) => formatProblem(file, problem)).join('\n'));
+    this.name = 'ConfigError';
+    this.file = file;
+    this.problems = problems;
+  }
+}
+
+/** The line of stderr for a problem: `FILE: KEY: what is wrong (what is allowed)`. */
+export function formatProblem(file: string, problem: Problem): string {
+  const place = problem.line === undefined ? file : `${file}:${problem.line}`;
+  return problem.key === '' ? `${place}: ${problem.message}` : `${place}: ${problem.key}: ${problem.message}`;
+}

@@ -1,0 +1,66 @@
+/**
+ * The one source of the configuration: the keys, their static types, defaults and bounds, and the text of
+ * docs/configuration.md. `Config` is what the service sees: checked, with absolute paths, loaded secrets and all
+ * defaults, deeply frozen; names as in the TOML.
+ */
+import type { Static } from 'typebox';
+import { choice, nodeOf, optional, table } from './keys.ts';
+import type { TableNode } from './keys.ts';
+import { gssapi, otp } from './schema/auth.ts';
+import { ca } from './schema/ca.ts';
+import { admin, est, server, tls } from './schema/server.ts';
+import { audit, cmc, log, publication, requests, serverkeygen, store } from './schema/services.ts';
+import type { Secret } from './secret.ts';
+
+export const ConfigSchema = table(
+  {
+    profile: optional(
+      choice(['niap'], {
+        description:
+          'Turns on the checks of a compliance profile: the server refuses to start on a weaker configuration.',
+        defaultText: 'no profile',
+      }),
+    ),
+    server,
+    est,
+    tls,
+    admin,
+    otp,
+    gssapi,
+    serverkeygen,
+    cmc,
+    publication,
+    requests,
+    store,
+    audit,
+    log,
+    ca,
+  },
+  { description: 'The configuration file.' },
+);
+
+type DeepReadonly<T> = T extends Secret
+  ? T
+  : T extends readonly (infer I)[]
+    ? readonly DeepReadonly<I>[]
+    : T extends object
+      ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
+      : T;
+
+export type Config = DeepReadonly<Static<typeof ConfigSchema>>;
+
+export type CaConfig = Config['ca'][number];
+export type FileCaConfig = Extract<CaConfig, { driver: 'file' }>;
+export type Pkcs11CaConfig = Extract<CaConfig, { driver: 'pkcs11' }>;
+export type DogtagCaConfig = Extract<CaConfig, { driver: 'dogtag' }>;
+export type ProfileConfig = CaConfig['profile'];
+export type SubjectPolicy = ProfileConfig['subject'];
+export type SanPolicy = ProfileConfig['san'];
+export type CsrAttrsConfig = NonNullable<CaConfig['csrattrs']>;
+
+/** The schema as the walker, the reference and the reload read it. */
+export function schemaNode(): TableNode {
+  const node = nodeOf(ConfigSchema);
+  if (node.kind !== 'table') throw new TypeError('the configuration is a table');
+  return node;
+}

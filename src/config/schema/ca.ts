@@ -1,0 +1,145 @@
+import { boolean, choice, integer, list, optional, path, secret, table, text, variants } from '../keys.ts';
+import { csrattrs } from './csrattrs.ts';
+import { urlCheck } from './formats.ts';
+import { profile } from './profile.ts';
+
+const common = {
+  label: text({
+    description: 'The EST label: the path segment that routes a request to this CA.',
+    allowed: '1 to 64 letters, digits, "-", "." or "_", beginning with a letter or digit',
+    pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+  }),
+  default: boolean({ description: 'Serves requests without a label; exactly one CA does.', default: false }),
+  approval: choice(['auto', 'manual'], {
+    description: 'Whether a request is issued at once or queued until an administrator approves it.',
+    default: 'auto',
+  }),
+  chain: optional(
+    path({
+      description: 'PEM file with the certificates above the CA certificate, root last. A self-signed CA needs none.',
+    }),
+  ),
+  profile,
+  csrattrs: optional(csrattrs),
+};
+
+const certificate = () => path({ description: "PEM file with the CA's own certificate." });
+
+const fileCa = table(
+  {
+    ...common,
+    driver: choice(['file'], { description: 'Where the CA key is: in a file.' }),
+    certificate: certificate(),
+    file: table(
+      { private_key: path({ description: "PEM file with the CA's private key, readable by the server alone." }) },
+      { description: 'A CA key in a file.' },
+    ),
+  },
+  { description: 'A CA whose key is in a file.' },
+);
+
+const pkcs11Ca = table(
+  {
+    ...common,
+    driver: choice(['pkcs11'], { description: 'Where the CA key is: in a PKCS#11 token.' }),
+    certificate: certificate(),
+    pkcs11: table(
+      {
+        module: path({ description: "The token's PKCS#11 library." }),
+        token_label: optional(
+          text({ description: 'The label of the token; or use `slot`.', allowed: 'text', pattern: /^.{1,32}$/su }),
+        ),
+        slot: optional(
+          integer({
+            description: 'The slot ID of the token; or use `token_label`, which survives a renumbering.',
+            minimum: 0,
+            maximum: Number.MAX_SAFE_INTEGER,
+          }),
+        ),
+        pin: secret({ description: "The user's PIN." }),
+        key_label: optional(
+          text({ description: 'The label of the private key; or use `key_id`.', allowed: 'text', pattern: /^.+$/su }),
+        ),
+        key_id: optional(
+          text({
+            description: 'The CKA_ID of the private key, in hex; or use `key_label`.',
+            allowed: 'hex digits, two a byte',
+            pattern: /^([0-9a-fA-F]{2})+$/,
+          }),
+        ),
+        max_sessions: integer({
+          description: 'Sessions opened at the same time; each serves one signature.',
+          default: 8,
+          minimum: 1,
+          maximum: 256,
+        }),
+        timeout: integer({
+          description: 'How long the token may take for one call before it counts as hung.',
+          default: 10,
+          minimum: 1,
+          maximum: 600,
+          unit: 'seconds',
+        }),
+      },
+      { description: 'A CA key in a PKCS#11 token (an HSM).' },
+    ),
+  },
+  { description: 'A CA whose key is in a PKCS#11 token.' },
+);
+
+const dogtagUrl = () =>
+  text({
+    description: 'The URL of one replica.',
+    allowed: 'an https URL such as "https://pki1:8443"',
+    check: urlCheck('https'),
+  });
+
+const dogtagCa = table(
+  {
+    ...common,
+    driver: choice(['dogtag'], { description: 'Where the CA is: in Dogtag PKI.' }),
+    certificate: optional(
+      path({ description: "PEM file with the CA's own certificate; given, it pins what the server says." }),
+    ),
+    dogtag: table(
+      {
+        urls: list(dogtagUrl(), { description: 'The replicas of one CA.', minItems: 1 }),
+        trust_anchors: path({
+          description: "PEM file with the CA certificates behind the replicas' TLS certificates.",
+        }),
+        client_certificate: path({ description: "PEM file with the agent's certificate." }),
+        client_key: path({ description: "PEM file with the agent's private key." }),
+        profile: text({
+          description: 'The enrolment profile.',
+          default: 'caServerCert',
+          allowed: "a profile's name",
+          pattern: /^[A-Za-z0-9._-]{1,128}$/,
+        }),
+        cmc_profile: text({
+          description: 'The profile that CMC requests are forwarded to.',
+          default: 'caFullCMCUserCert',
+          allowed: "a profile's name",
+          pattern: /^[A-Za-z0-9._-]{1,128}$/,
+        }),
+        kra_urls: list(dogtagUrl(), {
+          description: 'The replicas of the key recovery authority where keys are archived; empty for none.',
+          default: [],
+        }),
+        timeout: integer({
+          description: 'How long a replica may take for one answer.',
+          default: 10,
+          minimum: 1,
+          maximum: 600,
+          unit: 'seconds',
+        }),
+      },
+      { description: 'A CA behind Dogtag PKI.' },
+    ),
+  },
+  { description: 'A CA behind Dogtag PKI.' },
+);
+
+export const ca = list(
+  variants('driver', [fileCa, pkcs11Ca, dogtagCa], { description: 'One certificate authority.' }),
+  { description: 'The certificate authorities, one table each.', minItems: 1 },
+);

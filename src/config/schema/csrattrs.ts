@@ -1,0 +1,78 @@
+import { boolean, choice, list, map, optional, table, text } from '../keys.ts';
+import { ATTRIBUTE_ALLOWED, checkAttributeName, checkOid } from './formats.ts';
+
+/** The public keys that Estuary knows. */
+export const KEY_TYPES = ['ec:P-256', 'ec:P-384', 'ec:P-521', 'rsa:2048', 'rsa:3072', 'rsa:4096', 'ed25519'] as const;
+
+/** Extensions that have a name here; any other is named by its dotted OID. */
+export const EXTENSION_NAMES = [
+  'subjectAltName',
+  'keyUsage',
+  'extendedKeyUsage',
+  'basicConstraints',
+  'subjectKeyIdentifier',
+  'certificatePolicies',
+] as const;
+
+export const csrattrs = table(
+  {
+    challenge_password: boolean({ description: 'Asks for a challengePassword (RFC 7030 §3.5).', default: false }),
+    key_type: optional(choice(KEY_TYPES, { description: 'The key that the client should generate.' })),
+    signature: optional(
+      choice(
+        [
+          'ecdsaWithSHA256',
+          'ecdsaWithSHA384',
+          'ecdsaWithSHA512',
+          'sha256WithRSAEncryption',
+          'sha384WithRSAEncryption',
+          'sha512WithRSAEncryption',
+          'ed25519',
+        ],
+        { description: 'The signature algorithm of the CSR.' },
+      ),
+    ),
+    extensions: list(
+      table(
+        {
+          name: text({
+            description: 'The extension.',
+            allowed: `one of ${EXTENSION_NAMES.join(', ')}, or a dotted OID`,
+            check: (value) => (EXTENSION_NAMES.some((name) => name === value) ? undefined : checkOid(value)),
+          }),
+          value: optional(
+            list(text({ description: 'A part of the value.', allowed: 'text' }), {
+              description:
+                'The value that the client should take over: names for keyUsage and extendedKeyUsage, else the DER in hex.',
+              defaultText: 'the client fills it in',
+            }),
+          ),
+        },
+        { description: 'One extension; a bare name is one whose value the client fills in.', shorthand: 'name' },
+      ),
+      { description: 'Extensions that the CSR should carry.', default: [] },
+    ),
+    oids: list(text({ description: 'An OID.', allowed: 'a dotted OID', check: checkOid }), {
+      description: 'Further bare OIDs.',
+      default: [],
+    }),
+    template: boolean({
+      description: "Adds RFC 9908's CertificationRequestInfoTemplate.",
+      default: false,
+    }),
+    subject: list(
+      map(text({ description: 'A value, or "" for the client to fill in.', allowed: 'text' }), {
+        description: 'One RDN.',
+      }),
+      {
+        description: 'The subject of the template, e.g. `[{ O = "Example" }, { CN = "" }]`.',
+        default: [],
+      },
+    ),
+  },
+  { description: 'What GET /csrattrs asks for, and the policy then demands. Left out, /csrattrs is answered 204.' },
+);
+
+/** For the cross checks: why a key of `subject` is wrong, or undefined. */
+export const checkSubjectKey = checkAttributeName;
+export const SUBJECT_KEY_ALLOWED = ATTRIBUTE_ALLOWED;

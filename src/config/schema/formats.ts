@@ -1,0 +1,89 @@
+/** Checks of single values that several sections share. Each returns the reason why a value is wrong, or undefined. */
+import { BlockList, isIP } from 'node:net';
+import { wholeMatch } from '../pattern.ts';
+
+/** RFC 4514 names that a policy may use; any other attribute is named by its dotted OID. */
+export const ATTRIBUTE_NAMES = [
+  'CN',
+  'SN',
+  'serialNumber',
+  'C',
+  'L',
+  'ST',
+  'STREET',
+  'O',
+  'OU',
+  'title',
+  'GN',
+  'initials',
+  'generationQualifier',
+  'dnQualifier',
+  'pseudonym',
+  'UID',
+  'DC',
+  'emailAddress',
+] as const;
+
+const DOTTED_OID = /^[012](\.(0|[1-9][0-9]*)){1,30}$/;
+
+export function checkAttributeName(value: string): string | undefined {
+  if (DOTTED_OID.test(value)) return undefined;
+  return ATTRIBUTE_NAMES.some((name) => name === value) ? undefined : `"${value}" is no known attribute type`;
+}
+
+export const ATTRIBUTE_ALLOWED = `one of ${ATTRIBUTE_NAMES.join(', ')}, or a dotted OID`;
+
+export function checkOid(value: string): string | undefined {
+  return DOTTED_OID.test(value) ? undefined : `"${value}" is no dotted OID`;
+}
+
+export function checkPattern(value: string): string | undefined {
+  try {
+    wholeMatch(value);
+    return undefined;
+  } catch {
+    return `"${value}" is no regular expression`;
+  }
+}
+
+export function checkCidr(value: string): string | undefined {
+  const [address, length, more] = value.split('/');
+  const version = isIP(address ?? '');
+  const bits = Number(length);
+  if (version === 0 || more !== undefined || length === undefined || !/^[0-9]{1,3}$/.test(length))
+    return `"${value}" is no address block`;
+  if (bits > (version === 4 ? 32 : 128)) return `"${value}" has an impossible prefix length`;
+  new BlockList().addSubnet(address ?? '', bits, version === 4 ? 'ipv4' : 'ipv6');
+  return undefined;
+}
+
+export function checkHost(value: string): string | undefined {
+  if (isIP(value) !== 0) return undefined;
+  return /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/.test(value)
+    ? undefined
+    : `"${value}" is neither an IP address nor a host name`;
+}
+
+/** An absolute URL of one of the schemes, without credentials, query or fragment. */
+export function urlCheck(...schemes: readonly string[]): (value: string) => string | undefined {
+  return (value) => {
+    if (!URL.canParse(value)) return `"${value}" is no URL`;
+    const url = new URL(value);
+    if (!schemes.includes(url.protocol.slice(0, -1))) return `"${value}" is no ${schemes.join(' or ')} URL`;
+    if (url.username !== '' || url.password !== '') return 'the URL carries credentials';
+    return url.search !== '' || url.hash !== '' ? `"${value}" carries a query or fragment` : undefined;
+  };
+}
+
+/** A rough RFC 4514 form: `type=value` pairs between unescaped commas and plus signs. */
+export function checkDistinguishedName(value: string): string | undefined {
+  const pairs = value.split(/(?<!\\)[,+]/);
+  for (const pair of pairs) {
+    const match = /^\s*([A-Za-z][A-Za-z0-9-]*|[0-2](?:\.[0-9]+)+)=(.+)$/s.exec(pair);
+    const type = match?.[1];
+    if (type === undefined) return `"${value}" is no distinguished name`;
+    const known = ATTRIBUTE_NAMES.some((name) => name.toLowerCase() === type.toLowerCase());
+    if (!known && checkOid(type) !== undefined) return `"${type}" is no known attribute type`;
+  }
+  return undefined;
+}

@@ -1,0 +1,172 @@
+import { boolean, choice, integer, list, map, optional, path, table, text } from '../keys.ts';
+import { KEY_TYPES } from './csrattrs.ts';
+import { ATTRIBUTE_ALLOWED, checkAttributeName, checkCidr, checkOid, checkPattern } from './formats.ts';
+
+/** End-entity key usages; keyCertSign and cRLSign are the CA's alone. */
+export const KEY_USAGES = [
+  'digitalSignature',
+  'nonRepudiation',
+  'keyEncipherment',
+  'dataEncipherment',
+  'keyAgreement',
+  'encipherOnly',
+  'decipherOnly',
+] as const;
+
+/** Names for extKeyUsage; any other purpose is named by its dotted OID. */
+export const EXTENDED_KEY_USAGES = [
+  'serverAuth',
+  'clientAuth',
+  'codeSigning',
+  'emailProtection',
+  'timeStamping',
+  'OCSPSigning',
+  'ipsecIKE',
+  'smartcardLogon',
+  'cmcCA',
+  'cmcRA',
+] as const;
+
+const attribute = () =>
+  text({ description: 'An attribute type.', allowed: ATTRIBUTE_ALLOWED, check: checkAttributeName });
+const pattern = () =>
+  text({
+    description: 'A regular expression.',
+    allowed: 'a regular expression that matches the whole value',
+    check: checkPattern,
+  });
+
+const subject = table(
+  {
+    required: list(attribute(), {
+      description: 'Attribute types that the subject of a CSR has to carry.',
+      default: [],
+    }),
+    allowed: optional(
+      list(attribute(), {
+        description: 'The only attribute types that the subject may carry. Unset, any is allowed.',
+        defaultText: 'any',
+      }),
+    ),
+    patterns: map(pattern(), {
+      description:
+        'A regular expression for each named attribute type; every value of that type has to match it as a whole, e.g. `{ CN = "dev-[0-9]+" }`.',
+      default: {},
+    }),
+  },
+  { description: "Policy on the CSR's subject. Empty, any well-formed subject is allowed." },
+);
+
+const san = table(
+  {
+    allowed: list(choice(['dns', 'ip', 'email', 'uri'], { description: 'A kind of name.' }), {
+      description: 'The kinds of subject alternative name that a CSR may carry; an empty list allows none.',
+      default: ['dns', 'ip', 'email', 'uri'],
+    }),
+    required: list(choice(['dns', 'ip', 'email', 'uri'], { description: 'A kind of name.' }), {
+      description: 'Kinds of which a CSR has to carry at least one name.',
+      default: [],
+    }),
+    dns: optional(
+      list(pattern(), {
+        description: 'A DNS name, in lower case, has to match one of these regular expressions as a whole.',
+        defaultText: 'any',
+      }),
+    ),
+    email: optional(
+      list(pattern(), {
+        description: 'An email address has to match one of these regular expressions as a whole.',
+        defaultText: 'any',
+      }),
+    ),
+    uri: optional(
+      list(pattern(), {
+        description: 'A URI has to match one of these regular expressions as a whole.',
+        defaultText: 'any',
+      }),
+    ),
+    ip: optional(
+      list(
+        text({
+          description: 'An address block.',
+          allowed: 'an address block such as "10.0.0.0/8" or "2001:db8::/32"',
+          check: checkCidr,
+        }),
+        { description: 'An IP address has to lie in one of these blocks.', defaultText: 'any' },
+      ),
+    ),
+    wildcards: boolean({ description: 'Lets DNS names start with `*.`.', default: false }),
+    max: integer({
+      description: 'The largest number of subject alternative names in one certificate.',
+      default: 32,
+      minimum: 0,
+      maximum: 1000,
+    }),
+  },
+  { description: "Policy on the CSR's subject alternative names." },
+);
+
+export const profile = table(
+  {
+    validity_days: integer({
+      description: 'Days that a certificate is valid; it never outlives the CA certificate.',
+      default: 397,
+      minimum: 1,
+      maximum: 36500,
+      unit: 'days',
+    }),
+    max_validity_days: integer({
+      description: 'The upper bound of a validity that comes from elsewhere; `validity_days` may not exceed it.',
+      default: 825,
+      minimum: 1,
+      maximum: 36500,
+      unit: 'days',
+    }),
+    key_types: list(choice(KEY_TYPES, { description: 'A key type.' }), {
+      description: 'The public keys that are certified.',
+      default: ['ec:P-256', 'ec:P-384', 'rsa:2048', 'rsa:3072', 'rsa:4096', 'ed25519'],
+      minItems: 1,
+    }),
+    key_usage: list(choice(KEY_USAGES, { description: 'A key usage.' }), {
+      description: 'The keyUsage of issued certificates; empty leaves the extension out.',
+      default: ['digitalSignature'],
+    }),
+    extended_key_usage: list(
+      text({
+        description: 'A purpose.',
+        allowed: `one of ${EXTENDED_KEY_USAGES.join(', ')}, or a dotted OID`,
+        check: (value) => (EXTENDED_KEY_USAGES.some((name) => name === value) ? undefined : checkOid(value)),
+      }),
+      {
+        description: 'The extKeyUsage of issued certificates; empty leaves the extension out.',
+        default: ['clientAuth'],
+      },
+    ),
+    subject,
+    san,
+    allow_subject_change: boolean({
+      description:
+        'Lets a re-enrolment change subject and subjectAltName with the ChangeSubjectName attribute (RFC 6402 §2.8).',
+      default: false,
+    }),
+    renewal_grace_days: integer({
+      description: 'A certificate expired at most this long ago may still be renewed.',
+      default: 0,
+      minimum: 0,
+      maximum: 3650,
+      unit: 'days',
+    }),
+    renewal_issuers: optional(
+      path({
+        description:
+          'PEM file with further CA certificates whose certificates may be renewed here: after a rollover or a migration.',
+      }),
+    ),
+    mtls_subject: choice(['any', 'same'], {
+      description:
+        "Whether /simpleenroll over mTLS may ask for another subject than the presented certificate's (`any`) or not (`same`).",
+      default: 'any',
+    }),
+  },
+  { description: 'What the CA signs.' },
+);

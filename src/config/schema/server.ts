@@ -1,0 +1,235 @@
+import { isBuilt } from '../features.ts';
+import { boolean, choice, integer, list, optional, path, table, text } from '../keys.ts';
+import { checkHost } from './formats.ts';
+
+const HOST = 'an IP address or a host name';
+
+export const server = table(
+  {
+    workers: integer({
+      description: 'Processes that share the listeners; 0 starts one per core.',
+      default: 1,
+      minimum: 0,
+      maximum: 256,
+    }),
+    shutdown_grace: integer({
+      description: 'How long requests in flight may take to finish after SIGTERM or SIGINT.',
+      default: 10,
+      minimum: 0,
+      maximum: 3600,
+      unit: 'seconds',
+    }),
+    body_limit: integer({
+      description: 'The largest request body; a larger one is answered 413.',
+      default: 65536,
+      minimum: 1024,
+      maximum: 16777216,
+      unit: 'bytes',
+    }),
+    handshake_timeout: integer({
+      description: 'How long a TLS handshake may take before the connection is closed.',
+      default: 10,
+      minimum: 1,
+      maximum: 600,
+      unit: 'seconds',
+    }),
+    headers_timeout: integer({
+      description: "How long a client may take to send a request's header.",
+      default: 10,
+      minimum: 1,
+      maximum: 600,
+      unit: 'seconds',
+    }),
+    request_timeout: integer({
+      description: 'How long a client may take to send a whole request, header and body; 408 after it.',
+      default: 30,
+      minimum: 1,
+      maximum: 3600,
+      unit: 'seconds',
+    }),
+    keep_alive_timeout: integer({
+      description: 'How long an idle connection is kept for the next request.',
+      default: 30,
+      minimum: 1,
+      maximum: 3600,
+      unit: 'seconds',
+    }),
+  },
+  { description: 'The process and what all its listeners share.' },
+);
+
+export const est = table(
+  {
+    host: text({
+      description: 'The address the EST listener binds to.',
+      default: '0.0.0.0',
+      allowed: HOST,
+      check: checkHost,
+    }),
+    port: integer({
+      description: 'The TCP port of the EST listener; 0 takes a free one.',
+      default: 9443,
+      minimum: 0,
+      maximum: 65535,
+    }),
+    retry_after: integer({
+      description: 'The Retry-After of 202 and 503 answers.',
+      default: 30,
+      minimum: 1,
+      maximum: 86400,
+      unit: 'seconds',
+    }),
+    fullcmc: boolean({
+      description: 'Serves /fullcmc (RFC 7030 §4.3). Off, it is answered 501.',
+      default: isBuilt('est.fullcmc'),
+    }),
+    serverkeygen: boolean({
+      description: 'Serves /serverkeygen (RFC 7030 §4.4). Off, it is answered 501.',
+      default: isBuilt('est.serverkeygen'),
+    }),
+    csrattrs_require_mtls: boolean({
+      description: 'Asks for a valid client certificate before answering /csrattrs.',
+      default: false,
+    }),
+    fullcmc_require_mtls: boolean({
+      description: 'Asks for a valid client certificate on /fullcmc, beside the signature of the CMC request.',
+      default: true,
+    }),
+    require_pop_linking: boolean({
+      description:
+        'Refuses a CSR that does not link its proof of possession to the TLS connection by a challengePassword (RFC 7030 §3.5), and lists challengePassword in /csrattrs.',
+      default: false,
+    }),
+    challenge_password: choice(['binding', 'ignore'], {
+      description:
+        "What a CSR's challengePassword is taken for: the base64 channel binding, which then has to match, or nothing, for fleets that put something else there.",
+      default: 'binding',
+    }),
+    base64_line_length: optional(
+      integer({
+        description:
+          'Columns of the base64 in answers; 0 is one line. Unset, answers are one line with a newline, and lines of 64 for libest.',
+        defaultText: 'as the client needs it',
+        minimum: 0,
+        maximum: 1024,
+        multipleOf: 4,
+      }),
+    ),
+  },
+  { description: 'The EST listener and its operations.' },
+);
+
+export const tls = table(
+  {
+    certificate: path({
+      description: 'PEM file with the server certificate first, then its intermediates.',
+      live: true,
+    }),
+    private_key: path({ description: 'PEM file with the private key of the server certificate.', live: true }),
+    min_version: choice(['TLSv1.2', 'TLSv1.3'], {
+      description: 'The oldest TLS version that the EST and admin listeners speak.',
+      default: 'TLSv1.2',
+    }),
+    client_auth: table(
+      {
+        mode: choice(['required', 'optional', 'required_for_reenroll', 'none'], {
+          description:
+            'Whether EST clients present a certificate: `required` in every handshake; `optional` verifies one that is presented; `required_for_reenroll` asks for one on /simplereenroll only; `none` verifies none and is unsafe in production.',
+          default: 'optional',
+        }),
+        trust_anchors: optional(
+          path({
+            description:
+              'PEM file with the CA certificates that issue client certificates. Needed unless mode is `none`.',
+            live: true,
+          }),
+        ),
+        crl: optional(
+          path({
+            description:
+              'CRLs of foreign client CAs: a PEM or DER file, or a folder of such files. A certificate that one of them revokes does not authenticate.',
+            live: true,
+          }),
+        ),
+      },
+      { description: 'Client certificates on the EST listener.' },
+    ),
+  },
+  { description: 'TLS of the EST listener, and of the admin listener unless that has its own certificate.' },
+);
+
+export const admin = table(
+  {
+    host: text({
+      description: 'The address the admin listener binds to.',
+      default: '127.0.0.1',
+      allowed: HOST,
+      check: checkHost,
+    }),
+    port: integer({
+      description: 'The TCP port of the admin listener; 0 takes a free one.',
+      default: 9444,
+      minimum: 0,
+      maximum: 65535,
+    }),
+    public_metrics: boolean({ description: 'Serves /metrics without authentication.', default: false }),
+    tls: table(
+      {
+        mode: choice(['required', 'optional', 'none'], {
+          description:
+            'Whether administrators present a certificate: `required` in every handshake; `optional` takes a valid one in place of a bearer token; `none` asks for none.',
+          default: 'none',
+          defaultText: '`required` when `trust_anchors` is given, else `none`',
+        }),
+        trust_anchors: optional(
+          path({
+            description:
+              'PEM file with the CA certificates that issue admin certificates. Needed unless mode is `none`.',
+            live: true,
+          }),
+        ),
+        certificate: optional(
+          path({
+            description: "PEM file with a server certificate of the admin listener's own.",
+            defaultText: '`tls.certificate`',
+            live: true,
+          }),
+        ),
+        private_key: optional(
+          path({
+            description: 'PEM file with the private key of `admin.tls.certificate`.',
+            defaultText: '`tls.private_key`',
+            live: true,
+          }),
+        ),
+      },
+      { description: 'TLS and client certificates on the admin listener.' },
+    ),
+    bearer_token: table(
+      {
+        enabled: boolean({ description: 'Takes bearer tokens on the admin API.', default: false, live: true }),
+        tokens: list(
+          table(
+            {
+              token_hash: text({
+                description: 'The SHA-256 of the token, as `sha256:` and 64 hex digits.',
+                allowed: 'sha256: followed by 64 hex digits, the SHA-256 of the token',
+                pattern: /^sha256:[0-9a-fA-F]{64}$/,
+                sensitive: true,
+              }),
+              description: text({
+                description: 'Who holds the token; the audit log shows it.',
+                allowed: 'a name of 1 to 200 characters',
+                pattern: /^[^\p{Cc}]{1,200}$/u,
+              }),
+            },
+            { description: 'One token.' },
+          ),
+          { description: 'The tokens that are accepted.', default: [], live: true },
+        ),
+      },
+      { description: 'Bearer tokens of administrators.' },
+    ),
+  },
+  { description: 'The admin listener. At least one of `admin.tls` and `admin.bearer_token` has to be on.' },
+);

@@ -1,0 +1,147 @@
+import { boolean, choice, integer, list, optional, path, secret, table, text } from '../keys.ts';
+import { checkHost, urlCheck } from './formats.ts';
+
+export const serverkeygen = table(
+  {
+    encryption: choice(['optional', 'password', 'required'], {
+      description:
+        'How generated keys are protected beyond TLS: `optional` as the CSR asks, by TLS alone if it asks for nothing; `password` with the pre-shared secret or the OTP; `required` refuses a CSR that asks for nothing.',
+      default: 'optional',
+    }),
+    password: optional(
+      secret({ description: 'The pre-shared secret of `password` for clients that did not use an OTP.' }),
+    ),
+    keys: list(
+      table(
+        {
+          id: text({
+            description: "The hex of the key identifier's OCTET STRING.",
+            allowed: 'hex digits, two a byte',
+            pattern: /^([0-9a-fA-F]{2})+$/,
+          }),
+          symmetric_key: optional(
+            secret({ description: 'An AES key-encryption key: 16, 24 or 32 raw bytes.', raw: true }),
+          ),
+          certificate: optional(
+            path({ description: 'For the asymmetric form: PEM file with an RSA or EC certificate.' }),
+          ),
+        },
+        { description: 'One key: `symmetric_key_file` or `certificate`.' },
+      ),
+      { description: "What a CSR's key identifier may name.", default: [] },
+    ),
+  },
+  { description: 'Server-side key generation (RFC 7030 §4.4).' },
+);
+
+export const cmc = table(
+  {
+    shared_secrets: list(
+      table(
+        {
+          identification: text({
+            description: 'Whom the secret belongs to.',
+            allowed: 'text of 1 to 200 characters',
+            pattern: /^.{1,200}$/su,
+          }),
+          secret: secret({ description: 'The shared secret.' }),
+        },
+        { description: 'One shared secret.' },
+      ),
+      { description: 'Shared secrets for identityProofV2 (RFC 5272 §6.2).', default: [] },
+    ),
+    certificate: optional(
+      path({ description: 'PEM file with the certificate that signs responses.', defaultText: "the CA's own" }),
+    ),
+    private_key: optional(
+      path({ description: 'PEM file with the private key of `cmc.certificate`.', defaultText: "the CA's own" }),
+    ),
+    ra_certificates: list(path({ description: 'A PEM file.' }), {
+      description: 'PEM files with certificates of registration authorities, who may ask for the names of others.',
+      default: [],
+    }),
+  },
+  { description: 'Full CMC (RFC 5272); `est.fullcmc` turns it on.' },
+);
+
+export const publication = table(
+  {
+    enabled: boolean({ description: 'Serves CRLs, OCSP and CA certificates over plain HTTP.', default: false }),
+    host: text({
+      description: 'The address the publication listener binds to.',
+      default: '0.0.0.0',
+      allowed: 'an IP address or a host name',
+      check: checkHost,
+    }),
+    port: integer({
+      description: 'The TCP port of the publication listener; 0 takes a free one.',
+      default: 8080,
+      minimum: 0,
+      maximum: 65535,
+    }),
+    base_url: optional(
+      text({
+        description: 'The URL under which relying parties reach the listener; it goes into issued certificates.',
+        allowed: 'an http URL such as "http://pki.example.com"',
+        check: urlCheck('http'),
+      }),
+    ),
+    crl_interval: integer({
+      description: 'How often a new CRL is signed.',
+      default: 3600,
+      minimum: 10,
+      maximum: 2592000,
+      unit: 'seconds',
+    }),
+  },
+  { description: 'The plain-HTTP listener for relying parties.' },
+);
+
+export const requests = table(
+  {
+    pending_ttl: integer({
+      description: 'How long a queued request waits for a decision before it expires.',
+      default: 1209600,
+      minimum: 60,
+      maximum: 31536000,
+      unit: 'seconds',
+    }),
+    retention: integer({
+      description: 'How long a decided request is kept; until then its requester may fetch the certificate again.',
+      default: 604800,
+      minimum: 60,
+      maximum: 31536000,
+      unit: 'seconds',
+    }),
+  },
+  { description: 'Requests that were queued with 202.' },
+);
+
+export const store = table(
+  {
+    driver: choice(['sqlite'], { description: 'The database.', default: 'sqlite' }),
+    path: path({ description: 'The database file; its folder has to exist.', default: 'data/est.db' }),
+  },
+  { description: 'Where tokens, certificates, requests and the audit log are kept.' },
+);
+
+export const audit = table(
+  {
+    file: path({
+      description: 'The audit log as JSON lines, each with the hash of the one before; its folder has to exist.',
+      default: 'data/audit.log',
+    }),
+  },
+  { description: 'The audit log; the store keeps it too.' },
+);
+
+export const log = table(
+  {
+    level: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
+      description: 'The least severe messages that are logged.',
+      default: 'info',
+      live: true,
+    }),
+  },
+  { description: 'The log on standard output, one JSON object a line.' },
+);

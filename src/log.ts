@@ -1,0 +1,43 @@
+import { pino } from 'pino';
+import type { DestinationStream, Logger } from 'pino';
+import type { Config } from './config/schema.ts';
+
+export type { Logger } from 'pino';
+
+/** Names under which a secret could come along in a logged object; each is cut out at the first three levels. */
+const SECRET_NAMES = [
+  'authorization',
+  'Authorization',
+  '["proxy-authorization"]',
+  'cookie',
+  'password',
+  'passphrase',
+  'pin',
+  'token',
+  'secret',
+  'hmac_key',
+  'private_key_pem',
+] as const;
+
+/**
+ * The log of the service: one JSON object a line, named `estuary`, times in ISO 8601. Secrets never belong into a log
+ * call; what slips in under a telling name is replaced by `[secret]`.
+ *
+ * @param destination standard output unless given
+ */
+export function createLogger(level: Config['log']['level'], destination?: DestinationStream): Logger {
+  return pino(
+    {
+      name: 'estuary',
+      level,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: { paths: SECRET_NAMES.flatMap(redacted), censor: '[secret]' },
+    },
+    destination ?? pino.destination({ dest: 1, sync: false }),
+  );
+}
+
+/** The paths of one name: by itself, one and two levels down. */
+function redacted(name: string): string[] {
+  return name.startsWith('[') ? [name, `*${name}`, `*.*${name}`] : [name, `*.${name}`, `*.*.${name}`];
+}
