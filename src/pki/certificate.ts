@@ -200,10 +200,15 @@ export function parsePemCertificates(text: string): Certificate[] {
 }
 
 /**
- * Whether the issuer's key made the certificate's signature; names, validity and purposes are not looked at.
- * @throws DerError on a signature algorithm that is not supported.
+ * Whether the issuer's key made the certificate's signature; names, validity and purposes are not looked at. An
+ * algorithm that is not accepted (SHA-1, unknown) or an unusable key is a plain false.
  */
-export async function isSignedBy(certificate: Certificate, issuerKey: PublicKeyInfo): Promise<boolean> {
-  const algorithm = parseSignatureAlgorithm(certificate.signatureAlgorithm);
-  return verifySignature(algorithm, issuerKey, certificate.tbs, certificate.signature);
+export async function verifyCertificateSignature(certificate: Certificate, issuer: Certificate): Promise<boolean> {
+  try {
+    const algorithm = parseSignatureAlgorithm(certificate.signatureAlgorithm);
+    return await verifySignature(algorithm, issuer.publicKey, certificate.tbs, certificate.signature);
+  } catch (error) {
+    if (error instanceof DerError) return false;
+    throw error;
+  }
 }

@@ -1,5 +1,6 @@
 /** PKCS #10 certification requests (RFC 2986). Everything wrong with one is a 400 with a code of its own. */
 import { badRequest, EstuaryError } from '../errors.ts';
+import { attributeProblem } from './attribute-syntax.ts';
 import {
   DerError,
   DerReader,
@@ -15,7 +16,7 @@ import {
 } from './der.ts';
 import { duplicateExtension, findExtension, parseExtensions, type Extension } from './extensions.ts';
 import { formatGeneralName, generalNameProblem, parseGeneralNames, type GeneralName } from './general-name.ts';
-import { attributeName, isDerOrdered, parseName, type Name } from './name.ts';
+import { isDerOrdered, parseName, type Name } from './name.ts';
 import { OID, oidName } from './oids.ts';
 import { parsePublicKey, publicKeyProblem, type PublicKeyInfo } from './public-key.ts';
 import {
@@ -123,16 +124,11 @@ function checkKey(publicKey: PublicKeyInfo): void {
   throw badRequest(code, `The CSR's public key ${problem.reason}.`);
 }
 
-const CONTROL = /[\x00-\x1f\x7f-\x9f]/;
-
 function checkSubject(subject: Name): void {
-  const refuse = (reason: string): EstuaryError => badRequest('CSR_SUBJECT_INVALID', `The CSR's subject ${reason}.`);
-  if (!isDerOrdered(subject)) throw refuse('has a multi-valued RDN that is not in DER order');
-  for (const { type, text } of subject.rdns.flat()) {
-    if (text === '') throw refuse(`has an empty ${attributeName(type)}`);
-    if (CONTROL.test(text)) throw refuse(`has a control character in ${attributeName(type)}`);
-    if (!text.isWellFormed()) throw refuse(`has text that is not Unicode in ${attributeName(type)}`);
-  }
+  const problem = isDerOrdered(subject)
+    ? subject.rdns.flat().map(attributeProblem).find(Boolean)
+    : 'has a multi-valued RDN that is not in DER order';
+  if (problem !== undefined) throw badRequest('CSR_SUBJECT_INVALID', `The CSR's subject ${problem}.`);
 }
 
 function readAttributes(set: DerElement): CsrAttribute[] {

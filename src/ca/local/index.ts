@@ -1,0 +1,106 @@
+/** Makes CAs of our own from their configuration. */
+import { readFile } from 'node:fs/promises';
+
+import { describe } from '../../errors.ts';
+import { parsePemCertificates, type Certificate } from '../../pki/certificate.ts';
+import type { Signer } from '../driver.ts';
+import { chainProblems, issuersOf } from './chain.ts';
+import { FileSigner } from './file-signer.ts';
+import { LocalCa, type IssuanceProfile } from './local-ca.ts';
+import type { PublicationUrls } from './tbs.ts';
+
+export { LocalCa } from './local-ca.ts';
+export { FileSigner } from './file-signer.ts';
+export type { PublicationUrls } from './tbs.ts';
+
+/** What a local CA takes of its `[[ca]]` table, whatever holds its key. */
+export interface LocalCaConfig {
+  readonly label: string;
+  /** Path of the PEM file with the CA's own certificate. */
+  readonly certificate: string;
+  /** Path of the PEM file with the certificates above it. */
+  readonly chain?: string | undefined;
+  readonly profile: IssuanceProfile;
+}
+
+export interface LocalCaContext {
+  readonly publication?: PublicationUrls | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** A CA's own certificate and those above it (root last), read from their files. */
+export interface CaCertificates {
+  readonly certificate: Certificate;
+  readonly issuers: readonly Certificate[];
+}
+
+/**
+ * Reads and checks the certificates of a `[[ca]]` table.
+ * @throws RangeError that names the label, the key and what is wrong
+ */
+export async function loadCaCertificates(
+  config: Pick<LocalCaConfig, 'label' | 'certificate' | 'chain'>,
+): Promise<CaCertificates> {
+  const own = await readCertificates(config.label, 'certificate', config.certificate);
+  const [certificate, ...further] = own;
+  if (certificate === undefined) throw problem(config.label, 'certificate', 'holds no certificate');
+  const chain = config.chain === undefined ? [] : await readCertificates(config.label, 'chain', config.chain);
+  const issuers = issuersOf(certificate, [...further, ...chain]);
+  const [first] = await chainProblems([certificate, ...issuers]);
+  if (first !== undefined) throw problem(config.label, issuers.length === 0 ? 'certificate' : 'chain', first);
+  return { certificate, issuers };
+}
+
+/**
+ * A CA over any signer.
+ * @throws RangeError that names the label, the key and what is wrong
+ */
+export async function createLocalCa(config: LocalCaConfig, signer: Signer, context: LocalCaContext): Promise<LocalCa> {
+  const certificates = await loadCaCertificates(config);
+  try {
+    return new LocalCa({ ...certificates, ...context, signer, profile: config.profile });
+  } catch (error) {
+    throw problem(config.label, 'private_key', describe(error));
+  }
+}
+
+/**
+ * A CA whose key is in a file (`driver = "file"`).
+ * @throws RangeError that names the label, the key and what is wrong
+ */
+export async function createFileCa(
+  config: LocalCaConfig & { readonly file: { readonly private_key: string } },
+  context: LocalCaContext,
+): Promise<LocalCa> {
+  const pem = await read(config.label, 'file.private_key', config.file.private_key);
+  return createLocalCa(config, fileSigner(config.label, pem), context);
+}
+
+function fileSigner(label: string, pem: string): FileSigner {
+  try {
+    return new FileSigner(pem);
+  } catch (error) {
+    throw problem(label, 'file.private_key', describe(error));
+  }
+}
+
+async function readCertificates(label: string, key: string, path: string): Promise<Certificate[]> {
+  const pem = await read(label, key, path);
+  try {
+    return parsePemCertificates(pem);
+  } catch (error) {
+    throw problem(label, key, describe(error));
+  }
+}
+
+async function read(label: string, key: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, 'latin1');
+  } catch (error) {
+    throw problem(label, key, describe(error));
+  }
+}
+
+const problem = (label: string, key: string, reason: string): RangeError =>
+  new RangeError(`ca "${label}": ${key}: ${reason}`);

@@ -1,0 +1,38 @@
+/** Which key usages a kind of key can have (RFC 3279 §2.3.1, RFC 5480 §3, RFC 8410 §5), for end entities. */
+import type { KeyUsage } from '../../pki/extensions.ts';
+import type { PublicKeyInfo } from '../../pki/public-key.ts';
+
+const SIGNING: readonly KeyUsage[] = ['digitalSignature', 'nonRepudiation'];
+const USAGES: Readonly<Record<'rsa' | 'ec' | 'eddsa', readonly KeyUsage[]>> = {
+  rsa: [...SIGNING, 'keyEncipherment', 'dataEncipherment'],
+  ec: [...SIGNING, 'keyAgreement', 'encipherOnly', 'decipherOnly'],
+  eddsa: SIGNING,
+};
+
+export function usagesOfKey(key: PublicKeyInfo): readonly KeyUsage[] {
+  switch (key.algorithm) {
+    case 'rsa':
+      return USAGES.rsa;
+    case 'ec':
+      return USAGES.ec;
+    case 'ed25519':
+    case 'ed448':
+      return USAGES.eddsa;
+    case 'rsa-pss':
+      return SIGNING;
+    case 'other':
+      return [];
+  }
+}
+
+/**
+ * The profile's usages as far as the key can have them: one profile serves RSA and EC devices, and keyEncipherment
+ * simply does not appear on an EC key. Empty when the profile names none or none is left.
+ */
+export function keyUsageFor(key: PublicKeyInfo, profile: readonly KeyUsage[]): KeyUsage[] {
+  const possible = usagesOfKey(key);
+  const usages = profile.filter((usage) => possible.includes(usage));
+  return usages.includes('keyAgreement')
+    ? usages
+    : usages.filter((usage) => usage !== 'encipherOnly' && usage !== 'decipherOnly');
+}

@@ -1,0 +1,12 @@
+import { namesEqual } from '../../../pki/name.ts';
+import type { LintRule } from './rule.ts';
+
+export const subjectIsNotIssuer: LintRule = {
+  name: 'subject-is-not-issuer',
+  source: 'RFC 5280 §3.2, §6.1',
+  blames: 'request',
+  check: ({ tbs, issuer }) =>
+    namesEqual(tbs.subject, issuer.subject)
+      ? "the subject must not be the CA's own: the certificate would pass for self-issued"
+      : undefined,
+};

@@ -1,0 +1,17 @@
+import { parseSubjectKeyIdentifier } from '../../../pki/extensions.ts';
+import { OID } from '../../../pki/oids.ts';
+import { subjectKeyIdentifier as identifierOf } from '../../../pki/public-key.ts';
+import { extensionValue, type LintRule } from './rule.ts';
+
+export const subjectKeyIdentifier: LintRule = {
+  name: 'subject-key-identifier',
+  source: 'RFC 5280 §4.2.1.2',
+  blames: 'ca',
+  check: (subject) => {
+    const identifier = extensionValue(subject, OID.subjectKeyIdentifier, parseSubjectKeyIdentifier);
+    if (identifier === undefined) return 'subjectKeyIdentifier must be present';
+    return identifier.equals(identifierOf(subject.tbs.spki))
+      ? undefined
+      : 'subjectKeyIdentifier must be the SHA-1 of the public key';
+  },
+};

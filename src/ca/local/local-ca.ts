@@ -1,0 +1,206 @@
+/** A certificate authority of our own over a {@link Signer}: builds, lints, signs. */
+import { badRequest, describe, EstuaryError, failed } from '../../errors.ts';
+import type { Certificate } from '../../pki/certificate.ts';
+import { bitString, DerError, sequence } from '../../pki/der.ts';
+import type { KeyUsage } from '../../pki/extensions.ts';
+import { oidByName } from '../../pki/oids.ts';
+import { parsePublicKey, subjectKeyIdentifier, type PublicKeyInfo } from '../../pki/public-key.ts';
+import { parseSignatureAlgorithm, verifySignature, type SignatureAlgorithm } from '../../pki/signature-algorithms.ts';
+import type { CaDriver, HealthReport, IssuanceRequest, PollResult, PreparedIssuance, Signer } from '../driver.ts';
+import { keyUsageFor } from './key-usage.ts';
+import { lint, type LintFinding } from './lint/index.ts';
+import { buildTbs, constantExtensions, randomSerial, type PublicationUrls, type TbsConstants } from './tbs.ts';
+
+/** The parts of `[ca.profile]` that shape the certificate. */
+export interface IssuanceProfile {
+  readonly validity_days: number;
+  readonly max_validity_days: number;
+  readonly key_usage: readonly KeyUsage[];
+  /** Names of {@link OID} or dotted OIDs. */
+  readonly extended_key_usage: readonly string[];
+}
+
+export interface LocalCaOptions {
+  /** The CA's own certificate; its key is the signer's. */
+  readonly certificate: Certificate;
+  /** The certificates above it, root last. */
+  readonly issuers: readonly Certificate[];
+  readonly signer: Signer;
+  readonly profile: IssuanceProfile;
+  /** Written into every certificate. */
+  readonly publication?: PublicationUrls | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Clocks of clients lag; a certificate must not be "not yet valid" when it arrives. Milliseconds. */
+const BACKDATING = 60_000;
+const DAY = 86_400_000;
+const NOWHERE: PublicationUrls = { crl: [], ocsp: [], caIssuers: [] };
+
+export class LocalCa implements CaDriver {
+  readonly certificate: Certificate;
+  readonly signer: Signer;
+  readonly #chain: readonly Buffer[];
+  readonly #profile: IssuanceProfile;
+  readonly #constants: TbsConstants;
+  readonly #algorithm: SignatureAlgorithm;
+  readonly #now: () => number;
+
+  /** @throws RangeError when the signer's key is not the certificate's, or the profile names an unknown purpose. */
+  constructor({ certificate, issuers, signer, profile, publication, now }: LocalCaOptions) {
+    if (!signer.spki.equals(certificate.spki)) throw new RangeError("the private key is not the CA certificate's");
+    this.certificate = certificate;
+    this.signer = signer;
+    this.#chain = [certificate, ...issuers].map(({ der }) => der);
+    this.#profile = profile;
+    this.#algorithm = parseSignatureAlgorithm(signer.signatureAlgorithm);
+    this.#now = now;
+    this.#constants = {
+      signatureAlgorithm: signer.signatureAlgorithm,
+      issuer: certificate.subject.der,
+      extensions: constantExtensions(
+        certificate.subjectKeyIdentifier ?? subjectKeyIdentifier(certificate.spki),
+        profile.extended_key_usage.map(purpose),
+        publication ?? NOWHERE,
+      ),
+    };
+  }
+
+  chain(): readonly Buffer[] {
+    return this.#chain;
+  }
+
+  /**
+   * Builds the TBSCertificate and lints its bytes.
+   * @throws EstuaryError 400 CERTIFICATE_LINT (what was asked for breaks a rule, which is named) or KEY_USAGE_IMPOSSIBLE;
+   *   500 CERTIFICATE_LINT (our doing) or CA_NOT_VALID (the CA certificate has expired or is not valid yet)
+   */
+  prepare(request: IssuanceRequest): Promise<PreparedIssuance> {
+    // so that a refusal is a rejection, never a synchronous throw
+    return new Promise((resolve) => resolve(this.#prepare(request)));
+  }
+
+  #prepare(request: IssuanceRequest): PreparedIssuance {
+    const { notBefore, notAfter } = this.#validity();
+    const publicKey = readKey(request.spki);
+    const serialNumber = randomSerial();
+    const tbs = buildTbs(this.#constants, {
+      serialNumber,
+      notBefore,
+      notAfter,
+      subject: request.subject,
+      spki: request.spki,
+      subjectKeyIdentifier: subjectKeyIdentifier(request.spki),
+      keyUsage: this.#keyUsage(publicKey),
+      subjectAltNames: request.subjectAltNames,
+    });
+    refuseFindings(
+      lint(tbs, {
+        issuer: this.certificate,
+        signatureAlgorithm: this.signer.signatureAlgorithm,
+        maxValidityDays: this.#profile.max_validity_days,
+      }),
+    );
+    let issued = false;
+    return {
+      serial: serialNumber.toString('hex'),
+      issue: async () => {
+        if (issued) throw failed('ISSUED_TWICE', 'The certificate was already signed.');
+        issued = true;
+        return { status: 'issued', certificate: await this.#sign(tbs) };
+      },
+    };
+  }
+
+  /** Now (a little backdated) for the profile's days, within the CA certificate's own validity. */
+  #validity(): { notBefore: Date; notAfter: Date } {
+    const now = Math.floor(this.#now() / 1000) * 1000;
+    const { notBefore: caFrom, notAfter: caUntil } = this.certificate;
+    if (now < caFrom.getTime() || now >= caUntil.getTime())
+      throw failed('CA_NOT_VALID', "The CA's certificate is not valid now.", { detail: this.#expiry() });
+    const notBefore = Math.max(now - BACKDATING, caFrom.getTime());
+    // both ends belong to the period (RFC 5280 §4.1.2.5)
+    const notAfter = Math.min(notBefore + this.#profile.validity_days * DAY - 1000, caUntil.getTime());
+    return { notBefore: new Date(notBefore), notAfter: new Date(notAfter) };
+  }
+
+  #expiry(): string {
+    return `valid from ${this.certificate.notBefore.toISOString()} to ${this.certificate.notAfter.toISOString()}`;
+  }
+
+  #keyUsage(publicKey: PublicKeyInfo): KeyUsage[] {
+    const usages = keyUsageFor(publicKey, this.#profile.key_usage);
+    if (usages.length === 0 && this.#profile.key_usage.length > 0)
+      throw badRequest(
+        'KEY_USAGE_IMPOSSIBLE',
+        `A ${publicKey.keyType} key cannot be used for ${this.#profile.key_usage.join(', ')}, which this CA certifies.`,
+      );
+    return usages;
+  }
+
+  async #sign(tbs: Buffer): Promise<Buffer> {
+    const signature = await this.signer.sign(tbs).catch((error: unknown) => {
+      throw error instanceof EstuaryError ? error : signatureFailed(describe(error), error);
+    });
+    // A broken key store must not put a bad certificate into the world. P-256 and Ed25519 are checked right here
+    // (0.1 ms, less than a place in the thread pool's queue behind password hashes), the rest in the thread pool.
+    if (!(await verifySignature(this.#algorithm, this.certificate.publicKey, tbs, signature)))
+      throw signatureFailed("the signature does not verify with the CA certificate's key");
+    return sequence(tbs, this.signer.signatureAlgorithm, bitString(signature));
+  }
+
+  poll(): Promise<PollResult> {
+    return Promise.reject(failed('NOTHING_PENDING', 'This CA leaves no request pending.'));
+  }
+
+  /** Nothing to tell: CRLs and OCSP answers come from our own store. */
+  revoke(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async health(): Promise<HealthReport> {
+    const now = this.#now();
+    if (now < this.certificate.notBefore.getTime() || now >= this.certificate.notAfter.getTime())
+      return { health: 'down', detail: `the CA certificate is ${this.#expiry()}` };
+    return this.signer.health();
+  }
+
+  close(): Promise<void> {
+    return this.signer.close();
+  }
+}
+
+function purpose(nameOrOid: string): string {
+  const dotted = oidByName(nameOrOid);
+  if (dotted === undefined) throw new RangeError(`unknown extended key usage "${nameOrOid}"`);
+  return dotted;
+}
+
+function readKey(spki: Buffer): PublicKeyInfo {
+  try {
+    return parsePublicKey(spki);
+  } catch (error) {
+    if (error instanceof DerError)
+      throw badRequest('PUBLIC_KEY_MALFORMED', 'The public key to certify is not valid DER.', { cause: error });
+    throw error;
+  }
+}
+
+function refuseFindings(findings: readonly LintFinding[]): void {
+  const [first] = findings;
+  if (first === undefined) return;
+  const detail = findings.map(({ rule, message }) => `${rule}: ${message}`).join('; ');
+  // where anything is our own fault, the client can't mend it
+  if (findings.some(({ blames }) => blames === 'ca'))
+    throw failed('CERTIFICATE_LINT', 'The CA will not sign this certificate.', { detail });
+  throw badRequest('CERTIFICATE_LINT', `The CA will not sign this certificate: ${first.message} (${first.rule}).`, {
+    detail,
+  });
+}
+
+const signatureFailed = (detail: string, cause?: unknown): EstuaryError =>
+  failed('CA_SIGNATURE_FAILED', 'The CA could not sign the certificate.', {
+    detail,
+    ...(cause === undefined ? {} : { cause }),
+  });
