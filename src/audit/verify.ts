@@ -1,0 +1,190 @@
+import Database from 'better-sqlite3';
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type FileLine, readLines } from './lines.ts';
+import { type ChainHead, follows, GENESIS_HASH, parseLine } from './record.ts';
+
+export type AuditVerdict =
+  | {
+      readonly ok: true;
+      /** Records in the store, all of them in one chain. */
+      readonly records: number;
+      /** Well-chained lines at the end of the file that the store does not have (yet): a write under way, or a crash. */
+      readonly ahead: number;
+    }
+  | {
+      readonly ok: false;
+      /** The first broken record; null when it is not one record that is broken. */
+      readonly seq: number | null;
+      readonly problem: string;
+    };
+
+/** The end of the chain as the store keeps it. */
+interface StoredHead extends ChainHead {
+  readonly file_start: number;
+  readonly file_size: number;
+}
+
+interface StoredRecord {
+  readonly seq: number;
+  readonly time: number;
+  readonly type: string;
+  readonly line: string;
+}
+
+/** What was found first; thrown inside this module only. */
+class Broken extends Error {
+  readonly seq: number | null;
+  constructor(seq: number | null, problem: string) {
+    super(problem);
+    this.seq = seq;
+  }
+}
+
+/** In the file, where a rotation or a write may have come between the look at the store and the look at the file. */
+class BrokenFile extends Broken {}
+
+/** How often a problem in the file is looked at, and milliseconds between. */
+const ATTEMPTS = 5;
+const PAUSE = 100;
+
+/**
+ * Verifies the audit log: the chain in the store, the chain in the file, and that both say the same. Reads only, and
+ * works while a server runs. It blocks its thread while it reads: for a command, not for the server.
+ *
+ * @throws when the database cannot be opened or is none of Estuary's
+ */
+export async function verifyAudit(options: { storePath: string; auditFile: string }): Promise<AuditVerdict> {
+  const db = new Database(options.storePath, { readonly: true, fileMustExist: true, timeout: 5000 });
+  try {
+    for (let attempt = 1; ; attempt++) {
+      const verdict = verifyOnce(db, options.auditFile);
+      if (!(verdict instanceof Broken)) return verdict;
+      if (!(verdict instanceof BrokenFile) || attempt === ATTEMPTS)
+        return { ok: false, seq: verdict.seq, problem: verdict.message };
+      await delay(PAUSE);
+    }
+  } finally {
+    db.close();
+  }
+}
+
+function verifyOnce(db: Database.Database, auditFile: string): AuditVerdict | Broken {
+  // One read transaction: the records and the head of one moment.
+  return db.transaction(() => {
+    try {
+      return verifySnapshot(db, auditFile);
+    } catch (error) {
+      if (error instanceof Broken) return error;
+      throw error;
+    }
+  })();
+}
+
+function verifySnapshot(db: Database.Database, auditFile: string): AuditVerdict {
+  const stored = db.prepare<[], StoredHead>('SELECT seq, hash, file_start, file_size FROM audit_head').get();
+  if (stored === undefined) throw new Broken(null, 'the store has lost the end of the audit chain');
+  const file = new FileCursor(auditFile, stored);
+  try {
+    let head: ChainHead = { seq: 0, hash: GENESIS_HASH };
+    const rows = db.prepare<[], StoredRecord>('SELECT seq, time, type, line FROM audit ORDER BY seq');
+    for (const row of rows.iterate()) {
+      head = nextInStore(head, row, stored);
+      if (row.seq >= stored.file_start) file.expect(row.seq, row.line);
+    }
+    if (head.seq < stored.seq)
+      throw new Broken(head.seq + 1, `record ${head.seq + 1} is missing from the store, which ends with ${stored.seq}`);
+    if (head.hash !== stored.hash)
+      throw new Broken(head.seq, `record ${head.seq} in the store is not the one that was written last`);
+    return { ok: true, records: head.seq, ahead: file.surplus(head) };
+  } finally {
+    file.close();
+  }
+}
+
+/** Checks that a row is the record after `head`. */
+function nextInStore(head: ChainHead, row: StoredRecord, stored: StoredHead): ChainHead {
+  const seq = head.seq + 1;
+  if (row.seq !== seq) throw new Broken(seq, `record ${seq} is missing from the store`);
+  if (seq > stored.seq) throw new Broken(seq, `record ${seq} in the store was inserted behind the last one`);
+  const record = parseLine(row.line);
+  if (record === undefined) throw new Broken(seq, `record ${seq} in the store was changed: its hash does not fit`);
+  if (record.seq !== seq)
+    throw new Broken(seq, `record ${seq} in the store is out of order: it holds record ${record.seq}`);
+  if (record.time !== row.time || record.type !== row.type)
+    throw new Broken(seq, `record ${seq} in the store was changed: its time or type is not the record's`);
+  if (!follows(head, record))
+    throw new Broken(seq, `record ${seq} in the store does not follow record ${head.seq}: one of them was replaced`);
+  return record;
+}
+
+/** Goes through the audit file beside the store's records. */
+class FileCursor {
+  readonly #stored: StoredHead;
+  readonly #fd: number | undefined;
+  readonly #size: number;
+  readonly #lines: Iterator<FileLine>;
+
+  constructor(path: string, stored: StoredHead) {
+    this.#stored = stored;
+    this.#fd = openIfThere(path);
+    this.#size = this.#fd === undefined ? 0 : fstatSync(this.#fd).size;
+    const end = Math.min(this.#size, stored.file_size);
+    this.#lines = this.#fd === undefined ? [].values() : readLines(this.#fd, 0, end);
+    if (this.#size === 0 && stored.file_size > 0)
+      throw new BrokenFile(
+        stored.file_start,
+        `the audit file is missing or empty; it had the records from ${stored.file_start} to ${stored.seq}`,
+      );
+  }
+
+  /** The next line has to be this record's. */
+  expect(seq: number, line: string): void {
+    const next = this.#lines.next();
+    if (next.done === true)
+      throw new BrokenFile(seq, `record ${seq} is missing from the audit file, which was cut short`);
+    if (next.value.whole && next.value.text === line) return;
+    throw new BrokenFile(seq, difference(seq, next.value));
+  }
+
+  /** The lines behind the last record of the store: they have to go on with the chain. */
+  surplus(last: ChainHead): number {
+    const { file_size } = this.#stored;
+    if (!(this.#lines.next().done ?? false) || this.#size < file_size)
+      throw new BrokenFile(last.seq + 1, `the audit file goes on behind record ${last.seq}, the last of the store`);
+    let head = last;
+    if (this.#fd === undefined) return 0;
+    for (const line of readLines(this.#fd, file_size, this.#size)) {
+      // An unfinished line is a write under way or cut off by a crash; the server removes it.
+      if (!line.whole) break;
+      const record = parseLine(line.text);
+      if (record === undefined || !follows(head, record))
+        throw new BrokenFile(head.seq + 1, `the line behind record ${head.seq} in the audit file does not follow it`);
+      head = record;
+    }
+    return head.seq - last.seq;
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+  }
+}
+
+/** What the file has instead of record `seq`, in words. */
+function difference(seq: number, line: FileLine): string {
+  if (!line.whole) return `record ${seq} in the audit file is cut short`;
+  const record = parseLine(line.text);
+  if (record === undefined) return `record ${seq} in the audit file was changed: its hash does not fit`;
+  if (record.seq > seq) return `record ${seq} is missing from the audit file, which has record ${record.seq} there`;
+  if (record.seq < seq) return `the audit file has record ${record.seq} again where record ${seq} should be`;
+  return `record ${seq} in the audit file is not the store's: it was replaced`;
+}
+
+function openIfThere(path: string): number | undefined {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,215 @@
+import Database from 'better-sqlite3';
+import { appendFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { beforeAll, expect, test } from 'vitest';
+import { chain, parseLine } from '../../src/audit/record.ts';
+import { type AuditVerdict, verifyAudit } from '../../src/audit/verify.ts';
+import { openStore } from '../../src/store/sqlite/open.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+import { event, opened, type Paths, temporaryPaths } from '../store/support.ts';
+
+const RECORDS = 8;
+
+/** Made once: a database, and the audit file that belongs to it. */
+let template: { database: Buffer; audit: Buffer };
+
+beforeAll(async () => {
+  const folder = temporaryFolder();
+  const paths = { path: folder.file('est.db'), auditFile: folder.file('audit.log') };
+  const store = await openStore(paths);
+  for (let n = 1; n <= RECORDS; n++) await store.audit([event('auth.otp', { subject: `CN=device-${n}` })]);
+  await store.close();
+  template = { database: readFileSync(paths.path), audit: readFileSync(paths.auditFile) };
+  folder.remove();
+});
+
+/** A closed store with eight audit records. */
+function written(): Paths {
+  const paths = temporaryPaths();
+  writeFileSync(paths.path, template.database);
+  writeFileSync(paths.auditFile, template.audit);
+  return paths;
+}
+
+const verify = (paths: Paths): Promise<AuditVerdict> =>
+  verifyAudit({ storePath: paths.path, auditFile: paths.auditFile });
+
+function inStore(paths: Paths, sql: string): void {
+  const db = new Database(paths.path);
+  try {
+    db.exec(sql);
+  } finally {
+    db.close();
+  }
+}
+
+function inFile(paths: Paths, change: (lines: string[]) => readonly string[]): void {
+  const lines = readFileSync(paths.auditFile, 'utf8').split('\n').slice(0, -1);
+  writeFileSync(
+    paths.auditFile,
+    change(lines)
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
+}
+
+/** A record with the same place in the chain and a fitting hash of its own, but other contents. */
+function forged(line: string): string {
+  const record = parseLine(line);
+  if (record === undefined) throw new Error('no record');
+  const head = { seq: record.seq - 1, hash: record.prev_hash };
+  return chain(head, event('auth.otp', { subject: 'CN=somebody-else' }), record.time).line;
+}
+
+test('an untouched log verifies, closed and while a server writes', async () => {
+  const paths = written();
+  expect(await verify(paths)).toEqual({ ok: true, records: RECORDS, ahead: 0 });
+  const store = await opened(paths);
+  const stop = new AbortController();
+  const write = async (): Promise<void> => {
+    while (!stop.signal.aborted)
+      await Promise.all(Array.from({ length: 5 }, () => store.audit([event('admin.access')])));
+  };
+  const writing = write();
+  for (let n = 0; n < 10; n++) expect(await verify(paths)).toMatchObject({ ok: true });
+  stop.abort();
+  await writing;
+  const total = (await store.listAudit({ limit: 100_000 })).items.length;
+  expect(await verify(paths)).toEqual({ ok: true, records: total, ahead: 0 });
+});
+
+test('an empty log verifies', async () => {
+  const paths = temporaryPaths();
+  await (await opened(paths)).close();
+  expect(await verify(paths)).toEqual({ ok: true, records: 0, ahead: 0 });
+});
+
+test.each<[string, number, string, string]>([
+  ['a changed field', 3, 'changed', "UPDATE audit SET line = replace(line, 'device-3', 'device-9') WHERE seq = 3"],
+  ['a changed outcome', 4, 'changed', `UPDATE audit SET line = replace(line, 'success', 'failure') WHERE seq = 4`],
+  ['a changed time column', 5, 'changed', 'UPDATE audit SET time = time - 1000 WHERE seq = 5'],
+  ['a changed type column', 5, 'changed', "UPDATE audit SET type = 'auth.admin' WHERE seq = 5"],
+  ['the first record removed', 1, 'missing', 'DELETE FROM audit WHERE seq = 1'],
+  ['a record removed', 4, 'missing', 'DELETE FROM audit WHERE seq = 4'],
+  [
+    'a record removed and the others renumbered',
+    4,
+    'order',
+    'DELETE FROM audit WHERE seq = 4; UPDATE audit SET seq = seq - 1 WHERE seq > 4',
+  ],
+  ['the last record removed', 8, 'missing', 'DELETE FROM audit WHERE seq = 8'],
+  ['all records removed', 1, 'missing', 'DELETE FROM audit'],
+  [
+    'two records exchanged',
+    3,
+    'order',
+    `CREATE TEMP TABLE t AS SELECT * FROM audit WHERE seq IN (3, 4);
+     UPDATE audit SET line = (SELECT line FROM t WHERE seq = 7 - audit.seq) WHERE seq IN (3, 4)`,
+  ],
+  [
+    'a record inserted',
+    4,
+    'order',
+    `UPDATE audit SET seq = -seq WHERE seq >= 4; UPDATE audit SET seq = 1 - seq WHERE seq < 0;
+     INSERT INTO audit SELECT 4, time, type, line FROM audit WHERE seq = 3`,
+  ],
+  [
+    'a record inserted at the end',
+    9,
+    'inserted',
+    'INSERT INTO audit SELECT 9, time, type, line FROM audit WHERE seq = 8',
+  ],
+  [
+    'the end of the chain set back',
+    8,
+    'inserted',
+    `UPDATE audit_head SET seq = 7, hash = (SELECT substr(line, -66, 64) FROM audit WHERE seq = 7)`,
+  ],
+  ['the end of the chain lost', -1, 'end of the audit chain', 'DELETE FROM audit_head'],
+])('in the store, %s is found', async (_name, seq, problem, sql) => {
+  const paths = written();
+  inStore(paths, sql);
+  const verdict = await verify(paths);
+  expect(verdict).toMatchObject({ ok: false, seq: seq === -1 ? null : seq });
+  expect(verdict.ok ? '' : verdict.problem).toContain(problem);
+});
+
+test.each<[string, number, string, (lines: string[]) => readonly string[]]>([
+  ['a changed field', 3, 'changed', (lines) => lines.map((line) => line.replace('device-3', 'device-9'))],
+  [
+    'a changed hash',
+    3,
+    'changed',
+    (lines) => lines.map((line, n) => (n === 2 ? line.replace(/.{3}"}$/, '000"}') : line)),
+  ],
+  [
+    'a forged record with a fitting hash',
+    5,
+    'replaced',
+    (lines) => lines.map((line, n) => (n === 4 ? forged(line) : line)),
+  ],
+  ['the first record removed', 1, 'missing', (lines) => lines.slice(1)],
+  ['a record removed', 4, 'missing', (lines) => lines.filter((_line, n) => n !== 3)],
+  ['the last record removed', 8, 'cut short', (lines) => lines.slice(0, -1)],
+  ['the last five records removed', 4, 'cut short', (lines) => lines.slice(0, 3)],
+  ['all records removed', 1, 'missing or empty', () => []],
+  [
+    'two records exchanged',
+    3,
+    'missing',
+    (lines) => [...lines.slice(0, 2), ...lines.slice(2, 4).reverse(), ...lines.slice(4)],
+  ],
+  ['a record given twice', 4, 'again', (lines) => [...lines.slice(0, 3), ...lines.slice(2)]],
+  ['a line inserted', 2, 'changed', (lines) => [...lines.slice(0, 1), 'hello', ...lines.slice(1)]],
+  ['an empty line inserted', 2, 'changed', (lines) => [...lines.slice(0, 1), '', ...lines.slice(1)]],
+  ['a line appended', 9, 'does not follow', (lines) => [...lines, 'hello']],
+  ['the last record appended again', 9, 'does not follow', (lines) => [...lines, ...lines.slice(-1)]],
+])('in the audit file, %s is found', async (_name, seq, problem, change) => {
+  const paths = written();
+  inFile(paths, change);
+  const verdict = await verify(paths);
+  expect(verdict).toMatchObject({ ok: false, seq });
+  expect(verdict.ok ? '' : verdict.problem).toContain(problem);
+});
+
+test('in the audit file, a record cut in the middle is found', async () => {
+  const paths = written();
+  const text = readFileSync(paths.auditFile);
+  writeFileSync(paths.auditFile, text.subarray(0, text.length - 20));
+  expect(await verify(paths)).toEqual({ ok: false, seq: 8, problem: 'record 8 in the audit file is cut short' });
+});
+
+test('a missing audit file is found', async () => {
+  const paths = written();
+  rmSync(paths.auditFile);
+  expect(await verify(paths)).toMatchObject({ ok: false, seq: 1 });
+});
+
+test('a record replaced by a forged one in the store and in the file is found at the one behind it', async () => {
+  const paths = written();
+  let line = '';
+  inFile(paths, (lines) => lines.map((old, n) => (n === 4 ? (line = forged(old)) : old)));
+  inStore(paths, `UPDATE audit SET line = '${line}' WHERE seq = 5`);
+  const size = readFileSync(paths.auditFile).length;
+  inStore(paths, `UPDATE audit_head SET file_size = ${size}`);
+  const verdict = await verify(paths);
+  expect(verdict).toMatchObject({ ok: false, seq: 6 });
+  expect(verdict.ok ? '' : verdict.problem).toContain('does not follow record 5');
+});
+
+test('lines that a crash left ahead of the store are no damage; nor is an unfinished one', async () => {
+  const paths = written();
+  const last = parseLine(readFileSync(paths.auditFile, 'utf8').trimEnd().split('\n').at(-1) ?? '');
+  if (last === undefined) throw new Error('no record');
+  appendFileSync(paths.auditFile, `${chain(last, event('otp.used'), Date.now()).line}\n{"seq":10,"ti`);
+  expect(await verify(paths)).toEqual({ ok: true, records: RECORDS, ahead: 1 });
+});
+
+test('after a rotation the chain goes on in the new file, and the former one is not needed', async () => {
+  const paths = written();
+  renameSync(paths.auditFile, `${paths.auditFile}.1`);
+  const store = await opened(paths);
+  await store.audit([event('service.start')]);
+  expect(await verify(paths)).toEqual({ ok: true, records: RECORDS + 2, ahead: 0 });
+  inFile(paths, (lines) => lines.slice(1));
+  expect(await verify(paths)).toMatchObject({ ok: false, seq: RECORDS + 1 });
+});
