@@ -61,9 +61,18 @@ export async function startServer(options: StartOptions): Promise<ServerProcess>
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },
   });
+  return untilListening(child, options.listeners, options.timeout);
+}
+
+/** Takes over a child process that becomes the server, and waits until its listeners answer. */
+export async function untilListening(
+  child: ChildProcess,
+  listeners: readonly ListenerName[] = ['est', 'admin'],
+  timeout = 30_000,
+): Promise<ServerProcess> {
   const server = new RunningServer(child);
   try {
-    await server.listening(options.listeners ?? ['est', 'admin'], options.timeout ?? 30_000);
+    await server.listening(listeners, timeout);
   } catch (error) {
     child.kill('SIGKILL');
     throw error;
