@@ -19,6 +19,13 @@ export interface OtpIdentity extends IdentityBase {
   readonly method: 'otp';
   readonly otp_id: string;
   readonly client_id: string;
+  /**
+   * Whether a use was left when the password was checked. Without one, the token may only poll a request that it has
+   * queued before (contract, "OTP and 202"); for anything else {@link OtpService.refuseConsumed} is the answer.
+   */
+  readonly usable: boolean;
+  /** What a failure with this token counts on; see {@link OtpService.refuseConsumed}. */
+  readonly lockoutKeys: readonly string[];
   /** The presented password: serverkeygen encrypts with it when policy says so. Never logged. */
   readonly password: Buffer;
 }

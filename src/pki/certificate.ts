@@ -112,7 +112,8 @@ export function parseTbsCertificate(der: Buffer): TbsFields {
   };
 }
 
-function serialHex(octets: Buffer): string {
+/** A serial number as Estuary writes it: lower-case hex of the INTEGER's content, without a leading zero octet. */
+export function serialHex(octets: Buffer): string {
   return (octets.length > 1 && octets[0] === 0 ? octets.subarray(1) : octets).toString('hex');
 }
 

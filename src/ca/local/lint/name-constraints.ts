@@ -1,17 +1,8 @@
-import { attributeValues } from '../../../pki/name.ts';
-import { parseGeneralNames, type GeneralName } from '../../../pki/general-name.ts';
+import { parseGeneralNames } from '../../../pki/general-name.ts';
 import { nameConstraintProblem, parseNameConstraints } from '../../../pki/name-constraints.ts';
 import { findExtension } from '../../../pki/extensions.ts';
 import { OID } from '../../../pki/oids.ts';
-import { extensionValue, type LintRule, type LintSubject } from './rule.ts';
-
-/** Names the constraints apply to: SANs, and emailAddress in the subject where no email SAN stands (RFC 5280 §4.2.1.10). */
-function constrainedNames(subject: LintSubject): GeneralName[] {
-  const names = extensionValue(subject, OID.subjectAltName, parseGeneralNames) ?? [];
-  if (names.some(({ kind }) => kind === 'email')) return names;
-  const emails = attributeValues(subject.tbs.subject, OID.emailAddress);
-  return [...names, ...emails.map((value): GeneralName => ({ kind: 'email', value }))];
-}
+import { extensionValue, type LintRule } from './rule.ts';
 
 export const nameConstraints: LintRule = {
   name: 'name-constraints',
@@ -20,6 +11,7 @@ export const nameConstraints: LintRule = {
   check: (subject) => {
     const extension = findExtension(subject.issuer.extensions, OID.nameConstraints);
     if (extension === undefined) return undefined;
-    return nameConstraintProblem(parseNameConstraints(extension.value), subject.tbs.subject, constrainedNames(subject));
+    const names = extensionValue(subject, OID.subjectAltName, parseGeneralNames) ?? [];
+    return nameConstraintProblem(parseNameConstraints(extension.value), subject.tbs.subject, names, true);
   },
 };

@@ -1,0 +1,31 @@
+/** One way to authenticate on the EST listener: a client certificate, Kerberos, a one-time password. */
+import type { AuditEvent } from '../audit/event.ts';
+import type { Identity, PresentedCredentials } from './identity.ts';
+
+/** What the sender wants, as far as authentication depends on it. */
+export interface AuthContext {
+  /** E.g. `simpleenroll`. */
+  readonly operation: string;
+  readonly caLabel: string;
+  /** Only a client certificate is evaluated (simplereenroll, fullcmc, csrattrs by policy). */
+  readonly certificateOnly: boolean;
+  /** A client certificate may have expired this long ago: the CA's renewal_grace_days on simplereenroll, else 0. */
+  readonly expiredGraceSeconds: number;
+  /** Milliseconds. */
+  readonly now: number;
+  /**
+   * Where the audit events of a success go when the caller commits them with its next transaction. Without it they
+   * are committed before `authenticate` resolves.
+   */
+  readonly events?: AuditEvent[];
+}
+
+export interface AuthPlugin {
+  readonly method: Identity['method'];
+  /**
+   * The sender's identity; undefined when nothing of this method was presented.
+   *
+   * @throws EstuaryError 401 when something was presented and failed; 500 or 503 when it could not be checked
+   */
+  authenticate(presented: PresentedCredentials, context: AuthContext): Promise<Identity | undefined>;
+}
