@@ -1,0 +1,83 @@
+import { Type, type Static } from '@fastify/type-provider-typebox';
+import { notFound } from '../errors.ts';
+import { parseCertificate } from '../pki/certificate.ts';
+import { formatName } from '../pki/name.ts';
+import { encodePem } from '../pki/pem.ts';
+import type { AdminApp, AdminDependencies, Ca } from './dependencies.ts';
+import type { HealthMonitor } from './health-monitor.ts';
+import { pageOf, pageRequest } from './paging.ts';
+import { errorResponses, listOf, nullable, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
+import { formatTimestamp } from './timestamps.ts';
+
+const DAY_MS = 86_400_000;
+
+const CaRecord = Type.Object(
+  {
+    label: Type.String(),
+    default: Type.Boolean({ description: 'Serves requests without a label.' }),
+    driver: Type.String({ description: '`file`, `pkcs11` or `dogtag`.' }),
+    subject: nullable(Type.String({ description: "The CA certificate's subject, RFC 4514." })),
+    not_after: nullable(Timestamp()),
+    days_left: nullable(Type.Integer({ description: 'Whole days until not_after; negative after it.' })),
+    health: oneOf(['ok', 'degraded', 'down']),
+    certificate: nullable(Type.String({ description: "PEM of the CA's own certificate; null while it is not known." })),
+    chain: Type.Array(Type.String(), { description: 'PEM certificates, the issuing CA first, the root last.' }),
+  },
+  { description: 'A configured CA.' },
+);
+
+/** `GET /admin/cas` and `GET /admin/cas/{label}`. */
+export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {
+  app.get(
+    '/admin/cas',
+    {
+      schema: {
+        summary: 'The configured CAs',
+        tags: ['cas'],
+        querystring: strictObject(pageQuery),
+        response: { 200: listOf(CaRecord, 'In the order of the configuration.'), ...errorResponses(400) },
+      },
+    },
+    async (request) => {
+      const page = pageOf(deps.cas.all, pageRequest(request.query));
+      const items = await Promise.all(page.items.map((ca) => caRecord(ca, deps, monitor)));
+      return { items, next_cursor: page.next_cursor };
+    },
+  );
+
+  app.get(
+    '/admin/cas/:label',
+    {
+      schema: {
+        summary: 'One CA',
+        tags: ['cas'],
+        params: Type.Object({ label: Type.String() }),
+        querystring: strictObject({}),
+        response: { 200: CaRecord, ...errorResponses(400, 404) },
+      },
+    },
+    (request) => {
+      const ca = deps.cas.find(request.params.label);
+      if (ca === undefined) throw notFound('CA_NOT_FOUND', 'there is no CA with this label');
+      return caRecord(ca, deps, monitor);
+    },
+  );
+}
+
+async function caRecord(ca: Ca, { now }: AdminDependencies, monitor: HealthMonitor): Promise<Static<typeof CaRecord>> {
+  const { health } = await monitor.ca(ca);
+  const chain = ca.driver.chain();
+  const own = chain[0] === undefined ? undefined : parseCertificate(chain[0]);
+  const notAfter = own?.notAfter.getTime();
+  return {
+    label: ca.label,
+    default: ca.isDefault,
+    driver: ca.config.driver,
+    subject: own === undefined ? null : formatName(own.subject),
+    not_after: notAfter === undefined ? null : formatTimestamp(notAfter),
+    days_left: notAfter === undefined ? null : Math.floor((notAfter - now()) / DAY_MS),
+    health,
+    certificate: chain[0] === undefined ? null : encodePem('CERTIFICATE', chain[0]),
+    chain: chain.map((der) => encodePem('CERTIFICATE', der)),
+  };
+}

@@ -1,0 +1,50 @@
+import fastifySwagger from '@fastify/swagger';
+import { Type } from '@fastify/type-provider-typebox';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { errorResponses, strictObject } from './schemas.ts';
+
+/** Added to the finished description: the plugin's types stop at OpenAPI 3.0, which has no mutual TLS. */
+const securitySchemes = {
+  bearer: { type: 'http', scheme: 'bearer', description: 'A token of admin.bearer_token.tokens.' },
+  clientCertificate: { type: 'mutualTLS', description: 'A certificate that admin.tls.trust_anchors issued.' },
+};
+/** Either will do, as far as the configuration switches it on. Public routes say otherwise. */
+const security = [{ bearer: [] }, { clientCertificate: [] }];
+
+/** Makes the OpenAPI description from the schemas of the routes that are registered after this call. */
+export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
+  app.register(fastifySwagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Estuary admin API',
+        description: 'One-time passwords, certificates, CAs, lockouts and the audit log of an EST (RFC 7030) server.',
+        version: deps.version,
+      },
+      tags: ['otp', 'certificates', 'cas', 'lockouts', 'audit', 'health', 'api'].map((name) => ({ name })),
+    },
+  });
+}
+
+/** `GET /admin/openapi.json`. */
+export function registerOpenApi(app: AdminApp): void {
+  app.get(
+    '/admin/openapi.json',
+    {
+      schema: {
+        summary: 'This description',
+        tags: ['api'],
+        querystring: strictObject({}),
+        response: {
+          200: Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: 'OpenAPI 3.1.' }),
+          ...errorResponses(400),
+        },
+      },
+    },
+    () => {
+      const description = app.swagger();
+      const components = 'components' in description ? description.components : {};
+      return { ...description, security, components: { ...components, securitySchemes } };
+    },
+  );
+}

@@ -1,0 +1,65 @@
+/** The building blocks of the route schemas: what is validated is what GET /admin/openapi.json shows. */
+import { Type, type TProperties, type TSchema } from '@fastify/type-provider-typebox';
+
+/** An object that refuses what it does not know. */
+export const strictObject = <T extends TProperties>(properties: T, options: { description?: string } = {}) =>
+  Type.Object(properties, { additionalProperties: false, ...options });
+
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** One of a list of words. */
+export const oneOf = <const T extends readonly string[]>(values: T, options: { description?: string } = {}) =>
+  Type.Unsafe<T[number]>(Type.String({ enum: [...values], ...options }));
+
+export const Timestamp = (description?: string) =>
+  Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
+
+export const ErrorBody = Type.Object(
+  {
+    statusCode: Type.Integer(),
+    error: Type.String({ description: 'The reason phrase of the status.' }),
+    code: Type.String({ description: 'Stable; for programs.' }),
+    message: Type.String({ description: 'One sentence; for people.' }),
+  },
+  { description: 'What every failure is answered with.' },
+);
+
+const ERROR_MEANINGS = {
+  400: 'A parameter or the body is malformed; the message names the field.',
+  401: 'No valid admin credentials; with WWW-Authenticate: Bearer.',
+  404: 'There is no such thing.',
+  405: 'The path does not take this method; Allow names those it does.',
+  409: 'The state of things forbids it.',
+  413: 'The body is larger than server.body_limit.',
+  415: 'The body is not application/json.',
+  500: 'Something of ours failed; the log says what.',
+  503: 'The store or the audit log cannot be written or read for now.',
+} as const;
+
+export type ErrorStatus = keyof typeof ERROR_MEANINGS;
+
+const described = <T extends TSchema>(schema: T, description: string): T => ({ ...schema, description });
+
+/** The `response` entries for these failures, beside those that every authenticated call can meet. */
+export function errorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
+  const all = new Set<ErrorStatus>([...statuses, 401, 500, 503]);
+  return Object.fromEntries([...all].sort().map((status) => [status, described(ErrorBody, ERROR_MEANINGS[status])]));
+}
+
+/** The query of every list. */
+export const pageQuery = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'How many items one answer holds at most.' }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'next_cursor of the answer before; absent for the first.' }),
+  ),
+};
+
+export const listOf = <T extends TSchema>(item: T, description: string) =>
+  Type.Object(
+    { items: Type.Array(item), next_cursor: nullable(Type.String({ description: 'null at the end of the list.' })) },
+    { description },
+  );
+
+export const DEFAULT_LIMIT = 100;

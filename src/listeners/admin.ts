@@ -1,0 +1,131 @@
+/**
+ * The admin listener's Fastify instance: authentication before anything else, errors in one form. Each resource lives
+ * in a file of its own in src/admin/.
+ */
+import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import type { ServerOptions } from 'node:https';
+import { accessEvent, isChanging } from '../admin/access.ts';
+import { registerAudit } from '../admin/audit.ts';
+import { registerCas } from '../admin/cas.ts';
+import { registerCertificates } from '../admin/certificates.ts';
+import type { AdminApp, AdminDependencies } from '../admin/dependencies.ts';
+import { toErrorAnswer } from '../admin/error-answer.ts';
+import { registerHealth } from '../admin/health.ts';
+import { HealthMonitor } from '../admin/health-monitor.ts';
+import { registerLockouts } from '../admin/lockouts.ts';
+import { registerOpenApi, registerSwagger } from '../admin/openapi.ts';
+import { registerOtp } from '../admin/otp.ts';
+import { validatorCompiler } from '../admin/validation.ts';
+import { describe, EstuaryError, notFound } from '../errors.ts';
+import { presentedCredentials, remoteAddress } from './credentials.ts';
+import { allowedMethods, isAdminPath, recordRoute, type RouteTable } from './admin-routes.ts';
+import { registerJsonParser } from './json-body.ts';
+import { writeClientError } from './client-error.ts';
+
+/**
+ * Makes the admin listener; the caller listens and closes.
+ *
+ * @param tls the TLS options of the listener. Without them the instance speaks plain HTTP: for `inject` in tests only.
+ */
+export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): AdminApp {
+  const { server } = deps.settings;
+  const app: AdminApp = fastify({
+    https: tls ?? null,
+    logger: false,
+    bodyLimit: server.body_limit,
+    requestTimeout: server.request_timeout * 1000,
+    keepAliveTimeout: server.keep_alive_timeout * 1000,
+    forceCloseConnections: 'idle',
+    // A request that came before the end of a connection is still answered while the process stops.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 1024 },
+    frameworkErrors: (error, _request, reply) => void sendError(reply, error),
+    clientErrorHandler: writeClientError,
+  });
+  app.setValidatorCompiler(validatorCompiler);
+  registerJsonParser(app);
+  registerErrorHandling(app, deps);
+  registerGate(app, deps);
+  registerSwagger(app, deps);
+  app.register((routes: AdminApp, _options, done) => {
+    const monitor = new HealthMonitor(deps.store, deps.now);
+    registerHealth(routes, deps, monitor);
+    registerOtp(routes, deps);
+    registerCertificates(routes, deps);
+    registerCas(routes, deps, monitor);
+    registerLockouts(routes, deps);
+    registerAudit(routes, deps);
+    registerOpenApi(routes);
+    done();
+  });
+  return app;
+}
+
+/** Who may come in: authentication first, then 404 and 405, all before a byte of the body is read. */
+function registerGate(app: AdminApp, deps: AdminDependencies): void {
+  const routes: RouteTable = new Map();
+  app.decorateRequest('admin', null);
+  app.decorateRequest('clientAddress', '');
+  app.addHook('onRoute', (route) => recordRoute(routes, route));
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('cache-control', 'no-store');
+    request.clientAddress = remoteAddress(request.raw);
+    if (needsAuthentication(request))
+      request.admin = await deps.authenticator.authenticate(presentedCredentials(request.raw));
+    if (request.is404) refuseUnknown(request, reply, routes);
+  });
+}
+
+/** Every route that does not say that it is public, and every unknown path under /admin. */
+function needsAuthentication(request: FastifyRequest): boolean {
+  return request.is404 ? isAdminPath(request.url) : request.routeOptions.config.public !== true;
+}
+
+function refuseUnknown(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): never {
+  const allowed = allowedMethods(routes, request.url);
+  if (allowed.length === 0) throw notFound('ROUTE_NOT_FOUND', 'there is nothing at this path');
+  reply.header('allow', allowed.join(', '));
+  throw new EstuaryError(405, 'METHOD_NOT_ALLOWED', `this path takes ${allowed.join(', ')}`);
+}
+
+function registerErrorHandling(app: AdminApp, deps: AdminDependencies): void {
+  app.setErrorHandler(async (error, request, reply) => {
+    const answer = toErrorAnswer(error);
+    if (answer.statusCode >= 500)
+      deps.log.error({ code: answer.code, route: request.routeOptions.url, detail: describe(error) }, answer.message);
+    if (request.admin !== null && !request.is404 && isChanging(request)) await auditRefusal(deps, request, answer.code);
+    if (hasUnreadBody(request)) reply.header('connection', 'close');
+    return sendError(reply, error);
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const { method, admin, clientAddress: address } = request;
+    // The route and not the path: someone may have pasted a token where its id belongs.
+    const route = request.is404 ? undefined : request.routeOptions.url;
+    const fields = { method, route, status: reply.statusCode, address, admin: admin?.display };
+    deps.log.info({ ...fields, ms: Math.round(reply.elapsedTime) }, 'admin request');
+    done();
+  });
+}
+
+function sendError(reply: FastifyReply, error: unknown): FastifyReply {
+  const answer = toErrorAnswer(error);
+  if (answer.statusCode === 401) reply.header('www-authenticate', 'Bearer');
+  if (error instanceof EstuaryError && error.retryAfter !== undefined)
+    reply.header('retry-after', String(error.retryAfter));
+  return reply.code(answer.statusCode).type('application/json; charset=utf-8').send(answer);
+}
+
+/** An administrator's call that changed nothing is on record too. */
+async function auditRefusal(deps: AdminDependencies, request: FastifyRequest, code: string): Promise<void> {
+  try {
+    await deps.store.audit([accessEvent(request, 'failure', code)]);
+  } catch (error) {
+    deps.log.error({ detail: describe(error) }, 'a refused admin call could not be audited');
+  }
+}
+
+/** Whether the client is still sending what nobody reads; the connection is of no use after the answer. */
+function hasUnreadBody({ raw, headers }: FastifyRequest): boolean {
+  const announced = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  return announced && !raw.complete;
+}

@@ -1,0 +1,139 @@
+/** The admin API over a real store, for tests that call it with `inject` or over TLS. */
+import { randomBytes } from 'node:crypto';
+import type { ServerOptions } from 'node:https';
+import type { LightMyRequestResponse } from 'fastify';
+import { onTestFinished } from 'vitest';
+import type { AdminApp, AdminDependencies, AdminSettings, Ca } from '../../src/admin/dependencies.ts';
+import type { CaDriver, HealthReport } from '../../src/ca/driver.ts';
+import { unauthorized } from '../../src/errors.ts';
+import { createAdminApp } from '../../src/listeners/admin.ts';
+import type { Store } from '../../src/store/store.ts';
+import { openStore } from '../../src/store/sqlite/open.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+
+export const TOKEN = 'an-admin-token-of-the-tests';
+/** What the fixture's clock says until a test moves it. */
+export const NOW = Date.UTC(2026, 10, 21, 12);
+export const DAY = 86_400_000;
+
+export interface AdminFixture {
+  readonly app: AdminApp;
+  readonly store: Store;
+  /** Everything logged, as JSON lines. */
+  readonly logged: () => string;
+  /** Moves the clock on by milliseconds. */
+  readonly advance: (ms: number) => void;
+  /** A call with the admin token. */
+  readonly call: (method: string, url: string, body?: unknown) => Promise<LightMyRequestResponse>;
+  /** A call as it is told. */
+  readonly raw: (
+    method: string,
+    url: string,
+    headers?: Record<string, string>,
+    payload?: string,
+  ) => Promise<LightMyRequestResponse>;
+}
+
+export interface FixtureOptions {
+  readonly cas?: readonly Ca[];
+  readonly settings?: { readonly [section in keyof AdminSettings]?: Partial<AdminSettings[section]> };
+  /** Puts something between the admin API and the store. */
+  readonly wrapStore?: (store: Store) => Store;
+  readonly tls?: ServerOptions;
+  /** Takes what has to be run at the end; the end of the test unless told. */
+  readonly onEnd?: (cleanUp: () => Promise<void>) => void;
+}
+
+/** An admin app with one administrator, whose bearer token is {@link TOKEN}; closed when the test ends, or as `onEnd` says. */
+export async function adminFixture(options: FixtureOptions = {}): Promise<AdminFixture> {
+  let time = NOW;
+  const now = () => time;
+  const folder = temporaryFolder();
+  const store = await openStore({ path: folder.file('est.db'), auditFile: folder.file('audit.log'), now });
+  const lines: string[] = [];
+  const log = (level: string) => (fields: object, message: string) =>
+    void lines.push(JSON.stringify({ level, ...fields, message }));
+  const used = options.wrapStore?.(store) ?? store;
+  const deps: AdminDependencies = {
+    store: used,
+    otp: {
+      create: async (order, events) => {
+        const row = {
+          ...order,
+          id: randomBytes(8).toString('hex'),
+          selector: randomBytes(8).toString('hex'),
+          hash: '$argon2id$',
+          created_at: time,
+          uses: 0,
+          revoked_at: null,
+        };
+        await used.insertOtp(row, [...events, { type: 'otp.created', outcome: 'success', subject: row.client_id }]);
+        return { row, token: randomBytes(15).toString('base64url') };
+      },
+    },
+    authenticator: {
+      authenticate: ({ authorization }) =>
+        authorization === `Bearer ${TOKEN}`
+          ? Promise.resolve({ method: 'bearer', display: 'test admin' })
+          : Promise.reject(unauthorized('ADMIN_UNAUTHENTICATED', 'admin credentials required')),
+    },
+    cas: { all: options.cas ?? [], find: (label) => options.cas?.find((ca) => ca.label === label) },
+    settings: {
+      server: { body_limit: 65_536, request_timeout: 30, keep_alive_timeout: 30, ...options.settings?.server },
+      otp: { enabled: true, max_uses: 1, default_ttl: 86_400, ...options.settings?.otp },
+      admin: { public_metrics: false, ...options.settings?.admin },
+    },
+    version: '0.0.0-test',
+    now,
+    log: { info: log('info'), warn: log('warn'), error: log('error') },
+  };
+  const app = createAdminApp(deps, options.tls);
+  (options.onEnd ?? onTestFinished)(async () => {
+    await app.close();
+    await store.close();
+    folder.remove();
+  });
+  await app.ready();
+  const raw: AdminFixture['raw'] = (method, url, headers = {}, payload) =>
+    app.inject({ method: method as 'GET', url, headers, ...(payload === undefined ? {} : { payload }) });
+  return {
+    app,
+    store,
+    logged: () => lines.join('\n'),
+    advance: (ms) => void (time += ms),
+    raw,
+    call: (method, url, body) =>
+      body === undefined
+        ? raw(method, url, bearer)
+        : raw(method, url, { ...bearer, 'content-type': 'application/json' }, JSON.stringify(body)),
+  };
+}
+
+export const bearer = { authorization: `Bearer ${TOKEN}` };
+
+/** What every failure has to look like. */
+export function failure(response: LightMyRequestResponse): { statusCode: number; code: string; message: string } {
+  const body: unknown = response.json();
+  if (typeof body !== 'object' || body === null) throw new Error(`not an error body: ${response.body}`);
+  const { statusCode, error, code, message, ...rest } = body as Record<string, unknown>;
+  if (Object.keys(rest).length > 0) throw new Error(`more than an error has: ${response.body}`);
+  if (typeof statusCode !== 'number' || typeof error !== 'string') throw new Error(`not an error: ${response.body}`);
+  if (typeof code !== 'string' || typeof message !== 'string') throw new Error(`not an error: ${response.body}`);
+  if (!/^application\/json/.test(String(response.headers['content-type']))) throw new Error('not application/json');
+  if (statusCode !== response.statusCode) throw new Error(`${statusCode} in a ${response.statusCode}`);
+  return { statusCode, code, message };
+}
+
+/** A CA whose driver only has a chain and a state of health; for what a real CA cannot be made to do. */
+export function ailingCa(label: string, health: () => Promise<HealthReport>, chain: readonly Buffer[] = []): Ca {
+  const no = () => Promise.reject(new Error('this CA has its health only'));
+  const driver: CaDriver = {
+    chain: () => chain,
+    health,
+    prepare: no,
+    poll: no,
+    revoke: no,
+    close: () => Promise.resolve(),
+  };
+  return { label, isDefault: false, driver, config: { driver: 'file' } };
+}
