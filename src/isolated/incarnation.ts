@@ -1,0 +1,145 @@
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { EstuaryError } from '../errors.ts';
+import { INIT, IsolatedError, parseReply } from './protocol.ts';
+
+/** What became of calls that got no answer. */
+export type Loss = 'FAILED' | 'TIMEOUT';
+
+interface IncarnationOptions {
+  readonly module: URL;
+  readonly env: Readonly<Record<string, string>>;
+  /** Makes the error of a call that got no answer; `detail` is for the log. */
+  lost(kind: Loss, detail: string): EstuaryError;
+  /** Called once, when the process has ended or has been given up. */
+  onEnd(reason: string): void;
+}
+
+interface Pending {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** Bytes of the child's stderr kept for the log. */
+const STDERR_TAIL = 2048;
+const STDERR_WAIT_MS = 100;
+
+/** One life of an isolated child: from fork to exit, with the calls that it owes an answer. */
+export class Incarnation {
+  readonly #child: ChildProcess;
+  readonly #options: IncarnationOptions;
+  readonly #pending = new Map<number, Pending>();
+  readonly #exited: Promise<void>;
+  #nextId = 0;
+  #stderr = '';
+  #over = false;
+
+  constructor(options: IncarnationOptions) {
+    this.#options = options;
+    this.#child = fork(fileURLToPath(options.module), [], {
+      // Nothing of the parent's command line, NODE_OPTIONS or environment leaks into the child.
+      execArgv: [],
+      env: { ...options.env },
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-STDERR_TAIL);
+    });
+    this.#child.on('message', (message) => this.#receive(message));
+    this.#child.on('error', (error) => this.#finish('FAILED', `cannot run the process: ${error.message}`));
+    this.#exited = new Promise((resolve) => {
+      // Not the child's `close` event: it never comes when the parent disconnected first.
+      this.#child.once('error', () => resolve());
+      this.#child.once('exit', (exitCode, signal) => {
+        void this.#stderrRead().then(() => {
+          this.#finish('FAILED', `process ended (${signal ?? `exit code ${String(exitCode)}`}) ${this.#stderr}`.trim());
+          resolve();
+        });
+      });
+    });
+  }
+
+  /** Waits until stderr has been read to its end, for a moment: something else may hold its other end. */
+  async #stderrRead(): Promise<void> {
+    const { stderr } = this.#child;
+    if (stderr === null || stderr.closed) return;
+    await Promise.race([once(stderr, 'close'), sleep(STDERR_WAIT_MS, undefined, { ref: false })]);
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Sends the start payload and waits until the child has taken it. */
+  async init(payload: unknown, deadlineMs: number): Promise<void> {
+    await this.call(INIT, payload, deadlineMs);
+  }
+
+  call(method: string, args: unknown, deadlineMs: number): Promise<unknown> {
+    const id = (this.#nextId += 1);
+    return new Promise((resolve, reject) => {
+      if (this.#over) {
+        reject(this.#options.lost('FAILED', 'process has ended'));
+        return;
+      }
+      this.#pending.set(id, { resolve, reject, timer: setTimeout(() => this.#overdue(id, method), deadlineMs) });
+      this.#child.send({ id, method, args }, (error) => {
+        if (error !== null) this.kill(`cannot be written to: ${error.message}`);
+      });
+    });
+  }
+
+  /** Ends the process at once; calls in flight fail. */
+  kill(reason: string, loss: Loss = 'FAILED'): void {
+    this.#child.kill('SIGKILL');
+    this.#finish(loss, reason);
+  }
+
+  /** Asks the process to end, and makes it end after `graceMs`; calls in flight fail. */
+  async end(graceMs: number): Promise<void> {
+    this.#finish('FAILED', 'stopped');
+    if (this.#child.connected) this.#child.disconnect();
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), graceMs);
+    await this.#exited;
+    clearTimeout(timer);
+  }
+
+  #overdue(id: number, method: string): void {
+    // If this process itself was held up, the answer may lie in the channel already: read that first.
+    setImmediate(() =>
+      setImmediate(() => {
+        if (this.#pending.has(id)) this.kill(`no answer to ${method} within its deadline`, 'TIMEOUT');
+      }),
+    );
+  }
+
+  #receive(message: unknown): void {
+    if (this.#over) return;
+    const reply = parseReply(message);
+    const pending = reply === undefined ? undefined : this.#pending.get(reply.id);
+    if (reply === undefined || pending === undefined) {
+      this.kill('sent something that is not an answer');
+      return;
+    }
+    this.#pending.delete(reply.id);
+    clearTimeout(pending.timer);
+    if (reply.ok) pending.resolve(reply.value);
+    else pending.reject(new IsolatedError(reply.error.code, reply.error.message, reply.error));
+  }
+
+  #finish(loss: Loss, reason: string): void {
+    if (this.#over) return;
+    this.#over = true;
+    for (const pending of this.#pending.values()) {
+      clearTimeout(pending.timer);
+      pending.reject(this.#options.lost(loss, reason));
+    }
+    this.#pending.clear();
+    this.#options.onEnd(reason);
+  }
+}

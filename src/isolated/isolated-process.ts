@@ -1,0 +1,210 @@
+import { failed, unavailable } from '../errors.ts';
+import type { EstuaryError } from '../errors.ts';
+import { Incarnation } from './incarnation.ts';
+import { IsolatedError } from './protocol.ts';
+import { NoTurnError, Turns } from './turns.ts';
+
+/** Where lifecycle events go; pino's loggers fit. */
+export interface IsolatedLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export type IsolatedState = 'stopped' | 'starting' | 'up' | 'down';
+
+export interface IsolatedProcessOptions {
+  /** The child's module, which calls `serve()`; from `siblingModule()`. */
+  readonly module: URL;
+  /** Prefix of the error codes, e.g. `PKCS11` → `PKCS11_DOWN`, `PKCS11_BUSY`, `PKCS11_FAILED`, `PKCS11_TIMEOUT`. */
+  readonly code: string;
+  /** The subject of the public error sentences, e.g. `the hardware security module`. */
+  readonly subject: string;
+  /** The child's whole environment. Secrets belong into `init`. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Sent over IPC on every start, the first one and each restart. */
+  readonly init: unknown;
+  /** Milliseconds a start (fork and init) may take. */
+  readonly startTimeoutMs: number;
+  /** Calls in the child at a time; more wait in the parent. */
+  readonly concurrency: number;
+  /** Calls that may wait; further ones are refused with 503. */
+  readonly queueLimit: number;
+  /** Seconds in the 503s. */
+  readonly retryAfter: number;
+  readonly log: IsolatedLog;
+  /** Milliseconds before the first restart (100); doubles up to `maxBackoffMs` (5000). */
+  readonly minBackoffMs?: number;
+  readonly maxBackoffMs?: number;
+}
+
+/** How long the child may take to end by itself after `stop()`. */
+const STOP_GRACE_MS = 2000;
+/** An incarnation that lived this long ends the doubling of the back-off. */
+const STABLE_AFTER_MS = 10_000;
+
+/**
+ * A library that can block, crash or lose its state, in a child process of its own. A call past its deadline means
+ * that the library hangs: the child is killed and started anew, as it is after a crash. That costs the calls in flight
+ * (500) and the calls until it is up again (503), and nothing else.
+ */
+export class IsolatedProcess {
+  readonly #options: IsolatedProcessOptions;
+  readonly #turns: Turns;
+  #state: IsolatedState = 'stopped';
+  #current: Incarnation | undefined;
+  #restartTimer: NodeJS.Timeout | undefined;
+  #backoffMs: number;
+  #upSince = 0;
+  #reason = 'not started';
+
+  constructor(options: IsolatedProcessOptions) {
+    this.#options = options;
+    this.#turns = new Turns(options.concurrency, options.queueLimit);
+    this.#backoffMs = this.#minBackoffMs;
+  }
+
+  get state(): IsolatedState {
+    return this.#state;
+  }
+
+  /** Why it is not up, for a health report. */
+  get reason(): string {
+    return this.#reason;
+  }
+
+  /** The child's process id while there is one. */
+  get pid(): number | undefined {
+    return this.#current?.pid;
+  }
+
+  get #minBackoffMs(): number {
+    return this.#options.minBackoffMs ?? 100;
+  }
+
+  /**
+   * The first start. Unlike a restart it is not retried, so that a server can refuse to start.
+   *
+   * @throws IsolatedError what the child's `init` reported; EstuaryError when the child crashed or hung
+   */
+  async start(): Promise<void> {
+    try {
+      await this.#launch();
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  /**
+   * Calls a method of the child. `args` and the result are structured clones; the result is the child's word and is
+   * to be checked by the caller. `deadlineMs` bounds the wait for a turn and, separately, the call itself.
+   *
+   * @throws IsolatedError thrown by the method; EstuaryError 503 while down or busy, 500 when a crash or a hang hit the call
+   */
+  async call(method: string, args: unknown, limits: { readonly deadlineMs: number }): Promise<unknown> {
+    this.#requireUp();
+    try {
+      await this.#turns.enter(limits.deadlineMs);
+    } catch (error) {
+      if (!(error instanceof NoTurnError)) throw error;
+      throw this.#unavailable('BUSY', `${this.#options.subject} has too many requests in hand`, error.message);
+    }
+    try {
+      const incarnation = this.#requireUp();
+      return await incarnation.call(method, args, limits.deadlineMs);
+    } finally {
+      this.#turns.leave();
+    }
+  }
+
+  /** Ends the child and starts another: for state inside the library that only a new process cures. */
+  restart(reason: string): void {
+    this.#current?.kill(reason);
+  }
+
+  /** Ends the child for good; calls in flight and later ones are refused. Never throws. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#restartTimer);
+    const current = this.#current;
+    this.#current = undefined;
+    this.#enterState('stopped', 'stopped');
+    await current?.end(STOP_GRACE_MS);
+  }
+
+  #requireUp(): Incarnation {
+    if (this.#state !== 'up' || this.#current === undefined) throw this.#downError();
+    return this.#current;
+  }
+
+  #downError(): EstuaryError {
+    return this.#unavailable('DOWN', `${this.#options.subject} is temporarily unavailable`, this.#reason);
+  }
+
+  #unavailable(suffix: string, message: string, detail: string): EstuaryError {
+    const { code, retryAfter } = this.#options;
+    return unavailable(`${code}_${suffix}`, message, { retryAfter, detail });
+  }
+
+  #enterState(state: IsolatedState, reason: string): void {
+    this.#state = state;
+    this.#reason = reason;
+    if (state !== 'up') this.#turns.refuseWaiting(this.#downError());
+  }
+
+  async #launch(): Promise<void> {
+    const { module, env, init, startTimeoutMs, code, subject, log } = this.#options;
+    this.#enterState('starting', 'starting');
+    const incarnation = new Incarnation({
+      module,
+      env,
+      lost: (kind, detail) => failed(`${code}_${kind}`, `${subject} failed`, { detail }),
+      onEnd: (reason) => this.#ended(incarnation, reason),
+    });
+    this.#current = incarnation;
+    await incarnation.init(init, startTimeoutMs);
+    if (this.#current !== incarnation) throw this.#downError();
+    this.#upSince = performance.now();
+    this.#enterState('up', '');
+    log.info({ process: code, pid: incarnation.pid }, `${subject}: process is up`);
+  }
+
+  /** Called once for every incarnation that ends without `stop()`. */
+  #ended(incarnation: Incarnation, reason: string): void {
+    if (this.#current !== incarnation) return;
+    const { code, subject, log } = this.#options;
+    const wasUp = this.#state === 'up';
+    this.#current = undefined;
+    this.#enterState('down', reason);
+    // A start that failed is handled where it was awaited: it may be the first one, or one not to be repeated.
+    if (!wasUp) return;
+    log.error({ process: code, reason }, `${subject}: process ended, starting it again`);
+    if (performance.now() - this.#upSince > STABLE_AFTER_MS) this.#backoffMs = this.#minBackoffMs;
+    this.#scheduleRestart();
+  }
+
+  #scheduleRestart(): void {
+    this.#restartTimer = setTimeout(() => void this.#relaunch(), this.#backoffMs);
+    this.#backoffMs = Math.min(this.#backoffMs * 2, this.#options.maxBackoffMs ?? 5000);
+  }
+
+  async #relaunch(): Promise<void> {
+    const { code, subject, log } = this.#options;
+    try {
+      await this.#launch();
+    } catch (error) {
+      if (this.#state === 'stopped') return;
+      const reason = error instanceof Error ? error.message : String(error);
+      const current = this.#current;
+      this.#current = undefined;
+      this.#enterState('down', reason);
+      void current?.end(STOP_GRACE_MS);
+      if (error instanceof IsolatedError && error.permanent) {
+        log.error({ process: code, reason }, `${subject}: process stays down until the server is restarted`);
+        return;
+      }
+      log.warn({ process: code, reason }, `${subject}: process could not be started, trying again`);
+      this.#scheduleRestart();
+    }
+  }
+}

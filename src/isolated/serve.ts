@@ -1,0 +1,50 @@
+import { Worker } from 'node:worker_threads';
+import { INIT, IsolatedError, parseRequest, toFailure } from './protocol.ts';
+import type { Reply } from './protocol.ts';
+import { siblingModule } from './sibling-module.ts';
+
+export interface Service {
+  /** Takes the start payload; a rejection is reported to the parent and no call follows. */
+  init(payload: unknown): Promise<void> | void;
+  readonly methods: Readonly<Record<string, (args: unknown) => unknown>>;
+  /** Called once before an orderly end. */
+  close?(): Promise<void> | void;
+}
+
+function send(reply: Reply): void {
+  // The parent may have gone in between; `disconnect` then ends this process.
+  if (process.connected) process.send?.(reply, () => undefined);
+}
+
+async function answer(service: Service, method: string, args: unknown): Promise<unknown> {
+  if (method === INIT) {
+    await service.init(args);
+    return undefined;
+  }
+  const call = Object.hasOwn(service.methods, method) ? service.methods[method] : undefined;
+  if (call === undefined) throw new IsolatedError('NO_SUCH_METHOD', `no method ${method}`);
+  return await call(args);
+}
+
+/**
+ * The child side of an {@link IsolatedProcess}: call it once, at the end of the child's module. The process ends when
+ * the parent disconnects or dies, and not before: the terminal's and the service manager's signals go to the whole
+ * process group, and requests in flight in the parent still need this child.
+ */
+export function serve(service: Service): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+  new Worker(siblingModule(import.meta.url, './orphan-watch'), { workerData: process.ppid }).unref();
+
+  process.on('disconnect', () => {
+    void Promise.resolve(service.close?.()).finally(() => process.exit(0));
+  });
+  process.on('message', (message: unknown) => {
+    const request = parseRequest(message);
+    if (request === undefined) return;
+    const { id, method, args } = request;
+    answer(service, method, args).then(
+      (value) => send({ id, ok: true, value }),
+      (error: unknown) => send({ id, ok: false, error: toFailure(error) }),
+    );
+  });
+}
