@@ -1,5 +1,5 @@
 /** X.509 certificates (RFC 5280 §4.1), read only. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 import {
   DerError,
@@ -182,7 +182,7 @@ class ParsedCertificate implements Certificate {
   }
 
   get fingerprint(): string {
-    return (this.#fingerprint ??= createHash('sha256').update(this.der).digest('hex'));
+    return (this.#fingerprint ??= hash('sha256', this.der, 'hex'));
   }
 }
 

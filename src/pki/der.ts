@@ -173,6 +173,18 @@ export function readOid(element: DerElement, what = 'OBJECT IDENTIFIER'): string
   if (element.tag !== Tag.OID) throw new DerError(`${what}: unexpected tag`);
   if (value.length === 0 || value.length > 64 || (value.readUInt8(value.length - 1) & 0x80) !== 0)
     throw new DerError(`${what}: malformed`);
+  const key = value.toString('latin1');
+  const known = dottedCache.get(key);
+  if (known !== undefined) return known;
+  const dotted = decodeOid(value, what);
+  if (dottedCache.size < 1000) dottedCache.set(key, dotted);
+  return dotted;
+}
+
+/** Content octets (latin1) → dotted form: the same two dozen OIDs come with every request. */
+const dottedCache = new Map<string, string>();
+
+function decodeOid(value: Buffer, what: string): string {
   let text = '';
   let arc = 0n;
   let fresh = true;

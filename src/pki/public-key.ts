@@ -1,5 +1,5 @@
 /** SubjectPublicKeyInfo (RFC 5280 §4.1.2.7; RFC 3279, RFC 5480, RFC 8410). */
-import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
+import { createPublicKey, hash, type KeyObject } from 'node:crypto';
 
 import { DerError, DerReader, Tag, integerBytes, readBitStringOctets, readOid } from './der.ts';
 import { OID } from './oids.ts';
@@ -175,5 +175,5 @@ export function subjectKeyIdentifier(spki: Buffer): Buffer {
   const reader = DerReader.of(spki, 'SubjectPublicKeyInfo');
   reader.next(Tag.SEQUENCE, 'algorithm');
   const key = readBitStringOctets(reader.next(Tag.BIT_STRING, 'subjectPublicKey'), 'subjectPublicKey');
-  return createHash('sha1').update(key).digest();
+  return hash('sha1', key, 'buffer');
 }
