@@ -1,0 +1,59 @@
+/** Label → CA. */
+import type { CaConfig, ProfileConfig } from '../config/schema.ts';
+import { notFound, unavailable } from '../errors.ts';
+import { parseCertificate, type Certificate } from '../pki/certificate.ts';
+import type { CaDriver } from './driver.ts';
+
+/** A certificate authority as requests meet it. */
+export class Ca {
+  readonly label: string;
+  /** Serves requests without a label. */
+  readonly isDefault: boolean;
+  readonly driver: CaDriver;
+  readonly profile: ProfileConfig;
+  readonly config: CaConfig;
+  /** Further CAs whose certificates may be renewed here. */
+  readonly renewalIssuers: readonly Certificate[];
+  #certificate: Certificate | undefined;
+
+  constructor(config: CaConfig, driver: CaDriver, renewalIssuers: readonly Certificate[] = []) {
+    this.label = config.label;
+    this.isDefault = config.default;
+    this.profile = config.profile;
+    this.config = config;
+    this.driver = driver;
+    this.renewalIssuers = renewalIssuers;
+  }
+
+  /** The CA's own certificate, as the driver has it now. @throws EstuaryError 503 while the driver does not know it. */
+  get certificate(): Certificate {
+    const [der] = this.driver.chain();
+    if (der === undefined) throw unavailable('CA_UNAVAILABLE', `The CA "${this.label}" is not available.`);
+    if (this.#certificate?.der.equals(der) !== true) this.#certificate = parseCertificate(der);
+    return this.#certificate;
+  }
+}
+
+export class CaRouter {
+  /** In the order of the configuration. */
+  readonly all: readonly Ca[];
+  readonly #byLabel: ReadonlyMap<string, Ca>;
+  readonly #default: Ca;
+
+  /** @throws RangeError unless the labels differ and exactly one CA is the default. */
+  constructor(cas: readonly Ca[]) {
+    this.all = cas;
+    this.#byLabel = new Map(cas.map((ca) => [ca.label, ca]));
+    if (this.#byLabel.size !== cas.length) throw new RangeError('two CAs have the same label');
+    const [first, ...more] = cas.filter(({ isDefault }) => isDefault);
+    if (first === undefined || more.length > 0) throw new RangeError('exactly one CA must be the default');
+    this.#default = first;
+  }
+
+  /** @param label undefined: the default CA. @throws EstuaryError 404 UNKNOWN_LABEL */
+  find(label: string | undefined): Ca {
+    const ca = label === undefined ? this.#default : this.#byLabel.get(label);
+    if (ca === undefined) throw notFound('UNKNOWN_LABEL', 'There is no CA with this label.');
+    return ca;
+  }
+}

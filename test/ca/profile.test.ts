@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest';
+
+import { checkPolicy, type PolicyProfile, type RequestedContent } from '../../src/ca/profile.ts';
+import { EstuaryError } from '../../src/errors.ts';
+import { NULL, bitString, octetString, sequence } from '../../src/pki/der.ts';
+import { encodeBasicConstraints, encodeExtKeyUsage, encodeKeyUsage, type Extension } from '../../src/pki/extensions.ts';
+import { ipAddress, type GeneralName } from '../../src/pki/general-name.ts';
+import { EMPTY_NAME, parseDistinguishedName } from '../../src/pki/name.ts';
+import { OID } from '../../src/pki/oids.ts';
+import { parsePublicKey } from '../../src/pki/public-key.ts';
+import { keyPair, spkiDer, type KeyKind } from '../support/keys.ts';
+
+type Overrides = Partial<Omit<PolicyProfile, 'subject' | 'san'>> & {
+  subject?: Partial<PolicyProfile['subject']>;
+  san?: Partial<PolicyProfile['san']>;
+};
+
+const profile = ({ subject, san, ...rest }: Overrides = {}): PolicyProfile => ({
+  key_types: ['ec:P-256', 'rsa:2048', 'ed25519'],
+  key_usage: ['digitalSignature', 'keyEncipherment'],
+  extended_key_usage: ['clientAuth', '1.2.3.4'],
+  subject: { required: [], patterns: {}, ...subject },
+  san: { allowed: ['dns', 'ip', 'email', 'uri'], required: [], wildcards: false, max: 4, ...san },
+  ...rest,
+});
+
+const key = (kind: KeyKind) => parsePublicKey(spkiDer(keyPair(kind)));
+const dns = (value: string): GeneralName => ({ kind: 'dns', value });
+const requested = (overrides: Partial<RequestedContent> = {}): RequestedContent => ({
+  subject: parseDistinguishedName('CN=dev-1,O=Example'),
+  subjectAltNames: [],
+  publicKey: key('ec:P-256'),
+  extensions: [],
+  ...overrides,
+});
+const extension = (oid: string, value: Buffer, critical = false): Extension => ({ oid, critical, value });
+
+const subject = (text: string): Partial<RequestedContent> => ({ subject: parseDistinguishedName(text) });
+const names = (...subjectAltNames: GeneralName[]): Partial<RequestedContent> => ({ subjectAltNames });
+const asks = (...extensions: Extension[]): Partial<RequestedContent> => ({ extensions });
+const keyUsage = (...usages: Parameters<typeof encodeKeyUsage>[0]) =>
+  asks(extension(OID.keyUsage, encodeKeyUsage(usages), true));
+const purposes = (...oids: string[]) => asks(extension(OID.extKeyUsage, encodeExtKeyUsage(oids)));
+
+describe('the profile allows', () => {
+  test.each<[string, Overrides, Partial<RequestedContent>]>([
+    ['a plain request', {}, {}],
+    ['a key type of the list', {}, { publicKey: key('ed25519') }],
+    [
+      'SANs of every kind',
+      {},
+      names(dns('a.b'), ipAddress('::1'), { kind: 'email', value: 'a@b.c' }, { kind: 'uri', value: 'a:b' }),
+    ],
+    ['no subject beside a SAN', {}, { subject: EMPTY_NAME, ...names(dns('a.example')) }],
+    ['the required attributes', { subject: { required: ['O', 'commonName'] } }, {}],
+    ['the allowed attributes', { subject: { allowed: ['CN', '2.5.4.10'] } }, {}],
+    ['a value that matches', { subject: { patterns: { CN: 'dev-[0-9]+' } } }, {}],
+    ['a DNS name that matches in lower case', { san: { dns: ['[a-z]+\\.example'] } }, names(dns('HOST.example'))],
+    [
+      'an address of the block',
+      { san: { ip: ['10.0.0.0/8', '2001:db8::/32'] } },
+      names(ipAddress('10.9.8.7'), ipAddress('2001:db8:1::1')),
+    ],
+    ['a wildcard where wildcards are on', { san: { wildcards: true } }, names(dns('*.a.example'))],
+    ['the required kinds', { san: { required: ['dns'] } }, names(dns('a.example'), ipAddress('10.0.0.1'))],
+    ['a key usage of the profile', {}, keyUsage('keyEncipherment')],
+    ['purposes of the profile', {}, purposes(OID.clientAuth, '1.2.3.4')],
+    ['every usage of an end entity where the profile names none', { key_usage: [] }, keyUsage('dataEncipherment')],
+    ['every purpose where the profile names none', { extended_key_usage: [] }, purposes(OID.codeSigning)],
+    [
+      'basicConstraints that say no CA',
+      {},
+      asks(extension(OID.basicConstraints, encodeBasicConstraints({ ca: false, pathLength: undefined }), true)),
+    ],
+    ['an unknown extension that is not critical, and leaves it out', {}, asks(extension('1.2.3', NULL))],
+    [
+      'a subjectKeyIdentifier, and computes its own',
+      {},
+      asks(extension(OID.subjectKeyIdentifier, octetString(Buffer.alloc(4)))),
+    ],
+  ])('%s', (_, overrides, content) => {
+    expect(() => checkPolicy(profile(overrides), requested(content))).not.toThrow();
+  });
+});
+
+describe('the profile refuses with 400', () => {
+  test.each<[string, string, Overrides, Partial<RequestedContent>]>([
+    ['another key type', 'KEY_TYPE_NOT_ALLOWED', {}, { publicKey: key('ec:P-384') }],
+    ['another RSA size', 'KEY_TYPE_NOT_ALLOWED', {}, { publicKey: key('rsa:3072') }],
+    ['neither subject nor SAN', 'SUBJECT_MISSING', {}, { subject: EMPTY_NAME }],
+    ['a missing attribute', 'SUBJECT_NOT_ALLOWED', { subject: { required: ['OU'] } }, {}],
+    ['an attribute outside of the list', 'SUBJECT_NOT_ALLOWED', { subject: { allowed: ['CN'] } }, {}],
+    ['a value that does not match', 'SUBJECT_NOT_ALLOWED', { subject: { patterns: { CN: 'dev' } } }, {}],
+    [
+      'one of two values that does not match',
+      'SUBJECT_NOT_ALLOWED',
+      { subject: { patterns: { CN: 'a' } } },
+      subject('CN=a,CN=b'),
+    ],
+    [
+      'a value whose match is partial',
+      'SUBJECT_NOT_ALLOWED',
+      { subject: { patterns: { CN: 'dev|x' } } },
+      subject('CN=dev-1'),
+    ],
+    [
+      'a kind of SAN outside of the list',
+      'SAN_NOT_ALLOWED',
+      { san: { allowed: ['dns'] } },
+      names(ipAddress('10.0.0.1')),
+    ],
+    ['every SAN where none is allowed', 'SAN_NOT_ALLOWED', { san: { allowed: [] } }, names(dns('a.example'))],
+    ['a kind of SAN that is not offered', 'SAN_NOT_ALLOWED', {}, names({ kind: 'other', tag: 0xa4, der: NULL })],
+    ['too many SANs', 'SAN_NOT_ALLOWED', {}, names(...['a', 'b', 'c', 'd', 'e'].map(dns))],
+    ['a missing kind of SAN', 'SAN_MISSING', { san: { required: ['dns', 'ip'] } }, names(dns('a.example'))],
+    ['a DNS name that does not match', 'SAN_NOT_ALLOWED', { san: { dns: ['a\\.example'] } }, names(dns('aa.example'))],
+    [
+      'an email that does not match',
+      'SAN_NOT_ALLOWED',
+      { san: { email: ['.*@a'] } },
+      names({ kind: 'email', value: 'x@b' }),
+    ],
+    [
+      'a URI that does not match',
+      'SAN_NOT_ALLOWED',
+      { san: { uri: ['urn:.*'] } },
+      names({ kind: 'uri', value: 'http://a/' }),
+    ],
+    [
+      'an address outside of the blocks',
+      'SAN_NOT_ALLOWED',
+      { san: { ip: ['10.0.0.0/8'] } },
+      names(ipAddress('11.0.0.1')),
+    ],
+    [
+      'an IPv6 address beside IPv4 blocks',
+      'SAN_NOT_ALLOWED',
+      { san: { ip: ['10.0.0.0/8'] } },
+      names(ipAddress('2001:db8::1')),
+    ],
+    ['a wildcard', 'SAN_NOT_ALLOWED', {}, names(dns('*.a.example'))],
+    ['a key usage beyond the profile', 'KEY_USAGE_NOT_ALLOWED', {}, keyUsage('digitalSignature', 'nonRepudiation')],
+    ['keyCertSign', 'KEY_USAGE_NOT_ALLOWED', { key_usage: [] }, keyUsage('keyCertSign')],
+    ['cRLSign', 'KEY_USAGE_NOT_ALLOWED', {}, keyUsage('cRLSign')],
+    ['a purpose beyond the profile', 'EXTENDED_KEY_USAGE_NOT_ALLOWED', {}, purposes(OID.clientAuth, OID.codeSigning)],
+    ['anyExtendedKeyUsage', 'EXTENDED_KEY_USAGE_NOT_ALLOWED', {}, purposes(OID.anyExtendedKeyUsage)],
+    [
+      'a CA certificate',
+      'CA_NOT_ALLOWED',
+      {},
+      asks(extension(OID.basicConstraints, encodeBasicConstraints({ ca: true, pathLength: 0 }))),
+    ],
+    ['an unknown critical extension', 'EXTENSION_NOT_ALLOWED', {}, asks(extension('1.2.3', NULL, true))],
+    ['critical name constraints', 'EXTENSION_NOT_ALLOWED', {}, asks(extension(OID.nameConstraints, sequence(), true))],
+    ['a broken keyUsage', 'EXTENSION_MALFORMED', {}, asks(extension(OID.keyUsage, NULL))],
+    ['a keyUsage of no bits', 'EXTENSION_MALFORMED', {}, asks(extension(OID.keyUsage, bitString(Buffer.from([0]))))],
+    ['an empty extKeyUsage', 'EXTENSION_MALFORMED', {}, asks(extension(OID.extKeyUsage, sequence()))],
+    ['broken basicConstraints', 'EXTENSION_MALFORMED', {}, asks(extension(OID.basicConstraints, Buffer.alloc(1)))],
+  ])('%s', (_, code, overrides, content) => {
+    const check = () => checkPolicy(profile(overrides), requested(content));
+    expect(check).toThrow(EstuaryError);
+    expect(check).toThrow(expect.objectContaining({ status: 400, code }));
+  });
+
+  test("the answer names what is refused, with the client's text quoted and cut short", () => {
+    const long = 'x'.repeat(200);
+    const check = () =>
+      checkPolicy(profile({ subject: { patterns: { CN: 'dev' } } }), requested(subject(`CN=${long}`)));
+    expect(check).toThrow(`The subject has a CN that is not allowed: "${'x'.repeat(80)}…".`);
+    expect(() => checkPolicy(profile(), requested(purposes(OID.cmcRA)))).toThrow(/extended key usage cmcRA/);
+    expect(() => checkPolicy(profile(), requested({ publicKey: key('ec:P-521') }))).toThrow(
+      'The public key is ec:P-521; ec:P-256, rsa:2048, ed25519 allowed.',
+    );
+  });
+});

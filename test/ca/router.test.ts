@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+
+import { afterAll, describe, expect, test } from 'vitest';
+
+import type { CaDriver } from '../../src/ca/driver.ts';
+import { createFileCa } from '../../src/ca/local/index.ts';
+import { Ca, CaRouter } from '../../src/ca/router.ts';
+import type { CaConfig } from '../../src/config/schema.ts';
+import { parsePemCertificates } from '../../src/pki/certificate.ts';
+import { makeCa } from '../support/ca.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+const made = makeCa(folder.file, 'router', { kind: 'ec:P-256' });
+
+const config = (label: string, isDefault = false): CaConfig => ({
+  label,
+  default: isDefault,
+  driver: 'file',
+  approval: 'auto',
+  certificate: made.certificate,
+  chain: made.root,
+  file: { private_key: made.privateKey },
+  profile: {
+    validity_days: 90,
+    max_validity_days: 397,
+    key_types: ['ec:P-256'],
+    key_usage: ['digitalSignature'],
+    extended_key_usage: ['clientAuth'],
+    subject: { required: [], patterns: {} },
+    san: { allowed: ['dns'], required: [], wildcards: false, max: 4 },
+    allow_subject_change: false,
+    renewal_grace_days: 0,
+    mtls_subject: 'any',
+  },
+});
+
+async function makeRouted(label: string, isDefault = false): Promise<Ca> {
+  const caConfig = config(label, isDefault);
+  if (caConfig.driver !== 'file') throw new Error('not a file CA');
+  return new Ca(caConfig, await createFileCa(caConfig, { now: Date.now }));
+}
+
+describe('RFC 7030 §3.2.2: the label routes to its CA', () => {
+  test('a label finds its CA, none the default', async () => {
+    const devices = await makeRouted('devices', true);
+    const lab = await makeRouted('lab');
+    const router = new CaRouter([lab, devices]);
+    expect(router.find('lab')).toBe(lab);
+    expect(router.find('devices')).toBe(devices);
+    expect(router.find(undefined)).toBe(devices);
+    expect(router.all).toEqual([lab, devices]);
+  });
+
+  test.each(['', 'LAB', 'unknown', '__proto__', 'constructor'])('an unknown label (%j) is 404', async (label) => {
+    const router = new CaRouter([await makeRouted('lab', true)]);
+    expect(() => router.find(label)).toThrow(expect.objectContaining({ status: 404, code: 'UNKNOWN_LABEL' }));
+  });
+
+  test('two CAs of one label, no default, or two defaults are refused', async () => {
+    const [a, b, c] = [await makeRouted('a', true), await makeRouted('b'), await makeRouted('c', true)];
+    const again = await makeRouted('a');
+    expect(() => new CaRouter([a, again])).toThrow(RangeError);
+    expect(() => new CaRouter([b])).toThrow(RangeError);
+    expect(() => new CaRouter([a, c])).toThrow(RangeError);
+    expect(() => new CaRouter([])).toThrow(RangeError);
+  });
+});
+
+describe('the CA certificate is what the driver has now', () => {
+  const driver = (chain: () => readonly Buffer[]): CaDriver => {
+    const unused = () => Promise.reject(new Error('not part of this test'));
+    return { chain, prepare: unused, poll: unused, revoke: unused, health: unused, close: unused };
+  };
+
+  test('read once, and again after the driver changed it', () => {
+    const [own, root] = [made.certificate, made.root].map(
+      (path) => parsePemCertificates(readFileSync(path, 'utf8'))[0]?.der ?? Buffer.alloc(0),
+    );
+    let current = own;
+    const ca = new Ca(
+      config('x'),
+      driver(() => (current === undefined ? [] : [current])),
+    );
+    expect(ca.certificate.der).toEqual(own);
+    expect(ca.certificate).toBe(ca.certificate);
+    current = root;
+    expect(ca.certificate.der).toEqual(root);
+  });
+
+  test('503 while the driver does not know it', () => {
+    const ca = new Ca(
+      config('x'),
+      driver(() => []),
+    );
+    expect(() => ca.certificate).toThrow(expect.objectContaining({ status: 503, code: 'CA_UNAVAILABLE' }));
+  });
+});
