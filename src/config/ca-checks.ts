@@ -1,3 +1,4 @@
+import { attributeType } from '../pki/name.ts';
 import type { Finding } from './cross-checks.ts';
 import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from './schema/csrattrs.ts';
 import type { CaConfig, Config, CsrAttrsConfig, Pkcs11CaConfig, ProfileConfig } from './schema.ts';
@@ -66,7 +67,7 @@ function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding>
     };
   const { required, allowed, patterns } = profile.subject;
   for (const type of required)
-    if (allowed !== undefined && !allowed.includes(type))
+    if (allowed !== undefined && !allowed.some((one) => attributeType(one) === attributeType(type)))
       yield {
         key: `${key}.subject.required`,
         message: `"${type}" is required and not allowed (a type that is in allowed)`,

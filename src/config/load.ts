@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { Check } from 'typebox/value';
+import { checkFiles } from './check.ts';
 import { crossChecks } from './cross-checks.ts';
 import { deepFreeze } from './freeze.ts';
 import { errorCode } from './load-secret.ts';
 import { ConfigError } from './problem.ts';
 import type { Problem, Warning } from './problem.ts';
-import { ConfigSchema, schemaNode } from './schema.ts';
+import { asConfig, schemaNode } from './schema.ts';
 import type { Config } from './schema.ts';
 import { isTable, parseToml } from './toml.ts';
 import type { Table } from './toml.ts';
@@ -17,8 +17,16 @@ export interface LoadedConfig {
   readonly warnings: readonly Warning[];
 }
 
+export interface LoadOptions {
+  /** Whether the files that the configuration names are checked too; on unless said otherwise. */
+  readonly files?: boolean;
+  /** Milliseconds since the epoch, for the validity of certificates. */
+  readonly now?: number;
+}
+
 /**
- * Reads and checks a configuration file: syntax, keys, values, secrets and what concerns several keys.
+ * Reads and checks a configuration file: syntax, keys, values, secrets, what concerns several keys,
+ * and the certificates and keys that it names.
  *
  * @param file path as the operator gave it; it stands before every problem
  * @throws {@link ConfigError} with every problem there is
@@ -26,6 +34,7 @@ export interface LoadedConfig {
 export async function loadConfig(
   file: string,
   env: Readonly<Record<string, string | undefined>>,
+  { files = true, now = Date.now() }: LoadOptions = {},
 ): Promise<LoadedConfig> {
   const parsed = parseToml(await readText(file));
   if ('problem' in parsed) throw new ConfigError(file, [parsed.problem]);
@@ -37,8 +46,10 @@ export async function loadConfig(
   const config = asConfig(walked.value);
   const found = crossChecks(config);
   problems.push(...unreported(found.problems, problems));
+  const checked = files ? await checkFiles(config, now) : { problems: [], warnings: [] };
+  problems.push(...unreported(checked.problems, problems));
   if (problems.length > 0) throw new ConfigError(file, problems);
-  return { config: deepFreeze(config), warnings: found.warnings };
+  return { config: deepFreeze(config), warnings: [...found.warnings, ...checked.warnings] };
 }
 
 /** `admin.tls.mode` is `required` where trust anchors stand without a mode: they are there to be used. */
@@ -57,12 +68,6 @@ async function readText(file: string): Promise<string> {
     const reason = error instanceof TypeError ? 'is not UTF-8' : `cannot be read: ${errorCode(error)}`;
     throw new ConfigError(file, [{ key: '', message: `${reason} (a TOML document)` }]);
   }
-}
-
-/** The walker fills every key with a value of its type, so this never throws on an operator's mistake. */
-function asConfig(value: unknown): Config {
-  if (!Check(ConfigSchema, value)) throw new TypeError('the walker and the schema disagree');
-  return value;
 }
 
 /** Checks across keys also see what stands in for a wrong value: their findings on keys already reported are dropped. */

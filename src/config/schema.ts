@@ -4,6 +4,7 @@
  * defaults, deeply frozen; names as in the TOML.
  */
 import type { Static } from 'typebox';
+import { Check } from 'typebox/value';
 import { choice, nodeOf, optional, table } from './keys.ts';
 import type { TableNode } from './keys.ts';
 import { gssapi, otp } from './schema/auth.ts';
@@ -63,4 +64,14 @@ export function schemaNode(): TableNode {
   const node = nodeOf(ConfigSchema);
   if (node.kind !== 'table') throw new TypeError('the configuration is a table');
   return node;
+}
+
+/**
+ * A value that was made along the schema, as a `Config`.
+ *
+ * @throws TypeError when it is none, which no mistake of an operator can bring about
+ */
+export function asConfig(value: unknown): Config {
+  if (!Check(ConfigSchema, value)) throw new TypeError('the value does not follow the schema of the configuration');
+  return value;
 }

@@ -8,7 +8,7 @@ export const KEY_TYPES = ['ec:P-256', 'ec:P-384', 'ec:P-521', 'rsa:2048', 'rsa:3
 export const EXTENSION_NAMES = [
   'subjectAltName',
   'keyUsage',
-  'extendedKeyUsage',
+  'extKeyUsage',
   'basicConstraints',
   'subjectKeyIdentifier',
   'certificatePolicies',
@@ -43,7 +43,7 @@ export const csrattrs = table(
           value: optional(
             list(text({ description: 'A part of the value.', allowed: 'text' }), {
               description:
-                'The value that the client should take over: names for keyUsage and extendedKeyUsage, else the DER in hex.',
+                'The value that the client should take over: names for keyUsage and extKeyUsage, else the DER in hex.',
               defaultText: 'the client fills it in',
             }),
           ),

@@ -1,37 +1,15 @@
 /** Checks of single values that several sections share. Each returns the reason why a value is wrong, or undefined. */
 import { BlockList, isIP } from 'node:net';
+import { attributeType, parseDistinguishedName } from '../../pki/name.ts';
 import { wholeMatch } from '../pattern.ts';
-
-/** RFC 4514 names that a policy may use; any other attribute is named by its dotted OID. */
-export const ATTRIBUTE_NAMES = [
-  'CN',
-  'SN',
-  'serialNumber',
-  'C',
-  'L',
-  'ST',
-  'STREET',
-  'O',
-  'OU',
-  'title',
-  'GN',
-  'initials',
-  'generationQualifier',
-  'dnQualifier',
-  'pseudonym',
-  'UID',
-  'DC',
-  'emailAddress',
-] as const;
 
 const DOTTED_OID = /^[012](\.(0|[1-9][0-9]*)){1,30}$/;
 
 export function checkAttributeName(value: string): string | undefined {
-  if (DOTTED_OID.test(value)) return undefined;
-  return ATTRIBUTE_NAMES.some((name) => name === value) ? undefined : `"${value}" is no known attribute type`;
+  return attributeType(value) === undefined ? `"${value}" is no known attribute type` : undefined;
 }
 
-export const ATTRIBUTE_ALLOWED = `one of ${ATTRIBUTE_NAMES.join(', ')}, or a dotted OID`;
+export const ATTRIBUTE_ALLOWED = 'an attribute type such as CN, O, OU or serialNumber, or a dotted OID';
 
 export function checkOid(value: string): string | undefined {
   return DOTTED_OID.test(value) ? undefined : `"${value}" is no dotted OID`;
@@ -75,15 +53,12 @@ export function urlCheck(...schemes: readonly string[]): (value: string) => stri
   };
 }
 
-/** A rough RFC 4514 form: `type=value` pairs between unescaped commas and plus signs. */
+/** RFC 4514; an empty name identifies nobody. */
 export function checkDistinguishedName(value: string): string | undefined {
-  const pairs = value.split(/(?<!\\)[,+]/);
-  for (const pair of pairs) {
-    const match = /^\s*([A-Za-z][A-Za-z0-9-]*|[0-2](?:\.[0-9]+)+)=(.+)$/s.exec(pair);
-    const type = match?.[1];
-    if (type === undefined) return `"${value}" is no distinguished name`;
-    const known = ATTRIBUTE_NAMES.some((name) => name.toLowerCase() === type.toLowerCase());
-    if (!known && checkOid(type) !== undefined) return `"${type}" is no known attribute type`;
+  try {
+    return parseDistinguishedName(value).rdns.length === 0 ? 'it is empty' : undefined;
+  } catch (error) {
+    if (error instanceof RangeError) return error.message;
+    throw error;
   }
-  return undefined;
 }

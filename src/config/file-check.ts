@@ -1,0 +1,91 @@
+import { stat } from 'node:fs/promises';
+import type { Certificate } from '../pki/certificate.ts';
+import { formatName } from '../pki/name.ts';
+import { errorCode } from './load-secret.ts';
+import { FileError, isKeyOf, isWorldReadable, readCertificates, readPrivateKey } from './pem-files.ts';
+import type { Problem, Warning } from './problem.ts';
+
+/** Collects what is wrong with the files of a configuration. */
+export class FileCheck {
+  readonly problems: Problem[] = [];
+  readonly warnings: Warning[] = [];
+  readonly now: number;
+
+  constructor(now: number) {
+    this.now = now;
+  }
+
+  problem(key: string, message: string, allowed: string): void {
+    this.problems.push({ key, message: `${message} (${allowed})` });
+  }
+
+  warn(key: string, message: string, better: string): void {
+    this.warnings.push({ key, message: `${message} (${better})` });
+  }
+
+  /** The result of a reading, or undefined when it failed and has been reported. A filler's empty path is not read. */
+  async reading<T>(key: string, file: string, read: (file: string) => Promise<T>): Promise<T | undefined> {
+    if (file === '') return undefined;
+    try {
+      return await read(file);
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      this.problem(key, error.message, error.allowed);
+      return undefined;
+    }
+  }
+
+  validity(key: string, certificate: Certificate, what: string): void {
+    const { notBefore, notAfter } = certificate;
+    if (notAfter.getTime() < this.now)
+      this.problem(key, `${what} expired on ${notAfter.toISOString()}`, 'a certificate that is valid now');
+    else if (notBefore.getTime() > this.now)
+      this.problem(key, `${what} is not valid before ${notBefore.toISOString()}`, 'a certificate that is valid now');
+  }
+
+  /** A certificate and its private key: both readable, belonging together, in their validity. */
+  async pair(
+    certificateKey: string,
+    certificateFile: string,
+    key: string,
+    keyFile: string,
+  ): Promise<Certificate | undefined> {
+    const certificates = await this.reading(certificateKey, certificateFile, readCertificates);
+    const privateKey = await this.reading(key, keyFile, readPrivateKey);
+    await this.permissions(key, keyFile);
+    if (certificates === undefined) return undefined;
+    this.validity(certificateKey, certificates[0], 'the certificate');
+    if (privateKey !== undefined && !isKeyOf(privateKey, certificates[0]))
+      this.problem(key, `is not the key of ${certificateKey}`, 'the private key of the first certificate');
+    return certificates[0];
+  }
+
+  async permissions(key: string, file: string): Promise<void> {
+    if (file !== '' && (await isWorldReadable(file)))
+      this.warn(key, `${file} can be read by everybody on this machine`, 'mode 0600');
+  }
+
+  /** A bundle of CA certificates. One that has expired is only a warning while others are left. */
+  async anchors(key: string, file: string | undefined): Promise<void> {
+    if (file === undefined) return;
+    const certificates = await this.reading(key, file, readCertificates);
+    if (certificates === undefined) return;
+    for (const { isCa, subject } of certificates)
+      if (!isCa) this.problem(key, `"${formatName(subject)}" is no CA certificate`, 'CA certificates only');
+    const expired = certificates.filter(({ notAfter }) => notAfter.getTime() < this.now);
+    if (expired.length === certificates.length)
+      this.problem(key, 'every certificate in it has expired', 'at least one that is valid now');
+    else
+      for (const { subject, notAfter } of expired)
+        this.warn(key, `"${formatName(subject)}" expired on ${notAfter.toISOString()}`, 'valid CA certificates');
+  }
+
+  async exists(key: string, file: string, allowed: string): Promise<void> {
+    if (file === '') return;
+    try {
+      await stat(file);
+    } catch (error) {
+      this.problem(key, `cannot read ${file}: ${errorCode(error)}`, allowed);
+    }
+  }
+}

@@ -1,0 +1,77 @@
+/** Certificates and keys from files, with reasons an operator can act on. */
+import { createPrivateKey, createPublicKey } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { parseCertificate } from '../pki/certificate.ts';
+import type { Certificate } from '../pki/certificate.ts';
+import { DerError } from '../pki/der.ts';
+import { parsePem } from '../pki/pem.ts';
+import { errorCode } from './load-secret.ts';
+
+/** Why a file is not what it should be: the problem and what is allowed. */
+export class FileError extends Error {
+  readonly allowed: string;
+
+  constructor(message: string, allowed: string) {
+    super(message);
+    this.name = 'FileError';
+    this.allowed = allowed;
+  }
+}
+
+/** @throws FileError */
+export async function readBytes(file: string, allowed: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw new FileError(`cannot read ${file}: ${errorCode(error)}`, allowed);
+  }
+}
+
+const CERTIFICATES = 'a PEM file with one certificate or more';
+
+/** The certificates of a PEM file, at least one. @throws FileError */
+export async function readCertificates(file: string): Promise<readonly [Certificate, ...Certificate[]]> {
+  const text = (await readBytes(file, CERTIFICATES)).toString('latin1');
+  try {
+    const [first, ...others] = parsePem(text)
+      .filter(({ label }) => label === 'CERTIFICATE' || label === 'X509 CERTIFICATE')
+      .map(({ der }) => parseCertificate(der));
+    if (first !== undefined) return [first, ...others];
+  } catch (error) {
+    if (!(error instanceof DerError) && !(error instanceof RangeError)) throw error;
+    throw new FileError(`${file} holds a damaged certificate: ${error.message}`, CERTIFICATES);
+  }
+  throw new FileError(`${file} holds no certificate`, CERTIFICATES);
+}
+
+const PRIVATE_KEY = 'a PEM file with one private key, without a passphrase';
+
+/** The private key of a PEM file. @throws FileError, which says nothing of the file's contents */
+export async function readPrivateKey(file: string): Promise<KeyObject> {
+  const pem = await readBytes(file, PRIVATE_KEY);
+  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem.toString('latin1')))
+    throw new FileError(`${file} is encrypted`, PRIVATE_KEY);
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    throw new FileError(`${file} holds no readable private key`, PRIVATE_KEY);
+  } finally {
+    pem.fill(0);
+  }
+}
+
+/** Whether the certificate is the key's. */
+export function isKeyOf(key: KeyObject, certificate: Certificate): boolean {
+  const spki = createPublicKey(key.export({ format: 'pem', type: 'pkcs8' })).export({ format: 'der', type: 'spki' });
+  return spki.equals(certificate.spki);
+}
+
+/** Whether others than the owner and the group may read the file. */
+export async function isWorldReadable(file: string): Promise<boolean> {
+  try {
+    return ((await stat(file)).mode & 0o004) !== 0;
+  } catch {
+    return false;
+  }
+}
