@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DerError, parseDer, Tag } from '../pki/der.ts';
+import { parseCertificateList } from '../pki/crl.ts';
+import { DerError, Tag } from '../pki/der.ts';
 import { parsePem } from '../pki/pem.ts';
 import type { FileCheck } from './file-check.ts';
 import { errorCode } from './load-secret.ts';
@@ -36,7 +37,7 @@ async function readCrls(file: string): Promise<void> {
         ? [content]
         : parsePem(content.toString('latin1')).flatMap(({ label, der }) => (label === 'X509 CRL' ? [der] : []));
     if (lists.length === 0) throw new FileError(`${file} holds no CRL`, ALLOWED);
-    for (const der of lists) parseDer(der);
+    for (const der of lists) parseCertificateList(der);
   } catch (error) {
     if (!(error instanceof DerError) && !(error instanceof RangeError)) throw error;
     throw new FileError(`${file} holds a damaged CRL: ${error.message}`, ALLOWED);

@@ -1,0 +1,414 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { configFolder, PARTS, toml } from './support.ts';
+import type { ConfigFolder } from './support.ts';
+
+let folder: ConfigFolder;
+beforeAll(async () => {
+  folder = await configFolder();
+  await folder.write('k32', Buffer.alloc(32, 1));
+});
+afterAll(() => folder.remove());
+
+const TOKEN = `{ token_hash = "sha256:${'0'.repeat(64)}", description = "ops" }`;
+const BEARER = (rest: string): string => `[admin.bearer_token]\n${rest}`;
+const CA = (rest: string): string => `${PARTS.ca}\n${rest}`;
+const otherCa = (changes: Record<string, string>): string => {
+  const keys = { label: '"lab"', driver: '"file"', certificate: '"ca/lab.pem"', ...changes };
+  const lines = Object.entries(keys).map(([key, value]) => `${key} = ${value}`);
+  return `${PARTS.ca}\n[[ca]]\n${lines.join('\n')}\n[ca.file]\nprivate_key = "ca/lab.key"`;
+};
+
+type Row = readonly [name: string, text: string, ...problems: string[]];
+
+async function expectRow(text: string, problems: readonly string[]): Promise<void> {
+  expect(await folder.problems(text)).toEqual(problems.map((problem) => `est.toml: ${problem}`));
+}
+
+describe('contract §1: a refused configuration prints FILE: KEY: what is wrong (what is allowed)', () => {
+  const rows: Row[] = [
+    [
+      'a missing required key',
+      toml('', { tls: '[tls]\ncertificate = "a.pem"' }),
+      'tls.private_key: is missing (a path, relative to the configuration file)',
+    ],
+    ['a text for a number', toml('[est]\nport = "9443"'), 'est.port: is a text (a whole number from 0 to 65535)'],
+    [
+      'a fraction for a whole number',
+      toml('[est]\nport = 9443.0'),
+      'est.port: is a number with a fraction (a whole number from 0 to 65535)',
+    ],
+    [
+      'a number out of range',
+      toml('[est]\nport = 65536'),
+      'est.port: 65536 is out of range (a whole number from 0 to 65535)',
+    ],
+    [
+      'a huge number',
+      toml('[otp]\nmax_uses = 99999999999999999'),
+      'otp.max_uses: 99999999999999999 is out of range (a whole number from 1 to 1000000)',
+    ],
+    [
+      'a negative number',
+      toml('[server]\nshutdown_grace = -1'),
+      'server.shutdown_grace: -1 is out of range (a whole number of seconds from 0 to 3600)',
+    ],
+    ['a number for a boolean', toml('[otp]\nenabled = 1'), 'otp.enabled: is a whole number (true or false)'],
+    ['a text for a boolean', toml('[otp]\nenabled = "yes"'), 'otp.enabled: is a text (true or false)'],
+    [
+      'a boolean for a choice',
+      toml('[otp]\nbind_client_id = false'),
+      'otp.bind_client_id: is a boolean ("off", "cn", "san")',
+    ],
+    [
+      'a date for a number',
+      toml('[otp]\ndefault_ttl = 2026-01-01'),
+      'otp.default_ttl: is a date (a whole number of seconds from 1 to 315360000)',
+    ],
+    [
+      'an unknown choice',
+      toml('[otp]\nhash_algorithm = "md5"'),
+      'otp.hash_algorithm: "md5" is not known ("argon2id", "bcrypt", "sha256-hmac")',
+    ],
+    ['a list for a table', `admin = []\n${toml('', { admin: '' })}`, 'admin: is a list (a table)'],
+    [
+      'a table for a list',
+      toml('[admin.bearer_token.tokens]\nx = 1'),
+      'admin.bearer_token.tokens: is a table (a list)',
+    ],
+    [
+      'a number for a path',
+      toml('[audit]\nfile = 1'),
+      'audit.file: is a whole number (a path, relative to the configuration file)',
+    ],
+    [
+      'an empty path',
+      toml('[audit]\nfile = ""'),
+      'audit.file: is empty or no path (a path, relative to the configuration file)',
+    ],
+    ['no CA', toml('', { ca: '' }), 'ca: is missing (a list with at least one item)'],
+    [
+      'TLS 1.1',
+      toml('', { tls: `${PARTS.tls}\nmin_version = "TLSv1.1"` }),
+      'tls.min_version: "TLSv1.1" is not known ("TLSv1.2", "TLSv1.3")',
+    ],
+    [
+      'a token length below 8',
+      toml('[otp]\ntoken_length = 7'),
+      'otp.token_length: 7 is out of range (a whole number from 8 to 128)',
+    ],
+    [
+      'a line length that splits base64',
+      toml('[est]\nbase64_line_length = 63'),
+      'est.base64_line_length: 63 is out of range (a whole number from 0 to 1024, a multiple of 4)',
+    ],
+    [
+      'a host with a port',
+      toml('[est]\nhost = "0.0.0.0:9443"'),
+      'est.host: "0.0.0.0:9443" is neither an IP address nor a host name (an IP address or a host name)',
+    ],
+    ['another database', toml('[store]\ndriver = "postgres"'), 'store.driver: "postgres" is not known ("sqlite")'],
+    [
+      'another log level',
+      toml('[log]\nlevel = "loud"'),
+      'log.level: "loud" is not known ("fatal", "error", "warn", "info", "debug", "trace", "silent")',
+    ],
+    ['another profile', `profile = "fips"\n${toml()}`, 'profile: "fips" is not known ("niap")'],
+    [
+      'a token_hash of another hash',
+      toml(BEARER(`enabled = true\ntokens = [{ token_hash = "md5:00", description = "x" }]`)),
+      'admin.bearer_token.tokens[0].token_hash: the value has the wrong form (sha256: followed by 64 hex digits, the SHA-256 of the token)',
+    ],
+    [
+      'a token without a description',
+      toml(BEARER(`enabled = true\ntokens = [{ token_hash = "sha256:${'a'.repeat(64)}" }]`)),
+      'admin.bearer_token.tokens[0].description: is missing (a name of 1 to 200 characters)',
+    ],
+  ];
+  test.each(rows)('%s', (_, text, ...problems) => expectRow(text, problems));
+});
+
+describe('contract §1: an unknown key is refused and names the nearest known one', () => {
+  const rows: Row[] = [
+    [
+      'a mistyped key',
+      toml('[otp]\ntoken_lenght = 20'),
+      'otp.token_lenght: unknown key (the nearest known one is "otp.token_length")',
+    ],
+    ['a mistyped section', toml('[opt]\nenabled = true'), 'opt: unknown key (the nearest known one is "otp")'],
+    [
+      'a key of another section',
+      toml('[est]\ntoken_length = 20'),
+      'est.token_length: unknown key (the nearest known one is "otp.token_length")',
+    ],
+    [
+      'a key outside of its section',
+      `token_length = 20\n${toml()}`,
+      'token_length: unknown key (the nearest known one is "otp.token_length")',
+    ],
+    [
+      'a key deep down',
+      toml(CA('[ca.profile.san]\nalowed = []').slice(PARTS.ca.length)),
+      'ca[0].profile.san.alowed: unknown key (the nearest known one is "ca[0].profile.san.allowed")',
+    ],
+    [
+      'a key in a list of tables',
+      toml(
+        BEARER(
+          `enabled = true\ntokens = [{ token_hash = "sha256:${'0'.repeat(64)}", descripton = "x", description = "x" }]`,
+        ),
+      ),
+      'admin.bearer_token.tokens[0].descripton: unknown key (the nearest known one is "admin.bearer_token.tokens[0].description")',
+    ],
+    [
+      'nothing like any key',
+      toml('[log]\nzzzzzzzz = 1'),
+      'log.zzzzzzzz: unknown key (the nearest known one is "log.level")',
+    ],
+    ['upper case', toml('[est]\nPort = 1'), 'est.Port: unknown key (the nearest known one is "est.port")'],
+    [
+      'a key in the table of another driver',
+      toml(`[ca.pkcs11]\nmodule = "x"`),
+      'ca[0].pkcs11: goes with driver = "pkcs11" (driver is "file" here)',
+    ],
+  ];
+  test.each(rows)('%s', (_, text, ...problems) => expectRow(text, problems));
+});
+
+describe('what several keys say together', () => {
+  const rows: Row[] = [
+    [
+      'no default CA',
+      toml('', { ca: PARTS.ca.replace('default = true', '') }),
+      'ca: none is the default (default = true in exactly one)',
+    ],
+    [
+      'two default CAs',
+      toml('', { ca: otherCa({ default: 'true' }) }),
+      'ca[1].default: is true, and so is ca[0].default (default = true in exactly one)',
+    ],
+    [
+      'a label twice',
+      toml('', { ca: otherCa({ label: '"devices"' }) }),
+      'ca[1].label: "devices" is there twice (a label for each CA)',
+    ],
+    ...['cacerts', 'simpleenroll', 'simplereenroll', 'fullcmc', 'serverkeygen', 'csrattrs'].map((name): Row => [
+      `the label ${name}`,
+      toml('', { ca: otherCa({ label: `"${name}"` }) }),
+      `ca[1].label: "${name}" is the name of an operation (another label)`,
+    ]),
+    ...['', 'a/b', 'a b', '..', '-a', 'ü', 'x'.repeat(65)].map((name): Row => [
+      `the label "${name}"`,
+      toml('', { ca: otherCa({ label: `"${name}"` }) }),
+      `ca[1].label: "${name}" has the wrong form (1 to 64 letters, digits, "-", "." or "_", beginning with a letter or digit)`,
+    ]),
+    [
+      'an unknown driver',
+      toml('', { ca: otherCa({ driver: '"vault"' }) }),
+      'ca[1].driver: "vault" is not known ("file", "pkcs11", "dogtag")',
+    ],
+    [
+      'no driver',
+      toml('', { ca: PARTS.ca.replace('driver = "file"', '') }),
+      'ca[0].driver: is missing ("file", "pkcs11", "dogtag")',
+    ],
+    [
+      'a driver without its table',
+      toml('', { ca: PARTS.ca.replace(/\[ca\.file\][^]*/, '') }),
+      'ca[0].file.private_key: is missing (a path, relative to the configuration file)',
+    ],
+    [
+      'client certificates without trust anchors',
+      toml('', { clientAuth: '[tls.client_auth]\nmode = "required"' }),
+      'tls.client_auth.trust_anchors: is missing, and tls.client_auth.mode is "required" (a path, relative to the configuration file, or mode = "none")',
+    ],
+    [
+      'nobody can be administrator',
+      toml('', { admin: '' }),
+      'admin: nobody could authenticate (admin.tls.mode = "required" or "optional" with trust_anchors, or admin.bearer_token.enabled = true with tokens)',
+    ],
+    [
+      'admin certificates without trust anchors',
+      toml('', { admin: '[admin.tls]\nmode = "optional"' }),
+      'admin.tls.trust_anchors: is missing, and admin.tls.mode is "optional" (a path, relative to the configuration file)',
+    ],
+    [
+      'bearer tokens on without a token',
+      toml(BEARER('enabled = true')),
+      'admin.bearer_token.tokens: is empty, and admin.bearer_token.enabled is true (a list with at least one token)',
+    ],
+    [
+      'an admin certificate without a key',
+      toml('', { admin: `${PARTS.admin}\ncertificate = "a.pem"` }),
+      'admin.tls.private_key: is missing, and admin.tls.certificate is given (both or neither)',
+    ],
+    [
+      'an admin key without a certificate',
+      toml('', { admin: `${PARTS.admin}\nprivate_key = "a.key"` }),
+      'admin.tls.certificate: is missing, and admin.tls.private_key is given (both or neither)',
+    ],
+    [
+      'required_for_reenroll for administrators',
+      toml('', { admin: `${PARTS.admin}\nmode = "required_for_reenroll"` }),
+      'admin.tls.mode: "required_for_reenroll" is not known ("required", "optional", "none")',
+    ],
+    [
+      'one port for two listeners',
+      toml('[est]\nport = 9444'),
+      'admin.port: 9444 is the port of est too (a port for each listener)',
+    ],
+    [
+      'a header that may take longer than the request',
+      toml('[server]\nheaders_timeout = 60'),
+      'server.headers_timeout: is longer than server.request_timeout (at most 30)',
+    ],
+    [
+      'a token that bcrypt would cut',
+      toml('[otp]\nhash_algorithm = "bcrypt"\ntoken_length = 73'),
+      'otp.token_length: 73 is too long for bcrypt (at most 72 with hash_algorithm = "bcrypt")',
+    ],
+    [
+      'keytab and gssproxy',
+      toml('[gssapi]\nkeytab = "a"\ngssproxy = true'),
+      'gssapi.keytab: is given, and gssapi.gssproxy is true (one of the two)',
+    ],
+    ...['HTTP/est.example.com', 'host/est@REALM', 'HTTP@REALM', 'HTTP/est@', 'http/est@REALM', 'HTTP/a/b@R'].map(
+      (name): Row => [
+        `the service principal ${name}`,
+        toml(`[gssapi]\nservice_principal = "${name}"`),
+        `gssapi.service_principal: "${name}" has the wrong form (HTTP/<hostname>@<REALM>)`,
+      ],
+    ),
+    [
+      'a principal mapped to no DN',
+      toml('[gssapi.principal_mapping]\n"a@R" = "alice"'),
+      'gssapi.principal_mapping."a@R": "alice" is not of the form type=value (a distinguished name as in RFC 4514, e.g. "CN=alice,O=Example")',
+    ],
+    [
+      'a template without the principal',
+      toml('[gssapi]\ndefault_template = "CN=all"'),
+      'gssapi.default_template: it does not contain {principal}, so everybody would get the same subject (a distinguished name as in RFC 4514 with {principal} in it, e.g. "CN={principal},O=Example")',
+    ],
+    [
+      'a validity above the bound',
+      toml('[ca.profile]\nvalidity_days = 900'),
+      'ca[0].profile.validity_days: is more than max_validity_days (at most 825)',
+    ],
+    [
+      'an unknown key type',
+      toml('[ca.profile]\nkey_types = ["rsa:1024"]'),
+      'ca[0].profile.key_types[0]: "rsa:1024" is not known ("ec:P-256", "ec:P-384", "ec:P-521", "rsa:2048", "rsa:3072", "rsa:4096", "ed25519")',
+    ],
+    [
+      'no key type',
+      toml('[ca.profile]\nkey_types = []'),
+      'ca[0].profile.key_types: is empty (a list with at least one item)',
+    ],
+    [
+      'a CA key usage',
+      toml('[ca.profile]\nkey_usage = ["keyCertSign"]'),
+      'ca[0].profile.key_usage[0]: "keyCertSign" is not known ("digitalSignature", "nonRepudiation", "keyEncipherment", "dataEncipherment", "keyAgreement", "encipherOnly", "decipherOnly")',
+    ],
+    [
+      'an unknown attribute type',
+      toml('[ca.profile.subject]\nrequired = ["CNN"]'),
+      'ca[0].profile.subject.required[0]: "CNN" is no known attribute type (an attribute type such as CN, O, OU or serialNumber, or a dotted OID)',
+    ],
+    [
+      'a required type that is not allowed',
+      toml('[ca.profile.subject]\nrequired = ["O"]\nallowed = ["CN"]'),
+      'ca[0].profile.subject.required: "O" is required and not allowed (a type that is in allowed)',
+    ],
+    [
+      'a broken pattern',
+      toml('[ca.profile.subject]\npatterns = { CN = "(" }'),
+      'ca[0].profile.subject.patterns.CN: "(" is no regular expression (a regular expression that matches the whole value)',
+    ],
+    [
+      'a pattern that would leave its group',
+      toml('[ca.profile.subject]\npatterns = { CN = "a)|(b" }'),
+      'ca[0].profile.subject.patterns.CN: "a)|(b" is no regular expression (a regular expression that matches the whole value)',
+    ],
+    [
+      'a pattern for an unknown type',
+      toml('[ca.profile.subject]\npatterns = { XX = "a" }'),
+      'ca[0].profile.subject.patterns: "XX" is no known attribute type (an attribute type such as CN, O, OU or serialNumber, or a dotted OID)',
+    ],
+    [
+      'a required kind that is not allowed',
+      toml('[ca.profile.san]\nrequired = ["dns"]\nallowed = ["ip"]'),
+      'ca[0].profile.san.required: "dns" is required and not allowed (a kind that is in allowed)',
+    ],
+    [
+      'an address without a prefix',
+      toml('[ca.profile.san]\nip = ["10.0.0.1"]'),
+      'ca[0].profile.san.ip[0]: "10.0.0.1" is no address block (an address block such as "10.0.0.0/8" or "2001:db8::/32")',
+    ],
+    [
+      'an impossible prefix',
+      toml('[ca.profile.san]\nip = ["10.0.0.0/33"]'),
+      'ca[0].profile.san.ip[0]: "10.0.0.0/33" has an impossible prefix length (an address block such as "10.0.0.0/8" or "2001:db8::/32")',
+    ],
+  ];
+  test.each(rows)('%s', (_, text, ...problems) => expectRow(text, problems));
+});
+
+test('contract §1: every problem is printed, also those of different kinds', async () => {
+  const text = `colour = "red"
+[est]
+port = "x"
+[otp]
+token_length = 4
+[admin.bearer_token]
+enabled = true
+tokens = [${TOKEN}, { token_hash = "x", description = "" }]
+[[ca]]
+label = "fullcmc"
+driver = "file"
+[ca.file]
+pin = "1234"
+`;
+  expect(await folder.problems(text)).toEqual([
+    'est.toml: colour: unknown key (the nearest known one is "log")',
+    'est.toml: est.port: is a text (a whole number from 0 to 65535)',
+    'est.toml: tls.certificate: is missing (a path, relative to the configuration file)',
+    'est.toml: tls.private_key: is missing (a path, relative to the configuration file)',
+    'est.toml: admin.bearer_token.tokens[1].token_hash: the value has the wrong form (sha256: followed by 64 hex digits, the SHA-256 of the token)',
+    'est.toml: admin.bearer_token.tokens[1].description: "" has the wrong form (a name of 1 to 200 characters)',
+    'est.toml: otp.token_length: 4 is out of range (a whole number from 8 to 128)',
+    'est.toml: ca[0].certificate: is missing (a path, relative to the configuration file)',
+    'est.toml: ca[0].file.pin: unknown key, and a secret must not stand in the configuration file: secrets are given as *_file or *_env (the nearest known one is "ca.pkcs11.pin")',
+    'est.toml: ca[0].file.private_key: is missing (a path, relative to the configuration file)',
+    'est.toml: tls.client_auth.trust_anchors: is missing, and tls.client_auth.mode is "optional" (a path, relative to the configuration file, or mode = "none")',
+    'est.toml: ca: none is the default (default = true in exactly one)',
+    'est.toml: ca[0].label: "fullcmc" is the name of an operation (another label)',
+  ]);
+});
+
+describe('contract §1: what the TOML parser refuses names its line', () => {
+  test.each([
+    ['an open string', '[est]\nhost = "x\n', 2],
+    ['a key twice', '[est]\nport = 1\nport = 2\n', 3],
+    ['a section twice', '[est]\n\n[est]\n', 3],
+    ['no value', '\n\nport =\n', 3],
+    ['a prototype key', '__proto__ = 1\n', 1],
+  ])('%s', async (_, text, line) => {
+    const lines = await folder.problems(text);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(new RegExp(`^est\\.toml:${line}: .+ at column \\d+ \\(a TOML document\\)$`));
+  });
+
+  test('a file that is not UTF-8', async () => {
+    await folder.write('latin1.toml', Buffer.from([0x23, 0xe9]));
+    const { loadConfig } = await import('../../src/config/load.ts');
+    await expect(loadConfig(`${folder.path}/latin1.toml`, {})).rejects.toThrow(
+      'latin1.toml: is not UTF-8 (a TOML document)',
+    );
+  });
+
+  test('no file', async () => {
+    const { loadConfig } = await import('../../src/config/load.ts');
+    await expect(loadConfig(`${folder.path}/absent.toml`, {})).rejects.toThrow(
+      'absent.toml: cannot be read: there is no such file (a TOML document)',
+    );
+  });
+});

@@ -1,0 +1,67 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { loadConfig } from '../../src/config/load.ts';
+import type { LoadedConfig, LoadOptions } from '../../src/config/load.ts';
+import { ConfigError } from '../../src/config/problem.ts';
+
+/** The parts of the smallest configuration that is accepted; tests replace one or add to it. */
+export const PARTS = {
+  tls: `
+[tls]
+certificate = "tls/server.pem"
+private_key = "tls/server.key"`,
+  clientAuth: `
+[tls.client_auth]
+trust_anchors = "ca/root.pem"`,
+  admin: `
+[admin.tls]
+trust_anchors = "admin/ca.pem"`,
+  ca: `
+[[ca]]
+label = "devices"
+default = true
+driver = "file"
+certificate = "ca/issuing.pem"
+chain = "ca/root.pem"
+[ca.file]
+private_key = "ca/issuing.key"`,
+} as const;
+
+/** The smallest configuration with some parts replaced, and more text after it. */
+export function toml(more = '', parts: Partial<Record<keyof typeof PARTS, string>> = {}): string {
+  const { tls, clientAuth, admin, ca } = { ...PARTS, ...parts };
+  return [tls, clientAuth, admin, ca, more].join('\n');
+}
+
+export interface ConfigFolder {
+  readonly path: string;
+  write(name: string, content: string | Uint8Array): Promise<void>;
+  /** Writes est.toml and loads it; without the checks of files unless told. */
+  load(text: string, env?: Record<string, string>, options?: LoadOptions): Promise<LoadedConfig>;
+  /** The lines that an operator reads when it is refused, with the folder cut off; none when it is not. */
+  problems(text: string, env?: Record<string, string>, options?: LoadOptions): Promise<string[]>;
+  remove(): Promise<void>;
+}
+
+export async function configFolder(): Promise<ConfigFolder> {
+  const path = await mkdtemp(join(tmpdir(), 'estuary-config-'));
+  const write = async (name: string, content: string | Uint8Array): Promise<void> => {
+    await mkdir(dirname(join(path, name)), { recursive: true });
+    await writeFile(join(path, name), content);
+  };
+  const load: ConfigFolder['load'] = async (text, env = {}, options = { files: false }) => {
+    await write('est.toml', text);
+    return loadConfig(join(path, 'est.toml'), env, options);
+  };
+  const problems: ConfigFolder['problems'] = async (text, env, options) => {
+    try {
+      await load(text, env, options);
+      return [];
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      return error.message.replaceAll(`${path}/`, '').split('\n');
+    }
+  };
+  return { path, write, load, problems, remove: () => rm(path, { recursive: true, force: true }) };
+}
