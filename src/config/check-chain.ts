@@ -1,4 +1,4 @@
-import { isSignedBy } from '../pki/certificate.ts';
+import { verifyCertificateSignature } from '../pki/certificate.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { DerError } from '../pki/der.ts';
 import { formatName, namesEqual } from '../pki/name.ts';
@@ -57,7 +57,7 @@ async function checkLinks(check: FileCheck, key: string, path: readonly Certific
 async function isIssuedBy(certificate: Certificate, issuer: Certificate): Promise<boolean> {
   if (!namesEqual(certificate.issuer, issuer.subject)) return false;
   try {
-    return await isSignedBy(certificate, issuer.publicKey);
+    return await verifyCertificateSignature(certificate, issuer);
   } catch (error) {
     if (error instanceof DerError) return false;
     throw error;
