@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AuditEvent, AuditRecord } from './event.ts';
 
 /** `prev_hash` of the very first record. */
@@ -30,24 +30,24 @@ function bounded(value: string | undefined): string | undefined {
 }
 
 /** The canonical JSON that is hashed: these fields in this order, absent ones left out, no white space. */
-function canonicalJson(record: Omit<AuditRecord, 'hash'>): string {
+function canonicalJson(event: AuditEvent, seq: number, time: string, prev_hash: string): string {
   return JSON.stringify({
-    seq: record.seq,
-    time: record.time,
-    type: record.type,
-    outcome: record.outcome,
-    subject: record.subject,
-    address: record.address,
-    ca: record.ca,
-    serial: record.serial,
-    request_id: record.request_id,
-    detail: record.detail,
-    prev_hash: record.prev_hash,
+    seq,
+    time,
+    type: event.type,
+    outcome: event.outcome,
+    subject: bounded(event.subject),
+    address: bounded(event.address),
+    ca: bounded(event.ca),
+    serial: bounded(event.serial),
+    request_id: bounded(event.request_id),
+    detail: bounded(event.detail),
+    prev_hash,
   });
 }
 
 function sha256(text: string): string {
-  return createHash('sha256').update(text, 'utf8').digest('hex');
+  return hash('sha256', text, 'hex');
 }
 
 function withHash(canonical: string, hash: string): string {
@@ -61,25 +61,9 @@ function withHash(canonical: string, hash: string): string {
  */
 export function chain(head: ChainHead, event: AuditEvent, time: number): ChainedRecord {
   const seq = head.seq + 1;
-  const canonical = canonicalJson({
-    seq,
-    time: new Date(time).toISOString(),
-    type: event.type,
-    outcome: event.outcome,
-    ...bound(event),
-    prev_hash: head.hash,
-  });
-  const hash = sha256(canonical);
-  return { seq, type: event.type, time, hash, line: withHash(canonical, hash) };
-}
-
-function bound(event: AuditEvent): Omit<AuditEvent, 'type' | 'outcome'> {
-  const fields: Record<string, string> = {};
-  for (const name of ['subject', 'address', 'ca', 'serial', 'request_id', 'detail'] as const) {
-    const value = bounded(event[name]);
-    if (value !== undefined) fields[name] = value;
-  }
-  return fields;
+  const canonical = canonicalJson(event, seq, new Date(time).toISOString(), head.hash);
+  const digest = sha256(canonical);
+  return { seq, type: event.type, time, hash: digest, line: withHash(canonical, digest) };
 }
 
 /** A line read back: a record whose own hash fits, though not necessarily the next of any chain. */
@@ -100,11 +84,11 @@ export function parseLine(line: string): ParsedRecord | undefined {
     return undefined;
   }
   if (!isAuditRecord(record)) return undefined;
-  const canonical = canonicalJson(record);
-  const hash = sha256(canonical);
-  if (record.hash !== hash || withHash(canonical, hash) !== line) return undefined;
-  const time = Date.parse(record.time);
-  return { seq: record.seq, type: record.type, time, hash, prev_hash: record.prev_hash, line };
+  const { seq, time, type, prev_hash } = record;
+  const canonical = canonicalJson(record, seq, time, prev_hash);
+  const digest = sha256(canonical);
+  if (withHash(canonical, digest) !== line) return undefined;
+  return { seq, type, time: Date.parse(time), hash: digest, prev_hash, line };
 }
 
 /** Whether a value has what every record has; says nothing of its hash. */

@@ -94,6 +94,18 @@ export class AuditLog {
     if (this.#head.seq !== this.#found?.seq) this.#writeHead.run(this.#head);
   }
 
+  /**
+   * Finds out whether the file can be written: one byte, forced to disk and taken away again. Should a crash leave it
+   * there, it is an unfinished record to the next transaction.
+   */
+  probe(): void {
+    try {
+      this.#file.append(Buffer.from(' '));
+    } finally {
+      this.#file.truncate(this.#before);
+    }
+  }
+
   /** Takes this transaction's lines out of the file again; still in the transaction, before its ROLLBACK. */
   undo(): void {
     if (this.#after !== this.#before) this.#file.truncate(this.#before);
@@ -107,6 +119,10 @@ export class AuditLog {
   undoLate(): void {
     const head = this.#load();
     if (head.seq === this.#found?.seq && this.#file.open() === this.#after) this.undo();
+  }
+
+  get path(): string {
+    return this.#file.path;
   }
 
   close(): void {
@@ -163,7 +179,8 @@ export class AuditLog {
 function recovery(first: number, last: number, unfinished: number): string {
   const parts: string[] = [];
   const count = last - first + 1;
-  if (count > 0)
+  if (count === 1) parts.push(`1 record (${last}) was written ahead of a change that did not commit`);
+  if (count > 1)
     parts.push(`${count} records (${first} to ${last}) were written ahead of a change that did not commit`);
   if (unfinished > 0) parts.push(`an unfinished record of ${unfinished} bytes was removed from the audit file`);
   return parts.join('; ');

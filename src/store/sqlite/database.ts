@@ -10,6 +10,8 @@ export type Db = Database.Database;
 const APPLICATION_ID = 0x45535455;
 /** Milliseconds to wait for another process's transaction. */
 const BUSY_TIMEOUT = 5000;
+/** Pages in the write-ahead log that start a checkpoint: 16 MiB, so that pages written often are copied rarely. */
+const CHECKPOINT_PAGES = 4096;
 
 /** Opens the database for writing, creates it when there is none, and brings its schema up to date. */
 export function openWritable(path: string, migrations: readonly string[] = MIGRATIONS): Db {
@@ -22,6 +24,8 @@ export function openWritable(path: string, migrations: readonly string[] = MIGRA
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = FULL');
     db.pragma('foreign_keys = ON');
+    db.pragma('temp_store = MEMORY');
+    db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     migrate(db, path, migrations);
   } catch (error) {
     db.close();

@@ -1,6 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { unavailable } from '../../errors.ts';
+import type { AuditLog } from './audit-log.ts';
 import { auditReads, auditWrites } from './audit-rows.ts';
 import { certificateReads, certificateWrites } from './certificates.ts';
 import type { Db } from './database.ts';
@@ -18,7 +19,7 @@ export function readOperations(db: Db) {
 }
 
 /** Every write. Each runs in a savepoint of a transaction, and returns what is to be audited in it. */
-export function writeOperations(db: Db, auditFile: string) {
+export function writeOperations(db: Db, log: AuditLog) {
   const probe = db.prepare<[number]>('UPDATE probe SET at = ?');
   return {
     ...otpWrites(db),
@@ -28,10 +29,11 @@ export function writeOperations(db: Db, auditFile: string) {
     ...auditWrites(),
     checkWritable(now: number): Outcome<undefined> {
       probe.run(now);
-      const { bavail, bsize } = statfsSync(dirname(auditFile));
+      log.probe();
+      const { bavail, bsize } = statfsSync(dirname(log.path));
       if (bavail * bsize < MIN_FREE)
         throw unavailable('AUDIT_UNAVAILABLE', 'the audit log cannot be written at present', {
-          detail: `only ${bavail * bsize} bytes are free in the folder of ${auditFile}`,
+          detail: `only ${bavail * bsize} bytes are free in the folder of ${log.path}`,
         });
       return done(undefined, []);
     },

@@ -26,7 +26,7 @@ interface Role {
 function writer(options: WorkerOptions): Role {
   const db = openWritable(options.path);
   const log = new AuditLog(db, options.audit_file);
-  const operations = new Map<string, WriteOperation>(Object.entries(writeOperations(db, options.audit_file)));
+  const operations = new Map<string, WriteOperation>(Object.entries(writeOperations(db, log)));
   const group = new GroupCommit(db, log, operations);
   group.recover(options.time);
   return {

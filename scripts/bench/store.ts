@@ -1,0 +1,127 @@
+/**
+ * How many enrolments the store commits, and what one costs: `node scripts/bench/store.ts [seconds per row]`.
+ *
+ * One enrolment is reserve (an OTP use, the intent, three audit records) and recordCertificate (900 bytes of DER, two
+ * audit records). Everything runs against a real database in a folder of its own, which is removed.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { AuditEvent } from '../../src/audit/event.ts';
+import { verifyAudit } from '../../src/audit/verify.ts';
+import { openStore } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/store.ts';
+
+const SECONDS = Number(process.argv[2] ?? 3);
+const CONCURRENCY = [1, 4, 16, 64];
+const DER = randomBytes(900);
+const OTP_ID = 'bench';
+
+function event(type: AuditEvent['type'], request_id: string, serial: string): AuditEvent {
+  return {
+    type,
+    outcome: 'success',
+    subject: 'CN=device-000001.example.com,O=Example',
+    address: '192.0.2.1',
+    ca: 'devices',
+    serial,
+    request_id,
+  };
+}
+
+async function enrol(store: Store): Promise<void> {
+  const serial = randomBytes(16).toString('hex');
+  const request_id = randomBytes(16).toString('hex');
+  const now = Date.now();
+  const common = {
+    ca: 'devices',
+    request_id,
+    requester: 'otp:bench',
+    subject: 'CN=device-000001.example.com,O=Example',
+  };
+  const audited = (...types: AuditEvent['type'][]): AuditEvent[] =>
+    types.map((type) => event(type, request_id, serial));
+  const result = await store.reserve(
+    {
+      ...common,
+      instance: 'bench',
+      serial,
+      operation: 'simpleenroll',
+      spki_sha256: serial + serial,
+      otp_id: OTP_ID,
+      created_at: now,
+    },
+    audited('auth.otp', 'request.received', 'otp.used'),
+  );
+  if (result !== 'reserved') throw new Error(result);
+  await store.recordCertificate(
+    {
+      ...common,
+      serial,
+      sans: ['DNS:device-000001.example.com'],
+      not_before: now,
+      not_after: now + 397 * 86_400_000,
+      der: DER,
+      fingerprint_sha256: serial + serial,
+      method: 'otp',
+      revoked_at: null,
+      reason: null,
+      invalidity_date: null,
+    },
+    audited('ca.signature', 'certificate.issued'),
+  );
+}
+
+/** Runs `work` over and over, `concurrency` at a time, and gives a row of the table. */
+async function measure(name: string, concurrency: number, work: () => Promise<unknown>): Promise<string> {
+  const deadline = performance.now() + SECONDS * 1000;
+  const started = performance.now();
+  const process0 = process.cpuUsage();
+  const thread0 = process.threadCpuUsage();
+  let count = 0;
+  const lane = async (): Promise<void> => {
+    for (; performance.now() < deadline; count++) await work();
+  };
+  await Promise.all(Array.from({ length: concurrency }, lane));
+  const elapsed = (performance.now() - started) / 1000;
+  const thread = process.threadCpuUsage(thread0);
+  const all = process.cpuUsage(process0);
+  const each = (usage: NodeJS.CpuUsage): string => ((usage.user + usage.system) / count).toFixed(0);
+  return `| ${name} | ${concurrency} | ${(count / elapsed).toFixed(0)} | ${each(thread)} | ${each(all)} |`;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'estuary-bench-'));
+try {
+  const paths = { path: join(folder, 'est.db'), auditFile: join(folder, 'audit.log') };
+  const store = await openStore(paths);
+  await store.insertOtp(
+    {
+      id: OTP_ID,
+      selector: OTP_ID,
+      hash: '-',
+      client_id: 'bench',
+      ca: null,
+      created_at: Date.now(),
+      expires_at: Date.now() + 86_400_000,
+      max_uses: 1e12,
+      uses: 0,
+      revoked_at: null,
+    },
+    [],
+  );
+  console.log('| work | at a time | per second | CPU µs each, main thread | CPU µs each, process |');
+  console.log('| --- | --- | --- | --- | --- |');
+  for (const concurrency of CONCURRENCY)
+    console.log(await measure('enrolment (reserve + record)', concurrency, () => enrol(store)));
+  for (const concurrency of [1, 16])
+    console.log(await measure('look-up of an OTP', concurrency, () => store.findOtpBySelector(OTP_ID)));
+  await store.close();
+  const started = performance.now();
+  const verdict = await verifyAudit({ storePath: paths.path, auditFile: paths.auditFile });
+  if (!verdict.ok) throw new Error(verdict.problem);
+  const seconds = (performance.now() - started) / 1000;
+  console.log(`audit verify: ${verdict.records} records in ${seconds.toFixed(1)} s`);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
