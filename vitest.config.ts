@@ -1,4 +1,9 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+
+// Threads and child processes run from the TypeScript source: without a cache each of them strips the types anew, which
+// is more than half of the CPU time of the store's tests.
+process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache', 'node-compile');
 
 export default defineConfig({
   test: {
