@@ -1,10 +1,11 @@
 /**
- * The words the schema is written in. Each builder returns a TypeBox type, from which the static type of `Config`
- * follows, and notes beside it what the walker, the reference and the reload need to know of the key.
+ * The words the schema is written in. Each builder returns a key: its static type, from which that of `Config` follows,
+ * and a node with what the walker, the reference and the reload need to know of it.
+ *
+ * The types are our own and as flat as they can be: a schema library's, on a configuration this deep, cost the type
+ * checker half a minute.
  */
-import Type from 'typebox';
-import type { Static, TSchema, TProperties, TObject, TArray, TRecord, TUnsafe, TUnion } from 'typebox';
-import { Secret } from './secret.ts';
+import type { Secret } from './secret.ts';
 
 interface NodeBase {
   /** One paragraph for the reference. */
@@ -93,19 +94,26 @@ export interface KeyOptions<T> {
   readonly live?: boolean;
 }
 
-const nodes = new WeakMap<TSchema, Node>();
+declare const type: unique symbol;
 
-/** What the schema says of a key beyond its type. */
-export function nodeOf(schema: TSchema): Node {
-  const node = nodes.get(schema);
-  if (node === undefined) throw new TypeError('this schema was not made by config/keys.ts');
-  return node;
+/** A key of the configuration whose value is a `T`. `O`: it may be absent. */
+export interface Key<T, O extends boolean = boolean> {
+  readonly [type]?: { readonly value: T; readonly optional: O };
+  readonly node: Node;
 }
 
-function note<S extends TSchema>(schema: S, node: Node): S {
-  nodes.set(schema, node);
-  return schema;
-}
+/** The static type of a key's value. */
+export type Static<K> = K extends Key<infer T> ? T : never;
+
+type Keys = Readonly<Record<string, Key<unknown>>>;
+type OptionalNames<P extends Keys> = { [N in keyof P]: P[N] extends Key<unknown, false> ? never : N }[keyof P];
+/** The static type of a table with these keys. */
+type TableOf<P extends Keys> = Flat<
+  { readonly [N in Exclude<keyof P, OptionalNames<P>>]: Static<P[N]> } & {
+    readonly [N in OptionalNames<P>]?: Static<P[N]>;
+  }
+>;
+type Flat<T> = { [N in keyof T]: T[N] };
 
 function base(options: KeyOptions<unknown>): NodeBase {
   const { description, defaultText } = options;
@@ -119,8 +127,8 @@ function base(options: KeyOptions<unknown>): NodeBase {
 }
 
 /** A key that may stay absent and then is `undefined`. */
-export function optional<S extends TSchema>(schema: S) {
-  return note(Type.Optional(schema), { ...nodeOf(schema), optional: true });
+export function optional<T>(key: Key<T>): Key<T, true> {
+  return { node: { ...key.node, optional: true } };
 }
 
 export interface TextOptions extends KeyOptions<string> {
@@ -130,9 +138,9 @@ export interface TextOptions extends KeyOptions<string> {
   readonly sensitive?: boolean;
 }
 
-export function text(options: TextOptions) {
+export function text(options: TextOptions): Key<string, false> {
   const { allowed, pattern, check, sensitive = false } = options;
-  return note(Type.String(), { ...base(options), kind: 'string', allowed, pattern, check, sensitive });
+  return { node: { ...base(options), kind: 'string', allowed, pattern, check, sensitive } };
 }
 
 export interface IntegerOptions extends KeyOptions<number> {
@@ -142,73 +150,69 @@ export interface IntegerOptions extends KeyOptions<number> {
   readonly unit?: string;
 }
 
-export function integer(options: IntegerOptions) {
+export function integer(options: IntegerOptions): Key<number, false> {
   const { minimum, maximum, multipleOf = 1, unit } = options;
-  return note(Type.Integer(), { ...base(options), kind: 'integer', minimum, maximum, multipleOf, unit });
+  return { node: { ...base(options), kind: 'integer', minimum, maximum, multipleOf, unit } };
 }
 
-export function boolean(options: KeyOptions<boolean>) {
-  return note(Type.Boolean(), { ...base(options), kind: 'boolean' });
+export function boolean(options: KeyOptions<boolean>): Key<boolean, false> {
+  return { node: { ...base(options), kind: 'boolean' } };
 }
 
-export function choice<const V extends string[]>(values: readonly [...V], options: KeyOptions<V[number]>) {
-  return note(Type.Enum(values), { ...base(options), kind: 'choice', values });
+export function choice<const V extends readonly string[]>(
+  values: V,
+  options: KeyOptions<V[number]>,
+): Key<V[number], false> {
+  return { node: { ...base(options), kind: 'choice', values } };
 }
 
 /** A file or folder; absolute in `Config`, relative to the configuration file's folder in the TOML. */
-export function path(options: KeyOptions<string>) {
-  return note(Type.String(), { ...base(options), kind: 'path' });
+export function path(options: KeyOptions<string>): Key<string, false> {
+  return { node: { ...base(options), kind: 'path' } };
 }
 
 /** Given as `<key>_file` or `<key>_env`, never inline. `raw`: the file's bytes as they are, else without one line end. */
-export function secret(options: KeyOptions<never> & { readonly raw?: boolean }): TUnsafe<Secret> {
-  const schema = Type.Refine(Type.Unsafe<Secret>({}), (value) => value instanceof Secret);
-  return note(schema, { ...base(options), kind: 'secret', raw: options.raw ?? false });
+export function secret(options: KeyOptions<never> & { readonly raw?: boolean }): Key<Secret, false> {
+  return { node: { ...base(options), kind: 'secret', raw: options.raw ?? false } };
 }
 
-export function list<S extends TSchema>(
-  item: S,
-  options: KeyOptions<readonly Static<S>[]> & { readonly minItems?: number },
-): TArray<S> {
+export function list<T>(
+  item: Key<T>,
+  options: KeyOptions<readonly NoInfer<T>[]> & { readonly minItems?: number },
+): Key<readonly T[], false> {
   const { minItems = 0 } = options;
-  return note(Type.Array(item), { ...base(options), kind: 'list', item: nodeOf(item), minItems });
+  return { node: { ...base(options), kind: 'list', item: item.node, minItems } };
 }
 
 /** A table whose keys are the operator's. */
-export function map<S extends TSchema>(
-  value: S,
-  options: KeyOptions<Readonly<Record<string, Static<S>>>>,
-): TRecord<'^.*$', S> {
-  return note(Type.Record(Type.String(), value), { ...base(options), kind: 'map', value: nodeOf(value) });
+export function map<T>(
+  value: Key<T>,
+  options: KeyOptions<Readonly<Record<string, NoInfer<T>>>>,
+): Key<Readonly<Record<string, T>>, false> {
+  return { node: { ...base(options), kind: 'map', value: value.node } };
 }
 
 /** A table. Absent and not optional: as if it stood there empty. */
-export function table<P extends TProperties>(
+export function table<P extends Keys>(
   properties: P,
   options: KeyOptions<never> & { readonly shorthand?: string },
-): TObject<P> {
-  return note(Type.Object(properties), tableNode(properties, options));
-}
-
-function tableNode(properties: TProperties, options: KeyOptions<never> & { readonly shorthand?: string }): TableNode {
-  const keys = new Map<string, Node>();
-  for (const [key, schema] of Object.entries(properties)) keys.set(key, nodeOf(schema));
-  return { ...base(options), kind: 'table', keys, shorthand: options.shorthand };
+): Key<TableOf<P>, false> {
+  const keys = new Map(Object.entries(properties).map(([name, key]) => [name, key.node]));
+  return { node: { ...base(options), kind: 'table', keys, shorthand: options.shorthand } };
 }
 
 /** One of several tables; in each, the key `on` is a choice of one value, which tells them apart. */
-export function variants<T extends TObject[]>(
+export function variants<const K extends readonly Key<unknown>[]>(
   on: string,
-  types: readonly [...T],
+  types: K,
   options: KeyOptions<never>,
-): TUnion<T> {
+): Key<Static<K[number]>, false> {
   const tables = new Map<string, TableNode>();
-  for (const schema of types) {
-    const node = nodeOf(schema);
+  for (const { node } of types) {
     const selector = node.kind === 'table' ? node.keys.get(on) : undefined;
     const value = selector?.kind === 'choice' ? selector.values[0] : undefined;
     if (node.kind !== 'table' || value === undefined) throw new TypeError(`a variant is a table with the choice ${on}`);
     tables.set(value, node);
   }
-  return note(Type.Union([...types]), { ...base(options), kind: 'variants', on, tables });
+  return { node: { ...base(options), kind: 'variants', on, tables } };
 }

@@ -3,15 +3,13 @@
  * docs/configuration.md. `Config` is what the service sees: checked, with absolute paths, loaded secrets and all
  * defaults, deeply frozen; names as in the TOML.
  */
-import type { Static } from 'typebox';
-import { Check } from 'typebox/value';
-import { choice, nodeOf, optional, table } from './keys.ts';
-import type { TableNode } from './keys.ts';
+import { conforms } from './conforms.ts';
+import { choice, optional, table } from './keys.ts';
+import type { Static, TableNode } from './keys.ts';
 import { gssapi, otp } from './schema/auth.ts';
 import { ca } from './schema/ca.ts';
 import { admin, est, server, tls } from './schema/server.ts';
 import { audit, cmc, log, publication, requests, serverkeygen, store } from './schema/services.ts';
-import type { Secret } from './secret.ts';
 
 export const ConfigSchema = table(
   {
@@ -40,15 +38,7 @@ export const ConfigSchema = table(
   { description: 'The configuration file.' },
 );
 
-type DeepReadonly<T> = T extends Secret
-  ? T
-  : T extends readonly (infer I)[]
-    ? readonly DeepReadonly<I>[]
-    : T extends object
-      ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
-      : T;
-
-export type Config = DeepReadonly<Static<typeof ConfigSchema>>;
+export type Config = Static<typeof ConfigSchema>;
 
 export type CaConfig = Config['ca'][number];
 export type FileCaConfig = Extract<CaConfig, { driver: 'file' }>;
@@ -61,7 +51,7 @@ export type CsrAttrsConfig = NonNullable<CaConfig['csrattrs']>;
 
 /** The schema as the walker, the reference and the reload read it. */
 export function schemaNode(): TableNode {
-  const node = nodeOf(ConfigSchema);
+  const { node } = ConfigSchema;
   if (node.kind !== 'table') throw new TypeError('the configuration is a table');
   return node;
 }
@@ -72,6 +62,10 @@ export function schemaNode(): TableNode {
  * @throws TypeError when it is none, which no mistake of an operator can bring about
  */
 export function asConfig(value: unknown): Config {
-  if (!Check(ConfigSchema, value)) throw new TypeError('the value does not follow the schema of the configuration');
+  if (!isConfig(value)) throw new TypeError('the value does not follow the schema of the configuration');
   return value;
+}
+
+function isConfig(value: unknown): value is Config {
+  return conforms(ConfigSchema.node, value);
 }
