@@ -6,6 +6,8 @@ interface IdentityBase {
   readonly requester: string;
   /** Who, for people: audit and admin API. */
   readonly display: string;
+  /** What the audit log adds on how it was found: e.g. that a ticket was not verified. */
+  readonly note?: string | undefined;
 }
 
 /** A client certificate that passed path validation, purpose, validity and revocation. */

@@ -22,6 +22,8 @@ export interface AuthContext {
 
 export interface AuthPlugin {
   readonly method: Identity['method'];
+  /** The plugin commits the audit event of a failure itself; otherwise the authenticator does. */
+  readonly auditsFailures?: boolean;
   /**
    * The sender's identity; undefined when nothing of this method was presented.
    *

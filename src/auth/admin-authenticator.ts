@@ -1,0 +1,98 @@
+/** Who sends an admin request: a bearer token or a client certificate, apart from everything on the EST listener. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+
+import { EstuaryError, unauthorized } from '../errors.ts';
+import type { Store } from '../store/store.ts';
+import type { ClientTrust } from './client-trust.ts';
+import type { PresentedCredentials } from './identity.ts';
+import { certificateHolder } from './mtls-plugin.ts';
+import { validateClientCertificate } from './mtls.ts';
+import { checkNotRevokedHere } from './own-revocation.ts';
+
+export interface AdminIdentity {
+  readonly method: 'mtls' | 'bearer';
+  /** Who, for the audit log. */
+  readonly display: string;
+}
+
+/** What is in force; a reload replaces it as a whole. */
+export interface AdminAuthSettings {
+  readonly mode: 'required' | 'optional' | 'none';
+  /** Made from admin.tls.trust_anchors; undefined in mode `none`. */
+  readonly trust: ClientTrust | undefined;
+  readonly bearer_token: {
+    readonly enabled: boolean;
+    readonly tokens: readonly { readonly token_hash: string; readonly description: string }[];
+  };
+}
+
+const CODE = 'ADMIN_AUTHENTICATION_REQUIRED';
+const MAX_HEADER = 4096;
+
+export class AdminAuthenticator {
+  readonly #settings: () => AdminAuthSettings;
+  readonly #store: Store;
+  readonly #now: () => number;
+
+  constructor(settings: () => AdminAuthSettings, store: Store, now: () => number = Date.now) {
+    this.#settings = settings;
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /**
+   * A valid certificate authenticates by itself, in every mode but `none`. A bearer token does where it is enabled and
+   * the mode is not `required`: there the handshake demands a certificate, and the certificate has to be good.
+   *
+   * @throws EstuaryError 401; a failure (not a request without credentials) is audited as `auth.admin`. 500 or 503
+   *   from the store
+   */
+  async authenticate(presented: PresentedCredentials): Promise<AdminIdentity> {
+    const settings = this.#settings();
+    const failures: string[] = [];
+    try {
+      const byCertificate = await this.#byCertificate(settings, presented);
+      if (byCertificate !== undefined) return byCertificate;
+    } catch (error) {
+      if (!(error instanceof EstuaryError) || error.status !== 401) throw error;
+      failures.push([error.message, error.detail].filter((part) => part !== undefined).join(': '));
+    }
+    if (settings.mode !== 'required' && settings.bearer_token.enabled && presented.authorization !== undefined) {
+      const holder = bearerHolder(presented.authorization, settings);
+      if (holder !== undefined) return { method: 'bearer', display: holder };
+      failures.push('bearer token not valid');
+    }
+    return this.#refuse(presented.address, failures);
+  }
+
+  async #byCertificate(
+    { mode, trust }: AdminAuthSettings,
+    { peerCertificate, peerIntermediates }: PresentedCredentials,
+  ): Promise<AdminIdentity | undefined> {
+    if (mode === 'none' || trust === undefined || peerCertificate === undefined) return undefined;
+    const { certificate } = await validateClientCertificate(trust, peerCertificate, peerIntermediates, this.#now());
+    await checkNotRevokedHere(this.#store, certificate);
+    return { method: 'mtls', display: certificateHolder(certificate) };
+  }
+
+  async #refuse(address: string, failures: readonly string[]): Promise<never> {
+    if (failures.length === 0) throw unauthorized(CODE, 'admin authentication required');
+    const detail = failures.join('; ');
+    await this.#store.audit([{ type: 'auth.admin', outcome: 'failure', address, detail }]);
+    throw unauthorized(CODE, 'admin authentication failed', { detail });
+  }
+}
+
+/** The description of the token that a header carries, or undefined. All hashes are compared, each in constant time. */
+function bearerHolder(authorization: string, { bearer_token }: AdminAuthSettings): string | undefined {
+  if (authorization.length > MAX_HEADER) return undefined;
+  const token = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1];
+  if (token === undefined) return undefined;
+  const presented = createHash('sha256').update(token).digest();
+  let holder: string | undefined;
+  for (const { token_hash, description } of bearer_token.tokens) {
+    const expected = Buffer.from(token_hash.replace(/^sha256:/, ''), 'hex');
+    if (expected.length === presented.length && timingSafeEqual(expected, presented)) holder ??= description;
+  }
+  return holder;
+}

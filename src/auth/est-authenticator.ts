@@ -1,0 +1,106 @@
+/** Who sends an EST request: the methods in their order of precedence, and what each outcome leaves in the audit log. */
+import type { AuditEvent } from '../audit/event.ts';
+import { EstuaryError, unauthorized } from '../errors.ts';
+import { parseCertificate } from '../pki/certificate.ts';
+import { DerError } from '../pki/der.ts';
+import type { Store } from '../store/store.ts';
+import type { Identity, PresentedCredentials } from './identity.ts';
+import { certificateHolder } from './mtls-plugin.ts';
+import type { AuthContext, AuthPlugin } from './plugin.ts';
+
+export interface EstAuthenticatorOptions {
+  /** The methods that are switched on, in any order. */
+  readonly plugins: readonly AuthPlugin[];
+  readonly store: Store;
+}
+
+export interface EstAuthenticator {
+  /**
+   * The first identity in the order client certificate, GSSAPI, OTP. A method that fails does not keep the next from
+   * succeeding.
+   *
+   * @throws EstuaryError 401. Its message is empty where nothing was presented and a password would do (the answer
+   *   only challenges), `client certificate required` where only a certificate would do, else that of the method
+   *   presented: the Authorization header's before the certificate's. 500 or 503 where a check could not be made.
+   */
+  authenticate(presented: PresentedCredentials, context: AuthContext): Promise<Identity>;
+}
+
+const PRECEDENCE: readonly Identity['method'][] = ['mtls', 'gssapi', 'otp'];
+
+/** Longer subjects of refused certificates are cut off in the audit log. */
+const MAX_SUBJECT = 256;
+
+export function createEstAuthenticator({ plugins, store }: EstAuthenticatorOptions): EstAuthenticator {
+  const ordered = PRECEDENCE.flatMap((method) => plugins.filter((plugin) => plugin.method === method));
+  const certificates = ordered.filter(({ method }) => method === 'mtls');
+  return {
+    async authenticate(presented, context) {
+      const methods = context.certificateOnly ? certificates : ordered;
+      let failure: EstuaryError | undefined;
+      for (const plugin of methods) {
+        try {
+          const identity = await plugin.authenticate(presented, context);
+          if (identity === undefined) continue;
+          await reportSuccess(store, identity, presented, context);
+          return identity;
+        } catch (error) {
+          if (!(error instanceof EstuaryError) || error.status !== 401) throw error;
+          if (plugin.auditsFailures !== true)
+            await store.audit([failureEvent(plugin.method, error, presented, context)]);
+          failure = error;
+        }
+      }
+      if (failure !== undefined) throw failure;
+      if (methods.every(({ method }) => method === 'mtls'))
+        throw unauthorized('CLIENT_CERTIFICATE_REQUIRED', 'client certificate required');
+      throw unauthorized('AUTHENTICATION_REQUIRED', '');
+    },
+  };
+}
+
+async function reportSuccess(
+  store: Store,
+  identity: Identity,
+  { address }: PresentedCredentials,
+  { caLabel, operation, events }: AuthContext,
+): Promise<void> {
+  const event: AuditEvent = {
+    type: `auth.${identity.method}`,
+    outcome: 'success',
+    subject: identity.display,
+    address,
+    ca: caLabel,
+    ...(identity.method === 'mtls' ? { serial: identity.certificate.serialNumber } : {}),
+    detail: identity.note === undefined ? operation : `${operation}; ${identity.note}`,
+  };
+  if (events === undefined) await store.audit([event]);
+  else events.push(event);
+}
+
+function failureEvent(
+  method: Identity['method'],
+  error: EstuaryError,
+  { address, peerCertificate }: PresentedCredentials,
+  { caLabel, operation }: AuthContext,
+): AuditEvent {
+  const subject = method === 'mtls' && peerCertificate !== undefined ? refusedSubject(peerCertificate) : undefined;
+  return {
+    type: `auth.${method}`,
+    outcome: 'failure',
+    ...(subject === undefined ? {} : { subject }),
+    address,
+    ca: caLabel,
+    detail: [operation, error.message, error.detail].filter((part) => part !== undefined).join('; '),
+  };
+}
+
+/** Whom a certificate that was refused claims to name. */
+function refusedSubject(der: Buffer): string | undefined {
+  try {
+    return certificateHolder(parseCertificate(der)).slice(0, MAX_SUBJECT);
+  } catch (error) {
+    if (error instanceof DerError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,185 @@
+/** One-time passwords: making them, checking them. Their use is taken elsewhere, with the reservation. */
+import { randomUUID } from 'node:crypto';
+
+import type { AuditEvent } from '../../audit/event.ts';
+import { failed, unauthorized, type EstuaryError } from '../../errors.ts';
+import type { OtpRow, Store } from '../../store/store.ts';
+import type { OtpIdentity } from '../identity.ts';
+import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
+import type { BasicCredentials } from './basic.ts';
+import type { HashingPool } from './hashing-pool.ts';
+import { generateToken, isTokenLike, tokenSelector } from './token.ts';
+import { TokenHasher, type HashSettings } from './token-hasher.ts';
+
+export interface OtpSettings extends HashSettings, LockoutSettings {
+  readonly token_length: number;
+}
+
+/** What an administrator asked for, with defaults filled in and everything checked. */
+export interface OtpOrder {
+  readonly client_id: string;
+  readonly max_uses: number;
+  /** Milliseconds. */
+  readonly expires_at: number;
+  /** The label that the token is limited to. */
+  readonly ca: string | null;
+}
+
+/** Where an attempt comes from and what it is for. */
+export interface OtpAttempt {
+  readonly address: string;
+  readonly caLabel: string;
+  /** Milliseconds. */
+  readonly now: number;
+}
+
+/** New selectors tried before giving up; even with millions of tokens a second attempt is rare. */
+const SELECTOR_ATTEMPTS = 20;
+
+export class OtpService {
+  readonly #store: Store;
+  readonly #settings: OtpSettings;
+  readonly #hasher: TokenHasher;
+  readonly #pool: HashingPool;
+  readonly #now: () => number;
+  readonly lockout: Lockout;
+
+  private constructor(store: Store, settings: OtpSettings, hasher: TokenHasher, pool: HashingPool, now: () => number) {
+    this.#store = store;
+    this.#settings = settings;
+    this.#hasher = hasher;
+    this.#pool = pool;
+    this.#now = now;
+    this.lockout = new Lockout(store, settings);
+  }
+
+  /** @throws RangeError when the hash algorithm lacks its key */
+  static async create(
+    store: Store,
+    settings: OtpSettings,
+    pool: HashingPool,
+    now: () => number = Date.now,
+  ): Promise<OtpService> {
+    return new OtpService(store, settings, await TokenHasher.create(settings), pool, now);
+  }
+
+  /**
+   * Makes a token. It is in the answer and nowhere else.
+   *
+   * @param events committed together with the token and its own `otp.created`; the first one's address is its too
+   * @throws EstuaryError 500 or 503 from the store; 500 `SELECTORS_EXHAUSTED`
+   */
+  async create(order: OtpOrder, events: readonly AuditEvent[]): Promise<{ row: OtpRow; token: string }> {
+    const id = randomUUID();
+    for (let attempt = 0; attempt < SELECTOR_ATTEMPTS; attempt++) {
+      const token = generateToken(this.#settings.token_length);
+      const hash = await this.#pool.run(() => this.#hasher.hash(token), { urgent: true });
+      const row: OtpRow = {
+        ...order,
+        id,
+        selector: tokenSelector(token),
+        hash,
+        created_at: this.#now(),
+        uses: 0,
+        revoked_at: null,
+      };
+      const created = createdEvent(row, events[0]?.address);
+      if ((await this.#store.insertOtp(row, [...events, created])) === 'inserted') return { row, token };
+    }
+    throw failed('SELECTORS_EXHAUSTED', 'no token could be made', {
+      detail: `no free selector in ${SELECTOR_ATTEMPTS} attempts; a greater otp.token_length has more of them`,
+    });
+  }
+
+  /**
+   * Checks a token: lockout first, then one hash, then its state. The time of a failure does not tell whether there
+   * is such a token, nor in which state it is.
+   *
+   * A consumed token authenticates with `usable: false`, see {@link OtpIdentity.usable}; it neither clears the count
+   * of failures nor adds to it. The lockout is asked again before an answer is given (and before the hash, if that
+   * had to wait), so that parallel attempts get no more guesses than attempts in a row.
+   *
+   * @param credentials undefined: the header was malformed, which counts as a failure
+   * @throws EstuaryError 401 `invalid OTP token` or `too many failures, locked out`; 503 when too many are waiting
+   */
+  async authenticate(credentials: BasicCredentials | undefined, attempt: OtpAttempt): Promise<OtpIdentity> {
+    const username = presentableName(credentials?.username ?? '', this.#settings.token_length);
+    const keys = this.lockout.keys(attempt.address, { kind: 'username', name: username });
+    const event = failureEvent(attempt, username);
+    await this.lockout.check(keys, attempt.now, event);
+
+    const password = credentials?.password ?? '';
+    if (!isTokenLike(password)) throw await this.#refuse(keys, attempt, event, 'not of the form of a token');
+    const row = await this.#store.findOtpBySelector(tokenSelector(password));
+    const matches = await this.#verify(row?.hash, password, () => this.lockout.check(keys, attempt.now, event));
+    await this.lockout.check(keys, attempt.now, event);
+
+    if (row === undefined || !matches) throw await this.#refuse(keys, attempt, event, 'no such token');
+    const problem = stateProblem(row, attempt);
+    if (problem !== undefined)
+      throw await this.#refuse(keys, attempt, { ...event, subject: row.client_id }, `token ${row.id} ${problem}`);
+    const usable = row.uses < row.max_uses;
+    if (usable) await this.lockout.clear(keys);
+    return {
+      method: 'otp',
+      requester: `otp:${row.id}`,
+      display: row.client_id,
+      otp_id: row.id,
+      client_id: row.client_id,
+      password: Buffer.from(password),
+      usable,
+      lockoutKeys: keys,
+    };
+  }
+
+  /**
+   * The answer to a consumed token that polls no queued request: a failure like any other.
+   *
+   * @throws EstuaryError 401 always; 500 or 503 from the store
+   */
+  async refuseConsumed(identity: OtpIdentity, attempt: OtpAttempt): Promise<never> {
+    const event = failureEvent(attempt, identity.client_id);
+    throw await this.#refuse(identity.lockoutKeys, attempt, event, `token ${identity.otp_id} has no use left`);
+  }
+
+  async #verify(hash: string | undefined, password: string, recheck: () => Promise<void>): Promise<boolean> {
+    if (!this.#hasher.isExpensive(hash)) return this.#hasher.verify(hash, password);
+    return this.#pool.run(async (waited) => {
+      if (waited) await recheck();
+      return this.#hasher.verify(hash, password);
+    });
+  }
+
+  async #refuse(
+    keys: readonly string[],
+    { now }: OtpAttempt,
+    event: AuditEvent,
+    detail: string,
+  ): Promise<EstuaryError> {
+    await this.lockout.countFailure(keys, now, { ...event, detail });
+    return unauthorized('OTP_INVALID', 'invalid OTP token', { detail });
+  }
+}
+
+/** Why a token that exists does not authenticate here, or undefined. Having no use left is not among it. */
+function stateProblem(row: OtpRow, { caLabel, now }: OtpAttempt): string | undefined {
+  if (row.revoked_at !== null) return 'is revoked';
+  if (row.expires_at <= now) return 'has expired';
+  if (row.ca !== null && row.ca !== caLabel) return `is for the CA ${row.ca}`;
+  return undefined;
+}
+
+function createdEvent({ id, client_id, ca, max_uses }: OtpRow, address: string | undefined): AuditEvent {
+  return {
+    type: 'otp.created',
+    outcome: 'success',
+    subject: client_id,
+    ...(address === undefined ? {} : { address }),
+    ...(ca === null ? {} : { ca }),
+    detail: `token ${id}, uses: ${max_uses}`,
+  };
+}
+
+function failureEvent({ address, caLabel }: OtpAttempt, subject: string): AuditEvent {
+  return { type: 'auth.otp', outcome: 'failure', subject, address, ca: caLabel };
+}

@@ -1,0 +1,88 @@
+/**
+ * Tokens are stored hashed. The encoded hash names its algorithm and parameters (`$argon2id$…`, `$2b$…`,
+ * `hmac-sha256:…`), so a token outlives a change of `otp.hash_algorithm`.
+ */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+
+import argon2 from 'argon2';
+import bcrypt from 'bcrypt';
+
+import { generateToken } from './token.ts';
+
+export interface HashSettings {
+  readonly hash_algorithm: 'argon2id' | 'bcrypt' | 'sha256-hmac';
+  readonly argon2: { readonly memory_kib: number; readonly iterations: number; readonly parallelism: number };
+  readonly bcrypt_cost: number;
+  /** The key of sha256-hmac, also for tokens from when that was the algorithm. */
+  readonly hmacKey: Buffer | undefined;
+}
+
+const HMAC_PREFIX = 'hmac-sha256:';
+
+export class TokenHasher {
+  readonly #settings: HashSettings;
+  /** A hash of no token, with the configured parameters. */
+  readonly #decoy: string;
+
+  private constructor(settings: HashSettings, decoy: string) {
+    this.#settings = settings;
+    this.#decoy = decoy;
+  }
+
+  /** @throws RangeError when sha256-hmac has no key */
+  static async create(settings: HashSettings): Promise<TokenHasher> {
+    return new TokenHasher(settings, await hashToken(settings, generateToken(32)));
+  }
+
+  /** Whether a hash is work enough to be queued; an HMAC takes microseconds. */
+  isExpensive(encoded: string | undefined): boolean {
+    return !(encoded ?? this.#decoy).startsWith(HMAC_PREFIX);
+  }
+
+  /** The encoded hash of a new token, by the configured algorithm. */
+  async hash(token: string): Promise<string> {
+    return hashToken(this.#settings, token);
+  }
+
+  /**
+   * Whether the hash is this token's. Without a hash (no such token) the same work is done in vain, so that the time
+   * tells nothing.
+   */
+  async verify(encoded: string | undefined, token: string): Promise<boolean> {
+    const matches = await this.#matches(encoded ?? this.#decoy, token);
+    return encoded !== undefined && matches;
+  }
+
+  async #matches(encoded: string, token: string): Promise<boolean> {
+    if (encoded.startsWith('$argon2id$')) return argon2.verify(encoded, token);
+    if (encoded.startsWith('$2')) return bcrypt.compare(bcryptInput(token), encoded);
+    if (!encoded.startsWith(HMAC_PREFIX)) return false;
+    const { hmacKey } = this.#settings;
+    if (hmacKey === undefined) return false;
+    const expected = Buffer.from(encoded.slice(HMAC_PREFIX.length), 'hex');
+    const actual = hmac(hmacKey, token);
+    return expected.length === actual.length && timingSafeEqual(expected, actual);
+  }
+}
+
+async function hashToken(settings: HashSettings, token: string): Promise<string> {
+  switch (settings.hash_algorithm) {
+    case 'argon2id':
+      return argon2.hash(token, {
+        type: argon2.argon2id,
+        memoryCost: settings.argon2.memory_kib,
+        timeCost: settings.argon2.iterations,
+        parallelism: settings.argon2.parallelism,
+      });
+    case 'bcrypt':
+      return bcrypt.hash(bcryptInput(token), settings.bcrypt_cost);
+    case 'sha256-hmac':
+      if (settings.hmacKey === undefined) throw new RangeError('sha256-hmac has no key');
+      return `${HMAC_PREFIX}${hmac(settings.hmacKey, token).toString('hex')}`;
+  }
+}
+
+const hmac = (key: Buffer, token: string): Buffer => createHmac('sha256', key).update(token).digest();
+
+/** bcrypt looks at 72 bytes only: it gets a digest, which every character of the token went into. */
+const bcryptInput = (token: string): string => createHash('sha256').update(token).digest('base64');
