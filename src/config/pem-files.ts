@@ -63,7 +63,7 @@ export async function readPrivateKey(file: string): Promise<KeyObject> {
 
 /** Whether the certificate is the key's. */
 export function isKeyOf(key: KeyObject, certificate: Certificate): boolean {
-  const spki = createPublicKey(key.export({ format: 'pem', type: 'pkcs8' })).export({ format: 'der', type: 'spki' });
+  const spki = createPublicKey(key).export({ format: 'der', type: 'spki' });
   return spki.equals(certificate.spki);
 }
 

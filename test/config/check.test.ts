@@ -1,0 +1,247 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { chmod, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openssl } from '../support/openssl.ts';
+import { configFolder, PARTS, toml } from './support.ts';
+import type { ConfigFolder } from './support.ts';
+
+const CA_EXTENSIONS = ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign,cRLSign'];
+const LEAF = 'basicConstraints=critical,CA:FALSE';
+const DAY = 86_400_000;
+
+let folder: ConfigFolder;
+/** Contents of good files by name: a test that breaks one finds them all restored. */
+const good = new Map<string, Buffer>();
+
+beforeAll(async () => {
+  folder = await configFolder();
+  for (const name of ['tls', 'ca', 'admin']) await folder.write(`${name}/x`, '');
+  issue('ca/root', '/CN=Root', undefined, CA_EXTENSIONS);
+  issue('ca/issuing', '/CN=Issuing', 'ca/root', CA_EXTENSIONS);
+  issue('admin/ca', '/CN=Admins', undefined, CA_EXTENSIONS);
+  issue('tls/server', '/CN=localhost', 'ca/issuing', [
+    'subjectAltName=DNS:localhost',
+    'extendedKeyUsage=serverAuth',
+    LEAF,
+  ]);
+  issue('ca/other', '/CN=Other', undefined, CA_EXTENSIONS);
+  issue('ca/issuing2', '/CN=Issuing', 'ca/other', CA_EXTENSIONS);
+  issue('tls/client', '/CN=client', 'ca/issuing', ['extendedKeyUsage=clientAuth', LEAF]);
+  const names = ['ca/root', 'ca/issuing', 'admin/ca', 'tls/server', 'ca/other', 'ca/issuing2', 'tls/client'];
+  for (const name of names.flatMap((one) => [`${one}.pem`, `${one}.key`])) good.set(name, await readFile(at(name)));
+});
+beforeEach(async () => {
+  for (const [name, content] of good) {
+    await folder.write(name, content);
+    await chmod(at(name), 0o600);
+  }
+});
+afterAll(() => folder.remove());
+
+const at = (name: string): string => join(folder.path, name);
+const content = (name: string): Buffer => good.get(name) ?? Buffer.alloc(0);
+
+/** A certificate and its key as `NAME.pem` and `NAME.key`, self-signed without an issuer. */
+function issue(name: string, subject: string, issuer: string | undefined, extensions: readonly string[]): void {
+  const signer = issuer === undefined ? [] : ['-CA', at(`${issuer}.pem`), '-CAkey', at(`${issuer}.key`)];
+  openssl([
+    ...[
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '30',
+      '-subj',
+      subject,
+    ],
+    ...['-keyout', at(`${name}.key`), '-out', at(`${name}.pem`), ...signer],
+    ...extensions.flatMap((extension) => ['-addext', extension]),
+  ]);
+}
+
+/** The problems with the checks of files on, at a time. */
+const problems = (text: string, now = Date.now()): Promise<string[]> => folder.problems(text, {}, { now });
+
+/** The first problem where one is enough. */
+async function expectProblem(text: string, line: string): Promise<void> {
+  expect(await problems(text)).toContain(`est.toml: ${line}`);
+}
+
+test('a configuration whose files are in order is accepted, without a warning', async () => {
+  const { warnings } = await folder.load(toml(), {}, {});
+  expect(warnings).toEqual([]);
+});
+
+test('a chain that repeats the certificate of the CA itself is tolerated', async () => {
+  await folder.write('ca/root.pem', Buffer.concat([content('ca/issuing.pem'), content('ca/root.pem')]));
+  expect(await problems(toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "ca/issuing.pem"' }))).toEqual([]);
+});
+
+describe('contract §1: --check finds files that are missing or damaged', () => {
+  const CERTIFICATES = 'a PEM file with one certificate or more';
+  const KEY = 'a PEM file with one private key, without a passphrase';
+
+  test('every missing file is named at once', async () => {
+    const tls = '[tls]\ncertificate = "no.pem"\nprivate_key = "no.key"';
+    const clientAuth = '[tls.client_auth]\ntrust_anchors = "no-anchors.pem"\ncrl = "no.crl"';
+    expect(await problems(toml('', { tls, clientAuth }))).toEqual([
+      `est.toml: tls.certificate: cannot read no.pem: there is no such file (${CERTIFICATES})`,
+      `est.toml: tls.private_key: cannot read no.key: there is no such file (${KEY})`,
+      `est.toml: tls.client_auth.trust_anchors: cannot read no-anchors.pem: there is no such file (${CERTIFICATES})`,
+      'est.toml: tls.client_auth.crl: cannot read no.crl: there is no such file (a CRL in PEM or DER, or a folder of such files)',
+    ]);
+  });
+
+  test.each([
+    [
+      'an empty certificate file',
+      'tls/server.pem',
+      '',
+      'tls.certificate: tls/server.pem holds no certificate',
+      CERTIFICATES,
+    ],
+    [
+      'a key in place of a certificate',
+      'tls/server.pem',
+      'tls/server.key',
+      'tls.certificate: tls/server.pem holds no certificate',
+      CERTIFICATES,
+    ],
+    [
+      'a certificate in place of a key',
+      'tls/server.key',
+      'tls/server.pem',
+      'tls.private_key: tls/server.key holds no readable private key',
+      KEY,
+    ],
+    [
+      'no trust anchors',
+      'ca/root.pem',
+      '',
+      'tls.client_auth.trust_anchors: ca/root.pem holds no certificate',
+      CERTIFICATES,
+    ],
+  ])('%s', async (_, file, source, problem, allowed) => {
+    await folder.write(file, source === '' ? '' : content(source));
+    await expectProblem(toml(), `${problem} (${allowed})`);
+  });
+
+  test('a truncated certificate', async () => {
+    const der = content('tls/server.pem')
+      .toString()
+      .replace(/[A-Za-z0-9+/=]{64}\n(?=-)|\n[A-Za-z0-9+/=]+\n(?=-----END)/, '\n');
+    await folder.write('tls/server.pem', der);
+    const lines = await problems(toml());
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/^est\.toml: tls\.certificate: tls\/server\.pem holds a damaged certificate: /);
+  });
+
+  test('an encrypted key', async () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' });
+    await folder.write('tls/server.key', pem);
+    await expectProblem(toml(), `tls.private_key: tls/server.key is encrypted (${KEY})`);
+  });
+
+  test('a damaged CRL, in a file or a folder', async () => {
+    await folder.write('crls/a.crl', Buffer.from([0x30, 0x03, 1, 2, 3]));
+    for (const crl of ['crls', 'crls/a.crl']) {
+      const [line, ...others] = await problems(toml('', { clientAuth: `${PARTS.clientAuth}\ncrl = "${crl}"` }));
+      expect(others).toEqual([]);
+      expect(line).toMatch(/^est\.toml: tls\.client_auth\.crl: crls\/a\.crl holds a damaged CRL: /);
+    }
+  });
+});
+
+describe('contract §1: --check finds a PKI that does not fit together', () => {
+  test.each([
+    ['tls.private_key: is not the key of tls.certificate', 'tls/server.key'],
+    ['ca[0].file.private_key: is not the key of ca[0].certificate', 'ca/issuing.key'],
+  ])('%s', async (problem, file) => {
+    await folder.write(file, content('ca/other.key'));
+    await expectProblem(toml(), `${problem} (the private key of the first certificate)`);
+  });
+
+  test('an admin certificate with another key', async () => {
+    const admin = `${PARTS.admin}\ncertificate = "tls/client.pem"\nprivate_key = "tls/server.key"`;
+    await expectProblem(
+      toml('', { admin }),
+      'admin.tls.private_key: is not the key of admin.tls.certificate (the private key of the first certificate)',
+    );
+  });
+
+  test('a CA certificate that is none', async () => {
+    await folder.write('ca/issuing.pem', content('tls/client.pem'));
+    await folder.write('ca/issuing.key', content('tls/client.key'));
+    const lines = await problems(toml());
+    expect(lines.join('\n')).toContain('"CN=client" is not a CA certificate (basicConstraints)');
+  });
+
+  test('a trust anchor that is no CA certificate', async () => {
+    await expectProblem(
+      toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "tls/client.pem"' }),
+      'tls.client_auth.trust_anchors: "CN=client" is no CA certificate (CA certificates only)',
+    );
+  });
+
+  test('a chain without a root', async () => {
+    await expectProblem(
+      toml('', { ca: PARTS.ca.replace('chain = "ca/root.pem"\n', '') }),
+      'ca[0].chain: is missing: "CN=Root", which issued "CN=Issuing", is not there (the CA certificates above the CA, in order, the self-signed root last)',
+    );
+  });
+
+  test('a chain of another CA with other names', async () => {
+    const lines = await problems(toml('', { ca: PARTS.ca.replace('ca/root.pem', 'ca/other.pem') }));
+    expect(lines).toEqual([
+      'est.toml: ca[0].chain: "CN=Issuing" was issued by "CN=Root", not by the next of the chain (the CA certificates above the CA, in order)',
+    ]);
+  });
+
+  test('a chain whose root has the right name and another key', async () => {
+    issue('ca/fake', '/CN=Root', undefined, CA_EXTENSIONS);
+    const lines = await problems(toml('', { ca: PARTS.ca.replace('ca/root.pem', 'ca/fake.pem') }));
+    expect(lines).toEqual([
+      'est.toml: ca[0].chain: the signature of "CN=Issuing" does not verify with the next certificate of the chain (the CA certificates above the CA, in order)',
+    ]);
+  });
+
+  test('certificates that have expired, or are not valid yet', async () => {
+    const later = await problems(toml(), Date.now() + 40 * DAY);
+    for (const key of ['tls.certificate', 'ca[0].certificate', 'ca[0].chain'])
+      expect(later.some((line) => line.startsWith(`est.toml: ${key}: `) && line.includes(' expired on '))).toBe(true);
+    for (const key of ['tls.client_auth.trust_anchors', 'admin.tls.trust_anchors'])
+      expect(later).toContain(`est.toml: ${key}: every certificate in it has expired (at least one that is valid now)`);
+    const earlier = await problems(toml(), Date.now() - 2 * DAY);
+    expect(earlier.some((line) => /^est\.toml: tls\.certificate: .* is not valid before /.test(line))).toBe(true);
+  });
+
+  test('a problem with a file does not hide another of the keys', async () => {
+    const lines = await problems(toml('[otp]\ntoken_length = 1', { tls: '[tls]\ncertificate = "no.pem"' }));
+    expect(lines).toHaveLength(3);
+  });
+});
+
+describe('warnings about files', () => {
+  test('a key that everybody can read', async () => {
+    await chmod(at('ca/issuing.key'), 0o644);
+    const { warnings } = await folder.load(toml(), {}, {});
+    expect(warnings).toEqual([
+      {
+        key: 'ca[0].file.private_key',
+        message: `${at('ca/issuing.key')} can be read by everybody on this machine (mode 0600)`,
+      },
+    ]);
+  });
+
+  test('a server certificate that is for clients only', async () => {
+    const tls = '[tls]\ncertificate = "tls/client.pem"\nprivate_key = "tls/client.key"';
+    const { warnings } = await folder.load(toml('', { tls }), {}, {});
+    expect(warnings.map(({ key }) => key)).toEqual(['tls.certificate']);
+  });
+});
