@@ -26,7 +26,10 @@ async function freePort(): Promise<number> {
 async function accepts(port: number): Promise<boolean> {
   return await new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => (socket.destroy(), resolve(true)));
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
     socket.once('error', () => resolve(false));
   });
 }

@@ -16,29 +16,25 @@ const CONTROLS: Readonly<Record<string, string>> = { '\n': '\\n', '\t': '\\t', '
  * @throws RangeError when there is no realm, an empty component, or an escape without a character
  */
 export function parsePrincipal(text: string): Principal {
-  const parts = [''];
-  let realmAt: number | undefined;
+  const components: string[] = [];
+  let inRealm = false;
+  let part = '';
   for (let i = 0; i < text.length; i++) {
-    let character = text.charAt(i);
+    const character = text.charAt(i);
     if (character === '\\') {
       const escaped = text.charAt((i += 1));
       if (escaped === '') throw new RangeError('an escape without a character');
-      character = ESCAPES[escaped] ?? escaped;
-    } else if (character === '@') {
-      if (realmAt !== undefined) throw new RangeError('more than one realm');
-      realmAt = parts.push('') - 1;
-      continue;
-    } else if (character === '/' && realmAt === undefined) {
-      parts.push('');
-      continue;
-    }
-    parts[parts.length - 1] += character;
+      part += ESCAPES[escaped] ?? escaped;
+    } else if (inRealm ? character === '@' : character === '@' || character === '/') {
+      if (inRealm) throw new RangeError('more than one realm');
+      inRealm = character === '@';
+      components.push(part);
+      part = '';
+    } else part += character;
   }
-  const realm = realmAt === undefined ? undefined : parts[realmAt];
-  const components = parts.slice(0, realmAt);
-  if (realm === undefined || realm === '') throw new RangeError('no realm');
+  if (!inRealm || part === '') throw new RangeError('no realm');
   if (components.includes('')) throw new RangeError('an empty name component');
-  return { text, components, realm };
+  return { text, components, realm: part };
 }
 
 function escape(part: string, special: RegExp): string {
