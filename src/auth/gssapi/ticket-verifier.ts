@@ -1,0 +1,23 @@
+import type { Principal } from './principal.ts';
+import type { TicketService } from './spnego-token.ts';
+
+/** Who a token says its sender is. */
+export interface VerifiedTicket {
+  readonly principal: Principal;
+  /** base64 of the token for `WWW-Authenticate: Negotiate …` (mutual authentication), if the client asked for one. */
+  readonly replyToken: string | undefined;
+  /** Set when nothing was verified: why, for the audit. */
+  readonly unverified?: string;
+}
+
+/** What stands behind `Authorization: Negotiate`. */
+export interface TicketVerifier {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /**
+   * @param token base64 of a token whose structure has been read
+   * @param ticket what its cleartext says
+   * @throws EstuaryError 401 when the token proves nothing, 503 when it cannot be checked now
+   */
+  verify(token: string, ticket: TicketService): Promise<VerifiedTicket>;
+}
