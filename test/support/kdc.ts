@@ -87,7 +87,6 @@ ${extra}
  }
 [domain_realm]
  localhost = ${REALM}
- [::1] = ${REALM}
 [logging]
  kdc = FILE:${join(this.dir, 'kdc.log')}
 `;
@@ -150,8 +149,13 @@ ${extra}
   /** Writes the principal's present keys into a keytab, which is replaced as a whole. */
   async exportKeys(name: string, keytab: string): Promise<void> {
     const fresh = `${keytab}.new`;
-    await this.#kadmin('ktadd', '-norandkey', '-k', fresh, name);
+    await this.addKeys(name, fresh);
     await rename(fresh, keytab);
+  }
+
+  /** Adds the principal's present keys to a keytab. */
+  async addKeys(name: string, keytab: string): Promise<void> {
+    await this.#kadmin('ktadd', '-norandkey', '-k', keytab, name);
   }
 
   /** Gives the principal new keys; tickets for the old ones stay in circulation. */
