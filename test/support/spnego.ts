@@ -1,6 +1,7 @@
 import { KerberosVerifier } from '../../src/auth/gssapi/kerberos-verifier.ts';
 import { PrincipalMapping } from '../../src/auth/gssapi/principal-mapping.ts';
-import { SpnegoAuthenticator } from '../../src/auth/gssapi/spnego-authenticator.ts';
+import { SpnegoPlugin } from '../../src/auth/gssapi/spnego-plugin.ts';
+import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { EstuaryError } from '../../src/errors.ts';
 import { formatName } from '../../src/pki/name.ts';
 import { explicit, octetString, oid, sequence, tlv } from '../../src/pki/der.ts';
@@ -19,7 +20,7 @@ interface AcceptorOptions {
 export class Acceptor {
   readonly log = new KeptLog();
   readonly verifier: KerberosVerifier;
-  readonly #authenticator: SpnegoAuthenticator;
+  readonly #plugin: SpnegoPlugin;
 
   private constructor(options: AcceptorOptions) {
     const { keytab, gssproxy = false, environment, deadlineMs, service_principal = SERVICE } = options;
@@ -30,7 +31,7 @@ export class Acceptor {
       ...(deadlineMs === undefined ? {} : { deadlineMs }),
     });
     const mapping = new PrincipalMapping({ service_principal, default_template: 'CN={principal}' });
-    this.#authenticator = new SpnegoAuthenticator(this.verifier, mapping);
+    this.#plugin = new SpnegoPlugin(this.verifier, mapping);
   }
 
   static async start(options: AcceptorOptions): Promise<Acceptor> {
@@ -46,7 +47,8 @@ export class Acceptor {
   /** `200 <subject>`, or the status, public sentence and private detail of the refusal. */
   async verdict(token: string): Promise<{ status: number; text: string; detail: string; replyToken: string }> {
     try {
-      const { identity } = await this.#authenticator.authenticate(token);
+      const identity = await this.#plugin.authenticate(presenting(`Negotiate ${token}`));
+      if (identity === undefined) throw new Error('a Negotiate token was passed over');
       const text = formatName(identity.subject);
       return { status: 200, text, detail: '', replyToken: identity.replyToken ?? '' };
     } catch (error) {
@@ -54,6 +56,11 @@ export class Acceptor {
       return { status: error.status, text: error.message, detail: error.detail ?? '', replyToken: '' };
     }
   }
+}
+
+/** A request with this Authorization header and no client certificate. */
+export function presenting(authorization: string | undefined): PresentedCredentials {
+  return { authorization, peerCertificate: undefined, peerIntermediates: [], address: '127.0.0.1' };
 }
 
 /** A real client's SPNEGO token, grown to `bytes` or a little less by mechanisms that the client offers besides Kerberos. */

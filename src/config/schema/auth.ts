@@ -127,12 +127,12 @@ export const gssapi = table(
     default_template: optional(
       text({
         description:
-          'The subject DN of a principal that is not in the mapping; `{principal}` stands for the principal.',
+          'The subject DN of a principal that is not in the mapping. `{principal}` stands for the whole principal, `{primary}`, `{instance}` and `{realm}` for its parts.',
         allowed: 'a distinguished name as in RFC 4514 with {principal} in it, e.g. "CN={principal},O=Example"',
         check: (value) =>
-          value.includes('{principal}')
-            ? checkDistinguishedName(value.replaceAll('{principal}', 'principal'))
-            : 'it does not contain {principal}, so everybody would get the same subject',
+          /\{(principal|primary|instance)\}/.test(value)
+            ? checkDistinguishedName(value.replaceAll(/\{(principal|primary|instance|realm)\}/g, 'x'))
+            : 'it contains none of {principal}, {primary} and {instance}, so everybody would get the same subject',
       }),
     ),
     require_crypto_verification: boolean({

@@ -1,19 +1,15 @@
 import { unauthorized } from '../../errors.ts';
-import type { GssapiIdentity } from '../identity.ts';
+import type { GssapiIdentity, PresentedCredentials } from '../identity.ts';
+import type { AuthPlugin } from '../plugin.ts';
 import { GSSAPI_FAILED } from './kerberos-verifier.ts';
 import type { PrincipalMapping } from './principal-mapping.ts';
 import { SpnegoTokenError, decodeNegotiateToken, parseSpnegoToken } from './spnego-token.ts';
 import type { TicketService } from './spnego-token.ts';
 import type { TicketVerifier } from './ticket-verifier.ts';
 
-/** A Kerberos identity, and what the audit has to say about how it was found. */
-export interface SpnegoOutcome {
-  readonly identity: GssapiIdentity;
-  readonly detail: string | undefined;
-}
-
 /** `Authorization: Negotiate` (RFC 4559): structure, ticket, subject; the cheap checks first. */
-export class SpnegoAuthenticator {
+export class SpnegoPlugin implements AuthPlugin {
+  readonly method = 'gssapi';
   readonly #verifier: TicketVerifier;
   readonly #mapping: PrincipalMapping;
 
@@ -22,11 +18,10 @@ export class SpnegoAuthenticator {
     this.#mapping = mapping;
   }
 
-  /**
-   * @param token the base64 after `Negotiate `
-   * @throws EstuaryError 401 with the reason in its detail only, 503 when tickets cannot be verified now
-   */
-  async authenticate(token: string): Promise<SpnegoOutcome> {
+  /** @throws EstuaryError 401 with the reason in its detail only, 503 when tickets cannot be verified now */
+  async authenticate({ authorization }: PresentedCredentials): Promise<GssapiIdentity | undefined> {
+    const token = negotiateToken(authorization);
+    if (token === undefined) return undefined;
     const ticket = readTicket(token);
     const { principal, replyToken, unverified } = await this.#verifier.verify(token, ticket);
     const mapped = this.#mapping.map(principal);
@@ -34,16 +29,22 @@ export class SpnegoAuthenticator {
       throw unauthorized('GSSAPI_PRINCIPAL_NOT_MAPPED', 'principal not mapped', {
         detail: `${principal.text}: ${mapped.unmapped}`,
       });
-    const identity: GssapiIdentity = {
+    return {
       method: 'gssapi',
       requester: `gssapi:${principal.text}`,
       display: principal.text,
+      note: unverified,
       principal: principal.text,
       subject: mapped.subject,
       replyToken,
     };
-    return { identity, detail: unverified };
   }
+}
+
+/** What follows the scheme `Negotiate` (RFC 9110 §11.1: without case); undefined for other schemes. */
+function negotiateToken(authorization: string | undefined): string | undefined {
+  if (authorization === undefined || !/^negotiate(?: |$)/i.test(authorization)) return undefined;
+  return authorization.slice('negotiate'.length).trim();
 }
 
 function readTicket(token: string): TicketService {

@@ -1,0 +1,98 @@
+import type { Problem } from '../../config/problem.ts';
+import type { Config } from '../../config/schema.ts';
+import { describe } from '../../errors.ts';
+import { IsolatedError } from '../../isolated/protocol.ts';
+import type { IsolatedLog } from '../../isolated/isolated-process.ts';
+import { KerberosVerifier } from './kerberos-verifier.ts';
+import { PrincipalMapping, checkPrincipalMapping } from './principal-mapping.ts';
+import { SpnegoPlugin } from './spnego-plugin.ts';
+import type { TicketVerifier } from './ticket-verifier.ts';
+import { UnverifiedTickets } from './unverified-ticket.ts';
+
+export interface GssapiOptions {
+  readonly config: Config['gssapi'];
+  /** The server's environment, of which the Kerberos libraries' variables are passed on to the child process. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly log: IsolatedLog;
+}
+
+/** `Negotiate`, switched on. */
+export interface Gssapi {
+  readonly plugin: SpnegoPlugin;
+  /** Ends the child process, if there is one. */
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * Starts GSSAPI authentication as configured. Credentials that are missing now are warned of and looked for again with
+ * every request: gssproxy may start later, and a keytab may be being replaced.
+ *
+ * @throws Error when the library cannot be loaded, as {@link checkGssapi} would have said
+ */
+export async function startGssapi(options: GssapiOptions): Promise<Gssapi> {
+  const { config, log } = options;
+  const mapping = new PrincipalMapping(config);
+  if (!config.require_crypto_verification) {
+    log.warn(
+      { key: 'gssapi.require_crypto_verification' },
+      'Kerberos tickets are NOT VERIFIED: anybody can enroll with a made-up token. Never do this in production.',
+    );
+    return gssapi(new UnverifiedTickets(), mapping);
+  }
+  const verifier = kerberosVerifier(options);
+  await verifier.start();
+  const missing = await verifier.missingCredentials();
+  if (missing !== undefined)
+    log.warn({ reason: missing }, `no Kerberos credentials for ${String(config.service_principal)} at this time`);
+  return gssapi(verifier, mapping);
+}
+
+function gssapi(verifier: TicketVerifier, mapping: PrincipalMapping): Gssapi {
+  return { plugin: new SpnegoPlugin(verifier, mapping), stop: async () => await verifier.stop() };
+}
+
+function kerberosVerifier({ config, environment, log }: GssapiOptions): KerberosVerifier {
+  const { service_principal, keytab, gssproxy } = config;
+  if (service_principal === undefined) throw new RangeError('gssapi.service_principal is missing');
+  return new KerberosVerifier({ config: { service_principal, keytab, gssproxy }, environment, log });
+}
+
+/**
+ * What is wrong with `[gssapi]` beyond its single keys: the mapping, the npm package, the keytab. A gssproxy that does
+ * not answer is no mistake of the configuration.
+ */
+export async function checkGssapi(options: GssapiOptions): Promise<Problem[]> {
+  const { config } = options;
+  if (!config.enabled) return [];
+  const problems = checkPrincipalMapping(config).map(({ key, problem }) => ({
+    key: `gssapi.${key}`,
+    message: `${problem} (a distinguished name as in RFC 4514)`,
+  }));
+  const credentials = config.require_crypto_verification ? await checkCredentials(options) : undefined;
+  return credentials === undefined ? problems : [...problems, credentials];
+}
+
+async function checkCredentials(options: GssapiOptions): Promise<Problem | undefined> {
+  const verifier = kerberosVerifier(options);
+  try {
+    await verifier.start();
+    const missing = options.config.gssproxy ? undefined : await verifier.missingCredentials();
+    return missing === undefined
+      ? undefined
+      : {
+          key: 'gssapi.keytab',
+          message: `gives no credentials: ${missing} (a readable keytab with a key of gssapi.service_principal)`,
+        };
+  } catch (error) {
+    const what =
+      error instanceof IsolatedError && error.code === 'NO_PACKAGE'
+        ? `needs the optional npm package kerberos, which cannot be loaded: ${describe(error)}`
+        : `cannot start the Kerberos library: ${describe(error)}`;
+    return {
+      key: 'gssapi.enabled',
+      message: `${what} (install libgssapi-krb5-2, and libkrb5-dev with a compiler before "npm ci"; or false)`,
+    };
+  } finally {
+    await verifier.stop();
+  }
+}

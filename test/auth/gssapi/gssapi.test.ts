@@ -1,0 +1,175 @@
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkGssapi, startGssapi } from '../../../src/auth/gssapi/gssapi.ts';
+import type { GssapiOptions } from '../../../src/auth/gssapi/gssapi.ts';
+import { formatName } from '../../../src/pki/name.ts';
+import { KeptLog } from '../../support/kept-log.ts';
+import { Kdc, REALM, SERVICE } from '../../support/kdc.ts';
+import { initialToken } from '../../support/negotiate.ts';
+import { ROOT, requires } from '../../support/requires.ts';
+import { run } from '../../support/run.ts';
+import { presenting } from '../../support/spnego.ts';
+
+const BASE: GssapiOptions['config'] = {
+  enabled: true,
+  gssproxy: false,
+  service_principal: SERVICE,
+  principal_mapping: {},
+  require_crypto_verification: true,
+};
+
+function options(config: Partial<GssapiOptions['config']>, environment = {}): GssapiOptions & { log: KeptLog } {
+  const mapping = config.principal_mapping === undefined ? { default_template: 'CN={principal}' } : {};
+  return { config: { ...BASE, ...mapping, ...config }, environment, log: new KeptLog() };
+}
+
+describe('require_crypto_verification = false', () => {
+  const unverified = options({ require_crypto_verification: false, default_template: 'CN={instance},OU={primary}' });
+
+  it('starts with a loud warning and without any Kerberos library', async () => {
+    const { stop } = await startGssapi(unverified);
+    await stop();
+    expect(unverified.log.lines).toEqual([
+      {
+        level: 'warn',
+        fields: { key: 'gssapi.require_crypto_verification' },
+        message: expect.stringContaining('NOT VERIFIED') as string,
+      },
+    ]);
+    expect(await checkGssapi(unverified)).toEqual([]);
+  });
+
+  it('is checked for its mapping all the same', async () => {
+    const problems = await checkGssapi(
+      options({
+        require_crypto_verification: false,
+        default_template: '{principal}',
+        principal_mapping: { x: 'CN=X' },
+      }),
+    );
+    expect(problems.map(({ key }) => key)).toEqual(['gssapi.principal_mapping."x"', 'gssapi.default_template']);
+  });
+});
+
+describe.skipIf(!requires('kdc'))('with a real KDC', () => {
+  let kdc: Kdc;
+  let cache: string;
+  beforeAll(async () => {
+    kdc = await Kdc.start();
+    await kdc.addUser('alice');
+    cache = await kdc.login('alice');
+  });
+  afterAll(async () => await kdc.stop());
+
+  it("unverified, the principal is the ticket's cleartext service name, and each use says so for the audit", async () => {
+    const { plugin, stop } = await startGssapi(
+      options({ require_crypto_verification: false, default_template: 'CN={instance},OU={primary}' }),
+    );
+    const token = await initialToken({ env: kdc.env, cache });
+    for (let use = 0; use < 2; use++) {
+      const identity = await plugin.authenticate(presenting(`Negotiate ${token}`));
+      expect(identity).toMatchObject({ principal: SERVICE, note: expect.stringContaining('NOT verified') as string });
+      expect(identity === undefined ? '' : formatName(identity.subject)).toBe('CN=localhost,OU=HTTP');
+    }
+    await stop();
+  });
+
+  it('verified, the audit has nothing to add', async () => {
+    const { plugin, stop } = await startGssapi(options({ keytab: kdc.keytab }, kdc.env));
+    const token = await initialToken({ env: kdc.env, cache });
+    const identity = await plugin.authenticate(presenting(`nEGOTIATE  ${token} `));
+    expect(identity).toMatchObject({
+      principal: `alice@${REALM}`,
+      requester: `gssapi:alice@${REALM}`,
+      note: undefined,
+    });
+    await stop();
+  });
+
+  it('other schemes are not for this method', async () => {
+    const { plugin, stop } = await startGssapi(options({ keytab: kdc.keytab }, kdc.env));
+    for (const authorization of [undefined, '', 'Basic YTpi', 'Negotiated YTpi', 'NTLM TlRMTVNTUAAB'])
+      expect(await plugin.authenticate(presenting(authorization))).toBeUndefined();
+    for (const authorization of ['Negotiate', 'Negotiate ', 'negotiate !'])
+      await expect(plugin.authenticate(presenting(authorization))).rejects.toMatchObject({
+        status: 401,
+        message: 'GSSAPI authentication failed',
+      });
+    await stop();
+  });
+
+  it('a principal with neither entry nor template is refused with `principal not mapped`', async () => {
+    const { plugin, stop } = await startGssapi(
+      options({ keytab: kdc.keytab, principal_mapping: { 'bob@EXAMPLE.TEST': 'CN=Bob' } }, kdc.env),
+    );
+    const token = await initialToken({ env: kdc.env, cache });
+    await expect(plugin.authenticate(presenting(`Negotiate ${token}`))).rejects.toMatchObject({
+      status: 401,
+      message: 'principal not mapped',
+      detail: expect.stringContaining('alice@EXAMPLE.TEST') as string,
+    });
+    await stop();
+  });
+
+  it.each([
+    ['missing', 'missing.keytab', undefined, /not found/],
+    ['no keytab at all', 'broken.keytab', 'something else', /key table format/],
+    ['without a key of the service principal', 'other.keytab', undefined, /HTTP\/localhost/],
+  ])('a keytab that is %s is a problem of the configuration', async (_, name, text, reason) => {
+    const keytab = join(kdc.dir, name);
+    if (text !== undefined) await writeFile(keytab, text);
+    if (name === 'other.keytab') {
+      await kdc.addService('host/localhost');
+      await kdc.exportKeys('host/localhost', keytab);
+    }
+    const [problem, ...more] = await checkGssapi(options({ keytab }, kdc.env));
+    expect(more).toEqual([]);
+    expect(problem?.key).toBe('gssapi.keytab');
+    expect(problem?.message).toMatch(/^gives no credentials: /);
+    expect(problem?.message).toMatch(reason);
+  });
+
+  it('a good keytab is no problem, nor is GSSAPI switched off', async () => {
+    expect(await checkGssapi(options({ keytab: kdc.keytab }, kdc.env))).toEqual([]);
+    expect(await checkGssapi(options({ enabled: false, keytab: '/nonexistent', default_template: '' }))).toEqual([]);
+  });
+
+  it('a gssproxy that does not answer is no problem of the configuration, but is warned of', async () => {
+    const proxied = options({ gssproxy: true }, { ...kdc.env, GSSPROXY_SOCKET: join(kdc.dir, 'no.sock') });
+    expect(await checkGssapi(proxied)).toEqual([]);
+    const { stop } = await startGssapi(proxied);
+    await stop();
+    expect(proxied.log.lines).toContainEqual(
+      expect.objectContaining({ level: 'warn', message: `no Kerberos credentials for ${SERVICE} at this time` }),
+    );
+  });
+});
+
+describe('without the optional npm package kerberos', () => {
+  let dir: string;
+  beforeAll(async () => {
+    // The sources in a place from which no node_modules can be seen.
+    dir = await mkdtemp(join(tmpdir(), 'estuary-no-kerberos-'));
+    await mkdir(join(dir, 'src'));
+    for (const part of ['errors.ts', 'auth', 'isolated', 'pki'])
+      await cp(join(ROOT, 'src', part), join(dir, 'src', part), { recursive: true });
+    await writeFile(join(dir, 'package.json'), '{"type":"module"}');
+    await writeFile(
+      join(dir, 'check.ts'),
+      `import { checkGssapi } from './src/auth/gssapi/gssapi.ts';
+const quiet = { info() {}, warn() {}, error() {} };
+const config = ${JSON.stringify({ ...BASE, keytab: '/nonexistent' })};
+console.log(JSON.stringify(await checkGssapi({ config, environment: process.env, log: quiet })));`,
+    );
+  });
+  afterAll(async () => await rm(dir, { recursive: true, force: true }));
+
+  it('enabling GSSAPI is a clear problem of the configuration', async () => {
+    const problems: unknown = JSON.parse(await run(process.execPath, [join(dir, 'check.ts')]));
+    expect(problems).toEqual([
+      { key: 'gssapi.enabled', message: expect.stringMatching(/needs the optional npm package kerberos/) as string },
+    ]);
+  });
+});
