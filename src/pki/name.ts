@@ -222,11 +222,11 @@ const comparable = ({ type, tag, text }: AttributeTypeAndValue): string =>
 
 /** RFC 4514 §2.4. Control characters are escaped as hex too, so the text is safe in a log line. */
 export function escapeAttributeValue(text: string): string {
-  return text
+  const escaped = text
     .replace(/["+,;<>\\]/g, '\\$&')
     .replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029]/g, hexEscape)
-    .replace(/^[ #]/, '\\$&')
-    .replace(/ $/, (space: string, offset: number, whole: string) => (whole[offset - 1] === '\\' ? space : '\\ '));
+    .replace(/^[ #]/, '\\$&');
+  return text.length > 1 && text.endsWith(' ') ? `${escaped.slice(0, -1)}\\ ` : escaped;
 }
 
 const hexEscape = (character: string): string =>
@@ -254,6 +254,7 @@ function formatAttribute({ type, tag, text, value }: AttributeTypeAndValue): str
  * @throws RangeError that says what is wrong.
  */
 export function parseDistinguishedName(text: string): Name {
+  if (!text.isWellFormed()) throw new RangeError('not Unicode text');
   if (text.trim() === '') return EMPTY_NAME;
   const rdns = split(text, ',').map((rdn) => split(rdn, '+').map(parseTextAttribute));
   return fromRdns(rdns.reverse());
