@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openssl, temporaryFolder } from './support/openssl.ts';
-import { ROOT } from './support/requires.ts';
+import { ROOT } from './support/root.ts';
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { run, runText } from './command.ts';
 import { temporaryFolder } from './openssl.ts';
-import { ROOT } from './requires.ts';
+import { ROOT } from './root.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 
 export const QUICKSTART = join(ROOT, 'scripts', 'quickstart');

@@ -8,9 +8,7 @@ import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { expect } from 'vitest';
-
-/** The repository's root folder. */
-export const ROOT = join(import.meta.dirname, '..', '..');
+import { ROOT } from './root.ts';
 
 /** Where `scripts/fetch-estclient` leaves libest's client with the libraries it was built for. */
 export const ESTCLIENT = join(ROOT, '.cache', 'libest', 'estclient');

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { ROOT } from './requires.ts';
+import { ROOT } from './root.ts';
 
 export const SERVER = join(ROOT, 'dist', 'server.js');
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ROOT } from './requires.ts';
+import { ROOT } from './root.ts';
 
 const SKIPPING = `
 import { expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/dist/index.js'))};

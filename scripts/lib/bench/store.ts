@@ -1,5 +1,5 @@
 /**
- * How many enrolments the store commits, and what one costs: `node scripts/bench/store.ts [seconds per row]`.
+ * How many enrolments the store commits, and what one costs: `node scripts/lib/bench/store.ts [seconds per row]`.
  *
  * One enrolment is reserve (an OTP use, the intent, three audit records) and recordCertificate (900 bytes of DER, two
  * audit records). Everything runs against a real database in a folder of its own, which is removed.
@@ -8,10 +8,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AuditEvent } from '../../src/audit/event.ts';
-import { verifyAudit } from '../../src/audit/verify.ts';
-import { openStore } from '../../src/store/sqlite/open.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { AuditEvent } from '../../../src/audit/event.ts';
+import { verifyAudit } from '../../../src/audit/verify.ts';
+import { openStore } from '../../../src/store/sqlite/open.ts';
+import type { Store } from '../../../src/store/store.ts';
 
 const SECONDS = Number(process.argv[2] ?? 3);
 const CONCURRENCY = [1, 4, 16, 64];

@@ -1,0 +1,112 @@
+/** What a benchmark needs before it starts: a server on a PKI of its own, and devices with certificates. */
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { ROOT } from '../../../test/support/root.ts';
+import { type ServerProcess, startServer } from '../../../test/support/server-process.ts';
+import { enrollRequest, exchange, open } from './http.ts';
+import type { JobClient } from './load.ts';
+
+export type HashAlgorithm = 'argon2id' | 'sha256-hmac';
+
+export interface Fleet {
+  readonly server: ServerProcess;
+  readonly ca: string;
+  /** Devices that hold a certificate. */
+  readonly devices: readonly JobClient[];
+  /** The same devices with one-time passwords in place of certificates. */
+  readonly newcomers: readonly JobClient[];
+}
+
+/** More uses than any run can take. */
+const MANY_USES = 1_000_000;
+
+/** The quickstart's configuration in `folder`, with another hash for the OTPs; the server listens when it resolves. */
+export async function startFleet(folder: string, hash: HashAlgorithm, size: number): Promise<Fleet> {
+  const quickstart = ['--no-start', '--dir', folder, '--est-port', '0', '--admin-port', '0'];
+  execFileSync(join(ROOT, 'scripts', 'quickstart'), quickstart, { stdio: ['ignore', 'ignore', 'inherit'] });
+  configure(folder, hash);
+  const server = await startServer({ config: join(folder, 'est.toml'), env: { NODE_ENV: 'production' } });
+  try {
+    const newcomers: JobClient[] = [];
+    const devices: JobClient[] = [];
+    for (let i = 0; i < size; i++) {
+      const { newcomer, device } = await equip(folder, server, `bench-${i}`);
+      newcomers.push(newcomer);
+      devices.push(device);
+    }
+    return { server, ca: join(folder, 'ca', 'root.pem'), devices, newcomers };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+function configure(folder: string, hash: HashAlgorithm): void {
+  if (hash === 'argon2id') return;
+  const path = join(folder, 'est.toml');
+  writeFileSync(join(folder, 'otp.key'), randomBytes(32), { mode: 0o600 });
+  const lines = `hash_algorithm = "${hash}"\nhmac_key_file = "otp.key"`;
+  writeFileSync(path, readFileSync(path, 'utf8').replace('hash_algorithm = "argon2id"', lines));
+}
+
+async function equip(
+  folder: string,
+  server: ServerProcess,
+  name: string,
+): Promise<{ newcomer: JobClient; device: JobClient }> {
+  const file = (end: string): string => join(folder, 'client', `${name}.${end}`);
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', file('key')];
+  const names = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}.example.com`];
+  openssl('req', '-new', ...key, ...names, '-outform', 'DER', '-out', file('csr'));
+
+  const token = await createOtp(folder, server, name);
+  const authorization = `Basic ${Buffer.from(`${name}:${token}`).toString('base64')}`;
+  const ca = readFileSync(join(folder, 'ca', 'root.pem'));
+  const socket = await open({ port: server.port('est'), context: createSecureContext({ ca }) });
+  const answer = await exchange(socket, enrollRequest('simpleenroll', readFileSync(file('csr')), authorization));
+  socket.destroy();
+  if (answer.status !== 200) throw new Error(`${name} was not enrolled: ${answer.status} ${answer.body}`);
+  writeFileSync(file('p7'), Buffer.from(answer.body, 'base64'));
+  openssl('pkcs7', '-inform', 'DER', '-in', file('p7'), '-print_certs', '-out', file('pem'));
+  return {
+    newcomer: { csr: file('csr'), authorization },
+    device: { csr: file('csr'), certificate: file('pem'), key: file('key') },
+  };
+}
+
+function openssl(...args: string[]): void {
+  execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
+function createOtp(folder: string, server: ServerProcess, name: string): Promise<string> {
+  const headers = {
+    Authorization: `Bearer ${readFileSync(join(folder, 'admin', 'token'), 'utf8')}`,
+    'Content-Type': 'application/json',
+  };
+  const ca = readFileSync(join(folder, 'ca', 'root.pem'));
+  const options = {
+    host: '127.0.0.1',
+    servername: 'localhost',
+    port: server.port('admin'),
+    path: '/admin/otp',
+    ca,
+    headers,
+  };
+  return new Promise((resolve, reject) => {
+    const call = request({ ...options, method: 'POST' }, (response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')));
+      response.on('end', () => {
+        const token = /"token":"([^"]+)"/.exec(text)?.[1];
+        if (token === undefined) reject(new Error(`no token: ${text}`));
+        else resolve(token);
+      });
+    });
+    call.on('error', reject);
+    call.end(JSON.stringify({ client_id: name, max_uses: MANY_USES }));
+  });
+}
