@@ -43,7 +43,7 @@ describe('the container image', () => {
   });
 });
 
-describe('the health check', () => {
+describe('the health check', { timeout: 60_000 }, () => {
   const folder = temporaryFolder();
   const servers: Server[] = [];
   let tls: ServerOptions = {};
@@ -83,7 +83,7 @@ describe('the health check', () => {
   function check(port: number): Promise<number> {
     const env = { ...process.env, ESTUARY_ADMIN_PORT: String(port) };
     return new Promise((resolve) => {
-      execFile(process.execPath, [join(ROOT, 'scripts/lib/healthcheck.js')], { env, timeout: 15_000 }, (error) => {
+      execFile(process.execPath, [join(ROOT, 'scripts/lib/healthcheck.js')], { env, timeout: 50_000 }, (error) => {
         resolve(error === null ? 0 : Number(error.code));
       });
     });

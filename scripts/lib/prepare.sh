@@ -92,7 +92,7 @@ prepare_dependencies() {
     install_debian_packages "${build_tools[@]}" ||
       say "Optional native packages may stay out ($install_problem)"
     say 'Installing npm packages …'
-    timeout 1200 npm ci --no-audit --no-fund </dev/null >&2 || fail 'npm ci failed'
+    timeout 1200 npm ci --no-audit --no-fund --loglevel=error </dev/null >&2 || fail 'npm ci failed'
   fi
   PATH=$root/node_modules/.bin:$PATH
   export PATH

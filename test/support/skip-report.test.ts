@@ -17,7 +17,7 @@ import { expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/di
 test.skipIf(true)('left out without a word', () => { expect(1).toBe(2); });
 `;
 
-describe('the list of tests that were left out', () => {
+describe('the list of tests that were left out', { timeout: 110_000 }, () => {
   let folder = '';
 
   beforeAll(() => {
@@ -32,7 +32,7 @@ describe('the list of tests that were left out', () => {
     const report = join(ROOT, 'test/support/skip-report.ts');
     const env = { ...process.env, CI: ci, NO_COLOR: '1' };
     const args = [vitest, 'run', '--root', folder, '--reporter', 'default', '--reporter', report, file, ...more];
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8', timeout: 25_000 });
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8', timeout: 100_000 });
     return { status, output: stdout + stderr };
   }
 
