@@ -8,7 +8,8 @@ import { formatName } from '../../../src/pki/name.ts';
 import { KeptLog } from '../../support/kept-log.ts';
 import { Kdc, REALM, SERVICE } from '../../support/kdc.ts';
 import { initialToken } from '../../support/negotiate.ts';
-import { ROOT, requires } from '../../support/requires.ts';
+import { requires } from '../../support/requires.ts';
+import { ROOT } from '../../support/root.ts';
 import { run } from '../../support/run.ts';
 import { presenting } from '../../support/spnego.ts';
 
