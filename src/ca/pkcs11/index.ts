@@ -1,0 +1,66 @@
+/** Makes CAs whose key is in a PKCS#11 token (`driver = "pkcs11"`). */
+import type { Pkcs11CaConfig } from '../../config/schema.ts';
+import { describe, EstuaryError } from '../../errors.ts';
+import type { IsolatedLog } from '../../isolated/isolated-process.ts';
+import { IsolatedError } from '../../isolated/protocol.ts';
+import { createLocalCa, loadCaCertificates } from '../local/index.ts';
+import type { LocalCa, LocalCaConfig, LocalCaContext } from '../local/index.ts';
+import { Pkcs11Signer } from './pkcs11-signer.ts';
+import { TokenFault } from './wire.ts';
+
+export interface Pkcs11Context {
+  /** The environment for the module, which may find its configuration there. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Seconds in the Retry-After of a 503. */
+  readonly retryAfter: number;
+  readonly log: IsolatedLog;
+}
+
+/**
+ * A CA of our own over a key in a token. The key must be there and be the certificate's.
+ * @throws RangeError that names the label, the key and what is wrong
+ */
+export async function createPkcs11Ca(
+  config: LocalCaConfig & Pick<Pkcs11CaConfig, 'pkcs11'>,
+  context: LocalCaContext & Pkcs11Context,
+): Promise<LocalCa> {
+  const { certificate } = await loadCaCertificates(config);
+  const signer = await openSigner(config, { ...context, expectedSpki: certificate.spki });
+  try {
+    return await createLocalCa(config, signer, context);
+  } catch (error) {
+    await signer.close();
+    throw error;
+  }
+}
+
+/**
+ * The signer of a `[[ca]]` table.
+ * @throws RangeError that names the label, the key and what is wrong
+ */
+export async function openSigner(
+  { label, pkcs11 }: Pick<LocalCaConfig, 'label'> & Pick<Pkcs11CaConfig, 'pkcs11'>,
+  context: Pkcs11Context & { readonly expectedSpki?: Buffer | undefined },
+): Promise<Pkcs11Signer> {
+  try {
+    return await Pkcs11Signer.open({ ...pkcs11, pin: pkcs11.pin.reveal().toString('utf8'), ...context });
+  } catch (error) {
+    if (!(error instanceof IsolatedError) && !(error instanceof EstuaryError)) throw error;
+    throw new RangeError(`ca "${label}": ${guiltyKey(error.code, pkcs11)}: ${describe(error)}`, { cause: error });
+  }
+}
+
+/** The configuration key to look at. */
+function guiltyKey(code: string, { token_label, key_label }: Pkcs11CaConfig['pkcs11']): string {
+  switch (code) {
+    case TokenFault.PIN:
+      return 'pkcs11.pin';
+    case TokenFault.SLOT:
+      return token_label === undefined ? 'pkcs11.slot' : 'pkcs11.token_label';
+    case TokenFault.KEY:
+    case TokenFault.KEY_MISMATCH:
+      return key_label === undefined ? 'pkcs11.key_id' : 'pkcs11.key_label';
+    default:
+      return 'pkcs11.module';
+  }
+}

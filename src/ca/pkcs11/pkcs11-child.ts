@@ -1,0 +1,128 @@
+/** The child process that holds a token's library: finds the key, signs, and nothing else. */
+import type * as graphene from 'graphene-pk11';
+import { IsolatedError } from '../../isolated/protocol.ts';
+import { serve } from '../../isolated/serve.ts';
+import { publicKeyOf } from './public-key-object.ts';
+import { SessionPool } from './session-pool.ts';
+import { failureName, findObjects, findPrivateKey, findToken, keyWarnings, openSession } from './token.ts';
+import type { Token } from './token.ts';
+import { tokenSignature } from './token-signature.ts';
+import type { TokenSignature } from './token-signature.ts';
+import { TokenFault } from './wire.ts';
+import type { KeyDescription, SignerInit } from './wire.ts';
+
+/** Longer than any signature: RSA with 16384 bits. */
+const MAX_SIGNATURE = 2048;
+
+interface Signing {
+  readonly init: SignerInit;
+  readonly token: Token;
+  readonly key: graphene.SessionObject;
+  readonly sessions: SessionPool;
+  readonly how: TokenSignature;
+  readonly description: KeyDescription;
+}
+
+let signing: Signing | undefined;
+
+async function open(init: SignerInit): Promise<Signing> {
+  const token = await findToken(init);
+  const sessions = new SessionPool(init.max_sessions, (first) =>
+    // Login is for the whole process: the first session logs in, and logs in again when all others were lost.
+    first ? openSession(token, init.pin, 'read-only') : token.slot.open(token.graphene.SessionFlag.SERIAL_SESSION),
+  );
+  const session = sessions.take();
+  const key = findPrivateKey(token, session, init);
+  const spki = expectedKey(publicKeyOf(token, session, key), init);
+  const how = tokenSignature(token, spki);
+  const description = { spki, warnings: keyWarnings(key) };
+  sessions.giveBack(session);
+  return { init, token, key, sessions, how, description };
+}
+
+function expectedKey(found: Buffer | undefined, { expectedSpki }: SignerInit): Buffer {
+  const expected = expectedSpki === undefined ? undefined : Buffer.from(expectedSpki);
+  if (found !== undefined && expected !== undefined && !found.equals(expected))
+    throw new IsolatedError(TokenFault.KEY_MISMATCH, "the private key is not the CA certificate's");
+  const spki = found ?? expected;
+  if (spki === undefined) throw new IsolatedError(TokenFault.KEY, 'the token does not hold the public key of the pair');
+  return spki;
+}
+
+function ready(): Signing {
+  if (signing === undefined) throw new IsolatedError('NOT_READY', 'called before init');
+  return signing;
+}
+
+async function sign(tbs: Buffer): Promise<Buffer> {
+  const { key, sessions, how } = ready();
+  const input = how.input(tbs);
+  const output = Buffer.alloc(MAX_SIGNATURE);
+  const session = sessions.take();
+  let raw: Buffer;
+  try {
+    session.lib.C_SignInit(session.handle, { mechanism: how.mechanism }, key.handle);
+    raw = await session.lib.C_SignAsync(session.handle, input, output);
+  } catch (error) {
+    sessions.discard(session);
+    throw error;
+  }
+  sessions.giveBack(session);
+  return how.output(keep(raw, input, output));
+}
+
+/**
+ * The value, once the others are no longer needed: the library's threads work on the input and the output buffer, and
+ * a buffer that nothing refers to after the await may be collected during it.
+ */
+function keep(value: Buffer, ...buffers: readonly Buffer[]): Buffer {
+  return buffers.length > 0 ? Buffer.from(value) : value;
+}
+
+/** Whether the key is still there, for the health report: a token that vanished shows no objects. */
+function check(): void {
+  const { token, sessions, init } = ready();
+  const session = sessions.take();
+  let count: number;
+  try {
+    count = findObjects(token, session, 'PRIVATE_KEY', init).length;
+  } catch (error) {
+    sessions.discard(session);
+    throw error;
+  }
+  sessions.giveBack(session);
+  if (count !== 1) throw new IsolatedError(TokenFault.KEY, `${token.name} does not show its key any more`);
+}
+
+/** PKCS#11's own name as the code, so that the parent can tell what a failure means. */
+async function named<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof IsolatedError) throw error;
+    throw new IsolatedError(failureName(error), error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** The parent is the same program: the payload has the shape it gave it. */
+const isInit = (payload: unknown): payload is SignerInit =>
+  typeof payload === 'object' && payload !== null && 'module' in payload && 'pin' in payload;
+
+serve({
+  async init(payload) {
+    if (!isInit(payload)) throw new IsolatedError('NOT_READY', 'not a start payload');
+    signing = await named(() => open(payload));
+  },
+  methods: {
+    describe: () => ready().description,
+    sign: (tbs) =>
+      named(() => {
+        if (!(tbs instanceof Uint8Array)) throw new IsolatedError('NOT_READY', 'nothing to sign');
+        return sign(Buffer.from(tbs.buffer, tbs.byteOffset, tbs.byteLength));
+      }),
+    check: () => named(check),
+  },
+  close() {
+    signing?.token.module.finalize();
+  },
+});

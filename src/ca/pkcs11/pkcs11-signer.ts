@@ -1,0 +1,168 @@
+/** A CA key in a PKCS#11 token. */
+import { randomBytes } from 'node:crypto';
+import { describe, failed, unavailable } from '../../errors.ts';
+import { IsolatedProcess } from '../../isolated/isolated-process.ts';
+import type { IsolatedLog } from '../../isolated/isolated-process.ts';
+import { IsolatedError } from '../../isolated/protocol.ts';
+import { siblingModule } from '../../isolated/sibling-module.ts';
+import { parsePublicKey } from '../../pki/public-key.ts';
+import { defaultSignatureAlgorithm, verifySignature } from '../../pki/signature-algorithms.ts';
+import type { SignatureAlgorithm } from '../../pki/signature-algorithms.ts';
+import type { HealthReport, Signer } from '../driver.ts';
+import { TokenFault } from './wire.ts';
+import type { KeyReference, SignerInit, TokenAccess } from './wire.ts';
+
+export interface Pkcs11SignerOptions extends TokenAccess, KeyReference {
+  readonly max_sessions: number;
+  /** Seconds that the token may take for one call. */
+  readonly timeout: number;
+  /** DER SubjectPublicKeyInfo of the CA certificate: the key must be this one's. undefined: any. */
+  readonly expectedSpki?: Buffer | undefined;
+  /** The environment of the module: many find their own configuration through it (SOFTHSM2_CONF …). */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Seconds in the Retry-After of a 503. */
+  readonly retryAfter: number;
+  readonly log: IsolatedLog;
+  /** Milliseconds; see {@link IsolatedProcess}. */
+  readonly minBackoffMs?: number;
+  readonly maxBackoffMs?: number;
+}
+
+const SUBJECT = 'The hardware security module';
+/** Signatures that may wait for each session. */
+const QUEUE_PER_SESSION = 64;
+/** Failures of one signature that say nothing about the token: its other sessions work on. */
+const HARMLESS = new Set([
+  'CKR_SESSION_COUNT',
+  'CKR_FUNCTION_CANCELED',
+  'CKR_DATA_INVALID',
+  'CKR_DATA_LEN_RANGE',
+  'CKR_MECHANISM_INVALID',
+  'CKR_KEY_FUNCTION_NOT_PERMITTED',
+  'CKR_KEY_TYPE_INCONSISTENT',
+]);
+
+export class Pkcs11Signer implements Signer {
+  readonly spki: Buffer;
+  readonly signatureAlgorithm: Buffer;
+  readonly #process: IsolatedProcess;
+  readonly #deadline: { readonly deadlineMs: number };
+  readonly #retryAfter: number;
+
+  private constructor(process: IsolatedProcess, options: Pkcs11SignerOptions, spki: Buffer, algorithm: Buffer) {
+    this.#process = process;
+    this.#deadline = { deadlineMs: options.timeout * 1000 };
+    this.#retryAfter = options.retryAfter;
+    this.spki = spki;
+    this.signatureAlgorithm = algorithm;
+  }
+
+  /**
+   * Starts the token's process, finds the key and proves it with a signature. Warnings go to the log.
+   *
+   * @throws IsolatedError with a code of {@link TokenFault}: what is missing or wrong; EstuaryError when the module
+   *   crashed or hung
+   */
+  static async open(options: Pkcs11SignerOptions): Promise<Pkcs11Signer> {
+    const process = startable(options);
+    await process.start();
+    try {
+      const { spki, warnings } = readDescription(
+        await process.call('describe', undefined, { deadlineMs: options.timeout * 1000 }),
+      );
+      const algorithm = defaultSignatureAlgorithm(parsePublicKey(spki).keyType);
+      if (algorithm === undefined) throw new IsolatedError(TokenFault.KEY, 'a key of this type is not supported');
+      const signer = new Pkcs11Signer(process, options, spki, algorithm.der);
+      await signer.#prove(algorithm);
+      for (const warning of warnings) options.log.warn({ process: 'PKCS11' }, `${SUBJECT}: ${warning}`);
+      return signer;
+    } catch (error) {
+      await process.stop();
+      throw error;
+    }
+  }
+
+  /** The id of the child that holds the module, while there is one. */
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
+  /** @throws EstuaryError 500 when the signature failed, 503 while the token is down or all sessions are in use */
+  async sign(tbs: Buffer): Promise<Buffer> {
+    const signature = await this.#call('sign', tbs);
+    if (!(signature instanceof Uint8Array)) throw failed('PKCS11_FAILED', `${SUBJECT} failed.`);
+    return Buffer.from(signature);
+  }
+
+  async health(): Promise<HealthReport> {
+    try {
+      await this.#call('check', undefined);
+      return { health: 'ok' };
+    } catch (error) {
+      // Busy is no reason to send the clients elsewhere.
+      return { health: this.#process.state === 'up' ? 'degraded' : 'down', detail: describe(error) };
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#process.stop();
+  }
+
+  async #call(method: string, args: unknown): Promise<unknown> {
+    try {
+      return await this.#process.call(method, args, this.#deadline);
+    } catch (error) {
+      if (!(error instanceof IsolatedError)) throw error;
+      const detail = `${method}: ${error.message}`;
+      if (error.code === 'CKR_SESSION_COUNT')
+        throw unavailable('PKCS11_BUSY', `${SUBJECT} has no session left.`, { detail, retryAfter: this.#retryAfter });
+      // Handles and login do not survive a lost token, whatever the module says later: only a new process does.
+      if (!HARMLESS.has(error.code)) this.#process.restart(detail);
+      throw failed('PKCS11_FAILED', `${SUBJECT} failed.`, { detail });
+    }
+  }
+
+  /** Signs something that is no certificate: the public half may be missing from the token, or wrong. */
+  async #prove(algorithm: SignatureAlgorithm): Promise<void> {
+    const probe = Buffer.concat([Buffer.from('estuary start-up check '), randomBytes(16)]);
+    const signature = await this.sign(probe);
+    if (!(await verifySignature(algorithm, parsePublicKey(this.spki), probe, signature)))
+      throw new IsolatedError(TokenFault.KEY_MISMATCH, "the private key is not the CA certificate's");
+  }
+}
+
+function startable(options: Pkcs11SignerOptions): IsolatedProcess {
+  const { module, token_label, slot, pin, key_label, key_id, max_sessions, expectedSpki, env, timeout } = options;
+  const init: SignerInit = { module, token_label, slot, pin, key_label, key_id, max_sessions, expectedSpki };
+  return new IsolatedProcess({
+    module: siblingModule(import.meta.url, './pkcs11-child'),
+    code: 'PKCS11',
+    subject: SUBJECT,
+    env: { ...moduleEnvironment(env), UV_THREADPOOL_SIZE: String(Math.max(4, max_sessions)) },
+    init,
+    // Forking and loading, and then a handful of calls to the token.
+    startTimeoutMs: 10_000 + timeout * 2000,
+    concurrency: max_sessions,
+    queueLimit: max_sessions * QUEUE_PER_SESSION,
+    retryAfter: options.retryAfter,
+    log: options.log,
+    ...(options.minBackoffMs === undefined ? {} : { minBackoffMs: options.minBackoffMs }),
+    ...(options.maxBackoffMs === undefined ? {} : { maxBackoffMs: options.maxBackoffMs }),
+  });
+}
+
+/** What the module may need to find its own configuration, without what changes the Node that runs it. */
+function moduleEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env))
+    if (value !== undefined && !/^(NODE_|npm_)/.test(name)) kept[name] = value;
+  return kept;
+}
+
+function readDescription(value: unknown): { spki: Buffer; warnings: string[] } {
+  if (typeof value !== 'object' || value === null || !('spki' in value) || !('warnings' in value))
+    throw new TypeError('not a key description');
+  const { spki, warnings } = value;
+  if (!(spki instanceof Uint8Array) || !Array.isArray(warnings)) throw new TypeError('not a key description');
+  return { spki: Buffer.from(spki), warnings: warnings.map(String) };
+}

@@ -1,0 +1,47 @@
+/** What the signer and its child process agree on. */
+
+/** Where a token is and what opens it. */
+export interface TokenAccess {
+  /** Path of the PKCS#11 library. */
+  readonly module: string;
+  /** CK_TOKEN_INFO.label, without its padding; or `slot`. */
+  readonly token_label?: string | undefined;
+  /** Slot ID. */
+  readonly slot?: number | undefined;
+  /** The user's PIN. */
+  readonly pin: string;
+}
+
+/** Which private key: one of the two. */
+export interface KeyReference {
+  /** CKA_LABEL */
+  readonly key_label?: string | undefined;
+  /** CKA_ID in hex. */
+  readonly key_id?: string | undefined;
+}
+
+/** The child's start payload. */
+export interface SignerInit extends TokenAccess, KeyReference {
+  readonly max_sessions: number;
+  /** DER SubjectPublicKeyInfo that the key must have; undefined: whatever it has. */
+  readonly expectedSpki: Uint8Array | undefined;
+}
+
+/** Answer of `describe`. */
+export interface KeyDescription {
+  /** DER SubjectPublicKeyInfo. */
+  readonly spki: Uint8Array;
+  /** What an operator should know about the key or the token, one sentence each. */
+  readonly warnings: readonly string[];
+}
+
+/** Codes of what is wrong at start, beside the CKR_… names of other failures. */
+export const TokenFault = {
+  /** graphene-pk11 is not installed. */
+  LIBRARY: 'TOKEN_LIBRARY',
+  MODULE: 'TOKEN_MODULE',
+  SLOT: 'TOKEN_SLOT',
+  PIN: 'TOKEN_PIN',
+  KEY: 'TOKEN_KEY',
+  KEY_MISMATCH: 'TOKEN_KEY_MISMATCH',
+} as const;

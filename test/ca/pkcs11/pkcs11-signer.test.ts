@@ -1,0 +1,264 @@
+import { writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+
+import { Pkcs11Signer } from '../../../src/ca/pkcs11/pkcs11-signer.ts';
+import type { Pkcs11SignerOptions } from '../../../src/ca/pkcs11/pkcs11-signer.ts';
+import { parsePublicKey } from '../../../src/pki/public-key.ts';
+import { parseSignatureAlgorithm, verifySignature } from '../../../src/pki/signature-algorithms.ts';
+import { runText } from '../../support/command.ts';
+import { keyPair, spkiDer } from '../../support/keys.ts';
+import { openssl, opensslText } from '../../support/openssl.ts';
+import { requires } from '../../support/requires.ts';
+import { PIN, SOFTHSM_MODULE, TOKEN_KEYS, softHsm } from '../../support/softhsm.ts';
+import type { SoftHsm, TokenKeyType } from '../../support/softhsm.ts';
+
+const TYPES = Object.keys(TOKEN_KEYS) as TokenKeyType[];
+const label = (type: TokenKeyType): string => `key ${type}`;
+const id = (type: TokenKeyType): string => `a${String(TYPES.indexOf(type))}`;
+
+describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
+  let hsm: SoftHsm;
+  const warnings: string[] = [];
+  const log = {
+    info: () => undefined,
+    warn: (_: object, message: string) => void warnings.push(message),
+    error: () => undefined,
+  };
+  const opened: Pkcs11Signer[] = [];
+
+  async function open(options: Partial<Pkcs11SignerOptions> = {}): Promise<Pkcs11Signer> {
+    const key = 'key_label' in options || 'key_id' in options ? {} : { key_label: label('ec:P-256') };
+    const where = 'slot' in options ? {} : { token_label: 'est' };
+    const signer = await Pkcs11Signer.open({
+      module: SOFTHSM_MODULE,
+      pin: PIN,
+      max_sessions: 4,
+      timeout: 10,
+      env: hsm.env,
+      retryAfter: 7,
+      log,
+      minBackoffMs: 20,
+      maxBackoffMs: 200,
+      ...where,
+      ...key,
+      ...options,
+    });
+    opened.push(signer);
+    return signer;
+  }
+
+  beforeAll(async () => {
+    hsm = softHsm();
+    await hsm.addToken('est');
+    await hsm.addToken('other');
+    for (const type of TYPES) await hsm.addKey('est', type, label(type), id(type));
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((signer) => signer.close()));
+    warnings.length = 0;
+  });
+  afterAll(() => hsm.remove());
+
+  async function isValid(signer: Pkcs11Signer, tbs: Buffer, signature: Buffer): Promise<boolean> {
+    const algorithm = parseSignatureAlgorithm(signer.signatureAlgorithm);
+    return verifySignature(algorithm, parsePublicKey(signer.spki), tbs, signature);
+  }
+
+  test.each(TYPES)('%s, by label: OpenSSL accepts its signatures with its public key', async (type) => {
+    const signer = await open({ key_label: label(type) });
+    expect(parsePublicKey(signer.spki).keyType).toBe(type);
+    const [spki, data, signed] = [hsm.file('spki.der'), hsm.file('data'), hsm.file('signature')];
+    writeFileSync(spki, signer.spki);
+    const hash = type === 'ec:P-384' ? '-sha384' : '-sha256';
+    for (let length = 0; length < 600; length += 99) {
+      const tbs = Buffer.alloc(length, 'x');
+      writeFileSync(data, tbs);
+      writeFileSync(signed, await signer.sign(tbs));
+      const verify = ['dgst', hash, '-verify', spki, '-keyform', 'DER', '-signature', signed, data];
+      expect(opensslText(verify)).toContain('Verified OK');
+    }
+    expect(warnings).toEqual([]);
+  });
+
+  test.each(TYPES)('%s, by id', async (type) => {
+    const signer = await open({ key_id: id(type).toUpperCase() });
+    expect(parsePublicKey(signer.spki).keyType).toBe(type);
+  });
+
+  test('by slot number', async () => {
+    const slots = await runText('softhsm2-util', ['--show-slots'], { env: hsm.env });
+    const slot = /^Slot (\d+)(?:(?!^Slot)[^])*?Label: +est *$/m.exec(slots)?.[1];
+    const signer = await open({ slot: Number(slot) });
+    expect(await signer.health()).toEqual({ health: 'ok' });
+  });
+
+  test('many signatures at once use a session each, and every one verifies', async () => {
+    const signer = await open({ max_sessions: 3 });
+    const all = await Promise.all(
+      Array.from({ length: 150 }, async (_, i) => {
+        const tbs = Buffer.from(`certificate ${i}`);
+        return isValid(signer, tbs, await signer.sign(tbs));
+      }),
+    );
+    expect(all.every((valid) => valid)).toBe(true);
+  });
+
+  test('sessions and queue exhausted: 503 with Retry-After, and the rest is signed', async () => {
+    const signer = await open({ max_sessions: 1 });
+    const results = await Promise.allSettled(Array.from({ length: 100 }, () => signer.sign(Buffer.from('x'))));
+    const refused = results.filter((result) => result.status === 'rejected');
+    expect(refused).toHaveLength(100 - 65);
+    for (const { reason } of refused) expect(reason).toMatchObject({ status: 503, code: 'PKCS11_BUSY', retryAfter: 7 });
+    expect((await signer.sign(Buffer.from('again'))).length).toBeGreaterThan(60);
+  });
+
+  describe('refuses to start', () => {
+    test.each<[string, Partial<Pkcs11SignerOptions>, string, RegExp]>([
+      ['a wrong PIN', { pin: '9999' }, 'TOKEN_PIN', /token "est" refuses the PIN \(CKR_PIN_INCORRECT\)/],
+      ['an empty PIN', { pin: '' }, 'TOKEN_PIN', /refuses the PIN/],
+      ['a missing token', { token_label: 'elsewhere' }, 'TOKEN_SLOT', /there is no token "elsewhere"/],
+      ['a missing slot', { slot: 4711 }, 'TOKEN_SLOT', /there is no slot 4711/],
+      ['a missing label', { key_label: 'nobody' }, 'TOKEN_KEY', /no private key labelled "nobody"/],
+      ['a missing id', { key_id: 'ffff' }, 'TOKEN_KEY', /no private key with the id ffff/],
+      ['a key in another token', { token_label: 'other' }, 'TOKEN_KEY', /token "other" has no private key/],
+      ['a missing module', { module: '/nowhere/lib.so' }, 'TOKEN_MODULE', /cannot use the module \/nowhere\/lib\.so/],
+      ['a module that is none', { module: '/etc/passwd' }, 'TOKEN_MODULE', /cannot use the module/],
+      ['no token directory', { env: { SOFTHSM2_CONF: '/nowhere' } }, 'TOKEN_', /module|token/],
+    ])('%s', async (_, options, code, message) => {
+      const failure: unknown = await open(options).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ message: expect.stringMatching(message) as string });
+      expect((failure as { code: string }).code).toContain(code);
+      expect((failure as Error).message).not.toContain('9999');
+    });
+
+    test('a key that is not the CA certificate’s', async () => {
+      await expect(open({ expectedSpki: spkiDer(keyPair('ec:P-256')) })).rejects.toMatchObject({
+        code: 'TOKEN_KEY_MISMATCH',
+        message: "the private key is not the CA certificate's",
+      });
+    });
+
+    test('a label that two keys have', async () => {
+      await hsm.addKey('other', 'ec:P-256', 'twin', '01');
+      await hsm.addKey('other', 'ec:P-256', 'twin', '02');
+      await expect(open({ token_label: 'other', key_label: 'twin' })).rejects.toMatchObject({
+        code: 'TOKEN_KEY',
+        message: 'token "other" has 2 private key labelled "twin"; use key_id',
+      });
+      await open({ token_label: 'other', key_id: '02' });
+    });
+  });
+
+  describe('without its public half in the token', () => {
+    beforeAll(async () => {
+      await hsm.addKey('other', 'ec:P-256', 'half', 'b1');
+      await hsm.tool('other', '--read-object', '--type', 'pubkey', '--id', 'b1', '--output-file', hsm.file('half.der'));
+      await hsm.tool('other', '--delete-object', '--type', 'pubkey', '--id', 'b1');
+    });
+    const half = { token_label: 'other', key_label: 'half' };
+
+    test('the CA certificate says which key it is, and a signature proves it', async () => {
+      const expectedSpki = openssl([
+        'pkey',
+        '-pubin',
+        '-inform',
+        'DER',
+        '-in',
+        hsm.file('half.der'),
+        '-pubout',
+        '-outform',
+        'DER',
+      ]);
+      const signer = await open({ ...half, expectedSpki });
+      expect(signer.spki).toEqual(expectedSpki);
+    });
+
+    test('a certificate of another key is found out by that signature', async () => {
+      const expectedSpki = spkiDer(keyPair('ec:P-256'));
+      await expect(open({ ...half, expectedSpki })).rejects.toMatchObject({ code: 'TOKEN_KEY_MISMATCH' });
+    });
+
+    test('and without a certificate the public key is unknown', async () => {
+      await expect(open(half)).rejects.toMatchObject({ code: 'TOKEN_KEY' });
+    });
+  });
+
+  test('a key that can leave the token is used with a warning', async () => {
+    await hsm.tool(
+      'other',
+      ...['--keypairgen', '--key-type', 'EC:prime256v1', '--label', 'loose', '--id', 'c1'],
+      '--extractable',
+    );
+    await open({ token_label: 'other', key_label: 'loose' });
+    expect(warnings.join()).toMatch(/extractable/);
+    expect(warnings.join()).not.toContain(PIN);
+  });
+
+  describe('in trouble', () => {
+    async function recovered(signer: Pkcs11Signer): Promise<void> {
+      for (let i = 0; i < 500; i += 1) {
+        const signature = await signer.sign(Buffer.from('tbs')).catch(() => undefined);
+        if (signature !== undefined) {
+          expect(await isValid(signer, Buffer.from('tbs'), signature)).toBe(true);
+          return;
+        }
+        await sleep(20);
+      }
+      throw new Error('never recovered');
+    }
+
+    test('a token that vanishes: 500, then 503; it returns: signatures again', async () => {
+      const signer = await open();
+      hsm.moveAway();
+      try {
+        await expect(signer.sign(Buffer.from('x'))).rejects.toMatchObject({ status: 500, code: 'PKCS11_FAILED' });
+        await expect(signer.sign(Buffer.from('x'))).rejects.toMatchObject({ status: 503, retryAfter: 7 });
+        expect(await signer.health()).toMatchObject({ health: 'down' });
+      } finally {
+        hsm.moveBack();
+      }
+      await recovered(signer);
+      expect(await signer.health()).toEqual({ health: 'ok' });
+    });
+
+    test('a token that vanishes unnoticed is found missing by the health report, and again when it returns', async () => {
+      const signer = await open();
+      hsm.moveAway();
+      try {
+        expect(await signer.health()).toMatchObject({ health: 'down' });
+      } finally {
+        hsm.moveBack();
+      }
+      await recovered(signer);
+    });
+
+    test('a killed process costs its calls only', async () => {
+      const signer = await open();
+      process.kill(signer.pid ?? 0, 'SIGKILL');
+      await expect(signer.sign(Buffer.from('x'))).rejects.toMatchObject({ code: 'PKCS11_FAILED' });
+      await recovered(signer);
+    });
+
+    test('a hung process is ended at the deadline', async () => {
+      const signer = await open({ timeout: 1 });
+      process.kill(signer.pid ?? 0, 'SIGSTOP');
+      await expect(signer.sign(Buffer.from('x'))).rejects.toMatchObject({ status: 500, code: 'PKCS11_TIMEOUT' });
+      await recovered(signer);
+    });
+
+    test('a PIN that changed is tried once, not in a loop', async () => {
+      await hsm.addToken('repinned');
+      await hsm.addKey('repinned', 'ec:P-256', 'k', '01');
+      const signer = await open({ token_label: 'repinned', key_label: 'k' });
+      await hsm.tool('repinned', '--change-pin', '--new-pin', '4321');
+      process.kill(signer.pid ?? 0, 'SIGKILL');
+      await expect(signer.sign(Buffer.from('x'))).rejects.toMatchObject({ code: 'PKCS11_FAILED' });
+      for (let i = 0; i < 500 && !(await signer.health()).detail?.includes('PIN'); i += 1) await sleep(20);
+      await sleep(500);
+      expect(signer.pid).toBeUndefined();
+      expect((await signer.health()).detail).toContain('refuses the PIN (CKR_PIN_INCORRECT)');
+      await expect(signer.sign(Buffer.from('x'))).rejects.toMatchObject({ status: 503, code: 'PKCS11_DOWN' });
+    });
+  });
+});
