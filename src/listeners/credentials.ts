@@ -14,8 +14,22 @@ export function presentedCredentials(request: IncomingMessage): PresentedCredent
   const { socket } = request;
   return {
     peerCertificate: socket instanceof TLSSocket ? socket.getPeerX509Certificate()?.raw : undefined,
-    peerIntermediates: [],
+    peerIntermediates: socket instanceof TLSSocket ? furtherCertificates(socket) : [],
     authorization: request.headers.authorization,
     address: remoteAddress(request),
   };
+}
+
+/** A client may send long nonsense; a real chain is short. */
+const MAX_FURTHER = 8;
+
+/** DER of what the client sent beside its own certificate; gone after a resumption. */
+function furtherCertificates(socket: TLSSocket): Buffer[] {
+  const certificates: Buffer[] = [];
+  let next = socket.getPeerX509Certificate()?.issuerCertificate;
+  while (next !== undefined && certificates.length < MAX_FURTHER) {
+    certificates.push(next.raw);
+    next = next.issuerCertificate;
+  }
+  return certificates;
 }

@@ -1,0 +1,27 @@
+import type { Logger } from '../log.ts';
+import type { Store } from '../store/store.ts';
+
+/**
+ * Closes intents whose process ended before it recorded a certificate, so before it answered one: the OTP use goes
+ * back, the serial stays unused. At start-up for every process that ever was; for one dead worker by its instance.
+ *
+ * @returns how many were closed
+ */
+export async function reconcile(store: Store, log: Logger, instance?: string): Promise<number> {
+  const open = await store.openReservations(instance);
+  for (const reservation of open) {
+    await store.releaseReservation(reservation.request_id, [
+      {
+        type: 'certificate.failed',
+        outcome: 'failure',
+        subject: reservation.requester,
+        ca: reservation.ca,
+        request_id: reservation.request_id,
+        ...(reservation.serial === null ? {} : { serial: reservation.serial }),
+        detail: 'the process ended between the intent and the record; no certificate was handed out',
+      },
+    ]);
+  }
+  if (open.length > 0) log.warn({ reservations: open.length }, 'closed what an interrupted process left open');
+  return open.length;
+}

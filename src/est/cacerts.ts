@@ -1,0 +1,15 @@
+import { certsOnly } from '../pki/pkcs7.ts';
+import { encodeBody } from './codec.ts';
+import { CERTS_ONLY, derAnswer, type EstOperation } from './operation.ts';
+
+/** `GET cacerts` (RFC 7030 §4.1): the CA's chain, issuing CA first, root last. Needs no authentication. */
+export function cacerts(): EstOperation {
+  return {
+    name: 'cacerts',
+    method: 'GET',
+    enabled: true,
+    challenges: false,
+    handle: ({ ca, lineLength }) =>
+      Promise.resolve(derAnswer(CERTS_ONLY, encodeBody(certsOnly(ca.driver.chain()), lineLength))),
+  };
+}
