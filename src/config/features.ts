@@ -16,7 +16,6 @@ export interface MissingFeature {
 }
 
 export const MISSING_FEATURES: readonly MissingFeature[] = [
-  { key: 'server.workers', except: 1, feature: 'sharing the listeners among processes', allowed: '1' },
   { key: 'ca.driver', value: 'pkcs11', feature: 'a CA key in an HSM', allowed: '"file"' },
   { key: 'ca.driver', value: 'dogtag', feature: 'a CA behind Dogtag PKI', allowed: '"file"' },
   { key: 'ca.approval', value: 'manual', feature: 'approval by an administrator', allowed: '"auto"' },

@@ -1,0 +1,46 @@
+/** From the `[[ca]]` tables to CAs at work: the one place that knows which driver is which. */
+import { readFile } from 'node:fs/promises';
+import type { CaConfig, Config } from '../config/schema.ts';
+import { failed } from '../errors.ts';
+import { parsePemCertificates, type Certificate } from '../pki/certificate.ts';
+import type { CaDriver } from './driver.ts';
+import { createFileCa } from './local/index.ts';
+import { Ca, CaRouter } from './router.ts';
+
+export interface CaContext {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/**
+ * Opens every configured CA.
+ *
+ * @throws RangeError or EstuaryError that names the label and what keeps the CA from working; CAs opened before are closed then
+ */
+export async function createRouter(config: Config, context: CaContext): Promise<CaRouter> {
+  const cas: Ca[] = [];
+  try {
+    for (const table of config.ca) {
+      cas.push(new Ca(table, await openDriver(table, context), await renewalIssuers(table)));
+    }
+    return new CaRouter(cas);
+  } catch (error) {
+    await Promise.all(cas.map(({ driver }) => driver.close()));
+    throw error;
+  }
+}
+
+function openDriver(config: CaConfig, context: CaContext): Promise<CaDriver> {
+  switch (config.driver) {
+    case 'file':
+      return createFileCa(config, context);
+    case 'pkcs11':
+    case 'dogtag':
+      throw failed('DRIVER_NOT_BUILT', `ca "${config.label}": the driver ${config.driver} is not part of this version`);
+  }
+}
+
+async function renewalIssuers(config: CaConfig): Promise<readonly Certificate[]> {
+  const path = config.profile.renewal_issuers;
+  return path === undefined ? [] : parsePemCertificates(await readFile(path, 'latin1'));
+}

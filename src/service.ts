@@ -1,0 +1,286 @@
+/** The composition root: makes every part from a `Config`; owns start, reload and stop. */
+import cluster from 'node:cluster';
+import { randomUUID } from 'node:crypto';
+import type { Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { AdminAuthenticator } from './auth/admin-authenticator.ts';
+import { createEstAuthenticator } from './auth/est-authenticator.ts';
+import { MtlsPlugin } from './auth/mtls-plugin.ts';
+import { OtpPlugin } from './auth/otp/otp-plugin.ts';
+import { HashingPool } from './auth/otp/hashing-pool.ts';
+import { OtpService } from './auth/otp/otp-service.ts';
+import type { AuthPlugin } from './auth/plugin.ts';
+import type { AdminApp } from './admin/dependencies.ts';
+import { createRouter } from './ca/create-router.ts';
+import type { CaRouter } from './ca/router.ts';
+import { planReload } from './config/diff.ts';
+import { loadConfig } from './config/load.ts';
+import type { Warning } from './config/problem.ts';
+import type { Config } from './config/schema.ts';
+import { Enrollment } from './enrollment/enrollment.ts';
+import { reconcile } from './enrollment/reconcile.ts';
+import { describe } from './errors.ts';
+import { createOperations } from './est/operations.ts';
+import { createAdminApp } from './listeners/admin.ts';
+import { createEstListener, type EstListener } from './listeners/est.ts';
+import { secureContext, tlsOptions, type TlsMaterial } from './listeners/tls.ts';
+import { loadLiveState, type LiveState } from './live-state.ts';
+import { createLogger, type Logger } from './log.ts';
+import { openStore } from './store/sqlite/open.ts';
+import type { Store } from './store/store.ts';
+import { receiveShare, reportListening, superviseWorkers, workerCount, type WorkerShare } from './supervisor.ts';
+import { VERSION } from './version.ts';
+
+export interface ServiceOptions {
+  readonly config: Config;
+  /** For SIGHUP, which reads it again. */
+  readonly configFile: string;
+  readonly warnings: readonly Warning[];
+}
+
+export interface RunningService {
+  /** Applies what can change live; on a failure the old state stays in force. Never throws. */
+  reload(): Promise<void>;
+  /** Stops accepting, lets requests in flight finish within `server.shutdown_grace`, closes everything. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts everything; resolves when the listeners answer.
+ *
+ * @throws whatever keeps it from starting; nothing stays open then
+ */
+export async function startService(options: ServiceOptions): Promise<RunningService> {
+  const { config } = options;
+  const log = createLogger(config.log.level);
+  const store = await openStore({ path: config.store.path, auditFile: config.audit.file });
+  try {
+    if (cluster.isWorker) {
+      const service = await startListeners(options, { log, store, share: await receiveShare() });
+      reportListening();
+      return service;
+    }
+    for (const { key, message } of options.warnings) log.warn({ key }, message);
+    await reconcile(store, log);
+    await store.audit([{ type: 'service.start', outcome: 'success', detail: `version ${VERSION}` }]);
+    return workerCount(config) > 1
+      ? await superviseWorkers({ config, store, log })
+      : await startListeners(options, { log, store, share: { instance: randomUUID() } });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+interface Foundation {
+  readonly log: Logger;
+  readonly store: Store;
+  readonly share: Pick<WorkerShare, 'instance'> & Partial<WorkerShare>;
+}
+
+interface Parts extends Foundation {
+  readonly router: CaRouter;
+  readonly state: LiveState;
+  readonly otp: OtpService;
+}
+
+async function startListeners(options: ServiceOptions, foundation: Foundation): Promise<RunningService> {
+  const router = await createRouter(options.config, { now: Date.now });
+  try {
+    const { otp } = options.config;
+    const service = new Service(options, {
+      ...foundation,
+      router,
+      state: await loadLiveState(options.config, router),
+      otp: await OtpService.create(
+        foundation.store,
+        { ...otp, hmacKey: otp.hmac_key?.reveal() },
+        new HashingPool({
+          concurrency: otp.hash_concurrency,
+          queue: otp.hash_queue,
+          retryAfter: options.config.est.retry_after,
+        }),
+      ),
+    });
+    await service.listen();
+    return service;
+  } catch (error) {
+    await closeDrivers(router);
+    throw error;
+  }
+}
+
+const closeDrivers = (router: CaRouter): Promise<unknown> =>
+  Promise.all(router.all.map(({ driver }) => driver.close()));
+
+interface Listener {
+  readonly name: 'est' | 'admin';
+  readonly host: string;
+  readonly port: number;
+  readonly server: Server;
+  readonly listen: () => Promise<unknown>;
+  readonly close: () => Promise<unknown>;
+}
+
+class Service implements RunningService {
+  readonly #options: ServiceOptions;
+  #config: Config;
+  readonly #log: Logger;
+  readonly #store: Store;
+  readonly #router: CaRouter;
+  readonly #enrollment: Enrollment;
+  readonly #listeners: readonly [est: Listener, admin: Listener];
+  readonly #ticketKeys: Buffer | undefined;
+  #state: LiveState;
+
+  constructor(options: ServiceOptions, { log, store, share, router, state, otp }: Parts) {
+    this.#options = options;
+    this.#config = options.config;
+    this.#log = log;
+    this.#store = store;
+    this.#router = router;
+    this.#state = state;
+    this.#ticketKeys = share.ticketKeys === undefined ? undefined : Buffer.from(share.ticketKeys, 'hex');
+    this.#enrollment = new Enrollment({ store, log, now: Date.now, instance: share.instance });
+    this.#listeners = [this.#makeEst(otp), this.#makeAdmin(otp)];
+  }
+
+  #makeEst(otp: OtpService): Listener {
+    const { est, server, tls, gssapi } = this.#config;
+    const authenticator = createEstAuthenticator({ plugins: this.#plugins(otp), store: this.#store });
+    const app = createEstListener({
+      tls: { ...tlsOptions(this.#state.estTls, tls.client_auth.mode), ...this.#tickets() },
+      router: this.#router,
+      operations: createOperations({
+        authenticator,
+        otp,
+        enrollment: this.#enrollment,
+        store: this.#store,
+        retryAfter: est.retry_after,
+        clientIdBinding: this.#config.otp.bind_client_id,
+        now: Date.now,
+      }),
+      log: this.#log,
+      bodyLimit: server.body_limit,
+      headersTimeout: server.headers_timeout * 1000,
+      requestTimeout: server.request_timeout * 1000,
+      keepAliveTimeout: server.keep_alive_timeout * 1000,
+      errors: { retryAfter: est.retry_after, negotiate: gssapi.enabled },
+      lineLength: est.base64_line_length,
+    });
+    return listener('est', est, app);
+  }
+
+  /** The methods that the configuration switches on. */
+  #plugins(otp: OtpService): AuthPlugin[] {
+    const { estTrust } = this.#state;
+    return [
+      ...(estTrust === undefined ? [] : [new MtlsPlugin(() => this.#state.estTrust ?? estTrust, this.#store)]),
+      ...(this.#config.otp.enabled ? [new OtpPlugin(otp)] : []),
+    ];
+  }
+
+  #makeAdmin(otp: OtpService): Listener {
+    const { admin } = this.#config;
+    const app = createAdminApp(
+      {
+        store: this.#store,
+        otp,
+        authenticator: new AdminAuthenticator(() => this.#state.admin, this.#store),
+        cas: this.#router,
+        settings: this.#config,
+        version: VERSION,
+        now: Date.now,
+        log: this.#log,
+      },
+      { ...tlsOptions(this.#state.adminTls, admin.tls.mode), ...this.#tickets() },
+    );
+    return listener('admin', admin, app);
+  }
+
+  #tickets(): { ticketKeys?: Buffer } {
+    return this.#ticketKeys === undefined ? {} : { ticketKeys: this.#ticketKeys };
+  }
+
+  async listen(): Promise<void> {
+    try {
+      for (const { name, host, port, server, listen } of this.#listeners) {
+        await listen();
+        const address = server.address();
+        this.#log.info({ listener: name, address: host, port: portOf(address) ?? port }, 'listening');
+      }
+    } catch (error) {
+      await this.#closeListeners();
+      throw error;
+    }
+  }
+
+  async reload(): Promise<void> {
+    try {
+      const { config, warnings } = await loadConfig(this.#options.configFile, process.env);
+      const plan = planReload(this.#config, config);
+      this.#apply(await loadLiveState(plan.config, this.#router));
+      this.#log.level = plan.config.log.level;
+      this.#config = plan.config;
+      await this.#store.reopenAuditFile();
+      await this.#store.audit([{ type: 'config.reload', outcome: 'success', detail: plan.live.join(', ') }]);
+      for (const { key, message } of warnings) this.#log.warn({ key }, message);
+      if (plan.restart.length > 0) this.#log.warn({ keys: plan.restart }, 'changed keys that need a restart');
+      this.#log.info({ keys: plan.live }, 'configuration reloaded');
+    } catch (error) {
+      const detail = describe(error);
+      this.#log.error({ detail }, 'reload failed; the old configuration stays in force');
+      await this.#store
+        .audit([{ type: 'config.reload', outcome: 'failure', detail }])
+        .catch((failure: unknown) => this.#log.error({ detail: describe(failure) }, 'reload failure not audited'));
+    }
+  }
+
+  #apply(state: LiveState): void {
+    const [est, admin] = this.#listeners;
+    const apply = (server: Server, material: TlsMaterial): void => {
+      server.setSecureContext({ ...secureContext(material), ...this.#tickets() });
+    };
+    apply(est.server, state.estTls);
+    apply(admin.server, state.adminTls);
+    this.#state = state;
+  }
+
+  async stop(): Promise<void> {
+    this.#log.info('stopping');
+    await this.#closeListeners();
+    this.#enrollment.close();
+    await closeDrivers(this.#router);
+    if (!cluster.isWorker) await this.#store.audit([{ type: 'service.stop', outcome: 'success' }]);
+    await this.#store.close();
+    this.#log.info('stopped');
+  }
+
+  /** Requests in flight get their time; what is still open then is cut. */
+  async #closeListeners(): Promise<void> {
+    const cut = setTimeout(() => {
+      for (const { server } of this.#listeners) server.closeAllConnections();
+    }, this.#config.server.shutdown_grace * 1000);
+    await Promise.all(this.#listeners.map(({ close }) => close()));
+    clearTimeout(cut);
+  }
+}
+
+function listener(
+  name: Listener['name'],
+  { host, port }: { readonly host: string; readonly port: number },
+  app: EstListener | AdminApp,
+): Listener {
+  return {
+    name,
+    host,
+    port,
+    server: app.server,
+    listen: () => app.listen({ host, port }),
+    close: () => app.close(),
+  };
+}
+
+function portOf(address: AddressInfo | string | null): number | undefined {
+  return typeof address === 'object' ? address?.port : undefined;
+}
