@@ -1,0 +1,92 @@
+/** Contract §6: what `kill -9` may leave behind at any point of an enrolment. */
+import { execFileSync } from 'node:child_process';
+import { randomBytes, randomInt, X509Certificate } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { Agent } from 'node:https';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { certificatesOf, Estuary, section } from '../support/estuary.ts';
+import { NODE, SERVER } from '../support/server-process.ts';
+
+const ROUNDS = 100;
+const CLIENTS = 6;
+/** Longest life of a server after the load has begun, in milliseconds. */
+const LONGEST = 120;
+
+let estuary: Estuary;
+
+beforeAll(async () => {
+  estuary = await Estuary.start({
+    configure: (config, dir) => {
+      // A cheap hash, so that the kill hits issuance and not argon2.
+      section(config, 'otp')['hash_algorithm'] = 'sha256-hmac';
+      section(config, 'otp')['hmac_key_file'] = 'otp.key';
+      writeFileSync(join(dir, 'otp.key'), randomBytes(32), { mode: 0o600 });
+    },
+  });
+});
+afterAll(() => estuary.stop());
+
+interface Answered {
+  readonly name: string;
+  readonly serial: string;
+}
+
+/** Each client enrolls with single-use tokens, one after the other, until the server is gone. */
+async function load(round: number, answered: Answered[]): Promise<void> {
+  const tokens = await Promise.all(
+    Array.from({ length: CLIENTS * 4 }, async (_, i) => {
+      const name = `r${round}-${i}`;
+      return { name, ...(await estuary.otp({ client_id: name })) };
+    }),
+  );
+  const key = makeKey();
+  const clients = Array.from({ length: CLIENTS }, async (_, client) => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (const { name, token } of tokens.slice(client * 4, client * 4 + 4)) {
+      const answer = await estuary
+        .enroll(onTheWire(simpleCsr(key, name)), { password: token, agent })
+        .catch(() => undefined);
+      if (answer === undefined) break;
+      if (answer.status !== 200) continue;
+      const [der] = certificatesOf(answer);
+      if (der !== undefined) answered.push({ name, serial: new X509Certificate(der).serialNumber.toLowerCase() });
+    }
+    agent.destroy();
+  });
+  const killed = sleep(randomInt(LONGEST)).then(() => estuary.server.signal('SIGKILL'));
+  await Promise.all([...clients, killed, estuary.server.exited]);
+}
+
+test(
+  `kill -9 at any point of an enrolment, ${ROUNDS} times under load: nothing answered is missing, no single-use token yields two certificates, no reservation stays open`,
+  { timeout: 600_000 },
+  async () => {
+    const answered: Answered[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      await load(round, answered);
+      await estuary.restart();
+    }
+    expect(answered.length, 'certificates answered before a kill').toBeGreaterThan(ROUNDS / 4);
+
+    const db = new Database(join(estuary.dir, 'data/est.db'), { readonly: true });
+    const stored = db.prepare<[], { serial: string; subject: string }>('SELECT serial, subject FROM certificate').all();
+    const serials = new Set(stored.map(({ serial }) => serial));
+    expect(answered.filter(({ serial }) => !serials.has(serial))).toEqual([]);
+    // Every token belongs to one name, and every name to one token.
+    expect(new Set(stored.map(({ subject }) => subject)).size).toBe(stored.length);
+    expect(db.prepare('SELECT request_id FROM reservation').all()).toEqual([]);
+    // A use is taken exactly where there is a certificate.
+    const consumed = db.prepare<[], { client_id: string }>('SELECT client_id FROM otp WHERE uses = 1').all();
+    expect(consumed.map(({ client_id }) => `CN=${client_id}`).sort()).toEqual(
+      stored.map(({ subject }) => subject).sort(),
+    );
+    db.close();
+
+    const verdict = execFileSync(NODE, [SERVER, 'audit', 'verify', '--config', join(estuary.dir, 'est.toml')]);
+    expect(verdict.toString()).toMatch(/\d+ records/);
+  },
+);

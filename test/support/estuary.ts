@@ -1,0 +1,220 @@
+/**
+ * A whole Estuary for a black-box test: what `scripts/quickstart` leaves behind, in a folder of its own, with the
+ * configuration changed as the test needs, and the built server running on it.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { Agent } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { parse, stringify, type TomlTable } from 'smol-toml';
+import { onTheWire, simpleCsr, type TestKey } from './csr.ts';
+import { call, type Answer, type ClientTls } from './https.ts';
+import { ROOT } from './requires.ts';
+import { startServer, type ListenerName, type ServerProcess } from './server-process.ts';
+import { parseCertsOnly } from '../../src/pki/pkcs7.ts';
+import { encodePem } from '../../src/pki/pem.ts';
+
+export interface EstuaryOptions {
+  /** Changes the parsed est.toml before the start. */
+  readonly configure?: (config: TomlTable, dir: string) => void;
+  readonly listeners?: readonly ListenerName[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface EstCall {
+  readonly method?: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string | Buffer;
+  readonly chunked?: boolean;
+  readonly agent?: Agent;
+  /** A client certificate and its key, PEM. */
+  readonly client?: ClientIdentity;
+  /** HTTP Basic. */
+  readonly password?: string;
+  readonly tls?: Partial<ClientTls>;
+}
+
+export interface ClientIdentity {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface NewOtp {
+  readonly client_id?: string;
+  readonly max_uses?: number;
+  readonly expires_at?: string;
+  readonly ca?: string;
+}
+
+const run = promisify(execFile);
+
+/** A table inside a TOML table, made if it is not there. */
+export function section(config: TomlTable, ...path: readonly string[]): TomlTable {
+  let table = config;
+  for (const key of path) {
+    table[key] ??= {};
+    const next = table[key];
+    if (!isTable(next)) throw new TypeError(`${key} is no table`);
+    table = next;
+  }
+  return table;
+}
+
+/** The n-th `[[ca]]`. */
+export function caSection(config: TomlTable, index = 0): TomlTable {
+  const list = config['ca'];
+  const table: unknown = Array.isArray(list) ? list[index] : undefined;
+  if (!isTable(table)) throw new TypeError(`no ca ${index}`);
+  return table;
+}
+
+function isTable(value: unknown): value is TomlTable {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+export class Estuary {
+  readonly dir: string;
+  /** PEM of the root that the server and both CAs chain to. */
+  readonly root: string;
+  readonly adminToken: string;
+  #server: ServerProcess;
+  readonly #options: EstuaryOptions;
+
+  constructor(dir: string, server: ServerProcess, options: EstuaryOptions) {
+    this.dir = dir;
+    this.#server = server;
+    this.#options = options;
+    this.root = readFileSync(join(dir, 'ca/root.pem'), 'latin1');
+    this.adminToken = readFileSync(join(dir, 'admin/token'), 'latin1').trim();
+  }
+
+  static async start(options: EstuaryOptions = {}): Promise<Estuary> {
+    const dir = mkdtempSync(join(tmpdir(), 'estuary-test-'));
+    try {
+      await run(join(ROOT, 'scripts/quickstart'), ['--no-start', '--dir', dir, '--est-port', '0', '--admin-port', '0']);
+      configureIn(dir, options.configure);
+      return new Estuary(dir, await launch(dir, options), options);
+    } catch (error) {
+      rmSync(dir, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  get server(): ServerProcess {
+    return this.#server;
+  }
+
+  /** Changes est.toml; a SIGHUP or a restart makes it count. */
+  reconfigure(configure: (config: TomlTable, dir: string) => void): void {
+    configureIn(this.dir, configure);
+  }
+
+  /** Starts the server again on the same folder, after it has ended. */
+  async restart(): Promise<void> {
+    this.#server = await launch(this.dir, this.#options);
+  }
+
+  /** A request on the EST listener; `path` is what follows `/.well-known/est/`. */
+  est(path: string, options: EstCall = {}): Promise<Answer> {
+    const authorization =
+      options.password === undefined
+        ? {}
+        : { Authorization: `Basic ${Buffer.from(`device:${options.password}`).toString('base64')}` };
+    return call({
+      port: this.#server.port('est'),
+      path: `/.well-known/est/${path}`,
+      method: options.method ?? (options.body === undefined ? 'GET' : 'POST'),
+      headers: { ...authorization, ...options.headers },
+      tls: { ca: this.root, ...options.client, ...options.tls },
+      ...(options.body === undefined ? {} : { body: options.body }),
+      ...(options.chunked === undefined ? {} : { chunked: options.chunked }),
+      ...(options.agent === undefined ? {} : { agent: options.agent }),
+    });
+  }
+
+  /** A POST of a PKCS#10 with the right Content-Type. */
+  enroll(body: string | Buffer, options: Omit<EstCall, 'body'> & { readonly path?: string } = {}): Promise<Answer> {
+    const headers = { 'Content-Type': 'application/pkcs10', ...options.headers };
+    return this.est(options.path ?? 'simpleenroll', { ...options, headers, body });
+  }
+
+  /** A JSON request on the admin listener with the bearer token. */
+  async admin(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; json: Record<string, unknown> }> {
+    const answer = await call({
+      port: this.#server.port('admin'),
+      path,
+      method,
+      tls: { ca: this.root },
+      headers: {
+        Authorization: `Bearer ${this.adminToken}`,
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) }),
+    });
+    const json: unknown = answer.text === '' ? {} : JSON.parse(answer.text);
+    if (typeof json !== 'object' || json === null || Array.isArray(json)) throw new TypeError('not a JSON object');
+    return { status: answer.status, json: { ...json } };
+  }
+
+  /** A fresh OTP. */
+  async otp(otp: NewOtp = {}): Promise<{ id: string; token: string }> {
+    const { status, json } = await this.admin('POST', '/admin/otp', { client_id: 'device-1', ...otp });
+    const { id, token } = json;
+    if (status !== 201 || typeof id !== 'string' || typeof token !== 'string')
+      throw new Error(`POST /admin/otp answered ${status}: ${JSON.stringify(json)}`);
+    return { id, token };
+  }
+
+  /** Enrolls with a fresh OTP; the certificate and key, ready for mTLS. */
+  async enrolled(
+    key: TestKey,
+    cn = 'device-1',
+    dnsNames: readonly string[] = [],
+    path = 'simpleenroll',
+  ): Promise<ClientIdentity> {
+    const { token } = await this.otp();
+    const answer = await this.enroll(onTheWire(simpleCsr(key, cn, dnsNames)), { password: token, path });
+    if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
+    return { cert: certificatePem(answer), key: key.pem };
+  }
+
+  async stop(): Promise<void> {
+    await this.#server.stop();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+/** The DER certificates of a certs-only answer. */
+export function certificatesOf(answer: Answer): Buffer[] {
+  return parseCertsOnly(Buffer.from(answer.text, 'base64'));
+}
+
+/** The one certificate of an enrolment's answer, PEM. */
+export function certificatePem(answer: Answer): string {
+  const [der, ...more] = certificatesOf(answer);
+  if (der === undefined || more.length > 0) throw new Error('not exactly one certificate');
+  return encodePem('CERTIFICATE', der);
+}
+
+function configureIn(dir: string, configure: EstuaryOptions['configure']): void {
+  if (configure === undefined) return;
+  const file = join(dir, 'est.toml');
+  const config = parse(readFileSync(file, 'utf8'));
+  configure(config, dir);
+  writeFileSync(file, stringify(config));
+}
+
+function launch(dir: string, options: EstuaryOptions): Promise<ServerProcess> {
+  return startServer({
+    config: join(dir, 'est.toml'),
+    ...(options.listeners === undefined ? {} : { listeners: options.listeners }),
+    ...(options.env === undefined ? {} : { env: options.env }),
+  });
+}
