@@ -286,7 +286,7 @@ describe('what several keys say together', () => {
     [
       'a template without the principal',
       toml('[gssapi]\ndefault_template = "CN=all"'),
-      'gssapi.default_template: it does not contain {principal}, so everybody would get the same subject (a distinguished name as in RFC 4514 with {principal} in it, e.g. "CN={principal},O=Example")',
+      'gssapi.default_template: it contains none of {principal}, {primary} and {instance}, so everybody would get the same subject (a distinguished name as in RFC 4514 with {principal} in it, e.g. "CN={principal},O=Example")',
     ],
     [
       'a validity above the bound',

@@ -23,7 +23,8 @@ const common = {
   csrattrs: optional(csrattrs),
 };
 
-const certificate = () => path({ description: "PEM file with the CA's own certificate." });
+const certificate = () =>
+  path({ description: "PEM file with the CA's own certificate; for Dogtag it pins what the server says." });
 
 const fileCa = table(
   {
@@ -99,7 +100,7 @@ const dogtagCa = table(
     ...common,
     driver: choice(['dogtag'], { description: 'Where the CA is: in Dogtag PKI.' }),
     certificate: optional(
-      path({ description: "PEM file with the CA's own certificate; given, it pins what the server says." }),
+      path({ description: "PEM file with the CA's own certificate; for Dogtag it pins what the server says." }),
     ),
     dogtag: table(
       {

@@ -120,7 +120,7 @@ export const requests = table(
 export const store = table(
   {
     driver: choice(['sqlite'], { description: 'The database.', default: 'sqlite' }),
-    path: path({ description: 'The database file; its folder has to exist.', default: 'data/est.db' }),
+    path: path({ description: 'The database file; its folder is made when it is not there.', default: 'data/est.db' }),
   },
   { description: 'Where tokens, certificates, requests and the audit log are kept.' },
 );
@@ -128,7 +128,8 @@ export const store = table(
 export const audit = table(
   {
     file: path({
-      description: 'The audit log as JSON lines, each with the hash of the one before; its folder has to exist.',
+      description:
+        'The audit log as JSON lines, each with the hash of the one before; its folder is made when it is not there.',
       default: 'data/audit.log',
     }),
   },

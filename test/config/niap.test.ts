@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { complianceChecks } from '../../src/config/niap.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { configFolder, toml } from './support.ts';
+import type { ConfigFolder } from './support.ts';
+
+let folder: ConfigFolder;
+let base: Config;
+beforeAll(async () => {
+  folder = await configFolder();
+  ({ config: base } = await folder.load(toml('[otp]\nenabled = true')));
+});
+afterAll(() => folder.remove());
+
+/** Unsafe settings, with the key that is named. */
+const UNSAFE: [string, (config: Config) => Config, string][] = [
+  [
+    'no client certificates',
+    (c) => ({ ...c, tls: { ...c.tls, client_auth: { mode: 'none' } } }),
+    'tls.client_auth.mode',
+  ],
+  [
+    'Kerberos tickets that are not verified',
+    (c) => ({ ...c, gssapi: { ...c.gssapi, enabled: true, require_crypto_verification: false } }),
+    'gssapi.require_crypto_verification',
+  ],
+  [
+    'channel binding ignored',
+    (c) => ({ ...c, est: { ...c.est, challenge_password: 'ignore' } }),
+    'est.challenge_password',
+  ],
+  ['public metrics', (c) => ({ ...c, admin: { ...c.admin, public_metrics: true } }), 'admin.public_metrics'],
+  ['short tokens', (c) => ({ ...c, otp: { ...c.otp, token_length: 15 } }), 'otp.token_length'],
+  ['no lockout', (c) => ({ ...c, otp: { ...c.otp, lockout_duration: 0 } }), 'otp.lockout_duration'],
+  [
+    'a weak argon2id',
+    (c) => ({ ...c, otp: { ...c.otp, argon2: { memory_kib: 8192, iterations: 1, parallelism: 1 } } }),
+    'otp.argon2',
+  ],
+];
+
+describe('contract §2: an unsafe setting starts with a warning that names the key', () => {
+  test.each(UNSAFE)('%s', (_, change, key) => {
+    const { problems, warnings } = complianceChecks(change(base));
+    expect(problems).toEqual([]);
+    expect(warnings.map((warning) => warning.key)).toEqual([key]);
+  });
+});
+
+describe('contract §2: profile = "niap" refuses to start', () => {
+  test.each([
+    ...UNSAFE,
+    ['bcrypt', (c: Config): Config => ({ ...c, otp: { ...c.otp, hash_algorithm: 'bcrypt' } }), 'otp.hash_algorithm'],
+    ['HMAC', (c: Config): Config => ({ ...c, otp: { ...c.otp, hash_algorithm: 'sha256-hmac' } }), 'otp.hash_algorithm'],
+    [
+      'generated keys that may leave in the clear',
+      (c: Config): Config => ({ ...c, est: { ...c.est, serverkeygen: true } }),
+      'serverkeygen.encryption',
+    ],
+  ] satisfies typeof UNSAFE)('%s', (_, change, key) => {
+    const { problems, warnings } = complianceChecks({
+      ...change({ ...base, est: { ...base.est, serverkeygen: false } }),
+      profile: 'niap',
+    });
+    expect(problems.map((problem) => problem.key)).toEqual([key]);
+    expect(problems[0]?.message).toContain('profile = "niap" refuses');
+    expect(warnings).toEqual([]);
+  });
+
+  test('16 characters, argon2id and the default lockout are enough', () => {
+    const config: Config = {
+      ...base,
+      profile: 'niap',
+      est: { ...base.est, serverkeygen: true },
+      serverkeygen: { ...base.serverkeygen, encryption: 'required' },
+      otp: { ...base.otp, token_length: 16 },
+    };
+    expect(complianceChecks(config)).toEqual({ problems: [], warnings: [] });
+  });
+
+  test('OTP settings do not matter while OTPs are off', () => {
+    const config: Config = {
+      ...base,
+      profile: 'niap',
+      est: { ...base.est, serverkeygen: false },
+      otp: { ...base.otp, enabled: false, token_length: 8, hash_algorithm: 'bcrypt', lockout_duration: 0 },
+    };
+    expect(complianceChecks(config).problems).toEqual([]);
+  });
+
+  test('it is read from the file, and every reason is given at once', async () => {
+    const text = `profile = "niap"\n${toml('[otp]\nenabled = true\ntoken_length = 12\nhash_algorithm = "bcrypt"\n[est]\nserverkeygen = false')}`;
+    expect(await folder.problems(text)).toEqual([
+      'est.toml: otp.token_length: is 12: such tokens are short enough to be guessed, which profile = "niap" refuses (16 or more, better 20)',
+      'est.toml: otp.hash_algorithm: is "bcrypt", which profile = "niap" refuses ("argon2id")',
+    ]);
+  });
+});
