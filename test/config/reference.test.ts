@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { configReference } from '../../scripts/lib/config-reference.ts';
 import { configFolder } from './support.ts';
-import { ROOT } from '../support/requires.ts';
+import { ROOT } from '../support/root.ts';
 
 test('docs/configuration.md is what the schema says (npm run docs:config)', async () => {
   expect(await readFile(join(ROOT, 'docs', 'configuration.md'), 'utf8')).toBe(configReference());
