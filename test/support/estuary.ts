@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { onTheWire, simpleCsr, type TestKey } from './csr.ts';
 import { call, type Answer, type ClientTls } from './https.ts';
-import { ROOT } from './requires.ts';
+import { ROOT } from './root.ts';
 import { startServer, type ListenerName, type ServerProcess } from './server-process.ts';
 import { parseCertsOnly } from '../../src/pki/pkcs7.ts';
 import { encodePem } from '../../src/pki/pem.ts';
