@@ -1,0 +1,376 @@
+/** Requests that are refused, each with 400 and a code of its own, and never with another class of exception. */
+import { describe, expect, test } from 'vitest';
+
+import { EstuaryError } from '../../src/errors.ts';
+import { parseCsr, verifyCsr } from '../../src/pki/csr.ts';
+import {
+  NULL,
+  bitString,
+  boolean,
+  explicit,
+  ia5String,
+  integer,
+  octetString,
+  oid,
+  printableString,
+  sequence,
+  setOf,
+  tlv,
+  utf8String,
+} from '../../src/pki/der.ts';
+import { OID } from '../../src/pki/oids.ts';
+import {
+  ALGORITHM,
+  attribute,
+  buildCsr,
+  challengePassword,
+  commonName,
+  country,
+  csrAttribute,
+  dns,
+  email,
+  extension,
+  extensionRequest,
+  ip,
+  makeKey,
+  name,
+  san,
+  simpleCsr,
+  uri,
+  type CsrParts,
+} from '../support/csr.ts';
+
+const key = makeKey();
+const rsa = makeKey('rsa2048');
+const other = makeKey();
+const good = simpleCsr(key, 'device-1', ['a.example']);
+const csr = (parts: CsrParts): Buffer => buildCsr(key, parts);
+const withSubject = (...attributes: Buffer[]): Buffer => csr({ subject: name(...attributes) });
+const withSan = (...names: Buffer[]): Buffer => csr({ attributes: [extensionRequest(san(...names))] });
+const withExtensions = (...extensions: Buffer[]): Buffer => csr({ attributes: [extensionRequest(...extensions)] });
+const cn = (value: Buffer): Buffer => withSubject(attribute(OID.commonName, value));
+
+function patched(bytes: Buffer, index: number, octet: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[index < 0 ? copy.length + index : index] = octet;
+  return copy;
+}
+
+const point = key.spki.subarray(-65);
+const ecSpki = (parameters: Buffer, publicKey: Buffer): Buffer =>
+  sequence(sequence(oid(OID.ecPublicKey), parameters), bitString(publicKey));
+const p256 = oid(OID.secp256r1);
+const rsaSpki = (modulus: Buffer, exponent: Buffer): Buffer =>
+  sequence(sequence(oid(OID.rsaEncryption), NULL), bitString(sequence(modulus, exponent)));
+/** An odd modulus without small factors: the one of a real key, or a stretched one. */
+const realModulus = Buffer.from(rsa.publicKey.export({ format: 'jwk' }).n ?? '', 'base64url');
+const rsaCsr = (parts: CsrParts): Buffer => buildCsr(rsa, parts);
+const e = integer(65537);
+const pssSha1 = sequence(oid(OID.rsassaPss), sequence());
+const pssMixed = sequence(
+  oid(OID.rsassaPss),
+  sequence(
+    explicit(0, sequence(oid(OID.sha256))),
+    explicit(1, sequence(oid(OID.mgf1), sequence(oid(OID.sha512)))),
+    explicit(2, integer(32)),
+  ),
+);
+
+type Table = Readonly<Record<string, Readonly<Record<string, Buffer>>>>;
+
+/** Code → requests that are refused with it while they are read. */
+const PARSED: Table = {
+  CSR_MALFORMED: {
+    nothing: Buffer.alloc(0),
+    'one octet': Buffer.from([0x30]),
+    zeros: Buffer.alloc(64),
+    'an empty SEQUENCE': sequence(),
+    'a SET': patched(good, 0, 0x31),
+    'a multi-byte tag': patched(good, 0, 0x3f),
+    'without its last octet': good.subarray(0, -1),
+    'half of it': good.subarray(0, good.length / 2),
+    'an octet after it': Buffer.concat([good, Buffer.alloc(1)]),
+    'two of them': Buffer.concat([good, good]),
+    'an indefinite length': Buffer.concat([Buffer.from([0x30, 0x80]), good.subarray(3), Buffer.alloc(2)]),
+    'a length that is not minimal': Buffer.concat([Buffer.from([0x30, 0x83, 0]), good.subarray(2)]),
+    'a length of 4 GiB': Buffer.from([0x30, 0x84, 0xff, 0xff, 0xff, 0xff]),
+    'a length of five octets': Buffer.from([0x30, 0x85, 0, 0, 0, 0, 0]),
+    'a field after the signature': csr({ trailer: NULL }),
+    'a field after the attributes': csr({ infoTrailer: NULL }),
+    'attributes under [1]': csr({ attributes: null, infoTrailer: explicit(1) }),
+    'a version that is padded': csr({ version: tlv(2, Buffer.from([0, 0])) }),
+    'an empty version': csr({ version: tlv(2) }),
+    'a huge version': csr({ version: integer(Buffer.alloc(100, 0x7f)) }),
+    'a version that is a BOOLEAN': csr({ version: boolean(false) }),
+    'a subject that is a SET': csr({ subject: setOf(setOf(attribute(OID.commonName, utf8String('a')))) }),
+    'an empty RDN': csr({ subject: sequence(setOf()) }),
+    'an attribute without value': withSubject(sequence(oid(OID.commonName))),
+    'an attribute type that is no OID': withSubject(sequence(utf8String('CN'), utf8String('a'))),
+    'an OID that is not minimal': withSubject(sequence(tlv(6, Buffer.from([0x55, 0x80, 3])), utf8String('a'))),
+    'an unterminated OID': withSubject(sequence(tlv(6, Buffer.from([0x55, 0x84])), utf8String('a'))),
+    'an OID of 65 octets': withSubject(sequence(tlv(6, Buffer.alloc(65, 1)), utf8String('a'))),
+    'broken UTF-8': cn(tlv(0x0c, Buffer.from([0xc0, 0xaf]))),
+    'an odd BMPString': cn(tlv(0x1e, Buffer.from([0, 0x61, 0]))),
+    'a UniversalString beyond Unicode': cn(tlv(0x1c, Buffer.from([0x7f, 0, 0, 0]))),
+    'a star in a PrintableString': cn(tlv(0x13, Buffer.from('*'))),
+    'a letter in a NumericString': cn(tlv(0x12, Buffer.from('1a'))),
+    'eight bits in an IA5String': cn(tlv(0x16, Buffer.from([0xe9]))),
+    'a key that is an OCTET STRING': csr({ spki: octetString(point) }),
+    'an empty key': csr({ spki: sequence() }),
+    'a key with unused bits': csr({ spki: sequence(sequence(oid(OID.ecPublicKey), p256), bitString(point, 3)) }),
+    'a point of the wrong length': csr({ spki: ecSpki(p256, point.subarray(1)) }),
+    'a point in hybrid form': csr({ spki: ecSpki(p256, patched(point, 0, 6)) }),
+    'the point at infinity': csr({ spki: ecSpki(p256, Buffer.from([0])) }),
+    'an EC key without curve': csr({ spki: sequence(sequence(oid(OID.ecPublicKey)), bitString(point)) }),
+    'an Ed25519 key of 31 octets': csr({ spki: sequence(sequence(oid(OID.ed25519)), bitString(Buffer.alloc(31))) }),
+    'an Ed25519 key with parameters': csr({
+      spki: sequence(sequence(oid(OID.ed25519), NULL), bitString(Buffer.alloc(32))),
+    }),
+    'an RSA key without parameters': csr({
+      spki: sequence(sequence(oid(OID.rsaEncryption)), bitString(sequence(integer(realModulus), e))),
+    }),
+    'an RSA key without exponent': csr({
+      spki: sequence(sequence(oid(OID.rsaEncryption), NULL), bitString(sequence(integer(realModulus)))),
+    }),
+    'a negative RSA modulus': csr({ spki: rsaSpki(tlv(2, realModulus), e) }),
+    'a negative RSA exponent': csr({ spki: rsaSpki(integer(realModulus), integer(-3)) }),
+    'an RSA modulus that is padded': csr({
+      spki: rsaSpki(tlv(2, Buffer.concat([Buffer.alloc(2), realModulus])), e),
+    }),
+    'an RSA modulus of 16,392 bits': csr({ spki: rsaSpki(integer(Buffer.alloc(2049, 0x85)), e) }),
+    'an algorithm that is no SEQUENCE': csr({ algorithm: oid(OID.ecdsaWithSHA256) }),
+    'an empty algorithm': csr({ algorithm: sequence() }),
+    'ECDSA with parameters': csr({ algorithm: sequence(oid(OID.ecdsaWithSHA256), NULL) }),
+    'RSASSA-PSS without parameters': rsaCsr({ algorithm: sequence(oid(OID.rsassaPss)) }),
+    'RSASSA-PSS with two hashes': rsaCsr({ algorithm: pssMixed }),
+    'a signature with unused bits': sequence(
+      csr({}).subarray(3, 3 + 2 + csr({}).readUInt8(4)),
+      ALGORITHM.ecdsaSha256,
+      bitString(Buffer.from([0x80]), 3),
+    ),
+    'an attribute that is an INTEGER': csr({ attributes: [integer(1)] }),
+    'an attribute without values': csr({ attributes: [sequence(oid(OID.extensionRequest))] }),
+    'an extensionRequest without value': csr({ attributes: [sequence(oid(OID.extensionRequest), setOf())] }),
+    'an extensionRequest with two values': csr({
+      attributes: [csrAttribute(OID.extensionRequest, sequence(san(dns('a'))), sequence(san(dns('b'))))],
+    }),
+    'an extension without value': withExtensions(sequence(oid(OID.subjectAltName))),
+    'an extension whose value is no OCTET STRING': withExtensions(sequence(oid(OID.subjectAltName), NULL)),
+    'an extension whose criticality is 1': withExtensions(extension(OID.keyUsage, NULL, tlv(1, Buffer.from([1])))),
+    'an empty subjectAltName': withSan(),
+    'a subjectAltName of garbage': withExtensions(extension(OID.subjectAltName, Buffer.from('x'))),
+    'octets after subjectAltName': withExtensions(
+      extension(OID.subjectAltName, Buffer.concat([sequence(dns('a')), NULL])),
+    ),
+    'a DNS name with eight bits': withSan(dns('b\xfccher.example')),
+    'an address of three octets': withSan(ip(1, 2, 3)),
+    'an address with a mask': withSan(ip(10, 0, 0, 0, 255, 0, 0, 0)),
+    'a SAN with an unknown tag': withSan(tlv(0x8f, Buffer.from('x'))),
+    'a challengePassword that is an INTEGER': csr({ attributes: [csrAttribute(OID.challengePassword, integer(1))] }),
+    'a challengePassword with two values': csr({
+      attributes: [csrAttribute(OID.challengePassword, ia5String('a'), ia5String('b'))],
+    }),
+  },
+  CSR_VERSION: {
+    'version 2': csr({ version: integer(1) }),
+    'a negative version': csr({ version: integer(-1) }),
+  },
+  CSR_KEY_UNSUPPORTED: {
+    'an unknown curve': csr({ spki: ecSpki(oid('1.3.132.0.99'), point) }),
+    secp256k1: simpleCsr(makeKey('secp256k1')),
+    'explicit curve parameters': csr({ spki: ecSpki(sequence(integer(1)), point) }),
+    'implicit curve parameters': csr({ spki: ecSpki(NULL, point) }),
+    'a DSA key': buildCsr(makeKey('dsa'), { algorithm: sequence(oid('2.16.840.1.101.3.4.3.2')) }),
+    'an Ed448 key': simpleCsr(makeKey('ed448')),
+    'an X25519 key': csr({ spki: sequence(sequence(oid(OID.x25519)), bitString(Buffer.alloc(32))) }),
+    'an unknown algorithm': csr({ spki: sequence(sequence(oid('1.2.3.4')), bitString(point)) }),
+  },
+  CSR_KEY_WEAK: {
+    'RSA of 1024 bits': simpleCsr(makeKey('rsa1024')),
+    'RSA of 2047 bits': csr({ spki: rsaSpki(integer(patched(realModulus, 0, 0x7f)), e) }),
+    'an RSA modulus of zero': csr({ spki: rsaSpki(integer(0), e) }),
+    'an even RSA modulus': csr({ spki: rsaSpki(integer(patched(realModulus, -1, 0x10)), e) }),
+    'an RSA modulus with a small factor': csr({
+      spki: rsaSpki(integer(BigInt(`0x${realModulus.subarray(1).toString('hex')}`) * 751n * 3n + 0n), e),
+    }),
+    'an RSA exponent of 1': csr({ spki: rsaSpki(integer(realModulus), integer(1)) }),
+    'an RSA exponent of 0': csr({ spki: rsaSpki(integer(realModulus), integer(0)) }),
+    'an even RSA exponent': csr({ spki: rsaSpki(integer(realModulus), integer(65536)) }),
+    'an RSA exponent of 72 bits': csr({ spki: rsaSpki(integer(realModulus), integer(Buffer.alloc(9, 0x11))) }),
+    'an RSA exponent of 2048 bits': csr({ spki: rsaSpki(integer(realModulus), integer(realModulus)) }),
+  },
+  CSR_SIGNATURE_ALGORITHM: {
+    'an unknown one': csr({ algorithm: sequence(oid('1.2.3.4.5')) }),
+    'ECDSA with SHA-1': csr({ algorithm: ALGORITHM.ecdsaSha1, hash: 'sha1' }),
+    'RSA with SHA-1': rsaCsr({ algorithm: ALGORITHM.rsaSha1, hash: 'sha1' }),
+    'RSA with MD5': rsaCsr({ algorithm: ALGORITHM.rsaMd5, hash: 'md5' }),
+    "RSASSA-PSS with its defaults' SHA-1": rsaCsr({ algorithm: pssSha1 }),
+    'one of RSA with an EC key': csr({ algorithm: ALGORITHM.rsaSha256 }),
+    'Ed25519 with an EC key': csr({ algorithm: ALGORITHM.ed25519 }),
+    'Ed448 with an Ed25519 key': buildCsr(makeKey('ed25519'), { algorithm: ALGORITHM.ed448 }),
+  },
+  CSR_SUBJECT_INVALID: {
+    'a NUL': cn(utf8String('a\0b')),
+    'a line feed': cn(utf8String('a\nb')),
+    'an escape': cn(utf8String('a\u001b[2J')),
+    'a C1 control in a BMPString': cn(tlv(0x1e, Buffer.from([0, 0x61, 0, 0x85]))),
+    'an empty value': cn(utf8String('')),
+    'half a surrogate pair': cn(tlv(0x1e, Buffer.from([0xd8, 0x00]))),
+    'a CN of 65 characters': cn(utf8String('x'.repeat(65))),
+    'a CN of 20,000 characters': cn(utf8String('x'.repeat(20_000))),
+    'a CN that is an INTEGER': cn(integer(5)),
+    'a CN that is an IA5String': cn(ia5String('a')),
+    'a country of three letters': withSubject(country('USA')),
+    'a country in UTF8String': withSubject(attribute(OID.countryName, utf8String('DE'))),
+    'an RDN that is not in DER order': csr({
+      subject: sequence(
+        tlv(0x31, attribute(OID.organizationName, utf8String('a')), attribute(OID.commonName, utf8String('a'))),
+      ),
+    }),
+  },
+  CSR_SAN_INVALID: {
+    'a NUL in a DNS name': withSan(dns('good.example\0.evil.example')),
+    'a space in a DNS name': withSan(dns('a b.example')),
+    'an empty label': withSan(dns('a..example')),
+    'an empty DNS name': withSan(dns('')),
+    'a label of 64 characters': withSan(dns(`${'a'.repeat(64)}.example`)),
+    'a DNS name of 300 characters': withSan(dns(`${'abcdefghi.'.repeat(30)}x`)),
+    'a URL as DNS name': withSan(dns('https://a.example/')),
+    'an email without @': withSan(email('nobody')),
+    'an email with a NUL': withSan(email('a\0@b.example')),
+    'a URI without scheme': withSan(uri('//a.example/x')),
+    'a URI with a space': withSan(uri('https://a.example/ x')),
+    'an empty URI': withSan(uri('')),
+    'one bad name among good ones': withSan(dns('a.example'), dns('-'), dns('b.example')),
+  },
+  CSR_DUPLICATE_ATTRIBUTE: {
+    'two extensionRequests': csr({ attributes: [extensionRequest(san(dns('a'))), extensionRequest(san(dns('b')))] }),
+    'two challengePasswords': csr({ attributes: [challengePassword('a'), challengePassword('b')] }),
+    'two unknown ones': csr({ attributes: [csrAttribute('1.2.3.4', NULL), csrAttribute('1.2.3.4', NULL)] }),
+  },
+  CSR_DUPLICATE_EXTENSION: {
+    'two subjectAltNames': withExtensions(san(dns('a')), san(dns('b'))),
+    'two unknown ones': withExtensions(extension('1.2.3', NULL), extension('1.2.3', NULL)),
+    'one in each form of extensionRequest': csr({
+      attributes: [
+        extensionRequest(san(dns('a'))),
+        csrAttribute(OID.microsoftExtensionRequest, sequence(san(dns('b')))),
+      ],
+    }),
+  },
+  CSR_EXTENSION_REQUEST_EMPTY: {
+    'no extension': withExtensions(),
+    "no extension in Microsoft's form": csr({ attributes: [csrAttribute(OID.microsoftExtensionRequest, sequence())] }),
+  },
+};
+
+/** Code → requests that are well-formed and refused when their signature is checked. */
+const VERIFIED: Table = {
+  CSR_SIGNATURE_INVALID: {
+    'one bit flipped': patched(good, -1, good.readUInt8(good.length - 1) ^ 1),
+    'by another key': buildCsr(other, { spki: key.spki }),
+    'over another subject': Buffer.from(good.toString('latin1').replace('device-1', 'device-2'), 'latin1'),
+    empty: csr({ signature: Buffer.alloc(0) }),
+    zeros: csr({ signature: Buffer.alloc(70) }),
+    'of 10,000 octets': csr({ signature: Buffer.alloc(10_000, 1) }),
+    'with r = s = 0': csr({ signature: sequence(integer(0), integer(0)) }),
+    'raw r and s': csr({ signature: Buffer.alloc(64, 0x11) }),
+    'of RSA, too short': rsaCsr({ signature: Buffer.alloc(255, 1) }),
+    'of RSA, zeros': rsaCsr({ signature: Buffer.alloc(256) }),
+    'of P-384, zeros': buildCsr(makeKey('P-384'), { algorithm: ALGORITHM.ecdsaSha384, signature: Buffer.alloc(96) }),
+    'of Ed25519, zeros': buildCsr(makeKey('ed25519'), { signature: Buffer.alloc(64) }),
+    'of Ed25519, too short': buildCsr(makeKey('ed25519'), { signature: Buffer.alloc(63) }),
+  },
+  CSR_KEY_INVALID: {
+    'a point that is not on its curve': csr({ spki: ecSpki(p256, patched(point, -1, point.readUInt8(64) ^ 1)) }),
+    'a coordinate beyond the field': csr({
+      spki: ecSpki(p256, Buffer.concat([Buffer.from([4]), Buffer.alloc(64, 0xff)])),
+    }),
+    'a compressed point that does not exist': csr({
+      spki: ecSpki(p256, Buffer.concat([Buffer.from([2]), Buffer.alloc(32, 0xff)])),
+    }),
+  },
+};
+
+const rows = (table: Table) =>
+  Object.entries(table).flatMap(([code, cases]) =>
+    Object.entries(cases).map(([what, der]) => [code, what, der] as const),
+  );
+
+function thrown(der: Buffer): unknown {
+  try {
+    parseCsr(der);
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+describe('RFC 2986: a malformed request is 400 with its code', () => {
+  test.each(rows(PARSED))('%s: %s', (code, _, der) => {
+    const error = thrown(der);
+    expect(error).toBeInstanceOf(EstuaryError);
+    expect(error).toMatchObject({ status: 400, code, message: expect.stringMatching(/^The CSR.*\.$/) as string });
+  });
+
+  test.each(rows(VERIFIED))('%s: %s', async (code, _, der) => {
+    await expect(verifyCsr(parseCsr(der))).rejects.toBeInstanceOf(EstuaryError);
+    await expect(verifyCsr(parseCsr(der))).rejects.toMatchObject({ status: 400, code });
+  });
+
+  test('no octet of the request stands in the sentence unescaped', () => {
+    expect(thrown(withSan(dns('a\nb\u0007')))).toMatchObject({
+      message: "The CSR's subjectAltName DNS:a?b? is not a host name of letters, digits and hyphens.",
+    });
+    expect(thrown(withSan(dns('x'.repeat(300))))).toMatchObject({
+      message: `The CSR's subjectAltName DNS:${'x'.repeat(76)}… is longer than 253 characters.`,
+    });
+  });
+});
+
+describe('what is tolerated', () => {
+  const verify = async (der: Buffer) => verifyCsr(parseCsr(der));
+
+  test('RFC 2986 §4.1 makes the attributes mandatory; their absence is tolerated', async () => {
+    expect((await verify(csr({ attributes: null }))).attributes).toEqual([]);
+    expect((await verify(csr({ attributes: [] }))).attributes).toEqual([]);
+  });
+
+  test("extensions under Microsoft's OID", async () => {
+    const attributes = [csrAttribute(OID.microsoftExtensionRequest, sequence(san(dns('a.example'))))];
+    expect((await verify(csr({ attributes }))).subjectAltNames).toEqual([{ kind: 'dns', value: 'a.example' }]);
+  });
+
+  test('an explicit critical FALSE', async () => {
+    const { extensions } = await verify(withExtensions(extension(OID.keyUsage, NULL, boolean(false))));
+    expect(extensions).toEqual([{ oid: OID.keyUsage, critical: false, value: NULL }]);
+  });
+
+  test('a compressed point (RFC 5480 §2.2)', async () => {
+    const compressed = Buffer.concat([Buffer.from([2 + (point.readUInt8(64) & 1)]), point.subarray(1, 33)]);
+    expect((await verify(csr({ spki: ecSpki(p256, compressed) }))).publicKey.keyType).toBe('ec:P-256');
+  });
+
+  test('RSA without NULL (RFC 4055 §5), and unknown attributes and extensions', async () => {
+    await verify(rsaCsr({ algorithm: sequence(oid(OID.sha256WithRSAEncryption)) }));
+    const read = await verify(
+      csr({ attributes: [csrAttribute('1.2.3.4', NULL, integer(1)), extensionRequest(extension('1.2.3', NULL))] }),
+    );
+    expect(read.attributes.map(({ values }) => values.length)).toEqual([2, 1]);
+    expect(read.extensions).toEqual([{ oid: '1.2.3', critical: false, value: NULL }]);
+  });
+
+  test.each([
+    ['PrintableString', printableString('abc')],
+    ['UTF8String', utf8String('abc')],
+    ['IA5String, as older clients send it', ia5String('abc')],
+  ])('a challengePassword in %s', async (_, value) => {
+    const read = await verify(csr({ attributes: [csrAttribute(OID.challengePassword, value)] }));
+    expect(read.challengePassword).toBe('abc');
+  });
+
+  test('no subject', async () => {
+    expect((await verify(csr({ subject: sequence() }))).subject.rdns).toEqual([]);
+    expect((await verify(csr({ subject: commonName('x') }))).subject.rdns).toHaveLength(1);
+  });
+});
