@@ -1,0 +1,154 @@
+/** Seeded mutations of valid DER: whatever comes, the readers throw DerError or EstuaryError, or nothing. */
+import { readFileSync } from 'node:fs';
+
+import { afterAll, describe, expect, test } from 'vitest';
+
+import { EstuaryError } from '../../src/errors.ts';
+import { lint } from '../../src/ca/local/lint/index.ts';
+import { parseCertificate, parsePemCertificates, verifyCertificateSignature } from '../../src/pki/certificate.ts';
+import { parseCsr, verifyCsr } from '../../src/pki/csr.ts';
+import { DerError } from '../../src/pki/der.ts';
+import { formatGeneralName, parseGeneralNames } from '../../src/pki/general-name.ts';
+import { formatName, parseDistinguishedName, parseName } from '../../src/pki/name.ts';
+import { certsOnly, parseCertsOnly } from '../../src/pki/pkcs7.ts';
+import { makeCa } from '../support/ca.ts';
+import { buildCsr, challengePassword, dns, email, extensionRequest, ip, makeKey, san, uri } from '../support/csr.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+const made = makeCa(folder.file, 'fuzz', {
+  kind: 'ec:P-256',
+  extensions: ['nameConstraints=permitted;DNS:example', 'crlDistributionPoints=URI:http://a.example/'],
+});
+const [ca] = parsePemCertificates(readFileSync(made.certificate, 'utf8'));
+if (ca === undefined) throw new Error('no certificate');
+
+const requests = (['P-256', 'ed25519', 'rsa2048', 'P-384'] as const).map((kind) =>
+  buildCsr(makeKey(kind), {
+    ...(kind === 'P-384' ? { hash: 'sha384' } : {}),
+    attributes: [
+      extensionRequest(san(dns('a.example'), ip(10, 0, 0, 1), email('a@b.example'), uri('urn:x:y'))),
+      challengePassword('secret'),
+    ],
+  }),
+);
+
+/** mulberry32: a small generator, so that a failure can be repeated by its seed. */
+function random(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) % below;
+  };
+}
+
+/** One to four edits: a bit, an octet, a length-like octet, a piece removed, repeated or moved. */
+function mutate(bytes: Buffer, next: (below: number) => number): Buffer {
+  let out = Buffer.from(bytes);
+  for (let edits = 1 + next(4); edits > 0; edits--) {
+    const at = next(Math.max(out.length, 1));
+    const end = Math.min(out.length, at + 1 + next(8));
+    switch (next(6)) {
+      case 0:
+        out[at] = (out[at] ?? 0) ^ (1 << next(8));
+        break;
+      case 1:
+        out[at] = next(256);
+        break;
+      case 2:
+        out[at] = [0, 1, 0x7f, 0x80, 0x81, 0x82, 0x84, 0xff][next(8)] ?? 0;
+        break;
+      case 3:
+        out = Buffer.concat([out.subarray(0, at), out.subarray(end)]);
+        break;
+      case 4:
+        out = Buffer.concat([out.subarray(0, end), out.subarray(at)]);
+        break;
+      default:
+        out = out.subarray(0, at);
+    }
+  }
+  return out;
+}
+
+const ROUNDS = 4000;
+const SEEDS = [1, 2, 3, 4];
+
+/** Runs `read` over mutations and returns the seeds whose exception is of another class than allowed. */
+async function survive(
+  inputs: readonly Buffer[],
+  seed: number,
+  allowed: (error: unknown) => boolean,
+  read: (der: Buffer) => unknown,
+): Promise<string[]> {
+  const next = random(seed);
+  const strange: string[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const der = mutate(inputs[round % inputs.length] ?? Buffer.alloc(0), next);
+    try {
+      await read(der);
+    } catch (error) {
+      if (!allowed(error)) strange.push(`round ${round}: ${String(error)} for ${der.toString('hex')}`);
+    }
+  }
+  return strange;
+}
+
+const isDerError = (error: unknown): boolean => error instanceof DerError;
+const isRefusal = (error: unknown): boolean => error instanceof EstuaryError && error.status === 400;
+
+describe.each(SEEDS)('seed %i', (seed) => {
+  test('a request is accepted or refused with 400', async () => {
+    expect(await survive(requests, seed, isRefusal, (der) => verifyCsr(parseCsr(der)))).toEqual([]);
+  });
+
+  test('a certificate is read or DerError is thrown; its signature is checked without an exception', async () => {
+    const read = async (der: Buffer): Promise<unknown> => {
+      const certificate = parseCertificate(der);
+      formatName(certificate.subject);
+      return verifyCertificateSignature(certificate, certificate);
+    };
+    expect(await survive([ca.der], seed, isDerError, read)).toEqual([]);
+  });
+
+  test('a TBSCertificate is linted without an exception', async () => {
+    const context = { issuer: ca, signatureAlgorithm: ca.signatureAlgorithm, maxValidityDays: 397 };
+    expect(
+      await survive(
+        [ca.tbs],
+        seed,
+        () => false,
+        (der) => lint(der, context),
+      ),
+    ).toEqual([]);
+  });
+
+  test('certs-only messages, names and SANs are read or DerError is thrown', async () => {
+    expect(await survive([certsOnly([ca.der])], seed, isDerError, parseCertsOnly)).toEqual([]);
+    expect(await survive([ca.subject.der], seed, isDerError, (der) => formatName(parseName(der)))).toEqual([]);
+    const names = requests.flatMap((der) => parseCsr(der).extensions.map(({ value }) => value));
+    const format = (der: Buffer): unknown => parseGeneralNames(der).map(formatGeneralName);
+    expect(await survive(names, seed, isDerError, format)).toEqual([]);
+  });
+
+  test('the text of any name that is read is read again', async () => {
+    const again = (der: Buffer): void => {
+      let text;
+      try {
+        text = formatName(parseName(der));
+      } catch {
+        return; // no name
+      }
+      try {
+        expect(formatName(parseDistinguishedName(text))).toBe(text);
+      } catch (error) {
+        // an empty value, or one that its usual string type does not hold, can be written but not asked for
+        if (!(error instanceof RangeError)) throw error;
+      }
+    };
+    expect(await survive([ca.subject.der, ca.issuer.der], seed, () => false, again)).toEqual([]);
+  });
+});
