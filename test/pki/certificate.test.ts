@@ -46,7 +46,7 @@ describe('a certificate of openssl', () => {
   const leaf = (...args: string[]): Buffer =>
     openssl(['req', '-x509', '-new', '-key', key, '-outform', 'DER', '-subj', '/CN=leaf/O=Example', ...args]);
 
-  test('its fields', async () => {
+  test('its fields', () => {
     writeFileSync(key, pkcs8Pem(keyPair('ec:P-256')), { mode: 0o600 });
     const der = leaf(
       ...[
