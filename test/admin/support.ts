@@ -5,10 +5,17 @@ import type { LightMyRequestResponse } from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { AdminApp, AdminDependencies, AdminSettings, Ca } from '../../src/admin/dependencies.ts';
 import type { CaDriver, HealthReport } from '../../src/ca/driver.ts';
+import { createFileCa } from '../../src/ca/local/index.ts';
 import { unauthorized } from '../../src/errors.ts';
 import { createAdminApp } from '../../src/listeners/admin.ts';
-import type { Store } from '../../src/store/store.ts';
+import { parseCertificate } from '../../src/pki/certificate.ts';
+import { formatGeneralName, type GeneralName } from '../../src/pki/general-name.ts';
+import { formatName, parseDistinguishedName } from '../../src/pki/name.ts';
+import type { CertificateRow, Store } from '../../src/store/store.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
+import { reservation } from '../store/support.ts';
+import { makeCa } from '../support/ca.ts';
+import { keyPair, spkiDer } from '../support/keys.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 
 export const TOKEN = 'an-admin-token-of-the-tests';
@@ -40,13 +47,15 @@ export interface FixtureOptions {
   /** Puts something between the admin API and the store. */
   readonly wrapStore?: (store: Store) => Store;
   readonly tls?: ServerOptions;
+  /** What the clock says at first, milliseconds; {@link NOW} unless told. */
+  readonly start?: number;
   /** Takes what has to be run at the end; the end of the test unless told. */
   readonly onEnd?: (cleanUp: () => Promise<void>) => void;
 }
 
 /** An admin app with one administrator, whose bearer token is {@link TOKEN}; closed when the test ends, or as `onEnd` says. */
 export async function adminFixture(options: FixtureOptions = {}): Promise<AdminFixture> {
-  let time = NOW;
+  let time = options.start ?? NOW;
   const now = () => time;
   const folder = temporaryFolder();
   const store = await openStore({ path: folder.file('est.db'), auditFile: folder.file('audit.log'), now });
@@ -122,6 +131,64 @@ export function failure(response: LightMyRequestResponse): { statusCode: number;
   if (!/^application\/json/.test(String(response.headers['content-type']))) throw new Error('not application/json');
   if (statusCode !== response.statusCode) throw new Error(`${statusCode} in a ${response.statusCode}`);
   return { statusCode, code, message };
+}
+
+/** A real CA on the file driver, made for the test. */
+export async function fileCa(
+  folder: { file: (name: string) => string },
+  label: string,
+  isDefault = false,
+): Promise<Ca> {
+  const made = makeCa(folder.file, label, { kind: 'ec:P-256' });
+  const profile = {
+    validity_days: 30,
+    max_validity_days: 90,
+    key_usage: ['digitalSignature'],
+    extended_key_usage: ['clientAuth'],
+  } as const;
+  const driver = await createFileCa(
+    { label, certificate: made.certificate, chain: made.root, profile, file: { private_key: made.privateKey } },
+    { now: Date.now },
+  );
+  return { label, isDefault, driver, config: { driver: 'file' } };
+}
+
+/** Lets a CA issue a certificate and records it as an enrolment does. */
+export async function issueFrom(
+  ca: Ca,
+  store: Store,
+  subject: string,
+  sans: readonly GeneralName[] = [],
+): Promise<CertificateRow> {
+  const request_id = randomBytes(8).toString('hex');
+  const name = parseDistinguishedName(subject);
+  const spki = spkiDer(keyPair('ec:P-256', 'subject'));
+  const prepared = await ca.driver.prepare({ request_id, subject: name, subjectAltNames: sans, spki, csr: undefined });
+  await store.reserve(
+    reservation({ request_id, ca: ca.label, serial: prepared.serial, subject, created_at: Date.now() }),
+    [],
+  );
+  const issued = await prepared.issue();
+  if (issued.status !== 'issued') throw new Error(issued.status);
+  const certificate = parseCertificate(issued.certificate);
+  const row: CertificateRow = {
+    ca: ca.label,
+    serial: certificate.serialNumber,
+    subject: formatName(certificate.subject),
+    sans: certificate.subjectAltNames.map(formatGeneralName),
+    not_before: certificate.notBefore.getTime(),
+    not_after: certificate.notAfter.getTime(),
+    der: issued.certificate,
+    fingerprint_sha256: certificate.fingerprint,
+    requester: 'otp:1',
+    method: 'otp',
+    request_id,
+    revoked_at: null,
+    reason: null,
+    invalidity_date: null,
+  };
+  await store.recordCertificate(row, []);
+  return row;
 }
 
 /** A CA whose driver only has a chain and a state of health; for what a real CA cannot be made to do. */

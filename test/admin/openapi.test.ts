@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { adminFixture } from './support.ts';
+
+interface Operation {
+  readonly summary?: string;
+  readonly security?: readonly object[];
+  readonly parameters?: readonly { name: string; in: string; required?: boolean; schema?: object }[];
+  readonly requestBody?: {
+    content: Record<string, { schema: { required?: string[]; additionalProperties?: boolean } }>;
+  };
+  readonly responses: Record<string, { description?: string; content?: Record<string, { schema: Schema }> }>;
+}
+interface Schema {
+  readonly properties?: Record<string, unknown>;
+}
+interface Description {
+  readonly openapi: string;
+  readonly info: { title: string; version: string };
+  readonly security: readonly object[];
+  readonly components: { securitySchemes: Record<string, { type: string; scheme?: string }> };
+  readonly paths: Record<string, Record<string, Operation>>;
+}
+
+/** The contract's table as far as it is built: method, path, success, the other statuses beside 401, 500 and 503. */
+const CALLS: readonly (readonly [method: string, path: string, success: string, failures: readonly string[]])[] = [
+  ['post', '/admin/otp', '201', ['400', '409', '413', '415']],
+  ['get', '/admin/otp', '200', ['400']],
+  ['get', '/admin/otp/{id}', '200', ['404']],
+  ['delete', '/admin/otp/{id}', '204', ['404']],
+  ['get', '/admin/certificates', '200', ['400']],
+  ['get', '/admin/certificates/{serial}', '200', ['400', '404']],
+  ['get', '/admin/cas', '200', ['400']],
+  ['get', '/admin/cas/{label}', '200', ['404']],
+  ['get', '/admin/lockouts', '200', ['400']],
+  ['delete', '/admin/lockouts/{key}', '204', ['404']],
+  ['get', '/admin/audit', '200', ['400']],
+  ['get', '/admin/openapi.json', '200', []],
+];
+
+async function description(): Promise<Description> {
+  const { call } = await adminFixture();
+  const response = await call('GET', '/admin/openapi.json');
+  expect(response.statusCode).toBe(200);
+  expect(response.headers['content-type']).toMatch(/^application\/json/);
+  return response.json<Description>();
+}
+
+const properties = (operation: Operation | undefined, status: string): string[] =>
+  Object.keys(operation?.responses[status]?.content?.['application/json']?.schema.properties ?? {});
+
+describe('contract §4: GET /admin/openapi.json', () => {
+  it('is OpenAPI 3.1 with both ways to authenticate, either of which will do', async () => {
+    const { openapi, info, security, components } = await description();
+    expect(openapi).toMatch(/^3\.1\.\d+$/);
+    expect(info).toMatchObject({ title: 'Estuary admin API', version: '0.0.0-test' });
+    expect(components.securitySchemes).toMatchObject({
+      bearer: { type: 'http', scheme: 'bearer' },
+      clientCertificate: { type: 'mutualTLS' },
+    });
+    expect(security).toEqual([{ bearer: [] }, { clientCertificate: [] }]);
+  });
+
+  it('describes every call of the contract that is built, with its statuses', async () => {
+    const { paths } = await description();
+    for (const [method, path, success, failures] of CALLS) {
+      const operation = paths[path]?.[method];
+      expect(operation, `${method} ${path}`).toBeDefined();
+      expect(Object.keys(operation?.responses ?? {}), `${method} ${path}`).toEqual(
+        expect.arrayContaining([success, ...failures, '401', '500', '503']),
+      );
+      expect(operation?.summary).toMatch(/./);
+      expect(operation?.security, `${method} ${path} needs authentication`).toBeUndefined();
+      for (const status of [...failures, '401'])
+        expect(properties(operation, status)).toEqual(['statusCode', 'error', 'code', 'message']);
+    }
+  });
+
+  it('describes nothing that is not there: only the health calls are added, and they need no authentication', async () => {
+    const { paths } = await description();
+    const described = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method} ${path}`),
+    );
+    const expected = CALLS.map(([method, path]) => `${method} ${path}`);
+    expect(described.sort()).toEqual([...expected, 'get /healthz', 'get /readyz'].sort());
+    expect(paths['/healthz']?.['get']?.security).toEqual([]);
+    expect(paths['/readyz']?.['get']?.security).toEqual([]);
+    expect(Object.keys(paths['/readyz']?.['get']?.responses ?? {}).sort()).toEqual(['200', '503']);
+  });
+
+  it('every parameter and every response is described, and path parameters match the path', async () => {
+    const { paths } = await description();
+    for (const [path, methods] of Object.entries(paths))
+      for (const [method, { parameters = [], responses }] of Object.entries(methods)) {
+        const named = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
+        const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+        expect(named, `${method} ${path}`).toEqual(inPath);
+        for (const parameter of parameters) expect(parameter.schema, `${path} ${parameter.name}`).toBeDefined();
+        for (const [status, response] of Object.entries(responses))
+          expect(response.description, `${method} ${path} ${status}`).not.toMatch(/^(Default Response)?$/);
+      }
+  });
+
+  it('shows the bounds that are enforced', async () => {
+    const { paths } = await description();
+    const body = paths['/admin/otp']?.['post']?.requestBody?.content['application/json']?.schema;
+    expect(body).toMatchObject({
+      required: ['client_id'],
+      additionalProperties: false,
+      properties: {
+        client_id: { minLength: 1, maxLength: 255 },
+        max_uses: { type: 'integer', minimum: 1, maximum: 1_000_000 },
+        expires_at: { format: 'date-time' },
+      },
+    });
+    const limit = paths['/admin/otp']?.['get']?.parameters?.find(({ name }) => name === 'limit');
+    expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 1000, default: 100 });
+  });
+});
