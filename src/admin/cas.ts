@@ -1,9 +1,8 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
-import { notFound } from '../errors.ts';
-import { parseCertificate } from '../pki/certificate.ts';
+import type { Ca } from '../ca/router.ts';
 import { formatName } from '../pki/name.ts';
 import { encodePem } from '../pki/pem.ts';
-import type { AdminApp, AdminDependencies, Ca } from './dependencies.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
 import { pageOf, pageRequest } from './paging.ts';
 import { errorResponses, listOf, nullable, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
@@ -56,18 +55,15 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
         response: { 200: CaRecord, ...errorResponses(400, 404) },
       },
     },
-    (request) => {
-      const ca = deps.cas.find(request.params.label);
-      if (ca === undefined) throw notFound('CA_NOT_FOUND', 'there is no CA with this label');
-      return caRecord(ca, deps, monitor);
-    },
+    (request) => caRecord(deps.cas.find(request.params.label), deps, monitor),
   );
 }
 
 async function caRecord(ca: Ca, { now }: AdminDependencies, monitor: HealthMonitor): Promise<Static<typeof CaRecord>> {
   const { health } = await monitor.ca(ca);
   const chain = ca.driver.chain();
-  const own = chain[0] === undefined ? undefined : parseCertificate(chain[0]);
+  // A remote CA may not have told its certificate yet.
+  const own = chain[0] === undefined ? undefined : ca.certificate;
   const notAfter = own?.notAfter.getTime();
   return {
     label: ca.label,
@@ -77,7 +73,7 @@ async function caRecord(ca: Ca, { now }: AdminDependencies, monitor: HealthMonit
     not_after: notAfter === undefined ? null : formatTimestamp(notAfter),
     days_left: notAfter === undefined ? null : Math.floor((notAfter - now()) / DAY_MS),
     health,
-    certificate: chain[0] === undefined ? null : encodePem('CERTIFICATE', chain[0]),
+    certificate: own === undefined ? null : encodePem('CERTIFICATE', own.der),
     chain: chain.map((der) => encodePem('CERTIFICATE', der)),
   };
 }

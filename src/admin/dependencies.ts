@@ -3,60 +3,25 @@ import type { FastifyInstance, FastifyBaseLogger } from 'fastify';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
-import type { AuditEvent } from '../audit/event.ts';
-import type { PresentedCredentials } from '../auth/identity.ts';
-import type { CaDriver } from '../ca/driver.ts';
+import type { AdminAuthenticator, AdminIdentity } from '../auth/admin-authenticator.ts';
+import type { OtpService } from '../auth/otp/otp-service.ts';
+import type { CaRouter } from '../ca/router.ts';
 import type { Config } from '../config/schema.ts';
-import type { OtpRow, Store } from '../store/store.ts';
+import type { Logger } from '../log.ts';
+import type { Store } from '../store/store.ts';
 
 /** The admin listener's Fastify instance, with types from the route schemas. */
 export type AdminApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>;
 
-export interface AdminIdentity {
-  readonly method: 'mtls' | 'bearer';
-  /** Who, for the audit log. */
-  readonly display: string;
-}
-
-export interface AdminAuthenticator {
-  authenticate(credentials: PresentedCredentials): Promise<AdminIdentity>;
-}
-
-export interface OtpService {
-  create(
-    request: { client_id: string; max_uses: number; expires_at: number; ca: string | null },
-    events: readonly AuditEvent[],
-  ): Promise<{ row: OtpRow; token: string }>;
-}
-
-export interface Ca {
-  readonly label: string;
-  readonly isDefault: boolean;
-  readonly driver: CaDriver;
-  readonly config: { readonly driver: string };
-}
-
-export interface CaRouter {
-  readonly all: readonly Ca[];
-  find(label: string): Ca | undefined;
-}
-
-/** Where log lines go; pino's shape. */
-export interface AdminLog {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
 export interface AdminDependencies {
   readonly store: Store;
-  readonly otp: OtpService;
-  readonly authenticator: AdminAuthenticator;
-  readonly cas: CaRouter;
+  readonly otp: Pick<OtpService, 'create'>;
+  readonly authenticator: Pick<AdminAuthenticator, 'authenticate'>;
+  readonly cas: Pick<CaRouter, 'all' | 'find'>;
   readonly settings: AdminSettings;
   readonly version: string;
   readonly now: () => number;
-  readonly log: AdminLog;
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
 }
 
 /** The configuration that the admin API depends on. */

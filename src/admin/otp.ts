@@ -172,7 +172,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
 function readOrder(body: Static<typeof NewOtp>, { settings, cas, now }: AdminDependencies) {
   if (/\p{Cc}/u.test(body.client_id) || body.client_id.trim() === '')
     throw badRequest('FIELD_INVALID', 'client_id must not be blank or hold control characters');
-  if (body.ca !== undefined && cas.find(body.ca) === undefined)
+  if (body.ca !== undefined && !cas.all.some(({ label }) => label === body.ca))
     throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
   const latest = now() + MAX_TTL_MS;
   const expires_at =

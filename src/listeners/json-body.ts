@@ -7,7 +7,8 @@ export function registerJsonParser(app: AdminApp): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
     try {
-      const value: unknown = JSON.parse(utf8.decode(Buffer.from(body)));
+      // A DELETE may name the type of a body that it does not have.
+      const value: unknown = body.length === 0 ? undefined : JSON.parse(utf8.decode(Buffer.from(body)));
       done(null, value);
     } catch {
       done(badRequest('BODY_NOT_JSON', 'the body is not JSON in UTF-8'), undefined);

@@ -62,7 +62,7 @@ const BODIES: readonly (readonly [name: string, body: unknown, names: string])[]
 
 /** What is no JSON at all, or tricks. */
 const TEXTS: readonly (readonly [name: string, text: string, code: string])[] = [
-  ['an empty body', '', 'BODY_NOT_JSON'],
+  ['an empty body', '', 'FIELD_INVALID'],
   ['half an object', '{"client_id":"d"', 'BODY_NOT_JSON'],
   ['single quotes', "{'client_id':'d'}", 'BODY_NOT_JSON'],
   ['a trailing comma', '{"client_id":"d",}', 'BODY_NOT_JSON'],

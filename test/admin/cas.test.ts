@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Ca } from '../../src/admin/dependencies.ts';
+import type { Ca } from '../../src/ca/router.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { adminFixture, ailingCa, DAY, failure, fileCa } from './support.ts';
 

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Ca } from '../../src/admin/dependencies.ts';
+import type { Ca } from '../../src/ca/router.ts';
 import { ipAddress } from '../../src/pki/general-name.ts';
 import type { CertificateRow } from '../../src/store/store.ts';
 import { issue } from '../store/support.ts';

@@ -6,16 +6,17 @@ import { adminFixture, ailingCa, failure } from './support.ts';
 
 const ok = () => Promise.resolve<HealthReport>({ health: 'ok' });
 const down = () => Promise.resolve<HealthReport>({ health: 'down', detail: 'pkcs11 module /opt/secret.so crashed' });
+const devices = ailingCa('devices', ok, [], true);
 
 describe('contract §4: GET /healthz and GET /readyz, without authentication', () => {
   it('/healthz tells that the process is alive, whatever else is down', async () => {
-    const { raw } = await adminFixture({ cas: [ailingCa('lab', down)] });
+    const { raw } = await adminFixture({ cas: [devices, ailingCa('lab', down)] });
     const response = await raw('GET', '/healthz');
     expect([response.statusCode, response.json()]).toEqual([200, { status: 'ok' }]);
   });
 
   it('/readyz names every part while all are usable', async () => {
-    const { raw } = await adminFixture({ cas: [ailingCa('devices', ok), ailingCa('lab', ok)] });
+    const { raw } = await adminFixture({ cas: [devices, ailingCa('lab', ok)] });
     const response = await raw('GET', '/readyz');
     expect(response.statusCode).toBe(200);
     expect(response.json()).toEqual({ status: 'ok', parts: { store: 'ok', 'ca:devices': 'ok', 'ca:lab': 'ok' } });
@@ -23,17 +24,17 @@ describe('contract §4: GET /healthz and GET /readyz, without authentication', (
 
   it('/readyz stays 200 for a CA that is degraded: it is usable', async () => {
     const degraded = ailingCa('lab', () => Promise.resolve({ health: 'degraded' }));
-    const { raw } = await adminFixture({ cas: [degraded] });
+    const { raw } = await adminFixture({ cas: [devices, degraded] });
     const response = await raw('GET', '/readyz');
     expect([response.statusCode, response.json()]).toEqual([
       200,
-      { status: 'degraded', parts: { store: 'ok', 'ca:lab': 'degraded' } },
+      { status: 'degraded', parts: { store: 'ok', 'ca:devices': 'ok', 'ca:lab': 'degraded' } },
     ]);
   });
 
   it('/readyz is 503 and names what fails; why goes to the log, not to the public', async () => {
     const { raw, logged } = await adminFixture({
-      cas: [ailingCa('devices', ok), ailingCa('lab', down), ailingCa('old', () => Promise.reject(new Error('gone')))],
+      cas: [devices, ailingCa('lab', down), ailingCa('old', () => Promise.reject(new Error('gone')))],
     });
     const response = await raw('GET', '/readyz');
     expect(failure(response)).toEqual({ statusCode: 503, code: 'NOT_READY', message: 'not ready: ca:lab, ca:old' });
@@ -42,7 +43,7 @@ describe('contract §4: GET /healthz and GET /readyz, without authentication', (
 
   it('/readyz is 503 while the store cannot be written', async () => {
     const { raw } = await adminFixture({
-      cas: [ailingCa('devices', ok)],
+      cas: [devices],
       wrapStore: (store) =>
         new Proxy(store, {
           get: (target, name) =>

@@ -1,12 +1,17 @@
 /** The admin API over a real store, for tests that call it with `inject` or over TLS. */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { ServerOptions } from 'node:https';
 import type { LightMyRequestResponse } from 'fastify';
 import { onTestFinished } from 'vitest';
-import type { AdminApp, AdminDependencies, AdminSettings, Ca } from '../../src/admin/dependencies.ts';
+import type { AdminApp, AdminDependencies, AdminSettings } from '../../src/admin/dependencies.ts';
 import type { CaDriver, HealthReport } from '../../src/ca/driver.ts';
+import { AdminAuthenticator, type AdminAuthSettings } from '../../src/auth/admin-authenticator.ts';
+import { HashingPool } from '../../src/auth/otp/hashing-pool.ts';
+import { OtpService, type OtpSettings } from '../../src/auth/otp/otp-service.ts';
+import { Ca, CaRouter } from '../../src/ca/router.ts';
+import type { FileCaConfig } from '../../src/config/schema.ts';
+import { createLogger } from '../../src/log.ts';
 import { createFileCa } from '../../src/ca/local/index.ts';
-import { unauthorized } from '../../src/errors.ts';
 import { createAdminApp } from '../../src/listeners/admin.ts';
 import { parseCertificate } from '../../src/pki/certificate.ts';
 import { formatGeneralName, type GeneralName } from '../../src/pki/general-name.ts';
@@ -22,6 +27,31 @@ export const TOKEN = 'an-admin-token-of-the-tests';
 /** What the fixture's clock says until a test moves it. */
 export const NOW = Date.UTC(2026, 10, 21, 12);
 export const DAY = 86_400_000;
+
+const BEARER_ONLY: AdminAuthSettings = {
+  mode: 'none',
+  trust: undefined,
+  bearer_token: {
+    enabled: true,
+    tokens: [
+      { token_hash: `sha256:${createHash('sha256').update('another').digest('hex')}`, description: 'somebody else' },
+      { token_hash: `sha256:${createHash('sha256').update(TOKEN).digest('hex')}`, description: 'test admin' },
+    ],
+  },
+};
+
+/** A hash that costs nothing; what argon2id costs is not the admin API's matter. */
+const OTP_SETTINGS: OtpSettings = {
+  hash_algorithm: 'sha256-hmac',
+  hmacKey: randomBytes(32),
+  argon2: { memory_kib: 7168, iterations: 1, parallelism: 1 },
+  bcrypt_cost: 10,
+  token_length: 20,
+  max_failures: 5,
+  failure_window: 300,
+  lockout_duration: 900,
+  lockout_scope: 'address',
+};
 
 export interface AdminFixture {
   readonly app: AdminApp;
@@ -47,6 +77,8 @@ export interface FixtureOptions {
   /** Puts something between the admin API and the store. */
   readonly wrapStore?: (store: Store) => Store;
   readonly tls?: ServerOptions;
+  /** What differs from one bearer token and no client certificates. */
+  readonly auth?: Partial<AdminAuthSettings>;
   /** What the clock says at first, milliseconds; {@link NOW} unless told. */
   readonly start?: number;
   /** Takes what has to be run at the end; the end of the test unless told. */
@@ -60,33 +92,12 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
   const folder = temporaryFolder();
   const store = await openStore({ path: folder.file('est.db'), auditFile: folder.file('audit.log'), now });
   const lines: string[] = [];
-  const log = (level: string) => (fields: object, message: string) =>
-    void lines.push(JSON.stringify({ level, ...fields, message }));
   const used = options.wrapStore?.(store) ?? store;
   const deps: AdminDependencies = {
     store: used,
-    otp: {
-      create: async (order, events) => {
-        const row = {
-          ...order,
-          id: randomBytes(8).toString('hex'),
-          selector: randomBytes(8).toString('hex'),
-          hash: '$argon2id$',
-          created_at: time,
-          uses: 0,
-          revoked_at: null,
-        };
-        await used.insertOtp(row, [...events, { type: 'otp.created', outcome: 'success', subject: row.client_id }]);
-        return { row, token: randomBytes(15).toString('base64url') };
-      },
-    },
-    authenticator: {
-      authenticate: ({ authorization }) =>
-        authorization === `Bearer ${TOKEN}`
-          ? Promise.resolve({ method: 'bearer', display: 'test admin' })
-          : Promise.reject(unauthorized('ADMIN_UNAUTHENTICATED', 'admin credentials required')),
-    },
-    cas: { all: options.cas ?? [], find: (label) => options.cas?.find((ca) => ca.label === label) },
+    otp: await OtpService.create(used, OTP_SETTINGS, new HashingPool({ concurrency: 1, queue: 1, retryAfter: 1 }), now),
+    authenticator: new AdminAuthenticator(() => ({ ...BEARER_ONLY, ...options.auth }), used, now),
+    cas: new CaRouter(options.cas ?? [ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true)]),
     settings: {
       server: { body_limit: 65_536, request_timeout: 30, keep_alive_timeout: 30, ...options.settings?.server },
       otp: { enabled: true, max_uses: 1, default_ttl: 86_400, ...options.settings?.otp },
@@ -94,7 +105,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     },
     version: '0.0.0-test',
     now,
-    log: { info: log('info'), warn: log('warn'), error: log('error') },
+    log: createLogger('debug', { write: (line) => void lines.push(line) }),
   };
   const app = createAdminApp(deps, options.tls);
   (options.onEnd ?? onTestFinished)(async () => {
@@ -140,17 +151,36 @@ export async function fileCa(
   isDefault = false,
 ): Promise<Ca> {
   const made = makeCa(folder.file, label, { kind: 'ec:P-256' });
-  const profile = {
-    validity_days: 30,
-    max_validity_days: 90,
-    key_usage: ['digitalSignature'],
-    extended_key_usage: ['clientAuth'],
-  } as const;
-  const driver = await createFileCa(
-    { label, certificate: made.certificate, chain: made.root, profile, file: { private_key: made.privateKey } },
-    { now: Date.now },
-  );
-  return { label, isDefault, driver, config: { driver: 'file' } };
+  const config = caConfig(label, isDefault, { certificate: made.certificate, chain: made.root, key: made.privateKey });
+  return new Ca(config, await createFileCa(config, { now: Date.now }));
+}
+
+function caConfig(
+  label: string,
+  isDefault: boolean,
+  files: { certificate: string; chain: string; key: string },
+): FileCaConfig {
+  return {
+    label,
+    default: isDefault,
+    driver: 'file',
+    approval: 'auto',
+    certificate: files.certificate,
+    chain: files.chain,
+    file: { private_key: files.key },
+    profile: {
+      validity_days: 30,
+      max_validity_days: 90,
+      key_types: ['ec:P-256'],
+      key_usage: ['digitalSignature'],
+      extended_key_usage: ['clientAuth'],
+      subject: { required: [], patterns: {} },
+      san: { allowed: ['dns', 'ip', 'email', 'uri'], required: [], wildcards: false, max: 4 },
+      allow_subject_change: false,
+      renewal_grace_days: 0,
+      mtls_subject: 'any',
+    },
+  };
 }
 
 /** Lets a CA issue a certificate and records it as an enrolment does. */
@@ -192,15 +222,14 @@ export async function issueFrom(
 }
 
 /** A CA whose driver only has a chain and a state of health; for what a real CA cannot be made to do. */
-export function ailingCa(label: string, health: () => Promise<HealthReport>, chain: readonly Buffer[] = []): Ca {
+export function ailingCa(
+  label: string,
+  health: () => Promise<HealthReport>,
+  chain: readonly Buffer[] = [],
+  isDefault = false,
+): Ca {
   const no = () => Promise.reject(new Error('this CA has its health only'));
-  const driver: CaDriver = {
-    chain: () => chain,
-    health,
-    prepare: no,
-    poll: no,
-    revoke: no,
-    close: () => Promise.resolve(),
-  };
-  return { label, isDefault: false, driver, config: { driver: 'file' } };
+  const close = () => Promise.resolve();
+  const driver: CaDriver = { chain: () => chain, health, prepare: no, poll: no, revoke: no, close };
+  return new Ca(caConfig(label, isDefault, { certificate: '', chain: '', key: '' }), driver);
 }
