@@ -9,7 +9,7 @@ import { registerAudit } from '../admin/audit.ts';
 import { registerCas } from '../admin/cas.ts';
 import { registerCertificates } from '../admin/certificates.ts';
 import type { AdminApp, AdminDependencies } from '../admin/dependencies.ts';
-import { toErrorAnswer } from '../admin/error-answer.ts';
+import { errorAnswer, toErrorAnswer } from '../admin/error-answer.ts';
 import { registerHealth } from '../admin/health.ts';
 import { HealthMonitor } from '../admin/health-monitor.ts';
 import { registerLockouts } from '../admin/lockouts.ts';
@@ -17,10 +17,10 @@ import { registerOpenApi, registerSwagger } from '../admin/openapi.ts';
 import { registerOtp } from '../admin/otp.ts';
 import { validatorCompiler } from '../admin/validation.ts';
 import { describe, EstuaryError, notFound } from '../errors.ts';
+import { answerBrokenRequests, type Refusal } from './broken-requests.ts';
 import { presentedCredentials, remoteAddress } from './credentials.ts';
 import { allowedMethods, isAdminPath, recordRoute, type RouteTable } from './admin-routes.ts';
 import { registerJsonParser } from './json-body.ts';
-import { writeClientError } from './client-error.ts';
 
 /**
  * Makes the admin listener; the caller listens and closes.
@@ -40,8 +40,8 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1024 },
     frameworkErrors: (error, _request, reply) => void sendError(reply, error),
-    clientErrorHandler: writeClientError,
   });
+  answerBrokenRequests(app.server, deps.log, brokenRequestAnswer);
   app.setValidatorCompiler(validatorCompiler);
   registerJsonParser(app);
   registerErrorHandling(app, deps);
@@ -112,7 +112,13 @@ function sendError(reply: FastifyReply, error: unknown): FastifyReply {
   if (answer.statusCode === 401) reply.header('www-authenticate', 'Bearer');
   if (error instanceof EstuaryError && error.retryAfter !== undefined)
     reply.header('retry-after', String(error.retryAfter));
-  return reply.code(answer.statusCode).type('application/json; charset=utf-8').send(answer);
+  return reply.code(answer.statusCode).type(JSON_TYPE).send(answer);
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+function brokenRequestAnswer({ status, code, text }: Refusal): { type: string; body: string } {
+  return { type: JSON_TYPE, body: JSON.stringify(errorAnswer(status, code, text)) };
 }
 
 /** An administrator's call that changed nothing is on record too. */

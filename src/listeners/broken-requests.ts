@@ -1,22 +1,35 @@
-/** Requests that Node's HTTP parser gives up on never reach a handler; they get their plain-text 4xx here. */
+/** Requests that Node's HTTP parser gives up on never reach a handler; they get their 4xx here. */
+import { STATUS_CODES } from 'node:http';
 import type { Server } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../log.ts';
 
-interface Refusal {
-  readonly line: string;
+/** What a broken request is answered with. */
+export interface Refusal {
+  readonly status: number;
+  readonly code: string;
   readonly text: string;
 }
 
 const REFUSALS: Readonly<Record<string, Refusal>> = {
-  HPE_HEADER_OVERFLOW: { line: '431 Request Header Fields Too Large', text: 'The request headers are too large.' },
-  ERR_HTTP_REQUEST_TIMEOUT: { line: '408 Request Timeout', text: 'The request took too long to arrive.' },
+  HPE_HEADER_OVERFLOW: { status: 431, code: 'HEADERS_TOO_LARGE', text: 'The request headers are too large.' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: 'REQUEST_TIMEOUT', text: 'The request took too long to arrive.' },
 };
-const MALFORMED: Refusal = { line: '400 Bad Request', text: 'The request is not valid HTTP.' };
+const MALFORMED: Refusal = { status: 400, code: 'HTTP_INVALID', text: 'The request is not valid HTTP.' };
 
-/** Answers and closes; a connection that was reset or never spoke HTTP is just dropped. */
-export function answerBrokenRequests(server: Server, log: Logger): void {
-  // Fastify installs a handler of its own that answers JSON.
+const plainText = ({ text }: Refusal) => ({ type: 'text/plain; charset=utf-8', body: text });
+
+/**
+ * Answers and closes; a connection that was reset or never spoke HTTP is just dropped.
+ *
+ * @param form how the listener words its errors; plain text unless told
+ */
+export function answerBrokenRequests(
+  server: Server,
+  log: Pick<Logger, 'info'>,
+  form: (refusal: Refusal) => { readonly type: string; readonly body: string } = plainText,
+): void {
+  // Fastify installs a handler of its own.
   server.removeAllListeners('clientError');
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -25,9 +38,10 @@ export function answerBrokenRequests(server: Server, log: Logger): void {
     }
     const refusal = REFUSALS[error.code ?? ''] ?? MALFORMED;
     log.info({ code: error.code }, 'request refused by the HTTP parser');
+    const { type, body } = form(refusal);
     socket.end(
-      `HTTP/1.1 ${refusal.line}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
-        `Content-Length: ${refusal.text.length}\r\nConnection: close\r\n\r\n${refusal.text}`,
+      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}\r\nContent-Type: ${type}\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   });
   server.on('tlsClientError', (error: NodeJS.ErrnoException) => {
