@@ -13,12 +13,12 @@ export interface HashingPoolOptions {
 }
 
 export class HashingPool {
-  readonly #options: HashingPoolOptions;
+  readonly options: HashingPoolOptions;
   #active = 0;
   readonly #waiting: (() => void)[] = [];
 
   constructor(options: HashingPoolOptions) {
-    this.#options = options;
+    this.options = options;
   }
 
   /** Hashes waiting for their turn. */
@@ -33,7 +33,7 @@ export class HashingPool {
    * @throws EstuaryError 503 `PASSWORD_CHECK_BUSY` when the queue is full; otherwise what `work` throws
    */
   async run<T>(work: (waited: boolean) => Promise<T>, { urgent = false } = {}): Promise<T> {
-    const waited = this.#active >= this.#options.concurrency;
+    const waited = this.#active >= this.options.concurrency;
     if (waited) await this.#turn(urgent);
     else this.#active++;
     try {
@@ -47,7 +47,7 @@ export class HashingPool {
   }
 
   #turn(urgent: boolean): Promise<void> {
-    const { queue, retryAfter } = this.#options;
+    const { queue, retryAfter } = this.options;
     if (!urgent && this.#waiting.length >= queue)
       throw unavailable('PASSWORD_CHECK_BUSY', 'too many passwords to check; try again later', { retryAfter });
     return new Promise((resolve) => {

@@ -8,6 +8,7 @@ import type { OtpIdentity } from '../identity.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
 import type { BasicCredentials } from './basic.ts';
 import type { HashingPool } from './hashing-pool.ts';
+import { KeyedGate } from './keyed-gate.ts';
 import { generateToken, isTokenLike, tokenSelector } from './token.ts';
 import { TokenHasher, type HashSettings } from './token-hasher.ts';
 
@@ -35,12 +36,15 @@ export interface OtpAttempt {
 
 /** New selectors tried before giving up; even with millions of tokens a second attempt is rare. */
 const SELECTOR_ATTEMPTS = 20;
+/** Attempts that may wait for others of the same address or name. */
+const WAITING_PER_KEY = 256;
 
 export class OtpService {
   readonly #store: Store;
   readonly #settings: OtpSettings;
   readonly #hasher: TokenHasher;
   readonly #pool: HashingPool;
+  readonly #gate: KeyedGate;
   readonly #now: () => number;
   readonly lockout: Lockout;
 
@@ -49,6 +53,7 @@ export class OtpService {
     this.#settings = settings;
     this.#hasher = hasher;
     this.#pool = pool;
+    this.#gate = new KeyedGate({ ...pool.options, width: pool.options.concurrency, queue: WAITING_PER_KEY });
     this.#now = now;
     this.lockout = new Lockout(store, settings);
   }
@@ -96,8 +101,9 @@ export class OtpService {
    * is such a token, nor in which state it is.
    *
    * A consumed token authenticates with `usable: false`, see {@link OtpIdentity.usable}; it neither clears the count
-   * of failures nor adds to it. The lockout is asked again before an answer is given (and before the hash, if that
-   * had to wait), so that parallel attempts get no more guesses than attempts in a row.
+   * of failures nor adds to it. Of one lockout key, a few attempts are under way at a time, and the lockout is asked
+   * again after every wait and before an answer is given: parallel attempts get no more guesses than attempts in a
+   * row, but for those few.
    *
    * @param credentials undefined: the header was malformed, which counts as a failure
    * @throws EstuaryError 401 `invalid OTP token` or `too many failures, locked out`; 503 when too many are waiting
@@ -108,7 +114,18 @@ export class OtpService {
     const event = failureEvent(attempt, username);
     await this.lockout.check(keys, attempt.now, event);
 
-    const password = credentials?.password ?? '';
+    return this.#gate.run(keys, async (waited) => {
+      if (waited) await this.lockout.check(keys, attempt.now, event);
+      return this.#check(credentials?.password ?? '', attempt, keys, event);
+    });
+  }
+
+  async #check(
+    password: string,
+    attempt: OtpAttempt,
+    keys: readonly string[],
+    event: AuditEvent,
+  ): Promise<OtpIdentity> {
     if (!isTokenLike(password)) throw await this.#refuse(keys, attempt, event, 'not of the form of a token');
     const row = await this.#store.findOtpBySelector(tokenSelector(password));
     const matches = await this.#verify(row?.hash, password, () => this.lockout.check(keys, attempt.now, event));
