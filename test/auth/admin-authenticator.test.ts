@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+
+import { describe, expect, test } from 'vitest';
+
+import { AdminAuthenticator, type AdminAuthSettings } from '../../src/auth/admin-authenticator.ts';
+import { ClientTrust } from '../../src/auth/client-trust.ts';
+import type { PresentedCredentials } from '../../src/auth/identity.ts';
+import { EstuaryError } from '../../src/errors.ts';
+import { encodePem } from '../../src/pki/pem.ts';
+import type { Store } from '../../src/store/store.ts';
+import { makeCa, makeClient } from '../support/certificates.ts';
+import { opened, T0, temporaryPaths } from '../store/support.ts';
+
+const DAY = 86_400_000;
+const adminCa = await makeCa('CN=Admin CA');
+const admin = await makeClient('CN=Alice,OU=Admins', adminCa);
+const device = await makeClient('CN=device', await makeCa('CN=Devices'));
+const trust = await ClientTrust.create({ trustAnchors: encodePem('CERTIFICATE', adminCa.der) });
+
+const hashed = (token: string): string => `sha256:${createHash('sha256').update(token).digest('hex')}`;
+const TOKENS = [
+  { token_hash: hashed('first-token'), description: 'first' },
+  { token_hash: hashed('second-token').toUpperCase().replace('SHA256', 'sha256'), description: 'second' },
+];
+
+const REQUIRED = '401 admin authentication required';
+const FAILED = '401 admin authentication failed';
+
+interface Setup {
+  readonly store: Store;
+  settings: AdminAuthSettings;
+  readonly outcome: (presented: Partial<PresentedCredentials>) => Promise<string>;
+}
+
+async function setUp(mode: AdminAuthSettings['mode'], bearer: boolean): Promise<Setup> {
+  const store = await opened(temporaryPaths());
+  const setup: Setup = {
+    store,
+    settings: { mode, trust: mode === 'none' ? undefined : trust, bearer_token: { enabled: bearer, tokens: TOKENS } },
+    outcome: async (presented) => {
+      const none = {
+        peerCertificate: undefined,
+        peerIntermediates: [],
+        authorization: undefined,
+        address: '192.0.2.1',
+      };
+      try {
+        const { method, display } = await authenticator.authenticate({ ...none, ...presented });
+        return `${method} ${display}`;
+      } catch (error) {
+        if (!(error instanceof EstuaryError)) throw error;
+        return `${error.status} ${error.message}`;
+      }
+    },
+  };
+  const authenticator = new AdminAuthenticator(
+    () => setup.settings,
+    store,
+    () => T0 + DAY,
+  );
+  return setup;
+}
+
+const certificate = { peerCertificate: admin.der };
+const foreign = { peerCertificate: device.der };
+const token = { authorization: 'Bearer second-token' };
+const wrong = { authorization: 'Bearer third-token' };
+
+describe('service-spec, Admin authentication: by mTLS, by bearer token, or both', () => {
+  test.each<[AdminAuthSettings['mode'], boolean, string, Partial<PresentedCredentials>, string]>([
+    ['none', true, 'a token', token, 'bearer second'],
+    ['none', true, 'a wrong token', wrong, FAILED],
+    ['none', true, 'a certificate', certificate, REQUIRED],
+    ['none', true, 'nothing', {}, REQUIRED],
+    ['optional', true, 'a token', token, 'bearer second'],
+    ['optional', true, 'a certificate', certificate, 'mtls CN=Alice,OU=Admins'],
+    ['optional', true, 'both', { ...certificate, ...token }, 'mtls CN=Alice,OU=Admins'],
+    ['optional', true, "a device's certificate", foreign, FAILED],
+    ['optional', true, "a device's certificate and a token", { ...foreign, ...token }, 'bearer second'],
+    ['optional', true, "a device's certificate and a wrong token", { ...foreign, ...wrong }, FAILED],
+    ['optional', false, 'a token', token, REQUIRED],
+    ['optional', false, 'a certificate', certificate, 'mtls CN=Alice,OU=Admins'],
+    ['required', true, 'a certificate alone', certificate, 'mtls CN=Alice,OU=Admins'],
+    ['required', true, 'a token alone', token, REQUIRED],
+    ['required', true, "a device's certificate and a token", { ...foreign, ...token }, FAILED],
+    ['required', false, 'a certificate', certificate, 'mtls CN=Alice,OU=Admins'],
+  ])('mode %s, bearer tokens %s: %s', async (mode, bearer, _, presented, expected) => {
+    const setup = await setUp(mode, bearer);
+    expect(await setup.outcome(presented)).toBe(expected);
+  });
+
+  test.each([
+    'Bearer',
+    'Bearer ',
+    'Bearer second-token extra',
+    'Bearer second-token,',
+    'Bearer second-toke',
+    'Bearer SECOND-TOKEN',
+    'second-token',
+    'Basic c2Vjb25kLXRva2Vu',
+    `Bearer ${hashed('second-token')}`,
+    `Bearer ${hashed('second-token').slice(7)}`,
+    `Bearer ${'x'.repeat(100_000)}`,
+    'Bearer \u00e9',
+  ])('the header %s is refused', async (authorization) => {
+    const setup = await setUp('none', true);
+    expect(await setup.outcome({ authorization })).toBe(FAILED);
+  });
+
+  test('the scheme is compared without case', async () => {
+    const setup = await setUp('none', true);
+    expect(await setup.outcome({ authorization: 'bearer first-token' })).toBe('bearer first');
+  });
+
+  test('a reload replaces tokens and anchors at once', async () => {
+    const setup = await setUp('optional', true);
+    expect(await setup.outcome(token)).toBe('bearer second');
+    setup.settings = { ...setup.settings, bearer_token: { enabled: true, tokens: TOKENS.slice(0, 1) } };
+    expect(await setup.outcome(token)).toBe(FAILED);
+    setup.settings = { mode: 'none', trust: undefined, bearer_token: { enabled: false, tokens: [] } };
+    expect(await setup.outcome({ ...certificate, ...token })).toBe(REQUIRED);
+  });
+});
+
+describe('contract §7: audit of admin authentication', () => {
+  test('a failure is recorded with the address and without the token; a request without credentials is not', async () => {
+    const setup = await setUp('optional', true);
+    await setup.outcome({});
+    await setup.outcome({ ...foreign, ...wrong });
+    const { items } = await setup.store.listAudit({ limit: 10 });
+    expect(items).toMatchObject([{ type: 'auth.admin', outcome: 'failure', address: '192.0.2.1' }]);
+    expect(items[0]?.detail).toContain('certificate signed by unknown authority');
+    expect(JSON.stringify(items)).not.toContain('third-token');
+  });
+});

@@ -1,0 +1,281 @@
+import { describe, expect, test } from 'vitest';
+
+import type { AuditEvent } from '../../src/audit/event.ts';
+import { ClientTrust } from '../../src/auth/client-trust.ts';
+import { createEstAuthenticator, type EstAuthenticator } from '../../src/auth/est-authenticator.ts';
+import type { PresentedCredentials } from '../../src/auth/identity.ts';
+import { MtlsPlugin } from '../../src/auth/mtls-plugin.ts';
+import { OtpPlugin } from '../../src/auth/otp/otp-plugin.ts';
+import type { AuthContext, AuthPlugin } from '../../src/auth/plugin.ts';
+import { EstuaryError, unauthorized, unavailable } from '../../src/errors.ts';
+import {
+  sequence,
+  integer,
+  parseDer,
+  children,
+  Tag,
+  bitString,
+  readBitStringOctets,
+  readBigInt,
+} from '../../src/pki/der.ts';
+import { parseCertificate } from '../../src/pki/certificate.ts';
+import { parseDistinguishedName } from '../../src/pki/name.ts';
+import { encodePem } from '../../src/pki/pem.ts';
+import { makeCa, makeClient, type Issuer } from '../support/certificates.ts';
+import { issue, T0 } from '../store/support.ts';
+import { INVALID, LOCKED, setUpOtp, WRONG, type OtpSetup } from './otp/support.ts';
+import { UNKNOWN } from './chain.ts';
+
+const root = await makeCa('CN=Root', { notBefore: T0 - 1000 });
+const client = await makeClient('CN=client,O=Example', root, { serial: '0c11e2', notBefore: T0 - 1000 });
+const stranger = await makeClient('CN=stranger', await makeCa('CN=Stranger'), { notBefore: T0 - 1000 });
+const trust = await ClientTrust.create({ trustAnchors: encodePem('CERTIFICATE', root.der) });
+
+const basic = (password: string): string => `Basic ${Buffer.from(`device:${password}`).toString('base64')}`;
+
+interface Setup extends OtpSetup {
+  readonly plugins: { readonly mtls: AuthPlugin; readonly otp: AuthPlugin };
+  readonly outcome: (
+    presented: Partial<PresentedCredentials>,
+    context?: Partial<AuthContext>,
+    by?: EstAuthenticator,
+  ) => Promise<string>;
+}
+
+const PRESENTED: PresentedCredentials = {
+  peerCertificate: undefined,
+  peerIntermediates: [],
+  authorization: undefined,
+  address: '192.0.2.1',
+};
+
+async function setUp(): Promise<Setup> {
+  const otp = await setUpOtp();
+  const plugins = { mtls: new MtlsPlugin(() => trust, otp.store), otp: new OtpPlugin(otp.service) };
+  // the order of configuration does not matter
+  const authenticator = createEstAuthenticator({ plugins: [plugins.otp, plugins.mtls], store: otp.store });
+  const context: AuthContext = {
+    operation: 'simpleenroll',
+    caLabel: 'devices',
+    certificateOnly: false,
+    expiredGraceSeconds: 0,
+    now: T0,
+  };
+  return {
+    ...otp,
+    plugins,
+    outcome: async (presented, changes = {}, by = authenticator) => {
+      try {
+        return (await by.authenticate({ ...PRESENTED, ...presented }, { ...context, ...changes })).requester;
+      } catch (error) {
+        if (!(error instanceof EstuaryError)) throw error;
+        return `${error.status} ${error.message}`;
+      }
+    },
+  };
+}
+
+const trail = async ({ store }: Setup): Promise<string[]> =>
+  (await store.listAudit({ limit: 100 })).items
+    .filter(({ type }) => type.startsWith('auth.'))
+    .map(({ type, outcome, subject, detail }) => `${type} ${outcome} ${subject ?? '-'}: ${detail ?? '-'}`);
+
+const mtls = 'mtls:CN=client,O=Example';
+
+describe('service-spec, Precedence: mTLS, then OTP; a request succeeds if any method succeeds', () => {
+  test.each<[string, Partial<PresentedCredentials>, 'token' | 'wrong' | undefined, string]>([
+    ['a good certificate', { peerCertificate: client.der }, undefined, mtls],
+    ['a good certificate and a right password: the certificate', { peerCertificate: client.der }, 'token', mtls],
+    ['a good certificate and a wrong password: the certificate', { peerCertificate: client.der }, 'wrong', mtls],
+    ['an untrusted certificate and a right password: the password', { peerCertificate: stranger.der }, 'token', 'otp'],
+    [
+      'a malformed certificate and a right password: the password',
+      { peerCertificate: Buffer.from('00') },
+      'token',
+      'otp',
+    ],
+    ['a right password', {}, 'token', 'otp'],
+    ['a wrong password', {}, 'wrong', `401 ${INVALID}`],
+    ['an untrusted certificate', { peerCertificate: stranger.der }, undefined, `401 ${UNKNOWN}`],
+    [
+      'an untrusted certificate and a wrong password: the message of the header',
+      { peerCertificate: stranger.der },
+      'wrong',
+      `401 ${INVALID}`,
+    ],
+    ['nothing: a bare challenge', {}, undefined, '401 '],
+    ['a scheme that is not switched on: a bare challenge', { authorization: 'Negotiate abc' }, undefined, '401 '],
+  ])('%s', async (_, presented, password, expected) => {
+    const setup = await setUp();
+    const { token, id } = await setup.newToken();
+    const header = password === undefined ? {} : { authorization: basic(password === 'token' ? token : WRONG) };
+    expect(await setup.outcome({ ...presented, ...header })).toBe(expected === 'otp' ? `otp:${id}` : expected);
+  });
+
+  test.each<[string, Partial<PresentedCredentials>, string]>([
+    ['a good certificate', { peerCertificate: client.der }, mtls],
+    ['nothing', {}, '401 client certificate required'],
+    ['a right password', {}, '401 client certificate required'],
+    ['an untrusted certificate and a right password', { peerCertificate: stranger.der }, `401 ${UNKNOWN}`],
+  ])('where only a certificate would do, %s', async (_, presented, expected) => {
+    const setup = await setUp();
+    const { token } = await setup.newToken();
+    const authorization = presented.peerCertificate === client.der ? undefined : basic(token);
+    expect(await setup.outcome({ ...presented, authorization }, { certificateOnly: true })).toBe(expected);
+    expect((await setup.store.listOtps({ limit: 1 })).items[0]?.uses).toBe(0);
+  });
+
+  test('with no password method switched on, nothing presented is `client certificate required` everywhere', async () => {
+    const setup = await setUp();
+    const alone = createEstAuthenticator({ plugins: [setup.plugins.mtls], store: setup.store });
+    expect(await setup.outcome({}, {}, alone)).toBe('401 client certificate required');
+    expect(await setup.outcome({ authorization: basic(WRONG) }, {}, alone)).toBe('401 client certificate required');
+  });
+
+  test('with mode none, a certificate is not looked at', async () => {
+    const setup = await setUp();
+    const without = createEstAuthenticator({ plugins: [setup.plugins.otp], store: setup.store });
+    expect(await setup.outcome({ peerCertificate: client.der }, {}, without)).toBe('401 ');
+    expect(await setup.outcome({ peerCertificate: client.der }, { certificateOnly: true }, without)).toBe(
+      '401 client certificate required',
+    );
+  });
+
+  test('GSSAPI comes between: before OTP, after the certificate, with its note in the audit log', async () => {
+    const setup = await setUp();
+    const gssapi: AuthPlugin = {
+      method: 'gssapi',
+      authenticate: ({ authorization }) => {
+        if (authorization?.startsWith('Negotiate ') !== true) return Promise.resolve(undefined);
+        if (authorization.endsWith('bad'))
+          return Promise.reject(unauthorized('GSSAPI_FAILED', 'GSSAPI authentication failed'));
+        const principal = 'alice@EXAMPLE.COM';
+        const subject = parseDistinguishedName('CN=alice');
+        return Promise.resolve({
+          method: 'gssapi',
+          requester: `gssapi:${principal}`,
+          display: principal,
+          principal,
+          subject,
+          replyToken: undefined,
+          note: 'unverified',
+        });
+      },
+    };
+    const three = createEstAuthenticator({
+      plugins: [setup.plugins.otp, gssapi, setup.plugins.mtls],
+      store: setup.store,
+    });
+    expect(await setup.outcome({ authorization: 'Negotiate x' }, {}, three)).toBe('gssapi:alice@EXAMPLE.COM');
+    expect(await setup.outcome({ authorization: 'Negotiate x', peerCertificate: client.der }, {}, three)).toBe(mtls);
+    expect(await setup.outcome({ authorization: 'Negotiate bad' }, {}, three)).toBe('401 GSSAPI authentication failed');
+    expect(await trail(setup)).toEqual([
+      'auth.gssapi success alice@EXAMPLE.COM: simpleenroll; unverified',
+      'auth.mtls success CN=client,O=Example: simpleenroll',
+      'auth.gssapi failure -: simpleenroll; GSSAPI authentication failed',
+    ]);
+  });
+
+  test('a check that could not be made is no failed one: 503 stays 503, and no event says otherwise', async () => {
+    const setup = await setUp();
+    const down: AuthPlugin = {
+      method: 'gssapi',
+      authenticate: () => Promise.reject(unavailable('GSSAPI_DOWN', 'try again later')),
+    };
+    const authenticator = createEstAuthenticator({ plugins: [down, setup.plugins.otp], store: setup.store });
+    expect(await setup.outcome({ authorization: basic(WRONG) }, {}, authenticator)).toBe('503 try again later');
+    expect(await trail(setup)).toEqual([]);
+  });
+
+  test('locked out: the message and the seconds, but a certificate still gets in', async () => {
+    const setup = await setUp();
+    for (let i = 0; i < 6; i++) await setup.outcome({ authorization: basic(WRONG) });
+    const { token } = await setup.newToken();
+    expect(await setup.outcome({ authorization: basic(token) })).toBe(`401 ${LOCKED}`);
+    expect(await setup.outcome({ authorization: basic(token), peerCertificate: client.der })).toBe(mtls);
+  });
+});
+
+describe('contract §7: every authentication is audited, success and failure', () => {
+  test('with method, subject, address, CA and serial; nothing presented leaves no trace', async () => {
+    const setup = await setUp();
+    const { token } = await setup.newToken();
+    await setup.outcome({});
+    await setup.outcome({ peerCertificate: client.der });
+    await setup.outcome({ peerCertificate: stranger.der, authorization: basic(token) });
+    await setup.outcome({ authorization: basic(WRONG) });
+    const events = await trail(setup);
+    expect(events[0]).toBe('auth.mtls success CN=client,O=Example: simpleenroll');
+    expect(events[1]).toMatch(
+      /^auth\.mtls failure CN=stranger: simpleenroll; certificate signed by unknown authority; /,
+    );
+    expect(events.slice(2)).toEqual([
+      'auth.otp success device-1: simpleenroll',
+      'auth.otp failure device: no such token',
+    ]);
+    const { items } = await setup.store.listAudit({ limit: 10, type: 'auth.mtls' });
+    expect(items[0]).toMatchObject({ address: '192.0.2.1', ca: 'devices', serial: '0c11e2' });
+    const all = JSON.stringify(await setup.store.listAudit({ limit: 100 }));
+    expect(all).not.toContain(token);
+    expect(all).not.toContain(WRONG);
+  });
+
+  test('a caller may commit the success with its own transaction', async () => {
+    const setup = await setUp();
+    const events: AuditEvent[] = [];
+    expect(await setup.outcome({ peerCertificate: client.der }, { events })).toBe(mtls);
+    expect(await trail(setup)).toEqual([]);
+    expect(events).toMatchObject([{ type: 'auth.mtls', outcome: 'success', subject: 'CN=client,O=Example' }]);
+  });
+});
+
+describe('contract §3: a certificate revoked in our own store never authenticates', () => {
+  const record = (setup: Setup, leaf: Issuer): Promise<unknown> => {
+    const { serialNumber, fingerprint } = parseCertificate(leaf.der);
+    return issue(setup.store, { ca: 'devices', serial: serialNumber, der: leaf.der, fingerprint_sha256: fingerprint });
+  };
+  const revoke = (setup: Setup): Promise<unknown> =>
+    setup.store.revokeCertificate(
+      { ca: 'devices', serial: '0c11e2', revoked_at: T0, reason: 'keyCompromise', invalidity_date: null },
+      [],
+    );
+
+  test('from the moment of its revocation, although its path is remembered', async () => {
+    const setup = await setUp();
+    await record(setup, client);
+    expect(await setup.outcome({ peerCertificate: client.der })).toBe(mtls);
+    await revoke(setup);
+    expect(await setup.outcome({ peerCertificate: client.der })).toBe('401 client certificate revoked');
+    expect(await setup.outcome({ peerCertificate: client.der }, { certificateOnly: true })).toBe(
+      '401 client certificate revoked',
+    );
+  });
+
+  test('nor does it with its ECDSA signature rewritten, which is still valid and has another fingerprint', async () => {
+    const setup = await setUp();
+    const twin = { ...client, der: withOtherSignature(client.der) };
+    expect(twin.der.equals(client.der)).toBe(false);
+    expect(await setup.outcome({ peerCertificate: twin.der })).toBe(mtls);
+    await record(setup, client);
+    await revoke(setup);
+    expect(await setup.outcome({ peerCertificate: twin.der })).toBe('401 client certificate revoked');
+  });
+
+  test("another CA's certificate with the same serial number is not concerned", async () => {
+    const setup = await setUp();
+    const foreign = await makeClient('CN=foreign', await makeCa('CN=Foreign'), { serial: '0c11e2' });
+    await record(setup, foreign);
+    await revoke(setup);
+    expect(await setup.outcome({ peerCertificate: client.der })).toBe(mtls);
+  });
+});
+
+/** The same certificate with (r, n − s) for its ECDSA signature (r, s). */
+function withOtherSignature(der: Buffer): Buffer {
+  const n = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+  const [tbs, algorithm, signature] = children(parseDer(der, Tag.SEQUENCE).value);
+  if (tbs === undefined || algorithm === undefined || signature === undefined) throw new Error('no certificate');
+  const [r, s] = children(parseDer(readBitStringOctets(signature)).value);
+  if (r === undefined || s === undefined) throw new Error('no ECDSA signature');
+  return sequence(tbs.raw, algorithm.raw, bitString(sequence(r.raw, integer(n - readBigInt(s)))));
+}
