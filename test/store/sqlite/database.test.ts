@@ -1,0 +1,97 @@
+import Database from 'better-sqlite3';
+import { writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { MIGRATIONS } from '../../../src/store/migrations/index.ts';
+import { openWritable } from '../../../src/store/sqlite/database.ts';
+import { openStore } from '../../../src/store/sqlite/open.ts';
+import { opened, otpRow, temporaryPaths } from '../support.ts';
+
+const version = (db: Database.Database): unknown => db.pragma('user_version', { simple: true });
+
+test('the database is in WAL mode, synchronous FULL, with foreign keys', () => {
+  const db = openWritable(temporaryPaths().path);
+  expect(db.pragma('journal_mode', { simple: true })).toBe('wal');
+  expect(db.pragma('synchronous', { simple: true })).toBe(2);
+  expect(db.pragma('foreign_keys', { simple: true })).toBe(1);
+  expect(version(db)).toBe(MIGRATIONS.length);
+  db.close();
+});
+
+test('migrations run in order from the version that the database has, and only once', () => {
+  const { path } = temporaryPaths();
+  const scripts = ['CREATE TABLE a (x)', 'ALTER TABLE a ADD COLUMN y DEFAULT 7', 'INSERT INTO a (x) VALUES (1)'];
+  openWritable(path, scripts.slice(0, 1)).close();
+  const first = new Database(path);
+  first.exec('INSERT INTO a VALUES (0)');
+  expect(version(first)).toBe(1);
+  first.close();
+  for (let n = 0; n < 2; n++) {
+    const db = openWritable(path, scripts);
+    expect(db.prepare('SELECT x, y FROM a').all()).toEqual([
+      { x: 0, y: 7 },
+      { x: 1, y: 7 },
+    ]);
+    expect(version(db)).toBe(3);
+    db.close();
+  }
+});
+
+test('a migration that fails leaves the database as it was, at the version before', () => {
+  const { path } = temporaryPaths();
+  const scripts = ['CREATE TABLE a (x)', 'CREATE TABLE b (x); INSERT INTO no_such_table VALUES (1)'];
+  expect(() => openWritable(path, scripts)).toThrow('no_such_table');
+  const db = openWritable(path, scripts.slice(0, 1));
+  expect(db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all()).toEqual(['a']);
+  expect(version(db)).toBe(1);
+  db.close();
+});
+
+test('a database of the first version keeps its contents through every later migration', async () => {
+  const paths = temporaryPaths();
+  const db = openWritable(paths.path, MIGRATIONS.slice(0, 1));
+  const row = otpRow();
+  db.prepare(
+    'INSERT INTO otp (id, selector, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at) VALUES (@id, @selector, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses, @uses, @revoked_at)',
+  ).run(row);
+  db.close();
+  const store = await opened(paths);
+  expect(await store.getOtp(row.id)).toEqual(row);
+});
+
+test('a database of a newer program is refused and not touched', async () => {
+  const paths = temporaryPaths();
+  openWritable(paths.path, [...MIGRATIONS, 'CREATE TABLE future (x)']).close();
+  await expect(openStore(paths)).rejects.toMatchObject({
+    code: 'STORE_TOO_NEW',
+    message: 'the database was made by a newer version of Estuary',
+    detail: `${paths.path} has schema version ${MIGRATIONS.length + 1}, this program knows ${MIGRATIONS.length}`,
+  });
+  const db = new Database(paths.path);
+  expect(version(db)).toBe(MIGRATIONS.length + 1);
+  db.close();
+});
+
+test('a database of another program is refused and not touched', async () => {
+  const paths = temporaryPaths();
+  const db = new Database(paths.path);
+  db.exec('CREATE TABLE theirs (x)');
+  await expect(openStore(paths)).rejects.toMatchObject({ code: 'STORE_FOREIGN' });
+  expect(db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all()).toEqual(['theirs']);
+  expect(db.pragma('journal_mode', { simple: true })).toBe('delete');
+  db.close();
+});
+
+test('a file that is no database is refused', async () => {
+  const paths = temporaryPaths();
+  writeFileSync(paths.path, 'not a database, but long enough to look at it as one would at a header\n'.repeat(20));
+  await expect(openStore(paths)).rejects.toMatchObject({ status: 500, code: 'STORE_FAILED' });
+});
+
+test('several processes that start at once migrate once', async () => {
+  const paths = temporaryPaths();
+  const stores = await Promise.all(Array.from({ length: 3 }, () => openStore(paths)));
+  const row = otpRow();
+  await stores[0]?.insertOtp(row, []);
+  for (const store of stores) expect(await store.getOtp(row.id)).toEqual(row);
+  await Promise.all(stores.map((store) => store.close()));
+});

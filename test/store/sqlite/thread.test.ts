@@ -1,0 +1,99 @@
+import { once } from 'node:events';
+import type { Worker } from 'node:worker_threads';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { verifyAudit } from '../../../src/audit/verify.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { auditTypes, event, opened, otpRow, temporaryPaths } from '../support.ts';
+
+/** Collects the threads that are started from now on. */
+function watchThreads(): Worker[] {
+  const threads: Worker[] = [];
+  const add = (worker: Worker): number => threads.push(worker);
+  process.on('worker', add);
+  onTestFinished(() => {
+    process.off('worker', add);
+  });
+  return threads;
+}
+
+/** Waits until calls are served again. */
+async function recovered(store: Store): Promise<void> {
+  for (;;) {
+    try {
+      await store.checkWritable();
+      await store.listOtps({ limit: 1 });
+      return;
+    } catch {
+      await delay(20);
+    }
+  }
+}
+
+test('when a thread dies, what is under way fails with 503 at once, and a new thread takes over', async () => {
+  const threads = watchThreads();
+  const paths = temporaryPaths();
+  const store = await opened(paths);
+  const [writer, reader] = threads;
+  if (writer === undefined || reader === undefined) throw new Error('no threads');
+  await store.audit([event('service.start')]);
+
+  const died = [writer, reader].map((thread) => once(thread, 'exit'));
+  const underWay = Promise.allSettled([...Array.from({ length: 20 }, () => store.listOtps({ limit: 1 }))]);
+  await Promise.all([writer.terminate(), reader.terminate(), ...died]);
+  await underWay;
+  const unavailable = { status: 503, code: 'STORE_UNAVAILABLE', retryAfter: 1 };
+  await expect(store.audit([event('admin.access')])).rejects.toMatchObject(unavailable);
+  await expect(store.getOtp('x')).rejects.toMatchObject(unavailable);
+
+  await recovered(store);
+  await store.audit([event('service.stop')]);
+  expect(await auditTypes(store)).toEqual(['service.start', 'service.stop']);
+  expect(await verifyAudit({ storePath: paths.path, auditFile: paths.auditFile })).toMatchObject({ ok: true });
+});
+
+test('a thread killed in the middle of writing: acknowledged calls are there, and the chain goes on', async () => {
+  const threads = watchThreads();
+  const paths = temporaryPaths();
+  const store = await opened(paths);
+  const acknowledged: string[] = [];
+  const stop = new AbortController();
+  const write = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      const row = otpRow();
+      await store.insertOtp(row, [event('otp.created')]).then(
+        () => acknowledged.push(row.id),
+        () => delay(10),
+      );
+    }
+  };
+  const lanes = Array.from({ length: 8 }, write);
+  for (let kills = 0; kills < 5; kills++) {
+    await recovered(store);
+    await delay(Math.random() * 60);
+    await threads.findLast((thread) => thread.threadName.endsWith('writer'))?.terminate();
+  }
+  await recovered(store);
+  stop.abort();
+  await Promise.all(lanes);
+  expect(acknowledged.length).toBeGreaterThan(0);
+  for (const id of acknowledged) expect(await store.getOtp(id)).toBeDefined();
+  expect(await verifyAudit({ storePath: paths.path, auditFile: paths.auditFile })).toMatchObject({ ok: true });
+});
+
+test('close commits what is waiting; later calls are refused, and closing again is no error', async () => {
+  const paths = temporaryPaths();
+  const store = await opened(paths);
+  const waiting = Array.from({ length: 100 }, () => store.insertOtp(otpRow(), [event('otp.created')]));
+  await store.close();
+  expect(await Promise.all(waiting)).toEqual(Array<string>(100).fill('inserted'));
+  await expect(store.getOtp('x')).rejects.toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE' });
+  await store.close();
+});
+
+test('more calls than the store can queue are refused at once with 503, the others are served', async () => {
+  const store = await opened(temporaryPaths());
+  const results = await Promise.allSettled(Array.from({ length: 10_500 }, () => store.getOtp('x')));
+  expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(10_000);
+  expect(results.at(-1)).toMatchObject({ reason: { status: 503, code: 'STORE_UNAVAILABLE', retryAfter: 1 } });
+});
