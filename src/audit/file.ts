@@ -1,10 +1,10 @@
-import { closeSync, constants, fdatasyncSync, fstatSync, fsyncSync, ftruncateSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, constants, fdatasyncSync, fstatSync, fsyncSync, ftruncateSync, openSync } from 'node:fs';
 import { readSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolder } from '../folders.ts';
 import { type FileLine, readLines } from './lines.ts';
 
 const MODE_FILE = 0o600;
-const MODE_FOLDER = 0o700;
 
 /**
  * The audit file: lines are appended and forced to disk. It knows nothing of chains or of the store; whoever holds it
@@ -84,7 +84,7 @@ function openOrCreate(path: string): number {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
   }
   const folder = dirname(path);
-  mkdirSync(folder, { recursive: true, mode: MODE_FOLDER });
+  makeFolder(folder);
   const fd = openSync(path, flags | constants.O_CREAT, MODE_FILE);
   // The name has to survive a power cut as well as the lines do.
   const folderFd = openSync(folder, 'r');

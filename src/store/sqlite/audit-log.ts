@@ -55,9 +55,9 @@ export class AuditLog {
    * @throws EstuaryError 503 `AUDIT_TAMPERED`
    */
   begin(time: number): 'ready' | 'rotated' {
+    this.#lines = [];
     this.#found = this.#load();
     this.#head = this.#found;
-    this.#lines = [];
     const size = this.#file.open();
     this.#before = size;
     this.#after = size;
@@ -106,9 +106,19 @@ export class AuditLog {
     }
   }
 
+  /** Whether lines of this transaction were written to the file, or some of them. */
+  get hasWritten(): boolean {
+    return this.#after !== this.#before;
+  }
+
+  /** The transaction is over: there is nothing to take back any more. */
+  settle(): void {
+    this.#before = this.#after;
+  }
+
   /** Takes this transaction's lines out of the file again; still in the transaction, before its ROLLBACK. */
   undo(): void {
-    if (this.#after !== this.#before) this.#file.truncate(this.#before);
+    if (this.hasWritten) this.#file.truncate(this.#before);
     this.#after = this.#before;
   }
 

@@ -1,7 +1,8 @@
 import Database from 'better-sqlite3';
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { failed } from '../../errors.ts';
+import { describe, failed, unavailable } from '../../errors.ts';
+import { makeFolder } from '../../folders.ts';
 import { MIGRATIONS } from '../migrations/index.ts';
 
 export type Db = Database.Database;
@@ -15,9 +16,7 @@ const CHECKPOINT_PAGES = 4096;
 
 /** Opens the database for writing, creates it when there is none, and brings its schema up to date. */
 export function openWritable(path: string, migrations: readonly string[] = MIGRATIONS): Db {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // SQLite would create it readable for all; its -wal and -shm files get the mode of the database.
-  closeSync(openSync(path, 'a', 0o600));
+  createFile(path);
   const db = new Database(path, { timeout: BUSY_TIMEOUT });
   try {
     refuseForeign(db, path);
@@ -37,6 +36,16 @@ export function openWritable(path: string, migrations: readonly string[] = MIGRA
 /** Opens an existing database for reading only. */
 export function openReadOnly(path: string): Db {
   return new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT });
+}
+
+function createFile(path: string): void {
+  try {
+    makeFolder(dirname(path));
+    // SQLite would create it readable for all; its -wal and -shm files get the mode of the database.
+    closeSync(openSync(path, 'a', 0o600));
+  } catch (error) {
+    throw unavailable('STORE_UNAVAILABLE', 'the database cannot be opened', { detail: describe(error), cause: error });
+  }
 }
 
 function pragmaNumber(db: Db, name: string): number {

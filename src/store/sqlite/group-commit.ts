@@ -45,8 +45,7 @@ export class GroupCommit {
     try {
       this.#beginWithLog(time);
       const replies = calls.map((call) => this.#carryOut(call));
-      this.#log.flush();
-      this.#commit.run();
+      this.#finish();
       return replies;
     } catch (error) {
       const reason = toPlainError(toEstuaryError(error));
@@ -59,8 +58,7 @@ export class GroupCommit {
   recover(time: number): void {
     try {
       this.#beginWithLog(time);
-      this.#log.flush();
-      this.#commit.run();
+      this.#finish();
     } catch (error) {
       this.#undo();
       throw error;
@@ -73,6 +71,12 @@ export class GroupCommit {
       this.#commit.run();
       this.#begin.run();
     }
+  }
+
+  #finish(): void {
+    this.#log.flush();
+    this.#commit.run();
+    this.#log.settle();
   }
 
   #carryOut(call: Call): Reply {
@@ -98,12 +102,14 @@ export class GroupCommit {
   #undo(): void {
     try {
       if (this.#db.inTransaction) this.#log.undo();
-      else {
+      else if (this.#log.hasWritten) {
         this.#begin.run();
         this.#log.undoLate();
       }
     } catch {
       // The file keeps lines ahead of the store; the next transaction adopts them. The first error tells the reason.
+    } finally {
+      this.#log.settle();
     }
     if (this.#db.inTransaction) this.#rollback.run();
   }

@@ -100,6 +100,15 @@ test.each([
   await verified(paths);
 });
 
+test('a failure before anything was written takes nothing out of the audit file', async () => {
+  const paths = temporaryPaths();
+  const { store, untouched } = await withToken(paths);
+  inDatabase(paths, 'CREATE TABLE kept AS SELECT * FROM audit_head; DELETE FROM audit_head');
+  await expect(store.audit([event('admin.access')])).rejects.toMatchObject({ status: 503, code: 'AUDIT_TAMPERED' });
+  inDatabase(paths, 'INSERT INTO audit_head SELECT * FROM kept');
+  await untouched();
+});
+
 test('while another program holds the write lock, calls fail with 503 and nothing happens', async () => {
   const paths = temporaryPaths();
   const { store, otp_id, untouched } = await withToken(paths);
@@ -171,12 +180,20 @@ test('files that may not grow (as on a full disk): what was acknowledged is ther
   }
 }, 120_000);
 
-test.each<[string, (paths: Paths) => Paths]>([
-  ['the database is a folder', (paths) => ({ ...paths, path: paths.folder })],
-  ['the database cannot be created', (paths) => ({ ...paths, path: '/proc/no-such-folder/est.db' })],
-  ['the audit file is a folder', (paths) => ({ ...paths, auditFile: paths.folder })],
-  ['the audit file cannot be created', (paths) => ({ ...paths, auditFile: '/proc/no-such-folder/audit.log' })],
-])('start-up fails with a reason when %s', async (_name, change) => {
+test.each<[string, string, (paths: Paths) => Paths]>([
+  ['the database is a folder', 'STORE_UNAVAILABLE', (paths) => ({ ...paths, path: paths.folder })],
+  [
+    'the database cannot be created',
+    'STORE_UNAVAILABLE',
+    (paths) => ({ ...paths, path: '/proc/no-such-folder/est.db' }),
+  ],
+  ['the audit file is a folder', 'AUDIT_UNAVAILABLE', (paths) => ({ ...paths, auditFile: paths.folder })],
+  [
+    'the audit file cannot be created',
+    'AUDIT_UNAVAILABLE',
+    (paths) => ({ ...paths, auditFile: '/proc/no-such-folder/audit.log' }),
+  ],
+])('start-up fails with a reason when %s', async (_name, code, change) => {
   const paths = change(temporaryPaths());
-  await expect(openStore(paths)).rejects.toMatchObject({ status: 503, detail: expect.any(String) as unknown });
+  await expect(openStore(paths)).rejects.toMatchObject({ status: 503, code, detail: expect.any(String) as unknown });
 });

@@ -71,7 +71,7 @@ test('a thread killed in the middle of writing: acknowledged calls are there, an
   for (let kills = 0; kills < 5; kills++) {
     await recovered(store);
     await delay(Math.random() * 60);
-    await threads.findLast((thread) => thread.threadName.endsWith('writer'))?.terminate();
+    await threads.findLast((thread) => thread.threadName?.endsWith('writer'))?.terminate();
   }
   await recovered(store);
   stop.abort();
