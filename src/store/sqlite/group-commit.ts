@@ -3,6 +3,7 @@ import { type Call, type Reply, toPlainError } from './calls.ts';
 import type { Db } from './database.ts';
 import { toEstuaryError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
+import { writeLock } from './write-lock.ts';
 
 /** A write as it arrives: its arguments were typed where the call was made. */
 export type WriteOperation = (...args: never[]) => Outcome<unknown>;
@@ -26,8 +27,8 @@ export class GroupCommit {
     this.#db = db;
     this.#log = log;
     this.#operations = operations;
-    // IMMEDIATE: the write lock from the start, also against other processes; the audit chain needs it.
-    this.#begin = db.prepare('BEGIN IMMEDIATE');
+    // The write lock from the start, also against other processes: the audit chain needs it.
+    this.#begin = writeLock(db);
     this.#commit = db.prepare('COMMIT');
     this.#rollback = db.prepare('ROLLBACK');
     this.#savepoint = db.prepare('SAVEPOINT one_call');
@@ -66,10 +67,10 @@ export class GroupCommit {
   }
 
   #beginWithLog(time: number): void {
-    this.#begin.run();
+    this.#begin();
     while (this.#log.begin(time) === 'rotated') {
       this.#commit.run();
-      this.#begin.run();
+      this.#begin();
     }
   }
 
@@ -103,7 +104,7 @@ export class GroupCommit {
     try {
       if (this.#db.inTransaction) this.#log.undo();
       else if (this.#log.hasWritten) {
-        this.#begin.run();
+        this.#begin();
         this.#log.undoLate();
       }
     } catch {
