@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { run } from './run.ts';
+import { run } from './command.ts';
 
 export const REALM = 'EXAMPLE.TEST';
 /** The service that the tests' server is: curl asks for HTTP/<host of the URL>. */

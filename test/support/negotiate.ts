@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { siblingModule } from '../../src/isolated/sibling-module.ts';
-import { run } from './run.ts';
+import { runText } from './command.ts';
 
 /** MIT's GSS-API flags (gssapi.h). */
 export const FLAG = { MUTUAL: 0x2, SEQUENCE: 0x8, DCE_STYLE: 0x1000 } as const;
@@ -33,13 +33,13 @@ function command(options: NegotiateOptions): { args: string[]; env: Record<strin
 /** The first token (base64) of a real GSS-API client, in a process of its own. */
 export async function initialToken(options: NegotiateOptions): Promise<string> {
   const { args, env } = command(options);
-  return (await run(process.execPath, args, { env })).trim();
+  return (await runText(process.execPath, args, { env })).trim();
 }
 
 /** Several tokens of one client, each fresh. */
 export async function initialTokens(options: NegotiateOptions, count: number): Promise<string[]> {
   const { args, env } = command(options);
-  const output = await run(process.execPath, [...args, String(count)], { env, timeout: 60_000 });
+  const output = await runText(process.execPath, [...args, String(count)], { env, timeout: 60_000 });
   return output.trim().split('\n');
 }
 

@@ -1,4 +1,5 @@
 /** A server in the configuration that `scripts/quickstart` writes: the one real clients have to get on with. */
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { run, runText } from './command.ts';
@@ -39,13 +40,22 @@ export interface Quickstart {
   stop(): Promise<void>;
 }
 
+export interface QuickstartOptions {
+  /** TOML sections put before those of the quickstart's est.toml. */
+  readonly sections?: string;
+  /** Added to the server's environment. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** Makes a quickstart folder under the temporary one, on ports that the kernel chooses, and starts the built server. */
-export async function startQuickstart(): Promise<Quickstart> {
+export async function startQuickstart({ sections = '', env = {} }: QuickstartOptions = {}): Promise<Quickstart> {
   const folder = temporaryFolder();
   try {
     const ports = ['--est-port', '0', '--admin-port', '0'];
     await run(QUICKSTART, ['--no-start', '--dir', folder.path, ...ports], { timeout: 110_000 });
-    const server = await startServer({ config: folder.file('est.toml') });
+    const config = folder.file('est.toml');
+    if (sections !== '') await writeFile(config, `${sections}\n${await readFile(config, 'utf8')}`);
+    const server = await startServer({ config, env });
     return quickstart(folder, server);
   } catch (error) {
     folder.remove();

@@ -5,12 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkGssapi, startGssapi } from '../../../src/auth/gssapi/gssapi.ts';
 import type { GssapiOptions } from '../../../src/auth/gssapi/gssapi.ts';
 import { formatName } from '../../../src/pki/name.ts';
+import { runText } from '../../support/command.ts';
 import { KeptLog } from '../../support/kept-log.ts';
 import { Kdc, REALM, SERVICE } from '../../support/kdc.ts';
 import { initialToken } from '../../support/negotiate.ts';
 import { requires } from '../../support/requires.ts';
 import { ROOT } from '../../support/root.ts';
-import { run } from '../../support/run.ts';
 import { presenting } from '../../support/spnego.ts';
 
 const BASE: GssapiOptions['config'] = {
@@ -168,7 +168,7 @@ console.log(JSON.stringify(await checkGssapi({ config, environment: process.env,
   afterAll(async () => await rm(dir, { recursive: true, force: true }));
 
   it('enabling GSSAPI is a clear problem of the configuration', async () => {
-    const problems: unknown = JSON.parse(await run(process.execPath, [join(dir, 'check.ts')]));
+    const problems: unknown = JSON.parse(await runText(process.execPath, [join(dir, 'check.ts')]));
     expect(problems).toEqual([
       { key: 'gssapi.enabled', message: expect.stringMatching(/needs the optional npm package kerberos/) as string },
     ]);
