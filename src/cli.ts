@@ -1,6 +1,7 @@
 /** Flags, exit codes and signals of the command; what it runs is in service.ts. */
 import { parseArgs } from 'node:util';
 import { verifyAudit } from './audit/verify.ts';
+import { checkGssapi } from './auth/gssapi/gssapi.ts';
 import { loadConfig } from './config/load.ts';
 import type { LoadedConfig } from './config/load.ts';
 import { ConfigError, formatProblem } from './config/problem.ts';
@@ -82,6 +83,7 @@ async function withConfig(action: Action, file: string): Promise<number> {
   try {
     // The audit log has to be verifiable on a machine that holds none of the keys.
     loaded = await loadConfig(file, process.env, { files: action !== 'verify' });
+    if (action !== 'verify') await checkLibraries(file, loaded);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);
@@ -89,6 +91,12 @@ async function withConfig(action: Action, file: string): Promise<number> {
   }
   if (action === 'check') return check(file, loaded);
   return action === 'verify' ? verify(loaded) : start(file, loaded);
+}
+
+/** What only the libraries that the configuration needs can tell about it. */
+async function checkLibraries(file: string, { config }: LoadedConfig): Promise<void> {
+  const problems = await checkGssapi({ config: config.gssapi, environment: process.env });
+  if (problems.length > 0) throw new ConfigError(file, problems);
 }
 
 function check(file: string, { warnings }: LoadedConfig): number {

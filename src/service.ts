@@ -5,6 +5,8 @@ import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { AdminAuthenticator } from './auth/admin-authenticator.ts';
 import { createEstAuthenticator } from './auth/est-authenticator.ts';
+import { startGssapi } from './auth/gssapi/gssapi.ts';
+import type { Gssapi } from './auth/gssapi/gssapi.ts';
 import { MtlsPlugin } from './auth/mtls-plugin.ts';
 import { OtpPlugin } from './auth/otp/otp-plugin.ts';
 import { HashingPool } from './auth/otp/hashing-pool.ts';
@@ -82,16 +84,21 @@ interface Parts extends Foundation {
   readonly router: CaRouter;
   readonly state: LiveState;
   readonly otp: OtpService;
+  /** undefined: switched off. */
+  readonly gssapi: Gssapi | undefined;
 }
 
 async function startListeners(options: ServiceOptions, foundation: Foundation): Promise<RunningService> {
   const router = await createRouter(options.config, { now: Date.now });
+  let gssapi: Gssapi | undefined;
   try {
     const { otp } = options.config;
+    gssapi = await startGssapiIfEnabled(options.config, foundation.log);
     const service = new Service(options, {
       ...foundation,
       router,
       state: await loadLiveState(options.config, router),
+      gssapi,
       otp: await OtpService.create(
         foundation.store,
         { ...otp, hmacKey: otp.hmac_key?.reveal() },
@@ -105,9 +112,14 @@ async function startListeners(options: ServiceOptions, foundation: Foundation): 
     await service.listen();
     return service;
   } catch (error) {
+    await gssapi?.stop();
     await closeDrivers(router);
     throw error;
   }
+}
+
+async function startGssapiIfEnabled({ gssapi }: Config, log: Logger): Promise<Gssapi | undefined> {
+  return gssapi.enabled ? await startGssapi({ config: gssapi, environment: process.env, log }) : undefined;
 }
 
 const closeDrivers = (router: CaRouter): Promise<unknown> =>
@@ -128,17 +140,19 @@ class Service implements RunningService {
   readonly #log: Logger;
   readonly #store: Store;
   readonly #router: CaRouter;
+  readonly #gssapi: Gssapi | undefined;
   readonly #enrollment: Enrollment;
   readonly #listeners: readonly [est: Listener, admin: Listener];
   readonly #ticketKeys: Buffer | undefined;
   #state: LiveState;
 
-  constructor(options: ServiceOptions, { log, store, share, router, state, otp }: Parts) {
+  constructor(options: ServiceOptions, { log, store, share, router, state, otp, gssapi }: Parts) {
     this.#options = options;
     this.#config = options.config;
     this.#log = log;
     this.#store = store;
     this.#router = router;
+    this.#gssapi = gssapi;
     this.#state = state;
     this.#ticketKeys = share.ticketKeys === undefined ? undefined : Buffer.from(share.ticketKeys, 'hex');
     this.#enrollment = new Enrollment({ store, log, now: Date.now, instance: share.instance });
@@ -176,6 +190,7 @@ class Service implements RunningService {
     const { estTrust } = this.#state;
     return [
       ...(estTrust === undefined ? [] : [new MtlsPlugin(() => this.#state.estTrust ?? estTrust, this.#store)]),
+      ...(this.#gssapi === undefined ? [] : [this.#gssapi.plugin]),
       ...(this.#config.otp.enabled ? [new OtpPlugin(otp)] : []),
     ];
   }
@@ -250,6 +265,7 @@ class Service implements RunningService {
     this.#log.info('stopping');
     await this.#closeListeners();
     this.#enrollment.close();
+    await this.#gssapi?.stop();
     await closeDrivers(this.#router);
     if (!cluster.isWorker) await this.#store.audit([{ type: 'service.stop', outcome: 'success' }]);
     await this.#store.close();

@@ -24,7 +24,6 @@ export const MISSING_FEATURES: readonly MissingFeature[] = [
   { key: 'cmc', feature: 'full CMC', allowed: 'leave the section out' },
   { key: 'est.serverkeygen', value: true, feature: 'server-side key generation', allowed: 'false' },
   { key: 'serverkeygen', feature: 'server-side key generation', allowed: 'leave the section out' },
-  { key: 'gssapi.enabled', value: true, feature: 'GSSAPI authentication', allowed: 'false' },
   { key: 'publication.enabled', value: true, feature: 'the publication listener', allowed: 'false' },
   { key: 'est.require_pop_linking', value: true, feature: 'proof-of-possession linking', allowed: 'false' },
   { key: 'ca.csrattrs', feature: 'asking for CSR attributes', allowed: 'leave the section out' },

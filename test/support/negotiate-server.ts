@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { formatName } from '../../src/pki/name.ts';
 import { parseCertificate } from '../../src/pki/certificate.ts';
@@ -28,6 +29,8 @@ interface ServerOptions {
   readonly kdc: Kdc;
   /** Lines of `[gssapi]` beside `enabled` and `service_principal`. */
   readonly gssapi: string;
+  /** Keys that stand before every section. */
+  readonly topLevel?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -43,8 +46,8 @@ export class NegotiateServer {
     this.#ca = ca;
   }
 
-  static async start({ kdc, gssapi, env = {} }: ServerOptions): Promise<NegotiateServer> {
-    const sections = `[gssapi]\nenabled = true\nservice_principal = "${SERVICE}"\n${gssapi}`;
+  static async start({ kdc, gssapi, topLevel = '', env = {} }: ServerOptions): Promise<NegotiateServer> {
+    const sections = `${topLevel}\n[gssapi]\nenabled = true\nservice_principal = "${SERVICE}"\n${gssapi}`;
     const quickstart = await startQuickstart({ sections, env: { ...kdc.env, ...env } });
     return new NegotiateServer(quickstart, kdc, await readFile(quickstart.file('ca/root.pem')));
   }
@@ -108,24 +111,6 @@ export class NegotiateServer {
     return { status, subject: status === 200 ? subjectOf(body) : '', output: body };
   }
 
-  /** Revokes over the admin API. */
-  async revoke(serial: string): Promise<void> {
-    const { server } = this.quickstart;
-    const bearer = (await readFile(this.quickstart.file('admin/token'), 'utf8')).trim();
-    const answer = await call({
-      method: 'POST',
-      path: `/admin/certificates/${serial}/revoke`,
-      port: server.port('admin'),
-      headers: {
-        Authorization: `Bearer ${bearer}`,
-        'Content-Type': 'application/json',
-      },
-      body: '{}',
-      tls: this.tls,
-    });
-    if (answer.status !== 200) throw new Error(`revocation: ${answer.status} ${answer.text}`);
-  }
-
   /** Process ids of the server's GSSAPI children. */
   async children(): Promise<number[]> {
     const output = await runText('ps', ['-eo', 'pid=,ppid=,args=']);
@@ -171,6 +156,5 @@ const subjectOf = (base64: string): string => formatName(certificateOf(base64).s
 
 /** A TLS client's key pair and certificate from an enrolment. */
 export function clientTls(key: TestKey, certificate: Certificate): { key: string; cert: string } {
-  const base64 = certificate.der.toString('base64').replace(/.{64}/g, '$&\n');
-  return { key: key.pem, cert: `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n` };
+  return { key: key.pem, cert: new X509Certificate(certificate.der).toString() };
 }
