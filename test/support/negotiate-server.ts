@@ -38,12 +38,13 @@ interface ServerOptions {
 export class NegotiateServer {
   readonly quickstart: Quickstart;
   readonly kdc: Kdc;
-  readonly #ca: Buffer;
+  /** PEM of the root that the server's certificate chains to. */
+  readonly ca: Buffer;
 
   private constructor(quickstart: Quickstart, kdc: Kdc, ca: Buffer) {
     this.quickstart = quickstart;
     this.kdc = kdc;
-    this.#ca = ca;
+    this.ca = ca;
   }
 
   static async start({ kdc, gssapi, topLevel = '', env = {} }: ServerOptions): Promise<NegotiateServer> {
@@ -53,7 +54,7 @@ export class NegotiateServer {
   }
 
   get tls(): ClientTls {
-    return { ca: this.#ca };
+    return { ca: this.ca };
   }
 
   async stop(): Promise<void> {
