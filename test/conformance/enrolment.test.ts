@@ -5,6 +5,7 @@ import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
+  attribute,
   buildCsr,
   commonName,
   dns,

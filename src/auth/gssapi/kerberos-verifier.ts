@@ -30,6 +30,8 @@ const RETRY_AFTER = 10;
 /** Library calls at a time. One takes a millisecond or two; more than the cores only matters while gssproxy is slow. */
 const CONCURRENCY = 4;
 const QUEUE_LIMIT = 128;
+/** Characters of a client's word for a service that are worth logging. */
+const MAX_NAME = 256;
 const SUBJECT = 'Kerberos authentication';
 
 /** Verifies tickets with the system's GSS-API library, in a child process with a deadline. */
@@ -86,7 +88,7 @@ export class KerberosVerifier implements TicketVerifier {
 
   async verify(token: string, ticket: TicketService): Promise<VerifiedTicket> {
     const { principal, replyToken } = await this.#accept(token, ticket);
-    // The library takes any realm of the keytab; the configuration names one.
+    // The library takes any key of the keytab for this service and host, whatever the realm; the configuration names one.
     if (ticket.realm !== this.#service.realm) throw refused('the ticket is of another realm', ticket);
     return { principal: parse(principal, ticket), replyToken: replyToken ?? undefined };
   }
@@ -106,7 +108,7 @@ export class KerberosVerifier implements TicketVerifier {
 
 function refused(reason: string, ticket: TicketService): EstuaryError {
   const { text } = makePrincipal(ticket.components, ticket.realm);
-  return unauthorized('GSSAPI_FAILED', GSSAPI_FAILED, { detail: `${reason} (ticket for ${text})` });
+  return unauthorized('GSSAPI_FAILED', GSSAPI_FAILED, { detail: `${reason} (ticket for ${text.slice(0, MAX_NAME)})` });
 }
 
 function parse(principal: string, ticket: TicketService): Principal {
