@@ -116,7 +116,7 @@ describe('RFC 7030 §4.2.1: simpleenroll', () => {
     expect(serials.size).toBe(5);
   });
 
-  test('issue: the certificate never outlives the CA certificate', async () => {
+  test('issue: the certificate never outlives the CA certificate', () => {
     const issuing = new X509Certificate(readFileSync(join(estuary.dir, 'ca/issuing.pem')));
     expect(Date.parse(leaf(device.cert).validTo)).toBeLessThanOrEqual(Date.parse(issuing.validTo));
   });
