@@ -125,6 +125,9 @@ async function startGssapiIfEnabled({ gssapi }: Config, log: Logger): Promise<Gs
 const closeDrivers = (router: CaRouter): Promise<unknown> =>
   Promise.all(router.all.map(({ driver }) => driver.close()));
 
+/** Milliseconds between looks for connections that have become idle while stopping. */
+const IDLE_CHECK = 100;
+
 interface Listener {
   readonly name: 'est' | 'admin';
   readonly host: string;
@@ -274,11 +277,17 @@ class Service implements RunningService {
 
   /** Requests in flight get their time; what is still open then is cut. */
   async #closeListeners(): Promise<void> {
-    const cut = setTimeout(() => {
-      for (const { server } of this.#listeners) server.closeAllConnections();
-    }, this.#config.server.shutdown_grace * 1000);
+    const servers = this.#listeners.map(({ server }) => server);
+    const cut = setTimeout(() => servers.forEach((server) => server.closeAllConnections()), this.#graceMilliseconds());
+    // A connection whose last request has just been answered is kept alive for a next one that must not come.
+    const idle = setInterval(() => servers.forEach((server) => server.closeIdleConnections()), IDLE_CHECK);
     await Promise.all(this.#listeners.map(({ close }) => close()));
     clearTimeout(cut);
+    clearInterval(idle);
+  }
+
+  #graceMilliseconds(): number {
+    return this.#config.server.shutdown_grace * 1000;
   }
 }
 

@@ -18,7 +18,7 @@ import {
   simpleCsr,
 } from '../support/csr.ts';
 import { certificatePem, certificatesOf, Estuary, type ClientIdentity } from '../support/estuary.ts';
-import { openTls, sendRaw } from '../support/https.ts';
+import { openTls, sendRaw, type Answer } from '../support/https.ts';
 import { printableString, utf8String } from '../../src/pki/der.ts';
 
 let estuary: Estuary;
@@ -198,7 +198,7 @@ describe('RFC 7030 §3.2.3, contract: authentication', () => {
 });
 
 describe('RFC 7030 §4.2.2: simplereenroll', () => {
-  const reenroll = (body: Buffer, client = device) =>
+  const reenroll = (body: Buffer, client = device): Promise<Answer> =>
     estuary.enroll(onTheWire(body), { client, path: 'simplereenroll' });
   const withSans = (...sans: Buffer[]): Buffer =>
     buildCsr(key, { subject: commonName('device-1'), attributes: [extensionRequest(san(...sans))] });
