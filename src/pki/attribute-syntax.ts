@@ -2,33 +2,7 @@
 import { Tag } from './der.ts';
 import { attributeName, type AttributeTypeAndValue } from './name.ts';
 import { OID } from './oids.ts';
-
-/** Most characters of a value, by dotted OID: the ub-… bounds of RFC 5280 appendix A.1, X.520's where it has none. */
-export const UPPER_BOUNDS: ReadonlyMap<string, number> = new Map([
-  [OID.commonName, 64],
-  [OID.surname, 32768],
-  [OID.serialNumber, 64],
-  [OID.countryName, 2],
-  [OID.localityName, 128],
-  [OID.stateOrProvinceName, 128],
-  [OID.streetAddress, 128],
-  [OID.organizationName, 64],
-  [OID.organizationalUnitName, 64],
-  [OID.title, 64],
-  [OID.description, 1024],
-  [OID.businessCategory, 128],
-  [OID.postalCode, 40],
-  [OID.name, 32768],
-  [OID.givenName, 32768],
-  [OID.initials, 32768],
-  [OID.generationQualifier, 32768],
-  [OID.pseudonym, 128],
-  [OID.organizationIdentifier, 256],
-  [OID.userId, 256],
-  [OID.emailAddress, 255],
-  [OID.unstructuredName, 255],
-  [OID.unstructuredAddress, 255],
-]);
+import { UPPER_BOUNDS } from './upper-bounds.ts';
 
 const DIRECTORY_STRING: readonly number[] = [
   Tag.UTF8_STRING,

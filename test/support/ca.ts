@@ -4,8 +4,17 @@ import { writeFileSync } from 'node:fs';
 import { keyPair, pkcs8Pem, type KeyKind } from './keys.ts';
 import { openssl } from './openssl.ts';
 
-export const CA_KINDS = ['rsa:2048', 'ec:P-256', 'ec:P-384', 'ed25519'] as const satisfies readonly KeyKind[];
+export const CA_KINDS = [
+  'rsa:2048',
+  'ec:P-256',
+  'ec:P-384',
+  'ec:P-521',
+  'ed25519',
+] as const satisfies readonly KeyKind[];
 export type CaKind = (typeof CA_KINDS)[number];
+
+/** The digest that goes with a key, where it is not SHA-256. */
+const DIGESTS: Readonly<Partial<Record<CaKind, string>>> = { 'ec:P-384': '-sha384', 'ec:P-521': '-sha512' };
 
 export interface TestCa {
   /** Paths of PEM files. */
@@ -25,7 +34,7 @@ export interface TestCaOptions {
 /** An issuing CA below a root of the same key kind, as files in `file(name)`. */
 export function makeCa(file: (name: string) => string, name: string, options: TestCaOptions): TestCa {
   const { kind, subject = `/O=Estuary/CN=${name}`, days = 3650, extensions = [] } = options;
-  const digest = kind === 'ed25519' ? [] : [kind === 'ec:P-384' ? '-sha384' : '-sha256'];
+  const digest = kind === 'ed25519' ? [] : [DIGESTS[kind] ?? '-sha256'];
   const path = (suffix: string): string => file(`${name}-${suffix}`.replaceAll(':', '-'));
   const write = (suffix: string, text: string): string => {
     writeFileSync(path(suffix), text, { mode: 0o600 });
