@@ -139,12 +139,34 @@ export function publicKeyProblem(key: PublicKeyInfo): PublicKeyProblem | undefin
     case 'rsa':
       return key.rsa && rsaProblem(key.rsa.modulus, key.rsa.exponent);
     case 'ed25519':
-      return undefined;
+      return isSmallOrder(key.spki.subarray(-32))
+        ? { kind: 'weak', reason: 'is an Ed25519 point of small order, with which anyone can sign' }
+        : undefined;
     case 'rsa-pss':
     case 'ed448':
     case 'other':
       return { kind: 'unsupported', reason: `is of the type ${key.keyType}, which is not supported` };
   }
+}
+
+/**
+ * The y coordinates (little-endian hex) of the eight points of edwards25519 whose order divides 8, and the two that
+ * stand for one of them without being reduced. A signature under such a key needs no private key.
+ */
+const SMALL_ORDER: ReadonlySet<string> = new Set([
+  '00'.repeat(32),
+  `01${'00'.repeat(31)}`,
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+  `ec${'ff'.repeat(30)}7f`,
+  `ed${'ff'.repeat(30)}7f`,
+  `ee${'ff'.repeat(30)}7f`,
+]);
+
+function isSmallOrder(point: Buffer): boolean {
+  const y = Buffer.from(point);
+  y.writeUInt8(y.readUInt8(31) & 0x7f, 31); // without the sign of x
+  return SMALL_ORDER.has(y.toString('hex'));
 }
 
 function rsaProblem(modulus: Buffer, exponent: Buffer): PublicKeyProblem | undefined {
