@@ -166,7 +166,10 @@ class Service implements RunningService {
     const { est, server, tls, gssapi } = this.#config;
     const authenticator = createEstAuthenticator({ plugins: this.#plugins(otp), store: this.#store });
     const app = createEstListener({
-      tls: { ...tlsOptions(this.#state.estTls, tls.client_auth.mode), ...this.#tickets() },
+      tls: {
+        ...tlsOptions(this.#state.estTls, tls.client_auth.mode, server.handshake_timeout * 1000),
+        ...this.#tickets(),
+      },
       router: this.#router,
       operations: createOperations({
         authenticator,
@@ -199,7 +202,7 @@ class Service implements RunningService {
   }
 
   #makeAdmin(otp: OtpService): Listener {
-    const { admin } = this.#config;
+    const { admin, server } = this.#config;
     const app = createAdminApp(
       {
         store: this.#store,
@@ -211,7 +214,7 @@ class Service implements RunningService {
         now: Date.now,
         log: this.#log,
       },
-      { ...tlsOptions(this.#state.adminTls, admin.tls.mode), ...this.#tickets() },
+      { ...tlsOptions(this.#state.adminTls, admin.tls.mode, server.handshake_timeout * 1000), ...this.#tickets() },
     );
     return listener('admin', admin, app);
   }

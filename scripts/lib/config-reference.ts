@@ -112,10 +112,8 @@ function fallback(node: Node): string {
 
 /** What this version does not do, from the same table that refuses it. */
 function missing(key: string): string[] {
-  return MISSING_FEATURES.filter((row) => row.key === key).map(({ value: refused, except }) => {
+  return MISSING_FEATURES.filter((row) => row.key === key).map(({ value: refused }) => {
     const what = refused === undefined ? 'This' : `\`${JSON.stringify(refused)}\``;
-    return except === undefined
-      ? `**${what} is not part of this version and is refused.**`
-      : `**Only \`${JSON.stringify(except)}\` is part of this version.**`;
+    return `**${what} is not part of this version and is refused.**`;
   });
 }

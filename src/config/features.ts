@@ -7,8 +7,6 @@ export interface MissingFeature {
   readonly key: string;
   /** The refused value; without one, the key itself is refused. */
   readonly value?: string | boolean;
-  /** Any value but this one is refused. */
-  readonly except?: number;
   /** What the operator asked for, as the subject of `… is not part of this version`. */
   readonly feature: string;
   /** What may stand there instead. */
@@ -25,6 +23,7 @@ export const MISSING_FEATURES: readonly MissingFeature[] = [
   { key: 'est.serverkeygen', value: true, feature: 'server-side key generation', allowed: 'false' },
   { key: 'serverkeygen', feature: 'server-side key generation', allowed: 'leave the section out' },
   { key: 'publication.enabled', value: true, feature: 'the publication listener', allowed: 'false' },
+  { key: 'admin.public_metrics', value: true, feature: 'GET /metrics', allowed: 'false' },
   { key: 'est.require_pop_linking', value: true, feature: 'proof-of-possession linking', allowed: 'false' },
   { key: 'ca.csrattrs', feature: 'asking for CSR attributes', allowed: 'leave the section out' },
   { key: 'est.csrattrs_require_mtls', value: true, feature: 'asking for CSR attributes', allowed: 'false' },
@@ -37,9 +36,5 @@ export function isBuilt(key: string): boolean {
 
 /** The row that refuses this value of this key, if any. */
 export function missingFeature(key: string, value: unknown): MissingFeature | undefined {
-  return MISSING_FEATURES.find((row) => {
-    if (row.key !== key) return false;
-    if (row.value !== undefined) return value === row.value;
-    return row.except === undefined || value !== row.except;
-  });
+  return MISSING_FEATURES.find((row) => row.key === key && (row.value === undefined || row.value === value));
 }

@@ -51,13 +51,15 @@ export function secureContext(material: TlsMaterial): SecureContextOptions {
  *
  * Only mode `required` lets the handshake decide. In the others a bad certificate must still be able to fall back to
  * another method, so the request is where it is judged.
+ *
+ * @param handshakeTimeout milliseconds that a handshake may take
  */
-export function tlsOptions(material: TlsMaterial, mode: ClientAuthMode): TlsOptions {
+export function tlsOptions(material: TlsMaterial, mode: ClientAuthMode, handshakeTimeout: number): TlsOptions {
   return {
     ...secureContext(material),
     requestCert: mode !== 'none',
     rejectUnauthorized: mode === 'required',
-    handshakeTimeout: 10_000,
+    handshakeTimeout,
     ALPNProtocols: ['http/1.1'],
   };
 }
