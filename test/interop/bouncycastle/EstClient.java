@@ -8,6 +8,7 @@ import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.KeyStore;
 import java.security.PrivateKey;
+import java.security.Security;
 import java.security.cert.Certificate;
 import java.security.cert.TrustAnchor;
 import java.security.cert.X509Certificate;
@@ -30,7 +31,9 @@ import org.bouncycastle.est.HttpAuth;
 import org.bouncycastle.est.jcajce.JcaJceUtils;
 import org.bouncycastle.est.jcajce.JsseDefaultHostnameAuthorizer;
 import org.bouncycastle.est.jcajce.JsseESTServiceBuilder;
+import org.bouncycastle.jce.provider.BouncyCastleProvider;
 import org.bouncycastle.openssl.PEMParser;
+import org.bouncycastle.openssl.PKCS8Generator;
 import org.bouncycastle.openssl.jcajce.JcaPEMKeyConverter;
 import org.bouncycastle.openssl.jcajce.JcaPEMWriter;
 import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder;
@@ -68,6 +71,8 @@ public final class EstClient {
       String[] pair = args[i].split("=", 2);
       options.put(pair[0], pair[1]);
     }
+    // Last in the list: TLS stays the JDK's; Bouncy Castle's path validation asks for its own provider by name.
+    Security.addProvider(new BouncyCastleProvider());
     EstClient client = new EstClient(options);
     switch (args[0]) {
       case "cacerts" -> client.cacerts();
@@ -82,7 +87,7 @@ public final class EstClient {
   private void cacerts() throws Exception {
     CACertsResponse answer = service().getCACerts();
     if (!answer.isTrusted()) throw new IllegalStateException("the TLS session was not trusted");
-    write("out", ESTService.storeToArray(answer.getCertificateStore()));
+    write("out", (Object[]) ESTService.storeToArray(answer.getCertificateStore()));
   }
 
   private void csrattrs() throws Exception {
@@ -99,14 +104,14 @@ public final class EstClient {
     KeyPair pair = newKeyPair();
     EnrollmentResponse answer = service.simpleEnroll(again, request(pair), auth());
     answer = poll(service, answer);
-    write("newkey", PrivateKeyInfo.getInstance(pair.getPrivate().getEncoded()));
+    writeKey(PrivateKeyInfo.getInstance(pair.getPrivate().getEncoded()));
     write("out", single(answer.getStore()));
   }
 
   private void serverkeygen() throws Exception {
     ESTService service = service();
     EnrollmentResponse answer = poll(service, service.simpleEnrollWithServersideCreation(request(newKeyPair()), auth()));
-    write("newkey", answer.getPrivateKeyInfo());
+    writeKey(answer.getPrivateKeyInfo());
     write("out", single(answer.getStore()));
   }
 
@@ -184,6 +189,10 @@ public final class EstClient {
         PEMParser parser = new PEMParser(reader)) {
       return parser.readObject();
     }
+  }
+
+  private void writeKey(PrivateKeyInfo key) throws IOException {
+    write("newkey", new PKCS8Generator(key, null));
   }
 
   private void write(String name, Object... objects) throws IOException {
