@@ -1,5 +1,5 @@
 /** Writes EST answers and errors. The one place where an error becomes HTTP on this listener. */
-import type { ServerResponse } from 'node:http';
+import { STATUS_CODES, type ServerResponse } from 'node:http';
 import { EstuaryError, failed } from '../errors.ts';
 import { DerError } from '../pki/der.ts';
 import type { EstAnswer } from '../est/operation.ts';
@@ -22,8 +22,33 @@ export function writeAnswer(response: ServerResponse, answer: Omit<EstAnswer, 's
     headers[name] = typeof value === 'string' ? value : [...value];
   }
   if (answer.status !== 204) headers['Content-Length'] = String(Buffer.byteLength(answer.body, 'latin1'));
+  if (response.req.httpVersion === '1.0') {
+    writeHttp10(response, answer.status, headers, answer.body);
+    return;
+  }
   response.writeHead(answer.status, headers);
   response.end(answer.body, 'latin1');
+}
+
+/**
+ * An HTTP/1.0 request gets an HTTP/1.0 answer, after which the connection closes. Debian's libest asks in 1.0 and takes
+ * nothing but 1.0 for an answer; RFC 9110 §2.5 allows the lower version to such clients. Node's ServerResponse can only
+ * say 1.1, so this goes to the socket.
+ */
+function writeHttp10(
+  response: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string | readonly string[]>>,
+  body: string,
+): void {
+  const lines = Object.entries(headers).flatMap(([name, values]) =>
+    [values].flat().map((value) => `${name}: ${value}\r\n`),
+  );
+  const date = `Date: ${new Date().toUTCString()}\r\n`;
+  const head = `HTTP/1.0 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n${lines.join('')}${date}Connection: close\r\n\r\n`;
+  const socket = response.socket;
+  socket?.write(response.req.method === 'HEAD' ? head : head + body, 'latin1');
+  socket?.destroySoon();
 }
 
 /** Anything thrown, as the error it is to the outside; what we did not foresee is a 500 without a word of why. */
