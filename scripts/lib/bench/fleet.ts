@@ -27,7 +27,7 @@ const MANY_USES = 1_000_000;
 /** The quickstart's configuration in `folder`, with another hash for the OTPs; the server listens when it resolves. */
 export async function startFleet(folder: string, hash: HashAlgorithm, size: number): Promise<Fleet> {
   const quickstart = ['--no-start', '--dir', folder, '--est-port', '0', '--admin-port', '0'];
-  execFileSync(join(ROOT, 'scripts', 'quickstart'), quickstart, { stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync(join(ROOT, 'scripts', 'quickstart'), quickstart, { stdio: ['ignore', 'ignore', 'pipe'] });
   configure(folder, hash);
   const server = await startServer({ config: join(folder, 'est.toml'), env: { NODE_ENV: 'production' } });
   try {
