@@ -21,7 +21,7 @@ export interface AdminDependencies {
   readonly settings: AdminSettings;
   readonly version: string;
   readonly now: () => number;
-  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
+  readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
 }
 
 /** The configuration that the admin API depends on. */

@@ -102,7 +102,9 @@ function registerErrorHandling(app: AdminApp, deps: AdminDependencies): void {
     // The route and not the path: someone may have pasted a token where its id belongs.
     const route = request.is404 ? undefined : request.routeOptions.url;
     const fields = { method, route, status: reply.statusCode, address, admin: admin?.display };
-    deps.log.info({ ...fields, ms: Math.round(reply.elapsedTime) }, 'admin request');
+    // Health checks come every few seconds for ever.
+    const level = request.routeOptions.config.public === true ? 'debug' : 'info';
+    deps.log[level]({ ...fields, ms: Math.round(reply.elapsedTime) }, 'admin request');
     done();
   });
 }

@@ -76,6 +76,8 @@ export class OtpService {
    */
   async create(order: OtpOrder, events: readonly AuditEvent[]): Promise<{ row: OtpRow; token: string }> {
     const id = randomUUID();
+    // Before the hash, which takes a while: the life of the token counts from when it was ordered.
+    const created_at = this.#now();
     for (let attempt = 0; attempt < SELECTOR_ATTEMPTS; attempt++) {
       const token = generateToken(this.#settings.token_length);
       const hash = await this.#pool.run(() => this.#hasher.hash(token), { urgent: true });
@@ -84,7 +86,7 @@ export class OtpService {
         id,
         selector: tokenSelector(token),
         hash,
-        created_at: this.#now(),
+        created_at,
         uses: 0,
         revoked_at: null,
       };
