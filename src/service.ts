@@ -89,7 +89,7 @@ interface Parts extends Foundation {
 }
 
 async function startListeners(options: ServiceOptions, foundation: Foundation): Promise<RunningService> {
-  const router = await createRouter(options.config, { now: Date.now });
+  const router = await createRouter(options.config, { now: Date.now, env: process.env, log: foundation.log });
   let gssapi: Gssapi | undefined;
   try {
     const { otp } = options.config;

@@ -4,12 +4,17 @@ import type { CaConfig, Config } from '../config/schema.ts';
 import { failed } from '../errors.ts';
 import { parsePemCertificates, type Certificate } from '../pki/certificate.ts';
 import type { CaDriver } from './driver.ts';
+import type { IsolatedLog } from '../isolated/isolated-process.ts';
 import { createFileCa } from './local/index.ts';
+import { createPkcs11Ca } from './pkcs11/index.ts';
 import { Ca, CaRouter } from './router.ts';
 
 export interface CaContext {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** The environment, where PKCS#11 modules look for their own configuration. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: IsolatedLog;
 }
 
 /**
@@ -21,7 +26,8 @@ export async function createRouter(config: Config, context: CaContext): Promise<
   const cas: Ca[] = [];
   try {
     for (const table of config.ca) {
-      cas.push(new Ca(table, await openDriver(table, context), await renewalIssuers(table)));
+      const driver = await openDriver(table, { ...context, retryAfter: config.est.retry_after });
+      cas.push(new Ca(table, driver, await renewalIssuers(table)));
     }
     return new CaRouter(cas);
   } catch (error) {
@@ -30,11 +36,12 @@ export async function createRouter(config: Config, context: CaContext): Promise<
   }
 }
 
-function openDriver(config: CaConfig, context: CaContext): Promise<CaDriver> {
+function openDriver(config: CaConfig, context: CaContext & { readonly retryAfter: number }): Promise<CaDriver> {
   switch (config.driver) {
     case 'file':
       return createFileCa(config, context);
     case 'pkcs11':
+      return createPkcs11Ca(config, context);
     case 'dogtag':
       throw failed('DRIVER_NOT_BUILT', `ca "${config.label}": the driver ${config.driver} is not part of this version`);
   }

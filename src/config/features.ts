@@ -14,8 +14,7 @@ export interface MissingFeature {
 }
 
 export const MISSING_FEATURES: readonly MissingFeature[] = [
-  { key: 'ca.driver', value: 'pkcs11', feature: 'a CA key in an HSM', allowed: '"file"' },
-  { key: 'ca.driver', value: 'dogtag', feature: 'a CA behind Dogtag PKI', allowed: '"file"' },
+  { key: 'ca.driver', value: 'dogtag', feature: 'a CA behind Dogtag PKI', allowed: '"file", "pkcs11"' },
   { key: 'ca.approval', value: 'manual', feature: 'approval by an administrator', allowed: '"auto"' },
   { key: 'requests', feature: 'the queue of pending requests', allowed: 'leave the section out' },
   { key: 'est.fullcmc', value: true, feature: 'full CMC', allowed: 'false' },

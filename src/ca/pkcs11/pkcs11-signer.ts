@@ -9,6 +9,7 @@ import { parsePublicKey } from '../../pki/public-key.ts';
 import { defaultSignatureAlgorithm, verifySignature } from '../../pki/signature-algorithms.ts';
 import type { SignatureAlgorithm } from '../../pki/signature-algorithms.ts';
 import type { HealthReport, Signer } from '../driver.ts';
+import { moduleEnvironment } from './module-environment.ts';
 import { TokenFault } from './wire.ts';
 import type { KeyReference, SignerInit, TokenAccess } from './wire.ts';
 
@@ -149,14 +150,6 @@ function startable(options: Pkcs11SignerOptions): IsolatedProcess {
     ...(options.minBackoffMs === undefined ? {} : { minBackoffMs: options.minBackoffMs }),
     ...(options.maxBackoffMs === undefined ? {} : { maxBackoffMs: options.maxBackoffMs }),
   });
-}
-
-/** What the module may need to find its own configuration, without what changes the Node that runs it. */
-function moduleEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const kept: Record<string, string> = {};
-  for (const [name, value] of Object.entries(env))
-    if (value !== undefined && !/^(NODE_|npm_)/.test(name)) kept[name] = value;
-  return kept;
 }
 
 function readDescription(value: unknown): { spki: Buffer; warnings: string[] } {

@@ -45,3 +45,23 @@ export const TokenFault = {
   KEY: 'TOKEN_KEY',
   KEY_MISMATCH: 'TOKEN_KEY_MISMATCH',
 } as const;
+
+/** The key types of a CA that tokens make. */
+export const TOKEN_KEY_TYPES = ['ec:P-256', 'ec:P-384', 'rsa:2048', 'rsa:3072', 'rsa:4096'] as const;
+export type TokenKeyType = (typeof TOKEN_KEY_TYPES)[number];
+
+/** Which key to make, and where. */
+export interface KeyGeneration {
+  readonly access: TokenAccess;
+  readonly reference: KeyReference;
+  readonly type: TokenKeyType;
+  /** CKA_LABEL where the reference has none. */
+  readonly label: string;
+}
+
+/** How a new pair is named in the token. */
+export interface NewKeyNames {
+  readonly label: string;
+  /** CKA_ID; random unless the configuration names one. */
+  readonly id: Uint8Array;
+}

@@ -1,0 +1,82 @@
+/** The child process that makes a CA key inside a token. */
+import { randomBytes } from 'node:crypto';
+import type * as graphene from 'graphene-pk11';
+import { IsolatedError } from '../../isolated/protocol.ts';
+import { serve } from '../../isolated/serve.ts';
+import { oid } from '../../pki/der.ts';
+import { OID } from '../../pki/oids.ts';
+import { failureName, findObjects, findToken, keyName, openSession } from './token.ts';
+import type { Token } from './token.ts';
+import { TokenFault } from './wire.ts';
+import type { KeyGeneration, NewKeyNames, TokenKeyType } from './wire.ts';
+
+/**
+ * Generates a key pair that never leaves the token: a private, sensitive, non-extractable token object that only signs.
+ *
+ * @throws IsolatedError with a code of {@link TokenFault}, also when something of that name is there already
+ */
+async function generateKey({ access, reference, type, label }: KeyGeneration): Promise<NewKeyNames> {
+  const token = await findToken(access);
+  try {
+    const session = openSession(token, access.pin, 'read-write');
+    for (const kind of ['PRIVATE_KEY', 'PUBLIC_KEY'] as const)
+      if (findObjects(token, session, kind, reference).length > 0)
+        throw new IsolatedError(TokenFault.KEY, `${token.name} already has a key ${keyName(reference)}`);
+    const id = reference.key_id === undefined ? randomBytes(16) : Buffer.from(reference.key_id, 'hex');
+    const names = { label: reference.key_label ?? label, id };
+    generate(token, session, type, names);
+    return names;
+  } catch (error) {
+    if (error instanceof IsolatedError) throw error;
+    throw new IsolatedError(TokenFault.KEY, `${token.name} cannot make a ${type} key: ${failureName(error)}`);
+  } finally {
+    token.module.finalize();
+  }
+}
+
+function generate(
+  token: Token,
+  session: graphene.Session,
+  type: TokenKeyType,
+  names: { label: string; id: Buffer },
+): void {
+  const { KeyGenMechanism } = token.graphene;
+  const both = { ...names, token: true };
+  session.generateKeyPair(
+    type.startsWith('rsa:') ? KeyGenMechanism.RSA : KeyGenMechanism.EC,
+    { ...both, verify: true, ...parameters(type) },
+    { ...both, private: true, sensitive: true, extractable: false, sign: true, decrypt: false, unwrap: false },
+  );
+}
+
+function parameters(type: TokenKeyType): graphene.ITemplate {
+  switch (type) {
+    case 'ec:P-256':
+      return { paramsEC: oid(OID.secp256r1) };
+    case 'ec:P-384':
+      return { paramsEC: oid(OID.secp384r1) };
+    case 'rsa:2048':
+    case 'rsa:3072':
+    case 'rsa:4096':
+      return { modulusBits: Number(type.slice(4)), publicExponent: Buffer.from([1, 0, 1]) };
+  }
+}
+
+/** The parent is the same program: the payload has the shape it gave it. */
+const isOrder = (payload: unknown): payload is KeyGeneration =>
+  typeof payload === 'object' && payload !== null && 'access' in payload && 'reference' in payload;
+
+let order: KeyGeneration | undefined;
+
+serve({
+  init(payload) {
+    if (!isOrder(payload)) throw new IsolatedError('NOT_READY', 'not a start payload');
+    order = payload;
+  },
+  methods: {
+    generate() {
+      if (order === undefined) throw new IsolatedError('NOT_READY', 'called before init');
+      return generateKey(order);
+    },
+  },
+});

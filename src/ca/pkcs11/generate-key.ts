@@ -1,0 +1,45 @@
+/** Makes a CA key inside a token, whose library runs in a process of its own. */
+import { IsolatedProcess } from '../../isolated/isolated-process.ts';
+import { siblingModule } from '../../isolated/sibling-module.ts';
+import { moduleEnvironment } from './module-environment.ts';
+import type { KeyGeneration, NewKeyNames } from './wire.ts';
+
+/** The key of an RSA CA may take a token minutes; milliseconds. */
+const GENERATION_MS = 600_000;
+
+/**
+ * Generates a key pair that never leaves the token.
+ *
+ * @param env the environment for the module, which may find its configuration there
+ * @throws IsolatedError with a code of TokenFault, also when a key of that name is there already; EstuaryError when the
+ *   module crashed or hung
+ */
+export async function generateKey(
+  order: KeyGeneration,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<NewKeyNames> {
+  const process = new IsolatedProcess({
+    module: siblingModule(import.meta.url, './generate-key-child'),
+    code: 'PKCS11',
+    subject: 'The hardware security module',
+    env: moduleEnvironment(env),
+    init: order,
+    startTimeoutMs: 30_000,
+    concurrency: 1,
+    queueLimit: 0,
+    retryAfter: 1,
+    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+  });
+  await process.start();
+  try {
+    return readNames(await process.call('generate', undefined, { deadlineMs: GENERATION_MS }));
+  } finally {
+    await process.stop();
+  }
+}
+
+function readNames(value: unknown): NewKeyNames {
+  if (typeof value === 'object' && value !== null && 'label' in value && 'id' in value)
+    if (typeof value.label === 'string' && value.id instanceof Uint8Array) return { label: value.label, id: value.id };
+  throw new TypeError('not the names of a key');
+}
