@@ -2,6 +2,9 @@
 import { parseArgs } from 'node:util';
 import { verifyAudit } from './audit/verify.ts';
 import { checkGssapi } from './auth/gssapi/gssapi.ts';
+import { tokenProblems } from './ca/pkcs11/check.ts';
+import { caInit } from './commands/ca-init.ts';
+import type { CommandContext } from './commands/ca-init.ts';
 import { loadConfig } from './config/load.ts';
 import type { LoadedConfig } from './config/load.ts';
 import { ConfigError, formatProblem } from './config/problem.ts';
@@ -18,6 +21,7 @@ const HELP = `Estuary, an EST (RFC 7030) server
 usage:
   estuary --config FILE                 start the server
   estuary --config FILE --check         check the configuration, its files and certificates, and stop
+  estuary ca init --config FILE --ca L  make a CA in a PKCS#11 token (ca init --help)
   estuary audit verify --config FILE    check the hash chain of the audit log
   estuary --version
   estuary --help
@@ -29,6 +33,10 @@ signals:    SIGTERM, SIGINT stop; SIGHUP reads certificates, keys, trust anchors
 
 /** Runs the command. Sets the exit code; returns once the server is up, or the command is done. */
 export async function main(args: readonly string[]): Promise<void> {
+  if (args[0] === 'ca' && args[1] === 'init') {
+    process.exitCode = await caInit(args.slice(2), commandContext());
+    return;
+  }
   const command = parseCommand(args);
   if (typeof command === 'string') {
     process.stderr.write(`estuary: ${command}\nestuary --help tells what there is.\n`);
@@ -46,6 +54,13 @@ export async function main(args: readonly string[]): Promise<void> {
       process.exitCode = await withConfig(command.name, command.config);
   }
 }
+
+const commandContext = (): CommandContext => ({
+  env: process.env,
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  now: Date.now,
+});
 
 type Action = 'start' | 'check' | 'verify';
 type Command =
@@ -95,7 +110,10 @@ async function withConfig(action: Action, file: string): Promise<number> {
 
 /** What only the libraries that the configuration needs can tell about it. */
 async function checkLibraries(file: string, { config }: LoadedConfig): Promise<void> {
-  const problems = await checkGssapi({ config: config.gssapi, environment: process.env });
+  const problems = [
+    ...(await checkGssapi({ config: config.gssapi, environment: process.env })),
+    ...(await tokenProblems(config, { env: process.env, now: Date.now })),
+  ];
   if (problems.length > 0) throw new ConfigError(file, problems);
 }
 

@@ -26,8 +26,8 @@ export async function createRouter(config: Config, context: CaContext): Promise<
   const cas: Ca[] = [];
   try {
     for (const table of config.ca) {
-      const driver = await openDriver(table, { ...context, retryAfter: config.est.retry_after });
-      cas.push(new Ca(table, driver, await renewalIssuers(table)));
+      const issuers = await renewalIssuers(table);
+      cas.push(new Ca(table, await openDriver(table, { ...context, retryAfter: config.est.retry_after }), issuers));
     }
     return new CaRouter(cas);
   } catch (error) {

@@ -16,6 +16,21 @@ export interface Pkcs11Context {
   readonly log: IsolatedLog;
 }
 
+type Pkcs11Key = 'module' | 'slot' | 'token_label' | 'pin' | 'key_label' | 'key_id';
+
+/** A token or a key that cannot be used, with the key of `[ca.pkcs11]` to look at. */
+export class TokenProblem extends RangeError {
+  readonly key: Pkcs11Key;
+  readonly reason: string;
+
+  constructor(label: string, key: Pkcs11Key, cause: Error) {
+    super(`ca "${label}": pkcs11.${key}: ${describe(cause)}`, { cause });
+    this.name = 'TokenProblem';
+    this.key = key;
+    this.reason = describe(cause);
+  }
+}
+
 /**
  * A CA of our own over a key in a token. The key must be there and be the certificate's.
  * @throws RangeError that names the label, the key and what is wrong
@@ -36,7 +51,7 @@ export async function createPkcs11Ca(
 
 /**
  * The signer of a `[[ca]]` table.
- * @throws RangeError that names the label, the key and what is wrong
+ * @throws TokenProblem that names the label, the key and what is wrong
  */
 export async function openSigner(
   { label, pkcs11 }: Pick<LocalCaConfig, 'label'> & Pick<Pkcs11CaConfig, 'pkcs11'>,
@@ -46,21 +61,21 @@ export async function openSigner(
     return await Pkcs11Signer.open({ ...pkcs11, pin: pkcs11.pin.reveal().toString('utf8'), ...context });
   } catch (error) {
     if (!(error instanceof IsolatedError) && !(error instanceof EstuaryError)) throw error;
-    throw new RangeError(`ca "${label}": ${guiltyKey(error.code, pkcs11)}: ${describe(error)}`, { cause: error });
+    throw new TokenProblem(label, guiltyKey(error.code, pkcs11), error);
   }
 }
 
 /** The configuration key to look at. */
-function guiltyKey(code: string, { token_label, key_label }: Pkcs11CaConfig['pkcs11']): string {
+function guiltyKey(code: string, { token_label, key_label }: Pkcs11CaConfig['pkcs11']): Pkcs11Key {
   switch (code) {
     case TokenFault.PIN:
-      return 'pkcs11.pin';
+      return 'pin';
     case TokenFault.SLOT:
-      return token_label === undefined ? 'pkcs11.slot' : 'pkcs11.token_label';
+      return token_label === undefined ? 'slot' : 'token_label';
     case TokenFault.KEY:
     case TokenFault.KEY_MISMATCH:
-      return key_label === undefined ? 'pkcs11.key_id' : 'pkcs11.key_label';
+      return key_label === undefined ? 'key_id' : 'key_label';
     default:
-      return 'pkcs11.module';
+      return 'module';
   }
 }
