@@ -154,7 +154,8 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     const rootKey = hsm.file('root.key');
     const root = `${folder.path}/sub-root.pem`;
     writeFileSync(rootKey, pkcs8Pem(keyPair('ec:P-256', 'root')), { mode: 0o600 });
-    openssl(['req', '-x509', '-new', '-key', rootKey, '-subj', '/CN=Above', '-days', '3650', '-out', root]);
+    const usage = ['-addext', 'keyUsage=critical,keyCertSign,cRLSign'];
+    openssl(['req', '-x509', '-new', '-key', rootKey, '-subj', '/CN=Above', '-days', '3650', ...usage, '-out', root]);
     const signed = [
       'x509',
       '-req',
