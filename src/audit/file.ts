@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { makeFolder } from '../folders.ts';
 import { type FileLine, readLines } from './lines.ts';
 
+const FLAGS = constants.O_RDWR | constants.O_APPEND;
 const MODE_FILE = 0o600;
 
 /**
@@ -44,6 +45,11 @@ export class AuditFile {
     fdatasyncSync(fd);
   }
 
+  /** Throws where the file could not be opened for writing any more: permissions, a file system made read-only. */
+  checkAccess(): void {
+    closeSync(openSync(this.path, FLAGS));
+  }
+
   truncate(size: number): void {
     ftruncateSync(this.#opened(), size);
   }
@@ -77,15 +83,14 @@ export class AuditFile {
 }
 
 function openOrCreate(path: string): number {
-  const flags = constants.O_RDWR | constants.O_APPEND;
   try {
-    return openSync(path, flags);
+    return openSync(path, FLAGS);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
   }
   const folder = dirname(path);
   makeFolder(folder);
-  const fd = openSync(path, flags | constants.O_CREAT, MODE_FILE);
+  const fd = openSync(path, FLAGS | constants.O_CREAT, MODE_FILE);
   // The name has to survive a power cut as well as the lines do.
   const folderFd = openSync(folder, 'r');
   fsyncSync(folderFd);

@@ -33,6 +33,8 @@ export class AuditLog {
   /** The file's size before this transaction's lines, and with them. */
   #before = 0;
   #after = 0;
+  /** Whether the last write to the file failed. */
+  #failing = false;
 
   constructor(db: Db, path: string) {
     this.#file = new AuditFile(path);
@@ -89,21 +91,23 @@ export class AuditLog {
       const data = Buffer.from(`${this.#lines.join('\n')}\n`, 'utf8');
       this.#after = this.#before + data.length;
       this.#head = { ...this.#head, file_size: this.#after };
+      this.#failing = true;
       this.#file.append(data);
+      this.#failing = false;
     }
     if (this.#head.seq !== this.#found?.seq) this.#writeHead.run(this.#head);
   }
 
   /**
-   * Finds out whether the file can be written: one byte, forced to disk and taken away again. Should a crash leave it
-   * there, it is an unfinished record to the next transaction.
+   * Finds out whether the file can be written. Not by a byte that is taken away again: that makes whoever follows the
+   * file read it from the start. So: can it be opened for writing, and after a write that failed, does one succeed?
+   *
+   * @returns the record to write for that
    */
-  probe(): void {
-    try {
-      this.#file.append(Buffer.from(' '));
-    } finally {
-      this.#file.truncate(this.#before);
-    }
+  probe(): readonly AuditEvent[] {
+    this.#file.checkAccess();
+    if (!this.#failing) return [];
+    return [{ type: 'audit.recovered', outcome: 'success', detail: 'the audit file can be written again' }];
   }
 
   /** Whether lines of this transaction were written to the file, or some of them. */

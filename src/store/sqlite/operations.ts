@@ -29,13 +29,13 @@ export function writeOperations(db: Db, log: AuditLog) {
     ...auditWrites(),
     checkWritable(now: number): Outcome<undefined> {
       probe.run(now);
-      log.probe();
+      const events = log.probe();
       const { bavail, bsize } = statfsSync(dirname(log.path));
       if (bavail * bsize < MIN_FREE)
         throw unavailable('AUDIT_UNAVAILABLE', 'the audit log cannot be written at present', {
           detail: `only ${bavail * bsize} bytes are free in the folder of ${log.path}`,
         });
-      return done(undefined, []);
+      return done(undefined, events);
     },
   };
 }

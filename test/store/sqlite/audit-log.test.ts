@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3';
 import {
   appendFileSync,
+  copyFileSync,
   existsSync,
   readFileSync,
   renameSync,
@@ -211,6 +212,13 @@ test('after a rotation the next record goes to a new file, which says where the 
 
 test.each<[string, (paths: Paths) => void]>([
   ['renamed', (paths) => renameSync(paths.auditFile, `${paths.auditFile}.1`)],
+  [
+    'renamed, and an empty one made (logrotate)',
+    (paths) => {
+      renameSync(paths.auditFile, `${paths.auditFile}.1`);
+      writeFileSync(paths.auditFile, '');
+    },
+  ],
   ['removed', (paths) => rmSync(paths.auditFile)],
   ['emptied (copytruncate)', (paths) => truncateSync(paths.auditFile)],
 ])('nobody has to tell a running process that the file was %s', async (_name, rotate) => {
@@ -228,6 +236,23 @@ test.each<[string, (paths: Paths) => void]>([
     'admin.access',
   ]);
   await verified(paths, 7);
+});
+
+test('a backup made as docs/operations.md says can be restored: start-up takes over what the file has more', async () => {
+  const paths = temporaryPaths();
+  const store = await opened(paths);
+  await store.audit(EVENTS);
+  const restored = temporaryPaths();
+  const db = new Database(paths.path, { readonly: true });
+  await db.backup(restored.path);
+  db.close();
+  await store.audit(EVENTS);
+  copyFileSync(paths.auditFile, restored.auditFile);
+  const again = await opened(restored);
+  expect(await details(again, 'audit.recovered')).toEqual([
+    '3 records (4 to 6) were written ahead of a change that did not commit',
+  ]);
+  await verified(restored, 7);
 });
 
 test('reopening without a rotation changes nothing', async () => {

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { verifyAudit } from '../../../src/audit/verify.ts';
@@ -146,8 +146,9 @@ test('§6: when the audit file cannot be written, nothing is issued; when it can
   await verified(paths);
 });
 
-test('a full disk under the audit file: 503, and nothing in the store', async () => {
-  const paths = { ...temporaryPaths(), auditFile: '/dev/full' };
+test('a full disk under the audit file: 503, and nothing in the store, until there is room again', async () => {
+  const paths = temporaryPaths();
+  symlinkSync('/dev/full', paths.auditFile);
   const store = await opened(paths);
   const row = otpRow();
   await expect(store.insertOtp(row, [event('otp.created')])).rejects.toMatchObject({
@@ -156,6 +157,13 @@ test('a full disk under the audit file: 503, and nothing in the store', async ()
   });
   expect(await store.getOtp(row.id)).toBeUndefined();
   await expect(store.checkWritable()).rejects.toMatchObject({ status: 503, code: 'AUDIT_UNAVAILABLE' });
+  rmSync(paths.auditFile);
+  await store.checkWritable();
+  await store.checkWritable();
+  expect((await store.listAudit({ limit: 10 })).items).toMatchObject([
+    { type: 'audit.recovered', detail: 'the audit file can be written again' },
+  ]);
+  await verified(paths);
 });
 
 test('files that may not grow (as on a full disk): what was acknowledged is there, the rest failed whole', async () => {
