@@ -25,7 +25,7 @@ import { describe } from './errors.ts';
 import { createOperations } from './est/operations.ts';
 import { createAdminApp } from './listeners/admin.ts';
 import { createEstListener, type EstListener } from './listeners/est.ts';
-import { secureContext, tlsOptions, type TlsMaterial } from './listeners/tls.ts';
+import { acceptPartialChains, secureContext, tlsOptions, type TlsMaterial } from './listeners/tls.ts';
 import { loadLiveState, type LiveState } from './live-state.ts';
 import { createLogger, type Logger } from './log.ts';
 import { openStore } from './store/sqlite/open.ts';
@@ -160,6 +160,7 @@ class Service implements RunningService {
     this.#ticketKeys = share.ticketKeys === undefined ? undefined : Buffer.from(share.ticketKeys, 'hex');
     this.#enrollment = new Enrollment({ store, log, now: Date.now, instance: share.instance });
     this.#listeners = [this.#makeEst(otp), this.#makeAdmin(otp)];
+    for (const { server } of this.#listeners) acceptPartialChains(server);
   }
 
   #makeEst(otp: OtpService): Listener {
@@ -261,6 +262,7 @@ class Service implements RunningService {
     const [est, admin] = this.#listeners;
     const apply = (server: Server, material: TlsMaterial): void => {
       server.setSecureContext({ ...secureContext(material), ...this.#tickets() });
+      acceptPartialChains(server);
     };
     apply(est.server, state.estTls);
     apply(admin.server, state.adminTls);

@@ -1,6 +1,7 @@
 /** Finds a certification path from an end entity to a trust anchor: depth first, bounded in work. */
 import { verifyCertificateSignature, type Certificate } from '../pki/certificate.ts';
 import { foldedName } from '../pki/name-matching.ts';
+import { formatName } from '../pki/name.ts';
 import { isSelfIssued, isValidAt, issuerProblem, pathNamesProblem } from './path-validation.ts';
 
 /** Certificates in a path, the end entity and the anchor included. */
@@ -38,7 +39,7 @@ class Search {
   readonly #at: number | undefined;
   #signatures = 0;
   /** The last obstacle. */
-  problem = 'no issuer known';
+  problem = 'none of its issuers has its authorityKeyIdentifier';
 
   constructor(source: IssuerSource, at: number | undefined) {
     this.#source = source;
@@ -56,7 +57,9 @@ class Search {
       this.#note(top, `ends a path of more than ${MAX_PATH} certificates`);
       return undefined;
     }
-    for (const issuer of this.#source.bySubject(foldedName(top.issuer))) {
+    const issuers = this.#source.bySubject(foldedName(top.issuer));
+    if (issuers.length === 0) this.#note(top, `its issuer ${formatName(top.issuer)} is not known`);
+    for (const issuer of issuers) {
       if (path.some(({ der }) => der.equals(issuer.der)) || !keyIdentifiersMatch(top, issuer)) continue;
       const problem = this.#roleProblem(path, issuer) ?? (await this.#signatureProblem(top, issuer));
       if (problem !== undefined) {

@@ -1,6 +1,6 @@
 /** The TLS side of both listeners: versions, suites, client certificates. */
 import { constants } from 'node:crypto';
-import type { SecureContextOptions, TlsOptions } from 'node:tls';
+import type { SecureContextOptions, Server, TlsOptions } from 'node:tls';
 
 /** AEAD suites with forward secrecy only; the first three are TLS 1.3's. */
 const SUITES = [
@@ -63,3 +63,17 @@ export function tlsOptions(material: TlsMaterial, mode: ClientAuthMode, handshak
     ALPNProtocols: ['http/1.1'],
   };
 }
+
+/**
+ * Makes `allowPartialTrustChain` true: Node 24's `tls.Server` passes every option on to its context but this one, so
+ * in mode `required` an anchor that is an intermediate would let nobody in. To be called after the server has been made
+ * and after each `setSecureContext`. Where Node has nothing of this kind to call, the handshake stays the stricter one.
+ */
+export function acceptPartialChains(server: Server): void {
+  const credentials: unknown = Reflect.get(server, '_sharedCreds');
+  const context: unknown = isObject(credentials) ? Reflect.get(credentials, 'context') : undefined;
+  const accept: unknown = isObject(context) ? Reflect.get(context, 'setAllowPartialTrustChain') : undefined;
+  if (typeof accept === 'function') Reflect.apply(accept, context, []);
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
