@@ -26,7 +26,7 @@ export interface AdminDependencies {
 
 /** The configuration that the admin API depends on. */
 export interface AdminSettings {
-  readonly server: Pick<Config['server'], 'body_limit' | 'request_timeout' | 'keep_alive_timeout'>;
+  readonly server: Pick<Config['server'], 'body_limit' | 'headers_timeout' | 'request_timeout' | 'keep_alive_timeout'>;
   readonly otp: Pick<Config['otp'], 'enabled' | 'max_uses' | 'default_ttl'>;
   readonly admin: Pick<Config['admin'], 'public_metrics'>;
 }

@@ -3,6 +3,7 @@
  * in a file of its own in src/admin/.
  */
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import type { ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { accessEvent, isChanging } from '../admin/access.ts';
 import { registerAudit } from '../admin/audit.ts';
@@ -20,7 +21,8 @@ import { describe, EstuaryError, notFound } from '../errors.ts';
 import { answerBrokenRequests, type Refusal } from './broken-requests.ts';
 import { presentedCredentials, remoteAddress } from './credentials.ts';
 import { allowedMethods, isAdminPath, recordRoute, type RouteTable } from './admin-routes.ts';
-import { registerJsonParser } from './json-body.ts';
+import { announcesBody, checkBodyHead, registerJsonParser } from './json-body.ts';
+import { answerExpectations, checkHost, expectsContinue } from './request-head.ts';
 
 /**
  * Makes the admin listener; the caller listens and closes.
@@ -30,7 +32,8 @@ import { registerJsonParser } from './json-body.ts';
 export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): AdminApp {
   const { server } = deps.settings;
   const app: AdminApp = fastify({
-    https: tls ?? null,
+    // Node's own answer to a missing Host has no body.
+    https: tls === undefined ? null : { ...tls, requireHostHeader: false },
     logger: false,
     bodyLimit: server.body_limit,
     requestTimeout: server.request_timeout * 1000,
@@ -41,7 +44,9 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     routerOptions: { maxParamLength: 1024 },
     frameworkErrors: (error, _request, reply) => void sendError(reply, error),
   });
+  app.server.headersTimeout = server.headers_timeout * 1000;
   answerBrokenRequests(app.server, deps.log, brokenRequestAnswer);
+  answerExpectations(app.server, refuseExpectation);
   app.setValidatorCompiler(validatorCompiler);
   registerJsonParser(app);
   registerErrorHandling(app, deps);
@@ -61,7 +66,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
   return app;
 }
 
-/** Who may come in: authentication first, then 404 and 405, all before a byte of the body is read. */
+/** Who may come in: authentication first, then 404, 405, 415 and 413, all before a byte of the body is read. */
 function registerGate(app: AdminApp, deps: AdminDependencies): void {
   const routes: RouteTable = new Map();
   app.decorateRequest('admin', null);
@@ -69,10 +74,13 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
   app.addHook('onRoute', (route) => recordRoute(routes, route));
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store');
+    checkHost(request.raw);
     request.clientAddress = remoteAddress(request.raw);
     if (needsAuthentication(request))
       request.admin = await deps.authenticator.authenticate(presentedCredentials(request.raw));
     if (request.is404) refuseUnknown(request, reply, routes);
+    if (announcesBody(request)) checkBodyHead(request, deps.settings.server.body_limit);
+    if (expectsContinue(request.raw)) reply.raw.writeContinue();
   });
 }
 
@@ -123,6 +131,11 @@ function brokenRequestAnswer({ status, code, text }: Refusal): { type: string; b
   return { type: JSON_TYPE, body: JSON.stringify(errorAnswer(status, code, text)) };
 }
 
+function refuseExpectation(response: ServerResponse, { status, code, message }: EstuaryError): void {
+  const { type, body } = brokenRequestAnswer({ status, code, text: message });
+  response.writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) }).end(body);
+}
+
 /** An administrator's call that changed nothing is on record too. */
 async function auditRefusal(deps: AdminDependencies, request: FastifyRequest, code: string): Promise<void> {
   try {
@@ -133,7 +146,4 @@ async function auditRefusal(deps: AdminDependencies, request: FastifyRequest, co
 }
 
 /** Whether the client is still sending what nobody reads; the connection is of no use after the answer. */
-function hasUnreadBody({ raw, headers }: FastifyRequest): boolean {
-  const announced = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-  return announced && !raw.complete;
-}
+const hasUnreadBody = (request: FastifyRequest): boolean => announcesBody(request) && !request.raw.complete;

@@ -1,6 +1,5 @@
 /** The EST listener: one Fastify instance over TLS, the order of checks of contract §3, and nothing of what follows them. */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import type { TlsOptions } from 'node:tls';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -14,6 +13,7 @@ import { asEstuaryError, errorAnswer, writeAnswer, type ErrorPolicy } from './es
 import { bodyTooLarge, checkHead, resolveRoute, type EstRoute } from './est-route.ts';
 import { answerBrokenRequests } from './broken-requests.ts';
 import { presentedCredentials } from './credentials.ts';
+import { answerExpectations, checkHost, expectsContinue } from './request-head.ts';
 
 export interface EstListenerOptions {
   readonly tls: TlsOptions;
@@ -66,7 +66,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     },
   });
   app.server.headersTimeout = options.headersTimeout;
-  answerExpectations(app.server, options.errors);
+  answerExpectations(app.server, (response, error) => writeAnswer(response, errorAnswer(error, options.errors)));
   answerBrokenRequests(app.server, options.log);
 
   app.removeAllContentTypeParsers();
@@ -130,33 +130,9 @@ function mapFrameworkError(error: unknown, bodyLimit: number): EstuaryError {
   return asEstuaryError(error);
 }
 
-/**
- * Lets a request with `Expect: 100-continue` through to the checks instead of inviting its body at once; what else
- * somebody may expect is not on offer (RFC 9110 §10.1.1).
- */
-function answerExpectations(server: Server, errors: ErrorPolicy): void {
-  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    server.emit('request', request, response);
-  });
-  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    const error = new EstuaryError(
-      417,
-      'EXPECTATION_FAILED',
-      'The only expectation this server meets is 100-continue.',
-    );
-    writeAnswer(response, errorAnswer(error, errors));
-  });
-}
-
-/** RFC 9112 §3.2: HTTP/1.1 without Host is refused. */
-function checkHost(raw: IncomingMessage): void {
-  if (raw.headers.host === undefined && raw.httpVersion !== '1.0')
-    throw badRequest('HOST_MISSING', 'The request needs a Host header.');
-}
-
 /** Invites the body, after the cheap checks. Somebody who shows no credential at all is challenged first. */
 function continueIfExpected(request: FastifyRequest, reply: FastifyReply, operation: EstOperation): void {
-  if (request.headers.expect?.toLowerCase() !== '100-continue') return;
+  if (!expectsContinue(request.raw)) return;
   if (operation.challenges && nothingPresented(presentedCredentials(request.raw)))
     throw unauthorized('AUTHENTICATION_REQUIRED', '');
   reply.raw.writeContinue();

@@ -99,7 +99,13 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     authenticator: new AdminAuthenticator(() => ({ ...BEARER_ONLY, ...options.auth }), used, now),
     cas: new CaRouter(options.cas ?? [ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true)]),
     settings: {
-      server: { body_limit: 65_536, request_timeout: 30, keep_alive_timeout: 30, ...options.settings?.server },
+      server: {
+        body_limit: 65_536,
+        headers_timeout: 10,
+        request_timeout: 30,
+        keep_alive_timeout: 30,
+        ...options.settings?.server,
+      },
       otp: { enabled: true, max_uses: 1, default_ttl: 86_400, ...options.settings?.otp },
       admin: { public_metrics: false, ...options.settings?.admin },
     },

@@ -166,6 +166,7 @@ describe('contract §4 on the wire', () => {
 
   it.each([
     ['no HTTP at all', 'hello\r\n\r\n', 400],
+    ['no Host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     ['two lengths', 'POST /admin/otp HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}', 400],
     [
       'length and chunks',
@@ -187,6 +188,31 @@ describe('contract §4 on the wire', () => {
       message: expect.any(String) as string,
     });
     expect((await send({ path: '/healthz' })).status).toBe(200);
+  });
+
+  it('the issue, point 4: Expect: 100-continue is answered after authentication and the cheap checks, not before', async () => {
+    const { port } = await listening({});
+    const head = (...lines: string[]): string =>
+      ['POST /admin/otp HTTP/1.1', 'Host: x', 'Expect: 100-continue', 'Connection: close', ...lines, '', ''].join(
+        '\r\n',
+      );
+    const authorization = `Authorization: ${bearer.authorization}`;
+    const json = 'Content-Type: application/json';
+    const refused: readonly (readonly [number, ...string[]])[] = [
+      [401, json, 'Content-Length: 17'],
+      [415, authorization, 'Content-Type: text/plain', 'Content-Length: 17'],
+      [413, authorization, json, 'Content-Length: 70000'],
+    ];
+    for (const [status, ...lines] of refused)
+      expect(await sendRaw(port, clientTls(), head(...lines))).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    const invited = await sendRaw(
+      port,
+      clientTls(),
+      `${head(authorization, json, 'Content-Length: 17')}{"client_id":"d"}`,
+    );
+    expect(invited).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 Created\r\n/);
+    const other = head(authorization).replace('100-continue', 'miracles');
+    expect(await sendRaw(port, clientTls(), other)).toMatch(/^HTTP\/1\.1 417 [^]*"code":"EXPECTATION_FAILED"/);
   });
 
   it('a body that nobody will read ends the connection with the answer', async () => {
