@@ -1,0 +1,188 @@
+/** What a CA wants of a CSR: one source for what GET csrattrs asks for and for what policy then demands (contract §3). */
+import type { CsrAttrsConfig } from '../config/schema.ts';
+import { badRequest, type EstuaryError } from '../errors.ts';
+import { children, DerError, parseDer, readOid, Tag } from '../pki/der.ts';
+import type { Csr } from '../pki/csr.ts';
+import {
+  encodeCsrAttrs,
+  encodeRequestTemplate,
+  keyTypeAttribute,
+  type AttributeTemplate,
+  type AttrOrOid,
+  type ExtensionTemplate,
+} from '../pki/csrattrs.ts';
+import { encodeExtensions, encodeExtKeyUsage, encodeKeyUsage, KEY_USAGES } from '../pki/extensions.ts';
+import { attributeName, attributeType } from '../pki/name.ts';
+import { OID, oidByName, oidName } from '../pki/oids.ts';
+
+/** Extensions that RFC 5280 wants critical (§4.2.1.3, §4.2.1.9). */
+const CRITICAL: ReadonlySet<string> = new Set([OID.keyUsage, OID.basicConstraints]);
+
+export class CsrAttributes {
+  /** DER of CsrAttrs; undefined: nothing is asked for. */
+  readonly der: Buffer | undefined;
+  readonly #config: CsrAttrsConfig | undefined;
+  readonly #challengePassword: boolean;
+  readonly #signature: string | undefined;
+  readonly #extensions: readonly ExtensionTemplate[];
+  readonly #subject: readonly (readonly AttributeTemplate[])[];
+
+  /**
+   * @param config `[ca.csrattrs]`
+   * @param popLinking `est.require_pop_linking`, which makes challengePassword a demand (RFC 7030 §3.5)
+   * @throws RangeError on a name or value that is none
+   */
+  constructor(config: CsrAttrsConfig | undefined, popLinking: boolean) {
+    this.#config = config;
+    this.#challengePassword = popLinking || config?.challenge_password === true;
+    this.#signature = config?.signature === undefined ? undefined : dotted(config.signature);
+    this.#extensions = (config?.extensions ?? []).map(extensionTemplate);
+    this.#subject = config?.template === true ? config.subject.map(rdnTemplate) : [];
+    const items = this.#items();
+    this.der = items.length === 0 ? undefined : encodeCsrAttrs(items);
+  }
+
+  /** In the order of RFC 8951's example: challengePassword, key, extensions, further OIDs, signature; the template last. */
+  #items(): AttrOrOid[] {
+    const config = this.#config;
+    const valued = this.#extensions.flatMap(({ oid, critical, value }) =>
+      value === undefined ? [] : [{ oid, critical, value }],
+    );
+    return [
+      ...(this.#challengePassword ? [{ oid: OID.challengePassword }] : []),
+      ...(config?.key_type === undefined ? [] : [keyTypeAttribute(config.key_type)]),
+      ...this.#extensions.filter(({ value }) => value === undefined).map(({ oid }) => ({ oid })),
+      ...(valued.length === 0 ? [] : [{ oid: OID.extensionRequest, values: [encodeExtensions(valued)] }]),
+      ...(config?.oids ?? []).map((oid) => ({ oid })),
+      ...(this.#signature === undefined ? [] : [{ oid: this.#signature }]),
+      ...(config?.template === true ? [{ oid: OID.certificationRequestInfoTemplate, values: [this.#template()] }] : []),
+    ];
+  }
+
+  #template(): Buffer {
+    return encodeRequestTemplate({
+      subject: this.#subject,
+      keyType: this.#config?.key_type,
+      extensions: this.#extensions,
+    });
+  }
+
+  /** The key that the server generates where the CSR does not decide (serverkeygen). */
+  get keyType(): CsrAttrsConfig['key_type'] {
+    return this.#config?.key_type;
+  }
+
+  /**
+   * Refuses a CSR that lacks what csrattrs asks for.
+   *
+   * @param keyIsClients false for serverkeygen, where the CSR's key and signature say nothing (RFC 7030 §4.4.1)
+   * @throws EstuaryError 400 `CSR_ATTRIBUTE_MISSING` or `CSR_ATTRIBUTE_DIFFERS`
+   */
+  check(csr: Csr, keyIsClients: boolean): void {
+    if (this.#challengePassword && csr.challengePassword === undefined) throw missing('a challengePassword');
+    if (keyIsClients) this.#checkKey(csr);
+    for (const template of this.#extensions) checkExtension(csr, template);
+    for (const attribute of this.#subject.flat()) checkSubjectAttribute(csr, attribute);
+    const present = this.#config?.oids.length === 0 ? undefined : oidsIn(csr);
+    const absent = this.#config?.oids.find((oid) => present?.has(oid) === false);
+    if (absent !== undefined) throw missing(`the attribute ${oidName(absent)}`);
+  }
+
+  #checkKey(csr: Csr): void {
+    const keyType = this.#config?.key_type;
+    if (keyType !== undefined && csr.publicKey.keyType !== keyType)
+      throw differs(`The CSR's key is ${csr.publicKey.keyType}; this CA asks for ${keyType}.`);
+    if (this.#signature !== undefined && csr.signatureAlgorithm.oid !== this.#signature)
+      throw differs(
+        `The CSR's signature algorithm is ${csr.signatureAlgorithm.name}; this CA asks for ${oidName(this.#signature)}.`,
+      );
+  }
+}
+
+const missing = (what: string): EstuaryError =>
+  badRequest('CSR_ATTRIBUTE_MISSING', `The CSR needs ${what}; GET csrattrs tells what this CA asks for.`);
+const differs = (message: string): EstuaryError => badRequest('CSR_ATTRIBUTE_DIFFERS', message);
+
+function checkExtension(csr: Csr, template: ExtensionTemplate): void {
+  const requested = csr.extensions.find(({ oid }) => oid === template.oid);
+  if (requested === undefined) throw missing(`the extension ${oidName(template.oid)}`);
+  if (template.value?.equals(requested.value) === false)
+    throw differs(`The CSR's extension ${oidName(template.oid)} has another value than this CA asks for.`);
+}
+
+function checkSubjectAttribute(csr: Csr, { type, text }: AttributeTemplate): void {
+  const values = csr.subject.rdns.flat().filter((attribute) => attribute.type === type);
+  if (values.length === 0) throw missing(`a ${attributeName(type)} in its subject`);
+  if (text !== undefined && !values.some((value) => value.text === text))
+    throw differs(`The CSR's subject has another ${attributeName(type)} than this CA asks for.`);
+}
+
+/** Every place where a bare OID can be honoured: attributes, extensions, the subject, the algorithms. */
+function oidsIn(csr: Csr): ReadonlySet<string> {
+  return new Set([
+    ...csr.attributes.map(({ oid }) => oid),
+    ...csr.extensions.map(({ oid }) => oid),
+    ...csr.subject.rdns.flat().map(({ type }) => type),
+    ...directoryAttributes(csr),
+    csr.signatureAlgorithm.oid,
+  ]);
+}
+
+/** The attribute types inside of a requested subjectDirectoryAttributes extension (RFC 9908 §5.2: a macAddress). */
+function directoryAttributes(csr: Csr): string[] {
+  const extension = csr.extensions.find(({ oid }) => oid === OID.subjectDirectoryAttributes);
+  if (extension === undefined) return [];
+  try {
+    return children(parseDer(extension.value, Tag.SEQUENCE).value).map((attribute) => {
+      const [type] = children(attribute.value);
+      if (type === undefined) throw new DerError('Attribute: empty');
+      return readOid(type);
+    });
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    throw badRequest('EXTENSION_MALFORMED', 'The requested subjectDirectoryAttributes is not valid DER.', {
+      detail: error.message,
+    });
+  }
+}
+
+type ExtensionConfig = CsrAttrsConfig['extensions'][number];
+
+function extensionTemplate({ name, value }: ExtensionConfig): ExtensionTemplate {
+  const oid = dotted(name);
+  const critical = CRITICAL.has(oid);
+  return value === undefined ? { oid, critical } : { oid, critical, value: extensionValue(oid, value) };
+}
+
+/** Names for keyUsage and extKeyUsage, else DER in hex. */
+function extensionValue(oid: string, parts: readonly string[]): Buffer {
+  if (oid === OID.keyUsage) {
+    return encodeKeyUsage(
+      parts.map((part) => {
+        const usage = KEY_USAGES.find((name) => name === part);
+        if (usage === undefined) throw new RangeError(`not a key usage: ${part}`);
+        return usage;
+      }),
+    );
+  }
+  if (oid === OID.extKeyUsage) return encodeExtKeyUsage(parts.map(dotted));
+  const hex = parts.join('');
+  if (!/^([0-9a-fA-F]{2})+$/.test(hex)) throw new RangeError(`not DER in hex: ${hex}`);
+  const der = Buffer.from(hex, 'hex');
+  parseDer(der);
+  return der;
+}
+
+function rdnTemplate(rdn: Readonly<Record<string, string>>): AttributeTemplate[] {
+  return Object.entries(rdn).map(([name, text]) => {
+    const type = attributeType(name);
+    if (type === undefined) throw new RangeError(`not an attribute type: ${name}`);
+    return text === '' ? { type } : { type, text };
+  });
+}
+
+function dotted(name: string): string {
+  const oid = name === 'extendedKeyUsage' ? OID.extKeyUsage : oidByName(name);
+  if (oid === undefined) throw new RangeError(`not an object identifier: ${name}`);
+  return oid;
+}
