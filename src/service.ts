@@ -179,6 +179,8 @@ class Service implements RunningService {
         store: this.#store,
         retryAfter: est.retry_after,
         clientIdBinding: this.#config.otp.bind_client_id,
+        popLinking: est,
+        csrattrsRequireMtls: est.csrattrs_require_mtls,
         now: Date.now,
       }),
       log: this.#log,

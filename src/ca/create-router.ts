@@ -27,7 +27,8 @@ export async function createRouter(config: Config, context: CaContext): Promise<
   try {
     for (const table of config.ca) {
       const issuers = await renewalIssuers(table);
-      cas.push(new Ca(table, await openDriver(table, { ...context, retryAfter: config.est.retry_after }), issuers));
+      const driver = await openDriver(table, { ...context, retryAfter: config.est.retry_after });
+      cas.push(new Ca(table, driver, issuers, config.est.require_pop_linking));
     }
     return new CaRouter(cas);
   } catch (error) {

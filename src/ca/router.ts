@@ -2,6 +2,7 @@
 import type { CaConfig, ProfileConfig } from '../config/schema.ts';
 import { notFound, unavailable } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/certificate.ts';
+import { CsrAttributes } from './csr-attributes.ts';
 import type { CaDriver } from './driver.ts';
 
 /** A certificate authority as requests meet it. */
@@ -14,14 +15,16 @@ export class Ca {
   readonly config: CaConfig;
   /** Further CAs whose certificates may be renewed here. */
   readonly renewalIssuers: readonly Certificate[];
+  readonly csrAttributes: CsrAttributes;
   #certificate: Certificate | undefined;
 
-  constructor(config: CaConfig, driver: CaDriver, renewalIssuers: readonly Certificate[] = []) {
+  constructor(config: CaConfig, driver: CaDriver, renewalIssuers: readonly Certificate[] = [], popLinking = false) {
     this.label = config.label;
     this.isDefault = config.default;
     this.profile = config.profile;
     this.config = config;
     this.driver = driver;
+    this.csrAttributes = new CsrAttributes(config.csrattrs, popLinking);
     this.renewalIssuers = renewalIssuers;
   }
 

@@ -23,9 +23,12 @@ export const MISSING_FEATURES: readonly MissingFeature[] = [
   { key: 'serverkeygen', feature: 'server-side key generation', allowed: 'leave the section out' },
   { key: 'publication.enabled', value: true, feature: 'the publication listener', allowed: 'false' },
   { key: 'admin.public_metrics', value: true, feature: 'GET /metrics', allowed: 'false' },
-  { key: 'est.require_pop_linking', value: true, feature: 'proof-of-possession linking', allowed: 'false' },
-  { key: 'ca.csrattrs', feature: 'asking for CSR attributes', allowed: 'leave the section out' },
-  { key: 'est.csrattrs_require_mtls', value: true, feature: 'asking for CSR attributes', allowed: 'false' },
+  {
+    key: 'ca.profile.allow_subject_change',
+    value: true,
+    feature: 'changing the subject on re-enrolment',
+    allowed: 'false',
+  },
 ];
 
 /** Whether every form of the key is part of this version. */

@@ -50,7 +50,10 @@ export function encodeBody(der: Buffer, lineLength: number | undefined): string 
 /**
  * The line length that a client can read. libest needs lines (it drops a long single one), strongSwan 5.9 needs a
  * single line; libest names itself, strongSwan sends no User-Agent.
+ *
+ * @param configured `est.base64_line_length`; 0 is one line
  */
 export function lineLengthFor(userAgent: string | undefined, configured: number | undefined): number | undefined {
-  return configured ?? (userAgent?.startsWith('libest') === true ? 64 : undefined);
+  if (configured !== undefined) return configured === 0 ? undefined : configured;
+  return userAgent?.startsWith('libest') === true ? 64 : undefined;
 }

@@ -1,5 +1,6 @@
 /** What simpleenroll and simplereenroll share: from an authenticated request to its answer. */
 import type { AuditEvent } from '../audit/event.ts';
+import { checkPopLinking, type PopLinkingPolicy } from '../auth/channel-binding.ts';
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Identity } from '../auth/identity.ts';
@@ -27,6 +28,7 @@ export interface EnrollDependencies {
   /** Seconds in Retry-After. */
   readonly retryAfter: number;
   readonly clientIdBinding: ClientIdBinding;
+  readonly popLinking: PopLinkingPolicy;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -57,7 +59,10 @@ export async function authenticate(
   return { identity, events };
 }
 
-/** Asks for the certificate and answers with it alone (contract §3), or with 202. */
+/**
+ * Asks for the certificate and answers with it alone (contract §3), or with 202. What the CSR must hold beside a subject
+ * and a key is checked here: the link to this connection, and what csrattrs asks for.
+ */
 export async function enrollAndAnswer(
   dependencies: EnrollDependencies,
   operation: OperationName,
@@ -65,6 +70,8 @@ export async function enrollAndAnswer(
   { identity, events }: Requester,
   csr: VerifiedCsr,
 ): Promise<EstAnswer> {
+  checkPopLinking(csr.challengePassword, () => request.channelBinding(), dependencies.popLinking);
+  request.ca.csrAttributes.check(csr, true);
   const outcome = await dependencies.enrollment.enroll({
     requestId: request.requestId,
     operation,

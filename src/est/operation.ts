@@ -20,6 +20,8 @@ export interface EstRequest {
   readonly requestId: string;
   readonly ca: Ca;
   readonly presented: PresentedCredentials;
+  /** tls-unique or tls-exporter of the connection; worked out only when somebody asks. */
+  channelBinding(): Buffer | undefined;
   /** The body as it came; empty for GET. */
   readonly body: Buffer;
   /** Columns of base64 lines that the client can read; undefined: one line. */

@@ -1,12 +1,15 @@
 /** The operations that this server offers, by name. */
 import { cacerts } from './cacerts.ts';
+import { csrattrs, type CsrAttrsDependencies } from './csrattrs.ts';
 import type { EnrollDependencies } from './enroll.ts';
 import type { EstOperation, OperationName } from './operation.ts';
 import { simpleenroll } from './simpleenroll.ts';
 import { simplereenroll } from './simplereenroll.ts';
 
 /** An operation that is missing here is answered 501. */
-export function createOperations(dependencies: EnrollDependencies): ReadonlyMap<OperationName, EstOperation> {
-  const operations = [cacerts(), simpleenroll(dependencies), simplereenroll(dependencies)];
+export function createOperations(
+  dependencies: EnrollDependencies & CsrAttrsDependencies,
+): ReadonlyMap<OperationName, EstOperation> {
+  const operations = [cacerts(), csrattrs(dependencies), simpleenroll(dependencies), simplereenroll(dependencies)];
   return new Map(operations.map((operation) => [operation.name, operation]));
 }

@@ -1,8 +1,9 @@
 /** The EST listener: one Fastify instance over TLS, the order of checks of contract §3, and nothing of what follows them. */
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:https';
-import type { TlsOptions } from 'node:tls';
+import { TLSSocket, type TlsOptions } from 'node:tls';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { channelBinding } from '../auth/channel-binding.ts';
 import type { PresentedCredentials } from '../auth/identity.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { badRequest, EstuaryError, unauthorized } from '../errors.ts';
@@ -88,10 +89,12 @@ export function createEstListener(options: EstListenerOptions): EstListener {
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const route = routes.get(request);
     if (route === undefined) throw new EstuaryError(404, 'NOT_FOUND', 'There is no such EST path.');
+    const { socket } = request.raw;
     const answer = await route.operation.handle({
       requestId: request.id,
       ca: route.ca,
       presented: presentedCredentials(request.raw),
+      channelBinding: () => (socket instanceof TLSSocket ? channelBinding(socket) : undefined),
       body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
       lineLength: lineLengthFor(request.headers['user-agent'], options.lineLength),
     });
