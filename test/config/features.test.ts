@@ -11,12 +11,12 @@ afterAll(() => folder.remove());
 
 /** A configuration that asks for the feature of a row. */
 function asking(key: string, value: string | boolean): string {
-  const [section = '', name = ''] = key.split('.');
+  const [section = '', ...rest] = key.split('.');
+  const name = rest.join('.');
   if (section !== 'ca') return toml(`[${section}]\n${name === '' ? '' : `${name} = ${JSON.stringify(value)}`}`);
-  if (name === 'csrattrs') return toml('[ca.csrattrs]');
   return toml().replace(
     'driver = "file"',
-    name === 'driver' ? `driver = "${value}"` : `driver = "file"\n${name} = "${value}"`,
+    name === 'driver' ? `driver = "${value}"` : `driver = "file"\n${name} = ${JSON.stringify(value)}`,
   );
 }
 

@@ -110,7 +110,7 @@ describe('RFC 7030 §4.2.1: simpleenroll', () => {
     const serials = new Set<string>();
     for (let i = 0; i < 5; i++) {
       const { serialNumber } = leaf(certificatePem(await estuary.enroll(wire, { client: device })));
-      expect(serialNumber).toMatch(/^[0-7][0-9A-F]{15,39}$/);
+      expect(serialNumber).toMatch(/^[0-9A-F]{16,40}$/);
       serials.add(serialNumber);
     }
     expect(serials.size).toBe(5);
