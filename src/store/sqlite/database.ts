@@ -13,6 +13,8 @@ const APPLICATION_ID = 0x45535455;
 const BUSY_TIMEOUT = 5000;
 /** Pages in the write-ahead log that start a checkpoint: 16 MiB, so that pages written often are copied rarely. */
 const CHECKPOINT_PAGES = 4096;
+/** Bytes that the write-ahead log keeps on disk after a long reader, `audit verify` say, let it grow. */
+const WAL_KEPT = 64 << 20;
 
 /** Opens the database for writing, creates it when there is none, and brings its schema up to date. */
 export function openWritable(path: string, migrations: readonly string[] = MIGRATIONS): Db {
@@ -24,6 +26,7 @@ export function openWritable(path: string, migrations: readonly string[] = MIGRA
     db.pragma('synchronous = FULL');
     db.pragma('foreign_keys = ON');
     db.pragma('temp_store = MEMORY');
+    db.pragma(`journal_size_limit = ${WAL_KEPT}`);
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     migrate(db, path, migrations);
   } catch (error) {

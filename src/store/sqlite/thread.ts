@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { type EstuaryError, unavailable } from '../../errors.ts';
+import { describe, EstuaryError, unavailable } from '../../errors.ts';
 import { siblingModule } from '../../isolated/sibling-module.ts';
 import { type Call, fromPlainError, type Request, type Response, type WorkerOptions } from './calls.ts';
 
@@ -28,7 +28,8 @@ export class StoreThread {
   #restartDelay = RESTART_MIN;
   #restartTimer: NodeJS.Timeout | undefined;
   #reason: EstuaryError | undefined;
-  #closing = false;
+  #restarting: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
 
   constructor(options: Omit<WorkerOptions, 'time'>, now: () => number) {
     this.#options = options;
@@ -65,7 +66,7 @@ export class StoreThread {
 
   /** Carries an operation out in the thread. The caller knows its types; see {@link Call}. */
   async call<Result>(operation: string, args: readonly unknown[]): Promise<Result> {
-    if (this.#closing) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
+    if (this.#closing !== undefined) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
     if (this.#worker === undefined) throw this.#reason ?? gone('not started');
     if (this.#waiting.size >= MAX_WAITING)
       throw unavailable('STORE_UNAVAILABLE', 'the store is overloaded', { retryAfter: 1 });
@@ -76,10 +77,15 @@ export class StoreThread {
   }
 
   /** Lets the thread finish what is waiting, and ends it. */
-  async close(): Promise<void> {
-    if (this.#closing) return;
-    this.#closing = true;
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  async #end(): Promise<void> {
     clearTimeout(this.#restartTimer);
+    // A thread that is just starting has to be there before it can be ended.
+    await this.#restarting;
     const worker = this.#worker;
     if (worker === undefined) return;
     this.#send();
@@ -114,16 +120,17 @@ export class StoreThread {
     this.#outbox = [];
     for (const { reject } of this.#waiting.values()) reject(reason);
     this.#waiting.clear();
-    if (!this.#closing) this.#restartLater();
+    this.#restartLater();
   }
 
   #restartLater(): void {
+    if (this.#closing !== undefined) return;
     const delay = this.#restartDelay;
     this.#restartDelay = Math.min(delay * 2, RESTART_MAX);
     this.#restartTimer = setTimeout(() => {
-      this.start().catch((error: unknown) => {
-        this.#reason = error instanceof Error ? gone(error.message) : this.#reason;
-        if (!this.#closing) this.#restartLater();
+      this.#restarting = this.start().catch((error: unknown) => {
+        this.#reason = error instanceof EstuaryError ? error : gone(describe(error));
+        this.#restartLater();
       });
     }, delay);
   }

@@ -123,6 +123,16 @@ test.each([1, 40, 200])(
   },
 );
 
+test('a new database beside an old audit file takes its records over and goes on with its chain', async () => {
+  const paths = await closedStore();
+  rmSync(paths.path);
+  const store = await opened(paths);
+  expect(await details(store, 'audit.recovered')).toEqual([
+    '3 records (1 to 3) were written ahead of a change that did not commit',
+  ]);
+  await verified(paths, 4);
+});
+
 test('a first line that was not finished is removed from a new store and from a new file', async () => {
   const fresh = temporaryPaths();
   writeFileSync(fresh.auditFile, '{"seq":1,"ti');

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
+import { appendFileSync, renameSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { verifyAudit } from '../../../src/audit/verify.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { auditTypes, event, opened, otpRow, temporaryPaths } from '../support.ts';
@@ -39,16 +40,20 @@ test('when a thread dies, what is under way fails with 503 at once, and a new th
   await store.audit([event('service.start')]);
 
   const died = [writer, reader].map((thread) => once(thread, 'exit'));
-  const underWay = Promise.allSettled([...Array.from({ length: 20 }, () => store.listOtps({ limit: 1 }))]);
+  const underWay = Promise.allSettled(Array.from({ length: 20 }, () => store.audit([event('admin.access')])));
   await Promise.all([writer.terminate(), reader.terminate(), ...died]);
-  await underWay;
   const unavailable = { status: 503, code: 'STORE_UNAVAILABLE', retryAfter: 1 };
+  const results = await underWay;
+  for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject(unavailable);
+  const acknowledged = results.filter((result) => result.status === 'fulfilled').length;
   await expect(store.audit([event('admin.access')])).rejects.toMatchObject(unavailable);
   await expect(store.getOtp('x')).rejects.toMatchObject(unavailable);
 
   await recovered(store);
   await store.audit([event('service.stop')]);
-  expect(await auditTypes(store)).toEqual(['service.start', 'service.stop']);
+  const types = await auditTypes(store);
+  expect([types[0], types.at(-1)]).toEqual(['service.start', 'service.stop']);
+  expect(types.filter((type) => type === 'admin.access').length).toBeGreaterThanOrEqual(acknowledged);
   expect(await verifyAudit({ storePath: paths.path, auditFile: paths.auditFile })).toMatchObject({ ok: true });
 });
 
@@ -79,6 +84,30 @@ test('a thread killed in the middle of writing: acknowledged calls are there, an
   expect(acknowledged.length).toBeGreaterThan(0);
   for (const id of acknowledged) expect(await store.getOtp(id)).toBeDefined();
   expect(await verifyAudit({ storePath: paths.path, auditFile: paths.auditFile })).toMatchObject({ ok: true });
+});
+
+test('a thread that cannot start again tells why, until it can', async () => {
+  const threads = watchThreads();
+  const paths = temporaryPaths();
+  const store = await opened(paths);
+  await store.audit([event('service.start')]);
+  appendFileSync(paths.auditFile, 'hello\n');
+  await threads[0]?.terminate();
+  await vi.waitUntil(() => threads.length > 3, { timeout: 20_000 });
+  await expect(store.audit([event('admin.access')])).rejects.toMatchObject({ status: 503, code: 'AUDIT_TAMPERED' });
+  expect(await auditTypes(store)).toEqual(['service.start']);
+  renameSync(paths.auditFile, `${paths.auditFile}.1`);
+  await recovered(store);
+  expect(await auditTypes(store)).toEqual(['service.start', 'audit.rotated']);
+});
+
+test('a store closed while a thread is being started again leaves no thread behind', async () => {
+  const threads = watchThreads();
+  const store = await opened(temporaryPaths());
+  await threads[0]?.terminate();
+  await vi.waitUntil(() => threads.length > 2, { timeout: 20_000 });
+  await store.close();
+  expect(threads.map((thread) => thread.threadId)).toEqual([-1, -1, -1]);
 });
 
 test('close commits what is waiting; later calls are refused, and closing again is no error', async () => {
