@@ -30,6 +30,8 @@ export class ClientTrust {
   readonly revocation: RevocationLists;
   readonly #anchorFingerprints: ReadonlySet<string>;
   readonly #bySubject: ReadonlyMap<string, readonly Certificate[]>;
+  /** Signatures of one of our CA certificates on another, verified when the snapshot was made. */
+  readonly #links: ReadonlySet<string>;
   /** Validated paths by the end entity's fingerprint, the least recently used first. */
   readonly #paths = new Map<string, readonly Certificate[]>();
 
@@ -37,7 +39,9 @@ export class ClientTrust {
     anchors: readonly Certificate[],
     intermediates: readonly Certificate[],
     revocation: RevocationLists,
+    links: ReadonlySet<string>,
   ) {
+    this.#links = links;
     this.anchors = anchors;
     this.revocation = revocation;
     this.#anchorFingerprints = new Set(anchors.map(({ fingerprint }) => fingerprint));
@@ -58,14 +62,17 @@ export class ClientTrust {
       known.add(fingerprint);
       return fresh;
     });
-    const candidates = new ClientTrust(anchors, helpers, await RevocationLists.load([], []));
+    const candidates = new ClientTrust(anchors, helpers, await RevocationLists.load([], []), new Set());
     const trusted: Certificate[] = [];
+    const links = new Set<string>();
     for (const helper of helpers) {
       const found = await findPath(helper, candidates.issuers([]), undefined);
-      if ('path' in found) trusted.push(helper);
+      if (!('path' in found)) continue;
+      trusted.push(helper);
+      for (const [i, issuer] of found.path.slice(1).entries()) links.add(linkOf(found.path[i] ?? helper, issuer));
     }
     const revocation = await RevocationLists.load(input.crls ?? [], [...anchors, ...trusted]);
-    return new ClientTrust(anchors, trusted, revocation);
+    return new ClientTrust(anchors, trusted, revocation, links);
   }
 
   isAnchor(certificate: Certificate): boolean {
@@ -78,6 +85,7 @@ export class ClientTrust {
     return {
       isAnchor: (certificate) => this.isAnchor(certificate),
       bySubject: (name) => [...(this.#bySubject.get(name) ?? []), ...(sent.get(name) ?? [])],
+      isKnownLink: (subject, issuer) => this.#links.has(linkOf(subject, issuer)),
     };
   }
 
@@ -99,6 +107,8 @@ export class ClientTrust {
     if (this.#paths.size > CACHED_PATHS && oldest !== undefined) this.#paths.delete(oldest);
   }
 }
+
+const linkOf = (subject: Certificate, issuer: Certificate): string => `${subject.fingerprint} ${issuer.fingerprint}`;
 
 function parseAnchors(pem: string): Certificate[] {
   let anchors: Certificate[];

@@ -13,6 +13,8 @@ export interface IssuerSource {
   readonly isAnchor: (certificate: Certificate) => boolean;
   /** CA certificates with this subject (as {@link foldedName} writes it), the preferred first. */
   readonly bySubject: (name: string) => readonly Certificate[];
+  /** Whether the issuer's signature on a CA certificate has been verified before. */
+  readonly isKnownLink: (subject: Certificate, issuer: Certificate) => boolean;
 }
 
 export type PathSearchResult =
@@ -79,6 +81,7 @@ class Search {
   }
 
   async #signatureProblem(subject: Certificate, issuer: Certificate): Promise<string | undefined> {
+    if (this.#source.isKnownLink(subject, issuer)) return undefined;
     if (++this.#signatures > MAX_SIGNATURES) return `comes after more than ${MAX_SIGNATURES} signatures`;
     return (await verifyCertificateSignature(subject, issuer)) ? undefined : 'did not sign the certificate below it';
   }

@@ -57,6 +57,17 @@ describe('ClientTrust: what is given to TLS', () => {
     expect(await refusal(without, leaf)).toBe(UNKNOWN);
   });
 
+  test('of a chain of helping intermediates, an impostor with the same name and key identifier gains nothing', async () => {
+    const lower = await makeCa('CN=Lower', { issuer: intermediate });
+    const trust = await ClientTrust.create({ trustAnchors: pem(root), intermediates: [lower.der, intermediate.der] });
+    const leaf = await makeClient('CN=a', lower);
+    const { path } = await validateClientCertificate(trust, leaf.der, [], NOW);
+    expect(path.map(({ der }) => der)).toEqual([leaf.der, lower.der, intermediate.der, root.der]);
+    const impostor = await makeCa('CN=Lower', { slot: 'impostor', issuer: { ...lower, subject: 'CN=Intermediate' } });
+    const forged = await makeClient('CN=a', impostor);
+    await expect(validateClientCertificate(trust, forged.der, [impostor.der], NOW)).rejects.toThrow(UNKNOWN);
+  });
+
   test.each([
     ['no PEM', 'nothing', 'hold no certificate'],
     ['a key', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n', 'hold no certificate'],
