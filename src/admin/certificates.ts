@@ -1,5 +1,5 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
-import { badRequest, notFound } from '../errors.ts';
+import { badRequest, notFound, type EstuaryError } from '../errors.ts';
 import { encodePem } from '../pki/pem.ts';
 import type { CertificateRow, Store } from '../store/store.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
@@ -25,7 +25,7 @@ const recordProperties = {
   fingerprint_sha256: Type.String({ description: 'Lower-case hex.' }),
 };
 
-const CertificateRecord = Type.Object(recordProperties, { description: 'An issued certificate.' });
+export const CertificateRecord = Type.Object(recordProperties, { description: 'An issued certificate.' });
 
 export const CertificatePage = Type.Object(
   { ...recordProperties, pem: Type.String() },
@@ -101,7 +101,7 @@ export async function findCertificate(store: Store, serial: string, ca: string |
   const hex = normaliseSerial(serial);
   const rows = hex === undefined ? [] : await store.getCertificates(hex, ca);
   const [row] = rows;
-  if (row === undefined) throw notFound('CERTIFICATE_NOT_FOUND', 'there is no certificate with this serial number');
+  if (row === undefined) throw certificateNotFound();
   if (rows.length > 1)
     throw badRequest(
       'SERIAL_AMBIGUOUS',
@@ -110,11 +110,15 @@ export async function findCertificate(store: Store, serial: string, ca: string |
   return row;
 }
 
+export function certificateNotFound(): EstuaryError {
+  return notFound('CERTIFICATE_NOT_FOUND', 'there is no certificate with this serial number');
+}
+
 export function certificatePage(row: CertificateRow, now: number): Static<typeof CertificatePage> {
   return { ...certificateRecord(row, now), pem: encodePem('CERTIFICATE', row.der) };
 }
 
-function certificateRecord(row: CertificateRow, now: number): Static<typeof CertificateRecord> {
+export function certificateRecord(row: CertificateRow, now: number): Static<typeof CertificateRecord> {
   return {
     serial: row.serial,
     ca: row.ca,

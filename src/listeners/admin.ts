@@ -16,6 +16,7 @@ import { HealthMonitor } from '../admin/health-monitor.ts';
 import { registerLockouts } from '../admin/lockouts.ts';
 import { registerOpenApi, registerSwagger } from '../admin/openapi.ts';
 import { registerOtp } from '../admin/otp.ts';
+import { registerRevocation } from '../admin/revocation.ts';
 import { validatorCompiler } from '../admin/validation.ts';
 import { describe, EstuaryError, notFound } from '../errors.ts';
 import { answerBrokenRequests, type Refusal } from './broken-requests.ts';
@@ -57,6 +58,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerHealth(routes, deps, monitor);
     registerOtp(routes, deps);
     registerCertificates(routes, deps);
+    registerRevocation(routes, deps);
     registerCas(routes, deps, monitor);
     registerLockouts(routes, deps);
     registerAudit(routes, deps);
