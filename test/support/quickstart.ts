@@ -43,18 +43,24 @@ export interface Quickstart {
 export interface QuickstartOptions {
   /** TOML sections put before those of the quickstart's est.toml. */
   readonly sections?: string;
+  /** Changes the est.toml that the quickstart wrote. */
+  readonly configure?: (toml: string) => string;
   /** Added to the server's environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Makes a quickstart folder under the temporary one, on ports that the kernel chooses, and starts the built server. */
-export async function startQuickstart({ sections = '', env = {} }: QuickstartOptions = {}): Promise<Quickstart> {
+export async function startQuickstart({
+  sections = '',
+  configure = (toml) => toml,
+  env = {},
+}: QuickstartOptions = {}): Promise<Quickstart> {
   const folder = temporaryFolder();
   try {
     const ports = ['--est-port', '0', '--admin-port', '0'];
     await run(QUICKSTART, ['--no-start', '--dir', folder.path, ...ports], { timeout: 110_000 });
     const config = folder.file('est.toml');
-    if (sections !== '') await writeFile(config, `${sections}\n${await readFile(config, 'utf8')}`);
+    await writeFile(config, `${sections}\n${configure(await readFile(config, 'utf8'))}`);
     const server = await startServer({ config, env });
     return quickstart(folder, server);
   } catch (error) {
