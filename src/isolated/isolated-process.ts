@@ -166,7 +166,7 @@ export class IsolatedProcess {
     if (this.#current !== incarnation) throw this.#downError();
     this.#upSince = performance.now();
     this.#enterState('up', '');
-    log.info({ process: code, pid: incarnation.pid }, `${subject}: process is up`);
+    log.info({ process: code, child: incarnation.pid }, `${subject}: process is up`);
   }
 
   /** Called once for every incarnation that ends without `stop()`. */

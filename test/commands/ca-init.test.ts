@@ -43,7 +43,7 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
   let folder: ConfigFolder;
   beforeAll(async () => {
     hsm = softHsm();
-    await hsm.addToken('est');
+    hsm.addToken('est');
     folder = await configFolder();
     await folder.write('hsm.pin', `${PIN}\n`);
   });

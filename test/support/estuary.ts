@@ -12,6 +12,7 @@ import { promisify } from 'node:util';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { onTheWire, simpleCsr, type TestKey } from './csr.ts';
 import { call, type Answer, type ClientTls } from './https.ts';
+import { withWantedKeys } from './keys-in-hsm.ts';
 import { ROOT } from './root.ts';
 import { startServer, type ListenerName, type ServerProcess } from './server-process.ts';
 import { parseCertsOnly } from '../../src/pki/pkcs7.ts';
@@ -91,9 +92,10 @@ export class Estuary {
     this.adminToken = readFileSync(join(dir, 'admin/token'), 'latin1').trim();
   }
 
-  static async start(options: EstuaryOptions = {}): Promise<Estuary> {
+  static async start(wanted: EstuaryOptions = {}): Promise<Estuary> {
     const dir = mkdtempSync(join(tmpdir(), 'estuary-test-'));
     try {
+      const options = withWantedKeys(wanted, dir);
       await run(join(ROOT, 'scripts/quickstart'), ['--no-start', '--dir', dir, '--est-port', '0', '--admin-port', '0']);
       configureIn(dir, options.configure);
       return new Estuary(dir, await launch(dir, options), options);
@@ -105,6 +107,11 @@ export class Estuary {
 
   get server(): ServerProcess {
     return this.#server;
+  }
+
+  /** What was added to the server's environment. */
+  get env(): Readonly<Record<string, string>> {
+    return this.#options.env ?? {};
   }
 
   /** Changes est.toml; a SIGHUP or a restart makes it count. */

@@ -57,12 +57,22 @@ export async function openSigner(
   { label, pkcs11 }: Pick<LocalCaConfig, 'label'> & Pick<Pkcs11CaConfig, 'pkcs11'>,
   context: Pkcs11Context & { readonly expectedSpki?: Buffer | undefined },
 ): Promise<Pkcs11Signer> {
+  const log = labelled(context.log, label);
   try {
-    return await Pkcs11Signer.open({ ...pkcs11, pin: pkcs11.pin.reveal().toString('utf8'), ...context });
+    return await Pkcs11Signer.open({ ...pkcs11, pin: pkcs11.pin.reveal().toString('utf8'), ...context, log });
   } catch (error) {
     if (!(error instanceof IsolatedError) && !(error instanceof EstuaryError)) throw error;
     throw new TokenProblem(label, guiltyKey(error.code, pkcs11), error);
   }
+}
+
+/** Every CA has a process of its own; its log says whose it is. */
+function labelled(log: IsolatedLog, ca: string): IsolatedLog {
+  return {
+    info: (fields, message) => log.info({ ca, ...fields }, message),
+    warn: (fields, message) => log.warn({ ca, ...fields }, message),
+    error: (fields, message) => log.error({ ca, ...fields }, message),
+  };
 }
 
 /** The configuration key to look at. */

@@ -50,8 +50,8 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
 
   beforeAll(async () => {
     hsm = softHsm();
-    await hsm.addToken('est');
-    await hsm.addToken('other');
+    hsm.addToken('est');
+    hsm.addToken('other');
     for (const type of TYPES) await hsm.addKey('est', type, label(type), id(type));
   });
   afterEach(async () => {
@@ -248,7 +248,7 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
     });
 
     test('a PIN that changed is tried once, not in a loop', async () => {
-      await hsm.addToken('repinned');
+      hsm.addToken('repinned');
       await hsm.addKey('repinned', 'ec:P-256', 'k', '01');
       const signer = await open({ token_label: 'repinned', key_label: 'k' });
       await hsm.tool('repinned', '--change-pin', '--new-pin', '4321');

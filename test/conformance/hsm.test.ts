@@ -1,0 +1,69 @@
+/** Issue 3: all enrolment tests also pass with an HSM-held CA key. They are the very same tests, on SoftHSM2. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TomlTable } from 'smol-toml';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { caSection, Estuary, section } from '../support/estuary.ts';
+import { runAny } from '../support/command.ts';
+import { makeKey } from '../support/csr.ts';
+import { CA_KEYS } from '../support/keys-in-hsm.ts';
+import { opensslText } from '../support/openssl.ts';
+import { requires } from '../support/requires.ts';
+import { NODE, SERVER } from '../support/server-process.ts';
+import { PIN } from '../support/softhsm.ts';
+
+const possible = requires('softhsm');
+if (possible) {
+  process.env[CA_KEYS] = 'hsm';
+  // Its tests become this file's: every file has a process of its own, so the variable reaches no other.
+  await import('./enrolment.test.ts');
+}
+
+describe.skipIf(!possible)('a server with its CA keys in SoftHSM2', () => {
+  let estuary: Estuary;
+  beforeAll(async () => {
+    estuary = await Estuary.start();
+  });
+  afterAll(() => estuary.stop());
+
+  test('issues certificates that OpenSSL accepts', async () => {
+    const { json } = await estuary.admin('GET', '/admin/cas/devices');
+    expect(json).toMatchObject({ driver: 'pkcs11', health: 'ok' });
+    const { cert } = await estuary.enrolled(makeKey(), 'device-1', ['a.example']);
+    const file = join(estuary.dir, 'leaf.pem');
+    writeFileSync(file, cert);
+    const chain = ['-CAfile', join(estuary.dir, 'ca/root.pem'), '-untrusted', join(estuary.dir, 'ca/issuing.pem')];
+    expect(opensslText(['verify', '-x509_strict', '-purpose', 'sslclient', ...chain, file])).toContain('OK');
+    expect(estuary.server.output()).not.toContain(PIN);
+  });
+
+  test.each<[string, Record<string, string>, string]>([
+    ['a wrong PIN', { pin_env: 'WRONG_PIN' }, 'ca[0].pkcs11.pin: token "est" refuses the PIN (CKR_PIN_INCORRECT)'],
+    [
+      'a missing key',
+      { key_label: 'nobody' },
+      'ca[0].pkcs11.key_label: token "est" has no private key labelled "nobody"',
+    ],
+    ['a missing token', { token_label: 'gone' }, 'ca[0].pkcs11.token_label: there is no token "gone"'],
+    ["another CA's key", { key_label: 'ca 1' }, "ca[0].pkcs11.key_label: the private key is not the CA certificate's"],
+  ])('refuses to start with %s, and --check refuses it too', async (_, change, message) => {
+    const config = join(estuary.dir, 'est.toml');
+    let before: TomlTable = {};
+    estuary.reconfigure((toml) => {
+      const table = section(caSection(toml), 'pkcs11');
+      before = { ...table };
+      Object.assign(table, change);
+    });
+    try {
+      for (const more of [[], ['--check']]) {
+        const env = { ...estuary.env, WRONG_PIN: '0000' };
+        const { code, output } = await runAny(NODE, [SERVER, '--config', config, ...more], { env });
+        expect(output).toContain(`${config}: ${message}`);
+        expect(code).toBe(2);
+      }
+    } finally {
+      estuary.reconfigure((toml) => void (caSection(toml)['pkcs11'] = before));
+    }
+  });
+});
