@@ -28,6 +28,7 @@ import { createEstListener, type EstListener } from './listeners/est.ts';
 import { acceptPartialChains, secureContext, tlsOptions, type TlsMaterial } from './listeners/tls.ts';
 import { loadLiveState, type LiveState } from './live-state.ts';
 import { createLogger, type Logger } from './log.ts';
+import { Metrics } from './metrics.ts';
 import { openStore } from './store/sqlite/open.ts';
 import type { Store } from './store/store.ts';
 import { receiveShare, reportListening, superviseWorkers, workerCount, type WorkerShare } from './supervisor.ts';
@@ -55,10 +56,15 @@ export interface RunningService {
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { config } = options;
   const log = createLogger(config.log.level);
-  const store = await openStore({ path: config.store.path, auditFile: config.audit.file });
+  const metrics = new Metrics(String(cluster.worker?.id ?? 0));
+  const store = await openStore({
+    path: config.store.path,
+    auditFile: config.audit.file,
+    onCommit: (events) => metrics.observe(events),
+  });
   try {
     if (cluster.isWorker) {
-      const service = await startListeners(options, { log, store, share: await receiveShare() });
+      const service = await startListeners(options, { log, metrics, store, share: await receiveShare() });
       reportListening();
       return service;
     }
@@ -67,7 +73,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     await store.audit([{ type: 'service.start', outcome: 'success', detail: `version ${VERSION}` }]);
     return workerCount(config) > 1
       ? await superviseWorkers({ config, store, log })
-      : await startListeners(options, { log, store, share: { instance: randomUUID() } });
+      : await startListeners(options, { log, metrics, store, share: { instance: randomUUID() } });
   } catch (error) {
     await store.close();
     throw error;
@@ -76,6 +82,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
 interface Foundation {
   readonly log: Logger;
+  readonly metrics: Metrics;
   readonly store: Store;
   readonly share: Pick<WorkerShare, 'instance'> & Partial<WorkerShare>;
 }
@@ -141,6 +148,7 @@ class Service implements RunningService {
   readonly #options: ServiceOptions;
   #config: Config;
   readonly #log: Logger;
+  readonly #metrics: Metrics;
   readonly #store: Store;
   readonly #router: CaRouter;
   readonly #gssapi: Gssapi | undefined;
@@ -149,10 +157,11 @@ class Service implements RunningService {
   readonly #ticketKeys: Buffer | undefined;
   #state: LiveState;
 
-  constructor(options: ServiceOptions, { log, store, share, router, state, otp, gssapi }: Parts) {
+  constructor(options: ServiceOptions, { log, metrics, store, share, router, state, otp, gssapi }: Parts) {
     this.#options = options;
     this.#config = options.config;
     this.#log = log;
+    this.#metrics = metrics;
     this.#store = store;
     this.#router = router;
     this.#gssapi = gssapi;
@@ -190,6 +199,7 @@ class Service implements RunningService {
       keepAliveTimeout: server.keep_alive_timeout * 1000,
       errors: { retryAfter: est.retry_after, negotiate: gssapi.enabled },
       lineLength: est.base64_line_length,
+      metrics: this.#metrics,
     });
     return listener('est', est, app);
   }
@@ -213,6 +223,7 @@ class Service implements RunningService {
         authenticator: new AdminAuthenticator(() => this.#state.admin, this.#store),
         cas: this.#router,
         settings: this.#config,
+        metrics: this.#metrics,
         version: VERSION,
         now: Date.now,
         log: this.#log,
@@ -279,6 +290,7 @@ class Service implements RunningService {
     await closeDrivers(this.#router);
     if (!cluster.isWorker) await this.#store.audit([{ type: 'service.stop', outcome: 'success' }]);
     await this.#store.close();
+    this.#metrics.close();
     this.#log.info('stopped');
   }
 

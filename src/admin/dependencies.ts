@@ -8,6 +8,7 @@ import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { CaRouter } from '../ca/router.ts';
 import type { Config } from '../config/schema.ts';
 import type { Logger } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
 import type { Store } from '../store/store.ts';
 
 /** The admin listener's Fastify instance, with types from the route schemas. */
@@ -19,6 +20,7 @@ export interface AdminDependencies {
   readonly authenticator: Pick<AdminAuthenticator, 'authenticate'>;
   readonly cas: Pick<CaRouter, 'all' | 'find'>;
   readonly settings: AdminSettings;
+  readonly metrics: Metrics;
   readonly version: string;
   readonly now: () => number;
   readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;

@@ -14,6 +14,7 @@ import { errorAnswer, toErrorAnswer } from '../admin/error-answer.ts';
 import { registerHealth } from '../admin/health.ts';
 import { HealthMonitor } from '../admin/health-monitor.ts';
 import { registerLockouts } from '../admin/lockouts.ts';
+import { registerMetrics } from '../admin/metrics.ts';
 import { registerOpenApi, registerSwagger } from '../admin/openapi.ts';
 import { registerOtp } from '../admin/otp.ts';
 import { registerRevocation } from '../admin/revocation.ts';
@@ -56,6 +57,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
   app.register((routes: AdminApp, _options, done) => {
     const monitor = new HealthMonitor(deps.store, deps.now);
     registerHealth(routes, deps, monitor);
+    registerMetrics(routes, deps, monitor);
     registerOtp(routes, deps);
     registerCertificates(routes, deps);
     registerRevocation(routes, deps);
@@ -111,6 +113,7 @@ function registerErrorHandling(app: AdminApp, deps: AdminDependencies): void {
     const { method, admin, clientAddress: address } = request;
     // The route and not the path: someone may have pasted a token where its id belongs.
     const route = request.is404 ? undefined : request.routeOptions.url;
+    deps.metrics.countRequest('admin', route === undefined ? 'unknown' : `${method} ${route}`, reply.statusCode);
     const fields = { method, route, status: reply.statusCode, address, admin: admin?.display };
     // Health checks come every few seconds for ever.
     const level = request.routeOptions.config.public === true ? 'debug' : 'info';

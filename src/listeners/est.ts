@@ -10,6 +10,7 @@ import { badRequest, EstuaryError, unauthorized } from '../errors.ts';
 import { lineLengthFor } from '../est/codec.ts';
 import type { EstOperation, OperationName } from '../est/operation.ts';
 import type { Logger } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
 import { asEstuaryError, errorAnswer, writeAnswer, type ErrorPolicy } from './est-answer.ts';
 import { bodyTooLarge, checkHead, resolveRoute, type EstRoute } from './est-route.ts';
 import { answerBrokenRequests } from './broken-requests.ts';
@@ -31,6 +32,7 @@ export interface EstListenerOptions {
   readonly errors: ErrorPolicy;
   /** `est.base64_line_length`. */
   readonly lineLength: number | undefined;
+  readonly metrics: Pick<Metrics, 'countRequest'>;
 }
 
 export type EstListener = FastifyInstance<Server>;
@@ -84,6 +86,11 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     } catch (error) {
       done(asEstuaryError(error));
     }
+  });
+
+  app.addHook('onResponse', (request, reply, done) => {
+    options.metrics.countRequest('est', routes.get(request)?.operation.name ?? 'unknown', reply.raw.statusCode);
+    done();
   });
 
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {

@@ -13,11 +13,12 @@ import type { FileCaConfig } from '../../src/config/schema.ts';
 import { createLogger } from '../../src/log.ts';
 import { createFileCa } from '../../src/ca/local/index.ts';
 import { createAdminApp } from '../../src/listeners/admin.ts';
+import { Metrics } from '../../src/metrics.ts';
 import { parseCertificate } from '../../src/pki/certificate.ts';
 import { formatGeneralName, type GeneralName } from '../../src/pki/general-name.ts';
 import { formatName, parseDistinguishedName } from '../../src/pki/name.ts';
 import type { CertificateRow, Store } from '../../src/store/store.ts';
-import { openStore } from '../../src/store/sqlite/open.ts';
+import { openStore, type StoreOptions } from '../../src/store/sqlite/open.ts';
 import { reservation } from '../store/support.ts';
 import { makeCa } from '../support/ca.ts';
 import { keyPair, spkiDer } from '../support/keys.ts';
@@ -79,6 +80,8 @@ export interface FixtureOptions {
   readonly tls?: ServerOptions;
   /** What differs from one bearer token and no client certificates. */
   readonly auth?: Partial<AdminAuthSettings>;
+  /** Told of committed events, see {@link openStore}. */
+  readonly onCommit?: StoreOptions['onCommit'];
   /** What the clock says at first, milliseconds; {@link NOW} unless told. */
   readonly start?: number;
   /** Takes what has to be run at the end; the end of the test unless told. */
@@ -90,7 +93,12 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
   let time = options.start ?? NOW;
   const now = () => time;
   const folder = temporaryFolder();
-  const store = await openStore({ path: folder.file('est.db'), auditFile: folder.file('audit.log'), now });
+  const store = await openStore({
+    path: folder.file('est.db'),
+    auditFile: folder.file('audit.log'),
+    now,
+    onCommit: options.onCommit ?? (() => undefined),
+  });
   const lines: string[] = [];
   const used = options.wrapStore?.(store) ?? store;
   const deps: AdminDependencies = {
@@ -109,6 +117,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
       otp: { enabled: true, max_uses: 1, default_ttl: 86_400, ...options.settings?.otp },
       admin: { public_metrics: false, ...options.settings?.admin },
     },
+    metrics: new Metrics('0'),
     version: '0.0.0-test',
     now,
     log: createLogger('debug', { write: (line) => void lines.push(line) }),

@@ -11,6 +11,8 @@ export interface StoreOptions {
   readonly auditFile: string;
   /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
   readonly now?: () => number;
+  /** Told of the events that came with a certificate, a failed password or no other change, once they are committed. */
+  readonly onCommit?: (events: readonly AuditEvent[]) => void;
 }
 
 type Value<T> = T extends Outcome<infer V> ? V : never;
@@ -33,7 +35,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     await writer.close();
     throw error;
   }
-  return new SqliteStore(writer, reader, now);
+  return new SqliteStore(writer, reader, now, options.onCommit ?? (() => undefined));
 }
 
 /** The {@link Store} in front of a writing and a reading thread. */
@@ -41,11 +43,18 @@ class SqliteStore implements Store {
   readonly #writer: StoreThread;
   readonly #reader: StoreThread;
   readonly #now: () => number;
+  readonly #onCommit: (events: readonly AuditEvent[]) => void;
 
-  constructor(writer: StoreThread, reader: StoreThread, now: () => number) {
+  constructor(
+    writer: StoreThread,
+    reader: StoreThread,
+    now: () => number,
+    onCommit: (events: readonly AuditEvent[]) => void,
+  ) {
     this.#writer = writer;
     this.#reader = reader;
     this.#now = now;
+    this.#onCommit = onCommit;
   }
 
   insertOtp: Store['insertOtp'] = (row, events) => this.#write('insertOtp', row, events);
@@ -55,8 +64,10 @@ class SqliteStore implements Store {
   revokeOtp: Store['revokeOtp'] = (id, now, events) => this.#write('revokeOtp', id, now, events);
 
   lockedUntil: Store['lockedUntil'] = (keys, now) => this.#read('lockedUntil', keys, now);
-  recordFailure: Store['recordFailure'] = (keys, policy, now, events) =>
-    this.#write('recordFailure', keys, policy, now, events);
+  recordFailure: Store['recordFailure'] = async (keys, policy, now, events) => {
+    await this.#write('recordFailure', keys, policy, now, events);
+    this.#onCommit(events);
+  };
   clearFailures: Store['clearFailures'] = (keys) => this.#write('clearFailures', keys);
   listLockouts: Store['listLockouts'] = (page, now) => this.#read('listLockouts', page, now);
   deleteLockout: Store['deleteLockout'] = (key, events) => this.#write('deleteLockout', key, events);
@@ -66,9 +77,10 @@ class SqliteStore implements Store {
     this.#write('releaseReservation', request_id, events);
   openReservations: Store['openReservations'] = (instance) => this.#read('openReservations', instance);
 
-  recordCertificate(row: CertificateRow, events: readonly AuditEvent[]): Promise<void> {
+  async recordCertificate(row: CertificateRow, events: readonly AuditEvent[]): Promise<void> {
     // A copy of its own: the clone of a slice would carry the whole memory block it lies in.
-    return this.#write('recordCertificate', { ...row, der: copyOf(row.der) }, events);
+    await this.#write('recordCertificate', { ...row, der: copyOf(row.der) }, events);
+    this.#onCommit(events);
   }
 
   async getCertificates(serial: string, ca?: string): Promise<readonly CertificateRow[]> {
@@ -88,7 +100,11 @@ class SqliteStore implements Store {
   revokeCertificate: Store['revokeCertificate'] = (revocation, events) =>
     this.#write('revokeCertificate', revocation, events);
 
-  audit: Store['audit'] = (events) => this.#write('audit', events);
+  audit: Store['audit'] = async (events) => {
+    await this.#write('audit', events);
+    this.#onCommit(events);
+  };
+
   listAudit: Store['listAudit'] = (filter) => this.#read('listAudit', filter);
   reopenAuditFile: Store['reopenAuditFile'] = () => this.#write('reopenAuditFile');
 

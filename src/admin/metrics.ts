@@ -1,0 +1,38 @@
+import { Type } from '@fastify/type-provider-typebox';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import type { HealthMonitor } from './health-monitor.ts';
+import { errorResponses, strictObject } from './schemas.ts';
+
+/** `GET /metrics` for Prometheus; public only where `admin.public_metrics` says so. */
+export function registerMetrics(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {
+  const isPublic = deps.settings.admin.public_metrics;
+  app.get(
+    '/metrics',
+    {
+      config: { public: isPublic },
+      schema: {
+        summary: "The process's counters, for Prometheus",
+        tags: ['health'],
+        ...(isPublic ? { security: [] } : {}),
+        querystring: strictObject({}),
+        response: {
+          200: {
+            description: "Prometheus' text format 0.0.4.",
+            content: { 'text/plain': { schema: Type.String() } },
+          },
+          ...errorResponses(400),
+        },
+      },
+    },
+    async (_request, reply) => {
+      const cas = await Promise.all(
+        deps.cas.all.map(async (ca) => ({
+          label: ca.label,
+          up: (await monitor.ca(ca)).health !== 'down',
+          not_after: ca.driver.chain().length === 0 ? undefined : ca.certificate.notAfter.getTime(),
+        })),
+      );
+      return reply.type('text/plain; version=0.0.4; charset=utf-8').send(deps.metrics.render(cas));
+    },
+  );
+}
