@@ -26,6 +26,10 @@ interface Member {
   readonly instance: string;
 }
 
+/** What a worker says to its supervisor. */
+const ASKING = 'asking for what is shared';
+const LISTENING = 'listening';
+
 /** Milliseconds before a dead worker is replaced, so that one which cannot live does not spin. */
 const RESTART_DELAY = 1000;
 
@@ -99,9 +103,12 @@ class Supervisor implements RunningService {
     const instance = randomUUID();
     this.#members.set(worker.id, { worker, instance });
     const share: WorkerShare = { instance, ticketKeys: this.#ticketKeys };
-    worker.send(share);
     return new Promise((resolve, reject) => {
-      worker.once('message', () => resolve());
+      worker.on('message', (message) => {
+        // Only a worker that asks listens: what is sent before that would be lost.
+        if (message === ASKING) worker.send(share);
+        else if (message === LISTENING) resolve();
+      });
       worker.once('exit', (code, signal) => {
         reject(failed('WORKER_START', 'A worker process ended before it listened.'));
         void this.#ended(worker, instance, code === 0 ? signal : code);
@@ -127,7 +134,10 @@ class Supervisor implements RunningService {
 
 /** In a worker: what the supervisor shares. */
 export async function receiveShare(): Promise<WorkerShare> {
-  const message = await new Promise<unknown>((resolve) => process.once('message', resolve));
+  const message = await new Promise<unknown>((resolve) => {
+    process.once('message', resolve);
+    process.send?.(ASKING);
+  });
   if (!isShare(message)) throw new TypeError('the supervisor sent something else than its share');
   return message;
 }
@@ -145,5 +155,5 @@ function isShare(value: unknown): value is WorkerShare {
 
 /** In a worker: tells the supervisor that the listeners are up. */
 export function reportListening(): void {
-  process.send?.('listening');
+  process.send?.(LISTENING);
 }

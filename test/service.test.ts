@@ -92,7 +92,9 @@ test('SIGHUP: another server certificate and bearer token count at once; open co
 
   replaceServerCertificate(est.dir);
   est.reconfigure((config) => {
-    section(config, 'admin', 'bearer_token')['tokens'] = [];
+    section(config, 'admin', 'bearer_token')['tokens'] = [
+      { token_hash: `sha256:${'0'.repeat(64)}`, description: 'another' },
+    ];
     section(config, 'est')['retry_after'] = 99;
   });
   est.server.signal('SIGHUP');
