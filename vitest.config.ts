@@ -8,8 +8,9 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 120_000,
+    // Bounds, not expectations: on a busy machine starting a server alone takes seconds.
+    testTimeout: 120_000,
+    hookTimeout: 300_000,
     pool: 'forks',
     reporters: ['default', './test/support/skip-report.ts'],
     // Two cores serve the CI machine; more workers only make the argon2 and TLS tests fight each other.

@@ -63,7 +63,7 @@ async function load(round: number, answered: Answered[]): Promise<void> {
 
 test(
   `kill -9 at any point of an enrolment, ${ROUNDS} times under load: nothing answered is missing, no single-use token yields two certificates, no reservation stays open`,
-  { timeout: 600_000 },
+  { timeout: 1_500_000 },
   async () => {
     const answered: Answered[] = [];
     for (let round = 0; round < ROUNDS; round++) {
