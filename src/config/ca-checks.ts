@@ -1,17 +1,8 @@
 import { attributeType } from '../pki/name.ts';
 import type { Finding } from './cross-checks.ts';
+import { OPERATION_NAMES } from './operation-names.ts';
 import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from './schema/csrattrs.ts';
 import type { CaConfig, Config, CsrAttrsConfig, Pkcs11CaConfig, ProfileConfig } from './schema.ts';
-
-/** Path segments below /.well-known/est/ that name an operation, so that no label may. */
-export const OPERATION_NAMES = [
-  'cacerts',
-  'simpleenroll',
-  'simplereenroll',
-  'fullcmc',
-  'serverkeygen',
-  'csrattrs',
-] as const;
 
 /** The checks on the `[[ca]]` tables. */
 export function* caChecks({ ca }: Config): Generator<Finding> {

@@ -1,16 +1,7 @@
 /** What an EST operation is to the listener: its name, its HTTP shape, and what answers it. One file per operation. */
 import type { PresentedCredentials } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
-
-/** The six operations of RFC 7030 §3.2.2. */
-export const OPERATION_NAMES = [
-  'cacerts',
-  'simpleenroll',
-  'simplereenroll',
-  'fullcmc',
-  'serverkeygen',
-  'csrattrs',
-] as const;
+import type { OPERATION_NAMES } from '../config/operation-names.ts';
 
 export type OperationName = (typeof OPERATION_NAMES)[number];
 

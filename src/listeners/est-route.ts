@@ -1,8 +1,9 @@
 /** The cheap checks (contract §3), in their order, from the request's head alone. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Ca, CaRouter } from '../ca/router.ts';
+import { OPERATION_NAMES } from '../config/operation-names.ts';
 import { badRequest, EstuaryError, notFound } from '../errors.ts';
-import { OPERATION_NAMES, type EstOperation, type OperationName } from '../est/operation.ts';
+import type { EstOperation, OperationName } from '../est/operation.ts';
 
 const PREFIX = '/.well-known/est/';
 
