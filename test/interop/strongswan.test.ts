@@ -36,6 +36,13 @@ describe.skipIf(!requires('pki', 'curl', 'openssl'))('strongSwan pki', () => {
     return file(out);
   }
 
+  /** The operation that issued each certificate, from the audit log. */
+  async function operations(...serials: readonly string[]): Promise<unknown[]> {
+    const answer = await server.admin('/admin/audit?type=certificate.issued&limit=100');
+    const text = JSON.stringify(answer);
+    return serials.map((serial) => new RegExp(`"serial":"${serial}"[^}]*"detail":"([a-z]+)"`).exec(text)?.[1]);
+  }
+
   test('gets the CA certificates', async () => {
     const out = file('strongswan-ca.pem');
     const trust = ['--cacert', server.file('ca/root.pem'), '--caout', out];
@@ -59,5 +66,7 @@ describe.skipIf(!requires('pki', 'curl', 'openssl'))('strongSwan pki', () => {
     const renewed = await server.check(secondPem, { subject: `CN=${name}`, key: second.key });
     expect(renewed.record['method']).toBe('mtls');
     expect(renewed.serial).not.toBe(issued.serial);
+    // A certificate always means renewal to pki: it has no way to use one for simpleenroll.
+    expect(await operations(issued.serial, renewed.serial)).toEqual(['simpleenroll', 'simplereenroll']);
   });
 });
