@@ -1,6 +1,7 @@
 /** The composition root: makes every part from a `Config`; owns start, reload and stop. */
 import cluster from 'node:cluster';
 import { randomUUID } from 'node:crypto';
+import type { Server as HttpServer } from 'node:http';
 import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { AdminAuthenticator } from './auth/admin-authenticator.ts';
@@ -12,7 +13,6 @@ import { OtpPlugin } from './auth/otp/otp-plugin.ts';
 import { HashingPool } from './auth/otp/hashing-pool.ts';
 import { OtpService } from './auth/otp/otp-service.ts';
 import type { AuthPlugin } from './auth/plugin.ts';
-import type { AdminApp } from './admin/dependencies.ts';
 import { createRouter } from './ca/create-router.ts';
 import type { CaRouter } from './ca/router.ts';
 import { planReload } from './config/diff.ts';
@@ -24,11 +24,12 @@ import { reconcile } from './enrollment/reconcile.ts';
 import { describe } from './errors.ts';
 import { createOperations } from './est/operations.ts';
 import { createAdminApp } from './listeners/admin.ts';
-import { createEstListener, type EstListener } from './listeners/est.ts';
+import { createEstListener } from './listeners/est.ts';
 import { acceptPartialChains, secureContext, tlsOptions, type TlsMaterial } from './listeners/tls.ts';
 import { loadLiveState, type LiveState } from './live-state.ts';
 import { createLogger, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { createPublication } from './publication/publication.ts';
 import { openStore } from './store/sqlite/open.ts';
 import type { Store } from './store/store.ts';
 import { receiveShare, reportListening, superviseWorkers, workerCount, type WorkerShare } from './supervisor.ts';
@@ -135,11 +136,11 @@ const closeDrivers = (router: CaRouter): Promise<unknown> =>
 /** Milliseconds between looks for connections that have become idle while stopping. */
 const IDLE_CHECK = 100;
 
-interface Listener {
-  readonly name: 'est' | 'admin';
+interface Listener<S extends HttpServer = HttpServer> {
+  readonly name: 'est' | 'admin' | 'publication';
   readonly host: string;
   readonly port: number;
-  readonly server: Server;
+  readonly server: S;
   readonly listen: () => Promise<unknown>;
   readonly close: () => Promise<unknown>;
 }
@@ -153,7 +154,7 @@ class Service implements RunningService {
   readonly #router: CaRouter;
   readonly #gssapi: Gssapi | undefined;
   readonly #enrollment: Enrollment;
-  readonly #listeners: readonly [est: Listener, admin: Listener];
+  readonly #listeners: readonly [est: Listener<Server>, admin: Listener<Server>, ...publication: Listener[]];
   readonly #ticketKeys: Buffer | undefined;
   #state: LiveState;
 
@@ -168,11 +169,16 @@ class Service implements RunningService {
     this.#state = state;
     this.#ticketKeys = share.ticketKeys === undefined ? undefined : Buffer.from(share.ticketKeys, 'hex');
     this.#enrollment = new Enrollment({ store, log, now: Date.now, instance: share.instance });
-    this.#listeners = [this.#makeEst(otp), this.#makeAdmin(otp)];
-    for (const { server } of this.#listeners) acceptPartialChains(server);
+    const [est, admin] = [this.#makeEst(otp), this.#makeAdmin(otp)];
+    for (const { server } of [est, admin]) acceptPartialChains(server);
+    const publication = createPublication(options.config, { router, store, log, now: Date.now });
+    this.#listeners =
+      publication === undefined
+        ? [est, admin]
+        : [est, admin, listener('publication', options.config.publication, publication.app)];
   }
 
-  #makeEst(otp: OtpService): Listener {
+  #makeEst(otp: OtpService): Listener<Server> {
     const { est, server, tls, gssapi } = this.#config;
     const authenticator = createEstAuthenticator({ plugins: this.#plugins(otp), store: this.#store });
     const app = createEstListener({
@@ -214,7 +220,7 @@ class Service implements RunningService {
     ];
   }
 
-  #makeAdmin(otp: OtpService): Listener {
+  #makeAdmin(otp: OtpService): Listener<Server> {
     const { admin, server } = this.#config;
     const app = createAdminApp(
       {
@@ -310,11 +316,17 @@ class Service implements RunningService {
   }
 }
 
-function listener(
+interface App<S extends HttpServer> {
+  readonly server: S;
+  readonly listen: (at: { host: string; port: number }) => Promise<unknown>;
+  readonly close: () => Promise<unknown>;
+}
+
+function listener<S extends HttpServer>(
   name: Listener['name'],
   { host, port }: { readonly host: string; readonly port: number },
-  app: EstListener | AdminApp,
-): Listener {
+  app: App<S>,
+): Listener<S> {
   return {
     name,
     host,

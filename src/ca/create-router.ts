@@ -5,7 +5,8 @@ import { failed } from '../errors.ts';
 import { parsePemCertificates, type Certificate } from '../pki/certificate.ts';
 import type { CaDriver } from './driver.ts';
 import type { IsolatedLog } from '../isolated/isolated-process.ts';
-import { createFileCa } from './local/index.ts';
+import { createFileCa, type LocalCaContext } from './local/index.ts';
+import { publicationUrls } from '../publication/urls.ts';
 import { createPkcs11Ca } from './pkcs11/index.ts';
 import { Ca, CaRouter } from './router.ts';
 
@@ -27,7 +28,11 @@ export async function createRouter(config: Config, context: CaContext): Promise<
   try {
     for (const table of config.ca) {
       const issuers = await renewalIssuers(table);
-      const driver = await openDriver(table, { ...context, retryAfter: config.est.retry_after });
+      const driver = await openDriver(table, {
+        ...context,
+        retryAfter: config.est.retry_after,
+        publication: publicationUrls(config.publication, table.label),
+      });
       cas.push(new Ca(table, driver, issuers, config.est.require_pop_linking));
     }
     return new CaRouter(cas);
@@ -37,7 +42,10 @@ export async function createRouter(config: Config, context: CaContext): Promise<
   }
 }
 
-function openDriver(config: CaConfig, context: CaContext & { readonly retryAfter: number }): Promise<CaDriver> {
+function openDriver(
+  config: CaConfig,
+  context: CaContext & LocalCaContext & { readonly retryAfter: number },
+): Promise<CaDriver> {
   switch (config.driver) {
     case 'file':
       return createFileCa(config, context);

@@ -48,7 +48,17 @@ export interface RevocationRequest {
   readonly reason: string;
 }
 
+/** Signs what a CA says about its certificates: CRLs and OCSP responses. */
+export interface StatementSigner {
+  /** DER AlgorithmIdentifier of the signatures. */
+  readonly signatureAlgorithm: Buffer;
+  /** DER SEQUENCE of the statement, the algorithm and the signature. @throws EstuaryError 500 or 503 */
+  sign(statement: Buffer): Promise<Buffer>;
+}
+
 export interface CaDriver {
+  /** Absent where the CA publishes its CRLs and answers OCSP itself. */
+  readonly statements?: StatementSigner;
   /** DER certificates, the issuing CA first, the root last. */
   chain(): readonly Buffer[];
   /** Builds and lints what would be signed; throws when the CA would not sign it. */

@@ -21,7 +21,6 @@ export const MISSING_FEATURES: readonly MissingFeature[] = [
   { key: 'cmc', feature: 'full CMC', allowed: 'leave the section out' },
   { key: 'est.serverkeygen', value: true, feature: 'server-side key generation', allowed: 'false' },
   { key: 'serverkeygen', feature: 'server-side key generation', allowed: 'leave the section out' },
-  { key: 'publication.enabled', value: true, feature: 'the publication listener', allowed: 'false' },
   {
     key: 'ca.profile.allow_subject_change',
     value: true,

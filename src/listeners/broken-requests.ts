@@ -1,6 +1,5 @@
 /** Requests that Node's HTTP parser gives up on never reach a handler; they get their 4xx here. */
-import { STATUS_CODES } from 'node:http';
-import type { Server } from 'node:https';
+import { STATUS_CODES, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../log.ts';
 

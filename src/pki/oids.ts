@@ -92,6 +92,7 @@ export const OID = {
   pkinitClientAuth: '1.3.6.1.5.2.3.4',
   smartcardLogon: '1.3.6.1.4.1.311.20.2.2',
   ocspBasic: '1.3.6.1.5.5.7.48.1.1',
+  ocspNonce: '1.3.6.1.5.5.7.48.1.2',
 
   // access methods
   ocsp: '1.3.6.1.5.5.7.48.1',

@@ -102,6 +102,37 @@ export interface Revocation {
 
 export type RevokeResult = 'revoked' | 'already-revoked' | 'unknown';
 
+// --- revocation lists ------------------------------------------------------------------------------------------
+
+/** A CA's latest CRL. */
+export interface CrlRow {
+  readonly ca: string;
+  readonly number: number;
+  readonly this_update: number;
+  readonly next_update: number;
+  readonly der: Buffer;
+}
+
+export interface RevokedFilter {
+  readonly ca: string;
+  /** Revoked at this time or before. */
+  readonly revoked_until: number;
+  /** Not expired at this time. */
+  readonly valid_at: number;
+  /** The position of the last row of the page before; 0 for the first. */
+  readonly after: number;
+  readonly limit: number;
+}
+
+export interface RevokedRow {
+  readonly position: number;
+  readonly serial: string;
+  readonly revoked_at: number;
+  /** RFC 5280 CRLReason name. */
+  readonly reason: string;
+  readonly invalidity_date: number | null;
+}
+
 /** The intent to issue, committed before the CA signs. */
 export interface Reservation {
   readonly request_id: string;
@@ -178,6 +209,17 @@ export interface Store {
   listCertificates(filter: CertificateFilter, now: number): Promise<Page<CertificateRow>>;
   /** Marks a certificate revoked; the events are committed with `revoked` only. */
   revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Promise<RevokeResult>;
+
+  // revocation lists
+  /** The number of the CA's latest CRL; undefined before the first. */
+  crlNumber(ca: string): Promise<number | undefined>;
+  getCrl(ca: string): Promise<CrlRow | undefined>;
+  /** Revoked certificates in the order of their issuance. */
+  listRevoked(filter: RevokedFilter): Promise<readonly RevokedRow[]>;
+  /** A number for a CRL to come: higher than every one before, also those of lists that never came to be. */
+  takeCrlNumber(ca: string): Promise<number>;
+  /** `false`: there is a list with a higher number already; nothing changed. */
+  saveCrl(row: CrlRow, events: readonly AuditEvent[]): Promise<boolean>;
 
   // audit
   /** Commits events that belong to no other change. */

@@ -6,7 +6,15 @@ import type { KeyUsage } from '../../pki/extensions.ts';
 import { oidByName } from '../../pki/oids.ts';
 import { parsePublicKey, subjectKeyIdentifier, type PublicKeyInfo } from '../../pki/public-key.ts';
 import { parseSignatureAlgorithm, verifySignature, type SignatureAlgorithm } from '../../pki/signature-algorithms.ts';
-import type { CaDriver, HealthReport, IssuanceRequest, PollResult, PreparedIssuance, Signer } from '../driver.ts';
+import type {
+  CaDriver,
+  HealthReport,
+  IssuanceRequest,
+  PollResult,
+  PreparedIssuance,
+  Signer,
+  StatementSigner,
+} from '../driver.ts';
 import { keyUsageFor } from './key-usage.ts';
 import { lint, type LintFinding } from './lint/index.ts';
 import { buildTbs, constantExtensions, randomSerial, type PublicationUrls, type TbsConstants } from './tbs.ts';
@@ -41,6 +49,7 @@ const NOWHERE: PublicationUrls = { crl: [], ocsp: [], caIssuers: [] };
 export class LocalCa implements CaDriver {
   readonly certificate: Certificate;
   readonly signer: Signer;
+  readonly statements: StatementSigner;
   readonly #chain: readonly Buffer[];
   readonly #profile: IssuanceProfile;
   readonly #constants: TbsConstants;
@@ -52,6 +61,7 @@ export class LocalCa implements CaDriver {
     if (!signer.spki.equals(certificate.spki)) throw new RangeError("the private key is not the CA certificate's");
     this.certificate = certificate;
     this.signer = signer;
+    this.statements = { signatureAlgorithm: signer.signatureAlgorithm, sign: (statement) => this.#sign(statement) };
     this.#chain = [certificate, ...issuers].map(({ der }) => der);
     this.#profile = profile;
     this.#algorithm = parseSignatureAlgorithm(signer.signatureAlgorithm);

@@ -87,7 +87,8 @@ export const publication = table(
       }),
     ),
     crl_interval: integer({
-      description: 'How often a new CRL is signed.',
+      description:
+        'How long a CRL is valid, and so how long a revocation may take to be in it everywhere. A new one is signed when half of this has passed.',
       default: 3600,
       minimum: 10,
       maximum: 2592000,

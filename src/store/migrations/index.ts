@@ -1,4 +1,5 @@
 import { initial } from './0001-initial.ts';
+import { crl } from './0002-crl.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
-export const MIGRATIONS: readonly string[] = [initial];
+export const MIGRATIONS: readonly string[] = [initial, crl];

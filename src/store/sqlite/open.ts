@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { CertificateRow, Page, Store } from '../store.ts';
+import type { CertificateRow, CrlRow, Page, Store } from '../store.ts';
 import type { ReadOperations, WriteOperations } from './operations.ts';
 import type { Outcome } from './outcome.ts';
 import { StoreThread } from './thread.ts';
@@ -100,11 +100,20 @@ class SqliteStore implements Store {
   revokeCertificate: Store['revokeCertificate'] = (revocation, events) =>
     this.#write('revokeCertificate', revocation, events);
 
+  crlNumber: Store['crlNumber'] = (ca) => this.#read('crlNumber', ca);
+  listRevoked: Store['listRevoked'] = (filter) => this.#read('listRevoked', filter);
+  takeCrlNumber: Store['takeCrlNumber'] = (ca) => this.#write('takeCrlNumber', ca);
+  saveCrl: Store['saveCrl'] = (row, events) => this.#write('saveCrl', { ...row, der: copyOf(row.der) }, events);
+
+  async getCrl(ca: string): Promise<CrlRow | undefined> {
+    const row = await this.#read('getCrl', ca);
+    return row === undefined ? undefined : withBuffer(row);
+  }
+
   audit: Store['audit'] = async (events) => {
     await this.#write('audit', events);
     this.#onCommit(events);
   };
-
   listAudit: Store['listAudit'] = (filter) => this.#read('listAudit', filter);
   reopenAuditFile: Store['reopenAuditFile'] = () => this.#write('reopenAuditFile');
 
@@ -139,7 +148,7 @@ function copyOf(bytes: Buffer): Buffer {
 }
 
 /** A BLOB arrives from the thread as a Uint8Array. */
-function withBuffer(row: CertificateRow): CertificateRow {
+function withBuffer<Row extends { readonly der: Buffer }>(row: Row): Row {
   const { buffer, byteOffset, byteLength } = row.der;
   return { ...row, der: Buffer.from(buffer, byteOffset, byteLength) };
 }

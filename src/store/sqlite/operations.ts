@@ -4,6 +4,7 @@ import { unavailable } from '../../errors.ts';
 import type { AuditLog } from './audit-log.ts';
 import { auditReads, auditWrites } from './audit-rows.ts';
 import { certificateReads, certificateWrites } from './certificates.ts';
+import { crlReads, crlWrites } from './crl.ts';
 import type { Db } from './database.ts';
 import { issuanceReads, issuanceWrites } from './issuance.ts';
 import { lockoutReads, lockoutWrites } from './lockout.ts';
@@ -15,7 +16,14 @@ const MIN_FREE = 4 << 20;
 
 /** Every read, by the name that the proxy calls it. */
 export function readOperations(db: Db) {
-  return { ...otpReads(db), ...lockoutReads(db), ...issuanceReads(db), ...certificateReads(db), ...auditReads(db) };
+  return {
+    ...otpReads(db),
+    ...lockoutReads(db),
+    ...issuanceReads(db),
+    ...certificateReads(db),
+    ...crlReads(db),
+    ...auditReads(db),
+  };
 }
 
 /** Every write. Each runs in a savepoint of a transaction, and returns what is to be audited in it. */
@@ -26,6 +34,7 @@ export function writeOperations(db: Db, log: AuditLog) {
     ...lockoutWrites(db),
     ...issuanceWrites(db),
     ...certificateWrites(db),
+    ...crlWrites(db),
     ...auditWrites(),
     checkWritable(now: number): Outcome<undefined> {
       probe.run(now);

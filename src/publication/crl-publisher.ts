@@ -1,0 +1,153 @@
+/** Keeps a CRL of each CA at hand: signed on time, numbered without a gap backwards, shared by all processes of a store. */
+import type { Ca } from '../ca/router.ts';
+import type { StatementSigner } from '../ca/driver.ts';
+import { describe, failed } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { buildTbsCertList, encodeCrlEntry } from '../pki/crl-builder.ts';
+import { isCrlReason } from '../pki/crl-reasons.ts';
+import { isListSignedBy, parseCertificateList } from '../pki/crl.ts';
+import { subjectKeyIdentifier } from '../pki/public-key.ts';
+import type { CrlRow, RevokedRow, Store } from '../store/store.ts';
+
+export interface CrlPublisherOptions {
+  readonly store: Pick<Store, 'crlNumber' | 'getCrl' | 'listRevoked' | 'takeCrlNumber' | 'saveCrl'>;
+  readonly cas: readonly Ca[];
+  /** How long a CRL is valid, seconds; a new one is signed when half of it has passed. */
+  readonly interval: number;
+  readonly log: Pick<Logger, 'info' | 'error'>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Rows of one read: few enough that encoding them holds nothing up. */
+const PAGE = 500;
+
+export class CrlPublisher {
+  readonly #options: CrlPublisherOptions;
+  /** The latest list of each CA; the store's number says whether another process has a later one. */
+  readonly #latest = new Map<string, CrlRow>();
+  readonly #underWay = new Map<string, Promise<CrlRow>>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: CrlPublisherOptions) {
+    this.#options = options;
+  }
+
+  /** Signs what is due now and from then on, whether or not somebody asks. */
+  start(): void {
+    const refresh = (): void => {
+      for (const ca of this.#options.cas)
+        if (ca.driver.statements !== undefined)
+          this.current(ca, ca.driver.statements).catch((error: unknown) => {
+            this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'no CRL could be signed');
+          });
+    };
+    refresh();
+    // Looked at twice in the half of the interval after which a list is due.
+    this.#timer = setInterval(refresh, (this.#options.interval * 1000) / 4);
+    this.#timer.unref();
+  }
+
+  /** Ends the timer and waits for what is being signed. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.allSettled(this.#underWay.values());
+  }
+
+  /**
+   * The CA's CRL. One that is due but cannot be renewed is still given out until its nextUpdate.
+   * @throws EstuaryError when there is none that is valid and none can be signed
+   */
+  async current(ca: Ca, signer: StatementSigner): Promise<CrlRow> {
+    const known = await this.#load(ca);
+    if (known !== undefined && !this.#isDue(known)) return known;
+    try {
+      return await this.#renew(ca, signer, known);
+    } catch (error) {
+      if (known === undefined || this.#options.now() >= known.next_update) throw error;
+      this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'a CRL is due and could not be signed');
+      return known;
+    }
+  }
+
+  /** When the next list is due, ms. */
+  dueAt({ this_update, next_update }: CrlRow): number {
+    return this_update + (next_update - this_update) / 2;
+  }
+
+  /** Also when the clock was set back, or the interval in the configuration made shorter. */
+  #isDue(row: CrlRow): boolean {
+    const now = this.#options.now();
+    const age = now - row.this_update;
+    return now >= this.dueAt(row) || age < -1000 || age >= this.#options.interval * 500;
+  }
+
+  async #load(ca: Ca): Promise<CrlRow | undefined> {
+    const { store } = this.#options;
+    const number = await store.crlNumber(ca.label);
+    const known = this.#latest.get(ca.label);
+    if (number === undefined || known?.number === number) return known;
+    const row = await store.getCrl(ca.label);
+    // After a change of the CA's key under the same label the old list is no longer the CA's.
+    if (row === undefined || !(await isListSignedBy(parseCertificateList(row.der), ca.certificate.publicKey)))
+      return undefined;
+    this.#latest.set(ca.label, row);
+    return row;
+  }
+
+  /** One at a time for each CA, however many ask. */
+  #renew(ca: Ca, signer: StatementSigner, before: CrlRow | undefined): Promise<CrlRow> {
+    const already = this.#underWay.get(ca.label);
+    if (already !== undefined) return already;
+    const renewal = this.#sign(ca, signer, before).finally(() => this.#underWay.delete(ca.label));
+    this.#underWay.set(ca.label, renewal);
+    return renewal;
+  }
+
+  async #sign(ca: Ca, signer: StatementSigner, before: CrlRow | undefined): Promise<CrlRow> {
+    const { store, interval, now, log } = this.#options;
+    const number = await store.takeCrlNumber(ca.label);
+    const this_update = Math.floor(now() / 1000) * 1000;
+    const next_update = this_update + interval * 1000;
+    const { certificate } = ca;
+    const tbs = buildTbsCertList({
+      signatureAlgorithm: signer.signatureAlgorithm,
+      issuer: certificate.subject.der,
+      thisUpdate: new Date(this_update),
+      nextUpdate: new Date(next_update),
+      authorityKeyIdentifier: certificate.subjectKeyIdentifier ?? subjectKeyIdentifier(certificate.spki),
+      number,
+      // RFC 5280 §3.3: an entry stays until one list that was issued after the certificate's expiry has had it.
+      entries: await this.#entries(ca.label, now(), before?.this_update ?? 0),
+    });
+    const row: CrlRow = { ca: ca.label, number, this_update, next_update, der: await signer.sign(tbs) };
+    await store.saveCrl(row, [
+      { type: 'crl.issued', outcome: 'success', ca: ca.label, detail: `number ${number}, ${row.der.length} bytes` },
+    ]);
+    if ((this.#latest.get(ca.label)?.number ?? 0) < number) this.#latest.set(ca.label, row);
+    log.info({ ca: ca.label, number, bytes: row.der.length }, 'CRL signed');
+    return row;
+  }
+
+  async #entries(ca: string, revoked_until: number, valid_at: number): Promise<Buffer[]> {
+    const pages: Buffer[] = [];
+    for (let after = 0; ;) {
+      const rows = await this.#options.store.listRevoked({ ca, revoked_until, valid_at, after, limit: PAGE });
+      pages.push(Buffer.concat(rows.map(encodeRow)));
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < PAGE) return pages;
+      after = last.position;
+    }
+  }
+}
+
+function encodeRow({ serial, revoked_at, reason, invalidity_date }: RevokedRow): Buffer {
+  if (!isCrlReason(reason))
+    throw failed('STORE_FAILED', 'the store failed', { detail: `certificate ${serial}: no CRLReason "${reason}"` });
+  return encodeCrlEntry({
+    serialNumber: serial,
+    revocationDate: new Date(revoked_at),
+    reason,
+    invalidityDate: invalidity_date === null ? undefined : new Date(invalidity_date),
+  });
+}

@@ -1,0 +1,267 @@
+/** Contract §5 and issue 3.3: what relying parties fetch over plain HTTP, checked with openssl. */
+import { spawnSync } from 'node:child_process';
+import { createHash, X509Certificate } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseCertificate } from '../../src/pki/certificate.ts';
+import { parseCertificateList } from '../../src/pki/crl.ts';
+import { parseAuthorityInfoAccess, parseCrlDistributionPoints } from '../../src/pki/extensions.ts';
+import { OID } from '../../src/pki/oids.ts';
+import { makeKey } from '../support/csr.ts';
+import { Estuary, section, type ClientIdentity } from '../support/estuary.ts';
+
+const BASE = 'http://pki.example.test/x';
+const INTERVAL = 10;
+let estuary: Estuary;
+let url: string;
+let good: ClientIdentity;
+let bad: ClientIdentity;
+
+beforeAll(async () => {
+  estuary = await Estuary.start({
+    listeners: ['est', 'admin', 'publication'],
+    configure(config) {
+      Object.assign(section(config, 'publication'), {
+        enabled: true,
+        host: '127.0.0.1',
+        port: 0,
+        base_url: `${BASE}/`,
+        crl_interval: INTERVAL,
+      });
+    },
+  });
+  url = `http://127.0.0.1:${estuary.server.port('publication')}`;
+  good = await estuary.enrolled(makeKey(), 'good');
+  bad = await estuary.enrolled(makeKey(), 'bad');
+  save('good.pem', good.cert);
+  save('bad.pem', bad.cert);
+  save('ca.cer', (await get('/ca/devices.cer')).body);
+  run('x509', '-inform', 'DER', '-in', file('ca.cer'), '-out', file('issuer.pem'));
+  save('chain.pem', readFileSync(file('issuer.pem'), 'latin1') + estuary.root);
+}, 120_000);
+afterAll(() => estuary.stop());
+
+const file = (name: string): string => join(estuary.dir, name);
+const save = (name: string, bytes: string | Buffer): void => writeFileSync(file(name), bytes);
+const hex = ({ cert }: ClientIdentity): string => new X509Certificate(cert).serialNumber;
+
+async function get(path: string, init: RequestInit = {}): Promise<{ status: number; headers: Headers; body: Buffer }> {
+  const response = await fetch(url + path, { signal: AbortSignal.timeout(20_000), ...init });
+  return { status: response.status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) };
+}
+
+/** openssl's stdout and stderr, whatever its exit status. */
+function run(...args: readonly string[]): string {
+  const { stdout, stderr } = spawnSync('openssl', args, { encoding: 'utf8', timeout: 60_000 });
+  return stdout + stderr;
+}
+
+const ocsp = (...args: readonly string[]): string =>
+  run('ocsp', '-issuer', file('issuer.pem'), '-CAfile', file('chain.pem'), '-url', `${url}/ocsp/devices`, ...args);
+
+const crlText = (der: Buffer): string => {
+  save('latest.crl', der);
+  return run(
+    'crl',
+    '-inform',
+    'DER',
+    '-in',
+    file('latest.crl'),
+    '-noout',
+    '-text',
+    '-verify',
+    '-CAfile',
+    file('chain.pem'),
+  );
+};
+
+const revoke = (who: ClientIdentity, order: object) =>
+  estuary.admin('POST', `/admin/certificates/${hex(who)}/revoke`, order);
+
+test('issued certificates name the CRL, the OCSP responder and the CA certificate', () => {
+  const { extensions } = parseCertificate(new X509Certificate(good.cert).raw);
+  const value = (oid: string): Buffer => extensions.find((each) => each.oid === oid)?.value ?? Buffer.alloc(0);
+  expect(parseCrlDistributionPoints(value(OID.cRLDistributionPoints))).toEqual([`${BASE}/crl/devices.crl`]);
+  expect(parseAuthorityInfoAccess(value(OID.authorityInfoAccess))).toEqual({
+    ocsp: [`${BASE}/ocsp/devices`],
+    caIssuers: [`${BASE}/ca/devices.cer`],
+  });
+});
+
+test('GET /ca/{label}.cer is the CA certificate', async () => {
+  const { status, headers, body } = await get('/ca/devices.cer');
+  expect(status).toBe(200);
+  expect(headers.get('content-type')).toBe('application/pkix-cert');
+  expect(run('verify', '-CAfile', file('issuer.pem'), '-partial_chain', file('good.pem'))).toContain('good.pem: OK');
+  expect(new X509Certificate(body).subject).toContain('Devices CA');
+});
+
+describe('revocation, seen by openssl', () => {
+  test('before: OCSP says good, with a nonce that comes back, and the CRL verifies', async () => {
+    const answer = ocsp('-cert', file('good.pem'), '-cert', file('bad.pem'));
+    expect(answer).toContain('Response verify OK');
+    expect(answer).toContain('good.pem: good');
+    expect(answer).toContain('bad.pem: good');
+    expect(answer).not.toMatch(/WARNING/);
+    const { status, headers, body } = await get('/crl/devices.crl');
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/pkix-crl');
+    expect(crlText(body)).toContain('verify OK');
+  });
+
+  test('a serial number that was never issued is unknown, and so is one of another issuer', () => {
+    const answer = ocsp('-serial', '0x1234');
+    expect(answer).toContain('Response verify OK');
+    expect(answer).toContain('0x1234: unknown');
+    const elsewhere = run(
+      ...['ocsp', '-issuer', file('ca/root.pem'), '-CAfile', file('chain.pem'), '-cert', file('good.pem')],
+      ...['-url', `${url}/ocsp/devices`],
+    );
+    expect(elsewhere).toContain('good.pem: unknown');
+  });
+
+  test('a revocation is in OCSP at once, with time and reason, whatever was asked before', async () => {
+    const path = ocspPath('bad.pem');
+    expect(status((await get(path)).body, 'bad.pem')).toContain('bad.pem: good');
+    expect((await revoke(bad, { reason: 'keyCompromise', invalidity_date: '2026-01-02T03:04:05Z' })).status).toBe(200);
+    const answer = ocsp('-cert', file('bad.pem'), '-cert', file('good.pem'));
+    expect(answer).toMatch(/bad\.pem: revoked\s+.*\s*.*\s+Reason: keyCompromise/);
+    expect(answer).toContain('Revocation Time:');
+    expect(answer).toContain('good.pem: good');
+    expect(status((await get(path)).body, 'bad.pem')).toContain('bad.pem: revoked');
+  });
+
+  test('and in the CRL within crl_interval, in a list with a higher number', async () => {
+    const before = (await get('/crl/devices.crl')).body;
+    const end = Date.now() + INTERVAL * 1000;
+    let body = before;
+    while (Date.now() < end && body.equals(before)) {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      ({ body } = await get('/crl/devices.crl'));
+    }
+    const text = crlText(body);
+    expect(text).toContain('verify OK');
+    expect(text).toContain(`Serial Number: ${hex(bad)}`);
+    expect(text).toContain('Key Compromise');
+    expect(text).toMatch(/Invalidity Date:\s+Jan {2}2 03:04:05 2026 GMT/);
+    expect(crlNumber(text)).toBeGreaterThan(crlNumber(crlText(before)));
+    const { thisUpdate, nextUpdate } = parseCertificateList(body);
+    expect((nextUpdate?.getTime() ?? 0) - thisUpdate.getTime()).toBe(INTERVAL * 1000);
+    const checked = (name: string) =>
+      run(
+        'verify',
+        '-crl_check',
+        '-CRLfile',
+        file('crl.pem'),
+        '-partial_chain',
+        '-trusted',
+        file('issuer.pem'),
+        file(name),
+      );
+    save('latest.crl', body);
+    save('crl.pem', run('crl', '-inform', 'DER', '-in', file('latest.crl')));
+    expect(checked('good.pem')).toContain('good.pem: OK');
+    expect(checked('bad.pem')).toContain('certificate revoked');
+  });
+
+  test('contract §7: crl.issued is in the audit log, and the number survives a restart', async () => {
+    const { json } = await estuary.admin('GET', '/admin/audit?type=crl.issued');
+    expect(JSON.stringify(json)).toMatch(/"ca":"devices".*number 1,/);
+    const before = crlNumber(crlText((await get('/crl/devices.crl')).body));
+    await estuary.server.stop();
+    await estuary.restart();
+    url = `http://127.0.0.1:${estuary.server.port('publication')}`;
+    expect(crlNumber(crlText((await get('/crl/devices.crl')).body))).toBeGreaterThanOrEqual(before);
+  }, 60_000);
+});
+
+const crlNumber = (text: string): number => Number(/CRL Number:\s+(\d+)/.exec(text)?.[1]);
+
+/** The GET form of a request about a certificate, without a nonce. */
+function ocspPath(name: string): string {
+  run('ocsp', '-issuer', file('issuer.pem'), '-cert', file(name), '-no_nonce', '-reqout', file('request.der'));
+  return `/ocsp/devices/${encodeURIComponent(readFileSync(file('request.der')).toString('base64'))}`;
+}
+
+/** What openssl reads out of a response. */
+function status(response: Buffer, name: string): string {
+  save('response.der', response);
+  const chain = ['-issuer', file('issuer.pem'), '-CAfile', file('chain.pem')];
+  return run('ocsp', '-respin', file('response.der'), ...chain, '-cert', file(name), '-no_nonce');
+}
+
+test('RFC 6960 appendix A.1: GET with base64, escaped or not, is cacheable as RFC 5019 §6.2 says', async () => {
+  const path = ocspPath('good.pem');
+  const { status: code, headers, body } = await get(path);
+  expect(code).toBe(200);
+  expect(headers.get('content-type')).toBe('application/ocsp-response');
+  for (const words of ['Response verify OK', 'good.pem: good']) expect(status(body, 'good.pem')).toContain(words);
+  expect(headers.get('cache-control')).toMatch(/^max-age=\d+, public, no-transform, must-revalidate$/);
+  for (const name of ['last-modified', 'expires']) expect(Date.parse(headers.get(name) ?? ''), name).not.toBeNaN();
+  expect((await get(decodeURIComponent(path))).status).toBe(200);
+});
+
+test('a response to a POST is not for caches', async () => {
+  const body = readFileSync(file('request.der'));
+  const headers = { 'content-type': 'application/ocsp-request' };
+  const answer = await get('/ocsp/devices', { method: 'POST', headers, body: new Uint8Array(body) });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+});
+
+test('ETag and Last-Modified save who has it already the transfer', async () => {
+  const { headers, body } = await get('/ca/devices.cer');
+  expect(headers.get('etag')).toBe(`"${createHash('sha256').update(body).digest('base64url')}"`);
+  const etag = headers.get('etag') ?? '';
+  const since = headers.get('last-modified') ?? '';
+  for (const condition of [
+    { 'if-none-match': etag },
+    { 'if-none-match': `"x", W/${etag}` },
+    { 'if-modified-since': since },
+  ])
+    expect((await get('/ca/devices.cer', { headers: condition })).status).toBe(304);
+  const other = { 'if-none-match': '"other"', 'if-modified-since': since };
+  expect((await get('/ca/devices.cer', { headers: other })).status).toBe(200);
+});
+
+test.each([
+  ['GET', '/', 404],
+  ['GET', '/crl/nowhere.crl', 404],
+  ['GET', '/crl/devices', 404],
+  ['GET', '/crl/.crl', 404],
+  ['GET', '/crl/devices.pem', 404],
+  ['GET', '/ca/nowhere.cer', 404],
+  ['GET', '/ca/..%2f..%2fest.toml', 404],
+  ['GET', '/ca/%00.cer', 404],
+  ['GET', '/ca/%ff.cer', 400],
+  ['GET', '/ocsp/nowhere/MAA=', 404],
+  ['GET', '/ocsp/devices', 405],
+  ['DELETE', '/crl/devices.crl', 405],
+  ['POST', '/ca/devices.cer', 405],
+  ['GET', '/.well-known/est/cacerts', 404],
+  ['GET', '/admin/otp', 404],
+] as const)('%s %s is %i in plain text', async (method, path, code) => {
+  const { status: got, headers } = await get(path, { method });
+  expect(got).toBe(code);
+  expect(headers.get('content-type')).toBe('text/plain; charset=utf-8');
+  if (code === 405) expect(headers.get('allow')).toMatch(/POST|GET/);
+});
+
+test('a label that is too long is 414', async () => {
+  expect((await get(`/crl/${'x'.repeat(2000)}.crl`)).status).toBe(414);
+});
+
+test('POST of another type is 415, one that is too large 413', async () => {
+  const post = (type: string, body: string) =>
+    get('/ocsp/devices', { method: 'POST', headers: { 'content-type': type }, body });
+  expect((await post('application/json', '{}')).status).toBe(415);
+  expect((await post('application/ocsp-request', 'x'.repeat(20_000))).status).toBe(413);
+});
+
+test.each(['AAAA', 'not base64!', 'MAA=', 'MIIB'])('RFC 6960 §2.3: "%s" is answered malformedRequest', async (text) => {
+  const { status: code, body, headers } = await get(`/ocsp/devices/${encodeURIComponent(text)}`);
+  expect(code).toBe(200);
+  expect(headers.get('content-type')).toBe('application/ocsp-response');
+  expect(body.toString('hex')).toBe('30030a0101');
+});
