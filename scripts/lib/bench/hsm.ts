@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { FileSigner } from '../../../src/ca/local/file-signer.ts';
 import { Pkcs11Signer } from '../../../src/ca/pkcs11/pkcs11-signer.ts';
 import { publicKeyOf } from '../../../src/ca/pkcs11/public-key-object.ts';
-import { findPrivateKey, findToken, openSession } from '../../../src/ca/pkcs11/token.ts';
+import { findPrivateKey, findToken, mechanismsOf, openSession } from '../../../src/ca/pkcs11/token.ts';
 import { tokenSignature } from '../../../src/ca/pkcs11/token-signature.ts';
 import { TOKEN_KEY_TYPES } from '../../../src/ca/pkcs11/wire.ts';
 import type { TokenKeyType } from '../../../src/ca/pkcs11/wire.ts';
@@ -71,7 +71,7 @@ async function graphene(key_label: string): Promise<number> {
   try {
     const session = openSession(token, PIN, 'read-only');
     const key = findPrivateKey(token, session, { key_label });
-    const how = tokenSignature(token, publicKeyOf(token, session, key) ?? Buffer.alloc(0));
+    const how = tokenSignature(publicKeyOf(token, session, key) ?? Buffer.alloc(0), mechanismsOf(token));
     const output = Buffer.alloc(2048);
     return await rate(1, () => {
       session.lib.C_SignInit(session.handle, { mechanism: how.mechanism }, key.handle);

@@ -4,7 +4,15 @@ import { IsolatedError } from '../../isolated/protocol.ts';
 import { serve } from '../../isolated/serve.ts';
 import { publicKeyOf } from './public-key-object.ts';
 import { SessionPool } from './session-pool.ts';
-import { failureName, findObjects, findPrivateKey, findToken, keyWarnings, openSession } from './token.ts';
+import {
+  failureName,
+  findObjects,
+  findPrivateKey,
+  findToken,
+  keyWarnings,
+  mechanismsOf,
+  openSession,
+} from './token.ts';
 import type { Token } from './token.ts';
 import { tokenSignature } from './token-signature.ts';
 import type { TokenSignature } from './token-signature.ts';
@@ -34,7 +42,7 @@ async function open(init: SignerInit): Promise<Signing> {
   const session = sessions.take();
   const key = findPrivateKey(token, session, init);
   const spki = expectedKey(publicKeyOf(token, session, key), init);
-  const how = tokenSignature(token, spki);
+  const how = tokenSignature(spki, mechanismsOf(token));
   const description = { spki, warnings: keyWarnings(key) };
   sessions.giveBack(session);
   return { init, token, key, sessions, how, description };

@@ -1,12 +1,10 @@
 /** How a token's key signs, and what its raw signature looks like in X.509. */
 import { createHash } from 'node:crypto';
-import type * as graphene from 'graphene-pk11';
 import { IsolatedError } from '../../isolated/protocol.ts';
 import { integer, NULL, octetString, oid, sequence } from '../../pki/der.ts';
 import { OID } from '../../pki/oids.ts';
 import { parsePublicKey } from '../../pki/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/signature-algorithms.ts';
-import type { Token } from './token.ts';
 import { TokenFault } from './wire.ts';
 
 export interface TokenSignature {
@@ -21,33 +19,31 @@ export interface TokenSignature {
 /** RFC 8017 §9.2: DigestInfo, for tokens that only pad. */
 const digestInfo = (hash: string, digest: Buffer): Buffer => sequence(sequence(oid(hash), NULL), octetString(digest));
 
+/** CK_MECHANISM_TYPE */
+export const Mechanism = { CKM_RSA_PKCS: 0x0001, CKM_SHA256_RSA_PKCS: 0x0040, CKM_ECDSA: 0x1041 } as const;
+
 /**
- * The way to make this key's usual signature with what the token offers.
+ * The way to make a key's usual signature with what the token offers.
+ *
+ * @param offered the mechanisms of the token
  * @throws IsolatedError when there is none
  */
-export function tokenSignature(token: Token, spki: Buffer): TokenSignature {
+export function tokenSignature(spki: Buffer, offered: ReadonlySet<number>): TokenSignature {
+  const { CKM_RSA_PKCS, CKM_SHA256_RSA_PKCS, CKM_ECDSA } = Mechanism;
   const { keyType } = parsePublicKey(spki);
   const algorithm = defaultSignatureAlgorithm(keyType);
-  const offered = mechanismsOf(token.slot);
-  const { MechanismEnum } = token.graphene;
-  if (algorithm?.scheme === 'ecdsa' && algorithm.hash !== undefined && offered.has(MechanismEnum.ECDSA)) {
+  if (algorithm?.scheme === 'ecdsa' && algorithm.hash !== undefined && offered.has(CKM_ECDSA)) {
     const { hash } = algorithm;
     const input = (tbs: Buffer): Buffer => createHash(hash).update(tbs).digest();
-    return { mechanism: MechanismEnum.ECDSA, input, output: ecdsaSigValue };
+    return { mechanism: CKM_ECDSA, input, output: ecdsaSigValue };
   }
   if (algorithm?.scheme === 'rsa-pkcs1') {
     const output = (raw: Buffer): Buffer => raw;
-    if (offered.has(MechanismEnum.SHA256_RSA_PKCS))
-      return { mechanism: MechanismEnum.SHA256_RSA_PKCS, input: (tbs) => tbs, output };
+    if (offered.has(CKM_SHA256_RSA_PKCS)) return { mechanism: CKM_SHA256_RSA_PKCS, input: (tbs) => tbs, output };
     const input = (tbs: Buffer): Buffer => digestInfo(OID.sha256, createHash('sha256').update(tbs).digest());
-    if (offered.has(MechanismEnum.RSA_PKCS)) return { mechanism: MechanismEnum.RSA_PKCS, input, output };
+    if (offered.has(CKM_RSA_PKCS)) return { mechanism: CKM_RSA_PKCS, input, output };
   }
-  throw new IsolatedError(TokenFault.KEY, `${token.name} has no signature mechanism for a ${keyType} key`);
-}
-
-function mechanismsOf(slot: graphene.Slot): ReadonlySet<number> {
-  const mechanisms = slot.getMechanisms();
-  return new Set(Array.from({ length: mechanisms.length }, (_, i) => mechanisms.items(i).type));
+  throw new IsolatedError(TokenFault.KEY, `the token has no signature mechanism for a ${keyType} key`);
 }
 
 /** PKCS#11 gives r and s one after the other, both of the order's length; RFC 3279 §2.2.3 wants Ecdsa-Sig-Value. */

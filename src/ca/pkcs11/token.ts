@@ -85,6 +85,12 @@ function slotsOf(module: graphene.Module): graphene.Slot[] {
   return Array.from({ length: slots.length }, (_, i) => slots.items(i));
 }
 
+/** The mechanisms that a token offers, as CK_MECHANISM_TYPE. */
+export function mechanismsOf({ slot }: Token): ReadonlySet<number> {
+  const mechanisms = slot.getMechanisms();
+  return new Set(Array.from({ length: mechanisms.length }, (_, i) => mechanisms.items(i).type));
+}
+
 /** CK_SLOT_ID, which graphene keeps as the machine's unsigned long. */
 function slotId(slot: graphene.Slot): number {
   return slot.handle.readUIntLE(0, Math.min(slot.handle.length, 6));
