@@ -1,0 +1,135 @@
+/** What relying parties get while the CA's key cannot be used, and that lists are renewed on time. */
+import { afterAll, expect, test } from 'vitest';
+import type { StatementSigner } from '../../src/ca/driver.ts';
+import { createFileCa } from '../../src/ca/local/index.ts';
+import { Ca } from '../../src/ca/router.ts';
+import { unavailable } from '../../src/errors.ts';
+import { createLogger } from '../../src/log.ts';
+import { isListSignedBy, parseCertificateList } from '../../src/pki/crl.ts';
+import { integer, octetString, oid, sequence } from '../../src/pki/der.ts';
+import { OID } from '../../src/pki/oids.ts';
+import { CrlPublisher } from '../../src/publication/crl-publisher.ts';
+import { OcspResponder } from '../../src/publication/ocsp-responder.ts';
+import type { Store } from '../../src/store/store.ts';
+import { fileCa, issueFrom } from '../admin/support.ts';
+import { makeCa } from '../support/ca.ts';
+import { opened, temporaryPaths } from '../store/support.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+const INTERVAL = 3600;
+const log = createLogger('silent');
+
+interface Fixture {
+  readonly store: Store;
+  readonly ca: Ca;
+  readonly signer: StatementSigner;
+  readonly clock: { now: number };
+  readonly key: { works: boolean; used: number };
+  readonly publisher: CrlPublisher;
+}
+
+/** A real CA and store; the key can be taken away, and the clock moved. */
+async function fixture(): Promise<Fixture> {
+  const store = await opened(temporaryPaths());
+  const ca = await fileCa(folder, 'devices', true);
+  const real = ca.driver.statements;
+  if (real === undefined) throw new Error('a local CA signs statements');
+  const key = { works: true, used: 0 };
+  const signer: StatementSigner = {
+    signatureAlgorithm: real.signatureAlgorithm,
+    sign(statement) {
+      key.used += 1;
+      return key.works ? real.sign(statement) : Promise.reject(unavailable('TOKEN_DOWN', 'the token is not there'));
+    },
+  };
+  const clock = { now: Date.now() };
+  const publisher = new CrlPublisher({ store, cas: [ca], interval: INTERVAL, log, now: () => clock.now });
+  return { store, ca, signer, clock, key, publisher };
+}
+
+test('a list is signed once for however many ask, and anew when half of its time has passed', async () => {
+  const { ca, signer, clock, key, publisher } = await fixture();
+  const lists = await Promise.all(Array.from({ length: 5 }, () => publisher.current(ca, signer)));
+  expect(new Set(lists.map(({ number }) => number))).toEqual(new Set([1]));
+  clock.now += (INTERVAL / 2 - 2) * 1000;
+  expect((await publisher.current(ca, signer)).number).toBe(1);
+  clock.now += 2000;
+  expect((await publisher.current(ca, signer)).number).toBe(2);
+  expect(key.used).toBe(2);
+});
+
+test('a second process takes the list of the first from the store', async () => {
+  const { store, ca, signer, clock, key, publisher } = await fixture();
+  const first = await publisher.current(ca, signer);
+  const other = new CrlPublisher({ store, cas: [ca], interval: INTERVAL, log, now: () => clock.now });
+  expect(await other.current(ca, signer)).toEqual(first);
+  expect(key.used).toBe(1);
+});
+
+test('a list of another key under the same label is not given out', async () => {
+  const { store, ca, signer, clock, publisher } = await fixture();
+  await publisher.current(ca, signer);
+  const made = makeCa(folder.file, 'successor', { kind: 'ec:P-384' });
+  const driver = await createFileCa(
+    {
+      label: 'devices',
+      certificate: made.certificate,
+      chain: made.root,
+      profile: ca.profile,
+      file: { private_key: made.privateKey },
+    },
+    { now: () => clock.now },
+  );
+  const successor = new Ca(ca.config, driver);
+  const next = new CrlPublisher({ store, cas: [successor], interval: INTERVAL, log, now: () => clock.now });
+  const list = await next.current(successor, driver.statements);
+  expect(list.number).toBe(2);
+  expect(await isListSignedBy(parseCertificateList(list.der), successor.certificate.publicKey)).toBe(true);
+});
+
+test('while the key is away the old list is given out until it ends, and 503 afterwards; then it recovers', async () => {
+  const { ca, signer, clock, key, publisher } = await fixture();
+  const list = await publisher.current(ca, signer);
+  key.works = false;
+  clock.now += (INTERVAL - 2) * 1000;
+  expect(await publisher.current(ca, signer)).toEqual(list);
+  clock.now += 3000;
+  await expect(publisher.current(ca, signer)).rejects.toMatchObject({ status: 503 });
+  key.works = true;
+  expect((await publisher.current(ca, signer)).number).toBeGreaterThan(list.number);
+});
+
+test('RFC 5280 §3.3: an entry stays until a list signed after the expiry has had it', async () => {
+  const { store, ca, signer, clock, publisher } = await fixture();
+  const { serial, not_after } = await issueFrom(ca, store, 'CN=lost');
+  await store.revokeCertificate(
+    { ca: ca.label, serial, revoked_at: clock.now, reason: 'superseded', invalidity_date: null },
+    [],
+  );
+  const hasIt = async (): Promise<boolean> =>
+    (await publisher.current(ca, signer)).der.toString('hex').includes(serial);
+  expect(await hasIt()).toBe(true);
+  clock.now = not_after + 1000;
+  expect(await hasIt(), 'the first list after the expiry').toBe(true);
+  clock.now += INTERVAL * 1000;
+  expect(await hasIt(), 'the one after that').toBe(false);
+});
+
+test('RFC 6960 §2.3: OCSP answers tryLater while the key is away', async () => {
+  const { store, ca, signer, clock, key } = await fixture();
+  const responder = new OcspResponder({ store, validity: 300, log, now: () => clock.now });
+  const certId = sequence(
+    sequence(oid(OID.sha1)),
+    octetString(Buffer.alloc(20)),
+    octetString(Buffer.alloc(20)),
+    integer(1),
+  );
+  const request = sequence(sequence(sequence(sequence(certId))));
+  key.works = false;
+  expect((await responder.answer(ca, signer, request)).der.toString('hex')).toBe('30030a0103');
+  key.works = true;
+  const { der } = await responder.answer(ca, signer, request);
+  expect(der.toString('hex'), 'successful').toMatch(/^308[12](?:..){1,2}0a0100/);
+});
