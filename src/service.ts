@@ -20,6 +20,8 @@ import { loadConfig } from './config/load.ts';
 import type { Warning } from './config/problem.ts';
 import type { Config } from './config/schema.ts';
 import { Enrollment } from './enrollment/enrollment.ts';
+import { loadKeyProtection, type KeyProtectionSettings } from './enrollment/key-encryption-keys.ts';
+import { KeyGenerator } from './enrollment/key-generation.ts';
 import { reconcile } from './enrollment/reconcile.ts';
 import { describe } from './errors.ts';
 import { createOperations } from './est/operations.ts';
@@ -94,6 +96,7 @@ interface Parts extends Foundation {
   readonly otp: OtpService;
   /** undefined: switched off. */
   readonly gssapi: Gssapi | undefined;
+  readonly keyProtection: KeyProtectionSettings;
 }
 
 async function startListeners(options: ServiceOptions, foundation: Foundation): Promise<RunningService> {
@@ -107,6 +110,7 @@ async function startListeners(options: ServiceOptions, foundation: Foundation): 
       router,
       state: await loadLiveState(options.config, router),
       gssapi,
+      keyProtection: await loadKeyProtection(options.config),
       otp: await OtpService.create(
         foundation.store,
         { ...otp, hmacKey: otp.hmac_key?.reveal() },
@@ -158,7 +162,10 @@ class Service implements RunningService {
   readonly #ticketKeys: Buffer | undefined;
   #state: LiveState;
 
-  constructor(options: ServiceOptions, { log, metrics, store, share, router, state, otp, gssapi }: Parts) {
+  constructor(
+    options: ServiceOptions,
+    { log, metrics, store, share, router, state, otp, gssapi, keyProtection }: Parts,
+  ) {
     this.#options = options;
     this.#config = options.config;
     this.#log = log;
@@ -169,7 +176,7 @@ class Service implements RunningService {
     this.#state = state;
     this.#ticketKeys = share.ticketKeys === undefined ? undefined : Buffer.from(share.ticketKeys, 'hex');
     this.#enrollment = new Enrollment({ store, log, now: Date.now, instance: share.instance });
-    const [est, admin] = [this.#makeEst(otp), this.#makeAdmin(otp)];
+    const [est, admin] = [this.#makeEst(otp, keyProtection), this.#makeAdmin(otp)];
     for (const { server } of [est, admin]) acceptPartialChains(server);
     const publication = createPublication(options.config, { router, store, log, now: Date.now });
     this.#listeners =
@@ -178,7 +185,7 @@ class Service implements RunningService {
         : [est, admin, listener('publication', options.config.publication, publication.app)];
   }
 
-  #makeEst(otp: OtpService): Listener<Server> {
+  #makeEst(otp: OtpService, keyProtection: KeyProtectionSettings): Listener<Server> {
     const { est, server, tls, gssapi } = this.#config;
     const authenticator = createEstAuthenticator({ plugins: this.#plugins(otp), store: this.#store });
     const app = createEstListener({
@@ -195,6 +202,9 @@ class Service implements RunningService {
         retryAfter: est.retry_after,
         clientIdBinding: this.#config.otp.bind_client_id,
         popLinking: est,
+        serverKeyGen: est.serverkeygen,
+        keyGenerator: new KeyGenerator(),
+        keyProtection,
         csrattrsRequireMtls: est.csrattrs_require_mtls,
         now: Date.now,
       }),

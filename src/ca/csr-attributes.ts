@@ -2,7 +2,7 @@
 import type { CsrAttrsConfig } from '../config/schema.ts';
 import { badRequest, type EstuaryError } from '../errors.ts';
 import { children, DerError, parseDer, readOid, Tag } from '../pki/der.ts';
-import type { Csr } from '../pki/csr.ts';
+import type { Csr, CsrContent } from '../pki/csr.ts';
 import {
   encodeCsrAttrs,
   encodeRequestTemplate,
@@ -75,12 +75,12 @@ export class CsrAttributes {
   /**
    * Refuses a CSR that lacks what csrattrs asks for.
    *
-   * @param keyIsClients false for serverkeygen, where the CSR's key and signature say nothing (RFC 7030 §4.4.1)
+   * @param csr without its signature algorithm for serverkeygen, where key and signature say nothing (RFC 7030 §4.4.1)
    * @throws EstuaryError 400 `CSR_ATTRIBUTE_MISSING` or `CSR_ATTRIBUTE_DIFFERS`
    */
-  check(csr: Csr, keyIsClients: boolean): void {
+  check(csr: Csr | CsrContent): void {
     if (this.#challengePassword && csr.challengePassword === undefined) throw missing('a challengePassword');
-    if (keyIsClients) this.#checkKey(csr);
+    if ('signatureAlgorithm' in csr) this.#checkKey(csr);
     for (const template of this.#extensions) checkExtension(csr, template);
     for (const attribute of this.#subject.flat()) checkSubjectAttribute(csr, attribute);
     const present = this.#config?.oids.length === 0 ? undefined : oidsIn(csr);
@@ -103,14 +103,14 @@ const missing = (what: string): EstuaryError =>
   badRequest('CSR_ATTRIBUTE_MISSING', `The CSR needs ${what}; GET csrattrs tells what this CA asks for.`);
 const differs = (message: string): EstuaryError => badRequest('CSR_ATTRIBUTE_DIFFERS', message);
 
-function checkExtension(csr: Csr, template: ExtensionTemplate): void {
+function checkExtension(csr: CsrContent, template: ExtensionTemplate): void {
   const requested = csr.extensions.find(({ oid }) => oid === template.oid);
   if (requested === undefined) throw missing(`the extension ${oidName(template.oid)}`);
   if (template.value?.equals(requested.value) === false)
     throw differs(`The CSR's extension ${oidName(template.oid)} has another value than this CA asks for.`);
 }
 
-function checkSubjectAttribute(csr: Csr, { type, text }: AttributeTemplate): void {
+function checkSubjectAttribute(csr: CsrContent, { type, text }: AttributeTemplate): void {
   const values = csr.subject.rdns.flat().filter((attribute) => attribute.type === type);
   if (values.length === 0) throw missing(`a ${attributeName(type)} in its subject`);
   if (text !== undefined && !values.some((value) => value.text === text))
@@ -118,18 +118,18 @@ function checkSubjectAttribute(csr: Csr, { type, text }: AttributeTemplate): voi
 }
 
 /** Every place where a bare OID can be honoured: attributes, extensions, the subject, the algorithms. */
-function oidsIn(csr: Csr): ReadonlySet<string> {
+function oidsIn(csr: Csr | CsrContent): ReadonlySet<string> {
   return new Set([
     ...csr.attributes.map(({ oid }) => oid),
     ...csr.extensions.map(({ oid }) => oid),
     ...csr.subject.rdns.flat().map(({ type }) => type),
     ...directoryAttributes(csr),
-    csr.signatureAlgorithm.oid,
+    ...('signatureAlgorithm' in csr ? [csr.signatureAlgorithm.oid] : []),
   ]);
 }
 
 /** The attribute types inside of a requested subjectDirectoryAttributes extension (RFC 9908 §5.2: a macAddress). */
-function directoryAttributes(csr: Csr): string[] {
+function directoryAttributes(csr: CsrContent): string[] {
   const extension = csr.extensions.find(({ oid }) => oid === OID.subjectDirectoryAttributes);
   if (extension === undefined) return [];
   try {

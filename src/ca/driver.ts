@@ -6,6 +6,7 @@
  */
 import type { GeneralName } from '../pki/general-name.ts';
 import type { Name } from '../pki/name.ts';
+import type { CmsSigner } from '../pki/cms.ts';
 import type { VerifiedCsr } from '../pki/csr.ts';
 
 export type Health = 'ok' | 'degraded' | 'down';
@@ -69,6 +70,8 @@ export interface CaDriver {
   revoke(request: RevocationRequest): Promise<void>;
   health(): Promise<HealthReport>;
   close(): Promise<void>;
+  /** Capability: signs CMS content with the CA's key. */
+  readonly cmsSigner?: CmsSigner;
 }
 
 /** A CA key at work: file, HSM … It signs, and nothing else of it is visible. */

@@ -1,6 +1,6 @@
 /**
  * The features of the contract that this version does not have. Whoever builds one deletes its row: that lets the
- * configuration through, and turns the defaults of `est.fullcmc` and `est.serverkeygen` on.
+ * configuration through, and turns the default of `est.fullcmc` on.
  */
 export interface MissingFeature {
   /** Path of the key, without list indexes. */
@@ -19,8 +19,6 @@ export const MISSING_FEATURES: readonly MissingFeature[] = [
   { key: 'requests', feature: 'the queue of pending requests', allowed: 'leave the section out' },
   { key: 'est.fullcmc', value: true, feature: 'full CMC', allowed: 'false' },
   { key: 'cmc', feature: 'full CMC', allowed: 'leave the section out' },
-  { key: 'est.serverkeygen', value: true, feature: 'server-side key generation', allowed: 'false' },
-  { key: 'serverkeygen', feature: 'server-side key generation', allowed: 'leave the section out' },
   {
     key: 'ca.profile.allow_subject_change',
     value: true,

@@ -3,7 +3,7 @@ import type { Identity, MtlsIdentity } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
 import { forbidden } from '../errors.ts';
 import { verifyCertificateSignature, type Certificate } from '../pki/certificate.ts';
-import type { Csr } from '../pki/csr.ts';
+import type { Csr, CsrContent } from '../pki/csr.ts';
 import { formatGeneralName, sameGeneralNames } from '../pki/general-name.ts';
 import { namesEqual } from '../pki/name.ts';
 
@@ -17,7 +17,7 @@ const COMMON_NAME = '2.5.4.3';
  *
  * @throws EstuaryError 403 `SUBJECT_NOT_OWN` (`ca.profile.mtls_subject = "same"`) or `CLIENT_ID_MISMATCH` (`otp.bind_client_id`)
  */
-export function authoriseEnroll(ca: Ca, identity: Identity, csr: Csr, binding: ClientIdBinding): void {
+export function authoriseEnroll(ca: Ca, identity: Identity, csr: CsrContent, binding: ClientIdBinding): void {
   if (identity.method === 'mtls' && ca.profile.mtls_subject === 'same') {
     if (!namesEqual(csr.subject, identity.certificate.subject))
       throw forbidden('SUBJECT_NOT_OWN', 'The CSR must ask for the subject of the certificate that authenticates it.');
@@ -26,7 +26,7 @@ export function authoriseEnroll(ca: Ca, identity: Identity, csr: Csr, binding: C
     throw forbidden('CLIENT_ID_MISMATCH', 'The CSR does not name the client that the one-time password was made for.');
 }
 
-function clientIdMatches(clientId: string, csr: Csr, binding: ClientIdBinding): boolean {
+function clientIdMatches(clientId: string, csr: CsrContent, binding: ClientIdBinding): boolean {
   if (binding === 'off') return true;
   if (binding === 'cn') {
     const names = csr.subject.rdns.flat().filter((attribute) => attribute.type === COMMON_NAME);

@@ -14,21 +14,43 @@ import type { PreparedIssuance } from '../ca/driver.ts';
 import { describe, EstuaryError, failed, unauthorized } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { parseCertificate } from '../pki/certificate.ts';
-import type { VerifiedCsr } from '../pki/csr.ts';
+import type { CsrContent, VerifiedCsr } from '../pki/csr.ts';
 import { formatGeneralName } from '../pki/general-name.ts';
 import { formatName, type Name } from '../pki/name.ts';
+import type { PublicKeyInfo } from '../pki/public-key.ts';
 import type { Store } from '../store/store.ts';
 
-/** An authorised request for one certificate. */
-export interface EnrollmentRequest {
+interface RequestBase {
   readonly requestId: string;
   readonly operation: string;
   readonly ca: Ca;
   readonly identity: Identity;
   readonly address: string;
-  readonly csr: VerifiedCsr;
   /** Of the authentication, committed with the intent. */
   readonly events: readonly AuditEvent[];
+}
+
+/** The request's own key, whose possession it proves. */
+interface ClientKeyRequest extends RequestBase {
+  readonly csr: VerifiedCsr;
+  readonly generateKey?: undefined;
+}
+
+/** A key that we generate. */
+interface ServerKeyRequest extends RequestBase {
+  readonly csr: CsrContent;
+  /** Called once, when policy has passed and before an OTP use is taken. */
+  generateKey(): Promise<PublicKeyInfo>;
+}
+
+/** An authorised request for one certificate. */
+export type EnrollmentRequest = ClientKeyRequest | ServerKeyRequest;
+
+/** The key to certify. */
+interface RequestedKey {
+  readonly publicKey: PublicKeyInfo;
+  /** undefined: the key is not the client's. */
+  readonly csr: VerifiedCsr | undefined;
 }
 
 export type EnrollmentOutcome =
@@ -75,10 +97,10 @@ export class Enrollment {
     checkPolicy(ca.profile, {
       subject,
       subjectAltNames: csr.subjectAltNames,
-      publicKey: csr.publicKey,
+      publicKey: request.generateKey === undefined ? csr.publicKey : undefined,
       extensions: csr.extensions,
     });
-    const prepared = await this.#reserve(request, subject);
+    const prepared = await this.#reserve(request, subject, await keyOf(request));
     const certificate = await this.#sign(request, prepared);
     await this.#record(request, certificate);
     return { status: 'issued', certificate };
@@ -89,15 +111,16 @@ export class Enrollment {
     clearTimeout(this.#releaseTimer);
   }
 
-  async #reserve(request: EnrollmentRequest, subject: Name): Promise<PreparedIssuance> {
+  async #reserve(request: EnrollmentRequest, subject: Name, key: RequestedKey): Promise<PreparedIssuance> {
     const { ca, csr, identity } = request;
+    const { spki } = key.publicKey;
     for (let attempt = 0; attempt < SERIAL_ATTEMPTS; attempt++) {
       const prepared = await ca.driver.prepare({
         request_id: request.requestId,
         subject,
         subjectAltNames: csr.subjectAltNames,
-        spki: csr.publicKey.spki,
-        csr,
+        spki,
+        csr: key.csr,
       });
       const result = await this.#store.reserve(
         {
@@ -108,13 +131,14 @@ export class Enrollment {
           requester: identity.requester,
           operation: request.operation,
           subject: formatName(subject),
-          spki_sha256: createHash('sha256').update(csr.publicKey.spki).digest('hex'),
+          spki_sha256: createHash('sha256').update(spki).digest('hex'),
           otp_id: identity.method === 'otp' ? identity.otp_id : null,
           created_at: this.#now(),
         },
         [
           ...request.events,
           { ...eventBase(request), type: 'request.received', outcome: 'success', detail: request.operation },
+          ...keyGenerated(request, key),
         ],
       );
       if (result === 'otp-unusable')
@@ -204,8 +228,18 @@ export class Enrollment {
 }
 
 /** The subject that the certificate gets: a Kerberos principal's mapped one, else the CSR's. */
-function subjectFor(identity: Identity, csr: VerifiedCsr): Name {
+function subjectFor(identity: Identity, csr: CsrContent): Name {
   return identity.method === 'gssapi' ? identity.subject : csr.subject;
+}
+
+async function keyOf(request: EnrollmentRequest): Promise<RequestedKey> {
+  if (request.generateKey === undefined) return { publicKey: request.csr.publicKey, csr: request.csr };
+  return { publicKey: await request.generateKey(), csr: undefined };
+}
+
+function keyGenerated(request: EnrollmentRequest, { publicKey }: RequestedKey): AuditEvent[] {
+  if (request.generateKey === undefined) return [];
+  return [{ ...eventBase(request), type: 'key.generated', outcome: 'success', detail: publicKey.keyType }];
 }
 
 function eventBase(request: EnrollmentRequest): Pick<AuditEvent, 'subject' | 'address' | 'ca' | 'request_id'> {

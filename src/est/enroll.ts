@@ -71,7 +71,7 @@ export async function enrollAndAnswer(
   csr: VerifiedCsr,
 ): Promise<EstAnswer> {
   checkPopLinking(csr.challengePassword, () => request.channelBinding(), dependencies.popLinking);
-  request.ca.csrAttributes.check(csr, true);
+  request.ca.csrAttributes.check(csr);
   const outcome = await dependencies.enrollment.enroll({
     requestId: request.requestId,
     operation,
@@ -89,7 +89,7 @@ export async function enrollAndAnswer(
 }
 
 /** RFC 4559 §5: the token of mutual authentication goes back with the success. */
-function withNegotiate(answer: EstAnswer, identity: Identity): EstAnswer {
+export function withNegotiate(answer: EstAnswer, identity: Identity): EstAnswer {
   if (identity.method !== 'gssapi' || identity.replyToken === undefined) return answer;
   return { ...answer, headers: { ...answer.headers, 'WWW-Authenticate': `Negotiate ${identity.replyToken}` } };
 }

@@ -1,15 +1,21 @@
 /** The operations that this server offers, by name. */
 import { cacerts } from './cacerts.ts';
 import { csrattrs, type CsrAttrsDependencies } from './csrattrs.ts';
-import type { EnrollDependencies } from './enroll.ts';
 import type { EstOperation, OperationName } from './operation.ts';
+import { serverkeygen, type ServerKeyGenDependencies } from './serverkeygen.ts';
 import { simpleenroll } from './simpleenroll.ts';
 import { simplereenroll } from './simplereenroll.ts';
 
 /** An operation that is missing here is answered 501. */
 export function createOperations(
-  dependencies: EnrollDependencies & CsrAttrsDependencies,
+  dependencies: ServerKeyGenDependencies & CsrAttrsDependencies,
 ): ReadonlyMap<OperationName, EstOperation> {
-  const operations = [cacerts(), csrattrs(dependencies), simpleenroll(dependencies), simplereenroll(dependencies)];
+  const operations = [
+    cacerts(),
+    csrattrs(dependencies),
+    simpleenroll(dependencies),
+    simplereenroll(dependencies),
+    serverkeygen(dependencies),
+  ];
   return new Map(operations.map((operation) => [operation.name, operation]));
 }

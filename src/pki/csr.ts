@@ -18,7 +18,7 @@ import { duplicateExtension, findExtension, parseExtensions, type Extension } fr
 import { formatGeneralName, generalNameProblem, parseGeneralNames, type GeneralName } from './general-name.ts';
 import { isDerOrdered, parseName, type Name } from './name.ts';
 import { OID, oidName } from './oids.ts';
-import { parsePublicKey, publicKeyProblem, type PublicKeyInfo } from './public-key.ts';
+import { parsePublicKey, publicKeyProblem, unreadableKey, type PublicKeyInfo } from './public-key.ts';
 import {
   UnsupportedSignatureAlgorithm,
   algorithmFitsKey,
@@ -34,7 +34,8 @@ export interface CsrAttribute {
   readonly values: readonly Buffer[];
 }
 
-export interface Csr {
+/** What a request asks for, apart from its proof of possession. */
+export interface CsrContent {
   readonly der: Buffer;
   /** DER CertificationRequestInfo: what the signature covers. */
   readonly info: Buffer;
@@ -45,6 +46,9 @@ export interface Csr {
   readonly extensions: readonly Extension[];
   readonly subjectAltNames: readonly GeneralName[];
   readonly challengePassword: string | undefined;
+}
+
+export interface Csr extends CsrContent {
   readonly signatureAlgorithm: SignatureAlgorithm;
   readonly signature: Buffer;
 }
@@ -61,8 +65,41 @@ export type VerifiedCsr = Csr & { readonly [verified]: true };
  *   CSR_SUBJECT_INVALID, CSR_SAN_INVALID
  */
 export function parseCsr(der: Buffer): Csr {
+  return reading(() => {
+    const { content, algorithm, signature } = readCsr(der, parsePublicKey);
+    checkKey(content.publicKey);
+    const signatureAlgorithm = parseSignatureAlgorithm(algorithm);
+    if (!algorithmFitsKey(signatureAlgorithm, content.publicKey))
+      throw badRequest(
+        'CSR_SIGNATURE_ALGORITHM',
+        `The CSR's signature algorithm ${signatureAlgorithm.name} does not fit its ${content.publicKey.keyType} key.`,
+      );
+    return { ...checked(content), signatureAlgorithm, signature };
+  });
+}
+
+/**
+ * A request for a server-generated key, whose own key and signature say nothing (RFC 7030 §4.4.1): any well-formed key
+ * and any signature will do.
+ *
+ * @throws EstuaryError 400 as {@link parseCsr}, apart from the codes about key and signature
+ */
+export function parseCsrWithoutProof(der: Buffer): CsrContent {
+  return reading(() => checked(readCsr(der, lenientKey).content));
+}
+
+function lenientKey(spki: Buffer): PublicKeyInfo {
   try {
-    return readCsr(der);
+    return parsePublicKey(spki);
+  } catch (error) {
+    if (error instanceof DerError) return unreadableKey(spki);
+    throw error;
+  }
+}
+
+function reading<T>(read: () => T): T {
+  try {
+    return read();
   } catch (error) {
     throw error instanceof DerError ? malformed(error) : error;
   }
@@ -77,10 +114,19 @@ function malformed(error: DerError): EstuaryError {
   return badRequest('CSR_MALFORMED', `The CSR is not valid DER: ${error.message}.`, { cause: error });
 }
 
-function readCsr(der: Buffer): Csr {
+interface ReadCsr {
+  readonly content: Pick<CsrContent, 'der' | 'info' | 'subject' | 'publicKey'> & {
+    attributeSet: DerElement | undefined;
+  };
+  /** DER AlgorithmIdentifier. */
+  readonly algorithm: Buffer;
+  readonly signature: Buffer;
+}
+
+function readCsr(der: Buffer, readKey: (spki: Buffer) => PublicKeyInfo): ReadCsr {
   const request = DerReader.of(der, 'CertificationRequest');
   const info = request.next(Tag.SEQUENCE, 'certificationRequestInfo');
-  const algorithm = request.next(Tag.SEQUENCE, 'signatureAlgorithm');
+  const algorithm = request.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
   const signature = readBitStringOctets(request.next(Tag.BIT_STRING, 'signature'), 'signature');
   request.end();
 
@@ -88,32 +134,23 @@ function readCsr(der: Buffer): Csr {
   const version = readInteger(reader.next(Tag.INTEGER, 'version'), 'CertificationRequestInfo.version');
   if (version !== 0) throw badRequest('CSR_VERSION', 'The CSR is not of version 1 (encoded as 0).');
   const subject = parseName(reader.next(Tag.SEQUENCE, 'subject').raw);
-  const publicKey = parsePublicKey(reader.next(Tag.SEQUENCE, 'subjectPKInfo').raw);
+  const publicKey = readKey(reader.next(Tag.SEQUENCE, 'subjectPKInfo').raw);
   // RFC 2986 has the (possibly empty) attributes always there; clients that leave them out are common.
   const attributeSet = reader.optional(contextConstructed(0), 'attributes');
   reader.end();
+  return { content: { der, info: info.raw, subject, publicKey, attributeSet }, algorithm, signature };
+}
 
-  checkKey(publicKey);
-  const signatureAlgorithm = parseSignatureAlgorithm(algorithm.raw);
-  if (!algorithmFitsKey(signatureAlgorithm, publicKey))
-    throw badRequest(
-      'CSR_SIGNATURE_ALGORITHM',
-      `The CSR's signature algorithm ${signatureAlgorithm.name} does not fit its ${publicKey.keyType} key.`,
-    );
-  checkSubject(subject);
+function checked({ attributeSet, ...content }: ReadCsr['content']): CsrContent {
+  checkSubject(content.subject);
   const attributes = attributeSet === undefined ? [] : readAttributes(attributeSet);
   const extensions = requestedExtensions(attributes);
   return {
-    der,
-    info: info.raw,
-    subject,
-    publicKey,
+    ...content,
     attributes,
     extensions,
     subjectAltNames: requestedAltNames(extensions),
     challengePassword: challengePassword(attributes),
-    signatureAlgorithm,
-    signature,
   };
 }
 
@@ -146,8 +183,8 @@ function readAttributes(set: DerElement): CsrAttribute[] {
   return attributes;
 }
 
-/** The one value of a single-valued attribute, or undefined when the attribute is absent. */
-function singleValue(attributes: readonly CsrAttribute[], type: string): Buffer | undefined {
+/** The one value of a single-valued attribute, or undefined when the attribute is absent. @throws DerError */
+export function singleValue(attributes: readonly CsrAttribute[], type: string): Buffer | undefined {
   const attribute = attributes.find(({ oid }) => oid === type);
   if (attribute === undefined) return undefined;
   const [value, ...more] = attribute.values;

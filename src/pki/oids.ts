@@ -122,6 +122,19 @@ export const OID = {
   ecdsaWithSHA384: '1.2.840.10045.4.3.3',
   ecdsaWithSHA512: '1.2.840.10045.4.3.4',
 
+  // encryption (RFC 3565, RFC 3394, RFC 5753, RFC 8018)
+  aes128CBC: '2.16.840.1.101.3.4.1.2',
+  aes192CBC: '2.16.840.1.101.3.4.1.22',
+  aes256CBC: '2.16.840.1.101.3.4.1.42',
+  aes128Wrap: '2.16.840.1.101.3.4.1.5',
+  aes192Wrap: '2.16.840.1.101.3.4.1.25',
+  aes256Wrap: '2.16.840.1.101.3.4.1.45',
+  dhSinglePassStdDHSha256Kdf: '1.3.132.1.11.1',
+  dhSinglePassStdDHSha384Kdf: '1.3.132.1.11.2',
+  pbes2: '1.2.840.113549.1.5.13',
+  pbkdf2: '1.2.840.113549.1.5.12',
+  hmacWithSHA256: '1.2.840.113549.2.9',
+
   // digests
   sha1: '1.3.14.3.2.26',
   sha256: '2.16.840.1.101.3.4.2.1',
@@ -132,6 +145,8 @@ export const OID = {
   data: '1.2.840.113549.1.7.1',
   signedData: '1.2.840.113549.1.7.2',
   envelopedData: '1.2.840.113549.1.7.3',
+  /** id-ct-KP-aKeyPackage (RFC 5958 §2). */
+  asymmetricKeyPackage: '2.16.840.1.101.2.1.2.78.5',
 } as const;
 
 const namesByOid = new Map<string, string>(Object.entries(OID).map(([name, dotted]) => [dotted, name]));

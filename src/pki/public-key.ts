@@ -89,6 +89,11 @@ export function parsePublicKey(spki: Buffer): PublicKeyInfo {
   }
 }
 
+/** Stands for the key of a request whose key does not matter (RFC 7030 §4.4.1) where {@link parsePublicKey} refuses it. */
+export function unreadableKey(spki: Buffer): PublicKeyInfo {
+  return new ParsedPublicKey(spki, 'other', 'unreadable');
+}
+
 function rsaKey(spki: Buffer, algorithm: 'rsa' | 'rsa-pss', key: Buffer): PublicKeyInfo {
   const reader = DerReader.of(key, 'RSAPublicKey');
   const modulus = magnitude(integerBytes(reader.next(Tag.INTEGER, 'modulus'), 'modulus'), 'modulus');

@@ -1,6 +1,7 @@
 /** A certificate authority of our own over a {@link Signer}: builds, lints, signs. */
 import { badRequest, describe, EstuaryError, failed } from '../../errors.ts';
 import type { Certificate } from '../../pki/certificate.ts';
+import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms.ts';
 import { bitString, DerError, sequence } from '../../pki/der.ts';
 import type { KeyUsage } from '../../pki/extensions.ts';
 import { oidByName } from '../../pki/oids.ts';
@@ -79,6 +80,16 @@ export class LocalCa implements CaDriver {
 
   chain(): readonly Buffer[] {
     return this.#chain;
+  }
+
+  get cmsSigner(): CmsSigner {
+    return {
+      sid: issuerAndSerialNumber(this.certificate),
+      // RFC 8419 §2.3: Ed25519 goes with SHA-512.
+      digest: this.#algorithm.hash ?? 'sha512',
+      signatureAlgorithm: this.#algorithm,
+      sign: (data) => this.signer.sign(data),
+    };
   }
 
   /**

@@ -85,7 +85,7 @@ export const est = table(
     }),
     serverkeygen: boolean({
       description: 'Serves /serverkeygen (RFC 7030 §4.4). Off, it is answered 501.',
-      default: isBuilt('est.serverkeygen'),
+      default: true,
     }),
     csrattrs_require_mtls: boolean({
       description: 'Asks for a valid client certificate before answering /csrattrs.',

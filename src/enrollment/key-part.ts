@@ -1,0 +1,58 @@
+/** A generated private key in the form in which it leaves (contract §3, RFC 7030 §4.4.2). */
+import type { Ca } from '../ca/router.ts';
+import { badRequest } from '../errors.ts';
+import { buildSignedData, parseContentInfo } from '../pki/cms.ts';
+import { sequence } from '../pki/der.ts';
+import { encryptPrivateKey } from '../pki/encrypted-private-key.ts';
+import { buildEnvelopedData } from '../pki/enveloped-data.ts';
+import { OID } from '../pki/oids.ts';
+import type { KeyProtection } from './key-protection.ts';
+
+export interface KeyPart {
+  readonly contentType: string;
+  /** The caller zeroes it after sending. */
+  readonly der: Buffer;
+}
+
+const PKCS8 = 'application/pkcs8';
+const SERVER_GENERATED_KEY = 'application/pkcs7-mime; smime-type=server-generated-key';
+
+/** Refuses what {@link protectKey} could not do, before a key is generated. @throws EstuaryError 400 `KEY_FORM_UNSUPPORTED` */
+export function checkKeyForm(ca: Ca, { form }: KeyProtection): void {
+  if (form === 'enveloped' && ca.driver.cmsSigner === undefined)
+    throw badRequest('KEY_FORM_UNSUPPORTED', 'This CA cannot sign the package of an encrypted private key.');
+}
+
+/**
+ * @param pkcs8 DER PrivateKeyInfo; it is copied, never kept
+ * @throws EstuaryError from the CA's signer
+ */
+export async function protectKey(ca: Ca, pkcs8: Buffer, protection: KeyProtection, now: Date): Promise<KeyPart> {
+  if (protection.form === 'tls') return { contentType: PKCS8, der: Buffer.from(pkcs8) };
+  if (protection.form === 'password')
+    return { contentType: PKCS8, der: await encryptPrivateKey(pkcs8, protection.password) };
+  checkKeyForm(ca, protection);
+  // AsymmetricKeyPackage (RFC 5958 §2) with one key.
+  const keyPackage = sequence(pkcs8);
+  const message = await signedPackage(ca, keyPackage, now);
+  try {
+    // RFC 5652 §6.1: the content is of the type that is named, so SignedData without a ContentInfo around it.
+    const { content } = parseContentInfo(message);
+    const der = await buildEnvelopedData({ ...protection, contentType: OID.signedData, content });
+    return { contentType: SERVER_GENERATED_KEY, der };
+  } finally {
+    keyPackage.fill(0);
+    message.fill(0);
+  }
+}
+
+function signedPackage(ca: Ca, content: Buffer, signingTime: Date): Promise<Buffer> {
+  const signer = ca.driver.cmsSigner;
+  return buildSignedData({
+    contentType: OID.asymmetricKeyPackage,
+    content,
+    certificates: [ca.certificate.der],
+    signers: signer === undefined ? [] : [signer],
+    signingTime,
+  });
+}

@@ -1,0 +1,161 @@
+/** How a generated private key will be protected, decided before anything is generated or taken (contract §3). */
+import type { Identity } from '../auth/identity.ts';
+import { badRequest, type EstuaryError } from '../errors.ts';
+import type { Certificate } from '../pki/certificate.ts';
+import { issuerAndSerialNumber } from '../pki/cms.ts';
+import { singleValue, type CsrContent } from '../pki/csr.ts';
+import { DerError, parseDer, Tag } from '../pki/der.ts';
+import { aesBits, type AesBits, type Recipient } from '../pki/enveloped-data.ts';
+import { OID } from '../pki/oids.ts';
+import { publicKeyProblem, subjectKeyIdentifier, type PublicKeyInfo } from '../pki/public-key.ts';
+import { parseSMimeCapabilities } from '../pki/smime-capabilities.ts';
+import { chooseAlgorithms } from './key-algorithms.ts';
+import type { KeyProtectionSettings } from './key-encryption-keys.ts';
+
+export type KeyProtection =
+  | { readonly form: 'tls' }
+  | { readonly form: 'password'; readonly password: Buffer }
+  | {
+      readonly form: 'enveloped';
+      readonly recipient: Recipient;
+      readonly contentBits: AesBits;
+      readonly wrapBits: AesBits;
+    };
+
+/** Larger RSA keys are refused: the work with them is not bounded by 0.2 ms of the event loop. */
+const MAX_RSA_BITS = 4096;
+
+/**
+ * The protection that the CSR asks for, or that the configuration wants where it asks for none; never a weaker one.
+ *
+ * @param now milliseconds since the epoch
+ * @throws EstuaryError 400 `KEY_IDENTIFIER_MALFORMED`, `KEY_IDENTIFIER_AMBIGUOUS`, `KEY_IDENTIFIER_UNKNOWN`,
+ *   `KEY_IDENTIFIER_UNSUITABLE`, `CAPABILITIES_MALFORMED`, `CAPABILITIES_WITHOUT_OVERLAP`, `KEY_ENCRYPTION_REQUIRED`
+ *   or `KEY_PASSWORD_MISSING`
+ */
+export function chooseProtection(
+  settings: KeyProtectionSettings,
+  csr: CsrContent,
+  identity: Identity,
+  now: number,
+): KeyProtection {
+  const symmetric = identifier(csr, OID.decryptKeyIdentifier, 'DecryptKeyIdentifier');
+  const asymmetric = identifier(csr, OID.asymmetricDecryptKeyIdentifier, 'AsymmetricDecryptKeyIdentifier');
+  const capabilities = readCapabilities(csr);
+  if (symmetric !== undefined && asymmetric !== undefined)
+    throw badRequest('KEY_IDENTIFIER_AMBIGUOUS', 'The CSR names both a symmetric and an asymmetric key.');
+  if (symmetric === undefined && asymmetric === undefined) return withoutIdentifier(settings, identity);
+  const recipient =
+    symmetric === undefined
+      ? asymmetricRecipient(asymmetric ?? Buffer.alloc(0), settings, csr, identity, now)
+      : symmetricRecipient(symmetric, settings);
+  return { form: 'enveloped', recipient, ...chooseAlgorithms(recipient, capabilities) };
+}
+
+function withoutIdentifier({ encryption, password }: KeyProtectionSettings, identity: Identity): KeyProtection {
+  if (encryption === 'optional') return { form: 'tls' };
+  if (encryption === 'required')
+    throw badRequest(
+      'KEY_ENCRYPTION_REQUIRED',
+      'The private key is sent encrypted only: the CSR needs a DecryptKeyIdentifier or an AsymmetricDecryptKeyIdentifier.',
+    );
+  const chosen = identity.method === 'otp' ? identity.password : password;
+  if (chosen === undefined)
+    throw badRequest(
+      'KEY_PASSWORD_MISSING',
+      'There is no password to encrypt the private key with: use a one-time password, or name a key in the CSR.',
+    );
+  return { form: 'password', password: chosen };
+}
+
+/** The octets of a key identifier: an OCTET STRING (RFC 4108 §3.1.4, RFC 7030 §4.4.1.2). */
+function identifier(csr: CsrContent, type: string, name: string): Buffer | undefined {
+  try {
+    const value = singleValue(csr.attributes, type);
+    const octets = value && parseDer(value, Tag.OCTET_STRING).value;
+    if (octets?.length === 0) throw new DerError('empty');
+    return octets;
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    throw badRequest('KEY_IDENTIFIER_MALFORMED', `The CSR's ${name} is not one OCTET STRING with octets in it.`);
+  }
+}
+
+function readCapabilities(csr: CsrContent): ReturnType<typeof parseSMimeCapabilities> | undefined {
+  try {
+    const value = singleValue(csr.attributes, OID.smimeCapabilities);
+    return value && parseSMimeCapabilities(value);
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    throw badRequest('CAPABILITIES_MALFORMED', `The CSR's SMIMECapabilities are not valid DER: ${error.message}.`);
+  }
+}
+
+const unknown = (): EstuaryError =>
+  badRequest('KEY_IDENTIFIER_UNKNOWN', 'The server does not know the key that the CSR names for decryption.');
+const unsuitable = (reason: string): EstuaryError =>
+  badRequest('KEY_IDENTIFIER_UNSUITABLE', `The key that the CSR names for decryption ${reason}.`);
+
+function symmetricRecipient(keyIdentifier: Buffer, { symmetricKeys }: KeyProtectionSettings): Recipient {
+  const key = symmetricKeys.get(keyIdentifier.toString('hex'));
+  if (key === undefined) throw unknown();
+  aesBits(key);
+  return { kind: 'kek', keyIdentifier, key };
+}
+
+function asymmetricRecipient(
+  keyIdentifier: Buffer,
+  { certificates }: KeyProtectionSettings,
+  csr: CsrContent,
+  identity: Identity,
+  now: number,
+): Recipient {
+  const configured = certificates.get(keyIdentifier.toString('hex'));
+  if (configured !== undefined) return certificateRecipient(configured, now);
+  if (identity.method === 'mtls' && keyIdentifierOf(identity.certificate).some((own) => own.equals(keyIdentifier)))
+    return certificateRecipient(identity.certificate, now);
+  if (!subjectKeyIdentifierOf(csr.publicKey.spki).some((own) => own.equals(keyIdentifier))) throw unknown();
+  checkKey(csr.publicKey);
+  return { kind: 'publicKey', rid: { kind: 'subjectKeyIdentifier', keyIdentifier }, publicKey: csr.publicKey };
+}
+
+function keyIdentifierOf({ subjectKeyIdentifier: own, spki }: Certificate): Buffer[] {
+  return own === undefined ? subjectKeyIdentifierOf(spki) : [own, ...subjectKeyIdentifierOf(spki)];
+}
+
+/** RFC 5280 §4.2.1.2 method 1, or nothing for a key that is too odd to have one. */
+function subjectKeyIdentifierOf(spki: Buffer): Buffer[] {
+  try {
+    return [subjectKeyIdentifier(spki)];
+  } catch (error) {
+    if (error instanceof DerError) return [];
+    throw error;
+  }
+}
+
+function certificateRecipient(certificate: Certificate, now: number): Recipient {
+  const { publicKey, keyUsage } = certificate;
+  if (now < certificate.notBefore.getTime() || now > certificate.notAfter.getTime())
+    throw unsuitable('has a certificate that is not valid now');
+  checkKey(publicKey);
+  const needed = publicKey.algorithm === 'rsa' ? 'keyEncipherment' : 'keyAgreement';
+  if (keyUsage?.includes(needed) === false) throw unsuitable(`has a certificate without the key usage ${needed}`);
+  return { kind: 'publicKey', rid: issuerAndSerialNumber(certificate), publicKey };
+}
+
+/** Also that the key is one at all: its point lies on the curve. */
+function checkKey(publicKey: PublicKeyInfo): void {
+  const problem = publicKeyProblem(publicKey);
+  if (problem !== undefined) throw unsuitable(problem.reason);
+  if (publicKey.algorithm !== 'rsa' && publicKey.algorithm !== 'ec')
+    throw unsuitable(`is of the type ${publicKey.keyType}, which encrypts nothing`);
+  if (publicKey.rsa !== undefined && publicKey.rsa.modulus.length * 8 > MAX_RSA_BITS)
+    throw unsuitable(`is RSA with more than ${MAX_RSA_BITS} bits`);
+  try {
+    // made here for its check alone; it is kept for the encryption
+    void publicKey.keyObject;
+  } catch (error) {
+    if (error instanceof DerError) throw unsuitable('is not a usable key');
+    throw error;
+  }
+}

@@ -1,0 +1,107 @@
+import { checkPopLinking } from '../auth/channel-binding.ts';
+import { authoriseEnroll } from '../enrollment/authorise.ts';
+import { chooseKeyType, type KeyGenerator } from '../enrollment/key-generation.ts';
+import type { KeyProtectionSettings } from '../enrollment/key-encryption-keys.ts';
+import { checkKeyForm, protectKey, type KeyPart } from '../enrollment/key-part.ts';
+import { chooseProtection, type KeyProtection } from '../enrollment/key-protection.ts';
+import { parseCsrWithoutProof, type CsrContent } from '../pki/csr.ts';
+import { certsOnly } from '../pki/pkcs7.ts';
+import type { PublicKeyInfo } from '../pki/public-key.ts';
+import { decodeBody } from './codec.ts';
+import { authenticate, denialsAudited, withNegotiate, type EnrollDependencies, type Requester } from './enroll.ts';
+import { multipart } from './multipart.ts';
+import { CERTS_ONLY, pendingAnswer, type EstAnswer, type EstOperation, type EstRequest } from './operation.ts';
+
+export interface ServerKeyGenDependencies extends EnrollDependencies {
+  /** `est.serverkeygen`. */
+  readonly serverKeyGen: boolean;
+  readonly keyGenerator: KeyGenerator;
+  readonly keyProtection: KeyProtectionSettings;
+}
+
+/** `POST serverkeygen` (RFC 7030 §4.4): a certificate and the private key that the server made for it. */
+export function serverkeygen(dependencies: ServerKeyGenDependencies): EstOperation {
+  return {
+    name: 'serverkeygen',
+    method: 'POST',
+    requestType: 'application/pkcs10',
+    enabled: dependencies.serverKeyGen,
+    challenges: true,
+    handle: async (request) => {
+      const requester = await authenticate(dependencies, 'serverkeygen', request, {
+        certificateOnly: false,
+        expiredGraceSeconds: 0,
+      });
+      return denialsAudited(dependencies, 'serverkeygen', request, requester, () =>
+        generateAndAnswer(dependencies, request, requester),
+      );
+    },
+  };
+}
+
+/** Everything that a request can be refused for comes first; the key is generated and protected before an OTP use is taken. */
+async function generateAndAnswer(
+  dependencies: ServerKeyGenDependencies,
+  request: EstRequest,
+  requester: Requester,
+): Promise<EstAnswer> {
+  const { ca } = request;
+  const { identity, events } = requester;
+  const csr = parseCsrWithoutProof(decodeBody(request.body));
+  authoriseEnroll(ca, identity, csr, dependencies.clientIdBinding);
+  checkPopLinking(csr.challengePassword, () => request.channelBinding(), dependencies.popLinking);
+  ca.csrAttributes.check(csr);
+  const protection = chooseProtection(dependencies.keyProtection, csr, identity, dependencies.now());
+  checkKeyForm(ca, protection);
+  const keyType = keyTypeFor(request, csr);
+  const parts: KeyPart[] = [];
+  try {
+    const outcome = await dependencies.enrollment.enroll({
+      requestId: request.requestId,
+      operation: 'serverkeygen',
+      ca,
+      identity,
+      address: request.presented.address,
+      csr,
+      events,
+      generateKey: async () => {
+        const { publicKey, part } = await protectedKey(dependencies, request, keyType, protection);
+        parts.push(part);
+        return publicKey;
+      },
+    });
+    if (outcome.status === 'pending') return withNegotiate(pendingAnswer(dependencies.retryAfter), identity);
+    return withNegotiate(
+      answer([{ contentType: CERTS_ONLY, der: certsOnly([outcome.certificate]) }, ...parts], request),
+      identity,
+    );
+  } finally {
+    for (const { der } of parts) der.fill(0);
+  }
+}
+
+function keyTypeFor({ ca }: EstRequest, csr: CsrContent): string {
+  return chooseKeyType({
+    demanded: ca.csrAttributes.keyType,
+    requested: csr.publicKey.keyType,
+    allowed: ca.profile.key_types,
+  });
+}
+
+function protectedKey(
+  { keyGenerator, now }: ServerKeyGenDependencies,
+  { ca }: EstRequest,
+  keyType: string,
+  protection: KeyProtection,
+): Promise<{ publicKey: PublicKeyInfo; part: KeyPart }> {
+  return keyGenerator.withKey(keyType, async ({ publicKey, pkcs8 }) => ({
+    publicKey,
+    part: await protectKey(ca, pkcs8, protection, new Date(now())),
+  }));
+}
+
+/** Certificate first, key second (contract §3); clients tell the parts by their Content-Type. */
+function answer(parts: readonly KeyPart[], { lineLength }: EstRequest): EstAnswer {
+  const { contentType, body } = multipart(parts, lineLength);
+  return { status: 200, headers: { 'Content-Type': contentType }, body };
+}
