@@ -50,7 +50,7 @@ const RSA_WAITING = 32;
 const OTHERS_AT_A_TIME = 2;
 const OTHERS_WAITING = 256;
 /** Milliseconds that a request waits for its turn at most. */
-const LONGEST_WAIT = 15_000;
+const LONGEST_WAIT = 10_000;
 
 export class KeyGenerator {
   readonly #rsa = new Turns(RSA_AT_A_TIME, RSA_WAITING);

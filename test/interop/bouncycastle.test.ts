@@ -83,6 +83,13 @@ describe.skipIf(!requires('bouncycastle', 'curl', 'openssl'))('Bouncy Castle', (
     await server.check(paths.out, { subject: 'CN=bc-lab', key: paths.newkey, issuer: server.file('ca/lab.pem') });
   });
 
+  test('gets a key that the server made', async () => {
+    const paths = { newkey: server.file('client/bc-keygen.key'), out: server.file('client/bc-keygen.pem') };
+    const otp = await server.createOtp('bc-keygen');
+    await client('serverkeygen', { ...paths, subject: 'CN=bc-keygen', user: 'x', password: otp });
+    await server.check(paths.out, { subject: 'CN=bc-keygen', key: paths.newkey });
+  });
+
   test('is told that its password is wrong', async () => {
     const paths = { newkey: server.file('client/bc-no.key'), out: server.file('client/bc-no.pem') };
     const options = { ...paths, subject: 'CN=bc-no', user: 'x', password: 'not-the-password' };

@@ -1,0 +1,74 @@
+/** Contract §3: a generated private key is never written to the store, the log or the disk. */
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { buildCsr, commonName, makeKey, onTheWire, type KeyKind } from '../support/csr.ts';
+import { Estuary } from '../support/estuary.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+import { readPkcs8, readServerKey } from '../support/server-key.ts';
+
+const KEYS = 50;
+const KINDS: readonly KeyKind[] = ['P-256', 'ed25519', 'P-384', 'P-256', 'rsa2048'];
+
+const temporary = temporaryFolder();
+let estuary: Estuary;
+beforeAll(async () => {
+  mkdirSync(temporary.path, { recursive: true });
+  estuary = await Estuary.start({ env: { TMPDIR: temporary.path } });
+});
+afterAll(async () => {
+  await estuary.stop();
+  temporary.remove();
+});
+
+/** The private value of a JWK: a scalar, or an RSA exponent and its two primes. */
+function privateValues(pkcs8: Buffer): Buffer[] {
+  const { d, p, q } = readPkcs8(pkcs8).export({ format: 'jwk' });
+  return [d, p, q].flatMap((value) => (typeof value === 'string' ? [Buffer.from(value, 'base64url')] : []));
+}
+
+/** The octets, their hex, and what every base64 text that has them inside contains, whatever stands before. */
+function spellings(value: Buffer): Buffer[] {
+  const base64 = [0, 1, 2].map((shift) => {
+    const text = Buffer.concat([Buffer.alloc(shift), value])
+      .toString('base64')
+      .replace(/=+$/, '');
+    return text.slice(4, -4);
+  });
+  return [value, ...[value.toString('hex'), value.toString('hex').toUpperCase(), ...base64].map((s) => Buffer.from(s))];
+}
+
+function everything(folder: string): Buffer[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name)));
+}
+
+test(`none of ${KEYS} keys is in the store, the WAL, the log, the audit file or the temporary folder`, async () => {
+  const client = await estuary.enrolled(makeKey());
+  const csrs = KINDS.map((kind) => makeKey(kind));
+  const answers = [];
+  for (let i = 0; i < KEYS; i += KINDS.length) {
+    const batch = csrs.map((key, n) => {
+      const body = onTheWire(buildCsr(key, { subject: commonName(`secret-${i + n}`) }));
+      return estuary.enroll(body, { path: 'serverkeygen', client });
+    });
+    answers.push(...(await Promise.all(batch)).map(readServerKey));
+  }
+  const search = (): Buffer => Buffer.concat([...everything(estuary.dir), ...everything(temporary.path), log()]);
+  const log = (): Buffer => Buffer.from(estuary.server.output());
+  const running = search();
+  await estuary.server.stop();
+  const stopped = search();
+  await estuary.restart();
+
+  // the search finds what is there: every certificate
+  expect(answers).toHaveLength(KEYS);
+  for (const { certificate } of answers) expect(stopped.includes(certificate.raw)).toBe(true);
+  const found = answers.filter(({ key }) =>
+    privateValues(key)
+      .flatMap(spellings)
+      .some((spelling) => running.includes(spelling) || stopped.includes(spelling)),
+  );
+  expect(found).toEqual([]);
+}, 120_000);

@@ -1,0 +1,353 @@
+/** RFC 7030 §4.4 and the contract's "serverkeygen": what the key is, how it is protected, what is refused. */
+import { createPrivateKey, randomBytes, type KeyObject } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  buildCsr,
+  commonName,
+  csrAttribute,
+  dns,
+  extensionRequest,
+  makeKey,
+  onTheWire,
+  san,
+  type CsrParts,
+  type KeyKind,
+  type TestKey,
+} from '../support/csr.ts';
+import { Estuary, section } from '../support/estuary.ts';
+import { openssl, temporaryFolder } from '../support/openssl.ts';
+import { expectMatch, openEnveloped, readPkcs8, readServerKey } from '../support/server-key.ts';
+import type { Answer } from '../support/https.ts';
+import { integer, NULL, octetString, oid, sequence } from '../../src/pki/der.ts';
+import { OID } from '../../src/pki/oids.ts';
+import { subjectKeyIdentifier } from '../../src/pki/public-key.ts';
+
+const folder = temporaryFolder();
+const KEK = randomBytes(32);
+const key = makeKey();
+const rsa = makeKey('rsa2048');
+let estuary: Estuary;
+
+/** A self-signed certificate for a key-encryption key, in the server's folder. */
+function certificateFor(dir: string, name: string, owner: TestKey, more: readonly string[] = []): string {
+  const keyFile = join(dir, `${name}.key`);
+  writeFileSync(keyFile, owner.pem);
+  const file = join(dir, `${name}.pem`);
+  writeFileSync(
+    file,
+    openssl(['req', '-x509', '-new', '-key', keyFile, '-subj', `/CN=${name}`, '-days', '9', ...more]),
+  );
+  return file;
+}
+
+beforeAll(async () => {
+  estuary = await Estuary.start({
+    configure: (config, dir) => {
+      writeFileSync(join(dir, 'kek.bin'), KEK);
+      section(config, 'serverkeygen')['keys'] = [
+        { id: '6b6579312d', symmetric_key_file: 'kek.bin' },
+        { id: 'aa01', certificate: certificateFor(dir, 'rsa', rsa) },
+        { id: 'aa02', certificate: certificateFor(dir, 'ec', key) },
+        { id: 'aa03', certificate: certificateFor(dir, 'signs', rsa, ['-addext', 'keyUsage=digitalSignature']) },
+      ];
+      writeFileSync(join(dir, 'password'), 'pre-shared secret');
+    },
+  });
+});
+afterAll(async () => {
+  await estuary.stop();
+  folder.remove();
+});
+
+async function keygen(parts: CsrParts = {}, from: TestKey = key): Promise<Answer> {
+  return post(onTheWire(buildCsr(from, parts)));
+}
+async function post(body: string, headers = {}): Promise<Answer> {
+  const { token } = await estuary.otp();
+  return estuary.enroll(body, { path: 'serverkeygen', password: token, headers });
+}
+
+const decryptKey = (id: string): Buffer => csrAttribute(OID.decryptKeyIdentifier, octetString(Buffer.from(id, 'hex')));
+const asymmetric = (id: string | Buffer): Buffer =>
+  csrAttribute(OID.asymmetricDecryptKeyIdentifier, octetString(Buffer.isBuffer(id) ? id : Buffer.from(id, 'hex')));
+const capabilities = (...oids: string[]): Buffer =>
+  csrAttribute(OID.smimeCapabilities, sequence(...oids.map((one) => sequence(oid(one)))));
+
+describe('RFC 7030 §4.4.2: a key without further encryption', () => {
+  test.each<[KeyKind, string | undefined]>([
+    ['P-256', 'ec'],
+    ['P-384', 'ec'],
+    ['ed25519', 'ed25519'],
+    ['rsa2048', 'rsa'],
+    ['rsa3072', 'rsa'],
+  ])("a key of the kind of the CSR's own (%s), as PrivateKeyInfo", async (kind, type) => {
+    const own = makeKey(kind);
+    const names = [extensionRequest(san(dns('a.example')))];
+    const answer = readServerKey(await keygen({ subject: commonName('device-7'), attributes: names }, own));
+    expect(answer.keyType).toBe('application/pkcs8');
+    const privateKey = readPkcs8(answer.key);
+    expect(privateKey.asymmetricKeyType).toBe(type);
+    expectMatch(answer, privateKey);
+    expect(answer.certificate.publicKey.equals(own.publicKey)).toBe(false);
+    expect(answer.certificate.subject).toBe('CN=device-7');
+    expect(answer.certificate.subjectAltName).toBe('DNS:a.example');
+  });
+
+  test.each<[string, CsrParts, KeyKind]>([
+    ['a signature that is wrong', { signature: Buffer.alloc(70, 1) }, 'P-256'],
+    ['an RSA key that is too small', {}, 'rsa1024'],
+    ['a DSA key', { algorithm: sequence(oid('2.16.840.1.101.3.4.3.2')) }, 'dsa'],
+    ['a signature algorithm that nobody knows', { algorithm: sequence(oid('1.2.3.4')) }, 'P-256'],
+    ['a curve that is not supported', {}, 'secp256k1'],
+    [
+      'an EC key that is no point at all',
+      { spki: sequence(sequence(oid(OID.ecPublicKey), oid(OID.secp256r1)), Buffer.from('03020000', 'hex')) },
+      'P-256',
+    ],
+  ])("§4.4.1: the CSR's own key and signature are ignored: %s", async (_, parts, kind) => {
+    const answer = readServerKey(await keygen(parts, makeKey(kind)));
+    expectMatch(answer, readPkcs8(answer.key));
+  });
+
+  test('libest gets lines of 64 columns, others one line', async () => {
+    const body = onTheWire(buildCsr(key));
+    const lines = (answer: Answer): number[] => answer.text.split('\r\n').map((line) => line.length);
+    const libest = await post(body, { 'User-Agent': 'libest/3.2.0' });
+    readServerKey(libest);
+    expect(Math.max(...lines(libest).slice(4, -3))).toBe(64);
+    const other = await post(body);
+    expect(lines(other).filter((length) => length > 100)).toHaveLength(2);
+  });
+
+  test('with a client certificate instead of a password', async () => {
+    const client = await estuary.enrolled(makeKey());
+    const answer = readServerKey(await estuary.enroll(onTheWire(buildCsr(key)), { path: 'serverkeygen', client }));
+    expectMatch(answer, readPkcs8(answer.key));
+  });
+
+  test('the certificate is recorded and the key is audited, each once', async () => {
+    const { certificate } = readServerKey(await keygen({ subject: commonName('audited') }));
+    const { json } = await estuary.admin('GET', '/admin/audit?type=key.generated&limit=500');
+    const items: unknown = json['items'];
+    expect(Array.isArray(items) && items.length > 0).toBe(true);
+    const { status } = await estuary.admin('GET', `/admin/certificates/${certificate.serialNumber.toLowerCase()}`);
+    expect(status).toBe(200);
+  });
+});
+
+describe('RFC 7030 §4.4.1.1: a pre-shared symmetric key', () => {
+  const secret = ['-secretkey', KEK.toString('hex'), '-secretkeyid', '6b6579312d'];
+
+  test('openssl opens the key with it; the package inside is signed by the CA', async () => {
+    const answer = readServerKey(await keygen({ attributes: [decryptKey('6b6579312d')] }));
+    expect(answer.keyType).toBe('application/pkcs7-mime; smime-type=server-generated-key');
+    expectMatch(answer, openEnveloped(answer, secret, estuary.root, folder.file));
+  });
+
+  test.each([
+    ['aes-128-cbc', OID.aes128CBC],
+    ['aes-192-cbc', OID.aes192CBC],
+    ['aes-256-cbc', OID.aes256CBC],
+  ])('§4.4.1: SMIMECapabilities with nothing but %s are honoured', async (name, capability) => {
+    const attributes = [decryptKey('6b6579312d'), capabilities('1.2.840.113549.3.7', capability)];
+    const answer = readServerKey(await keygen({ attributes }));
+    expectMatch(answer, openEnveloped(answer, secret, estuary.root, folder.file));
+    expect(openssl(['asn1parse', '-inform', 'DER'], answer.key).toString()).toContain(`:${name}`);
+  });
+});
+
+describe('RFC 7030 §4.4.1.2: an asymmetric key', () => {
+  test.each([
+    ['an RSA certificate of the configuration', 'aa01', 'rsa'],
+    ['an EC certificate of the configuration', 'aa02', 'ec'],
+  ])('%s', async (_, id, name) => {
+    const answer = readServerKey(await keygen({ attributes: [asymmetric(id)] }));
+    expect(answer.keyType).toBe('application/pkcs7-mime; smime-type=server-generated-key');
+    const args = ['-inkey', join(estuary.dir, `${name}.key`), '-recip', join(estuary.dir, `${name}.pem`)];
+    expectMatch(answer, openEnveloped(answer, args, estuary.root, folder.file));
+  });
+
+  test.each<KeyKind>(['rsa2048', 'P-256', 'P-384'])(
+    "the CSR's own key (%s), named by its key identifier",
+    async (kind) => {
+      const own = makeKey(kind);
+      const answer = readServerKey(await keygen({ attributes: [asymmetric(subjectKeyIdentifier(own.spki))] }, own));
+      const certificate = certificateFor(estuary.dir, `own-${kind}`, own);
+      const args = ['-inkey', join(estuary.dir, `own-${kind}.key`), '-recip', certificate];
+      expectMatch(answer, openEnveloped(answer, args, estuary.root, folder.file));
+    },
+  );
+});
+
+describe('contract §3: refused, and no use of the one-time password is taken', () => {
+  const big = makeKey('rsa1024');
+  const ed = makeKey('ed25519');
+  const rows: [string, CsrParts, string, TestKey?][] = [
+    ['an unknown symmetric key', { attributes: [decryptKey('6b6579312e')] }, 'does not know the key'],
+    ['an unknown asymmetric key', { attributes: [asymmetric('bb')] }, 'does not know the key'],
+    ['the identifier of a certificate as a symmetric one', { attributes: [decryptKey('aa01')] }, 'does not know'],
+    ['the identifier of a symmetric key as an asymmetric one', { attributes: [asymmetric('6b6579312d')] }, 'not know'],
+    ['both kinds of identifier', { attributes: [decryptKey('6b6579312d'), asymmetric('aa01')] }, 'both'],
+    ['an identifier without octets', { attributes: [decryptKey('')] }, 'OCTET STRING'],
+    ['an identifier that is an INTEGER', { attributes: [csrAttribute(OID.decryptKeyIdentifier, integer(1))] }, 'OCTET'],
+    [
+      'two identifiers',
+      { attributes: [csrAttribute(OID.decryptKeyIdentifier, octetString(KEK), octetString(rsa.spki))] },
+      'OCTET STRING',
+    ],
+    ['an identifier without a value', { attributes: [csrAttribute(OID.decryptKeyIdentifier)] }, 'OCTET STRING'],
+    ['a certificate that only signs', { attributes: [asymmetric('aa03')] }, 'keyEncipherment'],
+    [
+      "the CSR's own key, which is too small",
+      { attributes: [asymmetric(subjectKeyIdentifier(big.spki))] },
+      '1024 bits',
+      big,
+    ],
+    [
+      "the CSR's own key, which only signs",
+      { attributes: [asymmetric(subjectKeyIdentifier(ed.spki))] },
+      'encrypts nothing',
+      ed,
+    ],
+    [
+      'capabilities without a content encryption that we have',
+      { attributes: [decryptKey('6b6579312d'), capabilities('1.2.840.113549.3.7')] },
+      'AES in CBC mode',
+    ],
+    ['no capability at all', { attributes: [decryptKey('6b6579312d'), capabilities()] }, 'AES in CBC mode'],
+    [
+      'RSA with PKCS #1 v1.5 alone',
+      { attributes: [asymmetric('aa01'), capabilities(OID.aes256CBC, OID.rsaEncryption)] },
+      'RSAES-OAEP',
+    ],
+    [
+      'a key agreement with SHA-1 alone',
+      { attributes: [asymmetric('aa02'), capabilities(OID.aes256CBC, '1.3.133.16.840.63.0.2')] },
+      'ECDH with SHA-256',
+    ],
+    [
+      'a key wrap of another size than the key',
+      { attributes: [decryptKey('6b6579312d'), capabilities(OID.aes256CBC, OID.aes128Wrap)] },
+      '256-bit AES key wrap',
+    ],
+    [
+      'capabilities that are none',
+      { attributes: [decryptKey('6b6579312d'), csrAttribute(OID.smimeCapabilities, sequence(NULL))] },
+      'not valid DER',
+    ],
+    ['no subject and no name', { subject: sequence() }, 'neither a subject'],
+    ['trailing bytes', { trailer: NULL }, 'not valid DER'],
+  ];
+
+  test.each(rows)('%s', async (_, parts, message, from = key) => {
+    const { token, id } = await estuary.otp({ max_uses: 1 });
+    const answer = await estuary.enroll(onTheWire(buildCsr(from, parts)), { path: 'serverkeygen', password: token });
+    expect({ status: answer.status, text: answer.text }).toEqual({
+      status: 400,
+      text: expect.stringContaining(message) as string,
+    });
+    expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8');
+    const { json } = await estuary.admin('GET', `/admin/otp/${id}`);
+    expect(json).toMatchObject({ uses: 0 });
+  });
+
+  test('no credentials, a wrong password, another method and another media type', async () => {
+    const body = onTheWire(buildCsr(key));
+    expect((await estuary.enroll(body, { path: 'serverkeygen' })).status).toBe(401);
+    expect((await estuary.enroll(body, { path: 'serverkeygen', password: 'no' })).text).toBe('invalid OTP token');
+    expect((await estuary.est('serverkeygen')).status).toBe(405);
+    const headers = { 'Content-Type': 'application/pkcs7-mime' };
+    expect((await estuary.est('serverkeygen', { body, headers })).status).toBe(415);
+  });
+});
+
+test('rule 5: a burst of 100 requests for RSA keys is bounded, and cacerts goes on answering', async () => {
+  const client = await estuary.enrolled(makeKey());
+  const body = onTheWire(buildCsr(rsa));
+  const burst = Array.from({ length: 100 }, () => estuary.enroll(body, { path: 'serverkeygen', client }));
+  const settled = Promise.allSettled(burst);
+  let busy = true;
+  void settled.then(() => (busy = false));
+  let answered = 0;
+  do {
+    expect((await estuary.est('cacerts')).status).toBe(200);
+    answered++;
+  } while (busy);
+  expect(answered).toBeGreaterThan(1);
+  const answers = (await settled).map((one) => {
+    if (one.status === 'rejected') throw one.reason;
+    return one.value;
+  });
+  expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(0);
+  for (const answer of answers) {
+    expect([200, 503]).toContain(answer.status);
+    if (answer.status === 503) expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+  }
+  const moduli = answers.filter(({ status }) => status === 200).map((answer) => readServerKey(answer).certificate);
+  expect(new Set(moduli.map(({ publicKey }) => publicKey.export({ type: 'spki', format: 'pem' }))).size).toBe(
+    moduli.length,
+  );
+}, 120_000);
+
+describe('contract §2: serverkeygen.encryption', () => {
+  const restartWith = async (encryption: string): Promise<void> => {
+    await estuary.server.stop();
+    estuary.reconfigure((config) => {
+      section(config, 'serverkeygen')['encryption'] = encryption;
+      section(config, 'serverkeygen')['password_file'] = 'password';
+    });
+    await estuary.restart();
+  };
+  /** `openssl pkcs8` writes PEM. */
+  const open = (der: Buffer, password: string): KeyObject =>
+    createPrivateKey(openssl(['pkcs8', '-inform', 'DER', '-passin', `pass:${password}`], der));
+
+  describe('"password"', () => {
+    beforeAll(() => restartWith('password'));
+
+    test("a one-time password encrypts its own client's key", async () => {
+      const { token } = await estuary.otp();
+      const body = onTheWire(buildCsr(key));
+      const answer = readServerKey(await estuary.enroll(body, { path: 'serverkeygen', password: token }));
+      expect(answer.keyType).toBe('application/pkcs8');
+      expect(() => readPkcs8(answer.key)).toThrow();
+      expectMatch(answer, open(answer.key, token));
+      expect(() => open(answer.key, 'pre-shared secret')).toThrow();
+    });
+
+    test('the pre-shared secret encrypts the key of a client with a certificate', async () => {
+      const client = await estuary.enrolled(makeKey());
+      const answer = readServerKey(await estuary.enroll(onTheWire(buildCsr(key)), { path: 'serverkeygen', client }));
+      expectMatch(answer, open(answer.key, 'pre-shared secret'));
+    });
+
+    test('a key identifier goes before the password', async () => {
+      const answer = readServerKey(await keygen({ attributes: [decryptKey('6b6579312d')] }));
+      const args = ['-secretkey', KEK.toString('hex'), '-secretkeyid', '6b6579312d'];
+      expectMatch(answer, openEnveloped(answer, args, estuary.root, folder.file));
+    });
+  });
+
+  describe('"required"', () => {
+    beforeAll(() => restartWith('required'));
+
+    test('a CSR that asks for no encryption is refused', async () => {
+      const answer = await keygen();
+      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('sent encrypted only')]);
+    });
+
+    test('one that does is served', async () => {
+      const answer = readServerKey(await keygen({ attributes: [decryptKey('6b6579312d')] }));
+      expect(answer.keyType).toContain('server-generated-key');
+    });
+  });
+
+  test('est.serverkeygen = false is answered 501', async () => {
+    await estuary.server.stop();
+    estuary.reconfigure((config) => (section(config, 'est')['serverkeygen'] = false));
+    await estuary.restart();
+    expect((await keygen()).status).toBe(501);
+  });
+});
