@@ -143,7 +143,6 @@ function certificateRecipient(certificate: Certificate, now: number): Recipient 
   return { kind: 'publicKey', rid: issuerAndSerialNumber(certificate), publicKey };
 }
 
-/** Also that the key is one at all: its point lies on the curve. */
 function checkKey(publicKey: PublicKeyInfo): void {
   const problem = publicKeyProblem(publicKey);
   if (problem !== undefined) throw unsuitable(problem.reason);
@@ -151,11 +150,15 @@ function checkKey(publicKey: PublicKeyInfo): void {
     throw unsuitable(`is of the type ${publicKey.keyType}, which encrypts nothing`);
   if (publicKey.rsa !== undefined && publicKey.rsa.modulus.length * 8 > MAX_RSA_BITS)
     throw unsuitable(`is RSA with more than ${MAX_RSA_BITS} bits`);
+  if (!isUsable(publicKey)) throw unsuitable('is not a usable key');
+}
+
+/** Whether OpenSSL takes it for a key; the object is kept for the encryption. */
+function isUsable(publicKey: PublicKeyInfo): boolean {
   try {
-    // made here for its check alone; it is kept for the encryption
-    void publicKey.keyObject;
+    return publicKey.keyObject.type === 'public';
   } catch (error) {
-    if (error instanceof DerError) throw unsuitable('is not a usable key');
+    if (error instanceof DerError) return false;
     throw error;
   }
 }
