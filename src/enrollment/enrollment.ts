@@ -5,34 +5,26 @@
  * certificate is committed before it is answered; a crash between the two leaves a reservation that start-up
  * reconciles. docs/issuance.md tells why.
  */
-import { createHash } from 'node:crypto';
 import type { AuditEvent } from '../audit/event.ts';
 import type { Identity } from '../auth/identity.ts';
 import { checkPolicy } from '../ca/profile.ts';
-import type { Ca } from '../ca/router.ts';
 import type { PreparedIssuance } from '../ca/driver.ts';
 import { describe, EstuaryError, failed, unauthorized } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { parseCertificate } from '../pki/certificate.ts';
-import type { VerifiedCsr } from '../pki/csr.ts';
 import { formatGeneralName } from '../pki/general-name.ts';
-import { formatName, type Name } from '../pki/name.ts';
-import type { Store } from '../store/store.ts';
-
-/** An authorised request for one certificate. */
-export interface EnrollmentRequest {
-  readonly requestId: string;
-  readonly operation: string;
-  readonly ca: Ca;
-  readonly identity: Identity;
-  readonly address: string;
-  readonly csr: VerifiedCsr;
-  /** Of the authentication, committed with the intent. */
-  readonly events: readonly AuditEvent[];
-}
-
-export type EnrollmentOutcome =
-  { readonly status: 'issued'; /** DER */ readonly certificate: Buffer } | { readonly status: 'pending' };
+import { formatName } from '../pki/name.ts';
+import type { Reservation, Store } from '../store/store.ts';
+import { RequestQueue } from './request-queue.ts';
+import {
+  eventBase,
+  RequestTaken,
+  spkiHash,
+  subjectFor,
+  type EnrollmentOutcome,
+  type EnrollmentRequest,
+  type QueuedCsr,
+} from './request.ts';
 
 export interface EnrollmentOptions {
   readonly store: Store;
@@ -53,6 +45,7 @@ export class Enrollment {
   readonly #log: Logger;
   readonly #now: () => number;
   readonly #instance: string;
+  readonly #queue: RequestQueue;
   readonly #unreleased = new Map<string, readonly AuditEvent[]>();
   #releaseTimer: NodeJS.Timeout | undefined;
 
@@ -61,27 +54,32 @@ export class Enrollment {
     this.#log = options.log;
     this.#now = options.now;
     this.#instance = options.instance;
+    this.#queue = new RequestQueue({
+      store: options.store,
+      now: options.now,
+      check: (request) => this.#prepare(request),
+      issue: (request) => this.#issue(request, true),
+    });
   }
 
   /**
-   * Policy → prepare → reserve → sign → record.
+   * Policy → prepare → reserve → sign → record; where the CA's `approval` is `manual`, queue → decision → the same.
    *
-   * @throws EstuaryError 400 refused by policy or lint; 401 the OTP's last use went to another request; 500 or 503
-   *   from the CA or the store. In each case no OTP use is lost and no certificate leaves.
+   * @throws EstuaryError 400 refused by policy or lint; 401 the OTP's last use went to another request; 403 rejected by
+   *   an administrator; 500 or 503 from the CA or the store. In each case but 403 no OTP use is lost, and no
+   *   certificate leaves.
    */
   async enroll(request: EnrollmentRequest): Promise<EnrollmentOutcome> {
-    const { ca, csr, identity } = request;
-    const subject = subjectFor(identity, csr);
-    checkPolicy(ca.profile, {
-      subject,
-      subjectAltNames: csr.subjectAltNames,
-      publicKey: csr.publicKey,
-      extensions: csr.extensions,
-    });
-    const prepared = await this.#reserve(request, subject);
-    const certificate = await this.#sign(request, prepared);
-    await this.#record(request, certificate);
-    return { status: 'issued', certificate };
+    const { ca, identity } = request;
+    // A token without a use left has only its queued request, whatever the configuration says by now.
+    const onlyPolls = identity.method === 'otp' && !identity.usable;
+    if (ca.config.approval === 'manual' || onlyPolls) return this.#queue.enroll(request);
+    return { status: 'issued', certificate: await this.#issue(request, false) };
+  }
+
+  /** Whether this request was queued before, so that a token without a use left may ask for it again. */
+  isQueued(label: string, operation: string, identity: Identity, csr: QueuedCsr): Promise<boolean> {
+    return this.#queue.isQueued(label, operation, identity, csr);
   }
 
   /** Stops the background retries. */
@@ -89,34 +87,46 @@ export class Enrollment {
     clearTimeout(this.#releaseTimer);
   }
 
-  async #reserve(request: EnrollmentRequest, subject: Name): Promise<PreparedIssuance> {
+  /** @param approved its OTP use was taken when it was queued, and no other process may issue it */
+  async #issue(request: EnrollmentRequest, approved: boolean): Promise<Buffer> {
+    const prepared = await this.#reserve(request, approved);
+    const certificate = await this.#sign(request, prepared);
+    await this.#record(request, certificate);
+    return certificate;
+  }
+
+  /** Policy, and everything that the CA can check before its key is used. */
+  async #prepare(request: EnrollmentRequest): Promise<PreparedIssuance> {
+    const { ca, csr, identity } = request;
+    const names = { subject: subjectFor(identity, csr), subjectAltNames: csr.subjectAltNames };
+    checkPolicy(ca.profile, { ...names, publicKey: csr.publicKey, extensions: csr.extensions });
+    return ca.driver.prepare({ ...names, request_id: request.requestId, spki: csr.publicKey.spki, csr });
+  }
+
+  async #reserve(request: EnrollmentRequest, approved: boolean): Promise<PreparedIssuance> {
     const { ca, csr, identity } = request;
     for (let attempt = 0; attempt < SERIAL_ATTEMPTS; attempt++) {
-      const prepared = await ca.driver.prepare({
+      const prepared = await this.#prepare(request);
+      const reservation: Reservation = {
         request_id: request.requestId,
-        subject,
-        subjectAltNames: csr.subjectAltNames,
-        spki: csr.publicKey.spki,
-        csr,
-      });
-      const result = await this.#store.reserve(
-        {
-          request_id: request.requestId,
-          instance: this.#instance,
-          ca: ca.label,
-          serial: prepared.serial,
-          requester: identity.requester,
-          operation: request.operation,
-          subject: formatName(subject),
-          spki_sha256: createHash('sha256').update(csr.publicKey.spki).digest('hex'),
-          otp_id: identity.method === 'otp' ? identity.otp_id : null,
-          created_at: this.#now(),
-        },
-        [
-          ...request.events,
-          { ...eventBase(request), type: 'request.received', outcome: 'success', detail: request.operation },
-        ],
-      );
+        instance: this.#instance,
+        ca: ca.label,
+        serial: prepared.serial,
+        requester: identity.requester,
+        operation: request.operation,
+        subject: formatName(subjectFor(identity, csr)),
+        spki_sha256: spkiHash(csr),
+        otp_id: !approved && identity.method === 'otp' ? identity.otp_id : null,
+        created_at: this.#now(),
+      };
+      const events: readonly AuditEvent[] = [
+        ...request.events,
+        { ...eventBase(request), type: 'request.received', outcome: 'success', detail: request.operation },
+      ];
+      const result = approved
+        ? await this.#store.claimRequest(reservation, events)
+        : await this.#store.reserve(reservation, events);
+      if (result === 'request-taken') throw new RequestTaken();
       if (result === 'otp-unusable')
         throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the reservation' });
       if (result === 'reserved') return prepared;
@@ -201,18 +211,4 @@ export class Enrollment {
       }
     }
   }
-}
-
-/** The subject that the certificate gets: a Kerberos principal's mapped one, else the CSR's. */
-function subjectFor(identity: Identity, csr: VerifiedCsr): Name {
-  return identity.method === 'gssapi' ? identity.subject : csr.subject;
-}
-
-function eventBase(request: EnrollmentRequest): Pick<AuditEvent, 'subject' | 'address' | 'ca' | 'request_id'> {
-  return {
-    subject: request.identity.display,
-    address: request.address,
-    ca: request.ca.label,
-    request_id: request.requestId,
-  };
 }
