@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildCsr, commonName, dns, extensionRequest, makeKey, onTheWire, san, simpleCsr } from '../support/csr.ts';
-import { caSection, certificatePem, Estuary, section } from '../support/estuary.ts';
+import { caSection, certificatePem, Estuary, itemsOf, section } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
 
 let estuary: Estuary;
@@ -29,10 +29,8 @@ const serialOf = (answer: Answer): string => new X509Certificate(certificatePem(
 
 /** The queued requests of one subject, as the admin API lists them. */
 async function requestsOf(cn: string): Promise<Record<string, unknown>[]> {
-  const { status, json } = await estuary.admin('GET', '/admin/requests?limit=1000');
-  const { items } = json;
-  if (status !== 200 || !Array.isArray(items)) throw new Error(`GET /admin/requests answered ${status}`);
-  return items.filter((item: Record<string, unknown>) => item['subject'] === `CN=${cn}`);
+  const { json } = await estuary.admin('GET', '/admin/requests?limit=1000');
+  return itemsOf(json).filter(({ subject }) => subject === `CN=${cn}`);
 }
 
 async function requestId(cn: string): Promise<string> {
@@ -76,8 +74,10 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
     expect(answer.body).toHaveLength(0);
     expect(await uses(id)).toBe(1);
     const [record] = await requestsOf(cn);
+    expect(record?.['id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(record?.['created_at']).toMatch(/Z$/);
     expect(record).toEqual({
-      id: expect.stringMatching(/./),
+      id: record?.['id'],
       ca: 'devices',
       operation: 'simpleenroll',
       subject: `CN=${cn}`,
@@ -86,7 +86,7 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
       requester: 'device-7',
       method: 'otp',
       status: 'pending',
-      created_at: expect.stringMatching(/Z$/),
+      created_at: record?.['created_at'],
       decided_at: null,
       reason: null,
       serial: null,
@@ -285,8 +285,7 @@ describe('contract §4: the decision', () => {
     const records = [];
     for (const type of ['request.queued', 'request.approved', 'certificate.issued', 'admin.access']) {
       const { json } = await estuary.admin('GET', `/admin/audit?limit=1000&type=${type}`);
-      const items = Array.isArray(json['items']) ? json['items'] : [];
-      records.push(items.some((item: Record<string, unknown>) => JSON.stringify(item).includes(id)));
+      records.push(itemsOf(json).some((item) => JSON.stringify(item).includes(id)));
     }
     expect(records).toEqual([true, true, true, true]);
   });
@@ -354,7 +353,8 @@ describe('issue 3.2: issued once', () => {
       await estuary.restart();
       expect((await poll()).status).toBe(400);
       const { json } = await estuary.admin('GET', `/admin/requests/${await requestId(cn)}`);
-      expect(json).toMatchObject({ status: 'failed', reason: expect.stringMatching(/./), serial: null });
+      expect(json).toMatchObject({ status: 'failed', serial: null });
+      expect(json['reason']).toMatch(/key/i);
       expect(await uses(otp.id)).toBe(0);
     },
   );
