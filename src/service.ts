@@ -23,6 +23,7 @@ import { Enrollment } from './enrollment/enrollment.ts';
 import { loadKeyProtection, type KeyProtectionSettings } from './enrollment/key-encryption-keys.ts';
 import { KeyGenerator } from './enrollment/key-generation.ts';
 import { reconcile } from './enrollment/reconcile.ts';
+import { sweepRequests } from './enrollment/sweep-requests.ts';
 import { describe } from './errors.ts';
 import { createOperations } from './est/operations.ts';
 import { createAdminApp } from './listeners/admin.ts';
@@ -158,6 +159,7 @@ class Service implements RunningService {
   readonly #router: CaRouter;
   readonly #gssapi: Gssapi | undefined;
   readonly #enrollment: Enrollment;
+  readonly #stopSweeping: () => void;
   readonly #listeners: readonly [est: Listener<Server>, admin: Listener<Server>, ...publication: Listener[]];
   readonly #ticketKeys: Buffer | undefined;
   #state: LiveState;
@@ -176,6 +178,9 @@ class Service implements RunningService {
     this.#state = state;
     this.#ticketKeys = share.ticketKeys === undefined ? undefined : Buffer.from(share.ticketKeys, 'hex');
     this.#enrollment = new Enrollment({ store, log, now: Date.now, instance: share.instance });
+    const { pending_ttl: pending, retention } = this.#config.requests;
+    const lifetimes = { pending_ttl: pending * 1000, retention: retention * 1000 };
+    this.#stopSweeping = sweepRequests({ store, log, now: Date.now, lifetimes });
     const [est, admin] = [this.#makeEst(otp, keyProtection), this.#makeAdmin(otp)];
     for (const { server } of [est, admin]) acceptPartialChains(server);
     const publication = createPublication(options.config, { router, store, log, now: Date.now });
@@ -301,6 +306,7 @@ class Service implements RunningService {
   async stop(): Promise<void> {
     this.#log.info('stopping');
     await this.#closeListeners();
+    this.#stopSweeping();
     this.#enrollment.close();
     await this.#gssapi?.stop();
     await closeDrivers(this.#router);

@@ -18,10 +18,11 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
       openapi: '3.1.0',
       info: {
         title: 'Estuary admin API',
-        description: 'One-time passwords, certificates, CAs, lockouts and the audit log of an EST (RFC 7030) server.',
+        description:
+          'One-time passwords, certificates, requests for approval, CAs, lockouts and the audit log of an EST (RFC 7030) server.',
         version: deps.version,
       },
-      tags: ['otp', 'certificates', 'cas', 'lockouts', 'audit', 'health', 'api'].map((name) => ({ name })),
+      tags: ['otp', 'certificates', 'requests', 'cas', 'lockouts', 'audit', 'health', 'api'].map((name) => ({ name })),
     },
   });
 }

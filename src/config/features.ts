@@ -15,8 +15,6 @@ export interface MissingFeature {
 
 export const MISSING_FEATURES: readonly MissingFeature[] = [
   { key: 'ca.driver', value: 'dogtag', feature: 'a CA behind Dogtag PKI', allowed: '"file", "pkcs11"' },
-  { key: 'ca.approval', value: 'manual', feature: 'approval by an administrator', allowed: '"auto"' },
-  { key: 'requests', feature: 'the queue of pending requests', allowed: 'leave the section out' },
   { key: 'est.fullcmc', value: true, feature: 'full CMC', allowed: 'false' },
   { key: 'cmc', feature: 'full CMC', allowed: 'leave the section out' },
   {

@@ -5,56 +5,30 @@
  * certificate is committed before it is answered; a crash between the two leaves a reservation that start-up
  * reconciles. docs/issuance.md tells why.
  */
-import { createHash } from 'node:crypto';
 import type { AuditEvent } from '../audit/event.ts';
 import type { Identity } from '../auth/identity.ts';
 import { checkPolicy } from '../ca/profile.ts';
-import type { Ca } from '../ca/router.ts';
 import type { PreparedIssuance } from '../ca/driver.ts';
 import { describe, EstuaryError, failed, unauthorized } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { parseCertificate } from '../pki/certificate.ts';
-import type { CsrContent, VerifiedCsr } from '../pki/csr.ts';
+import type { CsrContent } from '../pki/csr.ts';
 import { formatGeneralName } from '../pki/general-name.ts';
-import { formatName, type Name } from '../pki/name.ts';
-import type { PublicKeyInfo } from '../pki/public-key.ts';
-import type { Store } from '../store/store.ts';
-
-interface RequestBase {
-  readonly requestId: string;
-  readonly operation: string;
-  readonly ca: Ca;
-  readonly identity: Identity;
-  readonly address: string;
-  /** Of the authentication, committed with the intent. */
-  readonly events: readonly AuditEvent[];
-}
-
-/** The request's own key, whose possession it proves. */
-interface ClientKeyRequest extends RequestBase {
-  readonly csr: VerifiedCsr;
-  readonly generateKey?: undefined;
-}
-
-/** A key that we generate. */
-interface ServerKeyRequest extends RequestBase {
-  readonly csr: CsrContent;
-  /** Called once, when policy has passed and before an OTP use is taken. */
-  generateKey(): Promise<PublicKeyInfo>;
-}
-
-/** An authorised request for one certificate. */
-export type EnrollmentRequest = ClientKeyRequest | ServerKeyRequest;
-
-/** The key to certify. */
-interface RequestedKey {
-  readonly publicKey: PublicKeyInfo;
-  /** undefined: the key is not the client's. */
-  readonly csr: VerifiedCsr | undefined;
-}
-
-export type EnrollmentOutcome =
-  { readonly status: 'issued'; /** DER */ readonly certificate: Buffer } | { readonly status: 'pending' };
+import { formatName } from '../pki/name.ts';
+import type { Reservation, Store } from '../store/store.ts';
+import { RequestQueue } from './request-queue.ts';
+import {
+  eventBase,
+  keyed,
+  RequestTaken,
+  spkiHash,
+  subjectFor,
+  type EnrollmentOutcome,
+  type EnrollmentRequest,
+  type KeyedRequest,
+  type QueuedCsr,
+  type ServerKeyRequest,
+} from './request.ts';
 
 export interface EnrollmentOptions {
   readonly store: Store;
@@ -75,6 +49,7 @@ export class Enrollment {
   readonly #log: Logger;
   readonly #now: () => number;
   readonly #instance: string;
+  readonly #queue: RequestQueue;
   readonly #unreleased = new Map<string, readonly AuditEvent[]>();
   #releaseTimer: NodeJS.Timeout | undefined;
 
@@ -83,27 +58,58 @@ export class Enrollment {
     this.#log = options.log;
     this.#now = options.now;
     this.#instance = options.instance;
+    this.#queue = new RequestQueue({
+      store: options.store,
+      now: options.now,
+      check: (request) => this.#prepare(keyed(request)),
+      issue: (request) => this.#issue(keyed(request), true),
+    });
   }
 
   /**
-   * Policy → prepare → reserve → sign → record.
+   * Policy → prepare → reserve → sign → record; where the CA's `approval` is `manual`, queue → decision → the same.
    *
-   * @throws EstuaryError 400 refused by policy or lint; 401 the OTP's last use went to another request; 500 or 503
-   *   from the CA or the store. In each case no OTP use is lost and no certificate leaves.
+   * @throws EstuaryError 400 refused by policy or lint; 401 the OTP's last use went to another request; 403 rejected by
+   *   an administrator; 500 or 503 from the CA or the store. In each case but 403 no OTP use is lost, and no
+   *   certificate leaves.
    */
   async enroll(request: EnrollmentRequest): Promise<EnrollmentOutcome> {
+    const { ca, identity } = request;
+    // A token without a use left has only its queued request, whatever the configuration says by now.
+    const onlyPolls = identity.method === 'otp' && !identity.usable;
+    if (ca.config.approval === 'manual' || onlyPolls) return this.#queue.enroll(request);
+    return { status: 'issued', certificate: await this.#issue(keyed(request), false) };
+  }
+
+  /**
+   * The same for a key that we generate: everything that can be refused is, then the key is made, then a use is taken.
+   *
+   * @returns the certificate, DER
+   * @throws EstuaryError as {@link enroll}; 501 where the CA's `approval` is `manual`: a key is made when its
+   *   certificate is, and nobody would be there to take it
+   */
+  async enrollGenerated(request: ServerKeyRequest): Promise<Buffer> {
     const { ca, csr, identity } = request;
-    const subject = subjectFor(identity, csr);
-    checkPolicy(ca.profile, {
-      subject,
-      subjectAltNames: csr.subjectAltNames,
-      publicKey: request.generateKey === undefined ? csr.publicKey : undefined,
-      extensions: csr.extensions,
-    });
-    const prepared = await this.#reserve(request, subject, await keyOf(request));
-    const certificate = await this.#sign(request, prepared);
-    await this.#record(request, certificate);
-    return { status: 'issued', certificate };
+    if (ca.config.approval === 'manual')
+      throw new EstuaryError(
+        501,
+        'SERVERKEYGEN_MANUAL',
+        'This CA issues after approval only, so it generates no keys.',
+      );
+    checkPolicy(ca.profile, { ...namesFor(identity, csr), publicKey: undefined, extensions: csr.extensions });
+    const publicKey = await request.generateKey();
+    const generated: AuditEvent = {
+      ...eventBase(request),
+      type: 'key.generated',
+      outcome: 'success',
+      detail: publicKey.keyType,
+    };
+    return this.#issue({ ...request, publicKey, proof: undefined, events: [...request.events, generated] }, false);
+  }
+
+  /** Whether this request was queued before, so that a token without a use left may ask for it again. */
+  isQueued(label: string, operation: string, identity: Identity, csr: QueuedCsr): Promise<boolean> {
+    return this.#queue.isQueued(label, operation, identity, csr);
   }
 
   /** Stops the background retries. */
@@ -111,36 +117,45 @@ export class Enrollment {
     clearTimeout(this.#releaseTimer);
   }
 
-  async #reserve(request: EnrollmentRequest, subject: Name, key: RequestedKey): Promise<PreparedIssuance> {
+  /** @param approved its OTP use was taken when it was queued, and no other process may issue it */
+  async #issue(request: KeyedRequest, approved: boolean): Promise<Buffer> {
+    const prepared = await this.#reserve(request, approved);
+    const certificate = await this.#sign(request, prepared);
+    await this.#record(request, certificate);
+    return certificate;
+  }
+
+  /** Policy, and everything that the CA can check before its key is used. */
+  async #prepare({ requestId, ca, csr, identity, publicKey, proof }: KeyedRequest): Promise<PreparedIssuance> {
+    const names = namesFor(identity, csr);
+    checkPolicy(ca.profile, { ...names, publicKey, extensions: csr.extensions });
+    return ca.driver.prepare({ ...names, request_id: requestId, spki: publicKey.spki, csr: proof });
+  }
+
+  async #reserve(request: KeyedRequest, approved: boolean): Promise<PreparedIssuance> {
     const { ca, csr, identity } = request;
-    const { spki } = key.publicKey;
     for (let attempt = 0; attempt < SERIAL_ATTEMPTS; attempt++) {
-      const prepared = await ca.driver.prepare({
+      const prepared = await this.#prepare(request);
+      const reservation: Reservation = {
         request_id: request.requestId,
-        subject,
-        subjectAltNames: csr.subjectAltNames,
-        spki,
-        csr: key.csr,
-      });
-      const result = await this.#store.reserve(
-        {
-          request_id: request.requestId,
-          instance: this.#instance,
-          ca: ca.label,
-          serial: prepared.serial,
-          requester: identity.requester,
-          operation: request.operation,
-          subject: formatName(subject),
-          spki_sha256: createHash('sha256').update(spki).digest('hex'),
-          otp_id: identity.method === 'otp' ? identity.otp_id : null,
-          created_at: this.#now(),
-        },
-        [
-          ...request.events,
-          { ...eventBase(request), type: 'request.received', outcome: 'success', detail: request.operation },
-          ...keyGenerated(request, key),
-        ],
-      );
+        instance: this.#instance,
+        ca: ca.label,
+        serial: prepared.serial,
+        requester: identity.requester,
+        operation: request.operation,
+        subject: formatName(subjectFor(identity, csr)),
+        spki_sha256: spkiHash(request),
+        otp_id: !approved && identity.method === 'otp' ? identity.otp_id : null,
+        created_at: this.#now(),
+      };
+      const events: readonly AuditEvent[] = [
+        ...request.events,
+        { ...eventBase(request), type: 'request.received', outcome: 'success', detail: request.operation },
+      ];
+      const result = approved
+        ? await this.#store.claimRequest(reservation, events)
+        : await this.#store.reserve(reservation, events);
+      if (result === 'request-taken') throw new RequestTaken();
       if (result === 'otp-unusable')
         throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the reservation' });
       if (result === 'reserved') return prepared;
@@ -148,7 +163,7 @@ export class Enrollment {
     throw failed('SERIAL_EXHAUSTED', 'The CA could not choose a serial number.');
   }
 
-  async #sign(request: EnrollmentRequest, prepared: PreparedIssuance): Promise<Buffer> {
+  async #sign(request: KeyedRequest, prepared: PreparedIssuance): Promise<Buffer> {
     try {
       const result = await prepared.issue();
       if (result.status === 'issued') return result.certificate;
@@ -163,7 +178,7 @@ export class Enrollment {
     }
   }
 
-  async #record(request: EnrollmentRequest, der: Buffer): Promise<void> {
+  async #record(request: KeyedRequest, der: Buffer): Promise<void> {
     const certificate = parseCertificate(der);
     const event = { ...eventBase(request), serial: certificate.serialNumber };
     try {
@@ -196,7 +211,7 @@ export class Enrollment {
   }
 
   /** Closes the reservation without a certificate; where even that fails, goes on trying in the background. */
-  async #release(request: EnrollmentRequest, reason: string): Promise<void> {
+  async #release(request: KeyedRequest, reason: string): Promise<void> {
     const events: readonly AuditEvent[] = [
       { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: reason },
     ];
@@ -227,26 +242,7 @@ export class Enrollment {
   }
 }
 
-/** The subject that the certificate gets: a Kerberos principal's mapped one, else the CSR's. */
-function subjectFor(identity: Identity, csr: CsrContent): Name {
-  return identity.method === 'gssapi' ? identity.subject : csr.subject;
-}
-
-async function keyOf(request: EnrollmentRequest): Promise<RequestedKey> {
-  if (request.generateKey === undefined) return { publicKey: request.csr.publicKey, csr: request.csr };
-  return { publicKey: await request.generateKey(), csr: undefined };
-}
-
-function keyGenerated(request: EnrollmentRequest, { publicKey }: RequestedKey): AuditEvent[] {
-  if (request.generateKey === undefined) return [];
-  return [{ ...eventBase(request), type: 'key.generated', outcome: 'success', detail: publicKey.keyType }];
-}
-
-function eventBase(request: EnrollmentRequest): Pick<AuditEvent, 'subject' | 'address' | 'ca' | 'request_id'> {
-  return {
-    subject: request.identity.display,
-    address: request.address,
-    ca: request.ca.label,
-    request_id: request.requestId,
-  };
+/** The names that the certificate gets. */
+function namesFor(identity: Identity, csr: CsrContent): Pick<CsrContent, 'subject' | 'subjectAltNames'> {
+  return { subject: subjectFor(identity, csr), subjectAltNames: csr.subjectAltNames };
 }

@@ -7,7 +7,8 @@ import type { Identity } from '../auth/identity.ts';
 import type { ClientIdBinding } from '../enrollment/authorise.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';
 import { EstuaryError } from '../errors.ts';
-import { parseCsr, verifyCsr, type VerifiedCsr } from '../pki/csr.ts';
+import { parseCsr, verifyCsr, type Csr, type VerifiedCsr } from '../pki/csr.ts';
+import { DerError } from '../pki/der.ts';
 import { certsOnly } from '../pki/pkcs7.ts';
 import type { Store } from '../store/store.ts';
 import { decodeBody, encodeBody } from './codec.ts';
@@ -54,9 +55,26 @@ export async function authenticate(
   const events: AuditEvent[] = [];
   const context = { ...rules, operation, caLabel: request.ca.label, now: dependencies.now(), events };
   const identity = await dependencies.authenticator.authenticate(request.presented, context);
-  if (identity.method === 'otp' && !identity.usable)
+  if (identity.method === 'otp' && !identity.usable && !(await isPoll(dependencies, operation, request, identity)))
     await dependencies.otp.refuseConsumed(identity, { ...context, address: request.presented.address });
   return { identity, events };
+}
+
+/** Whether a token without a use left comes with the request that it was used for; bad bytes are no such request. */
+async function isPoll(
+  { enrollment }: EnrollDependencies,
+  operation: OperationName,
+  request: EstRequest,
+  identity: Identity,
+): Promise<boolean> {
+  let csr: Csr;
+  try {
+    csr = parseCsr(decodeBody(request.body));
+  } catch (error) {
+    if (error instanceof DerError || (error instanceof EstuaryError && error.status === 400)) return false;
+    throw error;
+  }
+  return enrollment.isQueued(request.ca.label, operation, identity, csr);
 }
 
 /**

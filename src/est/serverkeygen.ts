@@ -10,7 +10,7 @@ import type { PublicKeyInfo } from '../pki/public-key.ts';
 import { decodeBody } from './codec.ts';
 import { authenticate, denialsAudited, withNegotiate, type EnrollDependencies, type Requester } from './enroll.ts';
 import { multipart } from './multipart.ts';
-import { CERTS_ONLY, pendingAnswer, type EstAnswer, type EstOperation, type EstRequest } from './operation.ts';
+import { CERTS_ONLY, type EstAnswer, type EstOperation, type EstRequest } from './operation.ts';
 
 export interface ServerKeyGenDependencies extends EnrollDependencies {
   /** `est.serverkeygen`. */
@@ -56,7 +56,7 @@ async function generateAndAnswer(
   const keyType = keyTypeFor(request, csr);
   const parts: KeyPart[] = [];
   try {
-    const outcome = await dependencies.enrollment.enroll({
+    const certificate = await dependencies.enrollment.enrollGenerated({
       requestId: request.requestId,
       operation: 'serverkeygen',
       ca,
@@ -70,9 +70,8 @@ async function generateAndAnswer(
         return publicKey;
       },
     });
-    if (outcome.status === 'pending') return withNegotiate(pendingAnswer(dependencies.retryAfter), identity);
     return withNegotiate(
-      answer([{ contentType: CERTS_ONLY, der: certsOnly([outcome.certificate]) }, ...parts], request),
+      answer([{ contentType: CERTS_ONLY, der: certsOnly([certificate]) }, ...parts], request),
       identity,
     );
   } finally {

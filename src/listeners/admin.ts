@@ -18,6 +18,7 @@ import { registerMetrics } from '../admin/metrics.ts';
 import { registerOpenApi, registerSwagger } from '../admin/openapi.ts';
 import { registerOtp } from '../admin/otp.ts';
 import { registerRevocation } from '../admin/revocation.ts';
+import { registerRequests } from '../admin/requests.ts';
 import { validatorCompiler } from '../admin/validation.ts';
 import { describe, EstuaryError, notFound } from '../errors.ts';
 import { answerBrokenRequests, type Refusal } from './broken-requests.ts';
@@ -61,6 +62,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerOtp(routes, deps);
     registerCertificates(routes, deps);
     registerRevocation(routes, deps);
+    registerRequests(routes, deps);
     registerCas(routes, deps, monitor);
     registerLockouts(routes, deps);
     registerAudit(routes, deps);

@@ -78,5 +78,6 @@ export function errorAnswer(error: EstuaryError, policy: ErrorPolicy): Omit<EstA
   if (retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(retryAfter)));
   // The rest of a body that is too large is not worth reading.
   if (error.status === 413) headers['Connection'] = 'close';
-  return { status: error.status, headers, body: error.message };
+  // The body is bytes in Latin-1; an administrator's reason may be in any language, and goes out as UTF-8.
+  return { status: error.status, headers, body: Buffer.from(error.message, 'utf8').toString('latin1') };
 }

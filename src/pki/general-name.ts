@@ -110,6 +110,11 @@ export function sameGeneralNames(a: readonly GeneralName[], b: readonly GeneralN
   return left.size === right.size && [...left].every((name) => right.has(name));
 }
 
+/** A text that two lists share exactly when they are {@link sameGeneralNames}; to look them up by. */
+export function comparableGeneralNames(names: readonly GeneralName[]): string {
+  return JSON.stringify([...new Set(names.map(comparable))].sort());
+}
+
 function comparable(name: GeneralName): string {
   if (name.kind === 'dns') return formatGeneralName(name).toLowerCase();
   if (name.kind !== 'email') return formatGeneralName(name);

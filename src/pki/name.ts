@@ -215,6 +215,11 @@ function sameRdn(a: readonly AttributeTypeAndValue[], b: readonly AttributeTypeA
   return left.length === right.length && left.every((value, i) => value === right[i]);
 }
 
+/** A text that two names share exactly when they are {@link namesEqual}; to look them up by. */
+export function comparableName(name: Name): string {
+  return JSON.stringify(name.rdns.map((rdn) => rdn.map(comparable).sort()));
+}
+
 const comparable = ({ type, tag, text }: AttributeTypeAndValue): string =>
   `${type}${STRING_TAGS.has(tag) ? '=' : '#'}${text}`;
 

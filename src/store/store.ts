@@ -153,6 +153,63 @@ export interface Reservation {
 
 export type ReserveResult = 'reserved' | 'otp-unusable' | 'serial-taken';
 
+/** `reserved`, or why not; `request-taken`: it is not approved (any more), or its issuance is under way. */
+export type ClaimResult = 'reserved' | 'request-taken' | 'serial-taken';
+
+// --- queued requests -------------------------------------------------------------------------------------------
+
+export const REQUEST_STATUSES = ['pending', 'approved', 'issued', 'rejected', 'failed', 'expired'] as const;
+export type RequestStatus = (typeof REQUEST_STATUSES)[number];
+
+export interface RequestRow {
+  readonly id: string;
+  readonly ca: string;
+  readonly operation: string;
+  /** RFC 4514. */
+  readonly subject: string;
+  /** As in {@link CertificateRow}. */
+  readonly sans: readonly string[];
+  readonly key_type: string;
+  readonly requester: string;
+  readonly method: string;
+  readonly status: RequestStatus;
+  readonly created_at: number;
+  readonly decided_at: number | null;
+  /** Why it was rejected or failed. */
+  readonly reason: string | null;
+  /** Of its certificate. */
+  readonly serial: string | null;
+  /** DER of the PKCS#10 that was queued: what is approved is what is issued. */
+  readonly csr: Buffer;
+  /** Hex SHA-256 of the SubjectPublicKeyInfo. */
+  readonly spki_sha256: string;
+  /** The OTP of which it holds one use. */
+  readonly otp_id: string | null;
+  /** The same for the same request: a hash of requester, CA, operation, public key and names. */
+  readonly recognition: string;
+  /** When it got its status. */
+  readonly changed_at: number;
+}
+
+export interface RequestFilter extends PageRequest {
+  readonly status?: RequestStatus | undefined;
+}
+
+export interface Decision {
+  readonly id: string;
+  readonly status: 'approved' | 'rejected';
+  readonly reason: string | null;
+  readonly decided_at: number;
+}
+
+/** How long queued requests are kept, in milliseconds. */
+export interface RequestLifetimes {
+  /** From queued to decided, and from approved to issued. */
+  readonly pending_ttl: number;
+  /** After that. */
+  readonly retention: number;
+}
+
 export interface Store {
   // one-time passwords
   insertOtp(row: OtpRow, events: readonly AuditEvent[]): Promise<'inserted' | 'selector-taken'>;
@@ -199,8 +256,41 @@ export interface Store {
    * nothing changed and none of the events was committed.
    */
   releaseReservation(request_id: string, events: readonly AuditEvent[]): Promise<boolean>;
+  /**
+   * {@link reserve} for a queued request: the reservation has its id, and takes no OTP use, because the request holds
+   * one. At most one is open for a request, in all processes; recording its certificate makes the request `issued`.
+   */
+  claimRequest(reservation: Reservation, events: readonly AuditEvent[]): Promise<ClaimResult>;
   /** Reservations neither recorded nor released: of one instance, or of all. Oldest first. */
   openReservations(instance?: string): Promise<readonly Reservation[]>;
+
+  // queued requests
+  /**
+   * Takes the OTP use (if any) and queues a `pending` request, unless {@link findRequest} finds one other than
+   * `supersedes`: that one is the answer then, and nothing changed.
+   */
+  queueRequest(
+    row: RequestRow,
+    supersedes: string | null,
+    events: readonly AuditEvent[],
+  ): Promise<'queued' | 'otp-unusable' | RequestRow>;
+  /** The newest pending, approved, issued or rejected request with this recognition. */
+  findRequest(recognition: string): Promise<RequestRow | undefined>;
+  getRequest(id: string): Promise<RequestRow | undefined>;
+  /** Oldest first. */
+  listRequests(filter: RequestFilter): Promise<Page<RequestRow>>;
+  /** Decides a pending request. The events are committed with `decided` only. */
+  decideRequest(decision: Decision, events: readonly AuditEvent[]): Promise<'decided' | 'not-pending' | 'unknown'>;
+  /**
+   * Ends an approved request that the CA refuses for good; its OTP use goes back. `false`: it is not approved, or its
+   * issuance is under way; nothing changed.
+   */
+  failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
+  /**
+   * Ends what waited longer than `pending_ttl` (and audits `request.expired`), deletes what ended longer ago than
+   * `retention`. OTP uses do not go back.
+   */
+  expireRequests(lifetimes: RequestLifetimes, now: number): Promise<{ expired: number; purged: number }>;
 
   // certificates
   getCertificates(serial: string, ca?: string): Promise<readonly CertificateRow[]>;

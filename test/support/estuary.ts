@@ -203,6 +203,15 @@ export function certificatesOf(answer: Answer): Buffer[] {
   return parseCertsOnly(Buffer.from(answer.text, 'base64'));
 }
 
+/** The items of an admin list. */
+export function itemsOf({ items }: Record<string, unknown>): Record<string, unknown>[] {
+  if (!Array.isArray(items)) throw new TypeError('not a list');
+  return items.map((item: unknown) => {
+    if (typeof item !== 'object' || item === null) throw new TypeError('not a list of records');
+    return { ...item };
+  });
+}
+
 /** The one certificate of an enrolment's answer, PEM. */
 export function certificatePem(answer: Answer): string {
   const [der, ...more] = certificatesOf(answer);

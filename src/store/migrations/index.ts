@@ -1,5 +1,6 @@
 import { initial } from './0001-initial.ts';
 import { crl } from './0002-crl.ts';
+import { requests } from './0003-requests.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
-export const MIGRATIONS: readonly string[] = [initial, crl];
+export const MIGRATIONS: readonly string[] = [initial, crl, requests];

@@ -18,12 +18,14 @@ const CONDITIONS: Readonly<Record<CertificateStatus, string>> = {
 };
 
 function toRow(stored: Stored): CertificateRow {
-  const sans: unknown = JSON.parse(stored.sans);
-  if (!Array.isArray(sans) || !sans.every((san) => typeof san === 'string'))
-    throw failed('STORE_FAILED', 'the store failed', {
-      detail: `certificate ${stored.ca} ${stored.serial}: sans is no list of strings`,
-    });
-  return { ...stored, sans };
+  return { ...stored, sans: readSans(stored.sans, `certificate ${stored.ca} ${stored.serial}`) };
+}
+
+/** The names of a `sans` column. @throws EstuaryError 500 `STORE_FAILED` that names the row */
+export function readSans(json: string, row: string): readonly string[] {
+  const sans: unknown = JSON.parse(json);
+  if (Array.isArray(sans) && sans.every((san) => typeof san === 'string')) return sans;
+  throw failed('STORE_FAILED', 'the store failed', { detail: `${row}: sans is no list of strings` });
 }
 
 /** The WHERE clause of a list of certificates. */

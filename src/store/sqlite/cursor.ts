@@ -2,7 +2,7 @@ import { badRequest } from '../../errors.ts';
 import type { Page, PageRequest } from '../store.ts';
 
 /** The lists; a cursor works for the list that gave it out. */
-type ListName = 'otp' | 'certificate' | 'lockout' | 'audit';
+type ListName = 'otp' | 'certificate' | 'lockout' | 'request' | 'audit';
 
 /** The key behind which the page begins: of the last item of the page before; undefined for the first page. */
 export function readCursor(list: ListName, page: PageRequest): string | undefined {

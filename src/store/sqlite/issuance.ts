@@ -1,8 +1,9 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { failed } from '../../errors.ts';
-import type { CertificateRow, Reservation, ReserveResult } from '../store.ts';
+import type { CertificateRow, ClaimResult, Reservation, ReserveResult } from '../store.ts';
 import { insertCertificate } from './certificates.ts';
 import type { Db } from './database.ts';
+import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
 const COLUMNS = 'request_id, instance, ca, serial, requester, operation, subject, spki_sha256, otp_id, created_at';
@@ -21,10 +22,15 @@ export function issuanceReads(db: Db) {
 
 /** Reserve, record, release: the two phases of an issuance, and the way back. */
 export function issuanceWrites(db: Db) {
-  const takeUse = db.prepare<[string, number]>(
-    'UPDATE otp SET uses = uses + 1 WHERE id = ? AND revoked_at IS NULL AND expires_at > ? AND uses < max_uses',
+  const takeUse = takeOtpUse(db);
+  const giveBackUse = giveBackOtpUse(db);
+  const claimable = db.prepare<[string], { id: string }>(
+    `SELECT id FROM request WHERE id = ? AND status = 'approved'
+     AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id)`,
   );
-  const giveBackUse = db.prepare<[string]>('UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0');
+  const markIssued = db.prepare<{ id: string; serial: string; at: number }>(
+    "UPDATE request SET status = 'issued', serial = @serial, changed_at = @at WHERE id = @id AND status = 'approved'",
+  );
   const serialTaken = db.prepare<{ ca: string; serial: string | null }, { serial: string }>(
     `SELECT serial FROM reservation WHERE ca = @ca AND serial = @serial
      UNION ALL SELECT serial FROM certificate WHERE ca = @ca AND serial = @serial`,
@@ -33,8 +39,8 @@ export function issuanceWrites(db: Db) {
     `INSERT INTO reservation (${COLUMNS}) VALUES (@request_id, @instance, @ca, @serial, @requester, @operation,
      @subject, @spki_sha256, @otp_id, @created_at)`,
   );
-  const close = db.prepare<[string], { ca: string; serial: string | null; otp_id: string | null }>(
-    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, serial, otp_id',
+  const close = db.prepare<[string], Pick<Reservation, 'ca' | 'serial' | 'otp_id' | 'created_at'>>(
+    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, serial, otp_id, created_at',
   );
   const insertRow = insertCertificate(db);
 
@@ -42,8 +48,15 @@ export function issuanceWrites(db: Db) {
     reserve(reservation: Reservation, events: readonly AuditEvent[]): Outcome<ReserveResult> {
       const { ca, serial, otp_id } = reservation;
       if (serial !== null && serialTaken.get({ ca, serial }) !== undefined) return undone('serial-taken');
-      if (otp_id !== null && takeUse.run(otp_id, reservation.created_at).changes === 0) return undone('otp-unusable');
+      if (otp_id !== null && !takeUse(otp_id, reservation.created_at)) return undone('otp-unusable');
       insert.run(reservation);
+      return done('reserved', events);
+    },
+    claimRequest(reservation: Reservation, events: readonly AuditEvent[]): Outcome<ClaimResult> {
+      const { request_id, ca, serial } = reservation;
+      if (claimable.get(request_id) === undefined) return undone('request-taken');
+      if (serial !== null && serialTaken.get({ ca, serial }) !== undefined) return undone('serial-taken');
+      insert.run({ ...reservation, otp_id: null });
       return done('reserved', events);
     },
     recordCertificate(row: CertificateRow, events: readonly AuditEvent[]): Outcome<undefined> {
@@ -53,12 +66,13 @@ export function issuanceWrites(db: Db) {
           detail: `no open reservation of request ${row.request_id} for ${row.ca} ${row.serial}`,
         });
       insertRow(row);
+      markIssued.run({ id: row.request_id, serial: row.serial, at: open.created_at });
       return done(undefined, events);
     },
     releaseReservation(request_id: string, events: readonly AuditEvent[]): Outcome<boolean> {
       const open = close.get(request_id);
       if (open === undefined) return undone(false);
-      if (open.otp_id !== null) giveBackUse.run(open.otp_id);
+      if (open.otp_id !== null) giveBackUse(open.otp_id);
       return done(true, events);
     },
   };

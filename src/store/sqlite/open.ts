@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { CertificateRow, CrlRow, Page, Store } from '../store.ts';
+import type { CertificateRow, CrlRow, Page, RequestRow, Store } from '../store.ts';
 import type { ReadOperations, WriteOperations } from './operations.ts';
 import type { Outcome } from './outcome.ts';
 import { StoreThread } from './thread.ts';
@@ -73,6 +73,7 @@ class SqliteStore implements Store {
   deleteLockout: Store['deleteLockout'] = (key, events) => this.#write('deleteLockout', key, events);
 
   reserve: Store['reserve'] = (reservation, events) => this.#write('reserve', reservation, events);
+  claimRequest: Store['claimRequest'] = (reservation, events) => this.#write('claimRequest', reservation, events);
   releaseReservation: Store['releaseReservation'] = (request_id, events) =>
     this.#write('releaseReservation', request_id, events);
   openReservations: Store['openReservations'] = (instance) => this.#read('openReservations', instance);
@@ -114,6 +115,32 @@ class SqliteStore implements Store {
     await this.#write('audit', events);
     this.#onCommit(events);
   };
+
+  async queueRequest(...args: Parameters<Store['queueRequest']>): ReturnType<Store['queueRequest']> {
+    const [row, ...more] = args;
+    const result = await this.#write('queueRequest', { ...row, csr: copyOf(row.csr) }, ...more);
+    return typeof result === 'string' ? result : withCsr(result);
+  }
+
+  async findRequest(recognition: string): Promise<RequestRow | undefined> {
+    const row = await this.#read('findRequest', recognition);
+    return row === undefined ? undefined : withCsr(row);
+  }
+
+  async getRequest(id: string): Promise<RequestRow | undefined> {
+    const row = await this.#read('getRequest', id);
+    return row === undefined ? undefined : withCsr(row);
+  }
+
+  async listRequests(...args: Parameters<Store['listRequests']>): Promise<Page<RequestRow>> {
+    const page = await this.#read('listRequests', ...args);
+    return { ...page, items: page.items.map(withCsr) };
+  }
+
+  decideRequest: Store['decideRequest'] = (decision, events) => this.#write('decideRequest', decision, events);
+  failRequest: Store['failRequest'] = (...args) => this.#write('failRequest', ...args);
+  expireRequests: Store['expireRequests'] = (lifetimes, now) => this.#write('expireRequests', lifetimes, now);
+
   listAudit: Store['listAudit'] = (filter) => this.#read('listAudit', filter);
   reopenAuditFile: Store['reopenAuditFile'] = () => this.#write('reopenAuditFile');
 
@@ -147,8 +174,15 @@ function copyOf(bytes: Buffer): Buffer {
   return copy;
 }
 
-/** A BLOB arrives from the thread as a Uint8Array. */
 function withBuffer<Row extends { readonly der: Buffer }>(row: Row): Row {
-  const { buffer, byteOffset, byteLength } = row.der;
-  return { ...row, der: Buffer.from(buffer, byteOffset, byteLength) };
+  return { ...row, der: asBuffer(row.der) };
+}
+
+function withCsr(row: RequestRow): RequestRow {
+  return { ...row, csr: asBuffer(row.csr) };
+}
+
+/** A BLOB arrives from the thread as a Uint8Array. */
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }

@@ -10,6 +10,7 @@ import { issuanceReads, issuanceWrites } from './issuance.ts';
 import { lockoutReads, lockoutWrites } from './lockout.ts';
 import { otpReads, otpWrites } from './otp.ts';
 import { done, type Outcome } from './outcome.ts';
+import { requestReads, requestWrites } from './requests.ts';
 
 /** Free bytes below which the store counts as full: room for some thousand audit records. */
 const MIN_FREE = 4 << 20;
@@ -22,6 +23,7 @@ export function readOperations(db: Db) {
     ...issuanceReads(db),
     ...certificateReads(db),
     ...crlReads(db),
+    ...requestReads(db),
     ...auditReads(db),
   };
 }
@@ -35,6 +37,7 @@ export function writeOperations(db: Db, log: AuditLog) {
     ...issuanceWrites(db),
     ...certificateWrites(db),
     ...crlWrites(db),
+    ...requestWrites(db),
     ...auditWrites(),
     checkWritable(now: number): Outcome<undefined> {
       probe.run(now);

@@ -23,6 +23,19 @@ export function otpReads(db: Db) {
   };
 }
 
+/** Takes a use of a token that is not revoked and has not expired at `now`; `false`: there is none to take. */
+export function takeOtpUse(db: Db): (id: string, now: number) => boolean {
+  const take = db.prepare<[string, number]>(
+    'UPDATE otp SET uses = uses + 1 WHERE id = ? AND revoked_at IS NULL AND expires_at > ? AND uses < max_uses',
+  );
+  return (id, now) => take.run(id, now).changes === 1;
+}
+
+export function giveBackOtpUse(db: Db): (id: string) => void {
+  const giveBack = db.prepare<[string]>('UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0');
+  return (id) => void giveBack.run(id);
+}
+
 /** The writes of one-time passwords; their uses are taken and given back by the issuance writes. */
 export function otpWrites(db: Db) {
   const insert = db.prepare<[OtpRow]>(

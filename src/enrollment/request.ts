@@ -1,0 +1,73 @@
+/** What the parts of an enrolment hand each other. */
+import { createHash } from 'node:crypto';
+import type { AuditEvent } from '../audit/event.ts';
+import type { Identity } from '../auth/identity.ts';
+import type { Ca } from '../ca/router.ts';
+import type { Csr, CsrContent, VerifiedCsr } from '../pki/csr.ts';
+import type { Name } from '../pki/name.ts';
+import type { PublicKeyInfo } from '../pki/public-key.ts';
+
+/** What every authorised request says of its sender and its aim. */
+interface RequestBase {
+  readonly requestId: string;
+  readonly operation: string;
+  readonly ca: Ca;
+  readonly identity: Identity;
+  readonly address: string;
+  /** Of the authentication, committed with the intent. */
+  readonly events: readonly AuditEvent[];
+}
+
+/** An authorised request for one certificate of the requester's own key. */
+export interface EnrollmentRequest extends RequestBase {
+  readonly csr: VerifiedCsr;
+}
+
+/** An authorised request for one certificate of a key that we generate; the CSR's own key says nothing. */
+export interface ServerKeyRequest extends RequestBase {
+  readonly csr: CsrContent;
+  /** Called once, when policy has passed and before an OTP use is taken. */
+  generateKey(): Promise<PublicKeyInfo>;
+}
+
+/** A request with the key that is to be certified. */
+export interface KeyedRequest extends RequestBase {
+  readonly csr: CsrContent;
+  readonly publicKey: PublicKeyInfo;
+  /** The CSR where it proves possession of that key. */
+  readonly proof: VerifiedCsr | undefined;
+}
+
+/** A request whose CSR holds, and proves, the key to certify. */
+export function keyed(request: EnrollmentRequest): KeyedRequest {
+  return { ...request, publicKey: request.csr.publicKey, proof: request.csr };
+}
+
+/** What two polls at once make of an approved request: one issues, for the other this is thrown. */
+export class RequestTaken extends Error {}
+
+export type EnrollmentOutcome =
+  { readonly status: 'issued'; /** DER */ readonly certificate: Buffer } | { readonly status: 'pending' };
+
+/** What a request is recognised by, of its CSR. */
+export type QueuedCsr = Pick<Csr, 'subject' | 'subjectAltNames' | 'publicKey'>;
+
+/** Hex SHA-256 of the public key that is asked for. */
+export function spkiHash({ publicKey }: Pick<Csr, 'publicKey'>): string {
+  return createHash('sha256').update(publicKey.spki).digest('hex');
+}
+
+/** The subject that the certificate gets: a Kerberos principal's mapped one, else the CSR's. */
+export function subjectFor(identity: Identity, csr: Pick<Csr, 'subject'>): Name {
+  return identity.method === 'gssapi' ? identity.subject : csr.subject;
+}
+
+/** What the audit events of a request have in common. */
+export function eventBase(request: RequestBase): Pick<AuditEvent, 'subject' | 'address' | 'ca' | 'request_id'> {
+  return {
+    subject: request.identity.display,
+    address: request.address,
+    ca: request.ca.label,
+    request_id: request.requestId,
+  };
+}

@@ -1,0 +1,31 @@
+import { describe } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { RequestLifetimes, Store } from '../store/store.ts';
+
+export interface SweepOptions {
+  readonly store: Pick<Store, 'expireRequests'>;
+  readonly log: Logger;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly lifetimes: RequestLifetimes;
+}
+
+/** Milliseconds between sweeps; the lifetimes are minutes at least. */
+const INTERVAL = 30_000;
+
+/** Ends and deletes queued requests whose time is over, now and from time to time. Returns what stops it. */
+export function sweepRequests(options: SweepOptions): () => void {
+  const timer = setInterval(() => void sweep(options), INTERVAL).unref();
+  void sweep(options);
+  return () => clearInterval(timer);
+}
+
+/** Never rejects: what could not be done now is done the next time. */
+async function sweep({ store, log, now, lifetimes }: SweepOptions): Promise<void> {
+  try {
+    const { expired, purged } = await store.expireRequests(lifetimes, now());
+    if (expired + purged > 0) log.info({ expired, purged }, 'queued requests whose time is over');
+  } catch (error) {
+    log.warn({ detail: describe(error) }, 'queued requests could not be swept');
+  }
+}

@@ -1,0 +1,128 @@
+import type { AuditEvent } from '../../audit/event.ts';
+import type { Decision, Page, RequestFilter, RequestLifetimes, RequestRow } from '../store.ts';
+import { readSans } from './certificates.ts';
+import { readPosition, toPage, withoutPosition } from './cursor.ts';
+import type { Db } from './database.ts';
+import { giveBackOtpUse, takeOtpUse } from './otp.ts';
+import { done, type Outcome, undone } from './outcome.ts';
+
+const COLUMNS =
+  'id, ca, operation, subject, sans, key_type, requester, method, status, created_at, decided_at, reason, serial, csr, spki_sha256, otp_id, recognition, changed_at';
+
+/** A row as SQLite has it. */
+type Stored = Omit<RequestRow, 'sans'> & { readonly sans: string };
+
+const toRow = (stored: Stored): RequestRow => ({ ...stored, sans: readSans(stored.sans, `request ${stored.id}`) });
+
+/** A failed or expired request is over: the same one may be queued anew. */
+function findNewest(db: Db): (recognition: string) => RequestRow | undefined {
+  const newest = db.prepare<[string], Stored>(
+    `SELECT ${COLUMNS} FROM request WHERE recognition = ? AND status IN ('pending', 'approved', 'issued', 'rejected')
+     ORDER BY position DESC LIMIT 1`,
+  );
+  return (recognition) => {
+    const stored = newest.get(recognition);
+    return stored === undefined ? undefined : toRow(stored);
+  };
+}
+
+/** The reads of queued requests. */
+export function requestReads(db: Db) {
+  const byId = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM request WHERE id = ?`);
+  const page = db.prepare<[object], Stored & { position: number }>(
+    `SELECT position, ${COLUMNS} FROM request WHERE position > @after AND (@status IS NULL OR status = @status)
+     ORDER BY position LIMIT @take`,
+  );
+  return {
+    findRequest: findNewest(db),
+    getRequest(id: string): RequestRow | undefined {
+      const stored = byId.get(id);
+      return stored === undefined ? undefined : toRow(stored);
+    },
+    listRequests(filter: RequestFilter): Page<RequestRow> {
+      const { limit, status = null } = filter;
+      const rows = page.all({ status, after: readPosition('request', filter), take: limit + 1 });
+      return toPage(
+        'request',
+        rows,
+        limit,
+        (row) => row.position,
+        (row) => toRow(withoutPosition(row)),
+      );
+    },
+  };
+}
+
+/** The writes of queued requests; claiming one and recording its certificate are issuance writes. */
+export function requestWrites(db: Db) {
+  const find = findNewest(db);
+  const takeUse = takeOtpUse(db);
+  const giveBackUse = giveBackOtpUse(db);
+  const insert = db.prepare<[object]>(
+    `INSERT INTO request (${COLUMNS}) VALUES (@id, @ca, @operation, @subject, @sans, @key_type, @requester, @method,
+     @status, @created_at, @decided_at, @reason, @serial, @csr, @spki_sha256, @otp_id, @recognition, @changed_at)`,
+  );
+  const exists = db.prepare<[string], { id: string }>('SELECT id FROM request WHERE id = ?');
+  const decide = db.prepare<[Decision]>(
+    `UPDATE request SET status = @status, reason = @reason, decided_at = @decided_at, changed_at = @decided_at
+     WHERE id = @id AND status = 'pending'`,
+  );
+  const fail = db.prepare<{ id: string; reason: string; now: number }, { otp_id: string | null }>(
+    `UPDATE request SET status = 'failed', reason = @reason, changed_at = @now WHERE id = @id AND status = 'approved'
+     AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id) RETURNING otp_id`,
+  );
+  const { expire, purge } = sweepStatements(db);
+
+  return {
+    queueRequest(
+      row: RequestRow,
+      supersedes: string | null,
+      events: readonly AuditEvent[],
+    ): Outcome<'queued' | 'otp-unusable' | RequestRow> {
+      const known = find(row.recognition);
+      if (known !== undefined && known.id !== supersedes) return undone(known);
+      if (row.otp_id !== null && !takeUse(row.otp_id, row.created_at)) return undone('otp-unusable');
+      insert.run({ ...row, sans: JSON.stringify(row.sans) });
+      return done('queued', events);
+    },
+    decideRequest(decision: Decision, events: readonly AuditEvent[]): Outcome<'decided' | 'not-pending' | 'unknown'> {
+      if (decide.run(decision).changes === 1) return done('decided', events);
+      return undone(exists.get(decision.id) === undefined ? 'unknown' : 'not-pending');
+    },
+    failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Outcome<boolean> {
+      const ended = fail.get({ id, reason, now });
+      if (ended === undefined) return undone(false);
+      if (ended.otp_id !== null) giveBackUse(ended.otp_id);
+      return done(true, events);
+    },
+    expireRequests(
+      { pending_ttl, retention }: RequestLifetimes,
+      now: number,
+    ): Outcome<{ expired: number; purged: number }> {
+      const expired = expire.all({ now, before: now - pending_ttl });
+      const purged = purge.run(now - retention).changes;
+      return done({ expired: expired.length, purged }, expired.map(expiredEvent));
+    },
+  };
+}
+
+type Expired = Pick<RequestRow, 'id' | 'ca' | 'requester' | 'decided_at'>;
+
+function sweepStatements(db: Db) {
+  return {
+    expire: db.prepare<{ now: number; before: number }, Expired>(
+      `UPDATE request SET status = 'expired', changed_at = @now
+       WHERE status IN ('pending', 'approved') AND changed_at <= @before
+       AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id)
+       RETURNING id, ca, requester, decided_at`,
+    ),
+    purge: db.prepare<[number]>(
+      "DELETE FROM request WHERE status IN ('issued', 'rejected', 'failed', 'expired') AND changed_at <= ?",
+    ),
+  };
+}
+
+function expiredEvent({ id, ca, requester, decided_at }: Expired): AuditEvent {
+  const detail = decided_at === null ? 'nobody decided in time' : 'approved, but not collected in time';
+  return { type: 'request.expired', outcome: 'success', subject: requester, ca, request_id: id, detail };
+}

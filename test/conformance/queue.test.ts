@@ -1,0 +1,361 @@
+/** Issue 3.2, RFC 7030 §4.2.3 and the contract §3 "OTP and 202": requests that wait for an administrator. */
+import { randomInt, X509Certificate } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildCsr, commonName, dns, extensionRequest, makeKey, onTheWire, san, simpleCsr } from '../support/csr.ts';
+import { caSection, certificatePem, Estuary, itemsOf, section } from '../support/estuary.ts';
+import type { Answer } from '../support/https.ts';
+
+let estuary: Estuary;
+const key = makeKey();
+
+beforeAll(async () => {
+  estuary = await Estuary.start({
+    configure: (config) => {
+      caSection(config)['approval'] = 'manual';
+      section(config, 'est')['retry_after'] = 7;
+      section(config, 'otp')['max_failures'] = 50;
+    },
+  });
+});
+afterAll(() => estuary.stop());
+
+let names = 0;
+const freshName = (): string => `queued-${++names}`;
+
+const serialOf = (answer: Answer): string => new X509Certificate(certificatePem(answer)).serialNumber.toLowerCase();
+
+/** The queued requests of one subject, as the admin API lists them. */
+async function requestsOf(cn: string): Promise<Record<string, unknown>[]> {
+  const { json } = await estuary.admin('GET', '/admin/requests?limit=1000');
+  return itemsOf(json).filter(({ subject }) => subject === `CN=${cn}`);
+}
+
+async function requestId(cn: string): Promise<string> {
+  const [request, ...more] = await requestsOf(cn);
+  if (typeof request?.['id'] !== 'string' || more.length > 0) throw new Error(`not exactly one request of ${cn}`);
+  return request['id'];
+}
+
+const approve = async (cn: string): Promise<void> => {
+  const { status } = await estuary.admin('POST', `/admin/requests/${await requestId(cn)}/approve`);
+  expect(status).toBe(200);
+};
+
+interface Queued {
+  readonly cn: string;
+  readonly otp: { readonly id: string; readonly token: string };
+  readonly poll: () => Promise<Answer>;
+}
+
+/** A request that waits, made with a single-use token. */
+async function queued(): Promise<Queued> {
+  const cn = freshName();
+  const otp = await estuary.otp({ client_id: cn });
+  // A new CSR each time: ECDSA signatures differ.
+  const poll = (): Promise<Answer> =>
+    estuary.enroll(onTheWire(simpleCsr(key, cn, ['a.example'])), { password: otp.token });
+  expect((await poll()).status).toBe(202);
+  return { cn, otp, poll };
+}
+
+const uses = async (id: string): Promise<unknown> => (await estuary.admin('GET', `/admin/otp/${id}`)).json['uses'];
+
+describe('RFC 7030 §4.2.3: a request that waits', () => {
+  test('is answered 202 with Retry-After and an empty body, and is in the admin list with its facts', async () => {
+    const cn = freshName();
+    const { token, id } = await estuary.otp({ client_id: 'device-7' });
+    const answer = await estuary.enroll(onTheWire(simpleCsr(key, cn, ['b.example', 'a.example'])), { password: token });
+    expect(answer.status).toBe(202);
+    expect(answer.headers['retry-after']).toBe('7');
+    expect(answer.headers['content-length']).toBe('0');
+    expect(answer.body).toHaveLength(0);
+    expect(await uses(id)).toBe(1);
+    const [record] = await requestsOf(cn);
+    expect(record?.['id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(record?.['created_at']).toMatch(/Z$/);
+    expect(record).toEqual({
+      id: record?.['id'],
+      ca: 'devices',
+      operation: 'simpleenroll',
+      subject: `CN=${cn}`,
+      sans: ['DNS:b.example', 'DNS:a.example'],
+      key_type: 'ec:P-256',
+      requester: 'device-7',
+      method: 'otp',
+      status: 'pending',
+      created_at: record?.['created_at'],
+      decided_at: null,
+      reason: null,
+      serial: null,
+    });
+  });
+
+  test('issue 3: a single-use token carries it from 202 through approval to the certificate, and again', async () => {
+    const { cn, otp, poll } = await queued();
+    expect((await poll()).status).toBe(202);
+    await approve(cn);
+    const issued = await poll();
+    expect(issued.status).toBe(200);
+    const certificate = new X509Certificate(certificatePem(issued));
+    expect(certificate.subject).toBe(`CN=${cn}`);
+    expect(certificate.subjectAltName).toBe('DNS:a.example');
+    expect(certificate.publicKey.export({ type: 'spki', format: 'der' })).toEqual(key.spki);
+    expect(serialOf(await poll())).toBe(serialOf(issued));
+    const id = await requestId(cn);
+    const { json } = await estuary.admin('GET', `/admin/requests/${id}`);
+    expect(json).toMatchObject({ status: 'issued', serial: serialOf(issued) });
+    expect(await uses(otp.id)).toBe(1);
+    const record = await estuary.admin('GET', `/admin/certificates/${serialOf(issued)}`);
+    expect(record.json).toMatchObject({ request_id: id, requester: cn, method: 'otp' });
+  });
+
+  test('contract §3: the names count as a set, DNS names without case; the bytes of the CSR do not', async () => {
+    const cn = freshName();
+    const { token } = await estuary.otp();
+    const csr = (...hosts: string[]): string =>
+      onTheWire(
+        buildCsr(key, {
+          subject: commonName(cn),
+          attributes: [extensionRequest(san(...hosts.map((host) => dns(host))))],
+        }),
+      );
+    const statuses = [];
+    for (const hosts of [
+      ['a.example', 'b.example'],
+      ['B.example', 'a.example'],
+      ['a.example', 'A.EXAMPLE', 'b.example'],
+    ])
+      statuses.push((await estuary.enroll(csr(...hosts), { password: token })).status);
+    expect(statuses).toEqual([202, 202, 202]);
+    expect(await requestsOf(cn)).toHaveLength(1);
+  });
+
+  test('another CA of the same server still issues at once', async () => {
+    const { token } = await estuary.otp();
+    const wire = onTheWire(simpleCsr(key, freshName()));
+    expect((await estuary.enroll(wire, { password: token, path: 'lab/simpleenroll' })).status).toBe(200);
+  });
+
+  test('what policy refuses is refused at once and not queued', async () => {
+    const cn = freshName();
+    const { token, id } = await estuary.otp();
+    const weak = makeKey('secp256k1');
+    expect((await estuary.enroll(onTheWire(simpleCsr(weak, cn)), { password: token })).status).toBe(400);
+    expect(await requestsOf(cn)).toEqual([]);
+    expect(await uses(id)).toBe(0);
+  });
+
+  test('simplereenroll over mTLS waits as well, and a certificate that is presented itself is not handed out again', async () => {
+    const { cn, poll } = await queued();
+    await approve(cn);
+    const client = { cert: certificatePem(await poll()), key: key.pem };
+    const renew = (presented = client): Promise<Answer> =>
+      estuary.enroll(onTheWire(simpleCsr(key, cn, ['a.example'])), { client: presented, path: 'simplereenroll' });
+    expect((await renew()).status).toBe(202);
+    const renewal = (await requestsOf(cn)).find(({ operation }) => operation === 'simplereenroll');
+    await estuary.admin('POST', `/admin/requests/${String(renewal?.['id'])}/approve`);
+    const renewed = await renew();
+    expect(renewed.status).toBe(200);
+    expect(serialOf(await renew())).toBe(serialOf(renewed));
+    expect((await renew({ cert: certificatePem(renewed), key: key.pem })).status).toBe(202);
+  });
+});
+
+describe('contract §3: a token without a use left', () => {
+  const others: readonly (readonly [string, (cn: string) => string])[] = [
+    ['another subject', () => onTheWire(simpleCsr(key, freshName(), ['a.example']))],
+    ['another name', (cn) => onTheWire(simpleCsr(key, cn, ['other.example']))],
+    ['another key', (cn) => onTheWire(simpleCsr(makeKey(), cn, ['a.example']))],
+    ['no CSR at all', () => 'bm8gQ1NS'],
+    ['no base64', () => '%%%'],
+  ];
+  test.each(others)('gets 401 for %s, and the request waits on', async (_, body) => {
+    const { cn, otp, poll } = await queued();
+    const answer = await estuary.enroll(body(cn), { password: otp.token });
+    expect(answer.status).toBe(401);
+    expect(answer.text).toBe('invalid OTP token');
+    expect((await poll()).status).toBe(202);
+  });
+
+  test('gets 401 at another CA', async () => {
+    const { cn, otp } = await queued();
+    const wire = onTheWire(simpleCsr(key, cn, ['a.example']));
+    expect((await estuary.enroll(wire, { password: otp.token, path: 'lab/simpleenroll' })).status).toBe(401);
+  });
+
+  test('does not poll the request of another token', async () => {
+    const first = await queued();
+    const second = await queued();
+    const wire = onTheWire(simpleCsr(key, first.cn, ['a.example']));
+    expect((await estuary.enroll(wire, { password: second.otp.token })).status).toBe(401);
+  });
+
+  test('two requests at once with one single-use token: one is queued', async () => {
+    const { token } = await estuary.otp();
+    const answers = await Promise.all(
+      [freshName(), freshName()].map((cn) => estuary.enroll(onTheWire(simpleCsr(key, cn)), { password: token })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([202, 401]);
+  });
+
+  test('the same request twice at once: one record, one use', async () => {
+    const cn = freshName();
+    const { token, id } = await estuary.otp({ max_uses: 5 });
+    const polls = Array.from({ length: 4 }, () => estuary.enroll(onTheWire(simpleCsr(key, cn)), { password: token }));
+    expect((await Promise.all(polls)).map(({ status }) => status)).toEqual([202, 202, 202, 202]);
+    expect(await requestsOf(cn)).toHaveLength(1);
+    expect(await uses(id)).toBe(1);
+  });
+});
+
+describe('contract §4: the decision', () => {
+  test("a rejected request is answered 403 with the administrator's reason, and keeps its use", async () => {
+    const { cn, otp, poll } = await queued();
+    const path = `/admin/requests/${await requestId(cn)}`;
+    const rejected = await estuary.admin('POST', `${path}/reject`, { reason: 'Gerät unbekannt – call us' });
+    expect(rejected).toMatchObject({ status: 200, json: { status: 'rejected', reason: 'Gerät unbekannt – call us' } });
+    const answer = await poll();
+    expect(answer.status).toBe(403);
+    expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8');
+    expect(answer.body.toString('utf8')).toBe('Gerät unbekannt – call us');
+    expect(Number(answer.headers['content-length'])).toBe(answer.body.length);
+    expect(await uses(otp.id)).toBe(1);
+  });
+
+  test('deciding twice is 409, an unknown request 404', async () => {
+    const { cn } = await queued();
+    const path = `/admin/requests/${await requestId(cn)}`;
+    const [one, other] = await Promise.all([
+      estuary.admin('POST', `${path}/approve`),
+      estuary.admin('POST', `${path}/reject`, { reason: 'no' }),
+    ]);
+    expect([one.status, other.status].sort()).toEqual([200, 409]);
+    expect(await estuary.admin('POST', `${path}/approve`)).toMatchObject({
+      status: 409,
+      json: { code: 'REQUEST_DECIDED' },
+    });
+    for (const call of ['approve', 'reject'])
+      expect(
+        await estuary.admin('POST', `/admin/requests/none/${call}`, call === 'reject' ? { reason: 'no' } : undefined),
+      ).toMatchObject({ status: 404, json: { code: 'REQUEST_NOT_FOUND' } });
+    expect((await estuary.admin('GET', '/admin/requests/none')).status).toBe(404);
+  });
+
+  test.each([
+    [{}],
+    [{ reason: '' }],
+    [{ reason: '  ' }],
+    [{ reason: 'a\nb' }],
+    [{ reason: 1 }],
+    [{ reason: 'x', more: 1 }],
+  ])('a rejection with %j is 400 and decides nothing', async (body) => {
+    const { cn } = await queued();
+    const id = await requestId(cn);
+    expect((await estuary.admin('POST', `/admin/requests/${id}/reject`, body)).status).toBe(400);
+    expect((await estuary.admin('POST', `/admin/requests/${id}/approve`, { serial: '01' })).status).toBe(400);
+    expect((await estuary.admin('GET', `/admin/requests/${id}`)).json['status']).toBe('pending');
+  });
+
+  test('the list can be narrowed to a status and read page by page', async () => {
+    await queued();
+    await queued();
+    const { json } = await estuary.admin('GET', '/admin/requests?status=pending&limit=1');
+    expect(json['items']).toMatchObject([{ status: 'pending' }]);
+    const next = await estuary.admin('GET', `/admin/requests?status=pending&cursor=${String(json['next_cursor'])}`);
+    expect(next.status).toBe(200);
+    expect(next.json['items']).not.toContainEqual(expect.objectContaining({ status: 'issued' }));
+    expect((await estuary.admin('GET', '/admin/requests?status=waiting')).status).toBe(400);
+  });
+
+  test('one request is shown with its CSR', async () => {
+    const { cn } = await queued();
+    const { json } = await estuary.admin('GET', `/admin/requests/${await requestId(cn)}`);
+    expect(json['csr']).toMatch(/^-----BEGIN CERTIFICATE REQUEST-----\n/);
+    expect(json['spki_sha256']).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test('contract §7: queued, decided and issued are in the audit log under one request id', async () => {
+    const { cn, poll } = await queued();
+    await approve(cn);
+    await poll();
+    const id = await requestId(cn);
+    const records = [];
+    for (const type of ['request.queued', 'request.approved', 'certificate.issued', 'admin.access']) {
+      const { json } = await estuary.admin('GET', `/admin/audit?limit=1000&type=${type}`);
+      records.push(itemsOf(json).some((item) => JSON.stringify(item).includes(id)));
+    }
+    expect(records).toEqual([true, true, true, true]);
+  });
+});
+
+describe('issue 3.2: issued once', () => {
+  test('polls at once after the approval yield one certificate', async () => {
+    const { cn, poll } = await queued();
+    await approve(cn);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => poll()));
+    for (const { status } of answers) expect([200, 202]).toContain(status);
+    expect(answers.some(({ status }) => status === 200)).toBe(true);
+    const serials = new Set(answers.filter(({ status }) => status === 200).map(serialOf));
+    serials.add(serialOf(await poll()));
+    expect(serials.size).toBe(1);
+    const { json } = await estuary.admin('GET', `/admin/certificates?subject=${cn}`);
+    expect(json['items']).toHaveLength(1);
+  });
+
+  test('a request and a decision survive a restart', { timeout: 60_000 }, async () => {
+    const [waiting, decided] = [await queued(), await queued()];
+    await approve(decided.cn);
+    await estuary.server.stop();
+    await estuary.restart();
+    expect((await waiting.poll()).status).toBe(202);
+    expect((await decided.poll()).status).toBe(200);
+  });
+
+  test(
+    '§6: kill -9 at any point of a poll: the decision stays, and there is one certificate in the end',
+    { timeout: 240_000 },
+    async () => {
+      for (let round = 0; round < 6; round++) {
+        const { cn, otp, poll } = await queued();
+        await approve(cn);
+        const cut = poll().catch(() => undefined);
+        await sleep(randomInt(60));
+        estuary.server.signal('SIGKILL');
+        await estuary.server.exited;
+        const before = await cut;
+        await estuary.restart();
+        const after = await poll();
+        expect(after.status).toBe(200);
+        if (before?.status === 200) expect(serialOf(after)).toBe(serialOf(before));
+        const { json } = await estuary.admin('GET', `/admin/certificates?subject=${cn}`);
+        expect(json['items']).toHaveLength(1);
+        expect(await uses(otp.id)).toBe(1);
+      }
+      const db = new Database(join(estuary.dir, 'data/est.db'), { readonly: true });
+      expect(db.prepare('SELECT request_id FROM reservation').all()).toEqual([]);
+      db.close();
+    },
+  );
+
+  test(
+    'a certificate that was approved under a policy that changed since is refused, and the use goes back',
+    { timeout: 60_000 },
+    async () => {
+      const { cn, otp, poll } = await queued();
+      await approve(cn);
+      await estuary.server.stop();
+      estuary.reconfigure((config) => {
+        section(caSection(config), 'profile')['key_types'] = ['rsa:2048'];
+      });
+      await estuary.restart();
+      expect((await poll()).status).toBe(400);
+      const { json } = await estuary.admin('GET', `/admin/requests/${await requestId(cn)}`);
+      expect(json).toMatchObject({ status: 'failed', serial: null });
+      expect(json['reason']).toMatch(/key/i);
+      expect(await uses(otp.id)).toBe(0);
+    },
+  );
+});

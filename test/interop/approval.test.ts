@@ -1,0 +1,89 @@
+/** Issue 3: clients that poll by themselves carry a request from 202 through approval to its certificate. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { run, runAny } from '../support/command.ts';
+import { caSection, Estuary, itemsOf, section } from '../support/estuary.ts';
+import { ESTCLIENT, requires } from '../support/requires.ts';
+
+let estuary: Estuary;
+
+beforeAll(async () => {
+  estuary = await Estuary.start({
+    configure: (config) => {
+      caSection(config)['approval'] = 'manual';
+      section(config, 'est')['retry_after'] = 2;
+    },
+  });
+  mkdirSync(file('client'), { recursive: true });
+});
+afterAll(() => estuary.stop());
+
+const file = (name: string): string => join(estuary.dir, name);
+
+/** Approves the request of this name as soon as it is there. */
+async function approveWhenQueued(cn: string): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const { json } = await estuary.admin('GET', '/admin/requests?status=pending');
+    const found = itemsOf(json).find(({ subject }) => subject === `CN=${cn}`);
+    if (found !== undefined) {
+      expect((await estuary.admin('POST', `/admin/requests/${String(found['id'])}/approve`)).status).toBe(200);
+      return;
+    }
+    await sleep(100);
+  }
+  throw new Error(`${cn} was not queued`);
+}
+
+/** The one request of this name, issued, with its one certificate. */
+async function checkIssuedOnce(cn: string, otpId: string): Promise<void> {
+  const { json } = await estuary.admin('GET', '/admin/requests?status=issued');
+  expect(json['items']).toContainEqual(expect.objectContaining({ subject: `CN=${cn}`, method: 'otp' }));
+  expect((await estuary.admin('GET', `/admin/certificates?subject=${cn}`)).json['items']).toHaveLength(1);
+  expect((await estuary.admin('GET', `/admin/otp/${otpId}`)).json['uses']).toBe(1);
+}
+
+const verify = (pem: string): Promise<unknown> =>
+  run('openssl', ['verify', '-CAfile', file('ca/root.pem'), '-untrusted', file('ca/issuing.pem'), pem]);
+
+describe.skipIf(!requires('pki', 'openssl'))('strongSwan pki', () => {
+  test('polls with a single-use token until its request is approved', { timeout: 90_000 }, async () => {
+    const cn = 'polling-strongswan';
+    const [key, csr, pem] = [file(`client/${cn}.key`), file(`client/${cn}.der`), file(`client/${cn}.pem`)];
+    writeFileSync(key, await run('pki', ['--gen', '--type', 'ecdsa', '--size', '256', '--outform', 'pem']));
+    writeFileSync(
+      csr,
+      await run('pki', ['--req', '--in', key, '--type', 'priv', '--dn', `CN=${cn}`, '--outform', 'der']),
+    );
+    const otp = await estuary.otp({ client_id: cn });
+    const url = `https://localhost:${estuary.server.port('est')}`;
+    const trust = ['--cacert', file('ca/root.pem'), '--cacert', file('ca/issuing.pem')];
+    const polling = ['--interval', '1', '--maxpolltime', '40', '--userpass', `${cn}:${otp.token}`];
+    const client = run('pki', ['--est', '--url', url, '--in', csr, ...trust, ...polling, '--outform', 'pem']);
+    const [issued] = await Promise.all([client, approveWhenQueued(cn)]);
+    writeFileSync(pem, issued);
+    await verify(pem);
+    await checkIssuedOnce(cn, otp.id);
+  });
+});
+
+describe.skipIf(!requires('estclient', 'openssl'))('libest estclient', () => {
+  test('polls with a single-use token and a new CSR each time', { timeout: 90_000 }, async () => {
+    const cn = 'polling-libest';
+    const [key, out] = [file(`client/${cn}.key`), file(`client/${cn}`)];
+    await run('openssl', ['ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', key]);
+    mkdirSync(out);
+    const otp = await estuary.otp({ client_id: cn });
+    const server = ['-s', 'localhost', '-p', String(estuary.server.port('est'))];
+    const args = [...server, '-o', out, '-v', '-e', '-x', key, '-u', cn, '-h', otp.token, '--common-name', cn];
+    const env = { EST_OPENSSL_CACERT: file('ca/root.pem') };
+    const [{ output }] = await Promise.all([runAny(ESTCLIENT, args, { env }), approveWhenQueued(cn)]);
+    expect(existsSync(join(out, 'cert-0-0.pkcs7')), output).toBe(true);
+    const der = Buffer.from(readFileSync(join(out, 'cert-0-0.pkcs7'), 'latin1'), 'base64');
+    const pem = file(`client/${cn}.pem`);
+    writeFileSync(pem, await run('openssl', ['pkcs7', '-inform', 'DER', '-print_certs'], { input: der }));
+    await verify(pem);
+    await checkIssuedOnce(cn, otp.id);
+  });
+});
