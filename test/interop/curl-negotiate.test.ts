@@ -1,10 +1,13 @@
+import { createPrivateKey } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runText } from '../support/command.ts';
-import { makeKey } from '../support/csr.ts';
+import { makeKey, onTheWire } from '../support/csr.ts';
+import { call } from '../support/https.ts';
 import { Kdc, REALM } from '../support/kdc.ts';
 import { FLAG, initialToken, negotiation } from '../support/negotiate.ts';
 import { NegotiateServer, clientTls } from '../support/negotiate-server.ts';
 import { requires } from '../support/requires.ts';
+import { expectMatch, readServerKey } from '../support/server-key.ts';
 import { padToken } from '../support/spnego.ts';
 
 const FAILED = { status: 401, text: 'GSSAPI authentication failed' };
@@ -120,6 +123,21 @@ default_template = "UID={primary},O={realm}"
     const otp = await server.quickstart.createOtp('device-1');
     const authorization = `Basic ${Buffer.from(`device-1:${otp}`).toString('base64')}`;
     expect(await server.post({ authorization })).toMatchObject({ status: 200, subject: 'CN=whatever' });
+  });
+
+  it('serverkeygen: the generated key is certified for the mapped subject, and the server proves itself', async () => {
+    const answer = await call({
+      method: 'POST',
+      path: '/.well-known/est/serverkeygen',
+      port: server.quickstart.server.port('est'),
+      headers: { 'Content-Type': 'application/pkcs10', Authorization: `Negotiate ${await token()}` },
+      body: onTheWire(server.csr()),
+      tls: server.tls,
+    });
+    const issued = readServerKey(answer);
+    expect(answer.headers['www-authenticate']).toMatch(/^Negotiate [A-Za-z0-9+/]+=*$/);
+    expect(issued.certificate.subject.split('\n').sort()).toEqual(['CN=Alice Adams', 'O=Example', 'OU=People']);
+    expectMatch(issued, createPrivateKey({ key: issued.key, format: 'der', type: 'pkcs8' }));
   });
 
   it('re-enrolment takes a client certificate only, and leaves the token unused', async () => {
