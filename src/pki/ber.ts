@@ -10,6 +10,8 @@ const MAX_DEPTH = 48;
 const MAX_ELEMENTS = 50_000;
 
 const CONSTRUCTED = 0x20;
+/** Octets that end a value of indefinite length. */
+const END_OF_CONTENTS = 2;
 /** Universal types whose constructed form is a BER spelling of the primitive one. */
 const STRING_TAGS: ReadonlySet<number> = new Set([
   Tag.BIT_STRING,
@@ -41,6 +43,24 @@ export function berToDer(bytes: Buffer): Buffer {
   const der = element(cursor, bytes.length, 0);
   if (cursor.offset !== bytes.length) throw new DerError('BER: trailing bytes');
   return der;
+}
+
+/**
+ * The elements inside one constructed BER element, each with its header and exactly as received.
+ *
+ * @throws DerError as {@link berToDer}
+ */
+export function berElements(bytes: Buffer): Buffer[] {
+  const cursor: Cursor = { bytes, offset: 0, elements: 0 };
+  const { length } = header(cursor, bytes.length);
+  const end = length === undefined ? bytes.length - END_OF_CONTENTS : cursor.offset + length;
+  const found: Buffer[] = [];
+  while (cursor.offset < end) {
+    const start = cursor.offset;
+    element(cursor, end, 1);
+    found.push(bytes.subarray(start, cursor.offset));
+  }
+  return found;
 }
 
 function element(cursor: Cursor, end: number, depth: number): Buffer {

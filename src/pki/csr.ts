@@ -17,7 +17,7 @@ import {
 import { duplicateExtension, findExtension, parseExtensions, type Extension } from './extensions.ts';
 import { formatGeneralName, generalNameProblem, parseGeneralNames, type GeneralName } from './general-name.ts';
 import { isDerOrdered, parseName, type Name } from './name.ts';
-import { OID, oidName } from './oids.ts';
+import { firstRepeated, OID, oidName } from './oids.ts';
 import { parsePublicKey, publicKeyProblem, unreadableKey, type PublicKeyInfo } from './public-key.ts';
 import {
   UnsupportedSignatureAlgorithm,
@@ -142,9 +142,22 @@ function readCsr(der: Buffer, readKey: (spki: Buffer) => PublicKeyInfo): ReadCsr
 }
 
 function checked({ attributeSet, ...content }: ReadCsr['content']): CsrContent {
-  checkSubject(content.subject);
   const attributes = attributeSet === undefined ? [] : readAttributes(attributeSet);
-  const extensions = requestedExtensions(attributes);
+  return checkedContent(content, attributes, requestedExtensions(attributes));
+}
+
+/**
+ * The checks on what a request asks for, whatever format it came in.
+ * @throws EstuaryError 400 CSR_SUBJECT_INVALID, CSR_DUPLICATE_ATTRIBUTE, CSR_DUPLICATE_EXTENSION, CSR_SAN_INVALID;
+ *   DerError
+ */
+export function checkedContent(
+  content: Pick<CsrContent, 'der' | 'info' | 'subject' | 'publicKey'>,
+  attributes: readonly CsrAttribute[],
+  extensions: readonly Extension[],
+): CsrContent {
+  checkSubject(content.subject);
+  checkDuplicates(attributes, extensions);
   return {
     ...content,
     attributes,
@@ -154,7 +167,8 @@ function checked({ attributeSet, ...content }: ReadCsr['content']): CsrContent {
   };
 }
 
-function checkKey(publicKey: PublicKeyInfo): void {
+/** @throws EstuaryError 400 CSR_KEY_WEAK, CSR_KEY_UNSUPPORTED */
+export function checkKey(publicKey: PublicKeyInfo): void {
   const problem = publicKeyProblem(publicKey);
   if (problem === undefined) return;
   const code = problem.kind === 'weak' ? 'CSR_KEY_WEAK' : 'CSR_KEY_UNSUPPORTED';
@@ -169,7 +183,7 @@ function checkSubject(subject: Name): void {
 }
 
 function readAttributes(set: DerElement): CsrAttribute[] {
-  const attributes = children(set.value, 'Attribute').map((element) => {
+  return children(set.value, 'Attribute').map((element) => {
     if (element.tag !== Tag.SEQUENCE) throw new DerError('Attribute: unexpected tag');
     const reader = new DerReader(element.value, 'Attribute');
     const type = readOid(reader.next(Tag.OID, 'type'));
@@ -177,10 +191,15 @@ function readAttributes(set: DerElement): CsrAttribute[] {
     reader.end();
     return { oid: type, values };
   });
-  const twice = attributes.find((attribute, i) => attributes.findIndex(({ oid }) => oid === attribute.oid) < i);
-  if (twice !== undefined)
-    throw badRequest('CSR_DUPLICATE_ATTRIBUTE', `The CSR has the attribute ${oidName(twice.oid)} more than once.`);
-  return attributes;
+}
+
+function checkDuplicates(attributes: readonly CsrAttribute[], extensions: readonly Extension[]): void {
+  const attribute = firstRepeated(attributes.map(({ oid }) => oid));
+  if (attribute !== undefined)
+    throw badRequest('CSR_DUPLICATE_ATTRIBUTE', `The CSR has the attribute ${oidName(attribute)} more than once.`);
+  const extension = duplicateExtension(extensions);
+  if (extension !== undefined)
+    throw badRequest('CSR_DUPLICATE_EXTENSION', `The CSR asks for the extension ${oidName(extension)} more than once.`);
 }
 
 /** The one value of a single-valued attribute, or undefined when the attribute is absent. @throws DerError */
@@ -193,17 +212,13 @@ export function singleValue(attributes: readonly CsrAttribute[], type: string): 
 }
 
 function requestedExtensions(attributes: readonly CsrAttribute[]): Extension[] {
-  const extensions = [OID.extensionRequest, OID.microsoftExtensionRequest].flatMap((type) => {
+  return [OID.extensionRequest, OID.microsoftExtensionRequest].flatMap((type) => {
     const value = singleValue(attributes, type);
     if (value === undefined) return [];
     const list = parseExtensions(value);
     if (list.length === 0) throw badRequest('CSR_EXTENSION_REQUEST_EMPTY', "The CSR's extensionRequest is empty.");
     return list;
   });
-  const twice = duplicateExtension(extensions);
-  if (twice !== undefined)
-    throw badRequest('CSR_DUPLICATE_EXTENSION', `The CSR asks for the extension ${oidName(twice)} more than once.`);
-  return extensions;
 }
 
 function requestedAltNames(extensions: readonly Extension[]): GeneralName[] {

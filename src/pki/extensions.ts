@@ -23,7 +23,7 @@ import {
   tlv,
 } from './der.ts';
 import { encodeGeneralName, encodeGeneralNames, parseGeneralName, type GeneralName } from './general-name.ts';
-import { OID } from './oids.ts';
+import { firstRepeated, OID } from './oids.ts';
 
 export interface Extension {
   /** Dotted OID. */
@@ -52,7 +52,7 @@ export function parseExtensions(der: Buffer): Extension[] {
 
 /** The first OID that occurs twice, if any (RFC 5280 §4.2 forbids it). */
 export function duplicateExtension(extensions: readonly Extension[]): string | undefined {
-  return extensions.find((extension, i) => extensions.findIndex((other) => other.oid === extension.oid) < i)?.oid;
+  return firstRepeated(extensions.map(({ oid: type }) => type));
 }
 
 /** The extension with this OID. */

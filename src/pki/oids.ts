@@ -43,8 +43,44 @@ export const OID = {
   /** RFC 9908 §3.4. */
   certificationRequestInfoTemplate: '1.2.840.113549.1.9.16.2.61',
   extensionReqTemplate: '1.2.840.113549.1.9.16.2.62',
-  /** RFC 6402 §2.9. */
+  /** RFC 6402 §2.8. */
   changeSubjectName: '1.3.6.1.5.5.7.7.36',
+  /** RFC 5272 §3.2.3. */
+  cmcUnsignedData: '1.2.840.113549.1.9.16.2.34',
+
+  // CMC controls (RFC 5272 §6, RFC 6402 §2.2)
+  statusInfo: '1.3.6.1.5.5.7.7.1',
+  identification: '1.3.6.1.5.5.7.7.2',
+  identityProof: '1.3.6.1.5.5.7.7.3',
+  dataReturn: '1.3.6.1.5.5.7.7.4',
+  transactionId: '1.3.6.1.5.5.7.7.5',
+  senderNonce: '1.3.6.1.5.5.7.7.6',
+  recipientNonce: '1.3.6.1.5.5.7.7.7',
+  addExtensions: '1.3.6.1.5.5.7.7.8',
+  encryptedPOP: '1.3.6.1.5.5.7.7.9',
+  decryptedPOP: '1.3.6.1.5.5.7.7.10',
+  lraPOPWitness: '1.3.6.1.5.5.7.7.11',
+  getCert: '1.3.6.1.5.5.7.7.15',
+  getCRL: '1.3.6.1.5.5.7.7.16',
+  revokeRequest: '1.3.6.1.5.5.7.7.17',
+  regInfo: '1.3.6.1.5.5.7.7.18',
+  responseInfo: '1.3.6.1.5.5.7.7.19',
+  queryPending: '1.3.6.1.5.5.7.7.21',
+  popLinkRandom: '1.3.6.1.5.5.7.7.22',
+  popLinkWitness: '1.3.6.1.5.5.7.7.23',
+  confirmCertAcceptance: '1.3.6.1.5.5.7.7.24',
+  statusInfoV2: '1.3.6.1.5.5.7.7.25',
+  trustedAnchors: '1.3.6.1.5.5.7.7.26',
+  authData: '1.3.6.1.5.5.7.7.27',
+  batchRequests: '1.3.6.1.5.5.7.7.28',
+  batchResponses: '1.3.6.1.5.5.7.7.29',
+  publishCert: '1.3.6.1.5.5.7.7.30',
+  modCertTemplate: '1.3.6.1.5.5.7.7.31',
+  controlProcessed: '1.3.6.1.5.5.7.7.32',
+  popLinkWitnessV2: '1.3.6.1.5.5.7.7.33',
+  identityProofV2: '1.3.6.1.5.5.7.7.34',
+  raIdentityWitness: '1.3.6.1.5.5.7.7.35',
+  responseBody: '1.3.6.1.5.5.7.7.37',
 
   // certificate and CRL extensions (RFC 5280 §4.2, §5.2, §5.3)
   subjectDirectoryAttributes: '2.5.29.9',
@@ -88,7 +124,7 @@ export const OID = {
   ipsecIKE: '1.3.6.1.5.5.7.3.17',
   cmcCA: '1.3.6.1.5.5.7.3.27',
   cmcRA: '1.3.6.1.5.5.7.3.28',
-  cmcArchive: '1.3.6.1.5.5.7.3.31',
+  cmcArchive: '1.3.6.1.5.5.7.3.29',
   pkinitClientAuth: '1.3.6.1.5.2.3.4',
   smartcardLogon: '1.3.6.1.4.1.311.20.2.2',
   ocspBasic: '1.3.6.1.5.5.7.48.1.1',
@@ -133,7 +169,10 @@ export const OID = {
   dhSinglePassStdDHSha384Kdf: '1.3.132.1.11.2',
   pbes2: '1.2.840.113549.1.5.13',
   pbkdf2: '1.2.840.113549.1.5.12',
+  hmacWithSHA1: '1.2.840.113549.2.7',
   hmacWithSHA256: '1.2.840.113549.2.9',
+  hmacWithSHA384: '1.2.840.113549.2.10',
+  hmacWithSHA512: '1.2.840.113549.2.11',
 
   // digests
   sha1: '1.3.14.3.2.26',
@@ -145,6 +184,10 @@ export const OID = {
   data: '1.2.840.113549.1.7.1',
   signedData: '1.2.840.113549.1.7.2',
   envelopedData: '1.2.840.113549.1.7.3',
+  authenticatedData: '1.2.840.113549.1.9.16.1.2',
+  /** id-cct-PKIData and id-cct-PKIResponse (RFC 5272 §3.2.1, §4.2.1). */
+  pkiData: '1.3.6.1.5.5.7.12.2',
+  pkiResponse: '1.3.6.1.5.5.7.12.3',
   /** id-ct-KP-aKeyPackage (RFC 5958 §2). */
   asymmetricKeyPackage: '2.16.840.1.101.2.1.2.78.5',
 } as const;
@@ -160,4 +203,10 @@ export function oidName(dotted: string): string {
 /** The dotted form of a name in {@link OID} (case ignored) or of a dotted OID; undefined if it is neither. */
 export function oidByName(nameOrOid: string): string | undefined {
   return /^[0-2](\.(0|[1-9]\d*))+$/.test(nameOrOid) ? nameOrOid : oidsByName.get(nameOrOid.toLowerCase());
+}
+
+/** The first that occurs a second time, if any. */
+export function firstRepeated(oids: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  return oids.find((oid) => seen.size === seen.add(oid).size);
 }
