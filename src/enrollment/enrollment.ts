@@ -195,6 +195,7 @@ export class Enrollment {
           requester: request.identity.display,
           method: request.identity.method,
           request_id: request.requestId,
+          key_identifier: certificate.subjectKeyIdentifier?.toString('hex') ?? null,
           revoked_at: null,
           reason: null,
           invalidity_date: null,

@@ -3,7 +3,8 @@ import type { Store } from '../store/store.ts';
 
 /**
  * Closes intents whose process ended before it recorded a certificate, so before it answered one: the OTP use goes
- * back, the serial stays unused. At start-up for every process that ever was; for one dead worker by its instance.
+ * back, the serial stays unused. CMC messages that it was at work on may be taken up by another process. At start-up
+ * for every process that ever was; for one dead worker by its instance.
  *
  * @returns how many were closed
  */
@@ -22,6 +23,8 @@ export async function reconcile(store: Store, log: Logger, instance?: string): P
       },
     ]);
   }
+  // After their reservations: whoever takes a message up must not find one open.
+  await store.releaseCmcMessages(instance);
   if (open.length > 0) log.warn({ reservations: open.length }, 'closed what an interrupted process left open');
   return open.length;
 }

@@ -164,6 +164,7 @@ function rowOf({ ca, csr, identity, operation, requestId }: EnrollmentRequest, k
     reason: null,
     serial: null,
     csr: csr.der,
+    format: 'pkcs10',
     spki_sha256: spkiHash(csr),
     otp_id: identity.method === 'otp' ? identity.otp_id : null,
     recognition: key,

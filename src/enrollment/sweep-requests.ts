@@ -3,7 +3,7 @@ import type { Logger } from '../log.ts';
 import type { RequestLifetimes, Store } from '../store/store.ts';
 
 export interface SweepOptions {
-  readonly store: Pick<Store, 'expireRequests'>;
+  readonly store: Pick<Store, 'expireRequests' | 'purgeCmcMessages'>;
   readonly log: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -13,7 +13,7 @@ export interface SweepOptions {
 /** Milliseconds between sweeps; the lifetimes are minutes at least. */
 const INTERVAL = 30_000;
 
-/** Ends and deletes queued requests whose time is over, now and from time to time. Returns what stops it. */
+/** Ends and deletes queued requests and CMC messages whose time is over, now and from time to time. Returns what stops it. */
 export function sweepRequests(options: SweepOptions): () => void {
   const timer = setInterval(() => void sweep(options), INTERVAL).unref();
   void sweep(options);
@@ -24,6 +24,7 @@ export function sweepRequests(options: SweepOptions): () => void {
 async function sweep({ store, log, now, lifetimes }: SweepOptions): Promise<void> {
   try {
     const { expired, purged } = await store.expireRequests(lifetimes, now());
+    await store.purgeCmcMessages(now() - lifetimes.retention);
     if (expired + purged > 0) log.info({ expired, purged }, 'queued requests whose time is over');
   } catch (error) {
     log.warn({ detail: describe(error) }, 'queued requests could not be swept');

@@ -76,6 +76,8 @@ export interface CertificateRow {
   readonly requester: string;
   readonly method: string;
   readonly request_id: string;
+  /** Hex of its subjectKeyIdentifier extension. */
+  readonly key_identifier: string | null;
   readonly revoked_at: number | null;
   /** RFC 5280 CRLReason name. */
   readonly reason: string | null;
@@ -161,6 +163,9 @@ export type ClaimResult = 'reserved' | 'request-taken' | 'serial-taken';
 export const REQUEST_STATUSES = ['pending', 'approved', 'issued', 'rejected', 'failed', 'expired'] as const;
 export type RequestStatus = (typeof REQUEST_STATUSES)[number];
 
+/** How a request is written: as a CertificationRequest (RFC 2986), or as a CertReqMsg (RFC 4211) that came in CMC. */
+export type RequestFormat = 'pkcs10' | 'crmf';
+
 export interface RequestRow {
   readonly id: string;
   readonly ca: string;
@@ -179,8 +184,9 @@ export interface RequestRow {
   readonly reason: string | null;
   /** Of its certificate. */
   readonly serial: string | null;
-  /** DER of the PKCS#10 that was queued: what is approved is what is issued. */
+  /** DER of the request that was queued: what is approved is what is issued. */
   readonly csr: Buffer;
+  readonly format: RequestFormat;
   /** Hex SHA-256 of the SubjectPublicKeyInfo. */
   readonly spki_sha256: string;
   /** The OTP of which it holds one use. */
@@ -208,6 +214,42 @@ export interface RequestLifetimes {
   readonly pending_ttl: number;
   /** After that. */
   readonly retention: number;
+}
+
+// --- CMC messages ----------------------------------------------------------------------------------------------
+
+/** A message that is to be processed once, however often it comes (RFC 5272 §6.6). */
+export interface CmcMessage {
+  /** The same for the same message of the same sender: a hash of CA, sender, transactionId, senderNonce and content. */
+  readonly key: string;
+  /** Taken the first time; a message that is taken up again keeps it. */
+  readonly id: string;
+  /** A hash of CA, sender and transactionId. */
+  readonly transaction_key: string;
+  /** The process that is at work on it. */
+  readonly instance: string;
+  readonly created_at: number;
+}
+
+/** What was answered for good. */
+export interface CmcAnswer {
+  /** The HTTP status. */
+  readonly status: number;
+  /** DER. */
+  readonly der: Buffer;
+}
+
+export type CmcClaim =
+  | { readonly state: 'claimed'; readonly id: string }
+  | { readonly state: 'under-way' }
+  | { readonly state: 'answered'; readonly answer: CmcAnswer };
+
+/** How the work on a message ended. */
+export interface CmcConclusion {
+  /** The senderNonce of what was answered. */
+  readonly nonce: Buffer | null;
+  /** null: not for good; the message may come again and is then processed again. */
+  readonly answer: CmcAnswer | null;
 }
 
 export interface Store {
@@ -292,9 +334,25 @@ export interface Store {
    */
   expireRequests(lifetimes: RequestLifetimes, now: number): Promise<{ expired: number; purged: number }>;
 
+  // CMC messages
+  /** Takes a message for this process, unless it has been answered for good or is being worked on. */
+  claimCmcMessage(message: CmcMessage): Promise<CmcClaim>;
+  /** Ends the work on a claimed message. @throws {EstuaryError} 500 `CMC_MESSAGE_NOT_CLAIMED` */
+  concludeCmcMessage(key: string, instance: string, conclusion: CmcConclusion): Promise<void>;
+  /** Lets go of what a dead process (or every process, before any works) was at work on. */
+  releaseCmcMessages(instance?: string): Promise<void>;
+  /** Whether one of our latest answers in this transaction carried the nonce. */
+  isCmcNonce(transaction_key: string, nonce: Buffer): Promise<boolean>;
+  /** Forgets messages that came at this time or before; how many. */
+  purgeCmcMessages(before: number): Promise<number>;
+
   // certificates
   getCertificates(serial: string, ca?: string): Promise<readonly CertificateRow[]>;
   findCertificateByFingerprint(fingerprint_sha256: string): Promise<CertificateRow | undefined>;
+  /** The certificate that a request came to. */
+  findCertificateByRequest(request_id: string): Promise<CertificateRow | undefined>;
+  /** By the subjectKeyIdentifier, hex; the newest first. */
+  findCertificatesByKey(key_identifier: string): Promise<readonly CertificateRow[]>;
   /** Oldest first. */
   listCertificates(filter: CertificateFilter, now: number): Promise<Page<CertificateRow>>;
   /** Marks a certificate revoked; the events are committed with `revoked` only. */

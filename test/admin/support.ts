@@ -228,6 +228,7 @@ export async function issueFrom(
     requester: 'otp:1',
     method: 'otp',
     request_id,
+    key_identifier: null,
     revoked_at: null,
     reason: null,
     invalidity_date: null,

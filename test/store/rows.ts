@@ -59,6 +59,7 @@ export function certificateRow(of: Reservation, more: Partial<CertificateRow> = 
     requester: of.requester,
     method: 'otp',
     request_id: of.request_id,
+    key_identifier: null,
     revoked_at: null,
     reason: null,
     invalidity_date: null,

@@ -65,6 +65,7 @@ async function enrol(store: Store): Promise<void> {
       der: DER,
       fingerprint_sha256: serial + serial,
       method: 'otp',
+      key_identifier: null,
       revoked_at: null,
       reason: null,
       invalidity_date: null,

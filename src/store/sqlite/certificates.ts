@@ -6,7 +6,10 @@ import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
 const COLUMNS =
-  'ca, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, revoked_at, reason, invalidity_date';
+  'ca, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, key_identifier, revoked_at, reason, invalidity_date';
+
+/** Certificates of one key that are looked at. */
+const SAME_KEY = 8;
 
 /** A row as SQLite has it. */
 type Stored = Omit<CertificateRow, 'sans'> & { readonly sans: string };
@@ -46,6 +49,10 @@ export function certificateReads(db: Db) {
     `SELECT ${COLUMNS} FROM certificate WHERE serial = ? AND ca = ?`,
   );
   const byFingerprint = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM certificate WHERE fingerprint_sha256 = ?`);
+  const byRequest = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM certificate WHERE request_id = ?`);
+  const byKey = db.prepare<[string, number], Stored>(
+    `SELECT ${COLUMNS} FROM certificate WHERE key_identifier = ? ORDER BY position DESC LIMIT ?`,
+  );
   return {
     getCertificates(serial: string, ca: string | undefined): readonly CertificateRow[] {
       return (ca === undefined ? bySerial.all(serial) : byCaAndSerial.all(serial, ca)).map(toRow);
@@ -54,6 +61,12 @@ export function certificateReads(db: Db) {
       const stored = byFingerprint.get(fingerprint);
       return stored === undefined ? undefined : toRow(stored);
     },
+    findCertificateByRequest(request_id: string): CertificateRow | undefined {
+      const stored = byRequest.get(request_id);
+      return stored === undefined ? undefined : toRow(stored);
+    },
+    findCertificatesByKey: (key_identifier: string): readonly CertificateRow[] =>
+      byKey.all(key_identifier, SAME_KEY).map(toRow),
     listCertificates(filter: CertificateFilter, now: number): Page<CertificateRow> {
       const { limit } = filter;
       const rows = db
@@ -82,8 +95,8 @@ export function certificateReads(db: Db) {
 export function insertCertificate(db: Db): (row: CertificateRow) => void {
   const insert = db.prepare<[object]>(
     `INSERT INTO certificate (subject_folded, ${COLUMNS}) VALUES (@subject_folded, @ca, @serial, @subject, @sans,
-     @not_before, @not_after, @der, @fingerprint_sha256, @requester, @method, @request_id, @revoked_at, @reason,
-     @invalidity_date) ON CONFLICT DO NOTHING`,
+     @not_before, @not_after, @der, @fingerprint_sha256, @requester, @method, @request_id, @key_identifier,
+     @revoked_at, @reason, @invalidity_date) ON CONFLICT DO NOTHING`,
   );
   return (row) => {
     const stored = { ...row, sans: JSON.stringify(row.sans), subject_folded: row.subject.toLowerCase() };

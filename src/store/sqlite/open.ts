@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { CertificateRow, CrlRow, Page, RequestRow, Store } from '../store.ts';
+import type { CertificateRow, CmcClaim, CmcMessage, CrlRow, Page, RequestRow, Store } from '../store.ts';
 import type { ReadOperations, WriteOperations } from './operations.ts';
 import type { Outcome } from './outcome.ts';
 import { StoreThread } from './thread.ts';
@@ -93,6 +93,15 @@ class SqliteStore implements Store {
     return row === undefined ? undefined : withBuffer(row);
   }
 
+  async findCertificateByRequest(request_id: string): Promise<CertificateRow | undefined> {
+    const row = await this.#read('findCertificateByRequest', request_id);
+    return row === undefined ? undefined : withBuffer(row);
+  }
+
+  async findCertificatesByKey(key_identifier: string): Promise<readonly CertificateRow[]> {
+    return (await this.#read('findCertificatesByKey', key_identifier)).map(withBuffer);
+  }
+
   async listCertificates(...args: Parameters<Store['listCertificates']>): Promise<Page<CertificateRow>> {
     const page = await this.#read('listCertificates', ...args);
     return { ...page, items: page.items.map(withBuffer) };
@@ -140,6 +149,21 @@ class SqliteStore implements Store {
   decideRequest: Store['decideRequest'] = (decision, events) => this.#write('decideRequest', decision, events);
   failRequest: Store['failRequest'] = (...args) => this.#write('failRequest', ...args);
   expireRequests: Store['expireRequests'] = (lifetimes, now) => this.#write('expireRequests', lifetimes, now);
+
+  async claimCmcMessage(message: CmcMessage): Promise<CmcClaim> {
+    const claim = await this.#write('claimCmcMessage', message);
+    return claim.state === 'answered' ? { ...claim, answer: withBuffer(claim.answer) } : claim;
+  }
+
+  concludeCmcMessage: Store['concludeCmcMessage'] = (key, instance, { nonce, answer }) =>
+    this.#write('concludeCmcMessage', key, instance, {
+      nonce: nonce && copyOf(nonce),
+      answer: answer && { ...answer, der: copyOf(answer.der) },
+    });
+  releaseCmcMessages: Store['releaseCmcMessages'] = (instance) => this.#write('releaseCmcMessages', instance);
+  isCmcNonce: Store['isCmcNonce'] = (transaction_key, nonce) =>
+    this.#read('isCmcNonce', transaction_key, copyOf(nonce));
+  purgeCmcMessages: Store['purgeCmcMessages'] = (before) => this.#write('purgeCmcMessages', before);
 
   listAudit: Store['listAudit'] = (filter) => this.#read('listAudit', filter);
   reopenAuditFile: Store['reopenAuditFile'] = () => this.#write('reopenAuditFile');

@@ -4,6 +4,7 @@ import { unavailable } from '../../errors.ts';
 import type { AuditLog } from './audit-log.ts';
 import { auditReads, auditWrites } from './audit-rows.ts';
 import { certificateReads, certificateWrites } from './certificates.ts';
+import { cmcReads, cmcWrites } from './cmc.ts';
 import { crlReads, crlWrites } from './crl.ts';
 import type { Db } from './database.ts';
 import { issuanceReads, issuanceWrites } from './issuance.ts';
@@ -24,6 +25,7 @@ export function readOperations(db: Db) {
     ...certificateReads(db),
     ...crlReads(db),
     ...requestReads(db),
+    ...cmcReads(db),
     ...auditReads(db),
   };
 }
@@ -38,6 +40,7 @@ export function writeOperations(db: Db, log: AuditLog) {
     ...certificateWrites(db),
     ...crlWrites(db),
     ...requestWrites(db),
+    ...cmcWrites(db),
     ...auditWrites(),
     checkWritable(now: number): Outcome<undefined> {
       probe.run(now);

@@ -7,7 +7,7 @@ import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
 const COLUMNS =
-  'id, ca, operation, subject, sans, key_type, requester, method, status, created_at, decided_at, reason, serial, csr, spki_sha256, otp_id, recognition, changed_at';
+  'id, ca, operation, subject, sans, key_type, requester, method, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at';
 
 /** A row as SQLite has it. */
 type Stored = Omit<RequestRow, 'sans'> & { readonly sans: string };
@@ -60,7 +60,8 @@ export function requestWrites(db: Db) {
   const giveBackUse = giveBackOtpUse(db);
   const insert = db.prepare<[object]>(
     `INSERT INTO request (${COLUMNS}) VALUES (@id, @ca, @operation, @subject, @sans, @key_type, @requester, @method,
-     @status, @created_at, @decided_at, @reason, @serial, @csr, @spki_sha256, @otp_id, @recognition, @changed_at)`,
+     @status, @created_at, @decided_at, @reason, @serial, @csr, @format, @spki_sha256, @otp_id, @recognition,
+     @changed_at)`,
   );
   const exists = db.prepare<[string], { id: string }>('SELECT id FROM request WHERE id = ?');
   const decide = db.prepare<[Decision]>(

@@ -19,6 +19,7 @@ function requestRow(more: Partial<RequestRow> = {}): RequestRow {
     reason: null,
     serial: null,
     csr: randomBytes(300),
+    format: 'pkcs10',
     spki_sha256: '00'.repeat(32),
     otp_id: null,
     recognition: randomBytes(32).toString('hex'),
