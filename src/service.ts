@@ -158,6 +158,7 @@ class Service implements RunningService {
   readonly #store: Store;
   readonly #router: CaRouter;
   readonly #gssapi: Gssapi | undefined;
+  readonly #keyGenerator = new KeyGenerator();
   readonly #enrollment: Enrollment;
   readonly #stopSweeping: () => void;
   readonly #listeners: readonly [est: Listener<Server>, admin: Listener<Server>, ...publication: Listener[]];
@@ -177,7 +178,8 @@ class Service implements RunningService {
     this.#gssapi = gssapi;
     this.#state = state;
     this.#ticketKeys = share.ticketKeys === undefined ? undefined : Buffer.from(share.ticketKeys, 'hex');
-    this.#enrollment = new Enrollment({ store, log, now: Date.now, instance: share.instance });
+    const { instance } = share;
+    this.#enrollment = new Enrollment({ store, log, now: Date.now, instance, keyGenerator: this.#keyGenerator });
     const { pending_ttl: pending, retention } = this.#config.requests;
     const lifetimes = { pending_ttl: pending * 1000, retention: retention * 1000 };
     this.#stopSweeping = sweepRequests({ store, log, now: Date.now, lifetimes });
@@ -208,7 +210,7 @@ class Service implements RunningService {
         clientIdBinding: this.#config.otp.bind_client_id,
         popLinking: est,
         serverKeyGen: est.serverkeygen,
-        keyGenerator: new KeyGenerator(),
+        keyGenerator: this.#keyGenerator,
         keyProtection,
         csrattrsRequireMtls: est.csrattrs_require_mtls,
         now: Date.now,

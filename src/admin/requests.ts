@@ -17,7 +17,7 @@ const recordProperties = {
   operation: Type.String({ description: '`simpleenroll`, `simplereenroll`, …' }),
   subject: Type.String({ description: 'RFC 4514.' }),
   sans: Type.Array(Type.String(), { description: '`DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`' }),
-  key_type: Type.String({ description: '`ec:P-256`, `rsa:2048`, `ed25519`, …' }),
+  key_type: Type.String({ description: 'Of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, …' }),
   requester: Type.String({ description: 'Who asks.' }),
   method: Type.String({ description: 'How they authenticated.' }),
   status: Status,
@@ -32,7 +32,12 @@ const RequestRecord = Type.Object(recordProperties, { description: 'A queued req
 const RequestPage = Type.Object(
   {
     ...recordProperties,
-    spki_sha256: Type.String({ description: 'SHA-256 of the SubjectPublicKeyInfo, hex: to compare with the device.' }),
+    spki_sha256: nullable(
+      Type.String({
+        description:
+          'SHA-256 of the SubjectPublicKeyInfo, hex: to compare with the device. null where the server generates the key.',
+      }),
+    ),
     csr: Type.String({ description: 'The PKCS#10 that was queued, PEM.' }),
   },
   { description: 'A queued request, with its CSR.' },

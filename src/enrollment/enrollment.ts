@@ -12,21 +12,25 @@ import type { PreparedIssuance } from '../ca/driver.ts';
 import { describe, EstuaryError, failed, unauthorized } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { parseCertificate } from '../pki/certificate.ts';
-import type { CsrContent } from '../pki/csr.ts';
+import { parseCsr, parseCsrWithoutProof, verifyCsr, type CsrContent } from '../pki/csr.ts';
 import { formatGeneralName } from '../pki/general-name.ts';
 import { formatName } from '../pki/name.ts';
 import type { Reservation, Store } from '../store/store.ts';
+import { chooseKeyType, keyTypeNotGenerated, type KeyGenerator } from './key-generation.ts';
 import { RequestQueue } from './request-queue.ts';
 import {
   eventBase,
   keyed,
+  recogniseOwnKey,
+  recogniseServerKey,
   RequestTaken,
   spkiHash,
   subjectFor,
   type EnrollmentOutcome,
   type EnrollmentRequest,
   type KeyedRequest,
-  type QueuedCsr,
+  type RecognisedCsr,
+  type RequestBase,
   type ServerKeyRequest,
 } from './request.ts';
 
@@ -37,6 +41,7 @@ export interface EnrollmentOptions {
   readonly now: () => number;
   /** This process, as the owner of its reservations. */
   readonly instance: string;
+  readonly keyGenerator: Pick<KeyGenerator, 'sample'>;
 }
 
 /** A fresh serial collides with probability 2^-100; more than one new attempt means a broken generator. */
@@ -50,6 +55,9 @@ export class Enrollment {
   readonly #now: () => number;
   readonly #instance: string;
   readonly #queue: RequestQueue;
+  readonly #keyGenerator: EnrollmentOptions['keyGenerator'];
+  /** Approved requests whose key is being generated in this process. */
+  readonly #generating = new Set<string>();
   readonly #unreleased = new Map<string, readonly AuditEvent[]>();
   #releaseTimer: NodeJS.Timeout | undefined;
 
@@ -58,12 +66,8 @@ export class Enrollment {
     this.#log = options.log;
     this.#now = options.now;
     this.#instance = options.instance;
-    this.#queue = new RequestQueue({
-      store: options.store,
-      now: options.now,
-      check: (request) => this.#prepare(keyed(request)),
-      issue: (request) => this.#issue(keyed(request), true),
-    });
+    this.#keyGenerator = options.keyGenerator;
+    this.#queue = new RequestQueue(options);
   }
 
   /**
@@ -74,47 +78,79 @@ export class Enrollment {
    *   certificate leaves.
    */
   async enroll(request: EnrollmentRequest): Promise<EnrollmentOutcome> {
-    const { ca, identity } = request;
-    // A token without a use left has only its queued request, whatever the configuration says by now.
-    const onlyPolls = identity.method === 'otp' && !identity.usable;
-    if (ca.config.approval === 'manual' || onlyPolls) return this.#queue.enroll(request);
-    return { status: 'issued', certificate: await this.#issue(keyed(request), false) };
+    if (!isQueueing(request)) return { status: 'issued', certificate: await this.#issue(keyed(request), false) };
+    return this.#queue.enroll({
+      request,
+      recognised: recogniseOwnKey(request.csr),
+      keyType: request.csr.publicKey.keyType,
+      spkiSha256: spkiHash(request.csr),
+      check: () => this.#prepare(keyed(request)),
+      issue: async (row) => {
+        const csr = await verifyCsr(parseCsr(row.csr));
+        return this.#issue(keyed({ ...request, csr, requestId: row.id }), true);
+      },
+    });
   }
 
   /**
-   * The same for a key that we generate: everything that can be refused is, then the key is made, then a use is taken.
+   * The same for a key that we generate: everything that can be refused is, then the key is made, then a use is taken;
+   * where the CA's `approval` is `manual`, the key is made by the poll that finds the request approved.
    *
-   * @returns the certificate, DER
-   * @throws EstuaryError as {@link enroll}; 501 where the CA's `approval` is `manual`: a key is made when its
-   *   certificate is, and nobody would be there to take it
+   * @throws EstuaryError as {@link enroll}; 400 `KEY_TYPE_NOT_GENERATED`; 403 `KEY_SENT_ONCE` to who asks again for what
+   *   was approved and issued
    */
-  async enrollGenerated(request: ServerKeyRequest): Promise<Buffer> {
-    const { ca, csr, identity } = request;
-    if (ca.config.approval === 'manual')
-      throw new EstuaryError(
-        501,
-        'SERVERKEYGEN_MANUAL',
-        'This CA issues after approval only, so it generates no keys.',
-      );
-    checkPolicy(ca.profile, { ...namesFor(identity, csr), publicKey: undefined, extensions: csr.extensions });
-    const publicKey = await request.generateKey();
-    const generated: AuditEvent = {
-      ...eventBase(request),
-      type: 'key.generated',
-      outcome: 'success',
-      detail: publicKey.keyType,
-    };
-    return this.#issue({ ...request, publicKey, proof: undefined, events: [...request.events, generated] }, false);
+  async enrollGenerated(request: ServerKeyRequest): Promise<EnrollmentOutcome> {
+    const { ca, csr } = request;
+    const keyType = chooseKeyType(ca, csr.publicKey.keyType);
+    if (!isQueueing(request))
+      return { status: 'issued', certificate: await this.#issueGenerated(request, keyType, false) };
+    return this.#queue.enroll({
+      request,
+      recognised: recogniseServerKey(csr),
+      keyType,
+      spkiSha256: null,
+      check: async () => {
+        checkPolicyForGenerated(request);
+        // What a lint would find after the approval, with a key of the same kind.
+        const publicKey = await this.#keyGenerator.sample(keyType);
+        return this.#prepare({ ...request, publicKey, proof: undefined });
+      },
+      issue: async (row) => {
+        const approved = { ...request, csr: parseCsrWithoutProof(row.csr), requestId: row.id };
+        if (chooseKeyType(ca, row.key_type) !== row.key_type) throw keyTypeNotGenerated();
+        return this.#issueGenerated(approved, row.key_type, true);
+      },
+    });
   }
 
   /** Whether this request was queued before, so that a token without a use left may ask for it again. */
-  isQueued(label: string, operation: string, identity: Identity, csr: QueuedCsr): Promise<boolean> {
+  isQueued(label: string, operation: string, identity: Identity, csr: RecognisedCsr): Promise<boolean> {
     return this.#queue.isQueued(label, operation, identity, csr);
   }
 
   /** Stops the background retries. */
   close(): void {
     clearTimeout(this.#releaseTimer);
+  }
+
+  async #issueGenerated(request: ServerKeyRequest, keyType: string, approved: boolean): Promise<Buffer> {
+    checkPolicyForGenerated(request);
+    // Of polls at once, one generates: a key takes up to seconds, and only one of them would be used.
+    if (this.#generating.has(request.requestId)) throw new RequestTaken();
+    this.#generating.add(request.requestId);
+    try {
+      const publicKey = await request.generateKey(keyType);
+      const generated: AuditEvent = {
+        ...eventBase(request),
+        type: 'key.generated',
+        outcome: 'success',
+        detail: publicKey.keyType,
+      };
+      const events = [...request.events, generated];
+      return await this.#issue({ ...request, publicKey, proof: undefined, events }, approved);
+    } finally {
+      this.#generating.delete(request.requestId);
+    }
   }
 
   /** @param approved its OTP use was taken when it was queued, and no other process may issue it */
@@ -241,6 +277,17 @@ export class Enrollment {
       }
     }
   }
+}
+
+/** Whether an administrator has to agree first, or did. */
+function isQueueing({ ca, identity }: RequestBase): boolean {
+  // A token without a use left has only its queued request, whatever the configuration says by now.
+  return ca.config.approval === 'manual' || (identity.method === 'otp' && !identity.usable);
+}
+
+/** What policy says before there is a key. */
+function checkPolicyForGenerated({ ca, identity, csr }: ServerKeyRequest): void {
+  checkPolicy(ca.profile, { ...namesFor(identity, csr), publicKey: undefined, extensions: csr.extensions });
 }
 
 /** The names that the certificate gets. */

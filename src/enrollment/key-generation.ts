@@ -1,6 +1,7 @@
 /** Key pairs that the server makes for clients (RFC 7030 §4.4): which kind, and how many at a time. */
 import { generateKeyPair, type KeyPairSyncResult } from 'node:crypto';
-import { badRequest, unavailable } from '../errors.ts';
+import type { Ca } from '../ca/router.ts';
+import { badRequest, unavailable, type EstuaryError } from '../errors.ts';
 import { NoTurnError, Turns } from '../isolated/turns.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../pki/public-key.ts';
 
@@ -11,27 +12,26 @@ export interface GeneratedKey {
   readonly pkcs8: Buffer;
 }
 
-/** What decides the kind of key, the strongest word first. */
-export interface KeyTypeWishes {
-  /** `[ca.csrattrs] key_type`. */
-  readonly demanded: string | undefined;
-  /** The kind of the CSR's own key. */
-  readonly requested: string;
-  /** `[ca.profile] key_types`. */
-  readonly allowed: readonly string[];
-}
-
 /**
- * The kind of key to generate: what csrattrs demands, else what the CSR's own key shows, else the profile's first.
+ * The kind of key to generate: what csrattrs demands, else what was asked for, else the first of the profile's.
  *
+ * @param requested the kind of the CSR's own key
  * @throws EstuaryError 400 `KEY_TYPE_NOT_GENERATED`
  */
-export function chooseKeyType({ demanded, requested, allowed }: KeyTypeWishes): string {
-  const candidates = demanded === undefined ? [requested, ...allowed] : [demanded];
+export function chooseKeyType(
+  { csrAttributes, profile }: Pick<Ca, 'csrAttributes' | 'profile'>,
+  requested: string,
+): string {
+  const allowed: readonly string[] = profile.key_types;
+  const candidates = csrAttributes.keyType === undefined ? [requested, ...allowed] : [csrAttributes.keyType];
   const chosen = candidates.find((keyType) => allowed.includes(keyType) && isGenerated(keyType));
-  if (chosen === undefined)
-    throw badRequest('KEY_TYPE_NOT_GENERATED', 'The server does not generate keys of a type that this CA certifies.');
+  if (chosen === undefined) throw keyTypeNotGenerated();
   return chosen;
+}
+
+/** 400: neither what was asked for nor anything else that the CA certifies. */
+export function keyTypeNotGenerated(): EstuaryError {
+  return badRequest('KEY_TYPE_NOT_GENERATED', 'The server does not generate keys of a type that this CA certifies.');
 }
 
 const RSA = /^rsa:(\d+)$/;
@@ -55,6 +55,7 @@ const LONGEST_WAIT = 10_000;
 export class KeyGenerator {
   readonly #rsa = new Turns(RSA_AT_A_TIME, RSA_WAITING);
   readonly #others = new Turns(OTHERS_AT_A_TIME, OTHERS_WAITING);
+  readonly #samples = new Map<string, PublicKeyInfo>();
 
   /**
    * Generates a key in the thread pool when its turn has come, and zeroes the private key after `work`.
@@ -75,6 +76,20 @@ export class KeyGenerator {
     } finally {
       turns.leave();
     }
+  }
+
+  /**
+   * A public key of this kind that belongs to nobody, since its private key was thrown away: for checks of a certificate
+   * whose key does not exist yet. Never certified.
+   *
+   * @throws EstuaryError as {@link withKey}
+   */
+  async sample(keyType: string): Promise<PublicKeyInfo> {
+    const known = this.#samples.get(keyType);
+    if (known !== undefined) return known;
+    const sample = await this.withKey(keyType, ({ publicKey }) => Promise.resolve(publicKey));
+    this.#samples.set(keyType, sample);
+    return sample;
   }
 }
 

@@ -6,28 +6,42 @@
 import { createHash } from 'node:crypto';
 import type { Identity } from '../auth/identity.ts';
 import { EstuaryError, describe, failed, forbidden, unauthorized } from '../errors.ts';
-import { parseCsr, verifyCsr } from '../pki/csr.ts';
+import type { CsrContent } from '../pki/csr.ts';
 import { comparableGeneralNames, formatGeneralName } from '../pki/general-name.ts';
 import { comparableName, formatName } from '../pki/name.ts';
 import type { CertificateRow, RequestRow, Store } from '../store/store.ts';
 import {
   eventBase,
   RequestTaken,
-  spkiHash,
   subjectFor,
   type EnrollmentOutcome,
-  type EnrollmentRequest,
-  type QueuedCsr,
+  type RecognisedCsr,
+  type RequestBase,
 } from './request.ts';
 
 export interface RequestQueueOptions {
   readonly store: Store;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+}
+
+/** A request as the queue takes it, with what differs between one for the requester's own key and one for ours. */
+export interface QueueableRequest {
+  readonly request: RequestBase & { readonly csr: CsrContent };
+  readonly recognised: RecognisedCsr;
+  /** Of the key to certify. */
+  readonly keyType: string;
+  /** Hex SHA-256 of the SubjectPublicKeyInfo to certify; null where we generate the key, when it is issued. */
+  readonly spkiSha256: string | null;
   /** Refuses what could not be issued; @throws EstuaryError */
-  readonly check: (request: EnrollmentRequest) => Promise<unknown>;
-  /** Issues an approved request; the DER certificate. @throws EstuaryError; RequestTaken while another poll issues it */
-  readonly issue: (request: EnrollmentRequest) => Promise<Buffer>;
+  check(): Promise<unknown>;
+  /**
+   * Issues what was queued, not what was sent now: that is what was approved.
+   *
+   * @returns the DER certificate
+   * @throws EstuaryError; RequestTaken while another poll issues it
+   */
+  issue(row: RequestRow): Promise<Buffer>;
 }
 
 /** A request that was found, and its certificate when it has one. */
@@ -38,14 +52,14 @@ interface Known {
 
 export class RequestQueue {
   readonly #store: Store;
-  readonly #options: RequestQueueOptions;
+  readonly #now: () => number;
 
-  constructor(options: RequestQueueOptions) {
-    this.#store = options.store;
-    this.#options = options;
+  constructor({ store, now }: RequestQueueOptions) {
+    this.#store = store;
+    this.#now = now;
   }
 
-  async isQueued(label: string, operation: string, identity: Identity, csr: QueuedCsr): Promise<boolean> {
+  async isQueued(label: string, operation: string, identity: Identity, csr: RecognisedCsr): Promise<boolean> {
     const known = await this.#known(recognition(label, operation, identity, csr));
     return known !== undefined && !isSuperseded(known, identity);
   }
@@ -53,15 +67,16 @@ export class RequestQueue {
   /**
    * Answers a request that was queued before, and queues any other.
    *
-   * @throws EstuaryError as `Enrollment.enroll`
+   * @throws EstuaryError as `Enrollment.enroll` and `Enrollment.enrollGenerated`
    */
-  async enroll(request: EnrollmentRequest): Promise<EnrollmentOutcome> {
-    const { ca, operation, identity, csr } = request;
-    const key = recognition(ca.label, operation, identity, csr);
+  async enroll(queueable: QueueableRequest): Promise<EnrollmentOutcome> {
+    const { request, recognised } = queueable;
+    const { ca, operation, identity } = request;
+    const key = recognition(ca.label, operation, identity, recognised);
     const known = await this.#known(key);
-    if (known !== undefined && !isSuperseded(known, identity)) return this.#answer(request, known);
-    await this.#options.check(request);
-    const result = await this.#store.queueRequest(rowOf(request, key, this.#options.now()), known?.row.id ?? null, [
+    if (known !== undefined && !isSuperseded(known, identity)) return this.#answer(queueable, known);
+    await queueable.check();
+    const result = await this.#store.queueRequest(rowOf(queueable, key, this.#now()), known?.row.id ?? null, [
       ...request.events,
       { ...eventBase(request), type: 'request.received', outcome: 'success', detail: operation },
       { ...eventBase(request), type: 'request.queued', outcome: 'success', detail: operation },
@@ -69,7 +84,7 @@ export class RequestQueue {
     if (result === 'otp-unusable')
       throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left when it was to be queued' });
     // Two of the same request at once: the other one was queued.
-    return result === 'queued' ? { status: 'pending' } : this.#answer(request, await this.#withCertificate(result));
+    return result === 'queued' ? { status: 'pending' } : this.#answer(queueable, await this.#withCertificate(result));
   }
 
   async #known(key: string): Promise<Known | undefined> {
@@ -83,11 +98,12 @@ export class RequestQueue {
     return { row, certificate };
   }
 
-  async #answer(request: EnrollmentRequest, { row, certificate }: Known): Promise<EnrollmentOutcome> {
-    if (row.status === 'approved') return this.#issue(request, row);
-    // The refusal is audited, with the events of the authentication, where every refusal is.
+  async #answer(queueable: QueueableRequest, { row, certificate }: Known): Promise<EnrollmentOutcome> {
+    if (row.status === 'approved') return this.#issue(queueable, row);
+    // The refusals are audited, with the events of the authentication, where every refusal is.
     if (row.status === 'rejected') throw forbidden('REQUEST_REJECTED', row.reason ?? 'The request was rejected.');
-    await this.#store.audit(request.events);
+    if (row.status === 'issued' && queueable.spkiSha256 === null) throw keySentOnce(row);
+    await this.#store.audit(queueable.request.events);
     if (row.status === 'pending') return { status: 'pending' };
     if (certificate === undefined)
       throw failed('CERTIFICATE_MISSING', 'The certificate of this request cannot be found.', {
@@ -96,33 +112,44 @@ export class RequestQueue {
     return { status: 'issued', certificate: certificate.der };
   }
 
-  /** Issues what was queued, not what was sent now: that is what was approved. */
-  async #issue(request: EnrollmentRequest, row: RequestRow): Promise<EnrollmentOutcome> {
-    const csr = await verifyCsr(parseCsr(row.csr));
-    const approved = { ...request, csr, requestId: row.id };
+  async #issue(queueable: QueueableRequest, row: RequestRow): Promise<EnrollmentOutcome> {
     try {
-      return { status: 'issued', certificate: await this.#options.issue(approved) };
+      return { status: 'issued', certificate: await queueable.issue(row) };
     } catch (error) {
-      if (error instanceof RequestTaken) return this.#afterOther(request, row.id);
-      if (error instanceof EstuaryError && error.status < 500) await this.#fail(approved, error);
+      if (error instanceof RequestTaken) return this.#afterOther(queueable, row.id);
+      if (error instanceof EstuaryError && error.status < 500) await this.#fail(queueable.request, row.id, error);
       throw error;
     }
   }
 
   /** Another poll issues it at this moment, or has. */
-  async #afterOther(request: EnrollmentRequest, id: string): Promise<EnrollmentOutcome> {
+  async #afterOther(queueable: QueueableRequest, id: string): Promise<EnrollmentOutcome> {
     const row = await this.#store.getRequest(id);
-    if (row?.status === 'issued') return this.#answer(request, await this.#withCertificate(row));
-    await this.#store.audit(request.events);
+    if (row?.status === 'issued') return this.#answer(queueable, await this.#withCertificate(row));
+    await this.#store.audit(queueable.request.events);
     return { status: 'pending' };
   }
 
   /** The CA refuses for good what an administrator approved: its policy has changed since. */
-  async #fail(request: EnrollmentRequest, error: EstuaryError): Promise<void> {
-    await this.#store.failRequest(request.requestId, error.message, this.#options.now(), [
-      { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: describe(error) },
+  async #fail(request: RequestBase, requestId: string, error: EstuaryError): Promise<void> {
+    await this.#store.failRequest(requestId, error.message, this.#now(), [
+      {
+        ...eventBase({ ...request, requestId }),
+        type: 'certificate.failed',
+        outcome: 'failure',
+        detail: describe(error),
+      },
     ]);
   }
+}
+
+/** The answer that held the generated key was the only one: whoever lost it needs another certificate. */
+function keySentOnce({ serial, ca }: RequestRow): EstuaryError {
+  return forbidden(
+    'KEY_SENT_ONCE',
+    `The private key was sent with certificate ${serial} and is not kept; have that certificate revoked, then ask again.`,
+    { detail: `certificate ${ca} ${serial}` },
+  );
 }
 
 /**
@@ -136,26 +163,27 @@ function isSuperseded({ certificate }: Known, identity: Identity): boolean {
 }
 
 /** Not over the CSR's bytes: with channel binding they change on every connection. */
-function recognition(label: string, operation: string, identity: Identity, csr: QueuedCsr): string {
+function recognition(label: string, operation: string, identity: Identity, csr: RecognisedCsr): string {
   const parts = [
     identity.requester,
     label,
     operation,
-    spkiHash(csr),
+    csr.key,
     comparableName(subjectFor(identity, csr)),
     comparableGeneralNames(csr.subjectAltNames),
   ];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
-function rowOf({ ca, csr, identity, operation, requestId }: EnrollmentRequest, key: string, now: number): RequestRow {
+function rowOf({ request, keyType, spkiSha256 }: QueueableRequest, key: string, now: number): RequestRow {
+  const { ca, csr, identity, operation, requestId } = request;
   return {
     id: requestId,
     ca: ca.label,
     operation,
     subject: formatName(subjectFor(identity, csr)),
     sans: csr.subjectAltNames.map(formatGeneralName),
-    key_type: csr.publicKey.keyType,
+    key_type: keyType,
     requester: identity.display,
     method: identity.method,
     status: 'pending',
@@ -165,7 +193,7 @@ function rowOf({ ca, csr, identity, operation, requestId }: EnrollmentRequest, k
     serial: null,
     csr: csr.der,
     format: 'pkcs10',
-    spki_sha256: spkiHash(csr),
+    spki_sha256: spkiSha256,
     otp_id: identity.method === 'otp' ? identity.otp_id : null,
     recognition: key,
     changed_at: now,

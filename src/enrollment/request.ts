@@ -3,12 +3,13 @@ import { createHash } from 'node:crypto';
 import type { AuditEvent } from '../audit/event.ts';
 import type { Identity } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
-import type { Csr, CsrContent, VerifiedCsr } from '../pki/csr.ts';
+import type { CsrContent, VerifiedCsr } from '../pki/csr.ts';
 import type { Name } from '../pki/name.ts';
+import { OID } from '../pki/oids.ts';
 import type { PublicKeyInfo } from '../pki/public-key.ts';
 
 /** What every authorised request says of its sender and its aim. */
-interface RequestBase {
+export interface RequestBase {
   readonly requestId: string;
   readonly operation: string;
   readonly ca: Ca;
@@ -23,11 +24,11 @@ export interface EnrollmentRequest extends RequestBase {
   readonly csr: VerifiedCsr;
 }
 
-/** An authorised request for one certificate of a key that we generate; the CSR's own key says nothing. */
+/** An authorised request for one certificate of a key that we generate; the CSR's own key says nothing but its kind. */
 export interface ServerKeyRequest extends RequestBase {
   readonly csr: CsrContent;
-  /** Called once, when policy has passed and before an OTP use is taken. */
-  generateKey(): Promise<PublicKeyInfo>;
+  /** Called at most once: when policy has passed, before an OTP use is taken, and after an administrator's approval. */
+  generateKey(keyType: string): Promise<PublicKeyInfo>;
 }
 
 /** A request with the key that is to be certified. */
@@ -43,22 +44,41 @@ export function keyed(request: EnrollmentRequest): KeyedRequest {
   return { ...request, publicKey: request.csr.publicKey, proof: request.csr };
 }
 
-/** What two polls at once make of an approved request: one issues, for the other this is thrown. */
+/** What polls at once make of an approved request: one issues, for the others this is thrown. */
 export class RequestTaken extends Error {}
 
 export type EnrollmentOutcome =
   { readonly status: 'issued'; /** DER */ readonly certificate: Buffer } | { readonly status: 'pending' };
 
-/** What a request is recognised by, of its CSR. */
-export type QueuedCsr = Pick<Csr, 'subject' | 'subjectAltNames' | 'publicKey'>;
+/** What a queued request is recognised by, of its CSR. */
+export interface RecognisedCsr extends Pick<CsrContent, 'subject' | 'subjectAltNames'> {
+  /** The requester's own key, or the form in which it wants the key that we generate. */
+  readonly key: string;
+}
+
+/** A request for a certificate of its own key is recognised by that key. */
+export function recogniseOwnKey(csr: CsrContent): RecognisedCsr {
+  return { ...csr, key: spkiHash(csr) };
+}
+
+/**
+ * A request for a generated key is not recognised by the CSR's own key, which may change from poll to poll; but a
+ * request for an encrypted key is another one than a request for a plain one, so that approval of the first never yields
+ * the second.
+ */
+export function recogniseServerKey(csr: CsrContent): RecognisedCsr {
+  const has = (type: string): boolean => csr.attributes.some(({ oid }) => oid === type);
+  if (has(OID.decryptKeyIdentifier)) return { ...csr, key: 'generated, symmetric' };
+  return { ...csr, key: has(OID.asymmetricDecryptKeyIdentifier) ? 'generated, asymmetric' : 'generated' };
+}
 
 /** Hex SHA-256 of the public key that is asked for. */
-export function spkiHash({ publicKey }: Pick<Csr, 'publicKey'>): string {
+export function spkiHash({ publicKey }: Pick<CsrContent, 'publicKey'>): string {
   return createHash('sha256').update(publicKey.spki).digest('hex');
 }
 
 /** The subject that the certificate gets: a Kerberos principal's mapped one, else the CSR's. */
-export function subjectFor(identity: Identity, csr: Pick<Csr, 'subject'>): Name {
+export function subjectFor(identity: Identity, csr: Pick<CsrContent, 'subject'>): Name {
   return identity.method === 'gssapi' ? identity.subject : csr.subject;
 }
 

@@ -7,7 +7,8 @@ import type { Identity } from '../auth/identity.ts';
 import type { ClientIdBinding } from '../enrollment/authorise.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';
 import { EstuaryError } from '../errors.ts';
-import { parseCsr, verifyCsr, type Csr, type VerifiedCsr } from '../pki/csr.ts';
+import { recogniseOwnKey, type RecognisedCsr } from '../enrollment/request.ts';
+import { parseCsr, verifyCsr, type VerifiedCsr } from '../pki/csr.ts';
 import { DerError } from '../pki/der.ts';
 import { certsOnly } from '../pki/pkcs7.ts';
 import type { Store } from '../store/store.ts';
@@ -45,17 +46,39 @@ export interface Requester {
   readonly events: readonly AuditEvent[];
 }
 
+export interface AuthenticationRules {
+  readonly certificateOnly: boolean;
+  readonly expiredGraceSeconds: number;
+  /** What a queued request of this operation is recognised by. @throws DerError or EstuaryError 400 where there is no CSR */
+  readonly recognise: (der: Buffer) => RecognisedCsr;
+}
+
+/** For operations that certify the key of the CSR. */
+export const recogniseCsr = (der: Buffer): RecognisedCsr => recogniseOwnKey(parseCsr(der));
+
 /** Authenticates; the events of a success are committed with what comes of the request. */
 export async function authenticate(
   dependencies: EnrollDependencies,
   operation: OperationName,
   request: EstRequest,
-  rules: { readonly certificateOnly: boolean; readonly expiredGraceSeconds: number },
+  rules: AuthenticationRules,
 ): Promise<Requester> {
   const events: AuditEvent[] = [];
-  const context = { ...rules, operation, caLabel: request.ca.label, now: dependencies.now(), events };
+  const { certificateOnly, expiredGraceSeconds, recognise } = rules;
+  const context = {
+    certificateOnly,
+    expiredGraceSeconds,
+    operation,
+    caLabel: request.ca.label,
+    now: dependencies.now(),
+    events,
+  };
   const identity = await dependencies.authenticator.authenticate(request.presented, context);
-  if (identity.method === 'otp' && !identity.usable && !(await isPoll(dependencies, operation, request, identity)))
+  if (
+    identity.method === 'otp' &&
+    !identity.usable &&
+    !(await isPoll(dependencies, request, { operation, identity, recognise }))
+  )
     await dependencies.otp.refuseConsumed(identity, { ...context, address: request.presented.address });
   return { identity, events };
 }
@@ -63,13 +86,16 @@ export async function authenticate(
 /** Whether a token without a use left comes with the request that it was used for; bad bytes are no such request. */
 async function isPoll(
   { enrollment }: EnrollDependencies,
-  operation: OperationName,
   request: EstRequest,
-  identity: Identity,
+  {
+    operation,
+    identity,
+    recognise,
+  }: { operation: OperationName; identity: Identity } & Pick<AuthenticationRules, 'recognise'>,
 ): Promise<boolean> {
-  let csr: Csr;
+  let csr: RecognisedCsr;
   try {
-    csr = parseCsr(decodeBody(request.body));
+    csr = recognise(decodeBody(request.body));
   } catch (error) {
     if (error instanceof DerError || (error instanceof EstuaryError && error.status === 400)) return false;
     throw error;

@@ -1,16 +1,17 @@
 import { checkPopLinking } from '../auth/channel-binding.ts';
 import { authoriseEnroll } from '../enrollment/authorise.ts';
-import { chooseKeyType, type KeyGenerator } from '../enrollment/key-generation.ts';
+import type { KeyGenerator } from '../enrollment/key-generation.ts';
 import type { KeyProtectionSettings } from '../enrollment/key-encryption-keys.ts';
 import { checkKeyForm, protectKey, type KeyPart } from '../enrollment/key-part.ts';
 import { chooseProtection, type KeyProtection } from '../enrollment/key-protection.ts';
-import { parseCsrWithoutProof, type CsrContent } from '../pki/csr.ts';
+import { recogniseServerKey } from '../enrollment/request.ts';
+import { parseCsrWithoutProof } from '../pki/csr.ts';
 import { certsOnly } from '../pki/pkcs7.ts';
 import type { PublicKeyInfo } from '../pki/public-key.ts';
 import { decodeBody } from './codec.ts';
 import { authenticate, denialsAudited, withNegotiate, type EnrollDependencies, type Requester } from './enroll.ts';
 import { multipart } from './multipart.ts';
-import { CERTS_ONLY, type EstAnswer, type EstOperation, type EstRequest } from './operation.ts';
+import { CERTS_ONLY, pendingAnswer, type EstAnswer, type EstOperation, type EstRequest } from './operation.ts';
 
 export interface ServerKeyGenDependencies extends EnrollDependencies {
   /** `est.serverkeygen`. */
@@ -31,6 +32,7 @@ export function serverkeygen(dependencies: ServerKeyGenDependencies): EstOperati
       const requester = await authenticate(dependencies, 'serverkeygen', request, {
         certificateOnly: false,
         expiredGraceSeconds: 0,
+        recognise: (der) => recogniseServerKey(parseCsrWithoutProof(der)),
       });
       return denialsAudited(dependencies, 'serverkeygen', request, requester, () =>
         generateAndAnswer(dependencies, request, requester),
@@ -39,7 +41,10 @@ export function serverkeygen(dependencies: ServerKeyGenDependencies): EstOperati
   };
 }
 
-/** Everything that a request can be refused for comes first; the key is generated and protected before an OTP use is taken. */
+/**
+ * Everything that a request can be refused for comes first; the key is generated and protected before an OTP use is taken,
+ * or by the poll that finds the request approved. How the key is protected, that poll says: it is the one that gets it.
+ */
 async function generateAndAnswer(
   dependencies: ServerKeyGenDependencies,
   request: EstRequest,
@@ -53,10 +58,9 @@ async function generateAndAnswer(
   ca.csrAttributes.check(csr);
   const protection = chooseProtection(dependencies.keyProtection, csr, identity, dependencies.now());
   checkKeyForm(ca, protection);
-  const keyType = keyTypeFor(request, csr);
   const parts: KeyPart[] = [];
   try {
-    const certificate = await dependencies.enrollment.enrollGenerated({
+    const outcome = await dependencies.enrollment.enrollGenerated({
       requestId: request.requestId,
       operation: 'serverkeygen',
       ca,
@@ -64,27 +68,20 @@ async function generateAndAnswer(
       address: request.presented.address,
       csr,
       events,
-      generateKey: async () => {
+      generateKey: async (keyType) => {
         const { publicKey, part } = await protectedKey(dependencies, request, keyType, protection);
         parts.push(part);
         return publicKey;
       },
     });
-    return withNegotiate(
-      answer([{ contentType: CERTS_ONLY, der: certsOnly([certificate]) }, ...parts], request),
-      identity,
-    );
+    const answer =
+      outcome.status === 'pending'
+        ? pendingAnswer(dependencies.retryAfter)
+        : multipartAnswer([{ contentType: CERTS_ONLY, der: certsOnly([outcome.certificate]) }, ...parts], request);
+    return withNegotiate(answer, identity);
   } finally {
     for (const { der } of parts) der.fill(0);
   }
-}
-
-function keyTypeFor({ ca }: EstRequest, csr: CsrContent): string {
-  return chooseKeyType({
-    demanded: ca.csrAttributes.keyType,
-    requested: csr.publicKey.keyType,
-    allowed: ca.profile.key_types,
-  });
 }
 
 function protectedKey(
@@ -100,7 +97,7 @@ function protectedKey(
 }
 
 /** Certificate first, key second (contract §3); clients tell the parts by their Content-Type. */
-function answer(parts: readonly KeyPart[], { lineLength }: EstRequest): EstAnswer {
+function multipartAnswer(parts: readonly KeyPart[], { lineLength }: EstRequest): EstAnswer {
   const { contentType, body } = multipart(parts, lineLength);
   return { status: 200, headers: { 'Content-Type': contentType }, body };
 }

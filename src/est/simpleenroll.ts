@@ -1,5 +1,12 @@
 import { authoriseEnroll } from '../enrollment/authorise.ts';
-import { authenticate, denialsAudited, enrollAndAnswer, readCsr, type EnrollDependencies } from './enroll.ts';
+import {
+  authenticate,
+  denialsAudited,
+  enrollAndAnswer,
+  readCsr,
+  recogniseCsr,
+  type EnrollDependencies,
+} from './enroll.ts';
 import type { EstOperation } from './operation.ts';
 
 /** `POST simpleenroll` (RFC 7030 §4.2.1): a certificate for whoever authenticates by mTLS, GSSAPI or OTP. */
@@ -14,6 +21,7 @@ export function simpleenroll(dependencies: EnrollDependencies): EstOperation {
       const requester = await authenticate(dependencies, 'simpleenroll', request, {
         certificateOnly: false,
         expiredGraceSeconds: 0,
+        recognise: recogniseCsr,
       });
       return denialsAudited(dependencies, 'simpleenroll', request, requester, async () => {
         const csr = await readCsr(request.body);

@@ -1,6 +1,13 @@
 import { authoriseReenroll, authoriseRenewalIssuer } from '../enrollment/authorise.ts';
 import { unauthorized } from '../errors.ts';
-import { authenticate, denialsAudited, enrollAndAnswer, readCsr, type EnrollDependencies } from './enroll.ts';
+import {
+  authenticate,
+  denialsAudited,
+  enrollAndAnswer,
+  readCsr,
+  recogniseCsr,
+  type EnrollDependencies,
+} from './enroll.ts';
 import type { EstOperation } from './operation.ts';
 
 const DAY_SECONDS = 86_400;
@@ -18,6 +25,7 @@ export function simplereenroll(dependencies: EnrollDependencies): EstOperation {
       const requester = await authenticate(dependencies, 'simplereenroll', request, {
         certificateOnly: true,
         expiredGraceSeconds: ca.profile.renewal_grace_days * DAY_SECONDS,
+        recognise: recogniseCsr,
       });
       const { identity } = requester;
       if (identity.method !== 'mtls') throw unauthorized('CERTIFICATE_REQUIRED', 'client certificate required');

@@ -187,11 +187,11 @@ export interface RequestRow {
   /** DER of the request that was queued: what is approved is what is issued. */
   readonly csr: Buffer;
   readonly format: RequestFormat;
-  /** Hex SHA-256 of the SubjectPublicKeyInfo. */
-  readonly spki_sha256: string;
+  /** Hex SHA-256 of the SubjectPublicKeyInfo; null where the server generates the key, when it is issued. */
+  readonly spki_sha256: string | null;
   /** The OTP of which it holds one use. */
   readonly otp_id: string | null;
-  /** The same for the same request: a hash of requester, CA, operation, public key and names. */
+  /** The same for the same request: a hash of requester, CA, operation, public key (unless we generate it) and names. */
   readonly recognition: string;
   /** When it got its status. */
   readonly changed_at: number;

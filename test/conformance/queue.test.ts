@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildCsr, commonName, dns, extensionRequest, makeKey, onTheWire, san, simpleCsr } from '../support/csr.ts';
 import { caSection, certificatePem, Estuary, itemsOf, section } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
+import { approve, requestId, requestsOf, usesOf } from '../support/queued-requests.ts';
 
 let estuary: Estuary;
 const key = makeKey();
@@ -27,23 +28,6 @@ const freshName = (): string => `queued-${++names}`;
 
 const serialOf = (answer: Answer): string => new X509Certificate(certificatePem(answer)).serialNumber.toLowerCase();
 
-/** The queued requests of one subject, as the admin API lists them. */
-async function requestsOf(cn: string): Promise<Record<string, unknown>[]> {
-  const { json } = await estuary.admin('GET', '/admin/requests?limit=1000');
-  return itemsOf(json).filter(({ subject }) => subject === `CN=${cn}`);
-}
-
-async function requestId(cn: string): Promise<string> {
-  const [request, ...more] = await requestsOf(cn);
-  if (typeof request?.['id'] !== 'string' || more.length > 0) throw new Error(`not exactly one request of ${cn}`);
-  return request['id'];
-}
-
-const approve = async (cn: string): Promise<void> => {
-  const { status } = await estuary.admin('POST', `/admin/requests/${await requestId(cn)}/approve`);
-  expect(status).toBe(200);
-};
-
 interface Queued {
   readonly cn: string;
   readonly otp: { readonly id: string; readonly token: string };
@@ -61,8 +45,6 @@ async function queued(): Promise<Queued> {
   return { cn, otp, poll };
 }
 
-const uses = async (id: string): Promise<unknown> => (await estuary.admin('GET', `/admin/otp/${id}`)).json['uses'];
-
 describe('RFC 7030 §4.2.3: a request that waits', () => {
   test('is answered 202 with Retry-After and an empty body, and is in the admin list with its facts', async () => {
     const cn = freshName();
@@ -72,8 +54,8 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
     expect(answer.headers['retry-after']).toBe('7');
     expect(answer.headers['content-length']).toBe('0');
     expect(answer.body).toHaveLength(0);
-    expect(await uses(id)).toBe(1);
-    const [record] = await requestsOf(cn);
+    expect(await usesOf(estuary, id)).toBe(1);
+    const [record] = await requestsOf(estuary, cn);
     expect(record?.['id']).toMatch(/^[0-9a-f-]{36}$/);
     expect(record?.['created_at']).toMatch(/Z$/);
     expect(record).toEqual({
@@ -96,7 +78,7 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
   test('issue 3: a single-use token carries it from 202 through approval to the certificate, and again', async () => {
     const { cn, otp, poll } = await queued();
     expect((await poll()).status).toBe(202);
-    await approve(cn);
+    await approve(estuary, cn);
     const issued = await poll();
     expect(issued.status).toBe(200);
     const certificate = new X509Certificate(certificatePem(issued));
@@ -104,10 +86,10 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
     expect(certificate.subjectAltName).toBe('DNS:a.example');
     expect(certificate.publicKey.export({ type: 'spki', format: 'der' })).toEqual(key.spki);
     expect(serialOf(await poll())).toBe(serialOf(issued));
-    const id = await requestId(cn);
+    const id = await requestId(estuary, cn);
     const { json } = await estuary.admin('GET', `/admin/requests/${id}`);
     expect(json).toMatchObject({ status: 'issued', serial: serialOf(issued) });
-    expect(await uses(otp.id)).toBe(1);
+    expect(await usesOf(estuary, otp.id)).toBe(1);
     const record = await estuary.admin('GET', `/admin/certificates/${serialOf(issued)}`);
     expect(record.json).toMatchObject({ request_id: id, requester: cn, method: 'otp' });
   });
@@ -130,7 +112,7 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
     ])
       statuses.push((await estuary.enroll(csr(...hosts), { password: token })).status);
     expect(statuses).toEqual([202, 202, 202]);
-    expect(await requestsOf(cn)).toHaveLength(1);
+    expect(await requestsOf(estuary, cn)).toHaveLength(1);
   });
 
   test('another CA of the same server still issues at once', async () => {
@@ -144,18 +126,18 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
     const { token, id } = await estuary.otp();
     const weak = makeKey('secp256k1');
     expect((await estuary.enroll(onTheWire(simpleCsr(weak, cn)), { password: token })).status).toBe(400);
-    expect(await requestsOf(cn)).toEqual([]);
-    expect(await uses(id)).toBe(0);
+    expect(await requestsOf(estuary, cn)).toEqual([]);
+    expect(await usesOf(estuary, id)).toBe(0);
   });
 
   test('simplereenroll over mTLS waits as well, and a certificate that is presented itself is not handed out again', async () => {
     const { cn, poll } = await queued();
-    await approve(cn);
+    await approve(estuary, cn);
     const client = { cert: certificatePem(await poll()), key: key.pem };
     const renew = (presented = client): Promise<Answer> =>
       estuary.enroll(onTheWire(simpleCsr(key, cn, ['a.example'])), { client: presented, path: 'simplereenroll' });
     expect((await renew()).status).toBe(202);
-    const renewal = (await requestsOf(cn)).find(({ operation }) => operation === 'simplereenroll');
+    const renewal = (await requestsOf(estuary, cn)).find(({ operation }) => operation === 'simplereenroll');
     await estuary.admin('POST', `/admin/requests/${String(renewal?.['id'])}/approve`);
     const renewed = await renew();
     expect(renewed.status).toBe(200);
@@ -206,15 +188,15 @@ describe('contract §3: a token without a use left', () => {
     const { token, id } = await estuary.otp({ max_uses: 5 });
     const polls = Array.from({ length: 4 }, () => estuary.enroll(onTheWire(simpleCsr(key, cn)), { password: token }));
     expect((await Promise.all(polls)).map(({ status }) => status)).toEqual([202, 202, 202, 202]);
-    expect(await requestsOf(cn)).toHaveLength(1);
-    expect(await uses(id)).toBe(1);
+    expect(await requestsOf(estuary, cn)).toHaveLength(1);
+    expect(await usesOf(estuary, id)).toBe(1);
   });
 });
 
 describe('contract §4: the decision', () => {
   test("a rejected request is answered 403 with the administrator's reason, and keeps its use", async () => {
     const { cn, otp, poll } = await queued();
-    const path = `/admin/requests/${await requestId(cn)}`;
+    const path = `/admin/requests/${await requestId(estuary, cn)}`;
     const rejected = await estuary.admin('POST', `${path}/reject`, { reason: 'Gerät unbekannt – call us' });
     expect(rejected).toMatchObject({ status: 200, json: { status: 'rejected', reason: 'Gerät unbekannt – call us' } });
     const answer = await poll();
@@ -222,12 +204,12 @@ describe('contract §4: the decision', () => {
     expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8');
     expect(answer.body.toString('utf8')).toBe('Gerät unbekannt – call us');
     expect(Number(answer.headers['content-length'])).toBe(answer.body.length);
-    expect(await uses(otp.id)).toBe(1);
+    expect(await usesOf(estuary, otp.id)).toBe(1);
   });
 
   test('deciding twice is 409, an unknown request 404', async () => {
     const { cn } = await queued();
-    const path = `/admin/requests/${await requestId(cn)}`;
+    const path = `/admin/requests/${await requestId(estuary, cn)}`;
     const [one, other] = await Promise.all([
       estuary.admin('POST', `${path}/approve`),
       estuary.admin('POST', `${path}/reject`, { reason: 'no' }),
@@ -253,7 +235,7 @@ describe('contract §4: the decision', () => {
     [{ reason: 'x', more: 1 }],
   ])('a rejection with %j is 400 and decides nothing', async (body) => {
     const { cn } = await queued();
-    const id = await requestId(cn);
+    const id = await requestId(estuary, cn);
     expect((await estuary.admin('POST', `/admin/requests/${id}/reject`, body)).status).toBe(400);
     expect((await estuary.admin('POST', `/admin/requests/${id}/approve`, { serial: '01' })).status).toBe(400);
     expect((await estuary.admin('GET', `/admin/requests/${id}`)).json['status']).toBe('pending');
@@ -272,16 +254,16 @@ describe('contract §4: the decision', () => {
 
   test('one request is shown with its CSR', async () => {
     const { cn } = await queued();
-    const { json } = await estuary.admin('GET', `/admin/requests/${await requestId(cn)}`);
+    const { json } = await estuary.admin('GET', `/admin/requests/${await requestId(estuary, cn)}`);
     expect(json['csr']).toMatch(/^-----BEGIN CERTIFICATE REQUEST-----\n/);
     expect(json['spki_sha256']).toMatch(/^[0-9a-f]{64}$/);
   });
 
   test('contract §7: queued, decided and issued are in the audit log under one request id', async () => {
     const { cn, poll } = await queued();
-    await approve(cn);
+    await approve(estuary, cn);
     await poll();
-    const id = await requestId(cn);
+    const id = await requestId(estuary, cn);
     const records = [];
     for (const type of ['request.queued', 'request.approved', 'certificate.issued', 'admin.access']) {
       const { json } = await estuary.admin('GET', `/admin/audit?limit=1000&type=${type}`);
@@ -294,7 +276,7 @@ describe('contract §4: the decision', () => {
 describe('issue 3.2: issued once', () => {
   test('polls at once after the approval yield one certificate', async () => {
     const { cn, poll } = await queued();
-    await approve(cn);
+    await approve(estuary, cn);
     const answers = await Promise.all(Array.from({ length: 6 }, () => poll()));
     for (const { status } of answers) expect([200, 202]).toContain(status);
     expect(answers.some(({ status }) => status === 200)).toBe(true);
@@ -307,7 +289,7 @@ describe('issue 3.2: issued once', () => {
 
   test('a request and a decision survive a restart', { timeout: 60_000 }, async () => {
     const [waiting, decided] = [await queued(), await queued()];
-    await approve(decided.cn);
+    await approve(estuary, decided.cn);
     await estuary.server.stop();
     await estuary.restart();
     expect((await waiting.poll()).status).toBe(202);
@@ -320,7 +302,7 @@ describe('issue 3.2: issued once', () => {
     async () => {
       for (let round = 0; round < 6; round++) {
         const { cn, otp, poll } = await queued();
-        await approve(cn);
+        await approve(estuary, cn);
         const cut = poll().catch(() => undefined);
         await sleep(randomInt(60));
         estuary.server.signal('SIGKILL');
@@ -332,7 +314,7 @@ describe('issue 3.2: issued once', () => {
         if (before?.status === 200) expect(serialOf(after)).toBe(serialOf(before));
         const { json } = await estuary.admin('GET', `/admin/certificates?subject=${cn}`);
         expect(json['items']).toHaveLength(1);
-        expect(await uses(otp.id)).toBe(1);
+        expect(await usesOf(estuary, otp.id)).toBe(1);
       }
       const db = new Database(join(estuary.dir, 'data/est.db'), { readonly: true });
       expect(db.prepare('SELECT request_id FROM reservation').all()).toEqual([]);
@@ -345,17 +327,17 @@ describe('issue 3.2: issued once', () => {
     { timeout: 60_000 },
     async () => {
       const { cn, otp, poll } = await queued();
-      await approve(cn);
+      await approve(estuary, cn);
       await estuary.server.stop();
       estuary.reconfigure((config) => {
         section(caSection(config), 'profile')['key_types'] = ['rsa:2048'];
       });
       await estuary.restart();
       expect((await poll()).status).toBe(400);
-      const { json } = await estuary.admin('GET', `/admin/requests/${await requestId(cn)}`);
+      const { json } = await estuary.admin('GET', `/admin/requests/${await requestId(estuary, cn)}`);
       expect(json).toMatchObject({ status: 'failed', serial: null });
       expect(json['reason']).toMatch(/key/i);
-      expect(await uses(otp.id)).toBe(0);
+      expect(await usesOf(estuary, otp.id)).toBe(0);
     },
   );
 });

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { compileEstClient } from '../support/bouncycastle.ts';
 import { run, runAny } from '../support/command.ts';
 import { caSection, Estuary, itemsOf, section } from '../support/estuary.ts';
 import { ESTCLIENT, requires } from '../support/requires.ts';
@@ -84,6 +85,30 @@ describe.skipIf(!requires('estclient', 'openssl'))('libest estclient', () => {
     const pem = file(`client/${cn}.pem`);
     writeFileSync(pem, await run('openssl', ['pkcs7', '-inform', 'DER', '-print_certs'], { input: der }));
     await verify(pem);
+    await checkIssuedOnce(cn, otp.id);
+  });
+});
+
+describe.skipIf(!requires('bouncycastle', 'openssl'))('Bouncy Castle', () => {
+  test('polls for a key that the server makes after the approval', { timeout: 120_000 }, async () => {
+    const cn = 'polling-bouncycastle';
+    const estClient = await compileEstClient(file('client'));
+    const [key, pem] = [file(`client/${cn}.key`), file(`client/${cn}.pem`)];
+    const otp = await estuary.otp({ client_id: cn });
+    const options = {
+      server: `localhost:${estuary.server.port('est')}`,
+      ca: file('ca/root.pem'),
+      subject: `CN=${cn}`,
+      newkey: key,
+      out: pem,
+      user: cn,
+      password: otp.token,
+    };
+    await Promise.all([run('java', estClient('serverkeygen', options)), approveWhenQueued(cn)]);
+    await verify(pem);
+    expect(await run('openssl', ['x509', '-in', pem, '-noout', '-pubkey'])).toEqual(
+      await run('openssl', ['pkey', '-in', key, '-pubout']),
+    );
     await checkIssuedOnce(cn, otp.id);
   });
 });

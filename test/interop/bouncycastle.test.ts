@@ -1,37 +1,23 @@
 /** Bouncy Castle's EST client, by the small program beside this file, against the quickstart's configuration. */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { compileEstClient, type EstClientArguments } from '../support/bouncycastle.ts';
 import { run, runAny } from '../support/command.ts';
 import { type Quickstart, startQuickstart } from '../support/quickstart.ts';
-import { BOUNCY_CASTLE_JARS, requires } from '../support/requires.ts';
-
-const SOURCE = join(import.meta.dirname, 'bouncycastle', 'EstClient.java');
+import { requires } from '../support/requires.ts';
 
 describe.skipIf(!requires('bouncycastle', 'curl', 'openssl'))('Bouncy Castle', () => {
   let server: Quickstart;
-  const jars = BOUNCY_CASTLE_JARS.join(':');
+  let estClient: EstClientArguments;
 
   beforeAll(async () => {
     server = await startQuickstart();
-    await run('javac', ['-cp', jars, '-d', server.file('client'), SOURCE], { timeout: 100_000 });
+    estClient = await compileEstClient(server.file('client'));
   });
   afterAll(() => server.stop());
 
-  const java = (operation: string, options: Readonly<Record<string, string>>): readonly string[] => {
-    const all = { server: server.host, ca: server.file('ca/root.pem'), ...options };
-    const pairs = Object.entries(all).map(([name, value]) => `${name}=${value}`);
-    // Each run lasts a second: no time for the optimising compiler.
-    return [
-      '-XX:TieredStopAtLevel=1',
-      '-XX:+UseSerialGC',
-      '-cp',
-      `${jars}:${server.file('client')}`,
-      'EstClient',
-      operation,
-      ...pairs,
-    ];
-  };
+  const java = (operation: string, options: Readonly<Record<string, string>>): readonly string[] =>
+    estClient(operation, { server: server.host, ca: server.file('ca/root.pem'), ...options });
   const client = (operation: string, options: Readonly<Record<string, string>>): Promise<Buffer> =>
     run('java', java(operation, options));
 

@@ -2,9 +2,10 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { compileEstClient } from '../support/bouncycastle.ts';
 import { run, runAny, runText } from '../support/command.ts';
 import { type Quickstart, startQuickstart } from '../support/quickstart.ts';
-import { BOUNCY_CASTLE_JARS, ESTCLIENT, requires } from '../support/requires.ts';
+import { ESTCLIENT, requires } from '../support/requires.ts';
 
 const WANTED = `
 [ca.csrattrs]
@@ -53,12 +54,9 @@ describe.skipIf(!requires('curl', 'openssl'))('csrattrs', () => {
   });
 
   test.skipIf(!requires('bouncycastle'))('Bouncy Castle', { timeout: 120_000 }, async () => {
-    const jars = BOUNCY_CASTLE_JARS.join(':');
-    const classes = server.file('client');
-    const source = join(import.meta.dirname, 'bouncycastle', 'EstClient.java');
-    await run('javac', ['-cp', jars, '-d', classes, source], { timeout: 100_000 });
-    const client = ['-cp', `${jars}:${classes}`, 'EstClient', 'csrattrs'];
-    const output = await runText('java', [...client, `server=${server.host}`, `ca=${server.file('ca/root.pem')}`]);
+    const estClient = await compileEstClient(server.file('client'));
+    const options = { server: server.host, ca: server.file('ca/root.pem') };
+    const output = await runText('java', estClient('csrattrs', options));
     expect(output.trim().split('\n').sort()).toEqual(OIDS);
   });
 });

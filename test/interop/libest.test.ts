@@ -1,10 +1,11 @@
 /** libest's `estclient`, against the quickstart's configuration. It exits 0 on many failures: its files count. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run, runAny } from '../support/command.ts';
 import { type Quickstart, startQuickstart } from '../support/quickstart.ts';
 import { ESTCLIENT, requires } from '../support/requires.ts';
+import { encodePem } from '../../src/pki/pem.ts';
 
 describe.skipIf(!requires('estclient', 'curl', 'openssl'))('libest estclient', () => {
   let server: Quickstart;
@@ -62,6 +63,19 @@ describe.skipIf(!requires('estclient', 'curl', 'openssl'))('libest estclient', (
     const third = await toPem(await estclient('third', 'cert-0-0.pkcs7', '-r', ...presented));
     const renewed = await server.check(third, { subject: 'CN=libest-device', key });
     expect(new Set([issued.serial, again.serial, renewed.serial]).size).toBe(3);
+  });
+
+  test('gets a key that the server made', async () => {
+    // It cannot take keys of fewer than 256 base64 characters, so no EC keys: the kind is that of the request's key.
+    const request = server.file('client/libest-rsa.key');
+    await run('openssl', ['genpkey', '-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048', '-out', request]);
+    const password = ['-u', 'libest', '-h', await server.createOtp('libest-keygen')];
+    const args = ['-q', '-x', request, ...password, '--common-name', 'libest-keygen'];
+    const pkcs7 = await estclient('keygen', 'cert-0-0.pkcs7', ...args);
+    const base64 = readFileSync(join(dirname(pkcs7), 'key-0-0.key'), 'latin1');
+    const key = server.file('client/libest-made.key');
+    writeFileSync(key, encodePem('PRIVATE KEY', Buffer.from(base64, 'base64')));
+    await server.check(await toPem(pkcs7), { subject: 'CN=libest-keygen', key });
   });
 
   test('enrolls with the channel binding in its challengePassword (RFC 7030 §3.5)', async () => {

@@ -58,6 +58,19 @@ test('a database of the first version keeps its contents through every later mig
   expect(await store.getOtp(row.id)).toEqual(row);
 });
 
+test('a queued request keeps its public key when the column loses NOT NULL', async () => {
+  const paths = temporaryPaths();
+  const db = openWritable(paths.path, MIGRATIONS.slice(0, 3));
+  db.prepare(
+    `INSERT INTO request (id, ca, operation, subject, sans, key_type, requester, method, status, created_at, csr,
+     spki_sha256, recognition, changed_at) VALUES ('old', 'devices', 'simpleenroll', 'CN=a', '[]', 'ec:P-256', 'a', 'otp',
+     'pending', 1, x'30', 'ab', 'same', 1)`,
+  ).run();
+  db.close();
+  const store = await opened(paths);
+  expect(await store.findRequest('same')).toMatchObject({ id: 'old', spki_sha256: 'ab' });
+});
+
 test('a database of a newer program is refused and not touched', async () => {
   const paths = temporaryPaths();
   openWritable(paths.path, [...MIGRATIONS, 'CREATE TABLE future (x)']).close();

@@ -55,6 +55,12 @@ test('a request is queued with one token use, found by what it is recognised by,
   expect(await auditTypes(store)).toEqual(['request.queued']);
 });
 
+test('a request for a key that does not exist yet has no hash of it', async () => {
+  const store = await opened(temporaryPaths());
+  const row = await queue(store, { operation: 'serverkeygen', spki_sha256: null });
+  expect(await store.getRequest(row.id)).toEqual(row);
+});
+
 test('without a token use left nothing is queued', async () => {
   const store = await opened(temporaryPaths());
   const otp = otpRow({ uses: 1 });

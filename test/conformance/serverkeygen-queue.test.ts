@@ -1,0 +1,316 @@
+/** RFC 7030 §4.4 with §4.2.3: a server-generated key that an administrator has to agree to. */
+import { randomBytes, randomInt } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  buildCsr,
+  commonName,
+  csrAttribute,
+  dns,
+  extensionRequest,
+  makeKey,
+  onTheWire,
+  san,
+  type TestKey,
+} from '../support/csr.ts';
+import { caSection, Estuary, section, type EstCall } from '../support/estuary.ts';
+import type { Answer } from '../support/https.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+import { approve, auditOf, requestId, requestsOf, usesOf } from '../support/queued-requests.ts';
+import { expectMatch, openEnveloped, readPkcs8, readServerKey } from '../support/server-key.ts';
+import { octetString } from '../../src/pki/der.ts';
+import { parsePemCertificates } from '../../src/pki/certificate.ts';
+import { encodePem } from '../../src/pki/pem.ts';
+import { OID } from '../../src/pki/oids.ts';
+
+const folder = temporaryFolder();
+const KEK = randomBytes(32);
+const KEK_ID = '6b6579312d';
+const key = makeKey();
+let estuary: Estuary;
+
+beforeAll(async () => {
+  estuary = await Estuary.start({
+    configure: (config, dir) => {
+      writeFileSync(join(dir, 'kek.bin'), KEK);
+      section(config, 'serverkeygen')['keys'] = [{ id: KEK_ID, symmetric_key_file: 'kek.bin' }];
+      caSection(config)['approval'] = 'manual';
+      section(config, 'est')['retry_after'] = 7;
+      section(config, 'otp')['max_failures'] = 50;
+    },
+  });
+});
+afterAll(async () => {
+  await estuary.stop();
+  folder.remove();
+});
+
+let names = 0;
+const freshName = (): string => `generated-${++names}`;
+
+interface Wish {
+  /** The CSR's own key. */
+  readonly from?: TestKey;
+  readonly hosts?: readonly string[];
+  readonly attributes?: readonly Buffer[];
+}
+
+const wire = (cn: string, { from = key, hosts = ['a.example'], attributes = [] }: Wish = {}): string =>
+  onTheWire(
+    buildCsr(from, {
+      subject: commonName(cn),
+      attributes: [extensionRequest(san(...hosts.map(dns))), ...attributes],
+    }),
+  );
+const ask = (cn: string, credentials: Pick<EstCall, 'password' | 'client'>, wish?: Wish): Promise<Answer> =>
+  estuary.enroll(wire(cn, wish), { path: 'serverkeygen', ...credentials });
+const kekIdentifier = csrAttribute(OID.decryptKeyIdentifier, octetString(Buffer.from(KEK_ID, 'hex')));
+
+/** The CA's own name, which no certificate of its may have. */
+const issuerName = (): Buffer => {
+  const [ca] = parsePemCertificates(readFileSync(join(estuary.dir, 'ca/issuing.pem'), 'latin1'));
+  return ca?.subject.der ?? Buffer.alloc(0);
+};
+
+interface Queued {
+  readonly cn: string;
+  readonly otp: { readonly id: string; readonly token: string };
+  readonly poll: (wish?: Wish) => Promise<Answer>;
+}
+
+/** A request that waits, made with a single-use token. */
+async function queued(wish: Wish = {}): Promise<Queued> {
+  const cn = freshName();
+  const otp = await estuary.otp({ client_id: cn });
+  const poll = (changed: Wish = {}): Promise<Answer> => ask(cn, { password: otp.token }, { ...wish, ...changed });
+  expect((await poll()).status).toBe(202);
+  return { cn, otp, poll };
+}
+
+const certificatesOf = async (cn: string): Promise<unknown> =>
+  (await estuary.admin('GET', `/admin/certificates?subject=${cn}`)).json['items'];
+
+describe('contract §3: a request for a generated key that waits', () => {
+  test('is answered 202 with Retry-After and an empty body; no key is generated for it', async () => {
+    const cn = freshName();
+    const otp = await estuary.otp({ client_id: cn });
+    const answer = await ask(cn, { password: otp.token }, { from: makeKey('P-384') });
+    expect(answer.status).toBe(202);
+    expect(answer.headers['retry-after']).toBe('7');
+    expect(answer.headers['content-length']).toBe('0');
+    expect(answer.body).toHaveLength(0);
+    expect(await usesOf(estuary, otp.id)).toBe(1);
+    const id = await requestId(estuary, cn);
+    const { json } = await estuary.admin('GET', `/admin/requests/${id}`);
+    expect(json).toMatchObject({
+      operation: 'serverkeygen',
+      subject: `CN=${cn}`,
+      sans: ['DNS:a.example'],
+      key_type: 'ec:P-384',
+      spki_sha256: null,
+      status: 'pending',
+      serial: null,
+    });
+    expect(await auditOf(estuary, 'request.queued', id)).toHaveLength(1);
+    expect(await auditOf(estuary, 'key.generated', id)).toEqual([]);
+    await approve(estuary, cn);
+    expect(await auditOf(estuary, 'key.generated', id)).toEqual([]);
+  });
+
+  test('the poll after the approval gets certificate and key, made at that moment', async () => {
+    const { cn, otp, poll } = await queued();
+    expect((await poll()).status).toBe(202);
+    await approve(estuary, cn);
+    const answer = readServerKey(await poll());
+    expectMatch(answer, readPkcs8(answer.key));
+    expect(answer.certificate.subject).toBe(`CN=${cn}`);
+    expect(answer.certificate.subjectAltName).toBe('DNS:a.example');
+    const id = await requestId(estuary, cn);
+    const serial = answer.certificate.serialNumber.toLowerCase();
+    expect((await estuary.admin('GET', `/admin/requests/${id}`)).json).toMatchObject({ status: 'issued', serial });
+    expect((await estuary.admin('GET', `/admin/certificates/${serial}`)).json).toMatchObject({ request_id: id });
+    expect(await auditOf(estuary, 'key.generated', id)).toMatchObject([{ detail: 'ec:P-256' }]);
+    expect(await usesOf(estuary, otp.id)).toBe(1);
+  });
+
+  test("is recognised whatever the CSR's own key is by now; what was approved decides the kind of the new one", async () => {
+    const { cn, poll } = await queued();
+    for (const from of [makeKey(), makeKey('rsa2048'), makeKey('secp256k1')])
+      expect((await poll({ from })).status).toBe(202);
+    expect(await requestsOf(estuary, cn)).toHaveLength(1);
+    await approve(estuary, cn);
+    const answer = readServerKey(await poll({ from: makeKey('rsa2048') }));
+    expect(answer.certificate.publicKey.asymmetricKeyType).toBe('ec');
+    expectMatch(answer, readPkcs8(answer.key));
+  });
+
+  test('an encrypted key is encrypted, and a poll that asks for a plain one is another request', async () => {
+    const { cn, otp, poll } = await queued({ attributes: [kekIdentifier] });
+    await approve(estuary, cn);
+    const plain = await poll({ attributes: [] });
+    expect([plain.status, plain.text]).toEqual([401, 'invalid OTP token']);
+    const unknown = csrAttribute(OID.decryptKeyIdentifier, octetString(Buffer.from('ff', 'hex')));
+    expect((await poll({ attributes: [unknown] })).status).toBe(400);
+    expect((await requestsOf(estuary, cn))[0]).toMatchObject({ status: 'approved' });
+    const answer = readServerKey(await poll());
+    const args = ['-secretkey', KEK.toString('hex'), '-secretkeyid', KEK_ID];
+    expectMatch(answer, openEnveloped(answer, args, estuary.root, folder.file));
+    expect(await usesOf(estuary, otp.id)).toBe(1);
+  });
+
+  test('simpleenroll with the same names is another request', async () => {
+    const { cn, otp } = await queued();
+    expect((await estuary.enroll(wire(cn), { password: otp.token })).status).toBe(401);
+  });
+
+  test("a rejected request is answered 403 with the administrator's reason", async () => {
+    const { cn, otp, poll } = await queued();
+    const path = `/admin/requests/${await requestId(estuary, cn)}/reject`;
+    expect((await estuary.admin('POST', path, { reason: 'unknown device' })).status).toBe(200);
+    const answer = await poll();
+    expect([answer.status, answer.text]).toEqual([403, 'unknown device']);
+    expect(await usesOf(estuary, otp.id)).toBe(1);
+    expect(await certificatesOf(cn)).toEqual([]);
+  });
+
+  test.each<[string, (cn: string) => string]>([
+    ['another subject', () => wire(freshName())],
+    ['another name', (cn) => wire(cn, { hosts: ['other.example'] })],
+    ['no CSR at all', () => 'bm8gQ1NS'],
+  ])('a token without a use left gets 401 for %s, and the request waits on', async (_, body) => {
+    const { cn, otp, poll } = await queued();
+    const answer = await estuary.enroll(body(cn), { path: 'serverkeygen', password: otp.token });
+    expect([answer.status, answer.text]).toEqual([401, 'invalid OTP token']);
+    expect((await poll()).status).toBe(202);
+  });
+
+  test.each<[string, (cn: string) => string]>([
+    ['the policy', (cn) => wire(cn, { hosts: Array.from({ length: 200 }, (_, i) => `h${i}.example`) })],
+    ['a lint', () => onTheWire(buildCsr(key, { subject: issuerName() }))],
+  ])('what %s refuses is refused at once, not queued, and takes no use', async (_, body) => {
+    const { id, token } = await estuary.otp();
+    const answer = await estuary.enroll(body(freshName()), { path: 'serverkeygen', password: token });
+    expect(answer.status).toBe(400);
+    expect(await usesOf(estuary, id)).toBe(0);
+  });
+});
+
+describe('the answer with the key is the only one', () => {
+  test('asking again is 403 with a sentence that says what to do; there is one certificate and one use', async () => {
+    const { cn, otp, poll } = await queued();
+    await approve(estuary, cn);
+    const { certificate } = readServerKey(await poll());
+    const again = await poll();
+    expect(again.status).toBe(403);
+    expect(again.headers['content-type']).toBe('text/plain; charset=utf-8');
+    expect(again.text).toBe(
+      `The private key was sent with certificate ${certificate.serialNumber.toLowerCase()} and is not kept; have that certificate revoked, then ask again.`,
+    );
+    expect(await certificatesOf(cn)).toHaveLength(1);
+    expect(await usesOf(estuary, otp.id)).toBe(1);
+  });
+
+  test('once that certificate is revoked, a token with a use left asks anew, and one without gets 401', async () => {
+    for (const [max_uses, status] of [
+      [2, 202],
+      [1, 401],
+    ] as const) {
+      const cn = freshName();
+      const { token, id } = await estuary.otp({ max_uses });
+      await ask(cn, { password: token });
+      await approve(estuary, cn);
+      const { certificate } = readServerKey(await ask(cn, { password: token }));
+      expect((await ask(cn, { password: token })).status).toBe(403);
+      expect(await usesOf(estuary, id)).toBe(1);
+      const path = `/admin/certificates/${certificate.serialNumber.toLowerCase()}/revoke`;
+      expect((await estuary.admin('POST', path, { reason: 'keyCompromise' })).status).toBe(200);
+      expect((await ask(cn, { password: token })).status).toBe(status);
+      expect(await usesOf(estuary, id)).toBe(max_uses);
+    }
+  });
+
+  test('a client that presents the certificate with the generated key gets the next one the same way', async () => {
+    const { cn, poll } = await queued();
+    await approve(estuary, cn);
+    const first = readServerKey(await poll());
+    const client = { cert: first.certificate.toString(), key: encodePem('PRIVATE KEY', first.key) };
+    expect((await ask(cn, { client })).status).toBe(202);
+    const [, renewal] = await requestsOf(estuary, cn);
+    await estuary.admin('POST', `/admin/requests/${String(renewal?.['id'])}/approve`);
+    const second = readServerKey(await ask(cn, { client }));
+    expectMatch(second, readPkcs8(second.key));
+    expect((await ask(cn, { client })).status).toBe(403);
+    const next = { cert: second.certificate.toString(), key: encodePem('PRIVATE KEY', second.key) };
+    expect((await ask(cn, { client: next })).status).toBe(202);
+  });
+
+  test('of many polls at once after the approval one gets certificate and key, and one key is generated', async () => {
+    const { cn, otp, poll } = await queued({ from: makeKey('rsa2048') });
+    await approve(estuary, cn);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => poll()));
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    for (const status of statuses) expect([200, 202, 403]).toContain(status);
+    expect((await poll()).status).toBe(403);
+    expect(await certificatesOf(cn)).toHaveLength(1);
+    expect(await auditOf(estuary, 'key.generated', await requestId(estuary, cn))).toHaveLength(1);
+    expect(await usesOf(estuary, otp.id)).toBe(1);
+  });
+});
+
+describe('contract §6: restarts', () => {
+  test('a request and a decision survive one', { timeout: 60_000 }, async () => {
+    const [waiting, decided] = [await queued(), await queued()];
+    await approve(estuary, decided.cn);
+    await estuary.server.stop();
+    await estuary.restart();
+    expect((await waiting.poll()).status).toBe(202);
+    readServerKey(await decided.poll());
+    expect((await decided.poll()).status).toBe(403);
+  });
+
+  test(
+    'kill -9 at any point of a poll: one certificate and one use in the end, and a key or a clear answer',
+    { timeout: 240_000 },
+    async () => {
+      for (let round = 0; round < 5; round++) {
+        const { cn, otp, poll } = await queued();
+        await approve(estuary, cn);
+        const cut = poll().catch(() => undefined);
+        await sleep(randomInt(60));
+        estuary.server.signal('SIGKILL');
+        await estuary.server.exited;
+        const before = await cut;
+        await estuary.restart();
+        const after = await poll();
+        if (before?.status === 200) expect(after.status).toBe(403);
+        expect([200, 403]).toContain(after.status);
+        expect(await certificatesOf(cn)).toHaveLength(1);
+        expect(await usesOf(estuary, otp.id)).toBe(1);
+      }
+    },
+  );
+
+  test('what was approved under a policy that changed since is refused, and the use goes back', async () => {
+    const kind = await queued({ from: makeKey('P-384') });
+    const name = await queued();
+    await approve(estuary, kind.cn);
+    await approve(estuary, name.cn);
+    await estuary.server.stop();
+    estuary.reconfigure((config) => {
+      const profile = section(caSection(config), 'profile');
+      profile['key_types'] = ['ec:P-256'];
+      profile['san'] = { dns: ['b\\.example'] };
+    });
+    await estuary.restart();
+    // The first is approved for a kind of key that is certified no more, the second for a name that is not.
+    for (const { cn, otp, poll } of [kind, name]) {
+      expect((await poll()).status).toBe(400);
+      expect((await requestsOf(estuary, cn))[0]).toMatchObject({ status: 'failed', serial: null });
+      expect(await usesOf(estuary, otp.id)).toBe(0);
+      expect(await certificatesOf(cn)).toEqual([]);
+    }
+  }, 60_000);
+});
