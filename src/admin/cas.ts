@@ -20,7 +20,10 @@ const CaRecord = Type.Object(
     days_left: nullable(Type.Integer({ description: 'Whole days until not_after; negative after it.' })),
     health: oneOf(['ok', 'degraded', 'down']),
     certificate: nullable(Type.String({ description: "PEM of the CA's own certificate; null while it is not known." })),
-    chain: Type.Array(Type.String(), { description: 'PEM certificates, the issuing CA first, the root last.' }),
+    chain: Type.Array(Type.String(), {
+      description:
+        'PEM certificates as cacerts answers them: the issuing CA first, up to the root, then those of rollovers.',
+    }),
   },
   { description: 'A configured CA.' },
 );

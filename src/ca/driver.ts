@@ -60,7 +60,7 @@ export interface StatementSigner {
 export interface CaDriver {
   /** Absent where the CA publishes its CRLs and answers OCSP itself. */
   readonly statements?: StatementSigner;
-  /** DER certificates, the issuing CA first, the root last. */
+  /** DER certificates, what cacerts answers: the issuing CA first, those above it up to the root, then those of rollovers. */
   chain(): readonly Buffer[];
   /** Builds and lints what would be signed; throws when the CA would not sign it. */
   prepare(request: IssuanceRequest): Promise<PreparedIssuance>;

@@ -1,11 +1,14 @@
-import { chainProblems, issuersOf } from '../ca/local/chain.ts';
-import { formatName, namesEqual } from '../pki/name.ts';
+import { arrangeChain } from '../ca/local/chain.ts';
+import { formatName } from '../pki/name.ts';
 import type { FileCheck } from './file-check.ts';
 import { readCertificates } from './pem-files.ts';
 
+const ALLOWED = 'the CA certificates above the CA, in order';
+
 /**
  * A CA's certificate and what stands above it: each a CA certificate in its validity, each signed by the next, up to
- * a root (RFC 7030 §4.1.3: cacerts holds it). The root's own signature proves nothing and is not looked at.
+ * a root (RFC 7030 §4.1.3: cacerts holds it). The root's own signature proves nothing and is not looked at. The
+ * certificates of a rollover have to be linked to these; one that has expired is a warning: rollovers come to their end.
  *
  * @param ca the CA's key in the configuration, e.g. `ca[0]`
  */
@@ -13,20 +16,23 @@ export async function checkCaChain(check: FileCheck, ca: string, file: string, c
   const own = await check.reading(`${ca}.certificate`, file, readCertificates);
   const chain = chainFile === undefined ? [] : await check.reading(`${ca}.chain`, chainFile, readCertificates);
   if (own === undefined || chain === undefined) return;
-  const [certificate] = own;
-  const issuers = issuersOf(certificate, chain);
-  for (const problem of await chainProblems([certificate, ...issuers]))
-    check.problem(
-      issuers.length === 0 ? `${ca}.certificate` : `${ca}.chain`,
-      problem,
-      'the CA certificates above the CA, in order',
-    );
-  for (const issuer of issuers) check.validity(`${ca}.chain`, issuer, `"${formatName(issuer.subject)}"`);
-  const last = issuers.at(-1) ?? certificate;
-  if (!namesEqual(last.issuer, last.subject))
+  const [certificate, ...further] = own;
+  const { path, rollover, rootMissing, problems } = await arrangeChain(certificate, [...further, ...chain]);
+  const key = chain.length === 0 ? `${ca}.certificate` : `${ca}.chain`;
+  for (const problem of problems) check.problem(key, problem, ALLOWED);
+  for (const issuer of path.slice(1)) check.validity(`${ca}.chain`, issuer, `"${formatName(issuer.subject)}"`);
+  for (const { subject, notAfter } of rollover)
+    if (notAfter.getTime() < check.now)
+      check.warn(
+        `${ca}.chain`,
+        `"${formatName(subject)}", a certificate of a rollover, expired on ${notAfter.toISOString()}`,
+        'without what has expired',
+      );
+  const last = path.at(-1) ?? certificate;
+  if (rootMissing)
     check.problem(
       `${ca}.chain`,
       `${chainFile === undefined ? 'is missing' : 'has no root'}: "${formatName(last.issuer)}", which issued "${formatName(last.subject)}", is not there`,
-      'the CA certificates above the CA, in order, the self-signed root last',
+      `${ALLOWED}, the self-signed root last`,
     );
 }

@@ -2,7 +2,10 @@ import { certsOnly } from '../pki/pkcs7.ts';
 import { encodeBody } from './codec.ts';
 import { CERTS_ONLY, derAnswer, type EstOperation } from './operation.ts';
 
-/** `GET cacerts` (RFC 7030 §4.1): the CA's chain, issuing CA first, root last. Needs no authentication. */
+/**
+ * `GET cacerts` (RFC 7030 §4.1): the CA's chain, issuing CA first, up to the root, then OldWithOld, OldWithNew and
+ * NewWithOld (§4.1.3) where the operator has them. Needs no authentication.
+ */
 export function cacerts(): EstOperation {
   return {
     name: 'cacerts',

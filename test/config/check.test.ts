@@ -43,7 +43,13 @@ const at = (name: string): string => join(folder.path, name);
 const content = (name: string): Buffer => good.get(name) ?? Buffer.alloc(0);
 
 /** A certificate and its key as `NAME.pem` and `NAME.key`, self-signed without an issuer. */
-function issue(name: string, subject: string, issuer: string | undefined, extensions: readonly string[]): void {
+function issue(
+  name: string,
+  subject: string,
+  issuer: string | undefined,
+  extensions: readonly string[],
+  days = 30,
+): void {
   const signer = issuer === undefined ? [] : ['-CA', at(`${issuer}.pem`), '-CAkey', at(`${issuer}.key`)];
   openssl([
     ...[
@@ -55,7 +61,7 @@ function issue(name: string, subject: string, issuer: string | undefined, extens
       'ec_paramgen_curve:P-256',
       '-nodes',
       '-days',
-      '30',
+      String(days),
       '-subj',
       subject,
     ],
@@ -208,6 +214,26 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
     const lines = await problems(toml('', { ca: PARTS.ca.replace('ca/root.pem', 'ca/fake.pem') }));
     expect(lines).toEqual([
       'est.toml: ca[0].chain: the signature of "CN=Issuing" does not verify with the next certificate of the chain (the CA certificates above the CA, in order)',
+    ]);
+  });
+
+  test('RFC 4210 §4.4: a chain with a link to an earlier root is accepted, and a warning when the link has expired', async () => {
+    issue('ca/old-with-new', '/CN=Root', 'ca/root', CA_EXTENSIONS, 10);
+    await folder.write(
+      'ca/root.pem',
+      Buffer.concat([content('ca/root.pem'), await readFile(at('ca/old-with-new.pem'))]),
+    );
+    expect(await problems(toml())).toEqual([]);
+    const { warnings } = await folder.load(toml(), {}, { now: Date.now() + 20 * DAY });
+    expect(warnings.filter(({ key }) => key === 'ca[0].chain').map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^"CN=Root", a certificate of a rollover, expired on .* \(without what has expired\)$/),
+    ]);
+  });
+
+  test('a chain with a CA that nothing links to it', async () => {
+    await folder.write('ca/root.pem', Buffer.concat([content('ca/root.pem'), content('ca/other.pem')]));
+    expect(await problems(toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "ca/issuing.pem"' }))).toEqual([
+      'est.toml: ca[0].chain: "CN=Other" is neither above the CA nor linked to it by a rollover\'s certificates (the CA certificates above the CA, in order)',
     ]);
   });
 

@@ -43,8 +43,8 @@ export interface Quickstart {
 export interface QuickstartOptions {
   /** TOML sections put before those of the quickstart's est.toml. */
   readonly sections?: string;
-  /** Changes the est.toml that the quickstart wrote. */
-  readonly configure?: (toml: string) => string;
+  /** Changes the est.toml that the quickstart wrote in `dir`, and what else stands there. */
+  readonly configure?: (toml: string, dir: string) => string;
   /** Added to the server's environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -60,7 +60,7 @@ export async function startQuickstart({
     const ports = ['--est-port', '0', '--admin-port', '0'];
     await run(QUICKSTART, ['--no-start', '--dir', folder.path, ...ports], { timeout: 110_000 });
     const config = folder.file('est.toml');
-    await writeFile(config, `${sections}\n${configure(await readFile(config, 'utf8'))}`);
+    await writeFile(config, `${sections}\n${configure(await readFile(config, 'utf8'), folder.path)}`);
     const server = await startServer({ config, env });
     return quickstart(folder, server);
   } catch (error) {

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { describe } from '../../errors.ts';
 import { parsePemCertificates, type Certificate } from '../../pki/certificate.ts';
 import type { Signer } from '../driver.ts';
-import { chainProblems, issuersOf } from './chain.ts';
+import { arrangeChain } from './chain.ts';
 import { FileSigner } from './file-signer.ts';
 import { LocalCa, type IssuanceProfile } from './local-ca.ts';
 import type { PublicationUrls } from './tbs.ts';
@@ -29,10 +29,13 @@ export interface LocalCaContext {
   readonly now: () => number;
 }
 
-/** A CA's own certificate and those above it (root last), read from their files. */
+/** A CA's own certificate and what cacerts has beside it, read from their files. */
 export interface CaCertificates {
   readonly certificate: Certificate;
+  /** Those above it, root last. */
   readonly issuers: readonly Certificate[];
+  /** Those of rollovers. */
+  readonly rollover: readonly Certificate[];
 }
 
 /**
@@ -46,10 +49,10 @@ export async function loadCaCertificates(
   const [certificate, ...further] = own;
   if (certificate === undefined) throw problem(config.label, 'certificate', 'holds no certificate');
   const chain = config.chain === undefined ? [] : await readCertificates(config.label, 'chain', config.chain);
-  const issuers = issuersOf(certificate, [...further, ...chain]);
-  const [first] = await chainProblems([certificate, ...issuers]);
-  if (first !== undefined) throw problem(config.label, issuers.length === 0 ? 'certificate' : 'chain', first);
-  return { certificate, issuers };
+  const { path, rollover, problems } = await arrangeChain(certificate, [...further, ...chain]);
+  const [first] = problems;
+  if (first !== undefined) throw problem(config.label, chain.length === 0 ? 'certificate' : 'chain', first);
+  return { certificate, issuers: path.slice(1), rollover };
 }
 
 /**

@@ -34,6 +34,8 @@ export interface LocalCaOptions {
   readonly certificate: Certificate;
   /** The certificates above it, root last. */
   readonly issuers: readonly Certificate[];
+  /** OldWithOld, OldWithNew, NewWithOld and the like (RFC 4210 §4.4). */
+  readonly rollover?: readonly Certificate[];
   readonly signer: Signer;
   readonly profile: IssuanceProfile;
   /** Written into every certificate. */
@@ -58,12 +60,12 @@ export class LocalCa implements CaDriver {
   readonly #now: () => number;
 
   /** @throws RangeError when the signer's key is not the certificate's, or the profile names an unknown purpose. */
-  constructor({ certificate, issuers, signer, profile, publication, now }: LocalCaOptions) {
+  constructor({ certificate, issuers, rollover = [], signer, profile, publication, now }: LocalCaOptions) {
     if (!signer.spki.equals(certificate.spki)) throw new RangeError("the private key is not the CA certificate's");
     this.certificate = certificate;
     this.signer = signer;
     this.statements = { signatureAlgorithm: signer.signatureAlgorithm, sign: (statement) => this.#sign(statement) };
-    this.#chain = [certificate, ...issuers].map(({ der }) => der);
+    this.#chain = [certificate, ...issuers, ...rollover].map(({ der }) => der);
     this.#profile = profile;
     this.#algorithm = parseSignatureAlgorithm(signer.signatureAlgorithm);
     this.#now = now;

@@ -16,7 +16,8 @@ const common = {
   }),
   chain: optional(
     path({
-      description: 'PEM file with the certificates above the CA certificate, root last. A self-signed CA needs none.',
+      description:
+        'PEM file with the certificates above the CA certificate, root last, and those of rollovers (docs/rollover.md). A self-signed CA needs none.',
     }),
   ),
   profile,
