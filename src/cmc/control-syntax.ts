@@ -1,51 +1,34 @@
-/** The structures that CMC controls carry (RFC 5272 §6, RFC 6402 §2), in and out. All readers throw DerError. */
+/** The structures that the controls of clients and their answers carry (RFC 5272 §6), in and out. All readers throw DerError. */
 import { issuerAndSerialNumber, encodeSignerIdentifier, parseSignerIdentifier } from '../pki/cms.ts';
 import { serialHex } from '../pki/certificate.ts';
 import { CRL_REASONS, isCrlReason, type CrlReason } from '../pki/crl-reasons.ts';
 import {
   DerError,
-  DerReader,
   Tag,
-  boolean,
-  children,
   generalizedTime,
   integer,
   integerBytes,
   octetString,
-  oid,
-  readBoolean,
   readInteger,
-  readOid,
   readString,
   readTime,
   sequence,
   tlv,
   utf8String,
-  type DerElement,
 } from '../pki/der.ts';
-import { encodeExtensions, parseExtensions, type Extension } from '../pki/extensions.ts';
 import { encodeGeneralName, parseGeneralName, type GeneralName } from '../pki/general-name.ts';
 import { parseName, type Name } from '../pki/name.ts';
-import {
-  encodeBodyPartID,
-  encodeBodyPartList,
-  encodeBodyPartReferences,
-  readBodyPartID,
-  readBodyPartList,
-  readBodyPartReferences,
-  type BodyPartID,
-  type BodyPartPath,
-  type BodyPartReference,
-} from './body-part.ts';
+import { encodeBodyPartID, readBodyPartID, type BodyPartID } from './body-part.ts';
 import { encodeTaggedRequest, readTaggedRequest, type TaggedRequest } from './pki-data.ts';
-
-/** AlgorithmIdentifier. */
-export interface AlgorithmIdentifier {
-  /** Dotted. */
-  readonly oid: string;
-  /** DER of the parameters, where there are any. */
-  readonly parameters?: Buffer;
-}
+import {
+  encodeAlgorithmIdentifier,
+  expect,
+  fields,
+  present,
+  readAlgorithmIdentifier,
+  type AlgorithmIdentifier,
+  type Syntax,
+} from './syntax.ts';
 
 /** IdentityProofV2 and PopLinkWitnessV2, which have the same syntax. */
 export interface KeyedWitness {
@@ -83,12 +66,6 @@ export interface GetCrl {
   readonly reasons?: Buffer;
 }
 
-export interface LraPopWitness {
-  /** 0: the requests are in this message. */
-  readonly pkiDataBodyid: BodyPartID;
-  readonly bodyIds: readonly BodyPartID[];
-}
-
 export interface EncryptedPop {
   readonly request: TaggedRequest;
   /** DER ContentInfo around EnvelopedData. */
@@ -103,111 +80,6 @@ export interface DecryptedPop {
   readonly thePopAlgorithm: AlgorithmIdentifier;
   readonly thePop: Buffer;
 }
-
-export interface AddExtensions {
-  readonly pkiDataReference: BodyPartID;
-  readonly certReferences: readonly BodyPartID[];
-  readonly extensions: readonly Extension[];
-}
-
-export interface ModCertTemplate {
-  readonly pkiDataReference: BodyPartPath;
-  readonly certReferences: readonly BodyPartID[];
-  /** false: the fields of the template are removed from the request. */
-  readonly replace: boolean;
-  /** DER CertTemplate; read it with `parseCertTemplate`. */
-  readonly certTemplate: Buffer;
-}
-
-export interface PublishTrustAnchors {
-  readonly seqNumber: number;
-  readonly hashAlgorithm: AlgorithmIdentifier;
-  readonly anchorHashes: readonly Buffer[];
-}
-
-export interface CmcPublicationInfo {
-  readonly hashAlgorithm: AlgorithmIdentifier;
-  readonly certHashes: readonly Buffer[];
-  /** DER PKIPublicationInfo. */
-  readonly pubInfo: Buffer;
-}
-
-/** A reader and a writer of one ASN.1 type. */
-export interface Syntax<T> {
-  readonly read: (element: DerElement) => T;
-  readonly encode: (value: T) => Buffer;
-}
-
-function fields(element: DerElement, what: string): DerReader {
-  if (element.tag !== Tag.SEQUENCE) throw new DerError(`${what}: unexpected tag`);
-  return new DerReader(element.value, what);
-}
-
-function expect(element: DerElement, tag: number, what: string): DerElement {
-  if (element.tag !== tag) throw new DerError(`${what}: unexpected tag`);
-  return element;
-}
-
-const present = (bytes: Buffer | undefined): Buffer[] => (bytes === undefined ? [] : [bytes]);
-
-// --- simple types ----------------------------------------------------------------------------------------------
-
-export const OCTETS: Syntax<Buffer> = {
-  read: (element) => expect(element, Tag.OCTET_STRING, 'OCTET STRING').value,
-  encode: octetString,
-};
-
-export const UTF8: Syntax<string> = {
-  read: (element) => readString(expect(element, Tag.UTF8_STRING, 'UTF8String'), 'UTF8String'),
-  encode: utf8String,
-};
-
-/** INTEGER of any size as lower-case hex of its content octets: transactionIds are compared, never computed with. */
-export const BIG_INTEGER: Syntax<string> = {
-  read: (element) => integerBytes(expect(element, Tag.INTEGER, 'INTEGER')).toString('hex'),
-  encode: (hex) => tlv(Tag.INTEGER, Buffer.from(hex, 'hex')),
-};
-
-export const BODY_PART_ID: Syntax<BodyPartID> = {
-  read: (element) => readBodyPartID(element),
-  encode: encodeBodyPartID,
-};
-
-export const BODY_PART_LIST: Syntax<readonly BodyPartID[]> = {
-  read: (element) => readBodyPartList(element),
-  encode: encodeBodyPartList,
-};
-
-/** ControlsProcessed (§6.19): the references stand in a SEQUENCE of their own. */
-export const CONTROLS_PROCESSED: Syntax<readonly BodyPartReference[]> = {
-  read: (element) => {
-    const reader = fields(element, 'ControlsProcessed');
-    const references = readBodyPartReferences(reader.next(Tag.SEQUENCE, 'bodyList'));
-    reader.end();
-    return references;
-  },
-  encode: (references) => sequence(encodeBodyPartReferences(references)),
-};
-
-/** @throws DerError */
-export function readAlgorithmIdentifier(element: DerElement): AlgorithmIdentifier {
-  const reader = fields(element, 'AlgorithmIdentifier');
-  const dotted = readOid(reader.next(Tag.OID, 'algorithm'));
-  if (reader.done) return { oid: dotted };
-  const parameters = reader.next(undefined, 'parameters').raw;
-  reader.end();
-  return { oid: dotted, parameters };
-}
-
-export function encodeAlgorithmIdentifier({ oid: dotted, parameters }: AlgorithmIdentifier): Buffer {
-  return sequence(oid(dotted), ...present(parameters));
-}
-
-function readOctetStrings(element: DerElement, what: string): Buffer[] {
-  return children(element.value, what).map((one) => expect(one, Tag.OCTET_STRING, what).value);
-}
-
-// --- structures ------------------------------------------------------------------------------------------------
 
 export const KEYED_WITNESS: Syntax<KeyedWitness> = {
   read: (element) => {
@@ -268,7 +140,7 @@ export const REVOKE_REQUEST: Syntax<RevokeRequest> = {
 export const GET_CERT: Syntax<GetCert> = {
   read: (element) => {
     const reader = fields(element, 'GetCert');
-    const issuerName = readGeneralName(reader.next(undefined, 'issuerName'));
+    const issuerName = parseGeneralName(reader.next(undefined, 'issuerName'));
     const serialNumber = serialHex(integerBytes(reader.next(Tag.INTEGER, 'serialNumber'), 'serialNumber'));
     reader.end();
     return { issuerName, serialNumber };
@@ -277,14 +149,12 @@ export const GET_CERT: Syntax<GetCert> = {
     sequence(encodeGeneralName(issuerName), integer(Buffer.from(serialNumber, 'hex'))),
 };
 
-const readGeneralName = parseGeneralName;
-
 export const GET_CRL: Syntax<GetCrl> = {
   read: (element) => {
     const reader = fields(element, 'GetCRL');
     const issuerName = parseName(reader.next(Tag.SEQUENCE, 'issuerName').raw);
     const isName = reader.nextTag !== undefined && (reader.nextTag & 0xc0) === 0x80;
-    const crlName = isName ? readGeneralName(reader.next(undefined, 'cRLName')) : undefined;
+    const crlName = isName ? parseGeneralName(reader.next(undefined, 'cRLName')) : undefined;
     const time = reader.optional(Tag.GENERALIZED_TIME, 'time');
     const reasons = reader.optional(Tag.BIT_STRING, 'reasons')?.raw;
     reader.end();
@@ -302,17 +172,6 @@ export const GET_CRL: Syntax<GetCrl> = {
       ...present(time && generalizedTime(time)),
       ...present(reasons),
     ),
-};
-
-export const LRA_POP_WITNESS: Syntax<LraPopWitness> = {
-  read: (element) => {
-    const reader = fields(element, 'LraPopWitness');
-    const pkiDataBodyid = readBodyPartID(reader.next(Tag.INTEGER, 'pkiDataBodyid'));
-    const bodyIds = readBodyPartList(reader.next(Tag.SEQUENCE, 'bodyIds'), 'bodyIds');
-    reader.end();
-    return { pkiDataBodyid, bodyIds };
-  },
-  encode: ({ pkiDataBodyid, bodyIds }) => sequence(encodeBodyPartID(pkiDataBodyid), encodeBodyPartList(bodyIds)),
 };
 
 export const ENCRYPTED_POP: Syntax<EncryptedPop> = {
@@ -347,67 +206,4 @@ export const DECRYPTED_POP: Syntax<DecryptedPop> = {
   },
   encode: ({ bodyPartID, thePopAlgorithm, thePop }) =>
     sequence(encodeBodyPartID(bodyPartID), encodeAlgorithmIdentifier(thePopAlgorithm), octetString(thePop)),
-};
-
-export const ADD_EXTENSIONS: Syntax<AddExtensions> = {
-  read: (element) => {
-    const reader = fields(element, 'AddExtensions');
-    const pkiDataReference = readBodyPartID(reader.next(Tag.INTEGER, 'pkiDataReference'));
-    const certReferences = readBodyPartList(reader.next(Tag.SEQUENCE, 'certReferences'), 'certReferences');
-    const extensions = parseExtensions(reader.next(Tag.SEQUENCE, 'extensions').raw);
-    reader.end();
-    return { pkiDataReference, certReferences, extensions };
-  },
-  encode: ({ pkiDataReference, certReferences, extensions }) =>
-    sequence(encodeBodyPartID(pkiDataReference), encodeBodyPartList(certReferences), encodeExtensions(extensions)),
-};
-
-export const MOD_CERT_TEMPLATE: Syntax<ModCertTemplate> = {
-  read: (element) => {
-    const reader = fields(element, 'ModCertTemplate');
-    const pkiDataReference = readBodyPartList(reader.next(Tag.SEQUENCE, 'pkiDataReference'));
-    const certReferences = readBodyPartList(reader.next(Tag.SEQUENCE, 'certReferences'), 'certReferences');
-    const replace = reader.optional(Tag.BOOLEAN, 'replace');
-    const certTemplate = reader.next(Tag.SEQUENCE, 'certTemplate').raw;
-    reader.end();
-    return {
-      pkiDataReference,
-      certReferences,
-      replace: replace === undefined || readBoolean(replace, 'ModCertTemplate.replace'),
-      certTemplate,
-    };
-  },
-  encode: ({ pkiDataReference, certReferences, replace, certTemplate }) =>
-    sequence(
-      encodeBodyPartList(pkiDataReference),
-      encodeBodyPartList(certReferences),
-      ...(replace ? [] : [boolean(false)]),
-      certTemplate,
-    ),
-};
-
-export const PUBLISH_TRUST_ANCHORS: Syntax<PublishTrustAnchors> = {
-  read: (element) => {
-    const reader = fields(element, 'PublishTrustAnchors');
-    const seqNumber = readInteger(reader.next(Tag.INTEGER, 'seqNumber'), 'seqNumber');
-    const hashAlgorithm = readAlgorithmIdentifier(reader.next(Tag.SEQUENCE, 'hashAlgorithm'));
-    const anchorHashes = readOctetStrings(reader.next(Tag.SEQUENCE, 'anchorHashes'), 'anchorHashes');
-    reader.end();
-    return { seqNumber, hashAlgorithm, anchorHashes };
-  },
-  encode: ({ seqNumber, hashAlgorithm, anchorHashes }) =>
-    sequence(integer(seqNumber), encodeAlgorithmIdentifier(hashAlgorithm), sequence(...anchorHashes.map(octetString))),
-};
-
-export const PUBLICATION_INFO: Syntax<CmcPublicationInfo> = {
-  read: (element) => {
-    const reader = fields(element, 'CMCPublicationInfo');
-    const hashAlgorithm = readAlgorithmIdentifier(reader.next(Tag.SEQUENCE, 'hashAlg'));
-    const certHashes = readOctetStrings(reader.next(Tag.SEQUENCE, 'certHashes'), 'certHashes');
-    const pubInfo = reader.next(Tag.SEQUENCE, 'pubInfo').raw;
-    reader.end();
-    return { hashAlgorithm, certHashes, pubInfo };
-  },
-  encode: ({ hashAlgorithm, certHashes, pubInfo }) =>
-    sequence(encodeAlgorithmIdentifier(hashAlgorithm), sequence(...certHashes.map(octetString)), pubInfo),
 };

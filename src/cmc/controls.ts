@@ -4,28 +4,24 @@ import { OID } from '../pki/oids.ts';
 import type { BodyPartID } from './body-part.ts';
 import { CmcError } from './cmc-error.ts';
 import {
-  ADD_EXTENSIONS,
-  BIG_INTEGER,
-  BODY_PART_ID,
-  BODY_PART_LIST,
   CERTIFICATE_ID,
-  CONTROLS_PROCESSED,
   DECRYPTED_POP,
   ENCRYPTED_POP,
   GET_CERT,
   GET_CRL,
   KEYED_WITNESS,
-  LRA_POP_WITNESS,
-  MOD_CERT_TEMPLATE,
-  OCTETS,
-  PUBLICATION_INFO,
-  PUBLISH_TRUST_ANCHORS,
   REVOKE_REQUEST,
-  UTF8,
-  type Syntax,
 } from './control-syntax.ts';
 import type { TaggedAttribute } from './pki-data.ts';
+import {
+  ADD_EXTENSIONS,
+  LRA_POP_WITNESS,
+  MOD_CERT_TEMPLATE,
+  PUBLICATION_INFO,
+  PUBLISH_TRUST_ANCHORS,
+} from './ra-control-syntax.ts';
 import { encodeStatusInfo, readStatusInfo, type CmcStatusInfo } from './status-info.ts';
+import { BIG_INTEGER, BODY_PART_ID, BODY_PART_LIST, CONTROLS_PROCESSED, OCTETS, UTF8, type Syntax } from './syntax.ts';
 
 const STATUS_INFO: Syntax<CmcStatusInfo> = { read: readStatusInfo, encode: encodeStatusInfo };
 

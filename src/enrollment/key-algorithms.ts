@@ -1,6 +1,7 @@
 /** Which algorithms encrypt a generated key: the strongest of what the client's SMIMECapabilities allow. */
 import { badRequest } from '../errors.ts';
-import { aesBits, WRAP_OIDS, type AesBits, type Recipient } from '../pki/enveloped-data.ts';
+import type { Recipient } from '../pki/enveloped-data.ts';
+import { aesBits, WRAP_OIDS, type AesBits } from '../pki/key-wrap.ts';
 import { OID } from '../pki/oids.ts';
 import type { SMimeCapability } from '../pki/smime-capabilities.ts';
 

@@ -24,7 +24,7 @@ import {
   type DerElement,
 } from './der.ts';
 import { parseName, type Name } from './name.ts';
-import { OID } from './oids.ts';
+import { OID, oidName } from './oids.ts';
 import type { PublicKeyInfo } from './public-key.ts';
 import {
   createSignature,
@@ -75,13 +75,19 @@ export interface SignedData {
   readonly signerInfos: readonly SignerInfo[];
 }
 
-const DIGESTS: ReadonlyMap<string, HashName> = new Map([
+/** Digests by dotted OID, without SHA-1, MD5 and unknown ones. */
+export const DIGESTS: ReadonlyMap<string, HashName> = new Map([
   [OID.sha256, 'sha256'],
   [OID.sha384, 'sha384'],
   [OID.sha512, 'sha512'],
 ]);
 
-const DIGEST_OIDS: Readonly<Record<HashName, string>> = { sha256: OID.sha256, sha384: OID.sha384, sha512: OID.sha512 };
+/** Dotted OIDs of the digests. */
+export const DIGEST_OIDS: Readonly<Record<HashName, string>> = {
+  sha256: OID.sha256,
+  sha384: OID.sha384,
+  sha512: OID.sha512,
+};
 
 /** The content type of a ContentInfo (dotted OID) and its content's DER. @throws DerError */
 export function parseContentInfo(der: Buffer): { contentType: string; content: Buffer } {
@@ -215,11 +221,12 @@ export async function verifySignerInfo(
   return verifySignature(signer.signatureAlgorithm, key, signer.signedAttributesDer, signer.signature);
 }
 
-function onlyValue(attributes: readonly CmsAttribute[], type: string): Buffer {
+/** The one value of the one attribute of this type, which must be there. @throws DerError */
+export function onlyValue(attributes: readonly CmsAttribute[], type: string): Buffer {
   const found = attributes.filter((attribute) => attribute.oid === type);
   const [value, ...more] = found[0]?.values ?? [];
   if (found.length !== 1 || value === undefined || more.length > 0)
-    throw new DerError(`signedAttrs: not exactly one ${type}`);
+    throw new DerError(`attributes: not exactly one ${oidName(type)}`);
   return value;
 }
 

@@ -25,6 +25,7 @@ import {
   Tag,
   tlv,
 } from './der.ts';
+import { BLOCK_LENGTH, CBC_OIDS, WRAP_OIDS, aesBits, wrapKey, type AesBits } from './key-wrap.ts';
 import { OID } from './oids.ts';
 import type { PublicKeyInfo } from './public-key.ts';
 
@@ -38,9 +39,6 @@ export type Recipient =
     }
   | { readonly kind: 'publicKey'; readonly rid: SignerIdentifier; readonly publicKey: PublicKeyInfo };
 
-/** Bits of an AES key. */
-export type AesBits = 128 | 192 | 256;
-
 export interface Envelope {
   /** Dotted OID of what the octets are. */
   readonly contentType: string;
@@ -51,21 +49,6 @@ export interface Envelope {
   /** AES key wrap under an agreed key; a shared key wraps with its own size. */
   readonly wrapBits: AesBits;
 }
-
-const CONTENT_OIDS: Readonly<Record<AesBits, string>> = {
-  128: OID.aes128CBC,
-  192: OID.aes192CBC,
-  256: OID.aes256CBC,
-};
-export const WRAP_OIDS: Readonly<Record<AesBits, string>> = {
-  128: OID.aes128Wrap,
-  192: OID.aes192Wrap,
-  256: OID.aes256Wrap,
-};
-
-/** RFC 3394 §2.2.3.1. */
-const WRAP_IV = Buffer.alloc(8, 0xa6);
-const BLOCK_LENGTH = 16;
 
 /**
  * @returns DER ContentInfo around EnvelopedData
@@ -81,7 +64,7 @@ export async function buildEnvelopedData(envelope: Envelope): Promise<Buffer> {
     const encrypted = Buffer.concat([cipher.update(content), cipher.final()]);
     const encryptedContent = sequence(
       oid(contentType),
-      sequence(oid(CONTENT_OIDS[contentBits]), octetString(iv)),
+      sequence(oid(CBC_OIDS[contentBits]), octetString(iv)),
       implicitPrimitive(0, encrypted),
     );
     // RFC 5652 §6.1: 0 where every RecipientInfo is of version 0.
@@ -113,21 +96,9 @@ function kekRecipient(keyIdentifier: Buffer, kek: Buffer, key: Buffer): Recipien
     integer(4),
     sequence(octetString(keyIdentifier)),
     sequence(oid(WRAP_OIDS[bits])),
-    octetString(wrap(bits, kek, key)),
+    octetString(wrapKey(bits, kek, key)),
   );
   return { version: 4, info };
-}
-
-/** The size of an AES key. @throws RangeError unless it is one */
-export function aesBits(key: Buffer): AesBits {
-  const bits = key.length * 8;
-  if (bits !== 128 && bits !== 192 && bits !== 256) throw new RangeError('not an AES key');
-  return bits;
-}
-
-function wrap(bits: AesBits, kek: Buffer, key: Buffer): Buffer {
-  const cipher = createCipheriv(`id-aes${bits}-wrap`, kek, WRAP_IV);
-  return Buffer.concat([cipher.update(key), cipher.final()]);
 }
 
 const SHA256 = sequence(oid(OID.sha256), NULL);
@@ -159,7 +130,7 @@ async function keyAgreement(
   const wrapAlgorithm = sequence(oid(WRAP_OIDS[wrapBits]));
   const secret = await agree({ privateKey: ephemeral.privateKey, publicKey: keyObject });
   const kek = derive(hash, secret, wrapAlgorithm, wrapBits);
-  const encryptedKey = octetString(wrap(wrapBits, kek, key));
+  const encryptedKey = octetString(wrapKey(wrapBits, kek, key));
   secret.fill(0);
   kek.fill(0);
   const info = tlv(
