@@ -38,7 +38,10 @@ const RequestPage = Type.Object(
           'SHA-256 of the SubjectPublicKeyInfo, hex: to compare with the device. null where the server generates the key.',
       }),
     ),
-    csr: Type.String({ description: 'The PKCS#10 that was queued, PEM.' }),
+    csr: Type.String({
+      description:
+        'What was queued, PEM: a PKCS#10 (`CERTIFICATE REQUEST`), or a CRMF CertReqMsg of a CMC message (`CRMF REQUEST`).',
+    }),
   },
   { description: 'A queued request, with its CSR.' },
 );
@@ -183,6 +186,8 @@ function requestRecord(row: RequestRow): Static<typeof RequestRecord> {
   };
 }
 
+const PEM_LABELS = { pkcs10: 'CERTIFICATE REQUEST', crmf: 'CRMF REQUEST' } as const;
+
 function requestPage(row: RequestRow): Static<typeof RequestPage> {
-  return { ...requestRecord(row), spki_sha256: row.spki_sha256, csr: encodePem('CERTIFICATE REQUEST', row.csr) };
+  return { ...requestRecord(row), spki_sha256: row.spki_sha256, csr: encodePem(PEM_LABELS[row.format], row.csr) };
 }

@@ -41,7 +41,14 @@ export interface GssapiIdentity extends IdentityBase {
   readonly replyToken: string | undefined;
 }
 
-export type Identity = MtlsIdentity | OtpIdentity | GssapiIdentity;
+/** Who sent a CMC message: the holder of the certificate that signed it, or of a shared secret (RFC 5272 §6.2). */
+export interface CmcIdentity extends IdentityBase {
+  readonly method: 'cmc';
+  /** undefined: a shared secret proved it. */
+  readonly certificate: Certificate | undefined;
+}
+
+export type Identity = MtlsIdentity | OtpIdentity | GssapiIdentity | CmcIdentity;
 
 /** What a request on the EST listener shows of its sender; no HTTP or TLS objects. */
 export interface PresentedCredentials {

@@ -4,9 +4,10 @@ import { createHash } from 'node:crypto';
 import { unauthorized } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/certificate.ts';
 import { DerError } from '../pki/der.ts';
+import { OID } from '../pki/oids.ts';
 import type { ClientTrust } from './client-trust.ts';
 import { findPath } from './path-building.ts';
-import { allowsClientAuth, isValidAt, keyProblem, unprocessedCriticalExtension } from './path-validation.ts';
+import { allowsPurpose, isValidAt, keyProblem, unprocessedCriticalExtension } from './path-validation.ts';
 
 /** Certificates of the handshake beside the client's own that are looked at. */
 const MAX_PRESENTED = 8;
@@ -14,6 +15,8 @@ const MAX_PRESENTED = 8;
 export interface ClientCertificateOptions {
   /** A certificate that expired at most this long ago is accepted (a CA's renewal_grace_days). */
   readonly expiredGraceSeconds?: number;
+  /** Extended key usages of which one will do, where the certificate has any; clientAuth unless told. */
+  readonly purposes?: readonly string[];
 }
 
 export interface ValidatedClientCertificate {
@@ -47,7 +50,7 @@ export async function validateClientCertificate(
   const at = now > leaf.notAfter.getTime() && now <= graceEnd ? leaf.notAfter.getTime() : now;
   const stillValid = cached?.slice(1).every((issuer) => isValidAt(issuer, at)) === true;
   const path = stillValid ? cached : await validPath(trust, leaf, intermediates, at);
-  checkEndEntity(leaf, at);
+  checkEndEntity(leaf, at, options.purposes);
   checkRevocationLists(trust, path, now);
   return { certificate: leaf, path };
 }
@@ -95,7 +98,7 @@ function parsePresented(intermediates: readonly Buffer[]): Certificate[] {
   });
 }
 
-function checkEndEntity(leaf: Certificate, at: number): void {
+function checkEndEntity(leaf: Certificate, at: number, purposes: readonly string[] = [OID.clientAuth]): void {
   const critical = unprocessedCriticalExtension(leaf);
   if (critical !== undefined)
     throw unauthorized(
@@ -107,7 +110,7 @@ function checkEndEntity(leaf: Certificate, at: number): void {
     throw unauthorized('CLIENT_CERTIFICATE_KEY_REFUSED', 'client certificate key too weak or not supported', {
       detail: weak,
     });
-  if (!allowsClientAuth(leaf) || leaf.keyUsage?.includes('digitalSignature') === false)
+  if (!allowsPurpose(leaf, purposes) || leaf.keyUsage?.includes('digitalSignature') === false)
     throw unauthorized('CLIENT_CERTIFICATE_PURPOSE', 'client certificate not valid for client authentication');
   if (at < leaf.notBefore.getTime())
     throw unauthorized('CLIENT_CERTIFICATE_NOT_YET_VALID', 'client certificate not yet valid');

@@ -44,10 +44,12 @@ export function isValidAt(certificate: Certificate, at: number): boolean {
   return at >= certificate.notBefore.getTime() && at < certificate.notAfter.getTime() + 1000;
 }
 
-/** A clientAuth purpose, or no restriction (RFC 5280 §4.2.1.12). */
-export function allowsClientAuth({ extKeyUsage }: Certificate): boolean {
+/** One of the purposes, or no restriction (RFC 5280 §4.2.1.12). */
+export function allowsPurpose({ extKeyUsage }: Certificate, purposes: readonly string[]): boolean {
   return (
-    extKeyUsage === undefined || extKeyUsage.includes(OID.clientAuth) || extKeyUsage.includes(OID.anyExtendedKeyUsage)
+    extKeyUsage === undefined ||
+    extKeyUsage.includes(OID.anyExtendedKeyUsage) ||
+    purposes.some((purpose) => extKeyUsage.includes(purpose))
   );
 }
 
@@ -78,7 +80,7 @@ export function issuerProblem(certificate: Certificate, { anchor, below }: Issue
   if (certificate.keyUsage !== undefined && !certificate.keyUsage.includes('keyCertSign'))
     return 'has a keyUsage without keyCertSign';
   if (certificate.pathLength !== undefined && below > certificate.pathLength) return 'has a pathLenConstraint exceeded';
-  if (!allowsClientAuth(certificate)) return 'has an extKeyUsage without clientAuth';
+  if (!allowsPurpose(certificate, [OID.clientAuth])) return 'has an extKeyUsage without clientAuth';
   const critical = unprocessedCriticalExtension(certificate);
   if (critical !== undefined) return `has a critical extension ${critical} that is not supported`;
   return keyProblem(certificate.publicKey);

@@ -45,13 +45,18 @@ function clientIdMatches(clientId: string, csr: CsrContent, binding: ClientIdBin
  * @throws EstuaryError 403 `NOT_ISSUED_HERE`
  */
 export async function authoriseRenewalIssuer(ca: Ca, identity: MtlsIdentity): Promise<void> {
-  for (const issuer of [ca.certificate, ...ca.renewalIssuers]) {
-    if (await issued(issuer, identity.certificate)) return;
-  }
+  if (await isOfCa(ca, identity.certificate)) return;
   throw forbidden('NOT_ISSUED_HERE', 'The client certificate was not issued by this CA, so it cannot be renewed here.');
 }
 
-async function issued(issuer: Certificate, certificate: Certificate): Promise<boolean> {
+/** Whether the addressed CA issued the certificate, or one whose certificates may be renewed there. */
+export async function isOfCa(ca: Ca, certificate: Certificate): Promise<boolean> {
+  for (const issuer of [ca.certificate, ...ca.renewalIssuers]) if (await isIssuedBy(issuer, certificate)) return true;
+  return false;
+}
+
+/** Whether the issuer's name and its signature are on the certificate. */
+export async function isIssuedBy(issuer: Certificate, certificate: Certificate): Promise<boolean> {
   return namesEqual(issuer.subject, certificate.issuer) && (await verifyCertificateSignature(certificate, issuer));
 }
 

@@ -15,7 +15,7 @@ import { parseCertificate } from '../pki/certificate.ts';
 import { parseCsr, parseCsrWithoutProof, verifyCsr, type CsrContent } from '../pki/csr.ts';
 import { formatGeneralName } from '../pki/general-name.ts';
 import { formatName } from '../pki/name.ts';
-import type { Reservation, Store } from '../store/store.ts';
+import type { RequestRow, Reservation, Store } from '../store/store.ts';
 import { chooseKeyType, keyTypeNotGenerated, type KeyGenerator } from './key-generation.ts';
 import { RequestQueue } from './request-queue.ts';
 import {
@@ -78,17 +78,30 @@ export class Enrollment {
    *   certificate leaves.
    */
   async enroll(request: EnrollmentRequest): Promise<EnrollmentOutcome> {
-    if (!isQueueing(request)) return { status: 'issued', certificate: await this.#issue(keyed(request), false) };
+    return this.enrollKeyed(keyed(request), async (row) =>
+      keyed({ ...request, csr: await verifyCsr(parseCsr(row.csr)) }),
+    );
+  }
+
+  /**
+   * The same for a request of any format whose key its sender has been found to possess.
+   *
+   * @param reread the request that stands in a queued row
+   * @throws EstuaryError as {@link enroll}
+   */
+  async enrollKeyed(
+    request: KeyedRequest,
+    reread: (row: RequestRow) => Promise<KeyedRequest>,
+  ): Promise<EnrollmentOutcome> {
+    if (!isQueueing(request)) return { status: 'issued', certificate: await this.#issue(request, false) };
     return this.#queue.enroll({
       request,
+      format: request.format,
       recognised: recogniseOwnKey(request.csr),
-      keyType: request.csr.publicKey.keyType,
-      spkiSha256: spkiHash(request.csr),
-      check: () => this.#prepare(keyed(request)),
-      issue: async (row) => {
-        const csr = await verifyCsr(parseCsr(row.csr));
-        return this.#issue(keyed({ ...request, csr, requestId: row.id }), true);
-      },
+      keyType: request.publicKey.keyType,
+      spkiSha256: spkiHash(request),
+      check: () => this.#prepare(request),
+      issue: async (row) => this.#issue({ ...(await reread(row)), requestId: row.id }, true),
     });
   }
 
@@ -106,6 +119,7 @@ export class Enrollment {
       return { status: 'issued', certificate: await this.#issueGenerated(request, keyType, false) };
     return this.#queue.enroll({
       request,
+      format: 'pkcs10',
       recognised: recogniseServerKey(csr),
       keyType,
       spkiSha256: null,
@@ -113,7 +127,7 @@ export class Enrollment {
         checkPolicyForGenerated(request);
         // What a lint would find after the approval, with a key of the same kind.
         const publicKey = await this.#keyGenerator.sample(keyType);
-        return this.#prepare({ ...request, publicKey, proof: undefined });
+        return this.#prepare({ ...request, publicKey, proof: undefined, format: 'pkcs10' });
       },
       issue: async (row) => {
         const approved = { ...request, csr: parseCsrWithoutProof(row.csr), requestId: row.id };
@@ -147,7 +161,7 @@ export class Enrollment {
         detail: publicKey.keyType,
       };
       const events = [...request.events, generated];
-      return await this.#issue({ ...request, publicKey, proof: undefined, events }, approved);
+      return await this.#issue({ ...request, publicKey, proof: undefined, format: 'pkcs10', events }, approved);
     } finally {
       this.#generating.delete(request.requestId);
     }

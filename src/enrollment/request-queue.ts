@@ -9,7 +9,7 @@ import { EstuaryError, describe, failed, forbidden, unauthorized } from '../erro
 import type { CsrContent } from '../pki/csr.ts';
 import { comparableGeneralNames, formatGeneralName } from '../pki/general-name.ts';
 import { comparableName, formatName } from '../pki/name.ts';
-import type { CertificateRow, RequestRow, Store } from '../store/store.ts';
+import type { CertificateRow, RequestFormat, RequestRow, Store } from '../store/store.ts';
 import {
   eventBase,
   RequestTaken,
@@ -28,6 +28,8 @@ export interface RequestQueueOptions {
 /** A request as the queue takes it, with what differs between one for the requester's own key and one for ours. */
 export interface QueueableRequest {
   readonly request: RequestBase & { readonly csr: CsrContent };
+  /** Of the CSR's DER. */
+  readonly format: RequestFormat;
   readonly recognised: RecognisedCsr;
   /** Of the key to certify. */
   readonly keyType: string;
@@ -84,7 +86,9 @@ export class RequestQueue {
     if (result === 'otp-unusable')
       throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left when it was to be queued' });
     // Two of the same request at once: the other one was queued.
-    return result === 'queued' ? { status: 'pending' } : this.#answer(queueable, await this.#withCertificate(result));
+    return result === 'queued'
+      ? { status: 'pending', requestId: request.requestId }
+      : this.#answer(queueable, await this.#withCertificate(result));
   }
 
   async #known(key: string): Promise<Known | undefined> {
@@ -104,7 +108,7 @@ export class RequestQueue {
     if (row.status === 'rejected') throw forbidden('REQUEST_REJECTED', row.reason ?? 'The request was rejected.');
     if (row.status === 'issued' && queueable.spkiSha256 === null) throw keySentOnce(row);
     await this.#store.audit(queueable.request.events);
-    if (row.status === 'pending') return { status: 'pending' };
+    if (row.status === 'pending') return { status: 'pending', requestId: row.id };
     if (certificate === undefined)
       throw failed('CERTIFICATE_MISSING', 'The certificate of this request cannot be found.', {
         detail: `request ${row.id}: ${row.status}, certificate ${row.ca} ${row.serial}`,
@@ -127,7 +131,7 @@ export class RequestQueue {
     const row = await this.#store.getRequest(id);
     if (row?.status === 'issued') return this.#answer(queueable, await this.#withCertificate(row));
     await this.#store.audit(queueable.request.events);
-    return { status: 'pending' };
+    return { status: 'pending', requestId: id };
   }
 
   /** The CA refuses for good what an administrator approved: its policy has changed since. */
@@ -159,7 +163,8 @@ function keySentOnce({ serial, ca }: RequestRow): EstuaryError {
 function isSuperseded({ certificate }: Known, identity: Identity): boolean {
   if (certificate === undefined) return false;
   if (certificate.revoked_at !== null) return true;
-  return identity.method === 'mtls' && identity.certificate.fingerprint === certificate.fingerprint_sha256;
+  const presented = 'certificate' in identity ? identity.certificate : undefined;
+  return presented?.fingerprint === certificate.fingerprint_sha256;
 }
 
 /** Not over the CSR's bytes: with channel binding they change on every connection. */
@@ -175,7 +180,7 @@ function recognition(label: string, operation: string, identity: Identity, csr: 
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
-function rowOf({ request, keyType, spkiSha256 }: QueueableRequest, key: string, now: number): RequestRow {
+function rowOf({ request, format, keyType, spkiSha256 }: QueueableRequest, key: string, now: number): RequestRow {
   const { ca, csr, identity, operation, requestId } = request;
   return {
     id: requestId,
@@ -192,7 +197,7 @@ function rowOf({ request, keyType, spkiSha256 }: QueueableRequest, key: string, 
     reason: null,
     serial: null,
     csr: csr.der,
-    format: 'pkcs10',
+    format,
     spki_sha256: spkiSha256,
     otp_id: identity.method === 'otp' ? identity.otp_id : null,
     recognition: key,

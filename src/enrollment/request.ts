@@ -7,6 +7,7 @@ import type { CsrContent, VerifiedCsr } from '../pki/csr.ts';
 import type { Name } from '../pki/name.ts';
 import { OID } from '../pki/oids.ts';
 import type { PublicKeyInfo } from '../pki/public-key.ts';
+import type { RequestFormat } from '../store/store.ts';
 
 /** What every authorised request says of its sender and its aim. */
 export interface RequestBase {
@@ -37,18 +38,21 @@ export interface KeyedRequest extends RequestBase {
   readonly publicKey: PublicKeyInfo;
   /** The CSR where it proves possession of that key. */
   readonly proof: VerifiedCsr | undefined;
+  /** Of the CSR's DER. */
+  readonly format: RequestFormat;
 }
 
 /** A request whose CSR holds, and proves, the key to certify. */
 export function keyed(request: EnrollmentRequest): KeyedRequest {
-  return { ...request, publicKey: request.csr.publicKey, proof: request.csr };
+  return { ...request, publicKey: request.csr.publicKey, proof: request.csr, format: 'pkcs10' };
 }
 
 /** What polls at once make of an approved request: one issues, for the others this is thrown. */
 export class RequestTaken extends Error {}
 
 export type EnrollmentOutcome =
-  { readonly status: 'issued'; /** DER */ readonly certificate: Buffer } | { readonly status: 'pending' };
+  | { readonly status: 'issued'; /** DER */ readonly certificate: Buffer }
+  | { readonly status: 'pending'; /** Of the queued request. */ readonly requestId: string };
 
 /** What a queued request is recognised by, of its CSR. */
 export interface RecognisedCsr extends Pick<CsrContent, 'subject' | 'subjectAltNames'> {

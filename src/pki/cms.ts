@@ -214,11 +214,22 @@ export async function verifySignerInfo(
     // RFC 5652 §5.3: only id-data may be signed without attributes.
     return contentType === OID.data && verifySignature(signer.signatureAlgorithm, key, content, signer.signature);
   }
-  const digest = createHash(signer.digest).update(content).digest();
-  const claimed = parseDer(onlyValue(signer.signedAttributes, OID.messageDigest), Tag.OCTET_STRING).value;
-  if (claimed.length !== digest.length || !timingSafeEqual(claimed, digest)) return false;
+  if (!digestMatches(signedData, signer)) return false;
   if (readOid(parseDer(onlyValue(signer.signedAttributes, OID.contentType), Tag.OID)) !== contentType) return false;
   return verifySignature(signer.signatureAlgorithm, key, signer.signedAttributesDer, signer.signature);
+}
+
+/**
+ * Whether the content is the one whose digest was signed; true where no attributes were. Says nothing of the signature.
+ *
+ * @throws DerError where the attribute is missing or malformed
+ */
+export function digestMatches({ content }: Pick<SignedData, 'content'>, signer: SignerInfo): boolean {
+  if (content === undefined) return false;
+  if (signer.signedAttributes === undefined) return true;
+  const digest = createHash(signer.digest).update(content).digest();
+  const claimed = parseDer(onlyValue(signer.signedAttributes, OID.messageDigest), Tag.OCTET_STRING).value;
+  return claimed.length === digest.length && timingSafeEqual(claimed, digest);
 }
 
 /** The one value of the one attribute of this type, which must be there. @throws DerError */
