@@ -14,6 +14,7 @@ import { HashingPool } from './auth/otp/hashing-pool.ts';
 import { OtpService } from './auth/otp/otp-service.ts';
 import type { AuthPlugin } from './auth/plugin.ts';
 import { createRouter } from './ca/create-router.ts';
+import { watchExpiry } from './ca/expiry.ts';
 import type { CaRouter } from './ca/router.ts';
 import { planReload } from './config/diff.ts';
 import { loadConfig } from './config/load.ts';
@@ -161,6 +162,7 @@ class Service implements RunningService {
   readonly #keyGenerator = new KeyGenerator();
   readonly #enrollment: Enrollment;
   readonly #stopSweeping: () => void;
+  readonly #stopWatchingExpiry: () => void;
   readonly #listeners: readonly [est: Listener<Server>, admin: Listener<Server>, ...publication: Listener[]];
   readonly #ticketKeys: Buffer | undefined;
   #state: LiveState;
@@ -183,6 +185,7 @@ class Service implements RunningService {
     const { pending_ttl: pending, retention } = this.#config.requests;
     const lifetimes = { pending_ttl: pending * 1000, retention: retention * 1000 };
     this.#stopSweeping = sweepRequests({ store, log, now: Date.now, lifetimes });
+    this.#stopWatchingExpiry = watchExpiry({ cas: router.all, log, now: Date.now });
     const [est, admin] = [this.#makeEst(otp, keyProtection), this.#makeAdmin(otp)];
     for (const { server } of [est, admin]) acceptPartialChains(server);
     const publication = createPublication(options.config, { router, store, log, now: Date.now });
@@ -309,6 +312,7 @@ class Service implements RunningService {
     this.#log.info('stopping');
     await this.#closeListeners();
     this.#stopSweeping();
+    this.#stopWatchingExpiry();
     this.#enrollment.close();
     await this.#gssapi?.stop();
     await closeDrivers(this.#router);

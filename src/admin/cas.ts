@@ -1,4 +1,5 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
+import { daysLeft } from '../ca/expiry.ts';
 import type { Ca } from '../ca/router.ts';
 import { formatName } from '../pki/name.ts';
 import { encodePem } from '../pki/pem.ts';
@@ -7,8 +8,6 @@ import type { HealthMonitor } from './health-monitor.ts';
 import { pageOf, pageRequest } from './paging.ts';
 import { errorResponses, listOf, nullable, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
 import { formatTimestamp } from './timestamps.ts';
-
-const DAY_MS = 86_400_000;
 
 const CaRecord = Type.Object(
   {
@@ -74,7 +73,7 @@ async function caRecord(ca: Ca, { now }: AdminDependencies, monitor: HealthMonit
     driver: ca.config.driver,
     subject: own === undefined ? null : formatName(own.subject),
     not_after: notAfter === undefined ? null : formatTimestamp(notAfter),
-    days_left: notAfter === undefined ? null : Math.floor((notAfter - now()) / DAY_MS),
+    days_left: daysLeft(ca, now()) ?? null,
     health,
     certificate: own === undefined ? null : encodePem('CERTIFICATE', own.der),
     chain: chain.map((der) => encodePem('CERTIFICATE', der)),

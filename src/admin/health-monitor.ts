@@ -1,10 +1,7 @@
-import type { CaDriver, HealthReport } from '../ca/driver.ts';
+import type { HealthReport } from '../ca/driver.ts';
+import { healthOf } from '../ca/expiry.ts';
+import type { Ca } from '../ca/router.ts';
 import { describe } from '../errors.ts';
-
-interface Subject {
-  readonly label: string;
-  readonly driver: Pick<CaDriver, 'health'>;
-}
 
 /** How long one part may think about its health before it counts as down. */
 const DEADLINE_MS = 5_000;
@@ -36,9 +33,9 @@ export class HealthMonitor {
     });
   }
 
-  /** Whether a CA can sign. Never rejects. */
-  ca({ label, driver }: Subject): Promise<HealthReport> {
-    return this.#fresh(`ca:${label}`, () => driver.health());
+  /** Whether a CA can sign, and for how long. Never rejects. */
+  ca(ca: Pick<Ca, 'label' | 'driver' | 'certificate'>): Promise<HealthReport> {
+    return this.#fresh(`ca:${ca.label}`, () => healthOf(ca, this.#now()));
   }
 
   #fresh(part: string, probe: () => Promise<HealthReport>): Promise<HealthReport> {

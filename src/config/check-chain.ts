@@ -1,8 +1,10 @@
 import { arrangeChain } from '../ca/local/chain.ts';
+import type { Certificate } from '../pki/certificate.ts';
 import { formatName } from '../pki/name.ts';
 import type { FileCheck } from './file-check.ts';
 import { readCertificates } from './pem-files.ts';
 
+const DAY = 86_400_000;
 const ALLOWED = 'the CA certificates above the CA, in order';
 
 /**
@@ -20,7 +22,7 @@ export async function checkCaChain(check: FileCheck, ca: string, file: string, c
   const { path, rollover, rootMissing, problems } = await arrangeChain(certificate, [...further, ...chain]);
   const key = chain.length === 0 ? `${ca}.certificate` : `${ca}.chain`;
   for (const problem of problems) check.problem(key, problem, ALLOWED);
-  for (const issuer of path.slice(1)) check.validity(`${ca}.chain`, issuer, `"${formatName(issuer.subject)}"`);
+  for (const issuer of path.slice(1)) checkIssuerValidity(check, `${ca}.chain`, issuer, certificate);
   for (const { subject, notAfter } of rollover)
     if (notAfter.getTime() < check.now)
       check.warn(
@@ -34,5 +36,17 @@ export async function checkCaChain(check: FileCheck, ca: string, file: string, c
       `${ca}.chain`,
       `${chainFile === undefined ? 'is missing' : 'has no root'}: "${formatName(last.issuer)}", which issued "${formatName(last.subject)}", is not there`,
       `${ALLOWED}, the self-signed root last`,
+    );
+}
+
+/** Nothing below an issuer is valid without it. */
+function checkIssuerValidity(check: FileCheck, key: string, issuer: Certificate, certificate: Certificate): void {
+  const who = `"${formatName(issuer.subject)}"`;
+  check.validity(key, issuer, who);
+  if (issuer.notAfter.getTime() + DAY < certificate.notAfter.getTime())
+    check.warn(
+      key,
+      `${who} ends on ${issuer.notAfter.toISOString()}, before the CA below it`,
+      'issuers that outlive what they issue',
     );
 }

@@ -41,6 +41,31 @@ describe('contract §4: GET /healthz and GET /readyz, without authentication', (
     expect(logged()).toContain('/opt/secret.so');
   });
 
+  it('logs a part that is not ok once, however often it is asked for, and that it is ok again', async () => {
+    let report: HealthReport = { health: 'down', detail: 'crashed' };
+    const { raw, logged, advance } = await adminFixture({
+      cas: [devices, ailingCa('lab', () => Promise.resolve(report))],
+    });
+    const lines = (): string[] =>
+      logged()
+        .split('\n')
+        .filter((line) => line.includes('"part":"ca:lab"'));
+    const probe = async (): Promise<void> => {
+      for (let i = 0; i < 3; i++) {
+        advance(1000);
+        await raw('GET', '/readyz');
+      }
+    };
+    await probe();
+    expect(lines()).toEqual([expect.stringContaining('crashed')]);
+    report = { health: 'ok' };
+    await probe();
+    expect(lines()[1]).toContain('ok again');
+    report = { health: 'degraded', detail: 'one of two' };
+    await probe();
+    expect(lines()).toHaveLength(3);
+  });
+
   it('/readyz is 503 while the store cannot be written', async () => {
     const { raw } = await adminFixture({
       cas: [devices],
@@ -59,15 +84,10 @@ describe('contract §4: GET /healthz and GET /readyz, without authentication', (
     let time = 0;
     let asked = 0;
     const monitor = new HealthMonitor({ checkWritable: () => Promise.resolve() }, () => time, 20);
-    const hanging = {
-      label: 'hsm',
-      driver: {
-        health: () => {
-          asked++;
-          return new Promise<HealthReport>(() => undefined);
-        },
-      },
-    };
+    const hanging = ailingCa('hsm', () => {
+      asked++;
+      return new Promise<HealthReport>(() => undefined);
+    });
     const reports = await Promise.all(Array.from({ length: 50 }, () => monitor.ca(hanging)));
     expect(new Set(reports.map(({ health }) => health))).toEqual(new Set(['down']));
     expect(asked).toBe(1);

@@ -230,6 +230,18 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
     ]);
   });
 
+  test('a root that ends before the CA is a warning', async () => {
+    issue('ca/root', '/CN=Root', undefined, CA_EXTENSIONS, 10);
+    issue('ca/issuing', '/CN=Issuing', 'ca/root', CA_EXTENSIONS, 20);
+    const { warnings } = await folder.load(toml(), {}, {});
+    expect(warnings).toEqual([
+      {
+        key: 'ca[0].chain',
+        message: expect.stringMatching(/^"CN=Root" ends on .*, before the CA below it \(/) as string,
+      },
+    ]);
+  });
+
   test('a chain with a CA that nothing links to it', async () => {
     await folder.write('ca/root.pem', Buffer.concat([content('ca/root.pem'), content('ca/other.pem')]));
     expect(await problems(toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "ca/issuing.pem"' }))).toEqual([

@@ -1,0 +1,60 @@
+/** Whether a CA comes to its end: a certificate cannot outlive the CA's, and a new CA takes time to make. */
+import type { Logger } from '../log.ts';
+import type { HealthReport } from './driver.ts';
+import type { Ca } from './router.ts';
+
+const DAY = 86_400_000;
+/** Days of the CA certificate below which its health is `degraded`. */
+const NEAR_END = 30;
+
+type Expiring = Pick<Ca, 'driver' | 'certificate'>;
+
+/** Whole days until notAfter of the CA's certificate, negative after it; undefined while the driver does not know it. */
+export function daysLeft(ca: Expiring, now: number): number | undefined {
+  return ca.driver.chain().length === 0 ? undefined : Math.floor((ca.certificate.notAfter.getTime() - now) / DAY);
+}
+
+/** What the driver reports, `degraded` where it is `ok` and the CA certificate is near its end. */
+export async function healthOf(ca: Expiring, now: number): Promise<HealthReport> {
+  const report = await ca.driver.health();
+  const days = daysLeft(ca, now);
+  return report.health === 'ok' && days !== undefined && days < NEAR_END
+    ? { health: 'degraded', detail: ending(ca, days) }
+    : report;
+}
+
+export interface ExpiryWatchOptions {
+  readonly cas: readonly Ca[];
+  readonly log: Pick<Logger, 'warn'>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Warns of every CA that comes to its end, now and once a day. Returns what stops it. */
+export function watchExpiry({ cas, log, now }: ExpiryWatchOptions): () => void {
+  const look = (): void => {
+    for (const ca of cas) {
+      const days = daysLeft(ca, now());
+      const warning = days === undefined ? undefined : warningOf(ca, days);
+      if (warning !== undefined)
+        log.warn({ ca: ca.label, days_left: days, not_after: ca.certificate.notAfter.toISOString() }, warning);
+    }
+  };
+  look();
+  const timer = setInterval(look, DAY).unref();
+  return () => clearInterval(timer);
+}
+
+function warningOf(ca: Ca, days: number): string | undefined {
+  if (days < NEAR_END) return ending(ca, days);
+  // Whoever signs its own statements takes the validity from the profile.
+  return ca.driver.statements !== undefined && days < ca.profile.validity_days
+    ? `certificates end with the CA now, before validity_days (${ca.profile.validity_days}) are over`
+    : undefined;
+}
+
+function ending({ certificate }: Expiring, days: number): string {
+  const at = certificate.notAfter.toISOString();
+  if (days < 0) return `the CA certificate expired on ${at}`;
+  return `the CA certificate ends in ${days} ${days === 1 ? 'day' : 'days'}, on ${at}`;
+}
