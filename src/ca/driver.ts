@@ -24,7 +24,10 @@ export interface IssuanceRequest {
   readonly subjectAltNames: readonly GeneralName[];
   /** DER SubjectPublicKeyInfo to certify. */
   readonly spki: Buffer;
-  /** The request as it came, for a CA that takes PKCS#10; its proof of possession has been verified. */
+  /**
+   * The request as it came, for a CA that takes PKCS#10; its proof of possession has been verified. What is to be certified is
+   * `subject` and `subjectAltNames`: the DER may hold other names (a Kerberos principal's, ChangeSubjectName).
+   */
   readonly csr: VerifiedCsr | undefined;
 }
 

@@ -17,12 +17,6 @@ export const MISSING_FEATURES: readonly MissingFeature[] = [
   { key: 'ca.driver', value: 'dogtag', feature: 'a CA behind Dogtag PKI', allowed: '"file", "pkcs11"' },
   { key: 'est.fullcmc', value: true, feature: 'full CMC', allowed: 'false' },
   { key: 'cmc', feature: 'full CMC', allowed: 'leave the section out' },
-  {
-    key: 'ca.profile.allow_subject_change',
-    value: true,
-    feature: 'changing the subject on re-enrolment',
-    allowed: 'false',
-  },
 ];
 
 /** Whether every form of the key is part of this version. */

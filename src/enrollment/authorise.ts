@@ -1,9 +1,9 @@
 /** Who may ask for what (403): the rules between authentication and policy. */
 import type { Identity, MtlsIdentity } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
-import { forbidden } from '../errors.ts';
+import { forbidden, type EstuaryError } from '../errors.ts';
 import { verifyCertificateSignature, type Certificate } from '../pki/certificate.ts';
-import type { Csr, CsrContent } from '../pki/csr.ts';
+import { changeSubject, type CsrContent } from '../pki/csr.ts';
 import { formatGeneralName, sameGeneralNames } from '../pki/general-name.ts';
 import { namesEqual } from '../pki/name.ts';
 
@@ -13,17 +13,20 @@ export type ClientIdBinding = 'off' | 'cn' | 'san';
 const COMMON_NAME = '2.5.4.3';
 
 /**
- * What simpleenroll asks of the pair of requester and CSR.
+ * What simpleenroll and serverkeygen ask of the pair of requester and CSR.
  *
- * @throws EstuaryError 403 `SUBJECT_NOT_OWN` (`ca.profile.mtls_subject = "same"`) or `CLIENT_ID_MISMATCH` (`otp.bind_client_id`)
+ * @returns the request with the names that its certificate gets
+ * @throws EstuaryError 403 `SUBJECT_NOT_OWN` (`ca.profile.mtls_subject = "same"`), `CLIENT_ID_MISMATCH` (`otp.bind_client_id`) or
+ *   as {@link authoriseSubjectChange}
  */
-export function authoriseEnroll(ca: Ca, identity: Identity, csr: CsrContent, binding: ClientIdBinding): void {
+export function authoriseEnroll<T extends CsrContent>(ca: Ca, identity: Identity, csr: T, binding: ClientIdBinding): T {
   if (identity.method === 'mtls' && ca.profile.mtls_subject === 'same') {
     if (!namesEqual(csr.subject, identity.certificate.subject))
       throw forbidden('SUBJECT_NOT_OWN', 'The CSR must ask for the subject of the certificate that authenticates it.');
   }
   if (identity.method === 'otp' && !clientIdMatches(identity.client_id, csr, binding))
     throw forbidden('CLIENT_ID_MISMATCH', 'The CSR does not name the client that the one-time password was made for.');
+  return authoriseSubjectChange(ca, identity.method === 'mtls' ? identity.certificate : undefined, csr);
 }
 
 function clientIdMatches(clientId: string, csr: CsrContent, binding: ClientIdBinding): boolean {
@@ -61,19 +64,49 @@ export async function isIssuedBy(issuer: Certificate, certificate: Certificate):
 }
 
 /**
- * RFC 7030 §4.2.2: subject and subjectAltName of the CSR are those of the certificate being renewed.
+ * RFC 7030 §4.2.2: subject and subjectAltName of the CSR are those of the certificate being renewed; others may be asked for
+ * with a ChangeSubjectName attribute.
  *
- * @throws EstuaryError 403 `SUBJECT_MISMATCH` or `SAN_MISMATCH`
+ * @returns the request with the names that its certificate gets
+ * @throws EstuaryError 403 `SUBJECT_MISMATCH`, `SAN_MISMATCH` or as {@link authoriseSubjectChange}
  */
-export function authoriseReenroll(identity: MtlsIdentity, csr: Csr): void {
-  const { certificate } = identity;
+export function authoriseReenroll<T extends CsrContent>(ca: Ca, { certificate }: MtlsIdentity, csr: T): T {
+  checkSameNames(csr, certificate, 'the certificate being renewed');
+  return authoriseSubjectChange(ca, certificate, csr);
+}
+
+/**
+ * RFC 6402 §2.8: a ChangeSubjectName attribute has the CA certify other names than those of the request, which themselves
+ * must be those of the certificate that verifies it. Without the attribute nothing is checked or changed.
+ *
+ * @param presented the certificate that authenticates the requester, if one does
+ * @returns the request with the names that its certificate gets
+ * @throws EstuaryError 403 `SUBJECT_CHANGE_NOT_ALLOWED` (`ca.profile.allow_subject_change`), `SUBJECT_MISMATCH`, `SAN_MISMATCH`
+ */
+export function authoriseSubjectChange<T extends CsrContent>(ca: Ca, presented: Certificate | undefined, csr: T): T {
+  if (csr.subjectChange === undefined) return csr;
+  if (!ca.profile.allow_subject_change) throw changeNotAllowed('This CA does not let a request change its subject.');
+  if (presented === undefined)
+    throw changeNotAllowed('Only a request that a client certificate authenticates can change its subject.');
+  checkSameNames(csr, presented, 'the certificate that authenticates it');
+  return changeSubject(csr);
+}
+
+/** Fails closed where nobody has asked {@link authoriseSubjectChange}. @throws EstuaryError 403 `SUBJECT_CHANGE_NOT_ALLOWED` */
+export function refuseSubjectChange(csr: CsrContent): void {
+  if (csr.subjectChange !== undefined) throw changeNotAllowed('This request cannot change its subject.');
+}
+
+const changeNotAllowed = (message: string): EstuaryError => forbidden('SUBJECT_CHANGE_NOT_ALLOWED', message);
+
+function checkSameNames(csr: CsrContent, certificate: Certificate, which: string): void {
   if (!namesEqual(csr.subject, certificate.subject))
-    throw forbidden('SUBJECT_MISMATCH', "The CSR's subject differs from that of the certificate being renewed.");
+    throw forbidden('SUBJECT_MISMATCH', `The CSR's subject differs from that of ${which}.`);
   if (!sameGeneralNames(csr.subjectAltNames, certificate.subjectAltNames)) {
-    throw forbidden('SAN_MISMATCH', "The CSR's subjectAltName differs from that of the certificate being renewed.", {
+    throw forbidden('SAN_MISMATCH', `The CSR's subjectAltName differs from that of ${which}.`, {
       detail: `${list(csr.subjectAltNames)} instead of ${list(certificate.subjectAltNames)}`,
     });
   }
 }
 
-const list = (names: Csr['subjectAltNames']): string => `[${names.map(formatGeneralName).join(', ')}]`;
+const list = (names: CsrContent['subjectAltNames']): string => `[${names.map(formatGeneralName).join(', ')}]`;

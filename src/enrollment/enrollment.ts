@@ -12,10 +12,11 @@ import type { PreparedIssuance } from '../ca/driver.ts';
 import { describe, EstuaryError, failed, unauthorized } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { parseCertificate } from '../pki/certificate.ts';
-import { parseCsr, parseCsrWithoutProof, verifyCsr, type CsrContent } from '../pki/csr.ts';
+import { changeSubject, parseCsr, parseCsrWithoutProof, verifyCsr, type CsrContent } from '../pki/csr.ts';
 import { formatGeneralName } from '../pki/general-name.ts';
 import { formatName } from '../pki/name.ts';
 import type { RequestRow, Reservation, Store } from '../store/store.ts';
+import { refuseSubjectChange } from './authorise.ts';
 import { chooseKeyType, keyTypeNotGenerated, type KeyGenerator } from './key-generation.ts';
 import { RequestQueue } from './request-queue.ts';
 import {
@@ -93,6 +94,7 @@ export class Enrollment {
     request: KeyedRequest,
     reread: (row: RequestRow) => Promise<KeyedRequest>,
   ): Promise<EnrollmentOutcome> {
+    refuseSubjectChange(request.csr);
     if (!isQueueing(request)) return { status: 'issued', certificate: await this.#issue(request, false) };
     return this.#queue.enroll({
       request,
@@ -101,7 +103,10 @@ export class Enrollment {
       keyType: request.publicKey.keyType,
       spkiSha256: spkiHash(request),
       check: () => this.#prepare(request),
-      issue: async (row) => this.#issue({ ...(await reread(row)), requestId: row.id }, true),
+      issue: async (row) => {
+        const approved = await reread(row);
+        return this.#issue({ ...approved, csr: changeSubject(approved.csr), requestId: row.id }, true);
+      },
     });
   }
 
@@ -114,6 +119,7 @@ export class Enrollment {
    */
   async enrollGenerated(request: ServerKeyRequest): Promise<EnrollmentOutcome> {
     const { ca, csr } = request;
+    refuseSubjectChange(csr);
     const keyType = chooseKeyType(ca, csr.publicKey.keyType);
     if (!isQueueing(request))
       return { status: 'issued', certificate: await this.#issueGenerated(request, keyType, false) };
@@ -130,7 +136,7 @@ export class Enrollment {
         return this.#prepare({ ...request, publicKey, proof: undefined, format: 'pkcs10' });
       },
       issue: async (row) => {
-        const approved = { ...request, csr: parseCsrWithoutProof(row.csr), requestId: row.id };
+        const approved = { ...request, csr: changeSubject(parseCsrWithoutProof(row.csr)), requestId: row.id };
         if (chooseKeyType(ca, row.key_type) !== row.key_type) throw keyTypeNotGenerated();
         return this.#issueGenerated(approved, row.key_type, true);
       },

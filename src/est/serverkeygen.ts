@@ -52,8 +52,8 @@ async function generateAndAnswer(
 ): Promise<EstAnswer> {
   const { ca } = request;
   const { identity, events } = requester;
-  const csr = parseCsrWithoutProof(decodeBody(request.body));
-  authoriseEnroll(ca, identity, csr, dependencies.clientIdBinding);
+  const sent = parseCsrWithoutProof(decodeBody(request.body));
+  const csr = authoriseEnroll(ca, identity, sent, dependencies.clientIdBinding);
   checkPopLinking(csr.challengePassword, () => request.channelBinding(), dependencies.popLinking);
   ca.csrAttributes.check(csr);
   const protection = chooseProtection(dependencies.keyProtection, csr, identity, dependencies.now());

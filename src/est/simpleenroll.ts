@@ -24,8 +24,8 @@ export function simpleenroll(dependencies: EnrollDependencies): EstOperation {
         recognise: recogniseCsr,
       });
       return denialsAudited(dependencies, 'simpleenroll', request, requester, async () => {
-        const csr = await readCsr(request.body);
-        authoriseEnroll(request.ca, requester.identity, csr, dependencies.clientIdBinding);
+        const sent = await readCsr(request.body);
+        const csr = authoriseEnroll(request.ca, requester.identity, sent, dependencies.clientIdBinding);
         return enrollAndAnswer(dependencies, 'simpleenroll', request, requester, csr);
       });
     },

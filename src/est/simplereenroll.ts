@@ -31,8 +31,7 @@ export function simplereenroll(dependencies: EnrollDependencies): EstOperation {
       if (identity.method !== 'mtls') throw unauthorized('CERTIFICATE_REQUIRED', 'client certificate required');
       return denialsAudited(dependencies, 'simplereenroll', request, requester, async () => {
         await authoriseRenewalIssuer(ca, identity);
-        const csr = await readCsr(request.body);
-        authoriseReenroll(identity, csr);
+        const csr = authoriseReenroll(ca, identity, await readCsr(request.body));
         return enrollAndAnswer(dependencies, 'simplereenroll', request, requester, csr);
       });
     },

@@ -1,6 +1,7 @@
 /** PKCS #10 certification requests (RFC 2986). Everything wrong with one is a 400 with a code of its own. */
 import { badRequest, EstuaryError } from '../errors.ts';
 import { attributeProblem } from './attribute-syntax.ts';
+import { parseChangeSubjectName, type SubjectChange } from './change-subject-name.ts';
 import {
   DerError,
   DerReader,
@@ -46,6 +47,8 @@ export interface CsrContent {
   readonly extensions: readonly Extension[];
   readonly subjectAltNames: readonly GeneralName[];
   readonly challengePassword: string | undefined;
+  /** Asked for with a ChangeSubjectName attribute, and without effect until {@link changeSubject}. */
+  readonly subjectChange: SubjectChange | undefined;
 }
 
 export interface Csr extends CsrContent {
@@ -156,7 +159,7 @@ export function checkedContent(
   attributes: readonly CsrAttribute[],
   extensions: readonly Extension[],
 ): CsrContent {
-  checkSubject(content.subject);
+  checkSubject(content.subject, 'subject');
   checkDuplicates(attributes, extensions);
   return {
     ...content,
@@ -164,7 +167,20 @@ export function checkedContent(
     extensions,
     subjectAltNames: requestedAltNames(extensions),
     challengePassword: challengePassword(attributes),
+    subjectChange: subjectChange(attributes),
   };
+}
+
+/**
+ * The request with the names of its ChangeSubjectName in place of its own, which RFC 6402 §2.8 has the CA do. For whoever
+ * has found that the requester may change them.
+ */
+export function changeSubject<T extends CsrContent>(csr: T): T {
+  if (csr.subjectChange === undefined) return csr;
+  const { subject, subjectAltNames, subjectAltNamesDer: value } = csr.subjectChange;
+  const others = csr.extensions.filter(({ oid }) => oid !== OID.subjectAltName);
+  const extensions = value === undefined ? others : [...others, { oid: OID.subjectAltName, critical: false, value }];
+  return { ...csr, subject, subjectAltNames, extensions, subjectChange: undefined };
 }
 
 /** @throws EstuaryError 400 CSR_KEY_WEAK, CSR_KEY_UNSUPPORTED */
@@ -175,11 +191,11 @@ export function checkKey(publicKey: PublicKeyInfo): void {
   throw badRequest(code, `The CSR's public key ${problem.reason}.`);
 }
 
-function checkSubject(subject: Name): void {
+function checkSubject(subject: Name, what: string): void {
   const problem = isDerOrdered(subject)
     ? subject.rdns.flat().map(attributeProblem).find(Boolean)
     : 'has a multi-valued RDN that is not in DER order';
-  if (problem !== undefined) throw badRequest('CSR_SUBJECT_INVALID', `The CSR's subject ${problem}.`);
+  if (problem !== undefined) throw badRequest('CSR_SUBJECT_INVALID', `The CSR's ${what} ${problem}.`);
 }
 
 function readAttributes(set: DerElement): CsrAttribute[] {
@@ -225,12 +241,25 @@ function requestedAltNames(extensions: readonly Extension[]): GeneralName[] {
   const extension = findExtension(extensions, OID.subjectAltName);
   if (extension === undefined) return [];
   const names = parseGeneralNames(extension.value);
+  checkAltNames(names, 'subjectAltName');
+  return names;
+}
+
+function checkAltNames(names: readonly GeneralName[], what: string): void {
   for (const name of names) {
     const problem = generalNameProblem(name);
     if (problem !== undefined)
-      throw badRequest('CSR_SAN_INVALID', `The CSR's subjectAltName ${printable(formatGeneralName(name))} ${problem}.`);
+      throw badRequest('CSR_SAN_INVALID', `The CSR's ${what} ${printable(formatGeneralName(name))} ${problem}.`);
   }
-  return names;
+}
+
+function subjectChange(attributes: readonly CsrAttribute[]): SubjectChange | undefined {
+  const value = singleValue(attributes, OID.changeSubjectName);
+  if (value === undefined) return undefined;
+  const change = parseChangeSubjectName(value);
+  checkSubject(change.subject, 'new subject');
+  checkAltNames(change.subjectAltNames, 'new subjectAltName');
+  return change;
 }
 
 /** The client's text in an error message: one short line of ASCII. */

@@ -146,7 +146,7 @@ export const profile = table(
     san,
     allow_subject_change: boolean({
       description:
-        'Lets a re-enrolment change subject and subjectAltName with the ChangeSubjectName attribute (RFC 6402 §2.8).',
+        'Lets a client that a certificate authenticates change subject and subjectAltName, on re-enrolment and enrolment, with the ChangeSubjectName attribute (RFC 6402 §2.8).',
       default: false,
     }),
     renewal_grace_days: integer({
