@@ -7,7 +7,7 @@ import { DerError, Tag, tlv } from './der.ts';
 /** Deep enough for any CMS message, far from the stack's end. */
 const MAX_DEPTH = 48;
 /** Elements in a message; a bound on memory, since each costs an object. */
-const MAX_ELEMENTS = 50_000;
+const MAX_ELEMENTS = 20_000;
 
 const CONSTRUCTED = 0x20;
 /** Octets that end a value of indefinite length. */

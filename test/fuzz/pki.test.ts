@@ -14,6 +14,7 @@ import { certsOnly, parseCertsOnly } from '../../src/pki/pkcs7.ts';
 import { makeCa } from '../support/ca.ts';
 import { buildCsr, challengePassword, dns, email, extensionRequest, ip, makeKey, san, uri } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
+import { mutate, random } from './mutation.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
@@ -33,46 +34,6 @@ const requests = (['P-256', 'ed25519', 'rsa2048', 'P-384'] as const).map((kind) 
     ],
   }),
 );
-
-/** mulberry32: a small generator, so that a failure can be repeated by its seed. */
-function random(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
-}
-
-/** One to four edits: a bit, an octet, a length-like octet, a piece removed, repeated or moved. */
-function mutate(bytes: Buffer, next: (below: number) => number): Buffer {
-  let out = Buffer.from(bytes);
-  for (let edits = 1 + next(4); edits > 0; edits--) {
-    const at = next(Math.max(out.length, 1));
-    const end = Math.min(out.length, at + 1 + next(8));
-    switch (next(6)) {
-      case 0:
-        out[at] = (out[at] ?? 0) ^ (1 << next(8));
-        break;
-      case 1:
-        out[at] = next(256);
-        break;
-      case 2:
-        out[at] = [0, 1, 0x7f, 0x80, 0x81, 0x82, 0x84, 0xff][next(8)] ?? 0;
-        break;
-      case 3:
-        out = Buffer.concat([out.subarray(0, at), out.subarray(end)]);
-        break;
-      case 4:
-        out = Buffer.concat([out.subarray(0, end), out.subarray(at)]);
-        break;
-      default:
-        out = out.subarray(0, at);
-    }
-  }
-  return out;
-}
 
 const ROUNDS = 4000;
 const SEEDS = [1, 2, 3, 4];
