@@ -8,6 +8,7 @@ import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { expect } from 'vitest';
+import { missingDogtag } from './dogtag-folder.ts';
 import { ROOT } from './root.ts';
 
 /** Where `scripts/fetch-estclient` leaves libest's client with the libraries it was built for. */
@@ -86,6 +87,7 @@ const PROBES = {
     npmPackage('kerberos', 'needs python3, make, g++ and libkrb5-dev at npm ci'),
   ),
   gssproxy: commands('Debian package gssproxy', 'gssproxy'),
+  dogtag: missingDogtag,
   root: () => (process.getuid?.() === 0 ? undefined : 'needs root'),
 } satisfies Record<string, Probe>;
 
