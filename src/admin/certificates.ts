@@ -28,7 +28,13 @@ const recordProperties = {
 export const CertificateRecord = Type.Object(recordProperties, { description: 'An issued certificate.' });
 
 export const CertificatePage = Type.Object(
-  { ...recordProperties, pem: Type.String() },
+  {
+    ...recordProperties,
+    archived_key_id: nullable(
+      Type.String({ description: "The key archive's identifier of the private key, where it was archived." }),
+    ),
+    pem: Type.String(),
+  },
   { description: 'An issued certificate, with the certificate.' },
 );
 
@@ -115,7 +121,11 @@ export function certificateNotFound(): EstuaryError {
 }
 
 export function certificatePage(row: CertificateRow, now: number): Static<typeof CertificatePage> {
-  return { ...certificateRecord(row, now), pem: encodePem('CERTIFICATE', row.der) };
+  return {
+    ...certificateRecord(row, now),
+    archived_key_id: row.archived_key_id,
+    pem: encodePem('CERTIFICATE', row.der),
+  };
 }
 
 export function certificateRecord(row: CertificateRow, now: number): Static<typeof CertificateRecord> {

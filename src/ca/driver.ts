@@ -52,6 +52,23 @@ export interface RevocationRequest {
   readonly reason: string;
 }
 
+/** A generated private key, encrypted so that only the archive can read it. */
+export interface SealedKey {
+  /**
+   * Stores it; called once, after the intent has been committed.
+   *
+   * @returns the archive's identifier of the key, once the archive has said that it holds it
+   * @throws EstuaryError 500 or 503; then nobody may rely on the archive having it
+   */
+  archive(request_id: string): Promise<string>;
+}
+
+/** Keeps copies of the private keys that the server generates for clients (key escrow). */
+export interface KeyArchive {
+  /** @param pkcs8 DER PrivateKeyInfo; not kept. @throws EstuaryError 500 or 503 */
+  seal(pkcs8: Buffer): Promise<SealedKey>;
+}
+
 /** Signs what a CA says about its certificates: CRLs and OCSP responses. */
 export interface StatementSigner {
   /** DER AlgorithmIdentifier of the signatures. */
@@ -73,6 +90,10 @@ export interface CaDriver {
   revoke(request: RevocationRequest): Promise<void>;
   health(): Promise<HealthReport>;
   close(): Promise<void>;
+  /** Capability: a key archive, present where generated keys are to be archived. */
+  readonly keyArchive?: KeyArchive;
+  /** Requests reach the CA as PKCS#10 only, so that a key which the server generates needs one too. */
+  readonly takesCsr?: true;
   /** Capability: signs CMS content with the CA's key. */
   readonly cmsSigner?: CmsSigner;
 }

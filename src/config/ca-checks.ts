@@ -18,6 +18,7 @@ export function* caChecks({ ca }: Config): Generator<Finding> {
       yield { key: `${key}.label`, message: `"${one.label}" is the name of an operation (another label)` };
     if (one.driver === 'pkcs11') yield* pkcs11Checks(one.pkcs11, `${key}.pkcs11`);
     yield* profileChecks(one.profile, `${key}.profile`);
+    yield* escrowChecks(one, key);
     if (one.csrattrs !== undefined) yield* csrAttrsChecks(one.csrattrs, one.profile, key);
   }
 }
@@ -75,6 +76,16 @@ function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding>
         message: `"${kind}" is required and not allowed (a kind that is in allowed)`,
         about: [`${key}.san.allowed`],
       };
+}
+
+function* escrowChecks(ca: CaConfig, key: string): Generator<Finding> {
+  if (ca.profile.key_escrow !== true) return;
+  if (ca.driver === 'dogtag' && ca.dogtag.kra_urls.length > 0) return;
+  yield {
+    key: `${key}.profile.key_escrow`,
+    message: 'is true, and there is no key recovery authority (false, or kra_urls of a CA behind Dogtag PKI)',
+    about: [`${key}.dogtag.kra_urls`, `${key}.driver`],
+  };
 }
 
 function* csrAttrsChecks(csrattrs: CsrAttrsConfig, profile: ProfileConfig, ca: string): Generator<Finding> {

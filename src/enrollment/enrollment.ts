@@ -18,6 +18,7 @@ import { formatName } from '../pki/name.ts';
 import type { RequestRow, Reservation, Store } from '../store/store.ts';
 import { refuseSubjectChange } from './authorise.ts';
 import { chooseKeyType, keyTypeNotGenerated, type KeyGenerator } from './key-generation.ts';
+import { prepareKeyForCa } from './generated-key.ts';
 import { RequestQueue } from './request-queue.ts';
 import {
   eventBase,
@@ -159,15 +160,16 @@ export class Enrollment {
     if (this.#generating.has(request.requestId)) throw new RequestTaken();
     this.#generating.add(request.requestId);
     try {
-      const publicKey = await request.generateKey(keyType);
+      const names = namesFor(request.identity, request.csr);
+      const key = await request.generateKey(keyType, (generated) => prepareKeyForCa(request, names, generated));
       const generated: AuditEvent = {
         ...eventBase(request),
         type: 'key.generated',
         outcome: 'success',
-        detail: publicKey.keyType,
+        detail: key.publicKey.keyType,
       };
       const events = [...request.events, generated];
-      return await this.#issue({ ...request, publicKey, proof: undefined, format: 'pkcs10', events }, approved);
+      return await this.#issue({ ...request, ...key, format: 'pkcs10', events }, approved);
     } finally {
       this.#generating.delete(request.requestId);
     }
@@ -176,8 +178,9 @@ export class Enrollment {
   /** @param approved its OTP use was taken when it was queued, and no other process may issue it */
   async #issue(request: KeyedRequest, approved: boolean): Promise<Buffer> {
     const prepared = await this.#reserve(request, approved);
+    const archivedKeyId = await this.#archive(request);
     const certificate = await this.#sign(request, prepared);
-    await this.#record(request, certificate);
+    await this.#record(request, certificate, archivedKeyId);
     return certificate;
   }
 
@@ -219,6 +222,25 @@ export class Enrollment {
     throw failed('SERIAL_EXHAUSTED', 'The CA could not choose a serial number.');
   }
 
+  /**
+   * Where the CA's keys are archived, nothing is signed, and no key leaves, before the archive has it.
+   *
+   * @returns the archive's identifier of the key
+   */
+  async #archive(request: KeyedRequest): Promise<string | null> {
+    if (request.sealed === undefined) return null;
+    const event = { ...eventBase(request), type: 'key.archived' } as const;
+    try {
+      const id = await request.sealed.archive(request.requestId);
+      await this.#store.audit([{ ...event, outcome: 'success', detail: id }]);
+      return id;
+    } catch (error) {
+      await this.#release(request, describe(error), [{ ...event, outcome: 'failure', detail: describe(error) }]);
+      if (error instanceof EstuaryError) throw error;
+      throw failed('KEY_ARCHIVAL_FAILED', 'The key could not be archived.', { detail: describe(error), cause: error });
+    }
+  }
+
   async #sign(request: KeyedRequest, prepared: PreparedIssuance): Promise<Buffer> {
     try {
       const result = await prepared.issue();
@@ -234,7 +256,7 @@ export class Enrollment {
     }
   }
 
-  async #record(request: KeyedRequest, der: Buffer): Promise<void> {
+  async #record(request: KeyedRequest, der: Buffer, archivedKeyId: string | null): Promise<void> {
     const certificate = parseCertificate(der);
     const event = { ...eventBase(request), serial: certificate.serialNumber };
     try {
@@ -252,6 +274,7 @@ export class Enrollment {
           method: request.identity.method,
           request_id: request.requestId,
           key_identifier: certificate.subjectKeyIdentifier?.toString('hex') ?? null,
+          archived_key_id: archivedKeyId,
           revoked_at: null,
           reason: null,
           invalidity_date: null,
@@ -268,8 +291,9 @@ export class Enrollment {
   }
 
   /** Closes the reservation without a certificate; where even that fails, goes on trying in the background. */
-  async #release(request: KeyedRequest, reason: string): Promise<void> {
+  async #release(request: KeyedRequest, reason: string, causes: readonly AuditEvent[] = []): Promise<void> {
     const events: readonly AuditEvent[] = [
+      ...causes,
       { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: reason },
     ];
     try {

@@ -2,12 +2,14 @@
 import { createHash } from 'node:crypto';
 import type { AuditEvent } from '../audit/event.ts';
 import type { Identity } from '../auth/identity.ts';
+import type { SealedKey } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import type { CsrContent, VerifiedCsr } from '../pki/csr.ts';
 import type { Name } from '../pki/name.ts';
 import { OID } from '../pki/oids.ts';
 import type { PublicKeyInfo } from '../pki/public-key.ts';
 import type { RequestFormat } from '../store/store.ts';
+import type { GeneratedKey } from './key-generation.ts';
 
 /** What every authorised request says of its sender and its aim. */
 export interface RequestBase {
@@ -29,7 +31,7 @@ export interface EnrollmentRequest extends RequestBase {
 export interface ServerKeyRequest extends RequestBase {
   readonly csr: CsrContent;
   /** Called at most once: when policy has passed, before an OTP use is taken, and after an administrator's approval. */
-  generateKey(keyType: string): Promise<PublicKeyInfo>;
+  generateKey<T>(keyType: string, use: (key: GeneratedKey) => Promise<T>): Promise<T>;
 }
 
 /** A request with the key that is to be certified. */
@@ -40,6 +42,8 @@ export interface KeyedRequest extends RequestBase {
   readonly proof: VerifiedCsr | undefined;
   /** Of the CSR's DER. */
   readonly format: RequestFormat;
+  /** A generated private key for the CA's archive, where it has one. */
+  readonly sealed?: SealedKey | undefined;
 }
 
 /** A request whose CSR holds, and proves, the key to certify. */

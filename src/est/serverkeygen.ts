@@ -3,11 +3,10 @@ import { authoriseEnroll } from '../enrollment/authorise.ts';
 import type { KeyGenerator } from '../enrollment/key-generation.ts';
 import type { KeyProtectionSettings } from '../enrollment/key-encryption-keys.ts';
 import { checkKeyForm, protectKey, type KeyPart } from '../enrollment/key-part.ts';
-import { chooseProtection, type KeyProtection } from '../enrollment/key-protection.ts';
+import { chooseProtection } from '../enrollment/key-protection.ts';
 import { recogniseServerKey } from '../enrollment/request.ts';
 import { parseCsrWithoutProof } from '../pki/csr.ts';
 import { certsOnly } from '../pki/pkcs7.ts';
-import type { PublicKeyInfo } from '../pki/public-key.ts';
 import { decodeBody } from './codec.ts';
 import { authenticate, denialsAudited, withNegotiate, type EnrollDependencies, type Requester } from './enroll.ts';
 import { multipart } from './multipart.ts';
@@ -68,11 +67,12 @@ async function generateAndAnswer(
       address: request.presented.address,
       csr,
       events,
-      generateKey: async (keyType) => {
-        const { publicKey, part } = await protectedKey(dependencies, request, keyType, protection);
-        parts.push(part);
-        return publicKey;
-      },
+      generateKey: (keyType, use) =>
+        dependencies.keyGenerator.withKey(keyType, async (key) => {
+          const used = await use(key);
+          parts.push(await protectKey(ca, key.pkcs8, protection, new Date(dependencies.now())));
+          return used;
+        }),
     });
     const answer =
       outcome.status === 'pending'
@@ -82,18 +82,6 @@ async function generateAndAnswer(
   } finally {
     for (const { der } of parts) der.fill(0);
   }
-}
-
-function protectedKey(
-  { keyGenerator, now }: ServerKeyGenDependencies,
-  { ca }: EstRequest,
-  keyType: string,
-  protection: KeyProtection,
-): Promise<{ publicKey: PublicKeyInfo; part: KeyPart }> {
-  return keyGenerator.withKey(keyType, async ({ publicKey, pkcs8 }) => ({
-    publicKey,
-    part: await protectKey(ca, pkcs8, protection, new Date(now())),
-  }));
 }
 
 /** Certificate first, key second (contract §3); clients tell the parts by their Content-Type. */

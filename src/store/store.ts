@@ -78,6 +78,8 @@ export interface CertificateRow {
   readonly request_id: string;
   /** Hex of its subjectKeyIdentifier extension. */
   readonly key_identifier: string | null;
+  /** The key archive's identifier of the private key, where it was generated and archived. */
+  readonly archived_key_id: string | null;
   readonly revoked_at: number | null;
   /** RFC 5280 CRLReason name. */
   readonly reason: string | null;

@@ -229,6 +229,7 @@ export async function issueFrom(
     method: 'otp',
     request_id,
     key_identifier: null,
+    archived_key_id: null,
     revoked_at: null,
     reason: null,
     invalidity_date: null,

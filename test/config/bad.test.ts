@@ -212,6 +212,11 @@ describe('what several keys say together', () => {
       'ca[0].driver: is missing ("file", "pkcs11", "dogtag")',
     ],
     [
+      'escrow without a key recovery authority',
+      toml('', { ca: CA('[ca.profile]\nkey_escrow = true') }),
+      'ca[0].profile.key_escrow: is true, and there is no key recovery authority (false, or kra_urls of a CA behind Dogtag PKI)',
+    ],
+    [
       'a driver without its table',
       toml('', { ca: PARTS.ca.replace(/\[ca\.file\][^]*/, '') }),
       'ca[0].file.private_key: is missing (a path, relative to the configuration file)',

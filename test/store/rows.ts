@@ -60,6 +60,7 @@ export function certificateRow(of: Reservation, more: Partial<CertificateRow> = 
     method: 'otp',
     request_id: of.request_id,
     key_identifier: null,
+    archived_key_id: null,
     revoked_at: null,
     reason: null,
     invalidity_date: null,

@@ -66,6 +66,7 @@ async function enrol(store: Store): Promise<void> {
       fingerprint_sha256: serial + serial,
       method: 'otp',
       key_identifier: null,
+      archived_key_id: null,
       revoked_at: null,
       reason: null,
       invalidity_date: null,

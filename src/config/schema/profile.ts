@@ -162,6 +162,13 @@ export const profile = table(
           'PEM file with further CA certificates whose certificates may be renewed here: after a rollover or a migration.',
       }),
     ),
+    key_escrow: optional(
+      boolean({
+        description:
+          'Whether the private keys that /serverkeygen makes are archived in the key recovery authority before they are handed out: `true` refuses a configuration without one, `false` archives nothing.',
+        defaultText: '`true` where `ca.dogtag.kra_urls` names one, else `false`',
+      }),
+    ),
     mtls_subject: choice(['any', 'same'], {
       description:
         "Whether /simpleenroll over mTLS may ask for another subject than the presented certificate's (`any`) or not (`same`).",

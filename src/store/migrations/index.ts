@@ -3,6 +3,7 @@ import { crl } from './0002-crl.ts';
 import { requests } from './0003-requests.ts';
 import { cmc } from './0004-cmc.ts';
 import { generatedKeys } from './0005-generated-keys.ts';
+import { archivedKeys } from './0006-archived-keys.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
-export const MIGRATIONS: readonly string[] = [initial, crl, requests, cmc, generatedKeys];
+export const MIGRATIONS: readonly string[] = [initial, crl, requests, cmc, generatedKeys, archivedKeys];

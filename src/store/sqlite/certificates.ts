@@ -6,7 +6,7 @@ import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
 const COLUMNS =
-  'ca, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, key_identifier, revoked_at, reason, invalidity_date';
+  'ca, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, key_identifier, archived_key_id, revoked_at, reason, invalidity_date';
 
 /** Certificates of one key that are looked at. */
 const SAME_KEY = 8;
@@ -96,7 +96,7 @@ export function insertCertificate(db: Db): (row: CertificateRow) => void {
   const insert = db.prepare<[object]>(
     `INSERT INTO certificate (subject_folded, ${COLUMNS}) VALUES (@subject_folded, @ca, @serial, @subject, @sans,
      @not_before, @not_after, @der, @fingerprint_sha256, @requester, @method, @request_id, @key_identifier,
-     @revoked_at, @reason, @invalidity_date) ON CONFLICT DO NOTHING`,
+     @archived_key_id, @revoked_at, @reason, @invalidity_date) ON CONFLICT DO NOTHING`,
   );
   return (row) => {
     const stored = { ...row, sans: JSON.stringify(row.sans), subject_folded: row.subject.toLowerCase() };

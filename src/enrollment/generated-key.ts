@@ -1,0 +1,36 @@
+/** What a CA gets to see of a key that the server generates for a client. */
+import type { SealedKey } from '../ca/driver.ts';
+import { failed } from '../errors.ts';
+import { parseCsr, verifyCsr, type CsrContent, type VerifiedCsr } from '../pki/csr.ts';
+import { buildCsr } from '../pki/csr-builder.ts';
+import type { PublicKeyInfo } from '../pki/public-key.ts';
+import type { GeneratedKey } from './key-generation.ts';
+import type { RequestBase } from './request.ts';
+
+/** What is left of a key pair when its private key has gone. */
+export interface KeyForCa {
+  readonly publicKey: PublicKeyInfo;
+  /** A request of the key's own, where the CA takes nothing else. */
+  readonly proof: VerifiedCsr | undefined;
+  /** The private key, encrypted for the CA's key archive, where there is one. */
+  readonly sealed: SealedKey | undefined;
+}
+
+/**
+ * @param names what the certificate gets
+ * @throws EstuaryError 500 `KEY_ARCHIVE_MISSING` where policy asks for an archive and the CA has none; 500 or 503 from the archive
+ */
+export async function prepareKeyForCa(
+  { ca }: RequestBase,
+  names: Pick<CsrContent, 'subject' | 'subjectAltNames'>,
+  { publicKey, pkcs8 }: GeneratedKey,
+): Promise<KeyForCa> {
+  const { keyArchive, takesCsr } = ca.driver;
+  if (keyArchive === undefined && ca.profile.key_escrow === true)
+    throw failed('KEY_ARCHIVE_MISSING', 'The key could not be archived, which this CA requires.');
+  return {
+    publicKey,
+    proof: takesCsr === true ? await verifyCsr(parseCsr(await buildCsr({ ...names, publicKey, pkcs8 }))) : undefined,
+    sealed: await keyArchive?.seal(pkcs8),
+  };
+}

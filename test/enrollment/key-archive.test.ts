@@ -1,0 +1,175 @@
+/** Issue 7: server-generated keys are archived before anything is signed, and nothing leaves when that fails. */
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import type { KeyArchive, PreparedIssuance } from '../../src/ca/driver.ts';
+import { Ca } from '../../src/ca/router.ts';
+import { Enrollment } from '../../src/enrollment/enrollment.ts';
+import { KeyGenerator } from '../../src/enrollment/key-generation.ts';
+import type { ServerKeyRequest } from '../../src/enrollment/request.ts';
+import { unavailable } from '../../src/errors.ts';
+import { createLogger } from '../../src/log.ts';
+import { parseCertificate } from '../../src/pki/certificate.ts';
+import { parseCsrWithoutProof, type VerifiedCsr } from '../../src/pki/csr.ts';
+import { formatGeneralName } from '../../src/pki/general-name.ts';
+import { formatName } from '../../src/pki/name.ts';
+import type { Store } from '../../src/store/store.ts';
+import { fileCa } from '../admin/support.ts';
+import { opened, otpRow, T0, temporaryPaths } from '../store/support.ts';
+import { makeKey, simpleCsr } from '../support/csr.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+
+const otp = otpRow();
+const csr = parseCsrWithoutProof(simpleCsr(makeKey(), 'device-1', ['device-1.example']));
+let store: Store;
+let steps: string[];
+let sealed: Buffer | undefined;
+let handedOn: Buffer | undefined;
+let offered: VerifiedCsr | undefined;
+let archive: () => Promise<string>;
+
+const keyArchive: KeyArchive = {
+  seal: (pkcs8) => {
+    sealed = Buffer.from(pkcs8);
+    return Promise.resolve({
+      archive: () => {
+        steps.push('archived');
+        return archive();
+      },
+    });
+  },
+};
+
+beforeEach(async () => {
+  store = await opened(temporaryPaths(), () => T0 + 1000);
+  await store.insertOtp(otp, []);
+  steps = [];
+  sealed = undefined;
+  archive = () => Promise.resolve('17');
+});
+
+/** A CA of our own with the capabilities of a remote one. */
+async function remoteCa(more: { readonly escrow?: boolean; readonly keyArchive?: KeyArchive }): Promise<Ca> {
+  const local = await fileCa(folder, `ca-${Math.random().toString(36).slice(2)}`, true);
+  const { driver } = local;
+  const config = { ...local.config, profile: { ...local.config.profile, key_escrow: more.escrow ?? false } };
+  const signing = (prepared: PreparedIssuance): PreparedIssuance => ({
+    ...prepared,
+    issue: () => {
+      steps.push('signed');
+      return prepared.issue();
+    },
+  });
+  return new Ca(config, {
+    takesCsr: true,
+    chain: () => driver.chain(),
+    poll: (reference) => driver.poll(reference),
+    revoke: (request) => driver.revoke(request),
+    health: () => driver.health(),
+    close: () => driver.close(),
+    prepare: async (request) => {
+      offered = request.csr;
+      return signing(await driver.prepare(request));
+    },
+    ...(more.keyArchive === undefined ? {} : { keyArchive: more.keyArchive }),
+  });
+}
+
+function requestTo(ca: Ca): ServerKeyRequest {
+  const generator = new KeyGenerator();
+  return {
+    requestId: 'request-1',
+    operation: 'serverkeygen',
+    ca,
+    address: '192.0.2.1',
+    events: [],
+    csr,
+    identity: {
+      method: 'otp',
+      requester: 'otp:1',
+      display: 'device-1',
+      otp_id: otp.id,
+      client_id: 'device-1',
+      usable: true,
+      lockoutKeys: [],
+      password: Buffer.alloc(0),
+    },
+    generateKey: (keyType, use) =>
+      generator.withKey(keyType, (key) => {
+        handedOn = Buffer.from(key.pkcs8);
+        return use(key);
+      }),
+  };
+}
+
+function enrollGenerated(ca: Ca): ReturnType<Enrollment['enrollGenerated']> {
+  const log = createLogger('error', { write: () => undefined });
+  const keyGenerator = new KeyGenerator();
+  return new Enrollment({ store, log, now: () => T0 + 1000, instance: 'test', keyGenerator }).enrollGenerated(
+    requestTo(ca),
+  );
+}
+
+const archivals = async () => (await store.listAudit({ limit: 100, type: 'key.archived' })).items;
+
+describe('a CA with a key archive', () => {
+  test('has the key archived, then signs, and keeps the id beside the certificate', async () => {
+    const outcome = await enrollGenerated(await remoteCa({ keyArchive }));
+    expect(steps).toEqual(['archived', 'signed']);
+    expect(sealed).toEqual(handedOn);
+    if (outcome.status !== 'issued') throw new Error(outcome.status);
+    const { serialNumber } = parseCertificate(outcome.certificate);
+    expect((await store.getCertificates(serialNumber))[0]).toMatchObject({ archived_key_id: '17' });
+    expect(await archivals()).toEqual([
+      expect.objectContaining({ outcome: 'success', request_id: 'request-1', detail: '17' }),
+    ]);
+  });
+
+  test('gets a PKCS#10 of the generated key with the names of the certificate', async () => {
+    const outcome = await enrollGenerated(await remoteCa({ keyArchive }));
+    if (outcome.status !== 'issued') throw new Error(outcome.status);
+    const certificate = parseCertificate(outcome.certificate);
+    expect(offered?.publicKey.spki).toEqual(certificate.publicKey.spki);
+    expect(offered && formatName(offered.subject)).toBe('CN=device-1');
+    expect(offered?.subjectAltNames.map(formatGeneralName)).toEqual(['DNS:device-1.example']);
+  });
+
+  test.each([
+    ['is down', () => Promise.reject(unavailable('KRA_UNAVAILABLE', 'not now', { retryAfter: 5 })), 503],
+    ['breaks', () => Promise.reject(new Error('odd')), 500],
+  ])('which %s: nothing is signed, the OTP use goes back, the failure is audited', async (_, fails, status) => {
+    archive = fails;
+    await expect(enrollGenerated(await remoteCa({ keyArchive }))).rejects.toMatchObject({ status });
+    expect(steps).toEqual(['archived']);
+    expect((await store.getOtp(otp.id))?.uses).toBe(0);
+    expect(await store.openReservations()).toEqual([]);
+    expect((await store.listCertificates({ limit: 10 }, T0)).items).toEqual([]);
+    expect(await archivals()).toEqual([expect.objectContaining({ outcome: 'failure' })]);
+  });
+
+  test('whose archived key could not be audited signs nothing', async () => {
+    store.audit = () => Promise.reject(unavailable('AUDIT_UNAVAILABLE', 'no audit log'));
+    await expect(enrollGenerated(await remoteCa({ keyArchive }))).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' });
+    expect(steps).toEqual(['archived']);
+  });
+});
+
+describe('a CA without a key archive', () => {
+  test('that requires escrow refuses before anything is taken', async () => {
+    await expect(enrollGenerated(await remoteCa({ escrow: true }))).rejects.toMatchObject({
+      status: 500,
+      code: 'KEY_ARCHIVE_MISSING',
+    });
+    expect(steps).toEqual([]);
+    expect((await store.getOtp(otp.id))?.uses).toBe(0);
+  });
+
+  test('that does not require it signs, and no id is kept', async () => {
+    const outcome = await enrollGenerated(await remoteCa({}));
+    if (outcome.status !== 'issued') throw new Error(outcome.status);
+    const { serialNumber } = parseCertificate(outcome.certificate);
+    expect((await store.getCertificates(serialNumber))[0]).toMatchObject({ archived_key_id: null });
+    expect(await archivals()).toEqual([]);
+  });
+});
