@@ -33,6 +33,7 @@ import { acceptPartialChains, secureContext, tlsOptions, type TlsMaterial } from
 import { loadLiveState, type LiveState } from './live-state.ts';
 import { createLogger, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { CrlPublisher } from './publication/crl-publisher.ts';
 import { createPublication } from './publication/publication.ts';
 import { openStore } from './store/sqlite/open.ts';
 import type { Store } from './store/store.ts';
@@ -161,6 +162,7 @@ class Service implements RunningService {
   readonly #gssapi: Gssapi | undefined;
   readonly #keyGenerator = new KeyGenerator();
   readonly #enrollment: Enrollment;
+  readonly #crls: CrlPublisher;
   readonly #stopSweeping: () => void;
   readonly #stopWatchingExpiry: () => void;
   readonly #listeners: readonly [est: Listener<Server>, admin: Listener<Server>, ...publication: Listener[]];
@@ -186,9 +188,11 @@ class Service implements RunningService {
     const lifetimes = { pending_ttl: pending * 1000, retention: retention * 1000 };
     this.#stopSweeping = sweepRequests({ store, log, now: Date.now, lifetimes });
     this.#stopWatchingExpiry = watchExpiry({ cas: router.all, log, now: Date.now });
+    const { crl_interval: interval } = this.#config.publication;
+    this.#crls = new CrlPublisher({ store, cas: router.all, interval, log, now: Date.now });
     const [est, admin] = [this.#makeEst(otp, keyProtection), this.#makeAdmin(otp)];
     for (const { server } of [est, admin]) acceptPartialChains(server);
-    const publication = createPublication(options.config, { router, store, log, now: Date.now });
+    const publication = createPublication(options.config, { router, crls: this.#crls, store, log, now: Date.now });
     this.#listeners =
       publication === undefined
         ? [est, admin]
@@ -213,6 +217,7 @@ class Service implements RunningService {
         clientIdBinding: this.#config.otp.bind_client_id,
         popLinking: est,
         serverKeyGen: est.serverkeygen,
+        currentCrl: (ca, signer) => this.#crls.current(ca, signer),
         keyGenerator: this.#keyGenerator,
         keyProtection,
         csrattrsRequireMtls: est.csrattrs_require_mtls,
@@ -331,6 +336,7 @@ class Service implements RunningService {
     await Promise.all(this.#listeners.map(({ close }) => close()));
     clearTimeout(cut);
     clearInterval(idle);
+    await this.#crls.stop();
   }
 
   #graceMilliseconds(): number {

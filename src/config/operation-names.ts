@@ -1,4 +1,4 @@
-/** The six operations of RFC 7030 §3.2.2, which no CA's label may be. */
+/** The six operations of RFC 7030 §3.2.2, and RFC 8295 §4's: no CA's label may be one of them. */
 export const OPERATION_NAMES = [
   'cacerts',
   'simpleenroll',
@@ -6,4 +6,5 @@ export const OPERATION_NAMES = [
   'fullcmc',
   'serverkeygen',
   'csrattrs',
+  'crls',
 ] as const;

@@ -1,5 +1,6 @@
 /** The operations that this server offers, by name. */
 import { cacerts } from './cacerts.ts';
+import { crls, type CrlsDependencies } from './crls.ts';
 import { csrattrs, type CsrAttrsDependencies } from './csrattrs.ts';
 import type { EstOperation, OperationName } from './operation.ts';
 import { serverkeygen, type ServerKeyGenDependencies } from './serverkeygen.ts';
@@ -8,11 +9,12 @@ import { simplereenroll } from './simplereenroll.ts';
 
 /** An operation that is missing here is answered 501. */
 export function createOperations(
-  dependencies: ServerKeyGenDependencies & CsrAttrsDependencies,
+  dependencies: ServerKeyGenDependencies & CsrAttrsDependencies & CrlsDependencies,
 ): ReadonlyMap<OperationName, EstOperation> {
   const operations = [
     cacerts(),
     csrattrs(dependencies),
+    crls(dependencies),
     simpleenroll(dependencies),
     simplereenroll(dependencies),
     serverkeygen(dependencies),

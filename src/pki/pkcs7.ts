@@ -1,4 +1,7 @@
-/** Certs-only messages: degenerate CMS SignedData without content or signers (RFC 5272 §4.1, RFC 8951 §3.2.1). */
+/**
+ * Certs-only and crls-only messages: degenerate CMS SignedData without content or signers (RFC 5272 §4.1, RFC 8951
+ * §3.2.1, RFC 8295 §4.2).
+ */
 import {
   DerError,
   DerReader,
@@ -26,7 +29,16 @@ const NO_CONTENT = sequence(oid(OID.data));
  * @param certificates DER
  */
 export function certsOnly(certificates: readonly Buffer[]): Buffer {
-  const signedData = sequence(VERSION_1, EMPTY_SET, NO_CONTENT, tlv(contextConstructed(0), ...certificates), EMPTY_SET);
+  return degenerate(tlv(contextConstructed(0), ...certificates));
+}
+
+/** @param crls DER */
+export function crlsOnly(crls: readonly Buffer[]): Buffer {
+  return degenerate(tlv(contextConstructed(1), ...crls));
+}
+
+function degenerate(contents: Buffer): Buffer {
+  const signedData = sequence(VERSION_1, EMPTY_SET, NO_CONTENT, contents, EMPTY_SET);
   return sequence(oid(OID.signedData), explicit(0, signedData));
 }
 

@@ -121,9 +121,11 @@ export class CrlPublisher {
       entries: await this.#entries(ca.label, now(), before?.this_update ?? 0),
     });
     const row: CrlRow = { ca: ca.label, number, this_update, next_update, der: await signer.sign(tbs) };
-    await store.saveCrl(row, [
+    const saved = await store.saveCrl(row, [
       { type: 'crl.issued', outcome: 'success', ca: ca.label, detail: `number ${number}, ${row.der.length} bytes` },
     ]);
+    // Another process was faster with a later list, which may have been given out already: numbers never fall.
+    if (!saved) return (await this.#load(ca)) ?? row;
     if ((this.#latest.get(ca.label)?.number ?? 0) < number) this.#latest.set(ca.label, row);
     log.info({ ca: ca.label, number, bytes: row.der.length }, 'CRL signed');
     return row;

@@ -4,11 +4,12 @@ import type { Config } from '../config/schema.ts';
 import { createPublicationListener, type PublicationListener } from '../listeners/publication.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
-import { CrlPublisher } from './crl-publisher.ts';
+import type { CrlPublisher } from './crl-publisher.ts';
 import { OcspResponder } from './ocsp-responder.ts';
 
 export interface PublicationContext {
   readonly router: CaRouter;
+  readonly crls: CrlPublisher;
   readonly store: Store;
   readonly log: Logger;
   /** Milliseconds since the epoch. */
@@ -16,7 +17,7 @@ export interface PublicationContext {
 }
 
 export interface Publication {
-  /** The caller listens and closes; closing ends the signing of CRLs too. */
+  /** The caller listens, which begins the signing of CRLs on time, and closes. */
   readonly app: PublicationListener;
 }
 
@@ -26,7 +27,7 @@ const MAX_OCSP_VALIDITY = 300;
 /** undefined: switched off. */
 export function createPublication(
   { publication, server }: Pick<Config, 'publication' | 'server'>,
-  { router, store, log, now }: PublicationContext,
+  { router, crls, store, log, now }: PublicationContext,
 ): Publication | undefined {
   if (!publication.enabled) return undefined;
   for (const { label, driver, certificate } of router.all)
@@ -35,7 +36,6 @@ export function createPublication(
         { ca: label },
         'the CA certificate may not sign CRLs (keyUsage without cRLSign): nobody will take its CRL',
       );
-  const crls = new CrlPublisher({ store, cas: router.all, interval: publication.crl_interval, log, now });
   const validity = Math.min(publication.crl_interval, MAX_OCSP_VALIDITY);
   const app = createPublicationListener({
     router,
@@ -50,6 +50,5 @@ export function createPublication(
     crls.start();
     done();
   });
-  app.addHook('onClose', () => crls.stop());
   return { app };
 }

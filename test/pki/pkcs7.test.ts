@@ -7,8 +7,9 @@ import { parseCertificate, parsePemCertificates } from '../../src/pki/certificat
 import { DerError, NULL, explicit, integer, oid, sequence, setOf, tlv } from '../../src/pki/der.ts';
 import { formatName } from '../../src/pki/name.ts';
 import { OID } from '../../src/pki/oids.ts';
-import { certsOnly, parseCertsOnly } from '../../src/pki/pkcs7.ts';
+import { certsOnly, crlsOnly, parseCertsOnly } from '../../src/pki/pkcs7.ts';
 import { makeCa } from '../support/ca.ts';
+import { makeCa as makeIssuer, makeCrl } from '../support/certificates.ts';
 import { openssl, opensslText, temporaryFolder } from '../support/openssl.ts';
 
 const folder = temporaryFolder();
@@ -74,4 +75,15 @@ describe('RFC 5272 §4.1: a certs-only message', () => {
   ])('%s is refused', (_, der) => {
     expect(() => parseCertsOnly(der)).toThrow(DerError);
   });
+});
+
+test('RFC 8295 §4.2: OpenSSL and pkijs find the lists of a crls-only message, and no certificate', async () => {
+  const crl = await makeCrl(await makeIssuer('CN=lists'), { revoked: ['0102'] });
+  const printed = opensslText(['pkcs7', '-inform', 'DER', '-print_certs'], crlsOnly([crl]));
+  expect(printed).not.toContain('BEGIN CERTIFICATE');
+  expect(openssl(['crl', '-outform', 'DER'], printed)).toEqual(crl);
+  const info = pkijs.ContentInfo.fromBER(crlsOnly([crl, crl]));
+  const signedData = new pkijs.SignedData({ schema: info.content as unknown });
+  expect([signedData.version, signedData.crls?.length, signedData.certificates]).toEqual([1, 2, undefined]);
+  expect(parseCertsOnly(crlsOnly([crl]))).toEqual([]);
 });

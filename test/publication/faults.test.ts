@@ -68,6 +68,27 @@ test('a second process takes the list of the first from the store', async () => 
   expect(key.used).toBe(1);
 });
 
+test('RFC 5280 §5.2.3: a process that was slower with a lower number gives out the later list', async () => {
+  const { store, ca, signer, clock, publisher } = await fixture();
+  const [begun, slow] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+  const slowly: StatementSigner = {
+    ...signer,
+    sign: async (statement) => {
+      begun.resolve(undefined);
+      await slow.promise;
+      return signer.sign(statement);
+    },
+  };
+  const first = publisher.current(ca, slowly);
+  await begun.promise;
+  const other = new CrlPublisher({ store, cas: [ca], interval: INTERVAL, log, now: () => clock.now });
+  const later = await other.current(ca, signer);
+  slow.resolve(undefined);
+  expect(later.number).toBe(2);
+  expect(await first).toEqual(later);
+  expect(await publisher.current(ca, signer)).toEqual(later);
+});
+
 test('a list of another key under the same label is not given out', async () => {
   const { store, ca, signer, clock, publisher } = await fixture();
   await publisher.current(ca, signer);

@@ -47,6 +47,8 @@ export interface LocalCaOptions {
 /** Clocks of clients lag; a certificate must not be "not yet valid" when it arrives. Milliseconds. */
 const BACKDATING = 60_000;
 const DAY = 86_400_000;
+const CERTIFICATE = 'the certificate';
+const STATEMENT = 'its revocation data';
 const NOWHERE: PublicationUrls = { crl: [], ocsp: [], caIssuers: [] };
 
 export class LocalCa implements CaDriver {
@@ -64,7 +66,10 @@ export class LocalCa implements CaDriver {
     if (!signer.spki.equals(certificate.spki)) throw new RangeError("the private key is not the CA certificate's");
     this.certificate = certificate;
     this.signer = signer;
-    this.statements = { signatureAlgorithm: signer.signatureAlgorithm, sign: (statement) => this.#sign(statement) };
+    this.statements = {
+      signatureAlgorithm: signer.signatureAlgorithm,
+      sign: (statement) => this.#sign(statement, STATEMENT),
+    };
     this.#chain = [certificate, ...issuers, ...rollover].map(({ der }) => der);
     this.#profile = profile;
     this.#algorithm = parseSignatureAlgorithm(signer.signatureAlgorithm);
@@ -131,7 +136,7 @@ export class LocalCa implements CaDriver {
       issue: async () => {
         if (issued) throw failed('ISSUED_TWICE', 'The certificate was already signed.');
         issued = true;
-        return { status: 'issued', certificate: await this.#sign(tbs) };
+        return { status: 'issued', certificate: await this.#sign(tbs, CERTIFICATE) };
       },
     };
   }
@@ -162,14 +167,15 @@ export class LocalCa implements CaDriver {
     return usages;
   }
 
-  async #sign(tbs: Buffer): Promise<Buffer> {
+  /** @param what for the public: what could not be signed */
+  async #sign(tbs: Buffer, what: string): Promise<Buffer> {
     const signature = await this.signer.sign(tbs).catch((error: unknown) => {
-      throw error instanceof EstuaryError ? error : signatureFailed(describe(error), error);
+      throw error instanceof EstuaryError ? error : signatureFailed(what, describe(error), error);
     });
     // A broken key store must not put a bad certificate into the world. P-256 and Ed25519 are checked right here
     // (0.1 ms, less than a place in the thread pool's queue behind password hashes), the rest in the thread pool.
     if (!(await verifySignature(this.#algorithm, this.certificate.publicKey, tbs, signature)))
-      throw signatureFailed("the signature does not verify with the CA certificate's key");
+      throw signatureFailed(what, "the signature does not verify with the CA certificate's key");
     return sequence(tbs, this.signer.signatureAlgorithm, bitString(signature));
   }
 
@@ -222,8 +228,8 @@ function refuseFindings(findings: readonly LintFinding[]): void {
   });
 }
 
-const signatureFailed = (detail: string, cause?: unknown): EstuaryError =>
-  failed('CA_SIGNATURE_FAILED', 'The CA could not sign the certificate.', {
+const signatureFailed = (what: string, detail: string, cause?: unknown): EstuaryError =>
+  failed('CA_SIGNATURE_FAILED', `The CA could not sign ${what}.`, {
     detail,
     ...(cause === undefined ? {} : { cause }),
   });

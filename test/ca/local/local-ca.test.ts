@@ -273,6 +273,15 @@ describe('signing', () => {
     await expect(prepared.issue()).rejects.toMatchObject({ status: 500, code: 'CA_SIGNATURE_FAILED' });
   });
 
+  test('the public text says what could not be signed', async () => {
+    const broken = await faulty(() => Promise.reject(new Error('token removed')));
+    const code = 'CA_SIGNATURE_FAILED';
+    const certificate = (await broken.prepare(request())).issue();
+    await expect(certificate).rejects.toMatchObject({ code, message: 'The CA could not sign the certificate.' });
+    const list = broken.statements.sign(Buffer.from('a list'));
+    await expect(list).rejects.toMatchObject({ code, message: 'The CA could not sign its revocation data.' });
+  });
+
   test('one preparation signs once', async () => {
     const prepared = await (await openCa(ca('ec:P-256'))).prepare(request());
     await prepared.issue();
