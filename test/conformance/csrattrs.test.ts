@@ -16,6 +16,7 @@ import {
   type TestKey,
 } from '../support/csr.ts';
 import { caSection, Estuary, section } from '../support/estuary.ts';
+import { sendRaw } from '../support/https.ts';
 import { bitString, boolean, printableString, utf8String } from '../../src/pki/der.ts';
 import { parseCsrAttrs } from '../../src/pki/csrattrs.ts';
 
@@ -89,6 +90,16 @@ test('contract: bare OIDs, the key, the extensions with values, and the template
     ['1.2.840.10045.4.3.3', undefined],
     ['1.2.840.113549.1.9.16.2.61', TEMPLATE],
   ]);
+});
+
+test("globalsign's way: a GET that announces chunks and sends none gets the same, not in chunks", async () => {
+  const head = ['GET /.well-known/est/csrattrs HTTP/1.1', 'Host: localhost', 'User-Agent: Go-http-client/1.1'];
+  const lines = [...head, 'Transfer-Encoding: chunked', 'Accept-Encoding: gzip', 'Connection: close', '', '0', '', ''];
+  const answer = await sendRaw(estuary.server.port('est'), { ca: estuary.root }, lines.join('\r\n'));
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+  expect(answer).toMatch(/^Content-Length: \d+\r$/m);
+  expect(answer).not.toMatch(/^Transfer-Encoding/im);
+  expect(answer.split('\r\n\r\n')[1]).toBe((await estuary.est('csrattrs')).text);
 });
 
 test('contract: a CA without [ca.csrattrs] answers 204, with nothing in it', async () => {

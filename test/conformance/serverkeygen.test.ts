@@ -121,6 +121,16 @@ describe('RFC 7030 §4.4.2: a key without further encryption', () => {
     expect(lines(other).filter((length) => length > 100)).toHaveLength(2);
   });
 
+  test("globalsign's way: chunks, CRLF at 64 columns, the password unasked", async () => {
+    const { token } = await estuary.otp();
+    const body = onTheWire(buildCsr(key)).replace(/.{64}/g, '$&\r\n');
+    const headers = { 'User-Agent': 'Go-http-client/1.1', 'Accept-Encoding': 'gzip' };
+    const answer = await estuary.enroll(body, { path: 'serverkeygen', password: token, chunked: true, headers });
+    expectMatch(readServerKey(answer), readPkcs8(readServerKey(answer).key));
+    expect(answer.headers['transfer-encoding']).toBeUndefined();
+    expect(answer.headers['content-encoding']).toBeUndefined();
+  });
+
   test('with a client certificate instead of a password', async () => {
     const client = await estuary.enrolled(makeKey());
     const answer = readServerKey(await estuary.enroll(onTheWire(buildCsr(key)), { path: 'serverkeygen', client }));
