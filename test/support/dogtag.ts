@@ -152,7 +152,7 @@ export class Dogtag {
 
   /** Serial numbers, lower-case hex, of the certificates whose common name is this. */
   async certificatesOf(cn: string): Promise<string[]> {
-    const search = JSON.stringify({ ClassName: 'x', commonName: cn, subjectInUse: true, matchExactly: true });
+    const search = JSON.stringify({ commonName: cn, subjectInUse: true, matchExactly: true });
     const { text } = await this.request('POST', '/ca/rest/certs/search?size=1000', search);
     return [...text.matchAll(/"id":"0x([0-9a-f]+)"/g)].map(([, hex = '']) => (hex.length % 2 === 0 ? hex : `0${hex}`));
   }
