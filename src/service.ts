@@ -21,6 +21,7 @@ import { loadConfig } from './config/load.ts';
 import type { Warning } from './config/problem.ts';
 import type { Config } from './config/schema.ts';
 import { Enrollment } from './enrollment/enrollment.ts';
+import { loadKeyProtection, type KeyProtectionSettings } from './enrollment/key-encryption-keys.ts';
 import { KeyGenerator } from './enrollment/key-generation.ts';
 import { reconcile } from './enrollment/reconcile.ts';
 import { sweepRequests } from './enrollment/sweep-requests.ts';
@@ -98,6 +99,7 @@ interface Parts extends Foundation {
   readonly otp: OtpService;
   /** undefined: switched off. */
   readonly gssapi: Gssapi | undefined;
+  readonly keyProtection: KeyProtectionSettings;
 }
 
 async function startListeners(options: ServiceOptions, foundation: Foundation): Promise<RunningService> {
@@ -111,6 +113,7 @@ async function startListeners(options: ServiceOptions, foundation: Foundation): 
       router,
       state: await loadLiveState(options.config, router),
       gssapi,
+      keyProtection: await loadKeyProtection(options.config),
       otp: await OtpService.create(
         foundation.store,
         { ...otp, hmacKey: otp.hmac_key?.reveal() },
@@ -166,7 +169,10 @@ class Service implements RunningService {
   readonly #ticketKeys: Buffer | undefined;
   #state: LiveState;
 
-  constructor(options: ServiceOptions, { log, metrics, store, share, router, state, otp, gssapi }: Parts) {
+  constructor(
+    options: ServiceOptions,
+    { log, metrics, store, share, router, state, otp, gssapi, keyProtection }: Parts,
+  ) {
     this.#options = options;
     this.#config = options.config;
     this.#log = log;
@@ -184,7 +190,7 @@ class Service implements RunningService {
     this.#stopWatchingExpiry = watchExpiry({ cas: router.all, log, now: Date.now });
     const { crl_interval: interval } = this.#config.publication;
     this.#crls = new CrlPublisher({ store, cas: router.all, interval, log, now: Date.now });
-    const [est, admin] = [this.#makeEst(otp), this.#makeAdmin(otp)];
+    const [est, admin] = [this.#makeEst(otp, keyProtection), this.#makeAdmin(otp)];
     for (const { server } of [est, admin]) acceptPartialChains(server);
     const publication = createPublication(options.config, { router, crls: this.#crls, store, log, now: Date.now });
     this.#listeners =
@@ -193,7 +199,7 @@ class Service implements RunningService {
         : [est, admin, listener('publication', options.config.publication, publication.app)];
   }
 
-  #makeEst(otp: OtpService): Listener<Server> {
+  #makeEst(otp: OtpService, keyProtection: KeyProtectionSettings): Listener<Server> {
     const { est, server, tls, gssapi } = this.#config;
     const authenticator = createEstAuthenticator({ plugins: this.#plugins(otp), store: this.#store });
     const app = createEstListener({
@@ -213,7 +219,7 @@ class Service implements RunningService {
         serverKeyGen: est.serverkeygen,
         currentCrl: (ca, signer) => this.#crls.current(ca, signer),
         keyGenerator: this.#keyGenerator,
-        keyProtection: () => this.#state.keyProtection,
+        keyProtection,
         csrattrsRequireMtls: est.csrattrs_require_mtls,
         now: Date.now,
       }),

@@ -1,10 +1,10 @@
 /** From the `[[ca]]` tables to CAs at work: the one place that knows which driver is which. */
 import { readFile } from 'node:fs/promises';
 import type { CaConfig, Config } from '../config/schema.ts';
-import { failed } from '../errors.ts';
 import { parsePemCertificates, type Certificate } from '../pki/certificate.ts';
 import type { CaDriver } from './driver.ts';
 import type { IsolatedLog } from '../isolated/isolated-process.ts';
+import { createDogtagCa } from './dogtag/index.ts';
 import { createFileCa, type LocalCaContext } from './local/index.ts';
 import { publicationUrls } from '../publication/urls.ts';
 import { createPkcs11Ca } from './pkcs11/index.ts';
@@ -52,7 +52,7 @@ function openDriver(
     case 'pkcs11':
       return createPkcs11Ca(config, context);
     case 'dogtag':
-      throw failed('DRIVER_NOT_BUILT', `ca "${config.label}": the driver ${config.driver} is not part of this version`);
+      return createDogtagCa(config, context);
   }
 }
 

@@ -34,17 +34,53 @@ export interface IssuanceRequest {
 export type IssuanceResult =
   | { readonly status: 'issued'; /** DER */ readonly certificate: Buffer }
   /** Queued at the CA; `reference` is what `poll` takes. */
-  | { readonly status: 'pending'; readonly reference: string };
+  | { readonly status: 'pending'; readonly reference: string }
+  /** Decided at the CA, for good; the reason is for the client. */
+  | { readonly status: 'rejected'; readonly reason: string }
+  | { readonly status: 'canceled' };
 
 /** A request that passed everything the CA can check before its key is used (boulder's Prepare). */
 export interface PreparedIssuance {
   /** The serial that the certificate will carry, or null where the CA chooses it. */
   readonly serial: string | null;
-  /** Signs or submits; called once, after the intent has been committed. */
+  /** Signs or submits; called once, after the intent has been committed. @throws EstuaryError; SubmissionUnanswered */
   issue(): Promise<IssuanceResult>;
 }
 
-export type PollResult = IssuanceResult | { readonly status: 'rejected'; readonly reason: string };
+/** A submission that may have reached the CA, and of which no answer tells what became. It must not be made again. */
+export class SubmissionUnanswered extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+    this.name = 'SubmissionUnanswered';
+  }
+}
+
+/** `unknown`: the CA works, and does not know the request. */
+export type PollResult = IssuanceResult | { readonly status: 'unknown' };
+
+/** A request whose submission was not answered. Times are milliseconds since the epoch, of our clock. */
+export interface SoughtRequest {
+  readonly request_id: string;
+  readonly spki: Buffer;
+  /** When it was submitted, and until when it may have been issued. */
+  readonly from: number;
+  readonly until: number;
+}
+
+/** What may have become of it: a request that waits, or a certificate of its key, DER. */
+export type Found = { readonly reference: string } | { readonly certificate: Buffer };
+
+/** Capability: a CA elsewhere, where a request may wait for a decision and an answer may get lost. */
+export interface RemoteQueue {
+  /** Milliseconds after which a submission that was not answered is not under way any more. */
+  readonly settled: number;
+  /** @throws EstuaryError 503 when the CA cannot be asked; 500 when it issued something else than was asked for */
+  poll(reference: string, request: IssuanceRequest): Promise<PollResult>;
+  /** @throws EstuaryError 503; 500 when the CA cannot be searched */
+  find(sought: SoughtRequest): Promise<readonly Found[]>;
+  /** Whether a certificate is what was asked for. @throws EstuaryError 500 when it is not */
+  verify(certificate: Buffer, request: IssuanceRequest): Promise<void>;
+}
 
 export interface RevocationRequest {
   readonly serial: string;
@@ -84,8 +120,8 @@ export interface CaDriver {
   chain(): readonly Buffer[];
   /** Builds and lints what would be signed; throws when the CA would not sign it. */
   prepare(request: IssuanceRequest): Promise<PreparedIssuance>;
-  /** The state of a request that `issue` left pending. Local CAs never do. */
-  poll(reference: string): Promise<PollResult>;
+  /** Without it, `issue` issues. */
+  readonly remoteQueue?: RemoteQueue;
   /** Tells the CA of a revocation; a no-op where our own store is the only authority. */
   revoke(request: RevocationRequest): Promise<void>;
   health(): Promise<HealthReport>;

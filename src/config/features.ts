@@ -14,7 +14,6 @@ export interface MissingFeature {
 }
 
 export const MISSING_FEATURES: readonly MissingFeature[] = [
-  { key: 'ca.driver', value: 'dogtag', feature: 'a CA behind Dogtag PKI', allowed: '"file", "pkcs11"' },
   { key: 'est.fullcmc', value: true, feature: 'full CMC', allowed: 'false' },
   { key: 'cmc', feature: 'full CMC', allowed: 'leave the section out' },
 ];

@@ -9,7 +9,7 @@ import type { AuditEvent } from '../audit/event.ts';
 import type { Identity } from '../auth/identity.ts';
 import { checkPolicy } from '../ca/profile.ts';
 import type { PreparedIssuance } from '../ca/driver.ts';
-import { describe, EstuaryError, failed, unauthorized } from '../errors.ts';
+import { describe, EstuaryError, failed, forbidden, unauthorized } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { parseCertificate } from '../pki/certificate.ts';
 import { changeSubject, parseCsr, parseCsrWithoutProof, verifyCsr, type CsrContent } from '../pki/csr.ts';
@@ -245,6 +245,7 @@ export class Enrollment {
     try {
       const result = await prepared.issue();
       if (result.status === 'issued') return result.certificate;
+      if (result.status === 'rejected') throw forbidden('CA_REJECTED', result.reason);
       throw failed('CA_PENDING_UNSUPPORTED', 'The CA queued the request, which this CA must not do.');
     } catch (error) {
       await this.#release(request, describe(error));

@@ -247,6 +247,6 @@ export function ailingCa(
 ): Ca {
   const no = () => Promise.reject(new Error('this CA has its health only'));
   const close = () => Promise.resolve();
-  const driver: CaDriver = { chain: () => chain, health, prepare: no, poll: no, revoke: no, close };
+  const driver: CaDriver = { chain: () => chain, health, prepare: no, revoke: no, close };
   return new Ca(caConfig(label, isDefault, { certificate: '', chain: '', key: '' }), driver);
 }

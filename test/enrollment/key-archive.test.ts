@@ -64,7 +64,6 @@ async function remoteCa(more: { readonly escrow?: boolean; readonly keyArchive?:
   return new Ca(config, {
     takesCsr: true,
     chain: () => driver.chain(),
-    poll: (reference) => driver.poll(reference),
     revoke: (request) => driver.revoke(request),
     health: () => driver.health(),
     close: () => driver.close(),

@@ -7,15 +7,7 @@ import type { KeyUsage } from '../../pki/extensions.ts';
 import { oidByName } from '../../pki/oids.ts';
 import { parsePublicKey, subjectKeyIdentifier, type PublicKeyInfo } from '../../pki/public-key.ts';
 import { parseSignatureAlgorithm, verifySignature, type SignatureAlgorithm } from '../../pki/signature-algorithms.ts';
-import type {
-  CaDriver,
-  HealthReport,
-  IssuanceRequest,
-  PollResult,
-  PreparedIssuance,
-  Signer,
-  StatementSigner,
-} from '../driver.ts';
+import type { CaDriver, HealthReport, IssuanceRequest, PreparedIssuance, Signer, StatementSigner } from '../driver.ts';
 import { keyUsageFor } from './key-usage.ts';
 import { lint, type LintFinding } from './lint/index.ts';
 import { buildTbs, constantExtensions, randomSerial, type PublicationUrls, type TbsConstants } from './tbs.ts';
@@ -177,10 +169,6 @@ export class LocalCa implements CaDriver {
     if (!(await verifySignature(this.#algorithm, this.certificate.publicKey, tbs, signature)))
       throw signatureFailed(what, "the signature does not verify with the CA certificate's key");
     return sequence(tbs, this.signer.signatureAlgorithm, bitString(signature));
-  }
-
-  poll(): Promise<PollResult> {
-    return Promise.reject(failed('NOTHING_PENDING', 'This CA leaves no request pending.'));
   }
 
   /** Nothing to tell: CRLs and OCSP answers come from our own store. */

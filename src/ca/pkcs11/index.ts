@@ -3,6 +3,7 @@ import type { Pkcs11CaConfig } from '../../config/schema.ts';
 import { describe, EstuaryError } from '../../errors.ts';
 import type { IsolatedLog } from '../../isolated/isolated-process.ts';
 import { IsolatedError } from '../../isolated/protocol.ts';
+import { labelledLog } from '../labelled-log.ts';
 import { createLocalCa, loadCaCertificates } from '../local/index.ts';
 import type { LocalCa, LocalCaConfig, LocalCaContext } from '../local/index.ts';
 import { Pkcs11Signer } from './pkcs11-signer.ts';
@@ -57,22 +58,13 @@ export async function openSigner(
   { label, pkcs11 }: Pick<LocalCaConfig, 'label'> & Pick<Pkcs11CaConfig, 'pkcs11'>,
   context: Pkcs11Context & { readonly expectedSpki?: Buffer | undefined },
 ): Promise<Pkcs11Signer> {
-  const log = labelled(context.log, label);
+  const log = labelledLog(context.log, label);
   try {
     return await Pkcs11Signer.open({ ...pkcs11, pin: pkcs11.pin.reveal().toString('utf8'), ...context, log });
   } catch (error) {
     if (!(error instanceof IsolatedError) && !(error instanceof EstuaryError)) throw error;
     throw new TokenProblem(label, guiltyKey(error.code, pkcs11), error);
   }
-}
-
-/** Every CA has a process of its own; its log says whose it is. */
-function labelled(log: IsolatedLog, ca: string): IsolatedLog {
-  return {
-    info: (fields, message) => log.info({ ca, ...fields }, message),
-    warn: (fields, message) => log.warn({ ca, ...fields }, message),
-    error: (fields, message) => log.error({ ca, ...fields }, message),
-  };
 }
 
 /** The configuration key to look at. */

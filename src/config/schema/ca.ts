@@ -117,6 +117,13 @@ const dogtagCa = table(
           allowed: "a profile's name",
           pattern: /^[A-Za-z0-9._-]{1,128}$/,
         }),
+        input_class: optional(
+          text({
+            description: "The class of the profile's input that takes the request; the profile is asked, unless given.",
+            allowed: 'a class such as "certReqInputImpl"',
+            pattern: /^[A-Za-z0-9]{1,128}$/,
+          }),
+        ),
         cmc_profile: text({
           description: 'The profile that CMC requests are forwarded to.',
           default: 'caFullCMCUserCert',
@@ -128,10 +135,25 @@ const dogtagCa = table(
           default: [],
         }),
         timeout: integer({
-          description: 'How long a replica may take for one answer.',
+          description: 'How long the CA may take for one operation, whatever number of replicas it needs.',
           default: 10,
           minimum: 1,
           maximum: 600,
+          unit: 'seconds',
+        }),
+        check_interval: integer({
+          description: 'How often each replica is checked; one that is out of use, every two seconds at least.',
+          default: 10,
+          minimum: 1,
+          maximum: 3600,
+          unit: 'seconds',
+        }),
+        lost_after: integer({
+          description:
+            'How long the CA may not know a request that it has taken, while its directory works, before it counts as lost.',
+          default: 600,
+          minimum: 1,
+          maximum: 604800,
           unit: 'seconds',
         }),
       },

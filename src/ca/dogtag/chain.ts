@@ -1,0 +1,92 @@
+/** Which CA this is: its certificate and those above it, from the configuration, from the server, or both. */
+import { describe } from '../../errors.ts';
+import { parseCertificate, type Certificate } from '../../pki/certificate.ts';
+import { DerError } from '../../pki/der.ts';
+import { formatName, namesEqual } from '../../pki/name.ts';
+import { parseCertsOnly } from '../../pki/pkcs7.ts';
+import { arrangeChain } from '../local/chain.ts';
+import type { CaCertificates } from '../local/index.ts';
+import { readAnswer } from './answers.ts';
+import { certificateIn } from './enrol.ts';
+import { textOf, type JsonObject } from './json.ts';
+import { ReplicaFault } from './replica.ts';
+import type { Replicas } from './replicas.ts';
+
+export class RemoteChain {
+  readonly #pinned: CaCertificates | undefined;
+  #certificates: readonly Certificate[];
+  #problem: string | undefined;
+
+  /** @param pinned `ca.certificate` and `ca.chain`; what the server says has to agree */
+  constructor(pinned: CaCertificates | undefined) {
+    this.#pinned = pinned;
+    this.#certificates = pinned === undefined ? [] : [pinned.certificate, ...pinned.issuers, ...pinned.rollover];
+  }
+
+  /** DER, the CA's own first; empty until it is known. */
+  get der(): readonly Buffer[] {
+    return this.#certificates.map(({ der }) => der);
+  }
+
+  /** The CA's own certificate. */
+  get certificate(): Certificate | undefined {
+    return this.#certificates[0];
+  }
+
+  /** Why the server cannot be used as this CA. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** Asks the server; what is known stays when it cannot tell. Never rejects. */
+  async refresh(replicas: Replicas): Promise<void> {
+    try {
+      const { own, others } = await replicas.read(async (replica) =>
+        certificatesIn(readAnswer(await replica.call({ method: 'GET', path: '/ca/rest/config/cert/signing' }))),
+      );
+      this.#problem = await this.#take(own, others);
+    } catch (error) {
+      if (this.certificate === undefined) this.#problem = `the CA certificate is not known: ${describe(error)}`;
+    }
+  }
+
+  /** @returns why not */
+  async #take(own: Certificate, others: readonly Certificate[]): Promise<string | undefined> {
+    const pinned = this.#pinned;
+    if (pinned !== undefined && !pinned.certificate.der.equals(own.der))
+      return `the server is the CA "${formatName(own.subject)}" (serial ${own.serialNumber}), not that of ca.certificate`;
+    const configured = [...(pinned?.issuers ?? []), ...(pinned?.rollover ?? [])];
+    const { path, rollover, problems } = await arrangeChain(
+      own,
+      configured.length > 0 ? configured : above(own, others),
+    );
+    const [problem] = problems;
+    if (problem === undefined) this.#certificates = [...path, ...rollover];
+    return problem;
+  }
+}
+
+function certificatesIn(json: JsonObject): { own: Certificate; others: Certificate[] } {
+  const own = certificateIn(json);
+  const chain = textOf(json, 'PKCS7CertChain');
+  if (chain === undefined) return { own, others: [] };
+  try {
+    return { own, others: parseCertsOnly(Buffer.from(chain, 'base64')).map(parseCertificate) };
+  } catch (error) {
+    if (error instanceof DerError) throw new ReplicaFault(`a chain that cannot be read: ${error.message}`, true, error);
+    throw error;
+  }
+}
+
+/** Those that lead from a certificate to its root, in this order; the server's may be in any. */
+function above(certificate: Certificate, others: readonly Certificate[]): Certificate[] {
+  const path: Certificate[] = [];
+  for (let last = certificate; !namesEqual(last.subject, last.issuer);) {
+    const { issuer } = last;
+    const next = others.find((one) => namesEqual(one.subject, issuer) && !path.includes(one));
+    if (next === undefined) break;
+    path.push(next);
+    last = next;
+  }
+  return path;
+}

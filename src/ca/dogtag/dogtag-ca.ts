@@ -1,0 +1,164 @@
+/** A certificate authority in Dogtag PKI, as the agent of which we ask. docs/dogtag.md tells how it decides. */
+import { EstuaryError, failed, forbidden, unavailable } from '../../errors.ts';
+import { parseCertificate, type Certificate } from '../../pki/certificate.ts';
+import { namesEqual } from '../../pki/name.ts';
+import type {
+  CaDriver,
+  HealthReport,
+  IssuanceRequest,
+  IssuanceResult,
+  PollResult,
+  PreparedIssuance,
+  RemoteQueue,
+  RevocationRequest,
+} from '../driver.ts';
+import type { RequestInfo } from './answers.ts';
+import type { RemoteChain } from './chain.ts';
+import {
+  directoryAnswers,
+  fetchCertificate,
+  findRequestInfo,
+  profileInputs,
+  submitRequest,
+  type ProfileInputs,
+} from './enrol.ts';
+import type { Replicas } from './replicas.ts';
+import { revokeCertificate } from './revoke.ts';
+import { findRequest } from './search.ts';
+import { issuedProblem } from './verify-issued.ts';
+
+export interface DogtagCaOptions {
+  readonly label: string;
+  readonly replicas: Replicas;
+  readonly chain: RemoteChain;
+  /** The enrolment profile. */
+  readonly profile: string;
+  /** The class of the profile's input that takes the request; undefined: the profile is asked for it. */
+  readonly inputClass: string | undefined;
+  /** Milliseconds one operation may take. */
+  readonly timeout: number;
+  /** Seconds in the Retry-After of a 503. */
+  readonly retryAfter: number;
+}
+
+export class DogtagCa implements CaDriver {
+  readonly #options: DogtagCaOptions;
+  #inputs: ProfileInputs | undefined;
+  readonly remoteQueue: RemoteQueue;
+
+  constructor(options: DogtagCaOptions) {
+    this.#options = options;
+    this.remoteQueue = {
+      settled: 2 * options.timeout,
+      poll: (reference, request) => this.#poll(reference, request),
+      find: (sought) => findRequest(options.replicas, sought, requestorOf(sought.request_id)),
+      verify: (certificate, request) => this.#verify(parseCertificate(certificate), request),
+    };
+  }
+
+  chain(): readonly Buffer[] {
+    return this.#options.chain.der;
+  }
+
+  async prepare(request: IssuanceRequest): Promise<PreparedIssuance> {
+    const { csr } = request;
+    if (csr === undefined)
+      throw new EstuaryError(501, 'SERVERKEYGEN_UNSUPPORTED', 'This CA issues for keys of the client only.');
+    if (!namesEqual(csr.subject, request.subject))
+      throw forbidden('SUBJECT_NOT_IN_CSR', 'At this CA the CSR itself must ask for the subject that it may have.', {
+        detail: 'a PKCS#10 is passed on as it came',
+      });
+    this.#issuer();
+    const inputs = await this.#profileInputs();
+    return { serial: null, issue: () => this.#issue(request, csr.der, inputs) };
+  }
+
+  /** The CA that everything issued has to come from. @throws EstuaryError 503 while it is not known, or another one */
+  #issuer(): Certificate {
+    const { chain, retryAfter } = this.#options;
+    const { certificate } = chain;
+    if (certificate === undefined || chain.problem !== undefined || this.#options.replicas.health().health === 'down')
+      throw unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', {
+        retryAfter,
+        detail: chain.problem ?? this.#options.replicas.health().detail ?? 'the CA certificate is not known',
+      });
+    return certificate;
+  }
+
+  async #profileInputs(): Promise<ProfileInputs> {
+    const { replicas, profile, inputClass } = this.#options;
+    if (inputClass !== undefined) return { requestClass: inputClass, requestorClass: 'submitterInfoInputImpl' };
+    this.#inputs ??= await profileInputs(replicas, profile);
+    return this.#inputs;
+  }
+
+  async #issue(request: IssuanceRequest, csr: Buffer, inputs: ProfileInputs): Promise<IssuanceResult> {
+    const { replicas, profile } = this.#options;
+    const requestor = requestorOf(request.request_id);
+    const info = await submitRequest(replicas, { profile, inputs, type: 'pkcs10', request: csr, requestor });
+    try {
+      return await this.#outcome(info, request);
+    } catch (error) {
+      // It is complete there; only its certificate could not be had now. A poll gets it.
+      if (error instanceof EstuaryError && error.status === 503) return { status: 'pending', reference: info.id };
+      throw error;
+    }
+  }
+
+  async #poll(reference: string, request: IssuanceRequest): Promise<PollResult> {
+    const { replicas } = this.#options;
+    const info = await findRequestInfo(replicas, reference);
+    if (info !== undefined) return this.#outcome(info, request);
+    // A directory that is down is answered "not found" as well.
+    return (await directoryAnswers(replicas)) ? { status: 'unknown' } : { status: 'pending', reference };
+  }
+
+  async #outcome(info: RequestInfo, request: IssuanceRequest): Promise<IssuanceResult> {
+    switch (info.status) {
+      case 'complete':
+        return { status: 'issued', certificate: await this.#certificate(info, request) };
+      case 'rejected':
+        return { status: 'rejected', reason: info.message ?? 'The CA rejected the request.' };
+      case 'canceled':
+        return { status: 'canceled' };
+      default:
+        return { status: 'pending', reference: info.id };
+    }
+  }
+
+  async #certificate(info: RequestInfo, request: IssuanceRequest): Promise<Buffer> {
+    if (info.certId === undefined)
+      throw failed('CA_CERTIFICATE_MISSING', 'The CA issued no certificate.', {
+        detail: `request ${info.id} is complete without a certificate`,
+      });
+    const certificate = await fetchCertificate(this.#options.replicas, info.certId);
+    await this.#verify(certificate, request);
+    return certificate.der;
+  }
+
+  async #verify(certificate: Certificate, request: IssuanceRequest): Promise<void> {
+    const problem = await issuedProblem(certificate, request, this.#issuer());
+    if (problem !== undefined)
+      throw failed('CA_ISSUED_OTHER', 'The CA issued something else than was asked for.', {
+        detail: `certificate ${certificate.serialNumber}: ${problem}`,
+      });
+  }
+
+  revoke(request: RevocationRequest): Promise<void> {
+    return revokeCertificate(this.#options.replicas, request);
+  }
+
+  health(): Promise<HealthReport> {
+    const { chain, replicas } = this.#options;
+    if (chain.problem !== undefined) return Promise.resolve({ health: 'down', detail: chain.problem });
+    return Promise.resolve(replicas.health());
+  }
+
+  close(): Promise<void> {
+    this.#options.replicas.close();
+    return Promise.resolve();
+  }
+}
+
+/** How a request of ours is marked at the CA, where its agents see it too. */
+const requestorOf = (requestId: string): string => `estuary ${requestId}`;

@@ -1,0 +1,156 @@
+/** Submitting a certificate request, and asking what became of it. */
+import { failed } from '../../errors.ts';
+import { parsePemCertificates, type Certificate } from '../../pki/certificate.ts';
+import { DerError } from '../../pki/der.ts';
+import { errorOf, jsonOf, onlyRequest, readAnswer, requestInfo, type RequestInfo } from './answers.ts';
+import type { HttpAnswer } from './http.ts';
+import { complaint, objectsOf, textOf, type JsonObject } from './json.ts';
+import { NotHere, ReplicaFault } from './replica.ts';
+import type { Attempt, Replicas } from './replicas.ts';
+
+/** The inputs of a profile: which class takes the request, and whether one takes the requestor's name. */
+export interface ProfileInputs {
+  readonly requestClass: string;
+  readonly requestorClass: string | undefined;
+}
+
+export interface Submission {
+  readonly profile: string;
+  readonly inputs: ProfileInputs;
+  readonly type: 'pkcs10' | 'crmf';
+  /** DER of the request. */
+  readonly request: Buffer;
+  /** What it is found again by. */
+  readonly requestor: string;
+}
+
+const JSON_HEADERS = { 'Content-Type': 'application/json' };
+
+/**
+ * Reads which inputs a profile has.
+ *
+ * @throws EstuaryError 500 where it takes no certificate request; 503
+ */
+export function profileInputs(replicas: Replicas, profile: string): Promise<ProfileInputs> {
+  return replicas.read(async (replica) => {
+    const template = readAnswer(
+      await replica.call({ method: 'GET', path: `/ca/rest/certrequests/profiles/${profile}` }),
+    );
+    const inputs = objectsOf(template, 'Input');
+    const requestClass = classWith(inputs, 'cert_request');
+    if (requestClass === undefined)
+      throw failed('CA_PROFILE_UNSUITABLE', 'The CA cannot issue this certificate.', {
+        detail: `the profile ${profile} has no input for a certificate request`,
+      });
+    return { requestClass, requestorClass: classWith(inputs, 'requestor_name') };
+  });
+}
+
+function classWith(inputs: readonly JsonObject[], attribute: string): string | undefined {
+  const input = inputs.find((one) => objectsOf(one, 'Attribute').some((each) => textOf(each, 'name') === attribute));
+  return input === undefined ? undefined : textOf(input, 'ClassID');
+}
+
+/**
+ * Submits a request, once.
+ *
+ * @throws EstuaryError 500 the CA cannot take it; 503 it certainly did not arrive; SubmissionUnanswered
+ */
+export function submitRequest(replicas: Replicas, submission: Submission): Promise<RequestInfo> {
+  const body = Buffer.from(JSON.stringify(enrolmentRequest(submission)), 'utf8');
+  return replicas.submit(async (replica) =>
+    submitted(
+      await replica.call({
+        method: 'POST',
+        path: '/ca/rest/certrequests',
+        headers: JSON_HEADERS,
+        body,
+        freshConnection: true,
+      }),
+    ),
+  );
+}
+
+function enrolmentRequest({ profile, inputs, type, request, requestor }: Submission): JsonObject {
+  const input = (id: string, attributes: Readonly<Record<string, string>>): JsonObject => ({
+    ClassID: id,
+    Attribute: Object.entries(attributes).map(([name, Value]) => ({ name, Value })),
+  });
+  const { requestClass, requestorClass } = inputs;
+  return {
+    ProfileID: profile,
+    Renewal: false,
+    Input: [
+      input(requestClass, { cert_request_type: type, cert_request: request.toString('base64') }),
+      ...(requestorClass === undefined ? [] : [input(requestorClass, { requestor_name: requestor })]),
+    ],
+  };
+}
+
+/** Only what is certain ends the submission; whatever else comes back leaves open what became of it. */
+function submitted(answer: HttpAnswer): RequestInfo {
+  if (answer.status === 200) return onlyRequest(jsonOf(answer));
+  const error = errorOf(answer);
+  // The web application is not there, or not yet: the container answers for it.
+  if (error === undefined && answer.status === 404) throw new ReplicaFault(complaint(answer), false);
+  // The agent is unknown, or the directory that knows it is down; nothing was made of the request.
+  if (answer.status === 401) throw new ReplicaFault(complaint(answer), false);
+  if (answer.status >= 400 && answer.status < 500)
+    throw failed('CA_REFUSED', 'The CA refused the request.', { detail: complaint(answer) });
+  if (error?.message.startsWith('Unable to create enrollment request') === true)
+    throw failed('CA_REFUSED', 'The CA cannot process this request.', { detail: error.message });
+  throw new ReplicaFault(complaint(answer), true);
+}
+
+/**
+ * What Dogtag says of a request now; undefined where no replica knows it, which a directory that is down says too.
+ *
+ * @throws EstuaryError 503 when no replica can tell
+ */
+export async function findRequestInfo(replicas: Replicas, id: string): Promise<RequestInfo | undefined> {
+  let unknown = 0;
+  try {
+    return await replicas.read(async (replica) => {
+      const answer = await replica.call({ method: 'GET', path: `/ca/rest/certrequests/${id}` });
+      if (answer.status === 404 && errorOf(answer)?.type === 'RequestNotFoundException') {
+        unknown += 1;
+        // Replication may lag: another replica may know it. That is no fault of this one.
+        throw new NotHere(`request ${id} is not known`);
+      }
+      return requestInfo(readAnswer(answer));
+    });
+  } catch (error) {
+    if (unknown > 0) return undefined;
+    throw error;
+  }
+}
+
+/** Whether the agent can log in, so that "not known" is more than a directory that is down. */
+export function directoryAnswers(replicas: Replicas): Promise<boolean> {
+  return replicas.read(
+    async (replica) =>
+      (await replica.session((call) => call({ method: 'GET', path: '/ca/rest/account/login' }))).status === 200,
+  );
+}
+
+/** The certificate of this serial number (`0x…`). @throws EstuaryError 500 or 503 */
+export function fetchCertificate(replicas: Replicas, certId: string): Promise<Certificate> {
+  return replicas.read((replica) => readCertificate(replica, certId));
+}
+
+async function readCertificate(replica: Attempt, certId: string): Promise<Certificate> {
+  const answer = await replica.call({ method: 'GET', path: `/ca/rest/certs/${encodeURIComponent(certId)}` });
+  if (answer.status === 404) throw new NotHere(`certificate ${certId} is not known`);
+  return certificateIn(readAnswer(answer));
+}
+
+/** The certificate that `Encoded` holds as PEM. @throws ReplicaFault */
+export function certificateIn(json: JsonObject): Certificate {
+  try {
+    const [certificate] = parsePemCertificates(textOf(json, 'Encoded') ?? '');
+    if (certificate !== undefined) return certificate;
+  } catch (error) {
+    if (!(error instanceof DerError) && !(error instanceof RangeError)) throw error;
+  }
+  throw new ReplicaFault('an answer without a certificate that can be read', true);
+}

@@ -1,0 +1,70 @@
+/** Makes CAs behind Dogtag PKI (`driver = "dogtag"`). */
+import { readFile } from 'node:fs/promises';
+import type { DogtagCaConfig } from '../../config/schema.ts';
+import { describe } from '../../errors.ts';
+import type { IsolatedLog } from '../../isolated/isolated-process.ts';
+import { labelledLog } from '../labelled-log.ts';
+import { loadCaCertificates } from '../local/index.ts';
+import { RemoteChain } from './chain.ts';
+import { DogtagCa } from './dogtag-ca.ts';
+import type { DogtagTls } from './http.ts';
+import { Replicas } from './replicas.ts';
+
+export interface DogtagContext {
+  /** Seconds in the Retry-After of a 503. */
+  readonly retryAfter: number;
+  readonly log: IsolatedLog;
+}
+
+/** What the driver takes of its `[[ca]]` table. */
+export type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'certificate' | 'chain' | 'dogtag'>;
+
+/**
+ * A CA behind Dogtag. The server need not be up: it is found as soon as it is.
+ *
+ * @throws RangeError that names the label, the key and what is wrong with a file
+ */
+export async function createDogtagCa(config: DogtagSettings, { retryAfter, log }: DogtagContext): Promise<DogtagCa> {
+  const { label, certificate, dogtag } = config;
+  const pinned = certificate === undefined ? undefined : await loadCaCertificates({ ...config, certificate });
+  const chain = new RemoteChain(pinned);
+  const timeout = dogtag.timeout * 1000;
+  const replicas: Replicas = new Replicas(
+    {
+      urls: dogtag.urls,
+      subsystem: 'ca',
+      tls: await loadTls(config),
+      timeout,
+      checkInterval: dogtag.check_interval * 1000,
+      retryAfter,
+      log: labelledLog(log, label),
+    },
+    () => chain.refresh(replicas),
+  );
+  await replicas.start();
+  return new DogtagCa({
+    label,
+    replicas,
+    chain,
+    profile: dogtag.profile,
+    inputClass: dogtag.input_class,
+    timeout,
+    retryAfter,
+  });
+}
+
+/** The files behind every connection to Dogtag. @throws RangeError that names the label and the key */
+export async function loadTls({ label, dogtag }: DogtagSettings): Promise<DogtagTls> {
+  const read = async (key: 'trust_anchors' | 'client_certificate' | 'client_key'): Promise<string> => {
+    try {
+      return await readFile(dogtag[key], 'latin1');
+    } catch (error) {
+      throw new RangeError(`ca "${label}": dogtag.${key}: ${describe(error)}`, { cause: error });
+    }
+  };
+  return {
+    ca: await read('trust_anchors'),
+    cert: await read('client_certificate'),
+    key: await read('client_key'),
+  };
+}

@@ -1,0 +1,139 @@
+/** One replica: whether it can be used, and the agent's session there. */
+import { Turns } from '../../isolated/turns.ts';
+import { HttpClient, TransportError, type DogtagTls, type HttpAnswer, type HttpCall } from './http.ts';
+import { complaint, readJson } from './json.ts';
+
+/** A subsystem of a Dogtag server: every path and every session belongs to one. */
+export type Subsystem = 'ca' | 'kra';
+
+/** What was asked for cannot be had from this replica; another one may have it. */
+export class ReplicaFault extends Error {
+  readonly mayHaveArrived: boolean;
+
+  constructor(message: string, mayHaveArrived: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'ReplicaFault';
+    this.mayHaveArrived = mayHaveArrived;
+  }
+}
+
+/** It works and does not have what was asked for; another one may, since replication lags. */
+export class NotHere extends ReplicaFault {
+  constructor(message: string) {
+    super(message, true);
+    this.name = 'NotHere';
+  }
+}
+
+/** Faults in a row that take a replica out of use; one is enough where it cannot even be connected to. */
+const FAULTS = 3;
+/** Calls that may wait for the agent's session. */
+const SESSION_QUEUE = 256;
+
+/** A call within the agent's session. */
+export type SessionCall = (call: Pick<HttpCall, 'method' | 'path' | 'headers' | 'body'>) => Promise<HttpAnswer>;
+
+export class Replica {
+  readonly url: string;
+  readonly #subsystem: Subsystem;
+  readonly #client: HttpClient;
+  readonly #turns = new Turns(1, SESSION_QUEUE);
+  #cookie: string | undefined;
+  #faults = 0;
+  #problem: string | undefined;
+
+  constructor(url: string, subsystem: Subsystem, tls: DogtagTls) {
+    this.#client = new HttpClient(url, tls);
+    this.#subsystem = subsystem;
+    this.url = this.#client.url;
+  }
+
+  /** Why it is out of use; undefined while it is in use. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** @throws ReplicaFault when no whole answer came */
+  async call(call: HttpCall): Promise<HttpAnswer> {
+    try {
+      const answer = await this.#client.call({
+        ...call,
+        headers: { Accept: 'application/json', ...call.headers },
+      });
+      return answer;
+    } catch (error) {
+      if (!(error instanceof TransportError)) throw error;
+      throw new ReplicaFault(error.message, error.mayHaveArrived, error);
+    }
+  }
+
+  /**
+   * Runs `work` alone in the agent's session: nonces are bound to it, and two first calls at once would make two.
+   *
+   * @param deadline milliseconds since the epoch
+   * @throws ReplicaFault; NoTurnError where the session is not free in time
+   */
+  async session<T>(deadline: number, work: (call: SessionCall) => Promise<T>): Promise<T> {
+    await this.#turns.enter(Math.max(0, deadline - Date.now()));
+    try {
+      return await work((call) => this.#inSession({ ...call, deadline }));
+    } finally {
+      this.#turns.leave();
+    }
+  }
+
+  async #inSession(call: HttpCall): Promise<HttpAnswer> {
+    const headers = this.#cookie === undefined ? call.headers : { ...call.headers, Cookie: this.#cookie };
+    const answer = await this.call({ ...call, ...(headers === undefined ? {} : { headers }) });
+    this.#cookie = cookieOf(answer, this.#subsystem) ?? this.#cookie;
+    if (answer.status === 401) this.#cookie = undefined;
+    return answer;
+  }
+
+  /**
+   * Whether the web application, the directory behind it and the agent's account work: the agent logs in. Puts the
+   * replica into use, or out of it.
+   */
+  async check(deadline: number): Promise<void> {
+    try {
+      const answer = await this.session(deadline, (call) =>
+        call({ method: 'GET', path: `/${this.#subsystem}/rest/account/login` }),
+      );
+      if (answer.status === 200 && readJson(answer) !== undefined) this.succeeded();
+      else this.#out(`the agent cannot log in: ${complaint(answer)}`);
+    } catch (error) {
+      this.#out(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** It did what was asked of it. */
+  succeeded(): void {
+    this.#faults = 0;
+    this.#problem = undefined;
+  }
+
+  /** It did not; {@link check} puts it back into use. */
+  failed(fault: ReplicaFault): void {
+    if (fault instanceof NotHere) return;
+    this.#faults += 1;
+    if (this.#faults >= FAULTS || !fault.mayHaveArrived) this.#out(fault.message);
+  }
+
+  #out(problem: string): void {
+    this.#problem = problem;
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+/** The session cookie of a subsystem; another path's is another session. */
+function cookieOf({ headers }: HttpAnswer, subsystem: Subsystem): string | undefined {
+  for (const cookie of headers['set-cookie'] ?? []) {
+    const [pair = '', ...attributes] = cookie.split(';').map((part) => part.trim());
+    const path = attributes.find((attribute) => /^path=/i.test(attribute))?.slice('path='.length);
+    if (pair.startsWith('JSESSIONID=') && (path === undefined || path === `/${subsystem}`)) return pair;
+  }
+  return undefined;
+}

@@ -1,0 +1,166 @@
+/**
+ * The replicas of one CA or KRA. The first one in use serves; a read goes on to the next at once, a submission only
+ * when it certainly did not arrive. What is out of use comes back by itself, when the agent can log in again.
+ */
+import { unavailable } from '../../errors.ts';
+import { SubmissionUnanswered, type HealthReport } from '../driver.ts';
+import type { DogtagTls, HttpAnswer, HttpCall } from './http.ts';
+import { Replica, ReplicaFault, type SessionCall, type Subsystem } from './replica.ts';
+
+export interface ReplicasOptions {
+  readonly urls: readonly string[];
+  readonly subsystem: Subsystem;
+  readonly tls: DogtagTls;
+  /** Milliseconds that one operation may take, whatever number of replicas it tries. */
+  readonly timeout: number;
+  /** Milliseconds between checks of a replica in use. */
+  readonly checkInterval: number;
+  /** Seconds in the Retry-After of a 503. */
+  readonly retryAfter: number;
+  readonly log: ReplicasLog;
+}
+
+export interface ReplicasLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+/** A replica for one attempt. */
+export interface Attempt {
+  readonly url: string;
+  /** @throws ReplicaFault when no whole answer came */
+  call(call: Omit<HttpCall, 'deadline' | 'connectDeadline'>): Promise<HttpAnswer>;
+  /** @throws ReplicaFault */
+  session<T>(work: (call: SessionCall) => Promise<T>): Promise<T>;
+}
+
+/** Milliseconds between checks of a replica out of use. */
+const RECOVERY_INTERVAL = 2000;
+
+export class Replicas {
+  readonly #all: readonly Replica[];
+  readonly #options: ReplicasOptions;
+  readonly #afterCheck: () => Promise<void>;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  /** @param afterCheck what else is due from time to time; never rejects */
+  constructor(options: ReplicasOptions, afterCheck: () => Promise<void> = () => Promise.resolve()) {
+    this.#options = options;
+    this.#afterCheck = afterCheck;
+    this.#all = options.urls.map((url) => new Replica(url, options.subsystem, options.tls));
+  }
+
+  /** Checks every replica now, and from time to time until {@link close}. */
+  async start(): Promise<void> {
+    await this.#check(this.#all);
+    this.#schedule();
+  }
+
+  /**
+   * Runs `work` with one replica after the other until one can do it.
+   *
+   * @throws EstuaryError 503 when none can; whatever else `work` throws
+   */
+  read<T>(work: (replica: Attempt) => Promise<T>): Promise<T> {
+    return this.#try('read', work);
+  }
+
+  /**
+   * The same for what must not be done twice.
+   *
+   * @throws EstuaryError 503 when it certainly arrived nowhere; SubmissionUnanswered
+   */
+  submit<T>(work: (replica: Attempt) => Promise<T>): Promise<T> {
+    return this.#try('submit', work);
+  }
+
+  async #try<T>(kind: 'read' | 'submit', work: (replica: Attempt) => Promise<T>): Promise<T> {
+    const end = Date.now() + this.#options.timeout;
+    const candidates = this.#all.filter(({ problem }) => problem === undefined);
+    const problems: string[] = [];
+    for (const [index, replica] of candidates.entries()) {
+      // A silent replica leaves time for those after it; what it may have taken a submission for is waited for.
+      const share = Date.now() + (end - Date.now()) / (candidates.length - index);
+      try {
+        const result = await work(attempt(replica, kind === 'read' ? share : end, share));
+        replica.succeeded();
+        return result;
+      } catch (error) {
+        if (!(error instanceof ReplicaFault)) throw error;
+        this.#noteFault(replica, error);
+        if (kind === 'submit' && error.mayHaveArrived) throw new SubmissionUnanswered(error);
+        problems.push(`${replica.url}: ${error.message}`);
+      }
+    }
+    throw unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', {
+      retryAfter: this.#options.retryAfter,
+      detail: problems.length > 0 ? problems.join('; ') : this.#outOfUse().join('; '),
+    });
+  }
+
+  #noteFault(replica: Replica, fault: ReplicaFault): void {
+    const before = replica.problem;
+    replica.failed(fault);
+    if (before === undefined && replica.problem !== undefined) {
+      this.#options.log.warn({ replica: replica.url, detail: fault.message }, 'replica out of use');
+      this.#schedule();
+    }
+  }
+
+  #outOfUse(): string[] {
+    return this.#all.flatMap(({ url, problem }) => (problem === undefined ? [] : `${url}: ${problem}`));
+  }
+
+  /** From what is known; asks nobody. */
+  health(): HealthReport {
+    const out = this.#outOfUse();
+    if (out.length === 0) return { health: 'ok' };
+    return { health: out.length === this.#all.length ? 'down' : 'degraded', detail: out.join('; ') };
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    if (this.#closed) return;
+    const { checkInterval } = this.#options;
+    const recovering = this.#outOfUse().length > 0;
+    this.#timer = setTimeout(
+      () => void this.#round(),
+      recovering ? Math.min(RECOVERY_INTERVAL, checkInterval) : checkInterval,
+    ).unref();
+  }
+
+  async #round(): Promise<void> {
+    await this.#check(this.#all);
+    this.#schedule();
+  }
+
+  async #check(replicas: readonly Replica[]): Promise<void> {
+    await Promise.all(
+      replicas.map(async (replica) => {
+        const before = replica.problem;
+        await replica.check(Date.now() + this.#options.timeout);
+        const { url, problem } = replica;
+        if (before === undefined && problem !== undefined)
+          this.#options.log.warn({ replica: url, detail: problem }, 'replica out of use');
+        if (before !== undefined && problem === undefined)
+          this.#options.log.info({ replica: url }, 'replica in use again');
+      }),
+    );
+    await this.#afterCheck();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    for (const replica of this.#all) replica.close();
+  }
+}
+
+function attempt(replica: Replica, deadline: number, connectDeadline: number): Attempt {
+  return {
+    url: replica.url,
+    call: (call) => replica.call({ ...call, deadline, connectDeadline }),
+    session: (work) => replica.session(deadline, work),
+  };
+}

@@ -1,0 +1,112 @@
+/** Finding a request again whose submission was never answered: among those that wait, and among what was issued. */
+import { failed } from '../../errors.ts';
+import { DerError } from '../../pki/der.ts';
+import { parseCsrWithoutProof } from '../../pki/csr.ts';
+import type { Found, SoughtRequest } from '../driver.ts';
+import { readAnswer } from './answers.ts';
+import { fetchCertificate } from './enrol.ts';
+import { objectsOf, textOf, type JsonObject } from './json.ts';
+import type { SessionCall } from './replica.ts';
+import type { Replicas } from './replicas.ts';
+import { isKey } from './verify-issued.ts';
+
+/** What a search looks at in detail; a CA with more of it in the time in question cannot be searched. */
+const LIMIT = 500;
+/** Milliseconds by which the clocks of Estuary and the CA may differ. */
+const CLOCK_SKEW = 300_000;
+
+/**
+ * Everything at the CA that may be what became of the request.
+ *
+ * @param requestor what the submission named
+ * @throws EstuaryError 500 it cannot be searched for (too much, or the agent may not); 503
+ */
+export async function findRequest(
+  replicas: Replicas,
+  sought: SoughtRequest,
+  requestor: string,
+): Promise<readonly Found[]> {
+  return [...(await findWaiting(replicas, sought, requestor)), ...(await findIssued(replicas, sought))];
+}
+
+function findWaiting(replicas: Replicas, sought: SoughtRequest, requestor: string): Promise<Found[]> {
+  return replicas.read((replica) =>
+    replica.session(async (call) => {
+      const found: Found[] = [];
+      for (const id of await waitingIds(call)) {
+        const review = readAnswer(await call({ method: 'GET', path: `/ca/rest/agent/certrequests/${id}` }));
+        if (isSought(review, sought, requestor)) found.push({ reference: id });
+      }
+      return found;
+    }),
+  );
+}
+
+async function waitingIds(call: SessionCall): Promise<string[]> {
+  const list = readAnswer(
+    await call({
+      method: 'GET',
+      path: `/ca/rest/agent/certrequests?requestState=pending&requestType=enrollment&pageSize=${LIMIT}&maxResults=${LIMIT}`,
+    }),
+  );
+  const entries = objectsOf(list, 'entries');
+  refuseTooMany(list, entries.length);
+  return entries.flatMap((entry) => {
+    const id = textOf(entry, 'requestID') ?? textOf(entry, 'requestURL')?.split('/').at(-1) ?? '';
+    return /^(0x)?[0-9a-f]{1,40}$/i.test(id) ? [id] : [];
+  });
+}
+
+/** By the name that we gave as the requestor; where the profile takes none, by the request's key. */
+function isSought(review: JsonObject, { spki }: SoughtRequest, requestor: string): boolean {
+  const attributes = objectsOf(review, 'Input').flatMap((input) => objectsOf(input, 'Attribute'));
+  const value = (name: string): string | undefined =>
+    attributes.flatMap((one) => (textOf(one, 'name') === name ? (textOf(one, 'Value') ?? []) : [])).at(0);
+  const named = value('requestor_name');
+  if (named !== undefined && named !== '') return named === requestor;
+  try {
+    const base64 = (value('cert_request') ?? '').replace(/-----[A-Z ]+-----|\s/g, '');
+    return parseCsrWithoutProof(Buffer.from(base64, 'base64')).publicKey.spki.equals(spki);
+  } catch (error) {
+    if (error instanceof DerError) return false;
+    throw error;
+  }
+}
+
+async function findIssued(replicas: Replicas, { spki, from, until }: SoughtRequest): Promise<Found[]> {
+  const body = Buffer.from(
+    JSON.stringify({
+      serialNumberRangeInUse: false,
+      issuedOnInUse: true,
+      issuedOnFrom: String(from - CLOCK_SKEW),
+      issuedOnTo: String(until + CLOCK_SKEW),
+    }),
+  );
+  const list = await replicas.read(async (replica) =>
+    readAnswer(
+      await replica.call({
+        method: 'POST',
+        path: `/ca/rest/certs/search?size=${LIMIT}`,
+        headers: { 'Content-Type': 'application/json' },
+        body,
+      }),
+    ),
+  );
+  const entries = objectsOf(list, 'entries');
+  refuseTooMany(list, entries.length);
+  const found: Found[] = [];
+  for (const entry of entries) {
+    const id = textOf(entry, 'id');
+    if (id === undefined) continue;
+    const certificate = await fetchCertificate(replicas, id);
+    if (isKey(certificate, spki)) found.push({ certificate: certificate.der });
+  }
+  return found;
+}
+
+function refuseTooMany({ total }: JsonObject, listed: number): void {
+  if (typeof total === 'number' && total > listed)
+    throw failed('CA_SEARCH_TOO_LARGE', 'The CA has too many requests to search.', {
+      detail: `${listed} of ${total} entries came`,
+    });
+}

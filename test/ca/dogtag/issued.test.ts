@@ -1,0 +1,144 @@
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
+import { parseCertificate } from '../../../src/pki/certificate.ts';
+import { encodePem } from '../../../src/pki/pem.ts';
+import {
+  basicConstraints,
+  dns,
+  keyUsage,
+  makeCa,
+  makeCertificate,
+  subjectAltName,
+} from '../../support/certificates.ts';
+import { makeKey, simpleCsr } from '../../support/csr.ts';
+import { DogtagStandIn } from '../../support/dogtag-stand-in/index.ts';
+import { temporaryFolder } from '../../support/openssl.ts';
+import { issue, issued, newRequest, openDriver, queued, requestFor } from './support.ts';
+
+const folder = temporaryFolder();
+let standIn: DogtagStandIn;
+let ca: DogtagCa;
+beforeAll(async () => {
+  standIn = await DogtagStandIn.start();
+  ca = await openDriver(standIn.settings());
+});
+afterAll(async () => {
+  await ca.close();
+  await standIn.stop();
+  folder.remove();
+});
+beforeEach(() => {
+  standIn.state.issueInstead = undefined;
+});
+
+const refusal = { status: 500, code: 'CA_ISSUED_OTHER' };
+
+describe('what the CA issued is held against what was asked for', () => {
+  const keyOf = (csr: { publicKey: { keyObject: import('node:crypto').KeyObject } }) => ({
+    publicKey: csr.publicKey.keyObject,
+    privateKey: makeKey().privateKey,
+  });
+  const make = (spec: Parameters<typeof makeCertificate>[0]): Promise<Buffer> =>
+    makeCertificate(spec).then(({ der }) => der);
+
+  test('another public key', async () => {
+    standIn.state.issueInstead = () => make({ subject: 'CN=device', issuer: standIn.issuer });
+    await expect(issue(ca, await newRequest('device'))).rejects.toMatchObject(refusal);
+  });
+  test('another subject', async () => {
+    standIn.state.issueInstead = (csr) => make({ subject: 'CN=other', issuer: standIn.issuer, keys: keyOf(csr) });
+    await expect(issue(ca, await newRequest('device'))).rejects.toMatchObject(refusal);
+  });
+  test('another subjectAltName', async () => {
+    standIn.state.issueInstead = (csr) =>
+      make({
+        subject: 'CN=device',
+        issuer: standIn.issuer,
+        keys: keyOf(csr),
+        extensions: [subjectAltName(dns('b.example'))],
+      });
+    await expect(issue(ca, await newRequest('device', ['a.example']))).rejects.toMatchObject(refusal);
+  });
+  test('a CA certificate', async () => {
+    standIn.state.issueInstead = (csr) =>
+      make({
+        subject: 'CN=device',
+        issuer: standIn.issuer,
+        keys: keyOf(csr),
+        extensions: [basicConstraints(true), keyUsage('keyCertSign')],
+      });
+    await expect(issue(ca, await newRequest('device'))).rejects.toMatchObject(refusal);
+  });
+  test('a certificate of another CA of the same name', async () => {
+    const impostor = await makeCa(standIn.issuer.subject, { slot: 'impostor' });
+    standIn.state.issueInstead = (csr) => make({ subject: 'CN=device', issuer: impostor, keys: keyOf(csr) });
+    await expect(issue(ca, await newRequest('device'))).rejects.toMatchObject(refusal);
+  });
+  test('a profile that leaves the subjectAltName out', async () => {
+    const drops = await openDriver(standIn.settings({ profile: 'caAgentServerCert' }));
+    const request = await newRequest('device', ['a.example'], makeKey('rsa2048'));
+    await expect(issue(drops, request)).rejects.toMatchObject(refusal);
+    await issued(drops, await newRequest('device', [], makeKey('rsa2048')));
+    await drops.close();
+  });
+  test('the same at a poll', async () => {
+    const queue = await openDriver(standIn.settings({ profile: 'estuaryQueue' }));
+    const request = await newRequest('device');
+    const reference = await queued(queue, request);
+    standIn.state.issueInstead = () => make({ subject: 'CN=device', issuer: standIn.issuer });
+    await standIn.decide('approve', reference);
+    await expect(queue.remoteQueue.poll(reference, request)).rejects.toMatchObject(refusal);
+    await queue.close();
+  });
+});
+
+describe('what is submitted', () => {
+  test("a profile's own input class is found in its template", async () => {
+    const user = await openDriver(standIn.settings({ profile: 'caUserCert' }));
+    await queued(user, await newRequest('user'));
+    await user.close();
+  });
+  test('a profile that the CA does not have is an error of the configuration', async () => {
+    const nosuch = await openDriver(standIn.settings({ profile: 'nosuch' }));
+    await expect(issue(nosuch, await newRequest('device'))).rejects.toMatchObject({ status: 500, code: 'CA_REFUSED' });
+    await nosuch.close();
+  });
+  test('a subject that is not in the CSR is refused: the PKCS#10 goes on as it came', async () => {
+    const request = await requestFor(simpleCsr(makeKey(), 'asked'));
+    const { subject } = await newRequest('mapped');
+    await expect(ca.prepare({ ...request, subject })).rejects.toMatchObject({
+      status: 403,
+      code: 'SUBJECT_NOT_IN_CSR',
+    });
+  });
+});
+
+describe('ca.certificate pins the CA', () => {
+  const pem = (der: Buffer): string => {
+    const path = folder.file('pinned.pem');
+    writeFileSync(path, encodePem('CERTIFICATE', der));
+    return path;
+  };
+  test('the same certificate: it works, and is known before the server is', async () => {
+    standIn.server.faults.undeployed = true;
+    const pinned = await openDriver(standIn.settings(), { certificate: pem(standIn.issuer.der) });
+    expect(pinned.chain().map((der) => parseCertificate(der).subject.der)).toEqual([
+      parseCertificate(standIn.issuer.der).subject.der,
+    ]);
+    standIn.server.faults.undeployed = false;
+    await pinned.close();
+    const up = await openDriver(standIn.settings(), { certificate: pem(standIn.issuer.der) });
+    await issued(up, await newRequest('pinned'));
+    await up.close();
+  });
+  test('another certificate: nothing is submitted', async () => {
+    const other = await makeCa('CN=Another CA', { slot: 'another' });
+    const pinned = await openDriver(standIn.settings(), { certificate: pem(other.der) });
+    await expect(pinned.health()).resolves.toMatchObject({ health: 'down' });
+    const before = standIn.server.count('POST /ca/rest/certrequests');
+    await expect(issue(pinned, await newRequest('pinned'))).rejects.toMatchObject({ status: 503 });
+    expect(standIn.server.count('POST /ca/rest/certrequests')).toBe(before);
+    await pinned.close();
+  });
+});

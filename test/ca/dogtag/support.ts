@@ -1,0 +1,60 @@
+/** The driver over a stand-in or the real one, and requests as Enrollment makes them. */
+import { randomUUID } from 'node:crypto';
+import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
+import { createDogtagCa } from '../../../src/ca/dogtag/index.ts';
+import type { IssuanceRequest, IssuanceResult } from '../../../src/ca/driver.ts';
+import { parseCsr, verifyCsr } from '../../../src/pki/csr.ts';
+import { makeKey, simpleCsr, type TestKey } from '../../support/csr.ts';
+import type { DogtagSettings } from '../../support/dogtag-stand-in/index.ts';
+
+const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+export interface OpenOptions {
+  /** Path of a certificate that pins the CA. */
+  readonly certificate?: string;
+}
+
+export function openDriver(dogtag: DogtagSettings, { certificate }: OpenOptions = {}): Promise<DogtagCa> {
+  return createDogtagCa(
+    {
+      label: 'dogtag',
+      ...(certificate === undefined ? {} : { certificate }),
+      dogtag: { ...dogtag, urls: [...dogtag.urls], kra_urls: [...dogtag.kra_urls] },
+    },
+    { retryAfter: 7, log: QUIET },
+  );
+}
+
+/** A request of a CSR, for the CSR's own names. */
+export async function requestFor(der: Buffer): Promise<IssuanceRequest> {
+  const csr = await verifyCsr(parseCsr(der));
+  const { subject, subjectAltNames, publicKey } = csr;
+  return { request_id: randomUUID(), subject, subjectAltNames, spki: publicKey.spki, csr };
+}
+
+/** A request for CN=`cn` with a key of its own. */
+export function newRequest(
+  cn: string,
+  dnsNames: readonly string[] = [],
+  key: TestKey = makeKey(),
+): Promise<IssuanceRequest> {
+  return requestFor(simpleCsr(key, cn, dnsNames));
+}
+
+export async function issue(ca: DogtagCa, request: IssuanceRequest): Promise<IssuanceResult> {
+  return (await ca.prepare(request)).issue();
+}
+
+/** Issues into a queue; what `poll` takes. */
+export async function queued(ca: DogtagCa, request: IssuanceRequest): Promise<string> {
+  const result = await issue(ca, request);
+  if (result.status !== 'pending') throw new Error(`${result.status}, not pending`);
+  return result.reference;
+}
+
+/** Issues at once; DER. */
+export async function issued(ca: DogtagCa, request: IssuanceRequest): Promise<Buffer> {
+  const result = await issue(ca, request);
+  if (result.status !== 'issued') throw new Error(`${result.status}, not issued`);
+  return result.certificate;
+}
