@@ -13,7 +13,7 @@ import {
   parseSignedData,
   verifySignerInfo,
 } from '../../src/pki/cms.ts';
-import { DerError, octetString, sequence, tlv } from '../../src/pki/der.ts';
+import { DerError, NULL, octetString, oid, sequence, tlv } from '../../src/pki/der.ts';
 import { OID } from '../../src/pki/oids.ts';
 import { subjectKeyIdentifier } from '../../src/pki/public-key.ts';
 
@@ -184,4 +184,20 @@ describe('X.690 §8: BER to DER', () => {
   ])('%s is refused', (_, ber) => {
     expect(() => berToDer(ber)).toThrow(DerError);
   });
+});
+
+test("NSS's form of ECDSA, with a NULL for parameters, is verified", async () => {
+  const signer = certificate('P-256');
+  const key = createPrivateKey(readFileSync(file('P-256.key')));
+  const ours = keySigner(key, signer.publicKey, issuerAndSerialNumber(signer));
+  const nss = { ...ours.signatureAlgorithm, der: sequence(oid(OID.ecdsaWithSHA256), NULL) };
+  const parsed = parseSignedData(
+    await buildSignedData({
+      contentType: OID.data,
+      content,
+      signers: [{ ...ours, signatureAlgorithm: nss }],
+      signingTime: new Date(),
+    }),
+  );
+  expect(await verifySignerInfo(parsed, only(parsed.signerInfos), signer.publicKey)).toBe(true);
 });
