@@ -4,6 +4,7 @@
  *
  * Errors are {@link EstuaryError}s: 400/403 refused by the CA, 503 (with retryAfter) known to be down for now, 500 failed.
  */
+import type { Certificate } from '../pki/certificate.ts';
 import type { GeneralName } from '../pki/general-name.ts';
 import type { Name } from '../pki/name.ts';
 import type { CmsSigner } from '../pki/cms.ts';
@@ -111,6 +112,16 @@ export interface StatementSigner {
   readonly signatureAlgorithm: Buffer;
   /** DER SEQUENCE of the statement, the algorithm and the signature. @throws EstuaryError 500 or 503 */
   sign(statement: Buffer): Promise<Buffer>;
+  /** Answers OCSP in the CA's place while its certificate is valid. */
+  readonly delegate?: OcspDelegate | undefined;
+}
+
+/** An OCSP responder that the CA has delegated (RFC 6960 §2.6). */
+export interface OcspDelegate {
+  /** Issued by the CA with id-kp-OCSPSigning. */
+  readonly certificate: Certificate;
+  /** DER BasicOCSPResponse, with the certificate, of DER ResponseData. @throws EstuaryError 500 or 503 */
+  sign(responseData: Buffer): Promise<Buffer>;
 }
 
 export interface CaDriver {

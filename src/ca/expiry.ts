@@ -6,6 +6,9 @@ import type { Ca } from './router.ts';
 const DAY = 86_400_000;
 /** Days of the CA certificate below which its health is `degraded`. */
 const NEAR_END = 30;
+/** The same for the certificate of an OCSP responder, which usually lives for weeks only. */
+const DELEGATE_NEAR_END = 7;
+const DELEGATE_ENDS = "the certificate of the OCSP responder ends; the CA's own key answers OCSP after that";
 
 type Expiring = Pick<Ca, 'driver' | 'certificate'>;
 
@@ -38,6 +41,9 @@ export function watchExpiry({ cas, log, now }: ExpiryWatchOptions): () => void {
       const warning = days === undefined ? undefined : warningOf(ca, days);
       if (warning !== undefined)
         log.warn({ ca: ca.label, days_left: days, not_after: ca.certificate.notAfter.toISOString() }, warning);
+      const delegateEnd = ca.driver.statements?.delegate?.certificate.notAfter;
+      if (delegateEnd !== undefined && delegateEnd.getTime() - now() < DELEGATE_NEAR_END * DAY)
+        log.warn({ ca: ca.label, not_after: delegateEnd.toISOString() }, DELEGATE_ENDS);
     }
   };
   look();

@@ -17,6 +17,8 @@ export function* caChecks({ ca }: Config): Generator<Finding> {
     if (OPERATION_NAMES.some((name) => name === one.label))
       yield { key: `${key}.label`, message: `"${one.label}" is the name of an operation (another label)` };
     if (one.driver === 'pkcs11') yield* pkcs11Checks(one.pkcs11, `${key}.pkcs11`);
+    if (one.driver === 'dogtag' && one.ocsp !== undefined)
+      yield { key: `${key}.ocsp`, message: 'is given, and Dogtag answers OCSP itself (leave the section out)' };
     yield* profileChecks(one.profile, `${key}.profile`);
     yield* escrowChecks(one, key);
     if (one.csrattrs !== undefined) yield* csrAttrsChecks(one.csrattrs, one.profile, key);

@@ -5,6 +5,7 @@
 import { OID } from '../pki/oids.ts';
 import { checkCaChain } from './check-chain.ts';
 import { checkCrls } from './check-crls.ts';
+import { checkOcspDelegate } from './check-ocsp.ts';
 import { FileCheck } from './file-check.ts';
 import { FileError, readBytes, readCertificates } from './pem-files.ts';
 import type { Problem, Warning } from './problem.ts';
@@ -91,6 +92,7 @@ async function checkCa(check: FileCheck, ca: CaConfig, key: string): Promise<voi
     await check.anchors(`${key}.dogtag.trust_anchors`, trust_anchors);
     await check.pair(`${key}.dogtag.client_certificate`, client_certificate, `${key}.dogtag.client_key`, client_key);
   }
+  if (ca.driver !== 'dogtag' && ca.ocsp !== undefined) await checkOcspDelegate(check, key, ca.certificate, ca.ocsp);
   if (ca.certificate !== undefined) await checkCaChain(check, key, ca.certificate, ca.chain);
   await check.anchors(`${key}.profile.renewal_issuers`, ca.profile.renewal_issuers);
 }

@@ -129,6 +129,7 @@ export const OID = {
   smartcardLogon: '1.3.6.1.4.1.311.20.2.2',
   ocspBasic: '1.3.6.1.5.5.7.48.1.1',
   ocspNonce: '1.3.6.1.5.5.7.48.1.2',
+  ocspNoCheck: '1.3.6.1.5.5.7.48.1.5',
 
   // access methods
   ocsp: '1.3.6.1.5.5.7.48.1',

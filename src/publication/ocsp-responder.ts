@@ -1,5 +1,5 @@
-/** Answers OCSP requests from the store, signed by the CA's own key (RFC 6960 §2.2: the CA as its own responder). */
-import type { StatementSigner } from '../ca/driver.ts';
+/** Answers OCSP requests from the store, signed by the CA's own key or by a responder that it delegated (RFC 6960 §2.2). */
+import type { OcspDelegate, StatementSigner } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { describe, EstuaryError, failed } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -83,15 +83,17 @@ export class OcspResponder {
     if (kept !== undefined && kept.thisUpdate <= now && now < (kept.thisUpdate + kept.nextUpdate) / 2) return kept;
     const thisUpdate = Math.floor(now / 1000) * 1000;
     const nextUpdate = thisUpdate + this.#options.validity * 1000;
+    const delegate = usable(signer.delegate, thisUpdate, nextUpdate);
     const data = buildResponseData({
-      spki: ca.certificate.spki,
+      spki: (delegate ?? ca).certificate.spki,
       producedAt: new Date(thisUpdate),
       thisUpdate: new Date(thisUpdate),
       nextUpdate: new Date(nextUpdate),
       statuses,
       nonce,
     });
-    const signed = { der: successfulResponse(await signer.sign(data)), thisUpdate, nextUpdate };
+    const basic = await (delegate ?? signer).sign(data);
+    const signed = { der: successfulResponse(basic), thisUpdate, nextUpdate };
     // What nobody issued is not kept: anyone can make up serial numbers without end.
     if (key !== undefined && only?.status.status !== 'unknown') this.#keep(key, signed);
     return signed;
@@ -111,6 +113,13 @@ export class OcspResponder {
     const [row] = await this.#options.store.getCertificates(certId.serialNumber, ca.label);
     return row === undefined ? { status: 'unknown' } : statusOf(row);
   }
+}
+
+/** No response outlives the responder's certificate; then the CA answers itself. */
+function usable(delegate: OcspDelegate | undefined, from: number, until: number): OcspDelegate | undefined {
+  if (delegate === undefined) return undefined;
+  const { notBefore, notAfter } = delegate.certificate;
+  return notBefore.getTime() <= from && until <= notAfter.getTime() ? delegate : undefined;
 }
 
 function statusOf({ serial, revoked_at, reason }: CertificateRow): OcspStatus {

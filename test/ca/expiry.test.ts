@@ -111,6 +111,22 @@ describe('the log', () => {
     expect(warned[0]?.[1]).toContain('the CA certificate expired on ');
   });
 
+  test("that an OCSP responder's certificate ends, in its last week", () => {
+    const certificate = { notAfter: new Date(end - 100 * DAY) };
+    const statements = { delegate: { certificate } };
+    const { label, certificate: own, profile } = ca;
+    const delegating = { label, certificate: own, profile, driver: { chain: () => [own.der], statements } };
+    const lookAt = (days: number): void => {
+      vi.setSystemTime(end - (100 + days) * DAY);
+      watchExpiry({ cas: [delegating as never], log: log as never, now: Date.now })();
+    };
+    lookAt(8);
+    expect(warned).toEqual([]);
+    lookAt(6);
+    expect(warned).toEqual([[{ ca: 'devices', not_after: certificate.notAfter.toISOString() }, expect.any(String)]]);
+    expect(warned[0]?.[1]).toContain('OCSP responder');
+  });
+
   test('the timer does not keep the process alive', () => {
     vi.useRealTimers();
     const before = process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;

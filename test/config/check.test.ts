@@ -265,6 +265,68 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
   });
 });
 
+describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
+  const GOOD = [LEAF, 'keyUsage=digitalSignature', 'extendedKeyUsage=OCSPSigning', 'noCheck=ignored'];
+  const withOcsp = toml('', {
+    ca: `${PARTS.ca}\n[ca.ocsp]\ncertificate = "ca/ocsp.pem"\nprivate_key = "ca/ocsp.key"`,
+  });
+
+  test('one that the CA has issued for it is accepted', async () => {
+    issue('ca/ocsp', '/CN=Responder', 'ca/issuing', GOOD);
+    const { warnings, config } = await folder.load(withOcsp, {}, {});
+    expect(warnings).toEqual([]);
+    expect(config.ca[0]?.ocsp).toEqual({ certificate: at('ca/ocsp.pem'), private_key: at('ca/ocsp.key') });
+  });
+
+  test.each<[string, string, string[], string]>([
+    ['of the root', 'ca/root', GOOD, '"CN=Responder" was not issued by the CA itself'],
+    ['of a namesake of the CA', 'ca/issuing2', GOOD, '"CN=Responder" was not issued by the CA itself'],
+    ['without extKeyUsage', 'ca/issuing', [LEAF], 'is not for OCSP responders (extKeyUsage OCSPSigning)'],
+    [
+      'for clients',
+      'ca/issuing',
+      [LEAF, 'extendedKeyUsage=clientAuth'],
+      'is not for OCSP responders (extKeyUsage OCSPSigning)',
+    ],
+    [
+      'whose key may not sign',
+      'ca/issuing',
+      [LEAF, 'keyUsage=keyAgreement', 'extendedKeyUsage=OCSPSigning'],
+      'may not sign (keyUsage without digitalSignature)',
+    ],
+  ])('a certificate %s is refused', async (_, issuer, extensions, problem) => {
+    issue('ca/ocsp', '/CN=Responder', issuer, extensions);
+    await expectProblem(
+      withOcsp,
+      `ca[0].ocsp.certificate: ${problem} (a certificate for OCSP responders, issued by the CA)`,
+    );
+  });
+
+  test('so are one that has expired, and another key', async () => {
+    issue('ca/ocsp', '/CN=Responder', 'ca/issuing', GOOD, 1);
+    const later = await problems(withOcsp, Date.now() + 2 * DAY);
+    expect(later).toEqual([
+      expect.stringMatching(/^est\.toml: ca\[0\]\.ocsp\.certificate: the certificate expired on /),
+    ]);
+    await folder.write('ca/ocsp.key', content('ca/other.key'));
+    await expectProblem(
+      withOcsp,
+      'ca[0].ocsp.private_key: is not the key of ca[0].ocsp.certificate (the private key of the first certificate)',
+    );
+  });
+
+  test('one whose own status relying parties may ask for is a warning', async () => {
+    issue('ca/ocsp', '/CN=Responder', 'ca/issuing', [LEAF, 'extendedKeyUsage=OCSPSigning']);
+    const { warnings } = await folder.load(withOcsp, {}, {});
+    expect(warnings).toEqual([
+      {
+        key: 'ca[0].ocsp.certificate',
+        message: "relying parties may ask for the responder's own status (the extension id-pkix-ocsp-nocheck)",
+      },
+    ]);
+  });
+});
+
 describe('warnings about files', () => {
   test('a key that everybody can read', async () => {
     await chmod(at('ca/issuing.key'), 0o644);

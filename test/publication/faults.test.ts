@@ -15,6 +15,7 @@ import { fileCa, issueFrom } from '../admin/support.ts';
 import { makeCa } from '../support/ca.ts';
 import { opened, temporaryPaths } from '../store/support.ts';
 import { temporaryFolder } from '../support/openssl.ts';
+import { certify, newKey, OCSP_SIGNER } from '../support/rollover.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
@@ -138,19 +139,59 @@ test('RFC 5280 §3.3: an entry stays until a list signed after the expiry has ha
   expect(await hasIt(), 'the one after that').toBe(false);
 });
 
+test('RFC 6960 §2.6: no response outlives the certificate of a delegated responder; the CA answers itself then', async () => {
+  const { store, ca, clock } = await fixture();
+  const made = makeCa(folder.file, 'delegating', { kind: 'ec:P-256' });
+  newKey(folder.path, 'responder');
+  certify(folder.path, 'responder', {
+    subject: '/CN=Responder',
+    key: 'responder',
+    by: 'delegating-ca',
+    extensions: OCSP_SIGNER,
+  });
+  const driver = await createFileCa(
+    {
+      label: 'devices',
+      certificate: made.certificate,
+      chain: made.root,
+      profile: ca.profile,
+      file: { private_key: made.privateKey },
+      ocsp: { certificate: folder.file('responder.pem'), private_key: folder.file('responder.key') },
+    },
+    { now: () => clock.now },
+  );
+  const delegating = new Ca(ca.config, driver);
+  const certificate = driver.statements.delegate?.certificate;
+  if (certificate === undefined) throw new Error('no delegate');
+  const responder = new OcspResponder({ store, validity: 300, log, now: () => clock.now });
+  const delegated = async (): Promise<boolean> => {
+    const { der } = await responder.answer(delegating, driver.statements, anyRequest());
+    expect(der.toString('hex')).toMatch(SUCCESSFUL);
+    return der.includes(certificate.der);
+  };
+  clock.now = certificate.notBefore.getTime();
+  expect(await delegated()).toBe(true);
+  clock.now = certificate.notAfter.getTime() - 299_000;
+  expect(await delegated()).toBe(false);
+  clock.now = certificate.notBefore.getTime() - 2000;
+  expect(await delegated()).toBe(false);
+});
+
 test('RFC 6960 §2.3: OCSP answers tryLater while the key is away', async () => {
   const { store, ca, signer, clock, key } = await fixture();
   const responder = new OcspResponder({ store, validity: 300, log, now: () => clock.now });
-  const certId = sequence(
-    sequence(oid(OID.sha1)),
-    octetString(Buffer.alloc(20)),
-    octetString(Buffer.alloc(20)),
-    integer(1),
-  );
-  const request = sequence(sequence(sequence(sequence(certId))));
+  const request = anyRequest();
   key.works = false;
   expect((await responder.answer(ca, signer, request)).der.toString('hex')).toBe('30030a0103');
   key.works = true;
   const { der } = await responder.answer(ca, signer, request);
-  expect(der.toString('hex'), 'successful').toMatch(/^308[12](?:..){1,2}0a0100/);
+  expect(der.toString('hex'), 'successful').toMatch(SUCCESSFUL);
 });
+
+const SUCCESSFUL = /^308[12](?:..){1,2}0a0100/;
+
+/** A DER OCSPRequest about a certificate of nobody. */
+function anyRequest(): Buffer {
+  const hash = octetString(Buffer.alloc(20));
+  return sequence(sequence(sequence(sequence(sequence(sequence(oid(OID.sha1)), hash, hash, integer(1))))));
+}

@@ -1,4 +1,4 @@
-/** A rollover of the quickstart's root, made with openssl as an operator would: RFC 4210 §4.4's certificates. */
+/** Certificates that an operator makes with openssl for the quickstart's CAs: of rollovers (RFC 4210 §4.4), of OCSP responders. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openssl } from './openssl.ts';
@@ -7,6 +7,13 @@ const CA = ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign,
 const ISSUING = [
   'basicConstraints=critical,CA:TRUE,pathlen:0',
   'keyUsage=critical,keyCertSign,cRLSign,digitalSignature',
+];
+/** A delegated OCSP responder. */
+export const OCSP_SIGNER = [
+  'basicConstraints=critical,CA:FALSE',
+  'keyUsage=critical,digitalSignature',
+  'extendedKeyUsage=OCSPSigning',
+  'noCheck=ignored',
 ];
 
 /**
@@ -42,7 +49,8 @@ export function rollIssuing(dir: string, name: string): void {
   certify(dir, name, { subject, key: name, by: 'ca/root', extensions: ISSUING });
 }
 
-function newKey(dir: string, name: string): void {
+/** Makes `NAME.key`. */
+export function newKey(dir: string, name: string): void {
   openssl(['genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256', '-out', join(dir, `${name}.key`)]);
 }
 
@@ -55,7 +63,8 @@ interface Wanted {
   readonly extensions: readonly string[];
 }
 
-function certify(dir: string, name: string, { subject, key, by, extensions }: Wanted): void {
+/** Makes `NAME.pem`. */
+export function certify(dir: string, name: string, { subject, key, by, extensions }: Wanted): void {
   const at = (file: string): string => join(dir, file);
   const config = at(`${name}.cnf`);
   const lines = ['[req]', 'distinguished_name=dn', 'x509_extensions=ca', '[dn]', '[ca]', ...extensions];

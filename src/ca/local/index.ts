@@ -3,10 +3,11 @@ import { readFile } from 'node:fs/promises';
 
 import { describe } from '../../errors.ts';
 import { parsePemCertificates, type Certificate } from '../../pki/certificate.ts';
-import type { Signer } from '../driver.ts';
+import type { OcspDelegate, Signer } from '../driver.ts';
 import { arrangeChain } from './chain.ts';
 import { FileSigner } from './file-signer.ts';
 import { LocalCa, type IssuanceProfile } from './local-ca.ts';
+import { ocspDelegate, ocspDelegateProblems } from './ocsp-delegate.ts';
 import type { PublicationUrls } from './tbs.ts';
 
 export { LocalCa } from './local-ca.ts';
@@ -20,6 +21,8 @@ export interface LocalCaConfig {
   readonly certificate: string;
   /** Path of the PEM file with the certificates above it. */
   readonly chain?: string | undefined;
+  /** Paths of the PEM files of a delegated OCSP responder. */
+  readonly ocsp?: { readonly certificate: string; readonly private_key: string } | undefined;
   readonly profile: IssuanceProfile;
 }
 
@@ -61,8 +64,9 @@ export async function loadCaCertificates(
  */
 export async function createLocalCa(config: LocalCaConfig, signer: Signer, context: LocalCaContext): Promise<LocalCa> {
   const certificates = await loadCaCertificates(config);
+  const delegate = await loadDelegate(config, certificates.certificate);
   try {
-    return new LocalCa({ ...certificates, ...context, signer, profile: config.profile });
+    return new LocalCa({ ...certificates, ...context, signer, delegate, profile: config.profile });
   } catch (error) {
     throw problem(config.label, 'private_key', describe(error));
   }
@@ -76,15 +80,33 @@ export async function createFileCa(
   config: LocalCaConfig & { readonly file: { readonly private_key: string } },
   context: LocalCaContext,
 ): Promise<LocalCa> {
-  const pem = await read(config.label, 'file.private_key', config.file.private_key);
-  return createLocalCa(config, fileSigner(config.label, pem), context);
+  const signer = await fileSigner(config.label, 'file.private_key', config.file.private_key);
+  return createLocalCa(config, signer, context);
 }
 
-function fileSigner(label: string, pem: string): FileSigner {
+async function loadDelegate(
+  { label, ocsp }: Pick<LocalCaConfig, 'label' | 'ocsp'>,
+  ca: Certificate,
+): Promise<OcspDelegate | undefined> {
+  if (ocsp === undefined) return undefined;
+  const [certificate] = await readCertificates(label, 'ocsp.certificate', ocsp.certificate);
+  if (certificate === undefined) throw problem(label, 'ocsp.certificate', 'holds no certificate');
+  const [first] = await ocspDelegateProblems(certificate, ca);
+  if (first !== undefined) throw problem(label, 'ocsp.certificate', first);
+  const signer = await fileSigner(label, 'ocsp.private_key', ocsp.private_key);
+  try {
+    return ocspDelegate(certificate, signer);
+  } catch (error) {
+    throw problem(label, 'ocsp.private_key', describe(error));
+  }
+}
+
+async function fileSigner(label: string, key: string, path: string): Promise<FileSigner> {
+  const pem = await read(label, key, path);
   try {
     return new FileSigner(pem);
   } catch (error) {
-    throw problem(label, 'file.private_key', describe(error));
+    throw problem(label, key, describe(error));
   }
 }
 

@@ -1,15 +1,23 @@
 /** A certificate authority of our own over a {@link Signer}: builds, lints, signs. */
-import { badRequest, describe, EstuaryError, failed } from '../../errors.ts';
+import { badRequest, failed } from '../../errors.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms.ts';
-import { bitString, DerError, sequence } from '../../pki/der.ts';
+import { DerError } from '../../pki/der.ts';
 import type { KeyUsage } from '../../pki/extensions.ts';
 import { oidByName } from '../../pki/oids.ts';
 import { parsePublicKey, subjectKeyIdentifier, type PublicKeyInfo } from '../../pki/public-key.ts';
-import { parseSignatureAlgorithm, verifySignature, type SignatureAlgorithm } from '../../pki/signature-algorithms.ts';
-import type { CaDriver, HealthReport, IssuanceRequest, PreparedIssuance, Signer, StatementSigner } from '../driver.ts';
+import type {
+  CaDriver,
+  HealthReport,
+  IssuanceRequest,
+  OcspDelegate,
+  PreparedIssuance,
+  Signer,
+  StatementSigner,
+} from '../driver.ts';
 import { keyUsageFor } from './key-usage.ts';
 import { lint, type LintFinding } from './lint/index.ts';
+import { STATEMENT, VerifiedSigner } from './signing.ts';
 import { buildTbs, constantExtensions, randomSerial, type PublicationUrls, type TbsConstants } from './tbs.ts';
 
 /** The parts of `[ca.profile]` that shape the certificate. */
@@ -29,6 +37,8 @@ export interface LocalCaOptions {
   /** OldWithOld, OldWithNew, NewWithOld and the like (RFC 4210 §4.4). */
   readonly rollover?: readonly Certificate[];
   readonly signer: Signer;
+  /** Answers OCSP in the CA's place. */
+  readonly delegate?: OcspDelegate | undefined;
   readonly profile: IssuanceProfile;
   /** Written into every certificate. */
   readonly publication?: PublicationUrls | undefined;
@@ -40,7 +50,6 @@ export interface LocalCaOptions {
 const BACKDATING = 60_000;
 const DAY = 86_400_000;
 const CERTIFICATE = 'the certificate';
-const STATEMENT = 'its revocation data';
 const NOWHERE: PublicationUrls = { crl: [], ocsp: [], caIssuers: [] };
 
 export class LocalCa implements CaDriver {
@@ -50,21 +59,22 @@ export class LocalCa implements CaDriver {
   readonly #chain: readonly Buffer[];
   readonly #profile: IssuanceProfile;
   readonly #constants: TbsConstants;
-  readonly #algorithm: SignatureAlgorithm;
+  readonly #key: VerifiedSigner;
   readonly #now: () => number;
 
   /** @throws RangeError when the signer's key is not the certificate's, or the profile names an unknown purpose. */
-  constructor({ certificate, issuers, rollover = [], signer, profile, publication, now }: LocalCaOptions) {
+  constructor({ certificate, issuers, rollover = [], signer, delegate, profile, publication, now }: LocalCaOptions) {
     if (!signer.spki.equals(certificate.spki)) throw new RangeError("the private key is not the CA certificate's");
     this.certificate = certificate;
     this.signer = signer;
+    this.#key = new VerifiedSigner(signer, certificate.publicKey);
     this.statements = {
       signatureAlgorithm: signer.signatureAlgorithm,
-      sign: (statement) => this.#sign(statement, STATEMENT),
+      sign: (statement) => this.#key.sign(statement, STATEMENT),
+      delegate,
     };
     this.#chain = [certificate, ...issuers, ...rollover].map(({ der }) => der);
     this.#profile = profile;
-    this.#algorithm = parseSignatureAlgorithm(signer.signatureAlgorithm);
     this.#now = now;
     this.#constants = {
       signatureAlgorithm: signer.signatureAlgorithm,
@@ -85,8 +95,8 @@ export class LocalCa implements CaDriver {
     return {
       sid: issuerAndSerialNumber(this.certificate),
       // RFC 8419 §2.3: Ed25519 goes with SHA-512.
-      digest: this.#algorithm.hash ?? 'sha512',
-      signatureAlgorithm: this.#algorithm,
+      digest: this.#key.algorithm.hash ?? 'sha512',
+      signatureAlgorithm: this.#key.algorithm,
       sign: (data) => this.signer.sign(data),
     };
   }
@@ -128,7 +138,7 @@ export class LocalCa implements CaDriver {
       issue: async () => {
         if (issued) throw failed('ISSUED_TWICE', 'The certificate was already signed.');
         issued = true;
-        return { status: 'issued', certificate: await this.#sign(tbs, CERTIFICATE) };
+        return { status: 'issued', certificate: await this.#key.sign(tbs, CERTIFICATE) };
       },
     };
   }
@@ -157,18 +167,6 @@ export class LocalCa implements CaDriver {
         `A ${publicKey.keyType} key cannot be used for ${this.#profile.key_usage.join(', ')}, which this CA certifies.`,
       );
     return usages;
-  }
-
-  /** @param what for the public: what could not be signed */
-  async #sign(tbs: Buffer, what: string): Promise<Buffer> {
-    const signature = await this.signer.sign(tbs).catch((error: unknown) => {
-      throw error instanceof EstuaryError ? error : signatureFailed(what, describe(error), error);
-    });
-    // A broken key store must not put a bad certificate into the world. P-256 and Ed25519 are checked right here
-    // (0.1 ms, less than a place in the thread pool's queue behind password hashes), the rest in the thread pool.
-    if (!(await verifySignature(this.#algorithm, this.certificate.publicKey, tbs, signature)))
-      throw signatureFailed(what, "the signature does not verify with the CA certificate's key");
-    return sequence(tbs, this.signer.signatureAlgorithm, bitString(signature));
   }
 
   /** Nothing to tell: CRLs and OCSP answers come from our own store. */
@@ -215,9 +213,3 @@ function refuseFindings(findings: readonly LintFinding[]): void {
     detail,
   });
 }
-
-const signatureFailed = (what: string, detail: string, cause?: unknown): EstuaryError =>
-  failed('CA_SIGNATURE_FAILED', `The CA could not sign ${what}.`, {
-    detail,
-    ...(cause === undefined ? {} : { cause }),
-  });

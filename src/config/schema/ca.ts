@@ -3,6 +3,18 @@ import { csrattrs } from './csrattrs.ts';
 import { urlCheck } from './formats.ts';
 import { profile } from './profile.ts';
 
+const ocsp = optional(
+  table(
+    {
+      certificate: path({
+        description: 'PEM file with the certificate of the responder, issued by this CA with extKeyUsage OCSPSigning.',
+      }),
+      private_key: path({ description: "PEM file with the responder's private key, readable by the server alone." }),
+    },
+    { description: "A delegated OCSP responder (RFC 6960 §2.6), which answers in place of the CA's own key." },
+  ),
+);
+
 const common = {
   label: text({
     description: 'The EST label: the path segment that routes a request to this CA.',
@@ -22,6 +34,7 @@ const common = {
   ),
   profile,
   csrattrs: optional(csrattrs),
+  ocsp,
 };
 
 const certificate = () =>
