@@ -2,7 +2,7 @@
  * The real Dogtag that `scripts/dogtag up` left running: where it is, a session of its agent, and its services stopped
  * and started. Test files that use it take turns, also those of other runs on this machine.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +10,8 @@ import type { TomlTable } from 'smol-toml';
 import { run, runText } from './command.ts';
 import { DOGTAG_FOLDER, readDescription, type DogtagDescription } from './dogtag-folder.ts';
 import { AUTO, QUEUE, type DogtagProfile } from './dogtag-profiles.ts';
-import { caSection } from './estuary.ts';
+import type { DogtagSettings } from './dogtag-stand-in/index.ts';
+import { caSection, section } from './estuary.ts';
 import { call, type Answer } from './https.ts';
 import { ROOT } from './root.ts';
 
@@ -30,6 +31,9 @@ async function takeTurn(): Promise<Server> {
     await sleep(250);
   }
 }
+
+/** Milliseconds that {@link Dogtag.open} may take: other test files may have to end before it is this one's turn. */
+export const OPEN_TIMEOUT = 1_200_000;
 
 export type Service = 'tomcat' | 'directory';
 export type AgentDecision = 'approve' | 'reject' | 'cancel';
@@ -75,21 +79,34 @@ export class Dogtag {
     await new Promise((resolve) => this.#turn.close(resolve));
   }
 
+  /** `[ca.dogtag]` for this one and the profile of this name. */
+  settings(profile: string): DogtagSettings {
+    return {
+      urls: [this.url],
+      trust_anchors: this.#files.ca,
+      client_certificate: this.#files.agent_certificate,
+      client_key: this.#files.agent_key,
+      profile,
+      cmc_profile: 'caFullCMCUserCert',
+      kra_urls: [],
+      timeout: 10,
+      check_interval: 10,
+      lost_after: 600,
+    };
+  }
+
   /** Makes the first CA of an Estuary this one, and its certificates acceptable for mTLS. */
-  configure(config: TomlTable, profile: DogtagProfile, more: TomlTable = {}): void {
+  configure(config: TomlTable, dir: string, profile: DogtagProfile, more: Partial<DogtagSettings> = {}): void {
     const ca = caSection(config);
     delete ca['file'];
     delete ca['certificate'];
     delete ca['chain'];
     ca['driver'] = 'dogtag';
-    ca['dogtag'] = {
-      urls: [this.url],
-      trust_anchors: this.#files.ca,
-      client_certificate: this.#files.agent_certificate,
-      client_key: this.#files.agent_key,
-      profile: profile.id,
-      ...more,
-    };
+    const { urls, kra_urls, ...rest } = { ...this.settings(profile.id), ...more };
+    ca['dogtag'] = { ...rest, urls: [...urls], kra_urls: [...kra_urls] };
+    const anchors = join(dir, 'client-anchors.pem');
+    writeFileSync(anchors, `${readFileSync(join(dir, 'ca/root.pem'), 'latin1')}\n${this.ca}`);
+    section(config, 'tls', 'client_auth')['trust_anchors'] = anchors;
   }
 
   /** One request as the agent, whose session the cookie (if any) is. */
