@@ -22,7 +22,7 @@ function* section(node: TableNode, path: string, form: Form): Generator<string> 
     else if (child.kind === 'list' && child.item.kind === 'variants')
       inner.push(...variantSections(child.item, key, child.description));
     else if (child.kind === 'list' && child.item.kind === 'table' && child.item.shorthand === undefined)
-      inner.push(...section({ ...child.item, description: child.description }, key, 'list'));
+      inner.push(...section({ ...child.item, description: child.description, live: child.live }, key, 'list'));
     else rows.push(row(name, key, child));
   }
   yield* page(path, form, node, rows);
@@ -32,7 +32,7 @@ function* section(node: TableNode, path: string, form: Form): Generator<string> 
 function* page(path: string, form: Form, node: Node, rows: readonly string[]): Generator<string> {
   yield path === '' ? '## At the top of the file' : `${path.includes('.') ? '###' : '##'} \`${header(path, form)}\``;
   if (path !== '')
-    yield [node.description, optionalNote(node), ...missing(path)].filter((text) => text !== '').join(' ');
+    yield [node.description, optionalNote(node), liveNote(node), ...missing(path)].filter((text) => text !== '').join(' ');
   if (rows.length > 0) yield ['| key | value | default | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
 }
 
@@ -41,6 +41,8 @@ const header = (path: string, form: Form): string => (form === 'list' ? `[[${pat
 function optionalNote(node: Node): string {
   return node.optional ? 'The section may be left out.' : '';
 }
+
+const liveNote = (node: Node): string => (node.live ? '*SIGHUP applies a change.*' : '');
 
 /** A list of tables of several kinds: what they share, then what each adds. */
 function* variantSections(node: VariantsNode, path: string, description: string): Generator<string> {
@@ -77,7 +79,7 @@ function selector(node: VariantsNode, child: Node): Node {
 
 function row(name: string, key: string, node: Node): string {
   const names = node.kind === 'secret' ? `\`${name}_file\`, \`${name}_env\`` : `\`${name}\``;
-  const meaning = [node.description, node.live ? '*SIGHUP applies a change.*' : '', ...missing(key)];
+  const meaning = [node.description, liveNote(node), ...missing(key)];
   return `| ${[names, value(node), fallback(node), meaning.filter((text) => text !== '').join(' ')].map(cell).join(' | ')} |`;
 }
 
