@@ -26,8 +26,8 @@ export interface IssuanceRequest {
   /** DER SubjectPublicKeyInfo to certify. */
   readonly spki: Buffer;
   /**
-   * The request as it came, for a CA that takes PKCS#10; its proof of possession has been verified. What is to be certified is
-   * `subject` and `subjectAltNames`: the DER may hold other names (a Kerberos principal's, ChangeSubjectName).
+   * The request as it came, for a CA that takes PKCS#10; its proof of possession has been verified. Its subject is another one
+   * where a Kerberos principal's goes before it; undefined where a ChangeSubjectName does.
    */
   readonly csr: VerifiedCsr | undefined;
 }

@@ -18,7 +18,7 @@ import { formatName } from '../pki/name.ts';
 import type { RequestRow, Reservation, Store } from '../store/store.ts';
 import { refuseSubjectChange } from './authorise.ts';
 import { chooseKeyType, keyTypeNotGenerated, type KeyGenerator } from './key-generation.ts';
-import { prepareKeyForCa } from './generated-key.ts';
+import { prepareKeyForCa, sampleKeyForCa } from './generated-key.ts';
 import { RequestQueue } from './request-queue.ts';
 import {
   eventBase,
@@ -43,7 +43,7 @@ export interface EnrollmentOptions {
   readonly now: () => number;
   /** This process, as the owner of its reservations. */
   readonly instance: string;
-  readonly keyGenerator: Pick<KeyGenerator, 'sample'>;
+  readonly keyGenerator: Pick<KeyGenerator, 'sample' | 'withKey'>;
 }
 
 /** A fresh serial collides with probability 2^-100; more than one new attempt means a broken generator. */
@@ -133,8 +133,9 @@ export class Enrollment {
       check: async () => {
         checkPolicyForGenerated(request);
         // What a lint would find after the approval, with a key of the same kind.
-        const publicKey = await this.#keyGenerator.sample(keyType);
-        return this.#prepare({ ...request, publicKey, proof: undefined, format: 'pkcs10' });
+        const names = namesFor(request.identity, csr);
+        const sample = await sampleKeyForCa(request, names, keyType, this.#keyGenerator);
+        return this.#prepare({ ...request, ...sample, format: 'pkcs10' });
       },
       issue: async (row) => {
         const approved = { ...request, csr: changeSubject(parseCsrWithoutProof(row.csr)), requestId: row.id };

@@ -4,7 +4,7 @@ import { failed } from '../errors.ts';
 import { parseCsr, verifyCsr, type CsrContent, type VerifiedCsr } from '../pki/csr.ts';
 import { buildCsr } from '../pki/csr-builder.ts';
 import type { PublicKeyInfo } from '../pki/public-key.ts';
-import type { GeneratedKey } from './key-generation.ts';
+import type { GeneratedKey, KeyGenerator } from './key-generation.ts';
 import type { RequestBase } from './request.ts';
 
 /** What is left of a key pair when its private key has gone. */
@@ -16,21 +16,45 @@ export interface KeyForCa {
   readonly sealed: SealedKey | undefined;
 }
 
+type Names = Pick<CsrContent, 'subject' | 'subjectAltNames'>;
+
 /**
  * @param names what the certificate gets
  * @throws EstuaryError 500 `KEY_ARCHIVE_MISSING` where policy asks for an archive and the CA has none; 500 or 503 from the archive
  */
 export async function prepareKeyForCa(
   { ca }: RequestBase,
-  names: Pick<CsrContent, 'subject' | 'subjectAltNames'>,
+  names: Names,
   { publicKey, pkcs8 }: GeneratedKey,
 ): Promise<KeyForCa> {
-  const { keyArchive, takesCsr } = ca.driver;
+  const { keyArchive } = ca.driver;
   if (keyArchive === undefined && ca.profile.key_escrow === true)
     throw failed('KEY_ARCHIVE_MISSING', 'The key could not be archived, which this CA requires.');
   return {
     publicKey,
-    proof: takesCsr === true ? await verifyCsr(parseCsr(await buildCsr({ ...names, publicKey, pkcs8 }))) : undefined,
+    proof: ca.driver.takesCsr === true ? await ownRequest(names, { publicKey, pkcs8 }) : undefined,
     sealed: await keyArchive?.seal(pkcs8),
   };
+}
+
+/**
+ * The same for a key of this kind that is thrown away: for what can be checked of a certificate before its key exists.
+ *
+ * @throws EstuaryError 503 `KEY_GENERATION_BUSY`
+ */
+export async function sampleKeyForCa(
+  { ca }: RequestBase,
+  names: Names,
+  keyType: string,
+  generator: Pick<KeyGenerator, 'sample' | 'withKey'>,
+): Promise<Pick<KeyForCa, 'publicKey' | 'proof'>> {
+  if (ca.driver.takesCsr !== true) return { publicKey: await generator.sample(keyType), proof: undefined };
+  return generator.withKey(keyType, async (key) => ({
+    publicKey: key.publicKey,
+    proof: await ownRequest(names, key),
+  }));
+}
+
+async function ownRequest(names: Names, key: GeneratedKey): Promise<VerifiedCsr> {
+  return verifyCsr(parseCsr(await buildCsr({ ...names, ...key })));
 }

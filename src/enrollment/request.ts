@@ -38,7 +38,7 @@ export interface ServerKeyRequest extends RequestBase {
 export interface KeyedRequest extends RequestBase {
   readonly csr: CsrContent;
   readonly publicKey: PublicKeyInfo;
-  /** The CSR where it proves possession of that key. */
+  /** The CSR where it proves possession of that key, and asks for the names that the certificate gets. */
   readonly proof: VerifiedCsr | undefined;
   /** Of the CSR's DER. */
   readonly format: RequestFormat;
@@ -48,7 +48,8 @@ export interface KeyedRequest extends RequestBase {
 
 /** A request whose CSR holds, and proves, the key to certify. */
 export function keyed(request: EnrollmentRequest): KeyedRequest {
-  return { ...request, publicKey: request.csr.publicKey, proof: request.csr, format: 'pkcs10' };
+  const { csr } = request;
+  return { ...request, publicKey: csr.publicKey, proof: csr.renamed === true ? undefined : csr, format: 'pkcs10' };
 }
 
 /** What polls at once make of an approved request: one issues, for the others this is thrown. */

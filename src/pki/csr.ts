@@ -49,6 +49,8 @@ export interface CsrContent {
   readonly challengePassword: string | undefined;
   /** Asked for with a ChangeSubjectName attribute, and without effect until {@link changeSubject}. */
   readonly subjectChange: SubjectChange | undefined;
+  /** The change was made: subject, names and extensions are not those of the DER. */
+  readonly renamed?: true;
 }
 
 export interface Csr extends CsrContent {
@@ -180,7 +182,7 @@ export function changeSubject<T extends CsrContent>(csr: T): T {
   const { subject, subjectAltNames, subjectAltNamesDer: value } = csr.subjectChange;
   const others = csr.extensions.filter(({ oid }) => oid !== OID.subjectAltName);
   const extensions = value === undefined ? others : [...others, { oid: OID.subjectAltName, critical: false, value }];
-  return { ...csr, subject, subjectAltNames, extensions, subjectChange: undefined };
+  return { ...csr, subject, subjectAltNames, extensions, subjectChange: undefined, renamed: true };
 }
 
 /** @throws EstuaryError 400 CSR_KEY_WEAK, CSR_KEY_UNSUPPORTED */

@@ -46,14 +46,23 @@ beforeEach(async () => {
   await store.insertOtp(otp, []);
   steps = [];
   sealed = undefined;
+  handedOn = undefined;
   archive = () => Promise.resolve('17');
 });
 
 /** A CA of our own with the capabilities of a remote one. */
-async function remoteCa(more: { readonly escrow?: boolean; readonly keyArchive?: KeyArchive }): Promise<Ca> {
+async function remoteCa(more: {
+  readonly escrow?: boolean;
+  readonly keyArchive?: KeyArchive;
+  readonly approval?: 'manual';
+}): Promise<Ca> {
   const local = await fileCa(folder, `ca-${Math.random().toString(36).slice(2)}`, true);
   const { driver } = local;
-  const config = { ...local.config, profile: { ...local.config.profile, key_escrow: more.escrow ?? false } };
+  const config = {
+    ...local.config,
+    approval: more.approval ?? local.config.approval,
+    profile: { ...local.config.profile, key_escrow: more.escrow ?? false },
+  };
   const signing = (prepared: PreparedIssuance): PreparedIssuance => ({
     ...prepared,
     issue: () => {
@@ -132,6 +141,19 @@ describe('a CA with a key archive', () => {
     expect(offered?.publicKey.spki).toEqual(certificate.publicKey.spki);
     expect(offered && formatName(offered.subject)).toBe('CN=device-1');
     expect(offered?.subjectAltNames.map(formatGeneralName)).toEqual(['DNS:device-1.example']);
+  });
+
+  test('and an administrator who approves: queued with a PKCS#10 of a key for nobody, archived after the approval', async () => {
+    const ca = await remoteCa({ keyArchive, approval: 'manual' });
+    expect(await enrollGenerated(ca)).toMatchObject({ status: 'pending' });
+    expect([steps, sealed, handedOn]).toEqual([[], undefined, undefined]);
+    expect(offered && formatName(offered.subject)).toBe('CN=device-1');
+    const thrownAway = offered?.publicKey.spki;
+    await store.decideRequest({ id: 'request-1', status: 'approved', reason: null, decided_at: T0 + 1000 }, []);
+    const outcome = await enrollGenerated(ca);
+    if (outcome.status !== 'issued') throw new Error(outcome.status);
+    expect(steps).toEqual(['archived', 'signed']);
+    expect(parseCertificate(outcome.certificate).publicKey.spki).not.toEqual(thrownAway);
   });
 
   test.each([

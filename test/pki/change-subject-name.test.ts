@@ -105,7 +105,7 @@ describe('a request with it', () => {
       'CN=new',
       ['DNS:new.example'],
     ]);
-    expect(changed.subjectChange).toBeUndefined();
+    expect([csr.renamed, changed.renamed, changed.subjectChange]).toEqual([undefined, true, undefined]);
     expect(changed.extensions.map(({ oid }) => oid)).toEqual([OID.keyUsage, OID.subjectAltName]);
     expect(changed.extensions[1]?.value).toEqual(sequence(dns('new.example')));
   });
