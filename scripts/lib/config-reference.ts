@@ -32,7 +32,9 @@ function* section(node: TableNode, path: string, form: Form): Generator<string> 
 function* page(path: string, form: Form, node: Node, rows: readonly string[]): Generator<string> {
   yield path === '' ? '## At the top of the file' : `${path.includes('.') ? '###' : '##'} \`${header(path, form)}\``;
   if (path !== '')
-    yield [node.description, optionalNote(node), liveNote(node), ...missing(path)].filter((text) => text !== '').join(' ');
+    yield [node.description, optionalNote(node), liveNote(node), ...missing(path)]
+      .filter((text) => text !== '')
+      .join(' ');
   if (rows.length > 0) yield ['| key | value | default | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
 }
 
