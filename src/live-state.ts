@@ -1,8 +1,9 @@
-/** What SIGHUP replaces as a whole: certificates, keys, trust anchors, CRLs, bearer tokens. */
+/** What SIGHUP replaces as a whole: certificates, keys, trust anchors, CRLs, bearer tokens, how generated keys are protected. */
 import type { CaRouter } from './ca/router.ts';
 import type { AdminAuthSettings } from './auth/admin-authenticator.ts';
 import { loadClientTrust, type ClientTrust } from './auth/client-trust.ts';
 import type { Config } from './config/schema.ts';
+import { loadKeyProtection, type KeyProtectionSettings } from './enrollment/key-encryption-keys.ts';
 import { loadTlsMaterial } from './listeners/tls-material.ts';
 import type { TlsMaterial } from './listeners/tls.ts';
 
@@ -13,6 +14,8 @@ export interface LiveState {
   readonly adminTls: TlsMaterial;
   /** Whom the admin listener lets in. */
   readonly admin: AdminAuthSettings;
+  /** How generated keys leave. */
+  readonly keyProtection: KeyProtectionSettings;
 }
 
 /**
@@ -29,6 +32,7 @@ export async function loadLiveState(config: Config, router: CaRouter): Promise<L
     estTls: await loadTlsMaterial(config.tls, config.tls.min_version, estTrust),
     adminTls: await loadTlsMaterial(adminFiles(config), config.tls.min_version, adminTrust),
     admin: { mode: config.admin.tls.mode, trust: adminTrust, bearer_token: config.admin.bearer_token },
+    keyProtection: await loadKeyProtection(config),
   };
 }
 

@@ -21,7 +21,6 @@ import { loadConfig } from './config/load.ts';
 import type { Warning } from './config/problem.ts';
 import type { Config } from './config/schema.ts';
 import { Enrollment } from './enrollment/enrollment.ts';
-import { loadKeyProtection, type KeyProtectionSettings } from './enrollment/key-encryption-keys.ts';
 import { KeyGenerator } from './enrollment/key-generation.ts';
 import { reconcile } from './enrollment/reconcile.ts';
 import { sweepRequests } from './enrollment/sweep-requests.ts';
@@ -99,7 +98,6 @@ interface Parts extends Foundation {
   readonly otp: OtpService;
   /** undefined: switched off. */
   readonly gssapi: Gssapi | undefined;
-  readonly keyProtection: KeyProtectionSettings;
 }
 
 async function startListeners(options: ServiceOptions, foundation: Foundation): Promise<RunningService> {
@@ -113,7 +111,6 @@ async function startListeners(options: ServiceOptions, foundation: Foundation): 
       router,
       state: await loadLiveState(options.config, router),
       gssapi,
-      keyProtection: await loadKeyProtection(options.config),
       otp: await OtpService.create(
         foundation.store,
         { ...otp, hmacKey: otp.hmac_key?.reveal() },
@@ -169,10 +166,7 @@ class Service implements RunningService {
   readonly #ticketKeys: Buffer | undefined;
   #state: LiveState;
 
-  constructor(
-    options: ServiceOptions,
-    { log, metrics, store, share, router, state, otp, gssapi, keyProtection }: Parts,
-  ) {
+  constructor(options: ServiceOptions, { log, metrics, store, share, router, state, otp, gssapi }: Parts) {
     this.#options = options;
     this.#config = options.config;
     this.#log = log;
@@ -190,7 +184,7 @@ class Service implements RunningService {
     this.#stopWatchingExpiry = watchExpiry({ cas: router.all, log, now: Date.now });
     const { crl_interval: interval } = this.#config.publication;
     this.#crls = new CrlPublisher({ store, cas: router.all, interval, log, now: Date.now });
-    const [est, admin] = [this.#makeEst(otp, keyProtection), this.#makeAdmin(otp)];
+    const [est, admin] = [this.#makeEst(otp), this.#makeAdmin(otp)];
     for (const { server } of [est, admin]) acceptPartialChains(server);
     const publication = createPublication(options.config, { router, crls: this.#crls, store, log, now: Date.now });
     this.#listeners =
@@ -199,7 +193,7 @@ class Service implements RunningService {
         : [est, admin, listener('publication', options.config.publication, publication.app)];
   }
 
-  #makeEst(otp: OtpService, keyProtection: KeyProtectionSettings): Listener<Server> {
+  #makeEst(otp: OtpService): Listener<Server> {
     const { est, server, tls, gssapi } = this.#config;
     const authenticator = createEstAuthenticator({ plugins: this.#plugins(otp), store: this.#store });
     const app = createEstListener({
@@ -219,7 +213,7 @@ class Service implements RunningService {
         serverKeyGen: est.serverkeygen,
         currentCrl: (ca, signer) => this.#crls.current(ca, signer),
         keyGenerator: this.#keyGenerator,
-        keyProtection,
+        keyProtection: () => this.#state.keyProtection,
         csrattrsRequireMtls: est.csrattrs_require_mtls,
         now: Date.now,
       }),

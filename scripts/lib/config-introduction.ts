@@ -69,7 +69,7 @@ The hash of a bearer token: \`printf %s "$TOKEN" | sha256sum\`.
 ## Reload
 
 SIGHUP reads the file again and applies the keys marked *SIGHUP applies a change*: certificates and keys, trust anchors,
-CRLs, bearer tokens and the log level, also where only the contents of a named file have changed. Connections stay open. Any
+CRLs, bearer tokens, \`[serverkeygen]\` and the log level, also where only the contents of a named file have changed. Connections stay open. Any
 other changed key is logged as needing a restart. A reload that fails leaves everything as it was and logs why.
 
 ## Unsafe settings and the NIAP profile

@@ -16,7 +16,8 @@ export interface ServerKeyGenDependencies extends EnrollDependencies {
   /** `est.serverkeygen`. */
   readonly serverKeyGen: boolean;
   readonly keyGenerator: KeyGenerator;
-  readonly keyProtection: KeyProtectionSettings;
+  /** As it is now: a reload replaces it. */
+  readonly keyProtection: () => KeyProtectionSettings;
 }
 
 /** `POST serverkeygen` (RFC 7030 §4.4): a certificate and the private key that the server made for it. */
@@ -55,7 +56,7 @@ async function generateAndAnswer(
   const csr = authoriseEnroll(ca, identity, sent, dependencies.clientIdBinding);
   checkPopLinking(csr.challengePassword, () => request.channelBinding(), dependencies.popLinking);
   ca.csrAttributes.check(csr);
-  const protection = chooseProtection(dependencies.keyProtection, csr, identity, dependencies.now());
+  const protection = chooseProtection(dependencies.keyProtection(), csr, identity, dependencies.now());
   checkKeyForm(ca, protection);
   const parts: KeyPart[] = [];
   try {

@@ -33,6 +33,7 @@ describe('contract §1, SIGHUP: what applies live and what needs a restart', () 
     ['admin.tls.trust_anchors', toml('', { admin: PARTS.admin.replace('ca.pem', 'new.pem') })],
     ['admin.bearer_token.enabled,admin.bearer_token.tokens', toml(TOKEN)],
     ['log.level', toml('[log]\nlevel = "debug"')],
+    ['serverkeygen.encryption', toml('[serverkeygen]\nencryption = "required"')],
   ])('%s applies live', async (keys, text) => {
     const { config, live, restart } = await plan(text);
     expect(live).toEqual(keys.split(','));

@@ -300,6 +300,28 @@ test('rule 5: a burst of 100 requests for RSA keys is bounded, and cacerts goes 
   );
 }, 120_000);
 
+test('SIGHUP: a shared key that was replaced in its file, a new one and another protection count at once', async () => {
+  const fresh = randomBytes(16);
+  writeFileSync(join(estuary.dir, 'kek.bin'), fresh);
+  estuary.reconfigure((config) => {
+    section(config, 'serverkeygen')['keys'] = [
+      { id: '6b6579312d', symmetric_key_file: 'kek.bin' },
+      { id: 'bb01', symmetric_key_file: 'kek.bin' },
+    ];
+    section(config, 'serverkeygen')['encryption'] = 'required';
+  });
+  estuary.server.signal('SIGHUP');
+  await expect.poll(() => estuary.server.output(), { timeout: 10_000 }).toContain('configuration reloaded');
+  for (const id of ['6b6579312d', 'bb01']) {
+    const answer = readServerKey(await keygen({ attributes: [decryptKey(id)] }));
+    const args = ['-secretkey', fresh.toString('hex'), '-secretkeyid', id];
+    expectMatch(answer, openEnveloped(answer, args, estuary.root, folder.file));
+  }
+  expect((await keygen({ attributes: [asymmetric('aa01')] })).text).toContain('does not know the key');
+  expect((await keygen()).text).toContain('sent encrypted only');
+  writeFileSync(join(estuary.dir, 'kek.bin'), KEK);
+});
+
 describe('contract §2: serverkeygen.encryption', () => {
   const restartWith = async (encryption: string): Promise<void> => {
     await estuary.server.stop();

@@ -7,9 +7,10 @@ export const serverkeygen = table(
       description:
         'How generated keys are protected beyond TLS: `optional` as the CSR asks, by TLS alone if it asks for nothing; `password` with the pre-shared secret or the OTP; `required` refuses a CSR that asks for nothing.',
       default: 'optional',
+      live: true,
     }),
     password: optional(
-      secret({ description: 'The pre-shared secret of `password` for clients that did not use an OTP.' }),
+      secret({ description: 'The pre-shared secret of `password` for clients that did not use an OTP.', live: true }),
     ),
     keys: list(
       table(
@@ -28,7 +29,7 @@ export const serverkeygen = table(
         },
         { description: 'One key: `symmetric_key_file` or `certificate`.' },
       ),
-      { description: "What a CSR's key identifier may name.", default: [] },
+      { description: "What a CSR's key identifier may name.", default: [], live: true },
     ),
   },
   { description: 'Server-side key generation (RFC 7030 §4.4).' },
