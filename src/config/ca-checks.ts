@@ -17,8 +17,7 @@ export function* caChecks({ ca }: Config): Generator<Finding> {
     if (OPERATION_NAMES.some((name) => name === one.label))
       yield { key: `${key}.label`, message: `"${one.label}" is the name of an operation (another label)` };
     if (one.driver === 'pkcs11') yield* pkcs11Checks(one.pkcs11, `${key}.pkcs11`);
-    if (one.driver === 'dogtag' && one.ocsp !== undefined)
-      yield { key: `${key}.ocsp`, message: 'is given, and Dogtag answers OCSP itself (leave the section out)' };
+    if (one.driver === 'dogtag') yield* dogtagChecks(one, key);
     yield* profileChecks(one.profile, `${key}.profile`);
     yield* escrowChecks(one, key);
     if (one.csrattrs !== undefined) yield* csrAttrsChecks(one.csrattrs, one.profile, key);
@@ -50,6 +49,16 @@ function* pkcs11Checks(pkcs11: Pkcs11CaConfig['pkcs11'], key: string): Generator
       about: [`${key}.${other}`],
     };
   }
+}
+
+function* dogtagChecks({ ocsp, profile }: CaConfig, key: string): Generator<Finding> {
+  if (ocsp !== undefined)
+    yield { key: `${key}.ocsp`, message: 'is given, and Dogtag answers OCSP itself (leave the section out)' };
+  if (profile.allow_subject_change)
+    yield {
+      key: `${key}.profile.allow_subject_change`,
+      message: "is true, and Dogtag goes by the CSR's own names (false)",
+    };
 }
 
 function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding> {

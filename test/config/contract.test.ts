@@ -225,6 +225,12 @@ test.each([
     'ca[2].dogtag.urls[1]: "http://pki2:8443" is no https URL (an https URL such as "https://pki1:8443")',
   ],
   [
+    'another subject at Dogtag',
+    'kra_urls = []\ntimeout = 10\n',
+    'kra_urls = []\ntimeout = 10\n[ca.profile]\nallow_subject_change = true\n',
+    "ca[2].profile.allow_subject_change: is true, and Dogtag goes by the CSR's own names (false)",
+  ],
+  [
     'no keytab',
     'keytab = "est.keytab"\n',
     '',
