@@ -86,6 +86,7 @@ const PROBES = {
     commands('Debian package krb5-user', 'kinit'),
     npmPackage('kerberos', 'needs python3, make, g++ and libkrb5-dev at npm ci'),
   ),
+  cc: commands('Debian package gcc', 'cc'),
   gssproxy: commands('Debian package gssproxy', 'gssproxy'),
   dogtag: missingDogtag,
   root: () => (process.getuid?.() === 0 ? undefined : 'needs root'),
