@@ -1,7 +1,11 @@
-/** What SIGHUP replaces as a whole: certificates, keys, trust anchors, CRLs, bearer tokens, how generated keys are protected. */
+/**
+ * What SIGHUP replaces as a whole: certificates, keys, trust anchors, CRLs, bearer tokens, how generated keys are
+ * protected, the parties of CMC.
+ */
 import type { CaRouter } from './ca/router.ts';
 import type { AdminAuthSettings } from './auth/admin-authenticator.ts';
 import { loadClientTrust, type ClientTrust } from './auth/client-trust.ts';
+import { loadCmcParties, type CmcParties } from './cmc/server/parties.ts';
 import type { Config } from './config/schema.ts';
 import { loadKeyProtection, type KeyProtectionSettings } from './enrollment/key-encryption-keys.ts';
 import { loadTlsMaterial } from './listeners/tls-material.ts';
@@ -16,6 +20,8 @@ export interface LiveState {
   readonly admin: AdminAuthSettings;
   /** How generated keys leave. */
   readonly keyProtection: KeyProtectionSettings;
+  /** `[cmc]`. */
+  readonly cmc: CmcParties;
 }
 
 /**
@@ -33,6 +39,7 @@ export async function loadLiveState(config: Config, router: CaRouter): Promise<L
     adminTls: await loadTlsMaterial(adminFiles(config), config.tls.min_version, adminTrust),
     admin: { mode: config.admin.tls.mode, trust: adminTrust, bearer_token: config.admin.bearer_token },
     keyProtection: await loadKeyProtection(config),
+    cmc: await loadCmcParties(config),
   };
 }
 

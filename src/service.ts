@@ -16,6 +16,8 @@ import type { AuthPlugin } from './auth/plugin.ts';
 import { createRouter } from './ca/create-router.ts';
 import { watchExpiry } from './ca/expiry.ts';
 import type { CaRouter } from './ca/router.ts';
+import { createCmcServer } from './cmc/server/create.ts';
+import type { CmcServer } from './cmc/server/server.ts';
 import { planReload } from './config/diff.ts';
 import { loadConfig } from './config/load.ts';
 import type { Warning } from './config/problem.ts';
@@ -166,7 +168,8 @@ class Service implements RunningService {
   readonly #ticketKeys: Buffer | undefined;
   #state: LiveState;
 
-  constructor(options: ServiceOptions, { log, metrics, store, share, router, state, otp, gssapi }: Parts) {
+  constructor(options: ServiceOptions, parts: Parts) {
+    const { log, metrics, store, share, router, state, otp, gssapi } = parts;
     this.#options = options;
     this.#config = options.config;
     this.#log = log;
@@ -184,7 +187,7 @@ class Service implements RunningService {
     this.#stopWatchingExpiry = watchExpiry({ cas: router.all, log, now: Date.now });
     const { crl_interval: interval } = this.#config.publication;
     this.#crls = new CrlPublisher({ store, cas: router.all, interval, log, now: Date.now });
-    const [est, admin] = [this.#makeEst(otp), this.#makeAdmin(otp)];
+    const [est, admin] = [this.#makeEst(parts), this.#makeAdmin(otp)];
     for (const { server } of [est, admin]) acceptPartialChains(server);
     const publication = createPublication(options.config, { router, crls: this.#crls, store, log, now: Date.now });
     this.#listeners =
@@ -193,7 +196,8 @@ class Service implements RunningService {
         : [est, admin, listener('publication', options.config.publication, publication.app)];
   }
 
-  #makeEst(otp: OtpService): Listener<Server> {
+  #makeEst(parts: Parts): Listener<Server> {
+    const { otp } = parts;
     const { est, server, tls, gssapi } = this.#config;
     const authenticator = createEstAuthenticator({ plugins: this.#plugins(otp), store: this.#store });
     const app = createEstListener({
@@ -215,6 +219,10 @@ class Service implements RunningService {
         keyGenerator: this.#keyGenerator,
         keyProtection: () => this.#state.keyProtection,
         csrattrsRequireMtls: est.csrattrs_require_mtls,
+        fullCmc: est.fullcmc,
+        fullCmcRequireMtls: est.fullcmc_require_mtls,
+        cmcParties: () => this.#state.cmc,
+        cmcServer: this.#makeCmcServer(parts),
         now: Date.now,
       }),
       log: this.#log,
@@ -227,6 +235,21 @@ class Service implements RunningService {
       metrics: this.#metrics,
     });
     return listener('est', est, app);
+  }
+
+  #makeCmcServer({ otp, share }: Parts): CmcServer {
+    const [store, log] = [this.#store, this.#log];
+    return createCmcServer(this.#config, {
+      store,
+      log,
+      enrollment: this.#enrollment,
+      lockout: otp.lockout,
+      trust: () => this.#state.estTrust,
+      parties: () => this.#state.cmc,
+      crls: this.#crls,
+      instance: share.instance,
+      now: Date.now,
+    });
   }
 
   /** The methods that the configuration switches on. */

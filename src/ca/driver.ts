@@ -106,6 +106,20 @@ export interface KeyArchive {
   seal(pkcs8: Buffer): Promise<SealedKey>;
 }
 
+/** A full PKI request on its way to the CA. */
+export interface ForwardedCmc {
+  readonly request_id: string;
+  /** BER ContentInfo as it came. */
+  readonly message: Buffer;
+}
+
+/** The CA's answer, as it goes back to the client. */
+export interface CmcForwardResult {
+  readonly httpStatus: 200 | 400 | 401 | 403 | 500 | 503;
+  /** DER ContentInfo with the PKIResponse. */
+  readonly response: Buffer;
+}
+
 /** Signs what a CA says about its certificates: CRLs and OCSP responses. */
 export interface StatementSigner {
   /** DER AlgorithmIdentifier of the signatures. */
@@ -143,6 +157,8 @@ export interface CaDriver {
   readonly takesCsr?: true;
   /** Capability: signs CMS content with the CA's key. */
   readonly cmsSigner?: CmsSigner;
+  /** Capability: the CA is a CMC server itself (RFC 5272), and this one hands its messages on. */
+  forwardCmc?(request: ForwardedCmc): Promise<CmcForwardResult>;
 }
 
 /** A CA key at work: file, HSM … It signs, and nothing else of it is visible. */

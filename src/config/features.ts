@@ -1,6 +1,6 @@
 /**
  * The features of the contract that this version does not have. Whoever builds one deletes its row: that lets the
- * configuration through, and turns the default of `est.fullcmc` on.
+ * configuration through.
  */
 export interface MissingFeature {
   /** Path of the key, without list indexes. */
@@ -13,15 +13,7 @@ export interface MissingFeature {
   readonly allowed: string;
 }
 
-export const MISSING_FEATURES: readonly MissingFeature[] = [
-  { key: 'est.fullcmc', value: true, feature: 'full CMC', allowed: 'false' },
-  { key: 'cmc', feature: 'full CMC', allowed: 'leave the section out' },
-];
-
-/** Whether every form of the key is part of this version. */
-export function isBuilt(key: string): boolean {
-  return MISSING_FEATURES.every((row) => row.key !== key);
-}
+export const MISSING_FEATURES: readonly MissingFeature[] = [];
 
 /** The row that refuses this value of this key, if any. */
 export function missingFeature(key: string, value: unknown): MissingFeature | undefined {

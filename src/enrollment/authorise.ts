@@ -24,9 +24,18 @@ export function authoriseEnroll<T extends CsrContent>(ca: Ca, identity: Identity
     if (!namesEqual(csr.subject, identity.certificate.subject))
       throw forbidden('SUBJECT_NOT_OWN', 'The CSR must ask for the subject of the certificate that authenticates it.');
   }
-  if (identity.method === 'otp' && !clientIdMatches(identity.client_id, csr, binding))
-    throw forbidden('CLIENT_ID_MISMATCH', 'The CSR does not name the client that the one-time password was made for.');
+  if (identity.method === 'otp') authoriseClientId(identity.client_id, csr, binding);
   return authoriseSubjectChange(ca, identity.method === 'mtls' ? identity.certificate : undefined, csr);
+}
+
+/**
+ * The request names the client that a one-time password, or a shared secret of CMC, was made for.
+ *
+ * @throws EstuaryError 403 `CLIENT_ID_MISMATCH`
+ */
+export function authoriseClientId(clientId: string, csr: CsrContent, binding: ClientIdBinding): void {
+  if (!clientIdMatches(clientId, csr, binding))
+    throw forbidden('CLIENT_ID_MISMATCH', 'The CSR does not name the client that the password was made for.');
 }
 
 function clientIdMatches(clientId: string, csr: CsrContent, binding: ClientIdBinding): boolean {
@@ -70,7 +79,11 @@ export async function isIssuedBy(issuer: Certificate, certificate: Certificate):
  * @returns the request with the names that its certificate gets
  * @throws EstuaryError 403 `SUBJECT_MISMATCH`, `SAN_MISMATCH` or as {@link authoriseSubjectChange}
  */
-export function authoriseReenroll<T extends CsrContent>(ca: Ca, { certificate }: MtlsIdentity, csr: T): T {
+export function authoriseReenroll<T extends CsrContent>(
+  ca: Ca,
+  { certificate }: Pick<MtlsIdentity, 'certificate'>,
+  csr: T,
+): T {
   checkSameNames(csr, certificate, 'the certificate being renewed');
   return authoriseSubjectChange(ca, certificate, csr);
 }

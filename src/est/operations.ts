@@ -2,14 +2,14 @@
 import { cacerts } from './cacerts.ts';
 import { crls, type CrlsDependencies } from './crls.ts';
 import { csrattrs, type CsrAttrsDependencies } from './csrattrs.ts';
+import { fullcmc, type FullCmcDependencies } from './fullcmc.ts';
 import type { EstOperation, OperationName } from './operation.ts';
 import { serverkeygen, type ServerKeyGenDependencies } from './serverkeygen.ts';
 import { simpleenroll } from './simpleenroll.ts';
 import { simplereenroll } from './simplereenroll.ts';
 
-/** An operation that is missing here is answered 501. */
 export function createOperations(
-  dependencies: ServerKeyGenDependencies & CsrAttrsDependencies & CrlsDependencies,
+  dependencies: ServerKeyGenDependencies & CsrAttrsDependencies & CrlsDependencies & FullCmcDependencies,
 ): ReadonlyMap<OperationName, EstOperation> {
   const operations = [
     cacerts(),
@@ -18,6 +18,7 @@ export function createOperations(
     simpleenroll(dependencies),
     simplereenroll(dependencies),
     serverkeygen(dependencies),
+    fullcmc(dependencies),
   ];
   return new Map(operations.map((operation) => [operation.name, operation]));
 }

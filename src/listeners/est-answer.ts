@@ -65,14 +65,16 @@ export function asEstuaryError(error: unknown): EstuaryError {
   });
 }
 
+/** What every 401 carries (RFC 9110 §15.5.2). libest reads only the first of these, so Basic comes first. */
+export function challenge({ negotiate }: ErrorPolicy): string | readonly string[] {
+  return negotiate ? ['Basic realm="est"', 'Negotiate'] : 'Basic realm="est"';
+}
+
 /** Plain text, one sentence; a 401 that only challenges has an empty message and so an empty body. */
 export function errorAnswer(error: EstuaryError, policy: ErrorPolicy): Omit<EstAnswer, 'status'> & { status: number } {
   const headers: Record<string, string | readonly string[]> = {};
   if (error.message !== '') headers['Content-Type'] = 'text/plain; charset=utf-8';
-  if (error.status === 401) {
-    // libest reads only the first of these, so Basic comes first.
-    headers['WWW-Authenticate'] = policy.negotiate ? ['Basic realm="est"', 'Negotiate'] : 'Basic realm="est"';
-  }
+  if (error.status === 401) headers['WWW-Authenticate'] = challenge(policy);
   if (error instanceof MethodNotAllowed) headers['Allow'] = error.allow;
   const retryAfter = error.retryAfter ?? (error.status === 503 ? policy.retryAfter : undefined);
   if (retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(retryAfter)));

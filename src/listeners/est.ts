@@ -8,10 +8,10 @@ import type { PresentedCredentials } from '../auth/identity.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { badRequest, EstuaryError, unauthorized } from '../errors.ts';
 import { lineLengthFor } from '../est/codec.ts';
-import type { EstOperation, OperationName } from '../est/operation.ts';
+import type { EstAnswer, EstOperation, OperationName } from '../est/operation.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
-import { asEstuaryError, errorAnswer, writeAnswer, type ErrorPolicy } from './est-answer.ts';
+import { asEstuaryError, challenge, errorAnswer, writeAnswer, type ErrorPolicy } from './est-answer.ts';
 import { bodyTooLarge, checkHead, resolveRoute, type EstRoute } from './est-route.ts';
 import { answerBrokenRequests } from './broken-requests.ts';
 import { presentedCredentials } from './credentials.ts';
@@ -110,7 +110,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
       'request',
     );
     reply.hijack();
-    writeAnswer(reply.raw, answer);
+    writeAnswer(reply.raw, answer.status === 401 ? challenging(answer, options.errors) : answer);
   };
   app.all('/*', handle);
   app.setNotFoundHandler(handle);
@@ -127,6 +127,11 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     else writeAnswer(reply.raw, errorAnswer(mapped, options.errors));
   });
   return app;
+}
+
+/** A refusal in the operation's own form is a 401 like any other. */
+function challenging(answer: EstAnswer, policy: ErrorPolicy): EstAnswer {
+  return { ...answer, headers: { ...answer.headers, 'WWW-Authenticate': challenge(policy) } };
 }
 
 /** Fastify's own errors carry codes `FST_…`; the ones a client can cause become the contract's. */

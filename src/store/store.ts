@@ -337,7 +337,10 @@ export interface Store {
   expireRequests(lifetimes: RequestLifetimes, now: number): Promise<{ expired: number; purged: number }>;
 
   // CMC messages
-  /** Takes a message for this process, unless it has been answered for good or is being worked on. */
+  /**
+   * Takes a message for this process, unless it has been answered for good or another process works on it. What this
+   * process itself is at work on it knows.
+   */
   claimCmcMessage(message: CmcMessage): Promise<CmcClaim>;
   /** Ends the work on a claimed message. @throws {EstuaryError} 500 `CMC_MESSAGE_NOT_CLAIMED` */
   concludeCmcMessage(key: string, instance: string, conclusion: CmcConclusion): Promise<void>;

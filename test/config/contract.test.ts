@@ -6,7 +6,6 @@ import type { ConfigFolder } from './support.ts';
 // The sample concerns the schema; which features this version lacks is proven in features.test.ts.
 vi.mock('../../src/config/features.ts', () => ({
   MISSING_FEATURES: [],
-  isBuilt: () => true,
   missingFeature: () => undefined,
 }));
 

@@ -1,4 +1,3 @@
-import { isBuilt } from '../features.ts';
 import { boolean, choice, integer, list, optional, path, table, text } from '../keys.ts';
 import { checkHost } from './formats.ts';
 
@@ -81,7 +80,7 @@ export const est = table(
     }),
     fullcmc: boolean({
       description: 'Serves /fullcmc (RFC 7030 §4.3). Off, it is answered 501.',
-      default: isBuilt('est.fullcmc'),
+      default: true,
     }),
     serverkeygen: boolean({
       description: 'Serves /serverkeygen (RFC 7030 §4.4). Off, it is answered 501.',

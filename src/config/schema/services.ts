@@ -49,17 +49,26 @@ export const cmc = table(
         },
         { description: 'One shared secret.' },
       ),
-      { description: 'Shared secrets for identityProofV2 (RFC 5272 §6.2).', default: [] },
+      { description: 'Shared secrets for identityProofV2 (RFC 5272 §6.2).', default: [], live: true },
     ),
     certificate: optional(
-      path({ description: 'PEM file with the certificate that signs responses.', defaultText: "the CA's own" }),
+      path({
+        description: 'PEM file with the certificate that signs responses.',
+        defaultText: "the CA's own",
+        live: true,
+      }),
     ),
     private_key: optional(
-      path({ description: 'PEM file with the private key of `cmc.certificate`.', defaultText: "the CA's own" }),
+      path({
+        description: 'PEM file with the private key of `cmc.certificate`.',
+        defaultText: "the CA's own",
+        live: true,
+      }),
     ),
     ra_certificates: list(path({ description: 'A PEM file.' }), {
       description: 'PEM files with certificates of registration authorities, who may ask for the names of others.',
       default: [],
+      live: true,
     }),
   },
   { description: 'Full CMC (RFC 5272); `est.fullcmc` turns it on.' },

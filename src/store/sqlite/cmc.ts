@@ -53,7 +53,7 @@ export function cmcWrites(db: Db) {
       }
       if (known.status !== null && known.answer !== null)
         return undone({ state: 'answered', answer: { status: known.status, der: known.answer } });
-      if (known.instance !== null) return undone({ state: 'under-way' });
+      if (known.instance !== null && known.instance !== message.instance) return undone({ state: 'under-way' });
       take.run({ key: message.key, instance: message.instance });
       return done({ state: 'claimed', id: known.id }, []);
     },

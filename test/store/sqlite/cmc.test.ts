@@ -20,7 +20,7 @@ test('RFC 5272 §6.6: a message is taken once, and its answer is the same ever a
   const store = await opened(temporaryPaths());
   const first = message();
   expect(await store.claimCmcMessage(first)).toEqual({ state: 'claimed', id: first.id });
-  expect(await store.claimCmcMessage({ ...first, id: 'another' })).toEqual({ state: 'under-way' });
+  expect(await store.claimCmcMessage({ ...first, id: 'another', instance: 'another' })).toEqual({ state: 'under-way' });
   await store.concludeCmcMessage(first.key, first.instance, FINAL);
   expect(await store.claimCmcMessage({ ...first, id: 'another' })).toEqual({ state: 'answered', answer: FINAL.answer });
   expect(await store.claimCmcMessage(message())).toMatchObject({ state: 'claimed' });
@@ -34,6 +34,13 @@ test('a message that was not answered for good is taken up again under its first
   expect(await store.claimCmcMessage({ ...first, id: 'another' })).toEqual({ state: 'claimed', id: first.id });
 });
 
+test('a process takes up again what it could not conclude itself', async () => {
+  const store = await opened(temporaryPaths());
+  const first = message();
+  await store.claimCmcMessage(first);
+  expect(await store.claimCmcMessage({ ...first, id: 'another' })).toEqual({ state: 'claimed', id: first.id });
+});
+
 test('what a dead process was at work on is free again, what a live one works on is not', async () => {
   const store = await opened(temporaryPaths());
   const dead = message({ instance: 'dead' });
@@ -41,10 +48,11 @@ test('what a dead process was at work on is free again, what a live one works on
   await store.claimCmcMessage(dead);
   await store.claimCmcMessage(alive);
   await store.releaseCmcMessages('dead');
-  expect(await store.claimCmcMessage(dead)).toEqual({ state: 'claimed', id: dead.id });
-  expect(await store.claimCmcMessage(alive)).toEqual({ state: 'under-way' });
+  const heir = { instance: 'heir' };
+  expect(await store.claimCmcMessage({ ...dead, ...heir })).toEqual({ state: 'claimed', id: dead.id });
+  expect(await store.claimCmcMessage({ ...alive, ...heir })).toEqual({ state: 'under-way' });
   await store.releaseCmcMessages();
-  expect(await store.claimCmcMessage(alive)).toEqual({ state: 'claimed', id: alive.id });
+  expect(await store.claimCmcMessage({ ...alive, ...heir })).toEqual({ state: 'claimed', id: alive.id });
 });
 
 test('only the process that holds a message concludes it', async () => {
@@ -81,7 +89,7 @@ test('messages are forgotten after a while, but never one that is being worked o
   for (const one of [old, fresh]) await store.concludeCmcMessage(one.key, one.instance, FINAL);
   expect(await store.purgeCmcMessages(T0 + 9)).toBe(1);
   expect(await store.claimCmcMessage(old)).toMatchObject({ state: 'claimed' });
-  expect(await store.claimCmcMessage(underWay)).toMatchObject({ state: 'under-way' });
+  expect(await store.claimCmcMessage({ ...underWay, instance: 'another' })).toMatchObject({ state: 'under-way' });
   expect(await store.claimCmcMessage(fresh)).toMatchObject({ state: 'answered' });
 });
 

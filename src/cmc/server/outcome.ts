@@ -1,0 +1,31 @@
+/** What became of the parts of a message. */
+import type { BodyPartID, BodyPartReference } from '../body-part.ts';
+import type { TaggedContentInfo } from '../pki-data.ts';
+import { asRefusal, type CmcRefusal } from './refusal.ts';
+
+export type PartOutcome =
+  | {
+      readonly kind: 'done';
+      readonly bodyPart: BodyPartReference;
+      /** DER of what goes into the SignedData beside the response. */
+      readonly certificates?: readonly Buffer[];
+      readonly crls?: readonly Buffer[];
+      /** Responses to the messages of a batch, in its order. */
+      readonly responses?: readonly TaggedContentInfo[];
+    }
+  | { readonly kind: 'pending'; readonly bodyPart: BodyPartReference; readonly requestId: string }
+  | { readonly kind: 'refused'; readonly refusal: CmcRefusal };
+
+export const done = (
+  bodyPart: BodyPartReference,
+  more: Omit<Extract<PartOutcome, { kind: 'done' }>, 'kind' | 'bodyPart'> = {},
+): PartOutcome => ({ kind: 'done', bodyPart, ...more });
+
+/** Runs the work on one part: what it throws is that part's refusal. */
+export async function outcomeOf(bodyPart: BodyPartID, work: () => Promise<PartOutcome>): Promise<PartOutcome> {
+  try {
+    return await work();
+  } catch (error) {
+    return { kind: 'refused', refusal: asRefusal(error, bodyPart) };
+  }
+}
