@@ -16,6 +16,8 @@ export interface DogtagDescription {
   readonly agent_certificate: string;
   /** Path of the agent's key, PEM. */
   readonly agent_key: string;
+  /** Where its files are. */
+  readonly tree: string;
   /** The first process inside. */
   readonly pid: number;
 }
@@ -34,6 +36,7 @@ export function readDescription(): DogtagDescription {
     ca: text('ca'),
     agent_certificate: text('agent_certificate'),
     agent_key: text('agent_key'),
+    tree: text('tree'),
     pid: Number(fields.get('pid')),
   };
 }

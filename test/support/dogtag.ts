@@ -180,6 +180,16 @@ export class Dogtag {
     return /"Status":"(\w+)"/.exec(text)?.[1] ?? text;
   }
 
+  /** Where its files are, as seen from outside. */
+  get tree(): string {
+    return this.#files.tree;
+  }
+
+  /** Runs a command inside. */
+  exec(...command: readonly string[]): Promise<string> {
+    return runText(SCRIPT, ['exec', ...command], { timeout: 120_000 });
+  }
+
   stop(service: Service, how: 'stop' | 'kill' = 'stop'): Promise<string> {
     return runText(SCRIPT, [service, how], { timeout: 120_000 });
   }

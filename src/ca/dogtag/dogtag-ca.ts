@@ -7,6 +7,7 @@ import type {
   HealthReport,
   IssuanceRequest,
   IssuanceResult,
+  KeyArchive,
   PollResult,
   PreparedIssuance,
   RemoteQueue,
@@ -22,6 +23,7 @@ import {
   submitRequest,
   type ProfileInputs,
 } from './enrol.ts';
+import type { Kra } from './kra.ts';
 import type { Replicas } from './replicas.ts';
 import { revokeCertificate } from './revoke.ts';
 import { findRequest } from './search.ts';
@@ -31,6 +33,8 @@ export interface DogtagCaOptions {
   readonly label: string;
   readonly replicas: Replicas;
   readonly chain: RemoteChain;
+  /** Where keys that the server generates are archived. */
+  readonly kra: Kra | undefined;
   /** The enrolment profile. */
   readonly profile: string;
   /** The class of the profile's input that takes the request; undefined: the profile is asked for it. */
@@ -45,9 +49,12 @@ export class DogtagCa implements CaDriver {
   readonly #options: DogtagCaOptions;
   #inputs: ProfileInputs | undefined;
   readonly remoteQueue: RemoteQueue;
+  readonly takesCsr = true;
+  readonly keyArchive?: KeyArchive;
 
   constructor(options: DogtagCaOptions) {
     this.#options = options;
+    if (options.kra !== undefined) this.keyArchive = options.kra;
     this.remoteQueue = {
       settled: 2 * options.timeout,
       poll: (reference, request) => this.#poll(reference, request),
@@ -63,7 +70,7 @@ export class DogtagCa implements CaDriver {
   async prepare(request: IssuanceRequest): Promise<PreparedIssuance> {
     const { csr } = request;
     if (csr === undefined)
-      throw new EstuaryError(501, 'SERVERKEYGEN_UNSUPPORTED', 'This CA issues for keys of the client only.');
+      throw failed('CSR_MISSING', 'The CA needs a certificate request.', { detail: 'a driver with takesCsr got none' });
     if (!namesEqual(csr.subject, request.subject))
       throw forbidden('SUBJECT_NOT_IN_CSR', 'At this CA the CSR itself must ask for the subject that it may have.', {
         detail: 'a PKCS#10 is passed on as it came',
@@ -151,11 +158,15 @@ export class DogtagCa implements CaDriver {
   health(): Promise<HealthReport> {
     const { chain, replicas } = this.#options;
     if (chain.problem !== undefined) return Promise.resolve({ health: 'down', detail: chain.problem });
-    return Promise.resolve(replicas.health());
+    const kra = this.#options.kra?.health();
+    const ca = replicas.health();
+    if (ca.health !== 'ok' || kra === undefined || kra.health === 'ok') return Promise.resolve(ca);
+    return Promise.resolve({ health: 'degraded', detail: `key archive: ${kra.detail ?? kra.health}` });
   }
 
   close(): Promise<void> {
     this.#options.replicas.close();
+    this.#options.kra?.close();
     return Promise.resolve();
   }
 }

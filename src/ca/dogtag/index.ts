@@ -8,6 +8,7 @@ import { loadCaCertificates } from '../local/index.ts';
 import { RemoteChain } from './chain.ts';
 import { DogtagCa } from './dogtag-ca.ts';
 import type { DogtagTls } from './http.ts';
+import { Kra } from './kra.ts';
 import { Replicas } from './replicas.ts';
 
 export interface DogtagContext {
@@ -17,7 +18,9 @@ export interface DogtagContext {
 }
 
 /** What the driver takes of its `[[ca]]` table. */
-export type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'certificate' | 'chain' | 'dogtag'>;
+export type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'certificate' | 'chain' | 'dogtag'> & {
+  readonly profile: Pick<DogtagCaConfig['profile'], 'key_escrow'>;
+};
 
 /**
  * A CA behind Dogtag. The server need not be up: it is found as soon as it is.
@@ -29,23 +32,26 @@ export async function createDogtagCa(config: DogtagSettings, { retryAfter, log }
   const pinned = certificate === undefined ? undefined : await loadCaCertificates({ ...config, certificate });
   const chain = new RemoteChain(pinned);
   const timeout = dogtag.timeout * 1000;
-  const replicas: Replicas = new Replicas(
-    {
-      urls: dogtag.urls,
-      subsystem: 'ca',
-      tls: await loadTls(config),
-      timeout,
-      checkInterval: dogtag.check_interval * 1000,
-      retryAfter,
-      log: labelledLog(log, label),
-    },
-    () => chain.refresh(replicas),
+  const common = {
+    tls: await loadTls(config),
+    timeout,
+    checkInterval: dogtag.check_interval * 1000,
+    retryAfter,
+    log: labelledLog(log, label),
+  };
+  const replicas: Replicas = new Replicas({ ...common, urls: dogtag.urls, subsystem: 'ca' }, () =>
+    chain.refresh(replicas),
   );
-  await replicas.start();
+  const archives = dogtag.kra_urls.length > 0 && config.profile.key_escrow !== false;
+  const kra = archives
+    ? new Kra(new Replicas({ ...common, urls: dogtag.kra_urls, subsystem: 'kra' }), Date.now)
+    : undefined;
+  await Promise.all([replicas.start(), kra?.start()]);
   return new DogtagCa({
     label,
     replicas,
     chain,
+    kra,
     profile: dogtag.profile,
     inputClass: dogtag.input_class,
     timeout,

@@ -12,12 +12,14 @@ const QUIET = { info: () => undefined, warn: () => undefined, error: () => undef
 export interface OpenOptions {
   /** Path of a certificate that pins the CA. */
   readonly certificate?: string;
+  readonly profile?: { readonly key_escrow?: boolean };
 }
 
-export function openDriver(dogtag: DogtagSettings, { certificate }: OpenOptions = {}): Promise<DogtagCa> {
+export function openDriver(dogtag: DogtagSettings, { certificate, profile = {} }: OpenOptions = {}): Promise<DogtagCa> {
   return createDogtagCa(
     {
       label: 'dogtag',
+      profile,
       ...(certificate === undefined ? {} : { certificate }),
       dogtag: { ...dogtag, urls: [...dogtag.urls], kra_urls: [...dogtag.kra_urls] },
     },

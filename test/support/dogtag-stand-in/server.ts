@@ -59,6 +59,8 @@ export class StandInServer {
   readonly faults: Faults = {};
   /** `METHOD /path` of every request, in order. */
   readonly seen: string[] = [];
+  /** The body of every request. */
+  readonly bodies: string[] = [];
   readonly #server: Server;
   readonly #sessions = new Map<string, Session>();
 
@@ -108,9 +110,11 @@ export class StandInServer {
     for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
     const { delay = 0, cutAfterSubmission, cutBeforeSubmission, endless } = this.faults;
     if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
-    const submission = method === 'POST' && url === '/ca/rest/certrequests';
+    const submission = method === 'POST' && /\/(certrequests|keyrequests)$/.test(url);
     if (submission && cutBeforeSubmission === true) return void request.socket.destroy();
-    const answer = await this.#answer(request, Buffer.concat(chunks).toString('utf8'));
+    const body = Buffer.concat(chunks).toString('utf8');
+    this.bodies.push(body);
+    const answer = await this.#answer(request, body);
     if (submission && cutAfterSubmission === true) return void request.socket.destroy();
     if (endless === true) return void response.writeHead(200, { 'Content-Type': JSON_TYPE }).write('{"a":"');
     response.statusCode = answer.status;
@@ -128,12 +132,14 @@ export class StandInServer {
     const path = url.pathname.split('/').slice(3);
     const agent = isAgent(request) && this.faults.directoryDown !== true;
     if (headers.accept !== JSON_TYPE) return { status: 200, type: 'application/xml', body: '<xml/>' };
-    if (url.pathname === '/ca/rest/account/login')
+    if (/^\/(ca|kra)\/rest\/account\/login$/.test(url.pathname))
       return method === 'GET'
         ? agent
           ? this.#withSession(request, () => json(200, { id: 'caadmin', Roles: { Role: [] } }))
           : html(401)
         : { status: 405 };
+    if (url.pathname.startsWith('/kra/rest/'))
+      return this.state.kra.answer(method, url.pathname.slice('/kra/rest/'.length), body, agent, this.state.issuer);
     if (url.pathname === '/ca/rest/account/logout') return { status: 204 };
     if (url.pathname === '/ca/rest/config/cert/signing') return json(200, this.#signingCertificate());
     if (path[0] === 'agent')

@@ -7,6 +7,7 @@ import { formatName } from '../../../src/pki/name.ts';
 import { OID } from '../../../src/pki/oids.ts';
 import { extKeyUsage, keyUsage, makeCertificate, type Issuer } from '../certificates.ts';
 import { keyPair } from '../keys.ts';
+import { StandInKra } from './kra.ts';
 
 export interface Profile {
   /** Issues at once to the agent (AgentCertAuth); otherwise an agent decides. */
@@ -51,6 +52,7 @@ export class StandInState {
   readonly issuer: Issuer;
   readonly requests = new Map<number, StoredRequest>();
   readonly certificates = new Map<number, StoredCertificate>();
+  readonly kra = new StandInKra();
   /** Replaces the next certificate: what a faulty CA would issue. */
   issueInstead: ((csr: VerifiedCsr) => Promise<Buffer>) | undefined;
   #nextRequest = 10;

@@ -1,0 +1,139 @@
+/**
+ * Dogtag's key recovery authority as a key archive. A key goes there as the data of a key archival request: the type for
+ * private keys is answered with "complete" and stored nowhere, the one for pass phrases keeps the octets.
+ */
+import { randomBytes, type KeyObject } from 'node:crypto';
+import { EstuaryError, failed, unavailable } from '../../errors.ts';
+import type { HealthReport, KeyArchive, SealedKey } from '../driver.ts';
+import { errorOf, jsonOf, readAnswer } from './answers.ts';
+import { certificateIn } from './enrol.ts';
+import { asObject, complaint, textOf, type JsonObject } from './json.ts';
+import { AES_128_CBC, wrapForTransport, type WrappedKey } from './key-wrapping.ts';
+import { ReplicaFault } from './replica.ts';
+import type { Attempt, Replicas } from './replicas.ts';
+
+/** Milliseconds that the transport certificate is taken for current. */
+const TRANSPORT_FRESH = 300_000;
+
+export class Kra implements KeyArchive {
+  readonly #replicas: Replicas;
+  readonly #now: () => number;
+  #transport: { readonly key: KeyObject; readonly read: number } | undefined;
+
+  /** @param now milliseconds since the epoch */
+  constructor(replicas: Replicas, now: () => number) {
+    this.#replicas = replicas;
+    this.#now = now;
+  }
+
+  /** Finds out which replicas can be used. */
+  start(): Promise<void> {
+    return this.#replicas.start();
+  }
+
+  async seal(pkcs8: Buffer): Promise<SealedKey> {
+    const wrapped = wrapForTransport(pkcs8, await this.#transportKey());
+    return { archive: (requestId) => this.#archive(wrapped, requestId) };
+  }
+
+  health(): HealthReport {
+    return this.#replicas.health();
+  }
+
+  close(): void {
+    this.#replicas.close();
+  }
+
+  /** A request may archive twice, where signing failed after the first time; an archive's name for a key is used once. */
+  async #archive(wrapped: WrappedKey, requestId: string): Promise<string> {
+    const name = `estuary-${requestId}-${randomBytes(4).toString('hex')}`;
+    const body = Buffer.from(JSON.stringify(archivalRequest(name, wrapped)), 'utf8');
+    try {
+      return await this.#read((replica) => archiveAt(replica, name, body));
+    } catch (error) {
+      // It may have been encrypted for a transport key that is no longer in use.
+      this.#transport = undefined;
+      throw error;
+    }
+  }
+
+  async #transportKey(): Promise<KeyObject> {
+    const known = this.#transport;
+    if (known !== undefined && this.#now() - known.read < TRANSPORT_FRESH) return known.key;
+    const { publicKey } = await this.#read(async (replica) =>
+      certificateIn(readAnswer(await replica.call({ method: 'GET', path: '/kra/rest/config/cert/transport' }))),
+    );
+    if (publicKey.algorithm !== 'rsa') throw notArchived(`a transport key of the type ${publicKey.keyType}`);
+    this.#transport = { key: publicKey.keyObject, read: this.#now() };
+    return publicKey.keyObject;
+  }
+
+  /** What is done here may be done twice, so that it goes from one replica to the next like a read. */
+  async #read<T>(work: (replica: Attempt) => Promise<T>): Promise<T> {
+    try {
+      return await this.#replicas.read(work);
+    } catch (error) {
+      if (!(error instanceof EstuaryError)) throw error;
+      const { status, detail, retryAfter } = error;
+      if (status !== 503) throw notArchived(detail ?? error.message);
+      throw unavailable('KEY_ARCHIVE_UNAVAILABLE', 'The key archive is not available at present.', {
+        ...(detail === undefined ? {} : { detail }),
+        ...(retryAfter === undefined ? {} : { retryAfter }),
+      });
+    }
+  }
+}
+
+function notArchived(detail: string): EstuaryError {
+  return failed('KEY_NOT_ARCHIVED', 'The key could not be archived.', { detail });
+}
+
+function archivalRequest(name: string, wrapped: WrappedKey): JsonObject {
+  const attributes = { clientKeyID: name, dataType: 'passPhrase', algorithmOID: AES_128_CBC, ...wrapped };
+  return {
+    ClassName: 'com.netscape.certsrv.key.KeyArchivalRequest',
+    Attributes: { Attribute: Object.entries(attributes).map(([key, value]) => ({ name: key, value })) },
+  };
+}
+
+/**
+ * Archives at one replica, unless an attempt that seemed to fail was taken after all; the answer is believed once the
+ * archive shows the key.
+ *
+ * @returns the key's id there
+ */
+async function archiveAt(replica: Attempt, name: string, body: Buffer): Promise<string> {
+  const answer = await replica.call({
+    method: 'POST',
+    path: '/kra/rest/agent/keyrequests',
+    headers: { 'Content-Type': 'application/json' },
+    body,
+    freshConnection: true,
+  });
+  const taken = answer.status === 400 && /already active/i.test(errorOf(answer)?.message ?? '');
+  const path = taken
+    ? `active/${encodeURIComponent(name)}`
+    : archivedAs(answer.status === 201 ? jsonOf(answer) : readAnswer(answer));
+  const key = readAnswer(await replica.call({ method: 'GET', path: `/kra/rest/agent/keys/${path}` }));
+  const id = idIn(key);
+  if (textOf(key, 'clientKeyID') !== name || textOf(key, 'status') !== 'active' || id === undefined)
+    throw new ReplicaFault(`the archive does not show the key: ${complaint(answer)}`, true);
+  return id;
+}
+
+/** The id that the answer to an archival request tells. */
+function archivedAs(answer: JsonObject): string {
+  const request = asObject(answer['RequestInfo']) ?? {};
+  const status = textOf(request, 'requestStatus') ?? 'without a status';
+  const id = idIn(request);
+  // "complete" without a key means that nothing was stored.
+  if (status !== 'complete' || id === undefined)
+    throw notArchived(`the archival request is ${status}, ${id === undefined ? 'without a key' : `of the key ${id}`}`);
+  return id;
+}
+
+/** The last part of a keyURL. */
+function idIn(object: JsonObject): string | undefined {
+  const id = textOf(object, 'keyURL')?.split('/').at(-1);
+  return id !== undefined && /^(0x)?[0-9a-f]{1,40}$/i.test(id) ? id : undefined;
+}

@@ -1,0 +1,81 @@
+/** A server's replica as a test wants it: a TCP relay on the loopback that can die, fall silent and come back. */
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+export class TcpRelay {
+  readonly port: number;
+  readonly #target: number;
+  readonly #sockets = new Set<Socket>();
+  #server: Server;
+  #silent = false;
+
+  private constructor(server: Server, port: number, target: number) {
+    this.#server = server;
+    this.port = port;
+    this.#target = target;
+    this.#serve(server);
+  }
+
+  /** @param target a port of the loopback */
+  static async start(target: number): Promise<TcpRelay> {
+    const server = createServer();
+    return new TcpRelay(server, await listen(server, 0), target);
+  }
+
+  get url(): string {
+    return `https://localhost:${this.port}`;
+  }
+
+  /** Whether new connections are accepted, and then nothing ever comes back. */
+  silence(silent: boolean): void {
+    this.#silent = silent;
+    if (silent) this.cut();
+  }
+
+  /** Ends every connection. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  /** Refuses connections from now on. */
+  async die(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.cut();
+    await closed;
+  }
+
+  /** The same port again. */
+  async revive(): Promise<void> {
+    this.#server = createServer();
+    this.#serve(this.#server);
+    await listen(this.#server, this.port);
+  }
+
+  #serve(server: Server): void {
+    server.on('connection', (client) => {
+      this.#keep(client);
+      if (this.#silent) return;
+      const target = connect(this.#target, '127.0.0.1');
+      this.#keep(target);
+      client.pipe(target).pipe(client);
+      client.on('close', () => target.destroy());
+      target.on('close', () => client.destroy());
+    });
+  }
+
+  #keep(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => this.#sockets.delete(socket));
+  }
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => {
+      const address: AddressInfo | string | null = server.address();
+      if (address === null || typeof address === 'string') reject(new Error('not listening'));
+      else resolve(address.port);
+    });
+  });
+}
