@@ -76,6 +76,17 @@ describe.skipIf(!requires('bouncycastle', 'curl', 'openssl'))('Bouncy Castle', (
     await server.check(paths.out, { subject: 'CN=bc-keygen', key: paths.newkey });
   });
 
+  test.skipIf(!requires('bouncycastleTls'))(
+    'enrolls with the channel binding in its challengePassword (RFC 7030 §3.5)',
+    async () => {
+      const paths = { newkey: server.file('client/bc-pop.key'), out: server.file('client/bc-pop.pem') };
+      const otp = await server.createOtp('bc-pop');
+      const options = { ...paths, subject: 'CN=bc-pop', user: 'x', password: otp, tls: 'TLSv1.2' };
+      await client('popenroll', options);
+      await server.check(paths.out, { subject: 'CN=bc-pop', key: paths.newkey });
+    },
+  );
+
   test('is told that its password is wrong', async () => {
     const paths = { newkey: server.file('client/bc-no.key'), out: server.file('client/bc-no.pem') };
     const options = { ...paths, subject: 'CN=bc-no', user: 'x', password: 'not-the-password' };

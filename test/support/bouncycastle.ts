@@ -1,7 +1,7 @@
 /** The small EST client on Bouncy Castle: `test/interop/bouncycastle/EstClient.java`. */
 import { join } from 'node:path';
 import { run } from './command.ts';
-import { BOUNCY_CASTLE_JARS } from './requires.ts';
+import { BOUNCY_CASTLE_JARS, BOUNCY_CASTLE_TLS_JAR } from './requires.ts';
 import { ROOT } from './root.ts';
 
 const SOURCE = join(ROOT, 'test', 'interop', 'bouncycastle', 'EstClient.java');
@@ -18,7 +18,8 @@ export type EstClientArguments = (operation: string, options: Readonly<Record<st
 export async function compileEstClient(classes: string): Promise<EstClientArguments> {
   await run('javac', ['-cp', JARS, '-d', classes, SOURCE], { timeout: 100_000 });
   // Each run lasts a second: no time for the optimising compiler.
-  const java = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-cp', `${JARS}:${classes}`, 'EstClient'];
+  const classPath = [JARS, BOUNCY_CASTLE_TLS_JAR, classes].join(':');
+  const java = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-cp', classPath, 'EstClient'];
   return (operation, options) => [
     ...java,
     operation,

@@ -17,6 +17,9 @@ export const ESTCLIENT = join(ROOT, '.cache', 'libest', 'estclient');
 /** The jars of Debian's libbcpkix-java and what it depends on. */
 export const BOUNCY_CASTLE_JARS = ['bcprov', 'bcutil', 'bcpkix'].map((name) => `/usr/share/java/${name}.jar`);
 
+/** Bouncy Castle's TLS, of Debian's libbctls-java. */
+export const BOUNCY_CASTLE_TLS_JAR = '/usr/share/java/bctls.jar';
+
 const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
 /** The full path of a command on the PATH or in the system administrator's folders. */
@@ -75,6 +78,7 @@ const PROBES = {
     commands('Debian package default-jdk-headless', 'java', 'javac'),
     files('Debian package libbcpkix-java', ...BOUNCY_CASTLE_JARS),
   ),
+  bouncycastleTls: files('Debian package libbctls-java', BOUNCY_CASTLE_TLS_JAR),
   softhsm: all(
     files('Debian package softhsm2', '/usr/lib/softhsm/libsofthsm2.so'),
     commands('Debian package softhsm2', 'softhsm2-util'),

@@ -1,6 +1,7 @@
 import java.io.IOException;
 import java.io.Reader;
 import java.io.Writer;
+import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
@@ -8,6 +9,7 @@ import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.KeyStore;
 import java.security.PrivateKey;
+import java.security.Provider;
 import java.security.Security;
 import java.security.cert.Certificate;
 import java.security.cert.TrustAnchor;
@@ -28,6 +30,7 @@ import org.bouncycastle.est.ESTAuth;
 import org.bouncycastle.est.ESTService;
 import org.bouncycastle.est.EnrollmentResponse;
 import org.bouncycastle.est.HttpAuth;
+import org.bouncycastle.est.jcajce.ChannelBindingProvider;
 import org.bouncycastle.est.jcajce.JcaJceUtils;
 import org.bouncycastle.est.jcajce.JsseDefaultHostnameAuthorizer;
 import org.bouncycastle.est.jcajce.JsseESTServiceBuilder;
@@ -36,8 +39,10 @@ import org.bouncycastle.openssl.PEMParser;
 import org.bouncycastle.openssl.PKCS8Generator;
 import org.bouncycastle.openssl.jcajce.JcaPEMKeyConverter;
 import org.bouncycastle.openssl.jcajce.JcaPEMWriter;
+import org.bouncycastle.operator.ContentSigner;
 import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder;
 import org.bouncycastle.pkcs.PKCS10CertificationRequest;
+import org.bouncycastle.pkcs.PKCS10CertificationRequestBuilder;
 import org.bouncycastle.pkcs.jcajce.JcaPKCS10CertificationRequestBuilder;
 import org.bouncycastle.util.Selector;
 import org.bouncycastle.util.Store;
@@ -50,10 +55,12 @@ import org.bouncycastle.util.Store;
  * EstClient csrattrs       server=HOST:PORT ca=root.pem
  * EstClient simpleenroll   server=… ca=… subject=CN=x newkey=key.pem out=cert.pem user=U password=P | cert=C key=K
  * EstClient simplereenroll server=… ca=… subject=CN=x newkey=key.pem out=cert.pem cert=C key=K
+ * EstClient popenroll      server=… ca=… subject=CN=x newkey=key.pem out=cert.pem user=U password=P | cert=C key=K
  * EstClient serverkeygen   server=… ca=… subject=CN=x newkey=key.pem out=cert.pem user=U password=P | cert=C key=K
  * </pre>
  *
- * newkey is written; with serverkeygen it holds the key that the server made. PEM everywhere.
+ * newkey is written; with serverkeygen it holds the key that the server made. PEM everywhere. popenroll puts the channel
+ * binding into the request (RFC 7030 §3.5); it needs bctls.jar, since the JDK's TLS does not show its tls-unique.
  */
 public final class EstClient {
   private static final int TIMEOUT_MILLIS = 20_000;
@@ -77,6 +84,7 @@ public final class EstClient {
     switch (args[0]) {
       case "cacerts" -> client.cacerts();
       case "csrattrs" -> client.csrattrs();
+      case "popenroll" -> client.popEnroll();
       case "simpleenroll" -> client.enroll(false);
       case "simplereenroll" -> client.enroll(true);
       case "serverkeygen" -> client.serverkeygen();
@@ -108,6 +116,50 @@ public final class EstClient {
     write("out", single(answer.getStore()));
   }
 
+  private void popEnroll() throws Exception {
+    TlsUnique binding = new TlsUnique();
+    ESTService service = builder().withProvider(bouncyCastleTls()).withChannelBindingProvider(binding).build();
+    KeyPair pair = newKeyPair();
+    ContentSigner signer = new JcaContentSignerBuilder("SHA256withECDSA").build(pair.getPrivate());
+    EnrollmentResponse answer = service.simpleEnrollPoP(false, requestBuilder(pair), signer, auth());
+    if (!binding.used) throw new IllegalStateException("no channel binding was put into the request");
+    answer = poll(service, answer);
+    writeKey(PrivateKeyInfo.getInstance(pair.getPrivate().getEncoded()));
+    write("out", single(answer.getStore()));
+  }
+
+  /** By reflection, so that the other operations do without bctls.jar. */
+  private static Provider bouncyCastleTls() throws ReflectiveOperationException {
+    Class<?> provider = Class.forName("org.bouncycastle.jsse.provider.BouncyCastleJsseProvider");
+    return (Provider) provider.getDeclaredConstructor().newInstance();
+  }
+
+  /** tls-unique (RFC 5929) of a connection of Bouncy Castle's TLS. */
+  private static final class TlsUnique implements ChannelBindingProvider {
+    private boolean used;
+
+    @Override
+    public boolean canAccessChannelBinding(Socket socket) {
+      return true;
+    }
+
+    @Override
+    public byte[] getChannelBinding(Socket socket, String binding) {
+      try {
+        Object connection = Class.forName("org.bouncycastle.jsse.BCSSLSocket").getMethod("getConnection").invoke(socket);
+        byte[] value =
+            (byte[])
+                Class.forName("org.bouncycastle.jsse.BCSSLConnection")
+                    .getMethod("getChannelBinding", String.class)
+                    .invoke(connection, binding);
+        used = value != null;
+        return value;
+      } catch (ReflectiveOperationException e) {
+        throw new IllegalStateException("no channel binding: is bctls.jar on the class path?", e);
+      }
+    }
+  }
+
   private void serverkeygen() throws Exception {
     ESTService service = service();
     EnrollmentResponse answer = poll(service, service.simpleEnrollWithServersideCreation(request(newKeyPair()), auth()));
@@ -127,6 +179,10 @@ public final class EstClient {
   }
 
   private ESTService service() throws Exception {
+    return builder().build();
+  }
+
+  private JsseESTServiceBuilder builder() throws Exception {
     X509Certificate root = certificate("ca");
     JsseESTServiceBuilder builder =
         new JsseESTServiceBuilder(
@@ -137,7 +193,7 @@ public final class EstClient {
     if (options.containsKey("tls")) builder.withTLSVersion(option("tls"));
     if (options.containsKey("label")) builder.withLabel(option("label"));
     if (options.containsKey("cert")) builder.withKeyManagers(keyManagers().getKeyManagers());
-    return builder.build();
+    return builder;
   }
 
   private KeyManagerFactory keyManagers() throws Exception {
@@ -153,8 +209,11 @@ public final class EstClient {
   }
 
   private PKCS10CertificationRequest request(KeyPair pair) throws Exception {
-    return new JcaPKCS10CertificationRequestBuilder(new X500Name(option("subject")), pair.getPublic())
-        .build(new JcaContentSignerBuilder("SHA256withECDSA").build(pair.getPrivate()));
+    return requestBuilder(pair).build(new JcaContentSignerBuilder("SHA256withECDSA").build(pair.getPrivate()));
+  }
+
+  private PKCS10CertificationRequestBuilder requestBuilder(KeyPair pair) {
+    return new JcaPKCS10CertificationRequestBuilder(new X500Name(option("subject")), pair.getPublic());
   }
 
   private static KeyPair newKeyPair() throws GeneralSecurityException {
