@@ -1,5 +1,5 @@
 /** The structures that the controls of clients and their answers carry (RFC 5272 §6), in and out. All readers throw DerError. */
-import { issuerAndSerialNumber, encodeSignerIdentifier, parseSignerIdentifier } from '../pki/cms.ts';
+import { issuerAndSerialNumber, encodeSignerIdentifier } from '../pki/cms.ts';
 import { serialHex } from '../pki/certificate.ts';
 import { CRL_REASONS, isCrlReason, type CrlReason } from '../pki/crl-reasons.ts';
 import {
@@ -22,7 +22,6 @@ import { encodeBodyPartID, readBodyPartID, type BodyPartID } from './body-part.t
 import { encodeTaggedRequest, readTaggedRequest, type TaggedRequest } from './pki-data.ts';
 import {
   encodeAlgorithmIdentifier,
-  expect,
   fields,
   present,
   readAlgorithmIdentifier,
@@ -94,11 +93,15 @@ export const KEYED_WITNESS: Syntax<KeyedWitness> = {
     sequence(encodeAlgorithmIdentifier(keyAlgorithm), encodeAlgorithmIdentifier(macAlgorithm), octetString(witness)),
 };
 
+/** CMCCertId (§6.14). Dogtag's CMCRequest puts the issuer into one more SEQUENCE, which is taken off. */
 export const CERTIFICATE_ID: Syntax<CertificateId> = {
   read: (element) => {
-    const sid = parseSignerIdentifier(expect(element, Tag.SEQUENCE, 'CMCCertId'));
-    if (sid.kind !== 'issuerAndSerialNumber') throw new DerError('CMCCertId: unexpected tag');
-    return { issuer: sid.issuer, serialNumber: sid.serialNumber };
+    const reader = fields(element, 'CMCCertId');
+    const issuer = reader.next(Tag.SEQUENCE, 'issuer');
+    const name = issuer.value[0] === Tag.SEQUENCE ? issuer.value : issuer.raw;
+    const serialNumber = serialHex(integerBytes(reader.next(Tag.INTEGER, 'serialNumber'), 'serialNumber'));
+    reader.end();
+    return { issuer: parseName(name), serialNumber };
   },
   encode: (id) => encodeSignerIdentifier(issuerAndSerialNumber(id)),
 };

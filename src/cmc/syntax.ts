@@ -46,7 +46,7 @@ export function fields(element: DerElement, what: string): DerReader {
 }
 
 /** The element, which must have this tag. @throws DerError */
-export function expect(element: DerElement, tag: number, what: string): DerElement {
+function expect(element: DerElement, tag: number, what: string): DerElement {
   if (element.tag !== tag) throw new DerError(`${what}: unexpected tag`);
   return element;
 }

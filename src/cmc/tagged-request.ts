@@ -14,7 +14,7 @@ import { oidName } from '../pki/oids.ts';
 import { parsePublicKey } from '../pki/public-key.ts';
 import {
   UnsupportedSignatureAlgorithm,
-  parseSignatureAlgorithm,
+  parseMessageSignatureAlgorithm,
   verifySignature,
   type SignatureAlgorithm,
 } from '../pki/signature-algorithms.ts';
@@ -137,7 +137,7 @@ export async function verifyProofOfPossession(request: CmcCertificateRequest): P
     throw unproven(bodyPartID, 'popRequired', 'The request has no signature that proves possession of its key.');
   if (popo.withInput)
     throw unproven(bodyPartID, 'popFailed', 'The proof of possession signs a poposkInput in place of the request.');
-  const algorithm = naming(bodyPartID, () => parseSignatureAlgorithm(popo.algorithm));
+  const algorithm = naming(bodyPartID, () => parseMessageSignatureAlgorithm(popo.algorithm));
   if (!(await isSigned(request, algorithm, popo.signature)))
     throw unproven(bodyPartID, 'popFailed', "The request's proof of possession is not valid.");
   return { method: 'signature', csr: undefined };

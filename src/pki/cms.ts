@@ -29,6 +29,7 @@ import type { PublicKeyInfo } from './public-key.ts';
 import {
   createSignature,
   defaultSignatureAlgorithm,
+  parseMessageSignatureAlgorithm,
   parseSignatureAlgorithm,
   verifySignature,
   type HashName,
@@ -172,19 +173,10 @@ export function parseDigest(element: DerElement): HashName {
   return digest;
 }
 
-/** ecdsa-with-SHA2, ANSI X9.62. */
-const ECDSA_ARC = '1.2.840.10045.4.3.';
-
-/**
- * In CMS an RSA signature may be named by the bare rsaEncryption; the digest algorithm then completes it. NSS (and so
- * Dogtag's clients) adds a NULL to ECDSA's, which RFC 5758 §3.2 has without parameters.
- */
+/** In CMS an RSA signature may be named by the bare rsaEncryption; the digest algorithm then completes it. */
 function cmsSignatureAlgorithm(der: Buffer, digest: HashName): SignatureAlgorithm {
-  const reader = DerReader.of(der, 'SignatureAlgorithmIdentifier');
-  const dotted = readOid(reader.next(Tag.OID, 'algorithm'));
-  if (reader.nextTag === Tag.NULL && dotted.startsWith(ECDSA_ARC))
-    return parseSignatureAlgorithm(sequence(oid(dotted)));
-  if (dotted !== OID.rsaEncryption) return parseSignatureAlgorithm(der);
+  const dotted = readOid(DerReader.of(der, 'SignatureAlgorithmIdentifier').next(Tag.OID, 'algorithm'));
+  if (dotted !== OID.rsaEncryption) return parseMessageSignatureAlgorithm(der);
   const named = {
     sha256: OID.sha256WithRSAEncryption,
     sha384: OID.sha384WithRSAEncryption,

@@ -83,6 +83,23 @@ export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
   return { der, oid: dotted, ...known, saltLength: undefined };
 }
 
+/** ecdsa-with-SHA2, ANSI X9.62. */
+const ECDSA_ARC = '1.2.840.10045.4.3.';
+
+/**
+ * The algorithm of a message's signature, which nobody will copy into a certificate: NSS (and so Dogtag's clients) adds
+ * a NULL to ECDSA's, which RFC 5758 §3.2 has without parameters.
+ *
+ * @throws as {@link parseSignatureAlgorithm}
+ */
+export function parseMessageSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
+  const reader = DerReader.of(der, 'AlgorithmIdentifier');
+  const dotted = readOid(reader.next(Tag.OID, 'algorithm'));
+  return parseSignatureAlgorithm(
+    dotted.startsWith(ECDSA_ARC) && reader.nextTag === Tag.NULL ? sequence(oid(dotted)) : der,
+  );
+}
+
 /** RFC 4055 §3.1, with the same hash for the message and the mask, and one of SHA-256, -384, -512. */
 function parsePssParameters(der: Buffer): { hash: HashName; saltLength: number } {
   const reader = DerReader.of(der, 'RSASSA-PSS-params');

@@ -34,6 +34,16 @@ describe('RFC 5272 §6, RFC 6402 §2.2: controls', () => {
     expect(parseControl(attribute)).toEqual({ name: 'unknown', ...attribute });
   });
 
+  test("Dogtag's confirmCertAcceptance, with the issuer in one more SEQUENCE, is read", () => {
+    const { issuer, serialNumber } = CONTROL_VALUES.confirmCertAcceptance;
+    const values = [sequence(sequence(issuer.der), integer(10))];
+    const control = parseControl({ bodyPartID: 1, type: OID.confirmCertAcceptance, values });
+    expect(control).toMatchObject({
+      name: 'confirmCertAcceptance',
+      value: { issuer: { der: issuer.der }, serialNumber },
+    });
+  });
+
   test('controls are found by name, in order', () => {
     const controls = [
       buildControl(1, 'regInfo', Buffer.from('a')),

@@ -1,3 +1,4 @@
+import { sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CmcError } from '../../src/cmc/cmc-error.ts';
 import { requestOfSigner } from '../../src/cmc/requested-key-signer.ts';
@@ -7,7 +8,7 @@ import {
   type CmcCertificateRequest,
 } from '../../src/cmc/tagged-request.ts';
 import { buildSignedData, keySigner, parseSignedData, verifySignerInfo, type SignedData } from '../../src/pki/cms.ts';
-import { bitString, explicit, integer, octetString, oid, parseDer, sequence, tlv } from '../../src/pki/der.ts';
+import { NULL, bitString, explicit, integer, octetString, oid, parseDer, sequence, tlv } from '../../src/pki/der.ts';
 import { encodeSubjectAltName, encodeSubjectKeyIdentifier, type Extension } from '../../src/pki/extensions.ts';
 import { formatName, parseDistinguishedName } from '../../src/pki/name.ts';
 import { OID } from '../../src/pki/oids.ts';
@@ -120,6 +121,14 @@ describe('RFC 5272 §3.2.1.2: certification requests', () => {
   ])('RFC 4211 §4: a proof of possession %s is refused', async (_, options, failInfo) => {
     const request = crmf(options);
     expect(await caught(() => verifyProofOfPossession(request))).toMatchObject({ failInfo, bodyPartIDs: [1] });
+  });
+
+  test("a CRMF request's signature in NSS's form, with a NULL for ECDSA's parameters, proves possession", async () => {
+    const key = makeKey();
+    const { info } = crmf({}, key);
+    const signature = bitString(sign('sha256', info, key.privateKey));
+    const popo = tlv(0xa1, sequence(oid(OID.ecdsaWithSHA256), NULL), signature);
+    expect(await verifyProofOfPossession(crmf({ popo }, key))).toMatchObject({ method: 'signature' });
   });
 
   test('a PKCS #10 request with an altered signature is refused with popFailed, one that is none with badRequest', async () => {

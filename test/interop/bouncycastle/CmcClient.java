@@ -110,8 +110,8 @@ import org.bouncycastle.util.encoders.Hex;
  *
  * Several commands go into one run with "--" between them. The message is signed with cert= and key=; without them,
  * enrol signs with the key of the first request and the others do not sign at all. secret= and identification= add
- * identityProofV2, popLinkRandom and popLinkWitnessV2; with mac=yes they authenticate the message in place of a
- * signature. bad=N breaks the signature of the Nth request. transaction= and nonce= (hex) replace random values. The
+ * identityProofV2, popLinkRandom and popLinkWitnessV2; with mac=yes they authenticate the message in place of
+ * identityProofV2 and a signature. bad=N breaks the signature of the Nth request. transaction= and nonce= (hex) replace random values. The
  * Nth new key is written to PREFIX-N.pem. Messages are DER or BER files, certificates and keys PEM.
  */
 public final class CmcClient {
@@ -175,16 +175,19 @@ public final class CmcClient {
       requests.add(request(new X500Name(subject), pair, random, String.valueOf(number).equals(options.get("bad"))));
       write(Path.of(option("newkey") + "-" + number + ".pem"), new PKCS8Generator(privateKeyInfo(pair), null));
     }
-    // Identity is proved by the secret where no certificate does it.
-    if (options.containsKey("secret") && !options.containsKey("mac")) {
-      if (options.containsKey("identification"))
-        control(CMCObjectIdentifiers.id_cmc_identification, new DERUTF8String(option("identification")));
-      byte[] reqSequence = new DERSequence(requests.toArray(ASN1Encodable[]::new)).getEncoded(ASN1Encoding.DER);
-      byte[] witness = mac(option("secret") + options.getOrDefault("identification", ""), reqSequence);
-      control(CMCObjectIdentifiers.id_cmc_identityProofV2, new IdentityProofV2(SHA256, HMAC_SHA256, witness));
+    if (options.containsKey("secret")) {
       control(CMCObjectIdentifiers.id_cmc_popLinkRandom, new DEROctetString(random));
+      if (!options.containsKey("mac")) identityProof();
     }
     finish(first);
+  }
+
+  private void identityProof() throws Exception {
+    if (options.containsKey("identification"))
+      control(CMCObjectIdentifiers.id_cmc_identification, new DERUTF8String(option("identification")));
+    byte[] reqSequence = new DERSequence(requests.toArray(ASN1Encodable[]::new)).getEncoded(ASN1Encoding.DER);
+    byte[] witness = mac(option("secret") + options.getOrDefault("identification", ""), reqSequence);
+    control(CMCObjectIdentifiers.id_cmc_identityProofV2, new IdentityProofV2(SHA256, HMAC_SHA256, witness));
   }
 
   private void revoke() throws Exception {
@@ -289,7 +292,7 @@ public final class CmcClient {
       extensions.addExtension(
           Extension.subjectAlternativeName, false, new GeneralNames(new GeneralName(GeneralName.dNSName, option("dns"))));
     PopLinkWitnessV2 witness =
-        options.containsKey("secret") && !options.containsKey("mac")
+        options.containsKey("secret")
             ? new PopLinkWitnessV2(SHA256, HMAC_SHA256, mac(option("secret"), random))
             : null;
     return options.getOrDefault("format", "pkcs10").equals("crmf")
