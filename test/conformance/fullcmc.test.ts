@@ -1,31 +1,104 @@
 /** RFC 5272, RFC 6402 and RFC 7030 §4.3 at the built server: what is granted. */
 import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/cmc/controls.ts';
+import { createIdentityProof, createPopLinkWitness } from '../../src/cmc/identity-proof.ts';
+import { encodeReqSequence, type TaggedAttribute } from '../../src/cmc/pki-data.ts';
+import { KEYED_WITNESS } from '../../src/cmc/control-syntax.ts';
+import { buildPkiData } from '../../src/cmc/pki-data.ts';
+import { buildAuthenticatedData } from '../../src/pki/authenticated-data.ts';
+import { parseCertificate, parsePemCertificates, type Certificate } from '../../src/pki/certificate.ts';
+import { parseCertificateList } from '../../src/pki/crl.ts';
+import { contextConstructed, explicit } from '../../src/pki/der.ts';
 import { formatName } from '../../src/pki/name.ts';
-import { exchange, inShort, issuedBy, requestBy } from '../support/cmc.ts';
-import { makeKey, simpleCsr } from '../support/csr.ts';
+import { OID } from '../../src/pki/oids.ts';
+import { buildCrmf } from '../cmc/samples.ts';
+import {
+  certificateOf,
+  certified,
+  crm,
+  exchange,
+  fullRequest,
+  IDENTIFICATION,
+  inShort,
+  issuedBy,
+  ownKeyIdentifier,
+  postCmc,
+  readReply,
+  readResponse,
+  requestBy,
+  requestedKey,
+  SECRET,
+  tcr,
+  withParticipants,
+  type CmcReply,
+} from '../support/cmc.ts';
+import {
+  buildCsr,
+  commonName,
+  csrAttribute,
+  extensionRequest,
+  makeKey,
+  simpleCsr,
+  type TestKey,
+} from '../support/csr.ts';
 import { Estuary, type ClientIdentity } from '../support/estuary.ts';
+import { encodePem } from '../../src/pki/pem.ts';
+import { openssl } from '../support/openssl.ts';
 
+const setting = withParticipants();
 let server: Estuary;
 let device: ClientIdentity;
+let issuer: Certificate;
 
 beforeAll(async () => {
-  server = await Estuary.start();
+  server = await Estuary.start({ configure: setting.configure });
   device = await server.enrolled(makeKey(), 'device-1');
+  const [ca] = parsePemCertificates(readFileSync(join(server.dir, 'ca/issuing.pem'), 'latin1'));
+  if (ca === undefined) throw new Error('no CA');
+  issuer = ca;
 }, 120_000);
 afterAll(() => server.stop());
 
-const tcr = (bodyPartID: number, der: Buffer) => ({ kind: 'tcr' as const, bodyPartID, der });
+const secret = { secret: Buffer.from(SECRET), identification: IDENTIFICATION };
+const nonce = (id = 102): TaggedAttribute => buildControl(id, 'senderNonce', randomBytes(16));
+const identification = buildControl(111, 'identification', IDENTIFICATION);
+
+function only(reply: Pick<CmcReply, 'certificates'>): Certificate {
+  const [certificate, ...more] = issuedBy(reply);
+  if (certificate === undefined || more.length > 0) throw new Error('not exactly one certificate');
+  return certificate;
+}
+
+/** The client that a certificate makes of a key. */
+const clientOf = (certificate: Certificate, key: TestKey): ClientIdentity => ({
+  cert: encodePem('CERTIFICATE', certificate.der),
+  key: key.pem,
+});
+
+const revoke = (certificate: Certificate, more: { sharedSecret?: Buffer } = {}): TaggedAttribute =>
+  buildControl(120, 'revokeRequest', {
+    issuer: certificate.issuer,
+    serialNumber: certificate.serialNumber,
+    reason: 'keyCompromise',
+    ...more,
+  });
+
+async function recordOf({ serialNumber }: Certificate): Promise<Record<string, unknown>> {
+  return (await server.admin('GET', `/admin/certificates/${serialNumber}?ca=devices`)).json;
+}
 
 describe('RFC 7030 §4.3: a full PKI request', () => {
   test('a signed PKCS#10 over mTLS is answered with its certificate in a signed PKIResponse', async () => {
     const key = makeKey();
-    const nonce = randomBytes(16);
+    const sent = randomBytes(16);
     const controls = [
       buildControl(101, 'transactionId', '7f01'),
-      buildControl(102, 'senderNonce', nonce),
+      buildControl(102, 'senderNonce', sent),
       buildControl(103, 'dataReturn', Buffer.from('state')),
+      buildControl(104, 'regInfo', Buffer.from('registration')),
     ];
     const reply = await exchange(
       server,
@@ -34,14 +107,358 @@ describe('RFC 7030 §4.3: a full PKI request', () => {
     );
     expect(reply.status).toBe(200);
     expect(inShort(reply)).toEqual(['success [1]']);
-    const [certificate, ...more] = issuedBy(reply);
-    expect(more).toEqual([]);
-    expect(certificate?.spki.equals(key.spki)).toBe(true);
-    expect(certificate && formatName(certificate.subject)).toBe('CN=device-1');
+    expect(only(reply).spki.equals(key.spki)).toBe(true);
+    expect(formatName(only(reply).subject)).toBe('CN=device-1');
     const values = new Map(reply.controls.map((control) => [control.name, control]));
     expect(values.get('transactionId')).toMatchObject({ value: '7f01' });
-    expect(values.get('recipientNonce')).toMatchObject({ value: nonce });
+    expect(values.get('recipientNonce')).toMatchObject({ value: sent });
     expect(values.get('dataReturn')).toMatchObject({ value: Buffer.from('state') });
-    expect(values.get('senderNonce')).not.toMatchObject({ value: nonce });
+    expect(values.get('senderNonce')).not.toMatchObject({ value: sent });
+    expect(await recordOf(only(reply))).toMatchObject({ requester: 'CN=device-1', method: 'cmc', status: 'valid' });
   });
+
+  test('RFC 5272 §6.3.3: a key update proves the old key by the signature and the new one by the request', async () => {
+    const key = makeKey('P-384');
+    const first = await exchange(
+      server,
+      requestBy(device, { reqSequence: [tcr(1, simpleCsr(key, 'device-1'))] }),
+      device,
+    );
+    const next = clientOf(only(first), key);
+    const again = makeKey();
+    const reply = await exchange(
+      server,
+      requestBy(next, { reqSequence: [tcr(1, simpleCsr(again, 'device-1'))] }),
+      next,
+    );
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [1]']]);
+    expect(only(reply).spki.equals(again.spki)).toBe(true);
+  });
+
+  test('RFC 5272 §3.2.1.2.2: CRMF with a signature', async () => {
+    const key = makeKey();
+    const request = crm(7, buildCrmf(key, { certReqId: 7, subject: 'CN=device-1' }));
+    const reply = await exchange(server, requestBy(device, { reqSequence: [request] }), device);
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [7]']]);
+    expect(only(reply).spki.equals(key.spki)).toBe(true);
+  });
+
+  test('the signer is found in the store by serial number, and by key identifier', async () => {
+    for (const sid of [undefined, 'subjectKeyIdentifier'] as const) {
+      const der = fullRequest(
+        { controlSequence: [nonce()], reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1'))] },
+        { signers: [certified(device, sid)] },
+      );
+      // an RA carries it, so that the certificate is not that of the connection
+      const reply = await exchange(server, der, setting.participants.ra);
+      expect([reply.status, inShort(reply)]).toEqual([200, ['success [1]']]);
+    }
+  });
+
+  test('BER with indefinite lengths, as OpenSSL streams it', async () => {
+    const content = buildPkiData({ reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1'))] });
+    const files = { cert: join(server.dir, 'ber.pem'), key: join(server.dir, 'ber.key') };
+    writeFileSync(files.cert, device.cert);
+    writeFileSync(files.key, device.key);
+    const ber = openssl(
+      [
+        ...['cms', '-sign', '-stream', '-nodetach', '-binary', '-outform', 'DER', '-econtent_type', OID.pkiData],
+        ...['-signer', files.cert, '-inkey', files.key, '-md', 'sha256'],
+      ],
+      content,
+    );
+    expect(ber.subarray(0, 2)).toEqual(Buffer.of(0x30, 0x80));
+    const reply = await exchange(server, ber, device);
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [1]']]);
+  });
+
+  test('a batch of three with one bad: each part has its own status', async () => {
+    const [one, two, three] = [makeKey(), makeKey(), makeKey()];
+    const reply = await exchange(
+      server,
+      requestBy(device, {
+        reqSequence: [
+          tcr(1, simpleCsr(one, 'device-1')),
+          tcr(2, buildCsr(two, { subject: commonName('device-1'), signature: randomBytes(70) })),
+          crm(3, buildCrmf(three, { certReqId: 3, subject: 'CN=device-1' })),
+        ],
+      }),
+      device,
+    );
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [1,3]', 'failed popFailed [2]']]);
+    expect(issuedBy(reply).map(({ spki }) => spki)).toEqual([one.spki, three.spki]);
+  });
+});
+
+describe('RFC 5272 §4.2, §6.2: an initial request with a shared secret', () => {
+  test('signed with the requested key, with identityProofV2', async () => {
+    const key = makeKey();
+    const csr = buildCsr(key, {
+      subject: commonName('device-7'),
+      attributes: [extensionRequest(ownKeyIdentifier(key))],
+    });
+    const reqSequence = [tcr(1, csr)];
+    const proof = createIdentityProof(encodeReqSequence(reqSequence), secret);
+    const der = fullRequest(
+      { controlSequence: [identification, buildControl(112, 'identityProofV2', proof)], reqSequence },
+      { signers: [requestedKey(key)] },
+    );
+    const reply = await exchange(server, der, device);
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [1]']]);
+    expect(formatName(only(reply).subject)).toBe('CN=device-7');
+    expect(await recordOf(only(reply))).toMatchObject({ requester: `identification:${IDENTIFICATION}` });
+  });
+
+  test('AuthenticatedData, each request linked by popLinkWitnessV2', async () => {
+    const random = randomBytes(64);
+    const witness = KEYED_WITNESS.encode(createPopLinkWitness(random, secret.secret));
+    const key = makeKey();
+    const csr = buildCsr(key, {
+      subject: commonName('device-7'),
+      attributes: [csrAttribute(OID.popLinkWitnessV2, witness)],
+    });
+    const content = buildPkiData({
+      controlSequence: [identification, buildControl(113, 'popLinkRandom', random)],
+      reqSequence: [tcr(1, csr)],
+    });
+    const password = Buffer.concat([Buffer.from(IDENTIFICATION), secret.secret]);
+    const reply = await exchange(server, buildAuthenticatedData(OID.pkiData, content, password), device);
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [1]']]);
+    expect(only(reply).spki.equals(key.spki)).toBe(true);
+  });
+
+  test('without a secret the client of the TLS connection is who asks, for its own names', async () => {
+    const key = makeKey();
+    const csr = buildCsr(key, {
+      subject: commonName('device-1'),
+      attributes: [extensionRequest(ownKeyIdentifier(key))],
+    });
+    const der = fullRequest({ reqSequence: [tcr(1, csr)] }, { signers: [requestedKey(key)] });
+    const reply = await exchange(server, der, device);
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [1]']]);
+  });
+});
+
+describe('RFC 5272 §6.11: revocation', () => {
+  const enrolled = async (cn: string): Promise<{ client: ClientIdentity; certificate: Certificate }> => {
+    const client = await server.enrolled(makeKey(), cn);
+    return { client, certificate: certificateOf(client) };
+  };
+
+  test('by the holder; from then on the certificate authenticates nobody', async () => {
+    const { client, certificate } = await enrolled('device-2');
+    const reply = await exchange(server, requestBy(client, { controlSequence: [revoke(certificate)] }), client);
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [120]']]);
+    expect(await recordOf(certificate)).toMatchObject({ status: 'revoked', reason: 'keyCompromise' });
+    const after = await postCmc(server, await requestBy(client, { controlSequence: [nonce()] }), client);
+    expect([after.status, after.text]).toEqual([401, 'client certificate revoked']);
+    const carried = await exchange(server, requestBy(client, { controlSequence: [nonce()] }), setting.participants.ra);
+    expect([carried.status, inShort(carried)]).toEqual([401, ['failed badIdentity [0]']]);
+  });
+
+  test('by a registration authority of the same CA', async () => {
+    const { certificate } = await enrolled('device-3');
+    const { ra } = setting.participants;
+    const reply = await exchange(server, requestBy(ra, { controlSequence: [revoke(certificate)] }), ra);
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [120]']]);
+    expect(await recordOf(certificate)).toMatchObject({ status: 'revoked' });
+    const again = await exchange(server, requestBy(ra, { controlSequence: [nonce(), revoke(certificate)] }), ra);
+    expect([again.status, inShort(again)]).toEqual([400, ['failed badRequest [120]']]);
+  });
+
+  test('by the shared secret alone, in a message without a signature', async () => {
+    const key = makeKey();
+    const reqSequence = [
+      tcr(1, buildCsr(key, { subject: commonName('lost'), attributes: [extensionRequest(ownKeyIdentifier(key))] })),
+    ];
+    const proof = createIdentityProof(encodeReqSequence(reqSequence), secret);
+    const controlSequence = [identification, buildControl(112, 'identityProofV2', proof)];
+    const enrolment = fullRequest({ controlSequence, reqSequence }, { signers: [requestedKey(key)] });
+    const certificate = only(await exchange(server, enrolment, device));
+    const sharedSecret = secret.secret;
+    const der = await fullRequest({ controlSequence: [revoke(certificate, { sharedSecret })] }, {});
+    const reply = await exchange(server, der, device);
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [120]']]);
+    expect(await recordOf(certificate)).toMatchObject({ status: 'revoked' });
+  });
+});
+
+describe('RFC 5272 §6.9, §6.10, §6.14: certificates and lists', () => {
+  test('getCert, getCRL and confirmCertAcceptance', async () => {
+    const own = certificateOf(device);
+    const directoryName = { kind: 'other' as const, tag: contextConstructed(4), der: explicit(4, own.issuer.der) };
+    const reply = await exchange(
+      server,
+      requestBy(device, {
+        controlSequence: [
+          buildControl(1, 'getCert', { issuerName: directoryName, serialNumber: own.serialNumber }),
+          buildControl(2, 'getCRL', { issuerName: issuer.subject }),
+          buildControl(3, 'confirmCertAcceptance', { issuer: own.issuer, serialNumber: own.serialNumber }),
+        ],
+      }),
+      device,
+    );
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [3,1,2]']]);
+    expect(only(reply).der.equals(own.der)).toBe(true);
+    expect(reply.crls.map((crl) => formatName(parseCertificateList(crl).issuer))).toEqual([formatName(issuer.subject)]);
+    const { json } = await server.admin('GET', '/admin/audit?type=certificate.accepted');
+    expect(json['items']).toMatchObject([{ serial: own.serialNumber, subject: 'CN=device-1' }]);
+  });
+});
+
+describe('RFC 5272 §6.6: replays', () => {
+  test('the same message gets the same answer, not another certificate', async () => {
+    const der = await requestBy(device, {
+      controlSequence: [buildControl(101, 'transactionId', '05'), nonce()],
+      reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1'))],
+    });
+    const [first, second] = [await postCmc(server, der, device), await postCmc(server, der, device)];
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(second.text).toBe(first.text);
+  });
+
+  test('eight times at once: one certificate', async () => {
+    const der = await requestBy(device, {
+      controlSequence: [nonce()],
+      reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1'))],
+    });
+    const answers = await Promise.all(Array.from({ length: 8 }, () => postCmc(server, der, device)));
+    const serials = new Set(
+      answers.filter(({ status }) => status === 200).map((answer) => only(readReply(server, answer)).serialNumber),
+    );
+    expect(serials.size).toBe(1);
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      expect(inShort(readReply(server, answer))).toEqual(['failed tryLater [0]']);
+      expect([answer.status, Number(answer.headers['retry-after']) > 0]).toEqual([503, true]);
+    }
+  });
+
+  test('another nonce is another message; a recipientNonce is the one that was sent', async () => {
+    const transaction = buildControl(101, 'transactionId', '06');
+    const request = (controls: TaggedAttribute[]): Promise<CmcReply> =>
+      exchange(
+        server,
+        requestBy(device, {
+          controlSequence: [transaction, nonce(), ...controls],
+          reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1'))],
+        }),
+        device,
+      );
+    const first = await request([]);
+    const sent = first.controls.find(({ name }) => name === 'senderNonce');
+    if (sent?.name !== 'senderNonce') throw new Error('no nonce');
+    const second = await request([buildControl(105, 'recipientNonce', sent.value)]);
+    expect([second.status, inShort(second)]).toEqual([200, ['success [1]']]);
+    expect(only(second).serialNumber).not.toBe(only(first).serialNumber);
+  });
+});
+
+describe('RFC 5272 §6.17, §7: registration authorities', () => {
+  test('any names, for requests of its own message', async () => {
+    const { ra } = setting.participants;
+    const reply = await exchange(server, requestBy(ra, { reqSequence: [tcr(1, simpleCsr(makeKey(), 'anybody'))] }), ra);
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [1]']]);
+    expect(formatName(only(reply).subject)).toBe('CN=anybody');
+  });
+
+  test('a batch: each message under its own sender, each answer of its own', async () => {
+    const { ra } = setting.participants;
+    const good = await requestBy(device, {
+      controlSequence: [buildControl(101, 'transactionId', '11')],
+      reqSequence: [tcr(201, simpleCsr(makeKey(), 'device-1'))],
+    });
+    const bad = await requestBy(device, { reqSequence: [tcr(202, simpleCsr(makeKey(), 'somebody-else'))] });
+    const reply = await exchange(
+      server,
+      requestBy(ra, {
+        controlSequence: [nonce(), buildControl(101, 'batchRequests', [1, 2])],
+        cmsSequence: [
+          { bodyPartID: 1, contentInfo: good },
+          { bodyPartID: 2, contentInfo: bad },
+        ],
+      }),
+      ra,
+    );
+    expect([reply.status, inShort(reply)]).toEqual([200, ['success [101]']]);
+    expect(reply.controls.some(({ name }) => name === 'batchResponses')).toBe(true);
+    const [first, second] = reply.inner.map((der) => readResponse(server, der));
+    if (first === undefined || second === undefined) throw new Error('not two answers');
+    expect(inShort(first)).toEqual(['success [201]']);
+    expect(formatName(only(first).subject)).toBe('CN=device-1');
+    expect(first.controls).toContainEqual(expect.objectContaining({ name: 'transactionId', value: '11' }));
+    expect(inShort(second)).toEqual(['failed badIdentity [202]']);
+  });
+
+  test('RFC 6402 §2.5: an identity that the RA proved', async () => {
+    const { ra } = setting.participants;
+    const key = makeKey();
+    const csr = buildCsr(key, {
+      subject: commonName('new-device'),
+      attributes: [extensionRequest(ownKeyIdentifier(key))],
+    });
+    const inner = await fullRequest({ reqSequence: [tcr(5, csr)] }, { signers: [requestedKey(key)] });
+    const send = async (...witness: TaggedAttribute[]): Promise<string[]> => {
+      const reply = await exchange(
+        server,
+        requestBy(ra, {
+          controlSequence: [nonce(), buildControl(101, 'batchRequests', [1]), ...witness],
+          cmsSequence: [{ bodyPartID: 1, contentInfo: inner }],
+        }),
+        ra,
+      );
+      const [answer] = reply.inner;
+      return answer === undefined ? [] : inShort(readResponse(server, answer));
+    };
+    expect(await send()).toEqual(['failed badIdentity [0]']);
+    expect(await send(buildControl(103, 'raIdentityWitness', [1]))).toEqual(['success [5]']);
+  });
+
+  test('RFC 5272 §6.8: possession that an RA of the configuration has checked', async () => {
+    const { ra, configuredRa } = setting.participants;
+    const request = (popo: Buffer | null): ReturnType<typeof crm> =>
+      crm(9, buildCrmf(makeKey(), { certReqId: 9, subject: 'CN=encrypts', popo }));
+    const witness = buildControl(101, 'lraPOPWitness', { pkiDataBodyid: 0, bodyIds: [9] });
+    const raVerified = Buffer.of(0x80, 0x00);
+    const send = async (client: ClientIdentity, popo: Buffer | null, controls: TaggedAttribute[]) => {
+      const reply = await exchange(
+        server,
+        requestBy(client, { controlSequence: [nonce(), ...controls], reqSequence: [request(popo)] }),
+        client,
+      );
+      return [reply.status, ...inShort(reply)];
+    };
+    expect(await send(configuredRa, raVerified, [])).toEqual([200, 'success [9]']);
+    expect(await send(configuredRa, null, [witness])).toEqual([200, 'success [9]']);
+    expect(await send(configuredRa, null, [])).toEqual([400, 'failed popRequired [9]']);
+    expect(await send(ra, raVerified, [])).toEqual([400, 'failed popFailed [9]']);
+    expect(await send(ra, null, [witness])).toEqual([400, 'failed popFailed [9]']);
+  });
+
+  test('RFC 5272 §6.19: a control that the RA has processed is not unknown', async () => {
+    const { ra } = setting.participants;
+    const unknown = { bodyPartID: 130, type: '1.3.6.1.4.1.99999.1', values: [Buffer.of(5, 0)] };
+    const send = async (controls: TaggedAttribute[]) => {
+      const reply = await exchange(
+        server,
+        requestBy(ra, {
+          controlSequence: [nonce(), unknown, ...controls],
+          reqSequence: [tcr(1, simpleCsr(makeKey(), 'anybody'))],
+        }),
+        ra,
+      );
+      return [reply.status, ...inShort(reply)];
+    };
+    expect(await send([])).toEqual([400, 'failed badRequest [130]']);
+    expect(await send([buildControl(131, 'controlProcessed', [130])])).toEqual([200, 'success [1]']);
+  });
+});
+
+test('RFC 5272 §4.2: the issuing certificate stands beside what was issued', async () => {
+  const reply = await exchange(
+    server,
+    requestBy(device, { reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1'))] }),
+    device,
+  );
+  expect(reply.certificates.some(({ fingerprint }) => fingerprint === issuer.fingerprint)).toBe(true);
+  expect(parseCertificate(only(reply).der).issuer.der.equals(issuer.subject.der)).toBe(true);
 });

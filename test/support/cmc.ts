@@ -2,6 +2,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { TomlTable } from 'smol-toml';
 import { expect } from 'vitest';
 import type { CmcControl } from '../../src/cmc/controls.ts';
 import { parseControl } from '../../src/cmc/controls.ts';
@@ -18,9 +19,9 @@ import {
 } from '../../src/pki/cms.ts';
 import { OID } from '../../src/pki/oids.ts';
 import { parsePublicKey, subjectKeyIdentifier } from '../../src/pki/public-key.ts';
-import { extension, type TestKey } from './csr.ts';
+import { extension, makeKey, type TestKey } from './csr.ts';
 import { octetString } from '../../src/pki/der.ts';
-import type { ClientIdentity, Estuary } from './estuary.ts';
+import { section, type ClientIdentity, type Estuary } from './estuary.ts';
 import type { Answer } from './https.ts';
 import { openssl } from './openssl.ts';
 
@@ -166,7 +167,7 @@ export interface CaKey {
 
 /** A certificate that a CA of the server's folder signs outside of the server, with these extension lines. */
 export function issuedOutside(
-  { dir }: Estuary,
+  { dir }: Pick<Estuary, 'dir'>,
   ca: 'issuing' | 'lab' | CaKey,
   key: TestKey,
   subject: string,
@@ -194,3 +195,43 @@ export const RA_EXTENSIONS = [
   'extendedKeyUsage=clientAuth,1.3.6.1.5.5.7.3.28',
   'subjectKeyIdentifier=hash',
 ] as const;
+
+/** A PKCS#10 as a part of a message. */
+export const tcr = (bodyPartID: number, der: Buffer) => ({ kind: 'tcr' as const, bodyPartID, der });
+/** A CRMF request as a part of a message. */
+export const crm = (bodyPartID: number, der: Buffer) => ({ kind: 'crm' as const, bodyPartID, der });
+
+/** What the tests of full CMC are run against: registration authorities of both kinds, and shared secrets. */
+export interface CmcParticipants {
+  readonly ra: ClientIdentity;
+  readonly configuredRa: ClientIdentity;
+}
+
+export const SECRET = 'correct horse battery staple';
+export const IDENTIFICATION = 'device 7';
+
+/** Adds to a configuration: a configured RA, a shared secret, and what `more` does. Call it once for each server. */
+export function withParticipants(more: (config: TomlTable, dir: string) => void = () => undefined): {
+  readonly participants: CmcParticipants;
+  readonly configure: (config: TomlTable, dir: string) => void;
+} {
+  let made: CmcParticipants | undefined;
+  return {
+    get participants() {
+      if (made === undefined) throw new Error('not configured yet');
+      return made;
+    },
+    configure: (config, dir) => {
+      made ??= {
+        ra: issuedOutside({ dir }, 'issuing', makeKey(), '/CN=RA 1', RA_EXTENSIONS),
+        configuredRa: issuedOutside({ dir }, 'lab', makeKey(), '/CN=RA 2', RA_EXTENSIONS),
+      };
+      writeFileSync(join(dir, 'ra.pem'), made.configuredRa.cert);
+      writeFileSync(join(dir, 'device-7.secret'), `${SECRET}\n`, { mode: 0o600 });
+      const cmc = section(config, 'cmc');
+      cmc['ra_certificates'] = ['ra.pem'];
+      cmc['shared_secrets'] = [{ identification: IDENTIFICATION, secret_file: 'device-7.secret' }];
+      more(config, dir);
+    },
+  };
+}
