@@ -13,6 +13,8 @@ export interface EstRequest {
   readonly presented: PresentedCredentials;
   /** tls-unique or tls-exporter of the connection; worked out only when somebody asks. */
   channelBinding(): Buffer | undefined;
+  /** Whether the client has closed its connection, so that nobody is there to take an answer. */
+  isGone(): boolean;
   /** The body as it came; empty for GET. */
   readonly body: Buffer;
   /** Columns of base64 lines that the client can read; undefined: one line. */

@@ -5,6 +5,7 @@ import type { KeyProtectionSettings } from '../enrollment/key-encryption-keys.ts
 import { checkKeyForm, protectKey, type KeyPart } from '../enrollment/key-part.ts';
 import { chooseProtection } from '../enrollment/key-protection.ts';
 import { recogniseServerKey } from '../enrollment/request.ts';
+import { unavailable, type EstuaryError } from '../errors.ts';
 import { parseCsrWithoutProof } from '../pki/csr.ts';
 import { certsOnly } from '../pki/pkcs7.ts';
 import { decodeBody } from './codec.ts';
@@ -72,6 +73,7 @@ async function generateAndAnswer(
         dependencies.keyGenerator.withKey(keyType, async (key) => {
           const used = await use(key);
           parts.push(await protectKey(ca, key.pkcs8, protection, new Date(dependencies.now())));
+          if (request.isGone()) throw clientGone();
           return used;
         }),
     });
@@ -84,6 +86,10 @@ async function generateAndAnswer(
     for (const { der } of parts) der.fill(0);
   }
 }
+
+/** The answer with the key is the only one: without a taker, there is to be no certificate, and no use is taken. */
+const clientGone = (): EstuaryError =>
+  unavailable('CLIENT_GONE', 'The client closed its connection before its key was ready.');
 
 /** Certificate first, key second (contract §3); clients tell the parts by their Content-Type. */
 function multipartAnswer(parts: readonly KeyPart[], { lineLength }: EstRequest): EstAnswer {

@@ -102,6 +102,8 @@ export function createEstListener(options: EstListenerOptions): EstListener {
       ca: route.ca,
       presented: presentedCredentials(request.raw),
       channelBinding: () => (socket instanceof TLSSocket ? channelBinding(socket) : undefined),
+      // Node ends its side as soon as the client has ended its own.
+      isGone: () => socket.destroyed || socket.writableEnded,
       body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
       lineLength: lineLengthFor(request.headers['user-agent'], options.lineLength),
     });
