@@ -180,10 +180,18 @@ class Service implements RunningService {
     this.#state = state;
     this.#ticketKeys = share.ticketKeys === undefined ? undefined : Buffer.from(share.ticketKeys, 'hex');
     const { instance } = share;
-    this.#enrollment = new Enrollment({ store, log, now: Date.now, instance, keyGenerator: this.#keyGenerator });
+    this.#enrollment = new Enrollment({
+      store,
+      log,
+      now: Date.now,
+      instance,
+      keyGenerator: this.#keyGenerator,
+      retryAfter: this.#config.est.retry_after,
+    });
     const { pending_ttl: pending, retention } = this.#config.requests;
     const lifetimes = { pending_ttl: pending * 1000, retention: retention * 1000 };
-    this.#stopSweeping = sweepRequests({ store, log, now: Date.now, lifetimes });
+    const lookForUnanswered = (): Promise<void> => this.#enrollment.lookForUnanswered(router.all);
+    this.#stopSweeping = sweepRequests({ store, log, now: Date.now, lifetimes, lookForUnanswered });
     this.#stopWatchingExpiry = watchExpiry({ cas: router.all, log, now: Date.now });
     const { crl_interval: interval } = this.#config.publication;
     this.#crls = new CrlPublisher({ store, cas: router.all, interval, log, now: Date.now });

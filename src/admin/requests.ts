@@ -38,6 +38,9 @@ const RequestPage = Type.Object(
           'SHA-256 of the SubjectPublicKeyInfo, hex: to compare with the device. null where the server generates the key.',
       }),
     ),
+    ca_reference: nullable(
+      Type.String({ description: 'What the CA calls a request that it queued; its agents decide about it there.' }),
+    ),
     csr: Type.String({
       description:
         'What was queued, PEM: a PKCS#10 (`CERTIFICATE REQUEST`), or a CRMF CertReqMsg of a CMC message (`CRMF REQUEST`).',
@@ -144,6 +147,8 @@ async function decide(
 ): Promise<Static<typeof RequestPage>> {
   const { id, status, reason } = decision;
   const row = await findRequest(deps, id);
+  if (row.decider === 'ca')
+    throw conflict('DECIDED_AT_CA', 'this request waits at the CA, where its agents decide about it');
   const result = await deps.store.decideRequest(decision, [
     accessEvent(request, 'success', `request ${id} ${status}`),
     {
@@ -189,5 +194,10 @@ function requestRecord(row: RequestRow): Static<typeof RequestRecord> {
 const PEM_LABELS = { pkcs10: 'CERTIFICATE REQUEST', crmf: 'CRMF REQUEST' } as const;
 
 function requestPage(row: RequestRow): Static<typeof RequestPage> {
-  return { ...requestRecord(row), spki_sha256: row.spki_sha256, csr: encodePem(PEM_LABELS[row.format], row.csr) };
+  return {
+    ...requestRecord(row),
+    spki_sha256: row.spki_sha256,
+    ca_reference: row.reference,
+    csr: encodePem(PEM_LABELS[row.format], row.csr),
+  };
 }

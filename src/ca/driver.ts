@@ -75,6 +75,8 @@ export type Found = { readonly reference: string } | { readonly certificate: Buf
 export interface RemoteQueue {
   /** Milliseconds after which a submission that was not answered is not under way any more. */
   readonly settled: number;
+  /** Milliseconds for which the CA may not know a request that it has taken before it counts as lost. */
+  readonly lostAfter: number;
   /** @throws EstuaryError 503 when the CA cannot be asked; 500 when it issued something else than was asked for */
   poll(reference: string, request: IssuanceRequest): Promise<PollResult>;
   /** @throws EstuaryError 503; 500 when the CA cannot be searched */

@@ -9,16 +9,18 @@ import type { AuditEvent } from '../audit/event.ts';
 import type { Identity } from '../auth/identity.ts';
 import { checkPolicy } from '../ca/profile.ts';
 import type { PreparedIssuance } from '../ca/driver.ts';
+import type { Ca } from '../ca/router.ts';
 import { describe, EstuaryError, failed, forbidden, unauthorized } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { parseCertificate } from '../pki/certificate.ts';
 import { changeSubject, parseCsr, parseCsrWithoutProof, verifyCsr, type CsrContent } from '../pki/csr.ts';
-import { formatGeneralName } from '../pki/general-name.ts';
 import { formatName } from '../pki/name.ts';
 import type { RequestRow, Reservation, Store } from '../store/store.ts';
 import { refuseSubjectChange } from './authorise.ts';
+import { certificateRow } from './certificate-row.ts';
 import { chooseKeyType, keyTypeNotGenerated, type KeyGenerator } from './key-generation.ts';
 import { prepareKeyForCa, sampleKeyForCa } from './generated-key.ts';
+import { Releases } from './releases.ts';
+import { RemoteRequests, type RemoteCa } from './remote-requests.ts';
 import { RequestQueue } from './request-queue.ts';
 import {
   eventBase,
@@ -44,32 +46,32 @@ export interface EnrollmentOptions {
   /** This process, as the owner of its reservations. */
   readonly instance: string;
   readonly keyGenerator: Pick<KeyGenerator, 'sample' | 'withKey'>;
+  /** Seconds between polls of one request that reach a remote CA. */
+  readonly retryAfter: number;
 }
 
 /** A fresh serial collides with probability 2^-100; more than one new attempt means a broken generator. */
 const SERIAL_ATTEMPTS = 3;
-/** Milliseconds between attempts to close reservations that the store could not close. */
-const RELEASE_RETRY = 2000;
 
 export class Enrollment {
   readonly #store: Store;
-  readonly #log: Logger;
   readonly #now: () => number;
   readonly #instance: string;
   readonly #queue: RequestQueue;
   readonly #keyGenerator: EnrollmentOptions['keyGenerator'];
   /** Approved requests whose key is being generated in this process. */
   readonly #generating = new Set<string>();
-  readonly #unreleased = new Map<string, readonly AuditEvent[]>();
-  #releaseTimer: NodeJS.Timeout | undefined;
+  readonly #releases: Releases;
+  readonly #remote: RemoteRequests;
 
   constructor(options: EnrollmentOptions) {
     this.#store = options.store;
-    this.#log = options.log;
     this.#now = options.now;
     this.#instance = options.instance;
     this.#keyGenerator = options.keyGenerator;
     this.#queue = new RequestQueue(options);
+    this.#releases = new Releases(options.store, options.log);
+    this.#remote = new RemoteRequests({ ...options, releases: this.#releases, interval: options.retryAfter * 1000 });
   }
 
   /**
@@ -96,7 +98,9 @@ export class Enrollment {
     reread: (row: RequestRow) => Promise<KeyedRequest>,
   ): Promise<EnrollmentOutcome> {
     refuseSubjectChange(request.csr);
-    if (!isQueueing(request)) return { status: 'issued', certificate: await this.#issue(request, false) };
+    const remote = remoteCa(request.ca);
+    if (!isQueueing(request) && remote === undefined)
+      return { status: 'issued', certificate: await this.#issue(request, false) };
     return this.#queue.enroll({
       request,
       format: request.format,
@@ -105,8 +109,16 @@ export class Enrollment {
       spkiSha256: spkiHash(request),
       check: () => this.#prepare(request),
       issue: async (row) => {
-        const approved = await reread(row);
-        return this.#issue({ ...approved, csr: changeSubject(approved.csr), requestId: row.id }, true);
+        const queued = await reread(row);
+        const approved = { ...queued, csr: changeSubject(queued.csr), requestId: row.id };
+        if (remote === undefined) return { status: 'issued', certificate: await this.#issue(approved, true) };
+        const result = await this.#submit(approved, row, null);
+        if ('known' in result) throw new RequestTaken();
+        return result;
+      },
+      remote: remote && {
+        submit: (row, supersedes) => this.#submit(request, row, supersedes),
+        poll: (row) => this.#remote.poll(remote, row),
       },
     });
   }
@@ -140,7 +152,7 @@ export class Enrollment {
       issue: async (row) => {
         const approved = { ...request, csr: changeSubject(parseCsrWithoutProof(row.csr)), requestId: row.id };
         if (chooseKeyType(ca, row.key_type) !== row.key_type) throw keyTypeNotGenerated();
-        return this.#issueGenerated(approved, row.key_type, true);
+        return { status: 'issued', certificate: await this.#issueGenerated(approved, row.key_type, true) };
       },
     });
   }
@@ -150,9 +162,14 @@ export class Enrollment {
     return this.#queue.isQueued(label, operation, identity, csr);
   }
 
+  /** Looks into submissions to remote CAs whose answer was lost. Never rejects. */
+  lookForUnanswered(cas: readonly Ca[]): Promise<void> {
+    return this.#remote.lookForUnanswered(cas.flatMap((ca) => remoteCa(ca) ?? []));
+  }
+
   /** Stops the background retries. */
   close(): void {
-    clearTimeout(this.#releaseTimer);
+    this.#releases.close();
   }
 
   async #issueGenerated(request: ServerKeyRequest, keyType: string, approved: boolean): Promise<Buffer> {
@@ -183,6 +200,14 @@ export class Enrollment {
     const certificate = await this.#sign(request, prepared);
     await this.#record(request, certificate, archivedKeyId);
     return certificate;
+  }
+
+  async #submit(
+    request: KeyedRequest,
+    row: RequestRow,
+    supersedes: string | null,
+  ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
+    return this.#remote.submit(request, await this.#prepare(request), row, supersedes);
   }
 
   /** Policy, and everything that the CA can check before its key is used. */
@@ -247,7 +272,10 @@ export class Enrollment {
       const result = await prepared.issue();
       if (result.status === 'issued') return result.certificate;
       if (result.status === 'rejected') throw forbidden('CA_REJECTED', result.reason);
-      throw failed('CA_PENDING_UNSUPPORTED', 'The CA queued the request, which this CA must not do.');
+      // The key is gone with this request: nobody could use what the CA may issue later.
+      throw failed('CA_QUEUED_GENERATED_KEY', 'The CA queues requests, so it issues for keys of the client only.', {
+        detail: result.status === 'pending' ? `waits at the CA as ${result.reference}` : result.status,
+      });
     } catch (error) {
       await this.#release(request, describe(error));
       if (error instanceof EstuaryError) throw error;
@@ -259,70 +287,37 @@ export class Enrollment {
   }
 
   async #record(request: KeyedRequest, der: Buffer, archivedKeyId: string | null): Promise<void> {
-    const certificate = parseCertificate(der);
-    const event = { ...eventBase(request), serial: certificate.serialNumber };
+    const row = certificateRow(der, {
+      ca: request.ca.label,
+      requester: request.identity.display,
+      method: request.identity.method,
+      request_id: request.requestId,
+      archived_key_id: archivedKeyId,
+    });
+    const event = { ...eventBase(request), serial: row.serial };
     try {
-      await this.#store.recordCertificate(
-        {
-          ca: request.ca.label,
-          serial: certificate.serialNumber,
-          subject: formatName(certificate.subject),
-          sans: certificate.subjectAltNames.map(formatGeneralName),
-          not_before: certificate.notBefore.getTime(),
-          not_after: certificate.notAfter.getTime(),
-          der,
-          fingerprint_sha256: certificate.fingerprint,
-          requester: request.identity.display,
-          method: request.identity.method,
-          request_id: request.requestId,
-          key_identifier: certificate.subjectKeyIdentifier?.toString('hex') ?? null,
-          archived_key_id: archivedKeyId,
-          revoked_at: null,
-          reason: null,
-          invalidity_date: null,
-        },
-        [
-          { ...event, type: 'ca.signature', outcome: 'success' },
-          { ...event, type: 'certificate.issued', outcome: 'success', detail: request.operation },
-        ],
-      );
+      await this.#store.recordCertificate(row, [
+        { ...event, type: 'ca.signature', outcome: 'success' },
+        { ...event, type: 'certificate.issued', outcome: 'success', detail: request.operation },
+      ]);
     } catch (error) {
       await this.#release(request, describe(error));
       throw error;
     }
   }
 
-  /** Closes the reservation without a certificate; where even that fails, goes on trying in the background. */
-  async #release(request: KeyedRequest, reason: string, causes: readonly AuditEvent[] = []): Promise<void> {
-    const events: readonly AuditEvent[] = [
+  /** Closes the reservation without a certificate. */
+  #release(request: KeyedRequest, reason: string, causes: readonly AuditEvent[] = []): Promise<void> {
+    return this.#releases.release(request.requestId, [
       ...causes,
       { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: reason },
-    ];
-    try {
-      await this.#store.releaseReservation(request.requestId, events);
-    } catch (error) {
-      this.#log.error({ request_id: request.requestId, detail: describe(error) }, 'reservation left open; will retry');
-      this.#unreleased.set(request.requestId, events);
-      this.#scheduleRelease();
-    }
+    ]);
   }
+}
 
-  #scheduleRelease(): void {
-    clearTimeout(this.#releaseTimer);
-    this.#releaseTimer = setTimeout(() => void this.#retryReleases(), RELEASE_RETRY).unref();
-  }
-
-  async #retryReleases(): Promise<void> {
-    for (const [requestId, events] of this.#unreleased) {
-      try {
-        await this.#store.releaseReservation(requestId, events);
-        this.#unreleased.delete(requestId);
-      } catch {
-        this.#scheduleRelease();
-        return;
-      }
-    }
-  }
+function remoteCa(ca: Ca): RemoteCa | undefined {
+  const { remoteQueue: queue } = ca.driver;
+  return queue === undefined ? undefined : { ca, queue };
 }
 
 /** Whether an administrator has to agree first, or did. */

@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts';
 
 /**
  * Closes intents whose process ended before it recorded a certificate, so before it answered one: the OTP use goes
- * back, the serial stays unused. CMC messages that it was at work on may be taken up by another process. At start-up
+ * back, the serial stays unused. A request that was being submitted to a remote CA goes on waiting for what became of it there. CMC messages that it was at work on may be taken up by another process. At start-up
  * for every process that ever was; for one dead worker by its instance.
  *
  * @returns how many were closed
@@ -11,6 +11,7 @@ import type { Store } from '../store/store.ts';
 export async function reconcile(store: Store, log: Logger, instance?: string): Promise<number> {
   const open = await store.openReservations(instance);
   for (const reservation of open) {
+    const atCa = (await store.getRequest(reservation.request_id))?.decider === 'ca';
     await store.releaseReservation(reservation.request_id, [
       {
         type: 'certificate.failed',
@@ -19,7 +20,9 @@ export async function reconcile(store: Store, log: Logger, instance?: string): P
         ca: reservation.ca,
         request_id: reservation.request_id,
         ...(reservation.serial === null ? {} : { serial: reservation.serial }),
-        detail: 'the process ended between the intent and the record; no certificate was handed out',
+        detail: atCa
+          ? 'the process ended during the submission; what became of it at the CA is looked for'
+          : 'the process ended between the intent and the record; no certificate was handed out',
       },
     ]);
   }

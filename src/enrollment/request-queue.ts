@@ -40,10 +40,24 @@ export interface QueueableRequest {
   /**
    * Issues what was queued, not what was sent now: that is what was approved.
    *
-   * @returns the DER certificate
    * @throws EstuaryError; RequestTaken while another poll issues it
    */
-  issue(row: RequestRow): Promise<Buffer>;
+  issue(row: RequestRow): Promise<EnrollmentOutcome>;
+  /** Present where a remote CA may queue the request. */
+  readonly remote?: RemoteHandling | undefined;
+}
+
+/** What is done about a request that a remote CA decides about. */
+export interface RemoteHandling {
+  /**
+   * Submits a new request, which needs no administrator's approval.
+   *
+   * @returns its outcome, or the request that was found in its place
+   * @throws EstuaryError
+   */
+  submit(row: RequestRow, supersedes: string | null): Promise<EnrollmentOutcome | { readonly known: RequestRow }>;
+  /** Finds out what has become of one that waits. @throws EstuaryError */
+  poll(row: RequestRow): Promise<EnrollmentOutcome>;
 }
 
 /** A request that was found, and its certificate when it has one. */
@@ -77,6 +91,11 @@ export class RequestQueue {
     const key = recognition(ca.label, operation, identity, recognised);
     const known = await this.#known(key);
     if (known !== undefined && !isSuperseded(known, identity)) return this.#answer(queueable, known);
+    const { remote } = queueable;
+    if (remote !== undefined && ca.config.approval === 'auto') {
+      const result = await remote.submit(rowOf(queueable, key, this.#now()), known?.row.id ?? null);
+      return 'known' in result ? this.#answer(queueable, await this.#withCertificate(result.known)) : result;
+    }
     await queueable.check();
     const result = await this.#store.queueRequest(rowOf(queueable, key, this.#now()), known?.row.id ?? null, [
       ...request.events,
@@ -104,8 +123,10 @@ export class RequestQueue {
 
   async #answer(queueable: QueueableRequest, { row, certificate }: Known): Promise<EnrollmentOutcome> {
     if (row.status === 'approved') return this.#issue(queueable, row);
+    if (row.status === 'pending' && row.decider === 'ca') return this.#poll(queueable, row);
     // The refusals are audited, with the events of the authentication, where every refusal is.
     if (row.status === 'rejected') throw forbidden('REQUEST_REJECTED', row.reason ?? 'The request was rejected.');
+    if (row.status === 'failed') throw forbidden('REQUEST_CANCELED', row.reason ?? 'The request was canceled.');
     if (row.status === 'issued' && queueable.spkiSha256 === null) throw keySentOnce(row);
     await this.#store.audit(queueable.request.events);
     if (row.status === 'pending') return { status: 'pending', requestId: row.id };
@@ -116,9 +137,15 @@ export class RequestQueue {
     return { status: 'issued', certificate: certificate.der };
   }
 
+  async #poll({ request, remote }: QueueableRequest, row: RequestRow): Promise<EnrollmentOutcome> {
+    const outcome = (await remote?.poll(row)) ?? { status: 'pending', requestId: row.id };
+    await this.#store.audit(request.events);
+    return outcome;
+  }
+
   async #issue(queueable: QueueableRequest, row: RequestRow): Promise<EnrollmentOutcome> {
     try {
-      return { status: 'issued', certificate: await queueable.issue(row) };
+      return await queueable.issue(row);
     } catch (error) {
       if (error instanceof RequestTaken) return this.#afterOther(queueable, row.id);
       if (error instanceof EstuaryError && error.status < 500) await this.#fail(queueable.request, row.id, error);
@@ -202,5 +229,8 @@ function rowOf({ request, format, keyType, spkiSha256 }: QueueableRequest, key: 
     otp_id: identity.method === 'otp' ? identity.otp_id : null,
     recognition: key,
     changed_at: now,
+    decider: 'admin',
+    reference: null,
+    missing_since: null,
   };
 }

@@ -8,6 +8,8 @@ export interface SweepOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly lifetimes: RequestLifetimes;
+  /** Looks into submissions to remote CAs whose answer was lost. Never rejects. */
+  readonly lookForUnanswered: () => Promise<void>;
 }
 
 /** Milliseconds between sweeps; the lifetimes are minutes at least. */
@@ -21,7 +23,8 @@ export function sweepRequests(options: SweepOptions): () => void {
 }
 
 /** Never rejects: what could not be done now is done the next time. */
-async function sweep({ store, log, now, lifetimes }: SweepOptions): Promise<void> {
+async function sweep({ store, log, now, lifetimes, lookForUnanswered }: SweepOptions): Promise<void> {
+  await lookForUnanswered();
   try {
     const { expired, purged } = await store.expireRequests(lifetimes, now());
     await store.purgeCmcMessages(now() - lifetimes.retention);

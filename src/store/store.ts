@@ -195,8 +195,25 @@ export interface RequestRow {
   readonly otp_id: string | null;
   /** The same for the same request: a hash of requester, CA, operation, public key (unless we generate it) and names. */
   readonly recognition: string;
-  /** When it got its status. */
+  /** When it got its status, or was submitted. */
   readonly changed_at: number;
+  /** Who decides now: an administrator here, or the people at a remote CA. */
+  readonly decider: 'admin' | 'ca';
+  /** What the CA calls it; null where it decides: what became of the submission is not known. */
+  readonly reference: string | null;
+  /** Since when the CA works and does not know it. */
+  readonly missing_since: number | null;
+}
+
+/** How a request ends that a remote CA decides about. */
+export interface RequestEnd {
+  readonly status: 'rejected' | 'failed';
+  readonly reason: string;
+  /** null: nobody decided. */
+  readonly decided_at: number | null;
+  /** Failed for good: who asks again gets the same answer. */
+  readonly final: boolean;
+  readonly otp_use_returns: boolean;
 }
 
 export interface RequestFilter extends PageRequest {
@@ -323,13 +340,37 @@ export interface Store {
   getRequest(id: string): Promise<RequestRow | undefined>;
   /** Oldest first. */
   listRequests(filter: RequestFilter): Promise<Page<RequestRow>>;
-  /** Decides a pending request. The events are committed with `decided` only. */
+  /** Decides a pending request of ours. The events are committed with `decided` only. */
   decideRequest(decision: Decision, events: readonly AuditEvent[]): Promise<'decided' | 'not-pending' | 'unknown'>;
   /**
    * Ends an approved request that the CA refuses for good; its OTP use goes back. `false`: it is not approved, or its
    * issuance is under way; nothing changed.
    */
   failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
+
+  // requests that a remote CA decides about
+  /**
+   * The intent to submit: {@link queueRequest} with the CA as the decider (or an approved request handed on to it), and
+   * the reservation, which the process holds for as long as it is at work on it.
+   */
+  submitRequest(
+    row: RequestRow,
+    supersedes: string | null,
+    reservation: Reservation,
+    events: readonly AuditEvent[],
+  ): Promise<'submitted' | 'otp-unusable' | RequestRow>;
+  /** Closes the reservation; the request waits at the CA. null: what became of the submission is not known. */
+  awaitCa(id: string, reference: string | null, events: readonly AuditEvent[]): Promise<void>;
+  /** Closes the reservation of what the CA certainly did not take. The request never was, or is approved again; its OTP use goes back in the first case. */
+  withdrawRequest(id: string, events: readonly AuditEvent[]): Promise<void>;
+  /** Notes that somebody asks; true: the CA has not been asked since `before`, nobody is at work on it, the caller may. */
+  takePoll(id: string, now: number, before: number): Promise<boolean>;
+  noteMissing(id: string, since: number | null): Promise<void>;
+  /** `false`: it does not wait any more, or somebody is at work on it; nothing changed. */
+  endRequest(id: string, ending: RequestEnd, now: number, events: readonly AuditEvent[]): Promise<boolean>;
+  /** Those without a reference that nobody is at work on, or has asked for since `before`. Oldest first. */
+  listUnanswered(before: number, limit: number): Promise<readonly RequestRow[]>;
+
   /**
    * Ends what waited longer than `pending_ttl` (and audits `request.expired`), deletes what ended longer ago than
    * `retention`. OTP uses do not go back.

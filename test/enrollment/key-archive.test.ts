@@ -114,9 +114,14 @@ function requestTo(ca: Ca): ServerKeyRequest {
 function enrollGenerated(ca: Ca): ReturnType<Enrollment['enrollGenerated']> {
   const log = createLogger('error', { write: () => undefined });
   const keyGenerator = new KeyGenerator();
-  return new Enrollment({ store, log, now: () => T0 + 1000, instance: 'test', keyGenerator }).enrollGenerated(
-    requestTo(ca),
-  );
+  return new Enrollment({
+    store,
+    log,
+    now: () => T0 + 1000,
+    instance: 'test',
+    keyGenerator,
+    retryAfter: 1,
+  }).enrollGenerated(requestTo(ca));
 }
 
 const archivals = async () => (await store.listAudit({ limit: 100, type: 'key.archived' })).items;

@@ -39,6 +39,8 @@ export interface DogtagCaOptions {
   readonly profile: string;
   /** The class of the profile's input that takes the request; undefined: the profile is asked for it. */
   readonly inputClass: string | undefined;
+  /** Milliseconds for which a request may be unknown there before it counts as lost. */
+  readonly lostAfter: number;
   /** Milliseconds one operation may take. */
   readonly timeout: number;
   /** Seconds in the Retry-After of a 503. */
@@ -46,6 +48,7 @@ export interface DogtagCaOptions {
 }
 
 export class DogtagCa implements CaDriver {
+  readonly takesCsr = true;
   readonly #options: DogtagCaOptions;
   #inputs: ProfileInputs | undefined;
   readonly remoteQueue: RemoteQueue;
@@ -57,6 +60,7 @@ export class DogtagCa implements CaDriver {
     if (options.kra !== undefined) this.keyArchive = options.kra;
     this.remoteQueue = {
       settled: 2 * options.timeout,
+      lostAfter: options.lostAfter,
       poll: (reference, request) => this.#poll(reference, request),
       find: (sought) => findRequest(options.replicas, sought, requestorOf(sought.request_id)),
       verify: (certificate, request) => this.#verify(parseCertificate(certificate), request),
@@ -69,9 +73,7 @@ export class DogtagCa implements CaDriver {
 
   async prepare(request: IssuanceRequest): Promise<PreparedIssuance> {
     const { csr } = request;
-    if (csr === undefined)
-      throw failed('CSR_MISSING', 'The CA needs a certificate request.', { detail: 'a driver with takesCsr got none' });
-    if (!namesEqual(csr.subject, request.subject))
+    if (csr === undefined || !namesEqual(csr.subject, request.subject))
       throw forbidden('SUBJECT_NOT_IN_CSR', 'At this CA the CSR itself must ask for the subject that it may have.', {
         detail: 'a PKCS#10 is passed on as it came',
       });

@@ -54,6 +54,7 @@ export async function createDogtagCa(config: DogtagSettings, { retryAfter, log }
     kra,
     profile: dogtag.profile,
     inputClass: dogtag.input_class,
+    lostAfter: dogtag.lost_after * 1000,
     timeout,
     retryAfter,
   });

@@ -4,6 +4,7 @@ import { requests } from './0003-requests.ts';
 import { cmc } from './0004-cmc.ts';
 import { generatedKeys } from './0005-generated-keys.ts';
 import { archivedKeys } from './0006-archived-keys.ts';
+import { requestsAtCa } from './0007-requests-at-ca.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
-export const MIGRATIONS: readonly string[] = [initial, crl, requests, cmc, generatedKeys, archivedKeys];
+export const MIGRATIONS: readonly string[] = [initial, crl, requests, cmc, generatedKeys, archivedKeys, requestsAtCa];

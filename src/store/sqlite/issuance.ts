@@ -20,25 +20,37 @@ export function issuanceReads(db: Db) {
   };
 }
 
+/** Inserts a reservation; part of every way to one. */
+export function insertReservation(db: Db): (reservation: Reservation) => void {
+  const insert = db.prepare<[Reservation]>(
+    `INSERT INTO reservation (${COLUMNS}) VALUES (@request_id, @instance, @ca, @serial, @requester, @operation,
+     @subject, @spki_sha256, @otp_id, @created_at)`,
+  );
+  return (reservation) => void insert.run(reservation);
+}
+
 /** Reserve, record, release: the two phases of an issuance, and the way back. */
 export function issuanceWrites(db: Db) {
   const takeUse = takeOtpUse(db);
   const giveBackUse = giveBackOtpUse(db);
   const claimable = db.prepare<[string], { id: string }>(
-    `SELECT id FROM request WHERE id = ? AND status = 'approved'
+    `SELECT id FROM request WHERE id = ? AND (status = 'approved' OR (status = 'pending' AND decider = 'ca'))
      AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id)`,
   );
+  // A CA's answer at once leaves no queued request behind, unless somebody was told meanwhile that it waits.
+  const forget = db.prepare<[string]>(
+    `DELETE FROM request WHERE id = ? AND status = 'pending' AND decider = 'ca' AND reference IS NULL
+     AND polled_at IS NULL AND decided_at IS NULL`,
+  );
   const markIssued = db.prepare<{ id: string; serial: string; at: number }>(
-    "UPDATE request SET status = 'issued', serial = @serial, changed_at = @at WHERE id = @id AND status = 'approved'",
+    `UPDATE request SET status = 'issued', serial = @serial, changed_at = @at
+     WHERE id = @id AND (status = 'approved' OR (status = 'pending' AND decider = 'ca'))`,
   );
   const serialTaken = db.prepare<{ ca: string; serial: string | null }, { serial: string }>(
     `SELECT serial FROM reservation WHERE ca = @ca AND serial = @serial
      UNION ALL SELECT serial FROM certificate WHERE ca = @ca AND serial = @serial`,
   );
-  const insert = db.prepare<[Reservation]>(
-    `INSERT INTO reservation (${COLUMNS}) VALUES (@request_id, @instance, @ca, @serial, @requester, @operation,
-     @subject, @spki_sha256, @otp_id, @created_at)`,
-  );
+  const insert = insertReservation(db);
   const close = db.prepare<[string], Pick<Reservation, 'ca' | 'serial' | 'otp_id' | 'created_at'>>(
     'DELETE FROM reservation WHERE request_id = ? RETURNING ca, serial, otp_id, created_at',
   );
@@ -49,14 +61,14 @@ export function issuanceWrites(db: Db) {
       const { ca, serial, otp_id } = reservation;
       if (serial !== null && serialTaken.get({ ca, serial }) !== undefined) return undone('serial-taken');
       if (otp_id !== null && !takeUse(otp_id, reservation.created_at)) return undone('otp-unusable');
-      insert.run(reservation);
+      insert(reservation);
       return done('reserved', events);
     },
     claimRequest(reservation: Reservation, events: readonly AuditEvent[]): Outcome<ClaimResult> {
       const { request_id, ca, serial } = reservation;
       if (claimable.get(request_id) === undefined) return undone('request-taken');
       if (serial !== null && serialTaken.get({ ca, serial }) !== undefined) return undone('serial-taken');
-      insert.run({ ...reservation, otp_id: null });
+      insert({ ...reservation, otp_id: null });
       return done('reserved', events);
     },
     recordCertificate(row: CertificateRow, events: readonly AuditEvent[]): Outcome<undefined> {
@@ -66,6 +78,7 @@ export function issuanceWrites(db: Db) {
           detail: `no open reservation of request ${row.request_id} for ${row.ca} ${row.serial}`,
         });
       insertRow(row);
+      forget.run(row.request_id);
       markIssued.run({ id: row.request_id, serial: row.serial, at: open.created_at });
       return done(undefined, events);
     },

@@ -147,6 +147,22 @@ class SqliteStore implements Store {
   }
 
   decideRequest: Store['decideRequest'] = (decision, events) => this.#write('decideRequest', decision, events);
+  async submitRequest(...args: Parameters<Store['submitRequest']>): ReturnType<Store['submitRequest']> {
+    const [row, ...more] = args;
+    const result = await this.#write('submitRequest', { ...row, csr: copyOf(row.csr) }, ...more);
+    return typeof result === 'string' ? result : withCsr(result);
+  }
+
+  awaitCa: Store['awaitCa'] = (...args) => this.#write('awaitCa', ...args);
+  withdrawRequest: Store['withdrawRequest'] = (...args) => this.#write('withdrawRequest', ...args);
+  takePoll: Store['takePoll'] = (...args) => this.#write('takePoll', ...args);
+  noteMissing: Store['noteMissing'] = (...args) => this.#write('noteMissing', ...args);
+  endRequest: Store['endRequest'] = (...args) => this.#write('endRequest', ...args);
+
+  async listUnanswered(before: number, limit: number): Promise<readonly RequestRow[]> {
+    return (await this.#read('listUnanswered', before, limit)).map(withCsr);
+  }
+
   failRequest: Store['failRequest'] = (...args) => this.#write('failRequest', ...args);
   expireRequests: Store['expireRequests'] = (lifetimes, now) => this.#write('expireRequests', lifetimes, now);
 

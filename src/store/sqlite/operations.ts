@@ -11,6 +11,7 @@ import { issuanceReads, issuanceWrites } from './issuance.ts';
 import { lockoutReads, lockoutWrites } from './lockout.ts';
 import { otpReads, otpWrites } from './otp.ts';
 import { done, type Outcome } from './outcome.ts';
+import { requestAtCaReads, requestAtCaWrites } from './requests-at-ca.ts';
 import { requestReads, requestWrites } from './requests.ts';
 
 /** Free bytes below which the store counts as full: room for some thousand audit records. */
@@ -25,6 +26,7 @@ export function readOperations(db: Db) {
     ...certificateReads(db),
     ...crlReads(db),
     ...requestReads(db),
+    ...requestAtCaReads(db),
     ...cmcReads(db),
     ...auditReads(db),
   };
@@ -40,6 +42,7 @@ export function writeOperations(db: Db, log: AuditLog) {
     ...certificateWrites(db),
     ...crlWrites(db),
     ...requestWrites(db),
+    ...requestAtCaWrites(db),
     ...cmcWrites(db),
     ...auditWrites(),
     checkWritable(now: number): Outcome<undefined> {

@@ -6,19 +6,22 @@ import type { Db } from './database.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
-const COLUMNS =
-  'id, ca, operation, subject, sans, key_type, requester, method, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at';
+export const REQUEST_COLUMNS =
+  'id, ca, operation, subject, sans, key_type, requester, method, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since';
 
 /** A row as SQLite has it. */
-type Stored = Omit<RequestRow, 'sans'> & { readonly sans: string };
+export type Stored = Omit<RequestRow, 'sans'> & { readonly sans: string };
 
-const toRow = (stored: Stored): RequestRow => ({ ...stored, sans: readSans(stored.sans, `request ${stored.id}`) });
+export const toRow = (stored: Stored): RequestRow => ({
+  ...stored,
+  sans: readSans(stored.sans, `request ${stored.id}`),
+});
 
-/** A failed or expired request is over: the same one may be queued anew. */
-function findNewest(db: Db): (recognition: string) => RequestRow | undefined {
+/** A failed or expired request is over: the same one may be queued anew, unless it failed for good. */
+export function findNewest(db: Db): (recognition: string) => RequestRow | undefined {
   const newest = db.prepare<[string], Stored>(
-    `SELECT ${COLUMNS} FROM request WHERE recognition = ? AND status IN ('pending', 'approved', 'issued', 'rejected')
-     ORDER BY position DESC LIMIT 1`,
+    `SELECT ${REQUEST_COLUMNS} FROM request WHERE recognition = ?
+     AND (status IN ('pending', 'approved', 'issued', 'rejected') OR (status = 'failed' AND final = 1)) ORDER BY position DESC LIMIT 1`,
   );
   return (recognition) => {
     const stored = newest.get(recognition);
@@ -28,9 +31,9 @@ function findNewest(db: Db): (recognition: string) => RequestRow | undefined {
 
 /** The reads of queued requests. */
 export function requestReads(db: Db) {
-  const byId = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM request WHERE id = ?`);
+  const byId = db.prepare<[string], Stored>(`SELECT ${REQUEST_COLUMNS} FROM request WHERE id = ?`);
   const page = db.prepare<[object], Stored & { position: number }>(
-    `SELECT position, ${COLUMNS} FROM request WHERE position > @after AND (@status IS NULL OR status = @status)
+    `SELECT position, ${REQUEST_COLUMNS} FROM request WHERE position > @after AND (@status IS NULL OR status = @status)
      ORDER BY position LIMIT @take`,
   );
   return {
@@ -53,20 +56,25 @@ export function requestReads(db: Db) {
   };
 }
 
+export function insertRequest(db: Db): (row: RequestRow) => void {
+  const insert = db.prepare<[object]>(
+    `INSERT INTO request (${REQUEST_COLUMNS}) VALUES (@id, @ca, @operation, @subject, @sans, @key_type, @requester,
+     @method, @status, @created_at, @decided_at, @reason, @serial, @csr, @format, @spki_sha256, @otp_id, @recognition,
+     @changed_at, @decider, @reference, @missing_since)`,
+  );
+  return (row) => void insert.run({ ...row, sans: JSON.stringify(row.sans) });
+}
+
 /** The writes of queued requests; claiming one and recording its certificate are issuance writes. */
 export function requestWrites(db: Db) {
   const find = findNewest(db);
   const takeUse = takeOtpUse(db);
   const giveBackUse = giveBackOtpUse(db);
-  const insert = db.prepare<[object]>(
-    `INSERT INTO request (${COLUMNS}) VALUES (@id, @ca, @operation, @subject, @sans, @key_type, @requester, @method,
-     @status, @created_at, @decided_at, @reason, @serial, @csr, @format, @spki_sha256, @otp_id, @recognition,
-     @changed_at)`,
-  );
+  const insert = insertRequest(db);
   const exists = db.prepare<[string], { id: string }>('SELECT id FROM request WHERE id = ?');
   const decide = db.prepare<[Decision]>(
     `UPDATE request SET status = @status, reason = @reason, decided_at = @decided_at, changed_at = @decided_at
-     WHERE id = @id AND status = 'pending'`,
+     WHERE id = @id AND status = 'pending' AND decider = 'admin'`,
   );
   const fail = db.prepare<{ id: string; reason: string; now: number }, { otp_id: string | null }>(
     `UPDATE request SET status = 'failed', reason = @reason, changed_at = @now WHERE id = @id AND status = 'approved'
@@ -83,7 +91,7 @@ export function requestWrites(db: Db) {
       const known = find(row.recognition);
       if (known !== undefined && known.id !== supersedes) return undone(known);
       if (row.otp_id !== null && !takeUse(row.otp_id, row.created_at)) return undone('otp-unusable');
-      insert.run({ ...row, sans: JSON.stringify(row.sans) });
+      insert(row);
       return done('queued', events);
     },
     decideRequest(decision: Decision, events: readonly AuditEvent[]): Outcome<'decided' | 'not-pending' | 'unknown'> {

@@ -24,6 +24,9 @@ function requestRow(more: Partial<RequestRow> = {}): RequestRow {
     otp_id: null,
     recognition: randomBytes(32).toString('hex'),
     changed_at: T0,
+    decider: 'admin',
+    reference: null,
+    missing_since: null,
     ...more,
   };
 }

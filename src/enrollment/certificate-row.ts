@@ -1,0 +1,28 @@
+import { parseCertificate, type Certificate } from '../pki/certificate.ts';
+import { formatGeneralName } from '../pki/general-name.ts';
+import { formatName } from '../pki/name.ts';
+import type { CertificateRow } from '../store/store.ts';
+
+/** Whose certificate it is. */
+export type CertificateOwner = Pick<CertificateRow, 'ca' | 'requester' | 'method' | 'request_id'> &
+  Partial<Pick<CertificateRow, 'archived_key_id'>>;
+
+/** The record of a certificate that was just issued. @param der of the certificate @throws DerError */
+export function certificateRow(der: Buffer, owner: CertificateOwner): CertificateRow {
+  const certificate: Certificate = parseCertificate(der);
+  return {
+    archived_key_id: null,
+    ...owner,
+    serial: certificate.serialNumber,
+    subject: formatName(certificate.subject),
+    sans: certificate.subjectAltNames.map(formatGeneralName),
+    not_before: certificate.notBefore.getTime(),
+    not_after: certificate.notAfter.getTime(),
+    der,
+    fingerprint_sha256: certificate.fingerprint,
+    key_identifier: certificate.subjectKeyIdentifier?.toString('hex') ?? null,
+    revoked_at: null,
+    reason: null,
+    invalidity_date: null,
+  };
+}

@@ -1,0 +1,322 @@
+/**
+ * Requests at a CA elsewhere. The request is in the store before it is submitted, and its reservation is held for as
+ * long as its submission is under way: whatever happens in between, a request is submitted once, and what became of it is found out
+ * before it can be made again. docs/dogtag.md tells why.
+ */
+import type { AuditEvent } from '../audit/event.ts';
+import type { Found, IssuanceRequest, PreparedIssuance, RemoteQueue } from '../ca/driver.ts';
+import type { Ca } from '../ca/router.ts';
+import { describe, EstuaryError, forbidden, unauthorized, unavailable } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { parseCertificate } from '../pki/certificate.ts';
+import { parseCsrWithoutProof } from '../pki/csr.ts';
+import type { RequestEnd, RequestRow, Reservation, Store } from '../store/store.ts';
+import { certificateRow } from './certificate-row.ts';
+import type { Releases } from './releases.ts';
+import { eventBase, RequestTaken, type EnrollmentOutcome, type KeyedRequest } from './request.ts';
+
+export interface RemoteRequestsOptions {
+  readonly store: Store;
+  readonly log: Pick<Logger, 'warn'>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** This process, as the owner of its reservations. */
+  readonly instance: string;
+  /** Milliseconds between polls of one request that reach the CA, however many clients ask. */
+  readonly interval: number;
+  /** Closes the reservations that the store cannot close now. */
+  readonly releases: Pick<Releases, 'release'>;
+}
+
+/** A CA with a queue of its own. */
+export interface RemoteCa {
+  readonly ca: Ca;
+  readonly queue: RemoteQueue;
+}
+
+/** Unanswered submissions that one sweep looks into. */
+const SWEEP_LIMIT = 50;
+
+export class RemoteRequests {
+  readonly #options: RemoteRequestsOptions;
+  readonly #store: Store;
+
+  constructor(options: RemoteRequestsOptions) {
+    this.#options = options;
+    this.#store = options.store;
+  }
+
+  /**
+   * Submits a request that was prepared: a new one, or one that an administrator has approved.
+   *
+   * @param row the request as it is to be queued; the approved one, if it is that
+   * @returns the outcome, or the request that was found in its place
+   * @throws EstuaryError 401 the OTP's last use went elsewhere; 403 the CA refuses it; 500; 503. Its OTP use is not lost then
+   */
+  async submit(
+    request: KeyedRequest,
+    prepared: PreparedIssuance,
+    row: RequestRow,
+    supersedes: string | null,
+  ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
+    const events: AuditEvent[] = [
+      ...request.events,
+      { ...eventBase(request), type: 'request.received', outcome: 'success', detail: request.operation },
+    ];
+    const result = await this.#store.submitRequest(row, supersedes, this.#reservationOf(row), events);
+    if (result === 'otp-unusable')
+      throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the submission' });
+    return result === 'submitted' ? this.#issue(request, prepared, row) : { known: result };
+  }
+
+  async #issue(request: KeyedRequest, prepared: PreparedIssuance, row: RequestRow): Promise<EnrollmentOutcome> {
+    let result;
+    try {
+      result = await prepared.issue();
+    } catch (error) {
+      if (!(error instanceof EstuaryError)) return this.#unanswered(request, error);
+      await this.#withdraw(request, describe(error));
+      throw error;
+    }
+    if (result.status === 'pending') {
+      await this.#orRelease(request.requestId, () =>
+        this.#store.awaitCa(row.id, result.reference, [
+          {
+            ...eventBase(request),
+            type: 'request.queued',
+            outcome: 'success',
+            detail: `at the CA as ${result.reference}`,
+          },
+        ]),
+      );
+      return { status: 'pending', requestId: row.id };
+    }
+    if (result.status === 'issued') {
+      await this.#orRelease(request.requestId, () => this.#record(row, result.certificate, request.address));
+      return result;
+    }
+    const reason = result.status === 'rejected' ? result.reason : 'The CA canceled the request.';
+    await this.#withdraw(request, reason);
+    throw forbidden('CA_REJECTED', reason);
+  }
+
+  /** It may have arrived: from now on the client polls, and the CA is searched for it. */
+  async #unanswered(request: KeyedRequest, error: unknown): Promise<EnrollmentOutcome> {
+    const detail = `not answered by the CA, which may have it: ${describe(error)}`;
+    this.#options.log.warn({ ca: request.ca.label, request_id: request.requestId, detail }, 'submission not answered');
+    await this.#orRelease(request.requestId, () =>
+      this.#store.awaitCa(request.requestId, null, [
+        { ...eventBase(request), type: 'request.queued', outcome: 'success', detail },
+      ]),
+    );
+    return { status: 'pending', requestId: request.requestId };
+  }
+
+  async #withdraw(request: KeyedRequest, reason: string): Promise<void> {
+    await this.#orRelease(request.requestId, () =>
+      this.#store.withdrawRequest(request.requestId, [
+        { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: reason },
+      ]),
+    );
+  }
+
+  /** When the store cannot say what became of it, it is as if no answer had come. */
+  async #orRelease(requestId: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      await this.#options.releases.release(requestId, []);
+      throw error;
+    }
+  }
+
+  /**
+   * What has become of a request that waits at its CA; asks the CA at most once in the interval.
+   *
+   * @throws EstuaryError 403 rejected or canceled; 500 the CA issued something else; 503 the CA has lost it
+   */
+  async poll(remote: RemoteCa, row: RequestRow): Promise<EnrollmentOutcome> {
+    const waits: EnrollmentOutcome = { status: 'pending', requestId: row.id };
+    const now = this.#options.now();
+    if (!(await this.#store.takePoll(row.id, now, now - this.#options.interval))) return waits;
+    try {
+      const reference = row.reference ?? (await this.#find(remote, row));
+      if (typeof reference !== 'string') return reference ?? waits;
+      return (await this.#ask(remote, row, reference)) ?? waits;
+    } catch (error) {
+      if (error instanceof RequestTaken) return waits;
+      const lasting = error instanceof EstuaryError && error.status < 500;
+      if (lasting || (error instanceof EstuaryError && ENDINGS.has(error.code))) throw error;
+      // The request is where it is; that the CA cannot be asked now changes nothing.
+      this.#options.log.warn({ ca: row.ca, request_id: row.id, detail: describe(error) }, 'request not polled');
+      return waits;
+    }
+  }
+
+  /** Looks into submissions that were not answered, whether or not their clients come again. Never rejects. */
+  async lookForUnanswered(remotes: readonly RemoteCa[]): Promise<void> {
+    const { now, interval, log } = this.#options;
+    try {
+      for (const row of await this.#store.listUnanswered(now() - interval, SWEEP_LIMIT)) {
+        const remote = remotes.find(({ ca }) => ca.label === row.ca);
+        if (remote !== undefined) await this.poll(remote, row).catch((error: unknown) => this.#noteEnd(row, error));
+      }
+    } catch (error) {
+      log.warn({ detail: describe(error) }, 'unanswered submissions could not be looked into');
+    }
+  }
+
+  #noteEnd(row: RequestRow, error: unknown): void {
+    this.#options.log.warn({ ca: row.ca, request_id: row.id, detail: describe(error) }, 'unanswered submission ended');
+  }
+
+  async #ask({ queue }: RemoteCa, row: RequestRow, reference: string): Promise<EnrollmentOutcome | undefined> {
+    const result = await this.#endedBy(row, () => queue.poll(reference, issuanceRequestOf(row)));
+    switch (result.status) {
+      case 'issued':
+        return this.#claimAndRecord(row, result.certificate);
+      case 'pending':
+        if (row.missing_since !== null) await this.#store.noteMissing(row.id, null);
+        return undefined;
+      case 'rejected':
+        await this.#end(row, {
+          ...DECIDED,
+          status: 'rejected',
+          reason: result.reason,
+          decided_at: this.#options.now(),
+        });
+        throw forbidden('REQUEST_REJECTED', result.reason);
+      case 'canceled': {
+        const reason = 'The request was canceled at the CA.';
+        await this.#end(row, { ...DECIDED, status: 'failed', reason, decided_at: this.#options.now(), final: true });
+        throw forbidden('REQUEST_CANCELED', reason);
+      }
+      case 'unknown':
+        return this.#missing(queue, row);
+    }
+  }
+
+  /** The CA works, and does not know the request. Replicas lag; but a request may also have been accepted and lost. */
+  async #missing(queue: RemoteQueue, row: RequestRow): Promise<undefined> {
+    const now = this.#options.now();
+    const since = row.missing_since ?? now;
+    if (row.missing_since === null) await this.#store.noteMissing(row.id, now);
+    if (now - since < queue.lostAfter) return;
+    await this.#end(row, { ...UNDECIDED, reason: 'The CA took the request and does not know it any more.' });
+    throw lost('REQUEST_LOST', 'The CA has lost this request; send it again.');
+  }
+
+  /** @returns the reference under which it is found, or its outcome; undefined: not found so far */
+  async #find({ ca, queue }: RemoteCa, row: RequestRow): Promise<string | EnrollmentOutcome | undefined> {
+    const request = issuanceRequestOf(row);
+    const from = row.changed_at;
+    const settled = from + queue.settled;
+    const searchedAt = this.#options.now();
+    const found = await queue.find({ request_id: row.id, spki: request.spki, from, until: settled });
+    const certificate = await this.#unrecorded(row, found);
+    if (certificate !== undefined) {
+      await this.#endedBy(row, () => queue.verify(certificate, request));
+      return this.#claimAndRecord(row, certificate);
+    }
+    const waiting = found.find((one) => 'reference' in one);
+    if (waiting !== undefined) {
+      await this.#store.awaitCa(row.id, waiting.reference, [
+        {
+          ...rowEvent(row),
+          type: 'request.queued',
+          outcome: 'success',
+          detail: `found at the CA as ${waiting.reference}`,
+        },
+      ]);
+      return waiting.reference;
+    }
+    if (searchedAt < settled) return undefined;
+    await this.#end(row, {
+      ...UNDECIDED,
+      reason: 'The submission was not answered, and the CA does not know the request.',
+    });
+    throw lost('SUBMISSION_LOST', `The CA "${ca.label}" did not take the request; send it again.`);
+  }
+
+  /** Another request of the same key may have been issued in the same time. */
+  async #unrecorded(row: RequestRow, found: readonly Found[]): Promise<Buffer | undefined> {
+    for (const one of found) {
+      if (!('certificate' in one)) continue;
+      const { serialNumber } = parseCertificate(one.certificate);
+      if ((await this.#store.getCertificates(serialNumber, row.ca)).length === 0) return one.certificate;
+    }
+    return undefined;
+  }
+
+  /** The second phase of what was issued while it waited. */
+  async #claimAndRecord(row: RequestRow, certificate: Buffer): Promise<EnrollmentOutcome> {
+    const claim = await this.#store.claimRequest(this.#reservationOf(row), []);
+    if (claim !== 'reserved') throw new RequestTaken();
+    await this.#orRelease(row.id, () => this.#record(row, certificate));
+    return { status: 'issued', certificate };
+  }
+
+  async #record(row: RequestRow, der: Buffer, address?: string): Promise<void> {
+    const { ca, requester, method, id } = row;
+    const certificate = certificateRow(der, { ca, requester, method, request_id: id });
+    const event = { ...rowEvent(row), ...(address === undefined ? {} : { address }), serial: certificate.serial };
+    await this.#store.recordCertificate(certificate, [
+      { ...event, type: 'ca.signature', outcome: 'success' },
+      { ...event, type: 'certificate.issued', outcome: 'success', detail: row.operation },
+    ]);
+  }
+
+  /** What the CA issued is not what was asked for: that is the end of the request. */
+  async #endedBy<T>(row: RequestRow, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof EstuaryError && error.code === 'CA_ISSUED_OTHER')
+        await this.#end(row, { ...UNDECIDED, reason: error.message }, describe(error));
+      throw error;
+    }
+  }
+
+  async #end(row: RequestRow, ending: RequestEnd, detail = ending.reason): Promise<void> {
+    const rejected = ending.status === 'rejected';
+    const event: AuditEvent = rejected
+      ? { ...rowEvent(row), type: 'request.rejected', outcome: 'success', detail: `at the CA: ${detail}` }
+      : { ...rowEvent(row), type: 'certificate.failed', outcome: 'failure', detail };
+    await this.#store.endRequest(row.id, ending, this.#options.now(), [event]);
+  }
+
+  #reservationOf(row: RequestRow): Reservation {
+    return {
+      request_id: row.id,
+      instance: this.#options.instance,
+      ca: row.ca,
+      serial: null,
+      requester: row.requester,
+      operation: row.operation,
+      subject: row.subject,
+      spki_sha256: row.spki_sha256,
+      otp_id: null,
+      created_at: this.#options.now(),
+    };
+  }
+}
+
+/** Decided at the CA: the OTP use stays taken, as after an administrator's rejection. */
+const DECIDED = { final: false, otp_use_returns: false } as const;
+/** Nobody decided: the request may be made again, with the same OTP. */
+const UNDECIDED = { status: 'failed', decided_at: null, final: false, otp_use_returns: true } as const;
+
+/** The failures that end a request; others pass. */
+const ENDINGS: ReadonlySet<string> = new Set(['CA_ISSUED_OTHER', 'REQUEST_LOST', 'SUBMISSION_LOST']);
+
+const lost = (code: string, message: string): EstuaryError => unavailable(code, message);
+
+function rowEvent({ requester, ca, id }: RequestRow): Pick<AuditEvent, 'subject' | 'ca' | 'request_id'> {
+  return { subject: requester, ca, request_id: id };
+}
+
+/** What was asked for, from the PKCS#10 that was submitted. */
+function issuanceRequestOf(row: RequestRow): IssuanceRequest {
+  const { subject, subjectAltNames, publicKey } = parseCsrWithoutProof(row.csr);
+  return { request_id: row.id, subject, subjectAltNames, spki: publicKey.spki, csr: undefined };
+}

@@ -1,0 +1,112 @@
+import type { AuditEvent } from '../../audit/event.ts';
+import type { RequestEnd, RequestRow, Reservation } from '../store.ts';
+import type { Db } from './database.ts';
+import { insertReservation } from './issuance.ts';
+import { giveBackOtpUse, takeOtpUse } from './otp.ts';
+import { done, type Outcome, undone } from './outcome.ts';
+import { findNewest, insertRequest, REQUEST_COLUMNS, toRow, type Stored } from './requests.ts';
+
+/** Waits at the CA, and nobody is at work on it. */
+const IDLE = `status = 'pending' AND decider = 'ca'
+  AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id)`;
+
+/** The reads of requests that a remote CA decides about. */
+export function requestAtCaReads(db: Db) {
+  const doubtful = db.prepare<{ before: number; limit: number }, Stored>(
+    `SELECT ${REQUEST_COLUMNS} FROM request WHERE ${IDLE} AND reference IS NULL
+     AND (polled_at IS NULL OR polled_at <= @before) ORDER BY position LIMIT @limit`,
+  );
+  return {
+    listUnanswered: (before: number, limit: number): readonly RequestRow[] =>
+      doubtful.all({ before, limit }).map(toRow),
+  };
+}
+
+/** The writes of requests that a remote CA decides about. */
+export function requestAtCaWrites(db: Db) {
+  const reserve = insertReservation(db);
+  const find = findNewest(db);
+  const takeUse = takeOtpUse(db);
+  const giveBackUse = giveBackOtpUse(db);
+  const insert = insertRequest(db);
+  const passOn = db.prepare<{ id: string; now: number }>(
+    `UPDATE request SET status = 'pending', decider = 'ca', changed_at = @now WHERE id = @id AND status = 'approved'
+     AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id)`,
+  );
+  const close = db.prepare<[string], { request_id: string }>(
+    'DELETE FROM reservation WHERE request_id = ? RETURNING request_id',
+  );
+  const setReference = db.prepare<{ id: string; reference: string }>(
+    "UPDATE request SET reference = @reference, missing_since = NULL WHERE id = @id AND status = 'pending'",
+  );
+  const backToApproved = db.prepare<{ id: string }>(
+    `UPDATE request SET status = 'approved', decider = 'admin', polled_at = NULL
+     WHERE id = @id AND status = 'pending' AND decider = 'ca' AND decided_at IS NOT NULL`,
+  );
+  const remove = db.prepare<[string], { otp_id: string | null }>(
+    "DELETE FROM request WHERE id = ? AND status = 'pending' AND decider = 'ca' RETURNING otp_id",
+  );
+  const notePoll = db.prepare<{ id: string; now: number; before: number }>(
+    `UPDATE request SET polled_at = @now WHERE id = @id AND status = 'pending' AND decider = 'ca'
+     AND (polled_at IS NULL OR polled_at <= @before)`,
+  );
+  const idle = db.prepare<[string], { id: string }>(`SELECT id FROM request WHERE id = ? AND ${IDLE}`);
+  const setMissing = db.prepare<{ id: string; since: number | null }>(
+    `UPDATE request SET missing_since = @since WHERE id = @id AND status = 'pending'`,
+  );
+  const end = db.prepare<
+    Omit<RequestEnd, 'final' | 'otp_use_returns'> & { id: string; now: number; final: number },
+    { otp_id: string | null }
+  >(
+    `UPDATE request SET status = @status, reason = @reason, final = @final, changed_at = @now,
+     decided_at = coalesce(@decided_at, decided_at) WHERE id = @id AND ${IDLE} RETURNING otp_id`,
+  );
+
+  return {
+    submitRequest(
+      row: RequestRow,
+      supersedes: string | null,
+      reservation: Reservation,
+      events: readonly AuditEvent[],
+    ): Outcome<'submitted' | 'otp-unusable' | RequestRow> {
+      const known = find(row.recognition);
+      if (known?.id === row.id) {
+        if (passOn.run({ id: row.id, now: reservation.created_at }).changes === 0) return undone(known);
+      } else {
+        if (known !== undefined && known.id !== supersedes) return undone(known);
+        if (row.otp_id !== null && !takeUse(row.otp_id, row.created_at)) return undone('otp-unusable');
+        insert({ ...row, decider: 'ca' });
+      }
+      reserve({ ...reservation, otp_id: null });
+      return done('submitted', events);
+    },
+    awaitCa(id: string, reference: string | null, events: readonly AuditEvent[]): Outcome<undefined> {
+      close.get(id);
+      if (reference !== null) setReference.run({ id, reference });
+      return done(undefined, events);
+    },
+    withdrawRequest(id: string, events: readonly AuditEvent[]): Outcome<undefined> {
+      close.get(id);
+      if (backToApproved.run({ id }).changes === 0) {
+        const removed = remove.get(id);
+        if (removed !== undefined && removed.otp_id !== null) giveBackUse(removed.otp_id);
+      }
+      return done(undefined, events);
+    },
+    takePoll(id: string, now: number, before: number): Outcome<boolean> {
+      const noted = notePoll.run({ id, now, before }).changes === 1;
+      return done(noted && idle.get(id) !== undefined, []);
+    },
+    noteMissing(id: string, since: number | null): Outcome<undefined> {
+      setMissing.run({ id, since });
+      return done(undefined, []);
+    },
+    endRequest(id: string, ending: RequestEnd, now: number, events: readonly AuditEvent[]): Outcome<boolean> {
+      const { status, reason, decided_at, final, otp_use_returns } = ending;
+      const ended = end.get({ id, status, reason, decided_at, now, final: final ? 1 : 0 });
+      if (ended === undefined) return undone(false);
+      if (otp_use_returns && ended.otp_id !== null) giveBackUse(ended.otp_id);
+      return done(true, events);
+    },
+  };
+}
