@@ -48,7 +48,6 @@ export interface DogtagCaOptions {
 }
 
 export class DogtagCa implements CaDriver {
-  readonly takesCsr = true;
   readonly #options: DogtagCaOptions;
   #inputs: ProfileInputs | undefined;
   readonly remoteQueue: RemoteQueue;
