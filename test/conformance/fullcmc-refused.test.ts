@@ -1,0 +1,583 @@
+/** RFC 5272, RFC 6402 and contract §3 at the built server: what is refused, with the exact HTTP status and failInfo. */
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildControl } from '../../src/cmc/controls.ts';
+import { createIdentityProof, createPopLinkWitness } from '../../src/cmc/identity-proof.ts';
+import { KEYED_WITNESS } from '../../src/cmc/control-syntax.ts';
+import {
+  buildPkiData,
+  encodeReqSequence,
+  type PkiDataContent,
+  type TaggedAttribute,
+  type TaggedRequest,
+} from '../../src/cmc/pki-data.ts';
+import { buildAuthenticatedData } from '../../src/pki/authenticated-data.ts';
+import { buildSignedData, contentInfo } from '../../src/pki/cms.ts';
+import { integer, NULL, octetString, sequence } from '../../src/pki/der.ts';
+import { OID } from '../../src/pki/oids.ts';
+import { encodePem } from '../../src/pki/pem.ts';
+import { buildCrmf } from '../cmc/samples.ts';
+import { makeCa, makeClient } from '../support/certificates.ts';
+import {
+  certificateOf,
+  certified,
+  crm,
+  exchange,
+  fullRequest,
+  IDENTIFICATION,
+  inShort,
+  issuedBy,
+  issuedOutside,
+  ownKeyIdentifier,
+  postCmc,
+  RA_EXTENSIONS,
+  requestBy,
+  requestedKey,
+  SECRET,
+  tcr,
+  withParticipants,
+} from '../support/cmc.ts';
+import {
+  buildCsr,
+  commonName,
+  csrAttribute,
+  dns,
+  extensionRequest,
+  extension,
+  makeKey,
+  san,
+  simpleCsr,
+  type TestKey,
+} from '../support/csr.ts';
+import { Estuary, section, type ClientIdentity } from '../support/estuary.ts';
+
+const setting = withParticipants((config) => {
+  // Each refusal counts on its own name, and none of these tests is about the lockout.
+  section(config, 'otp')['max_failures'] = 1000;
+});
+let server: Estuary;
+let device: ClientIdentity;
+let other: ClientIdentity;
+
+beforeAll(async () => {
+  server = await Estuary.start({ configure: setting.configure });
+  device = await server.enrolled(makeKey(), 'device-1');
+  other = await server.enrolled(makeKey(), 'device-2');
+}, 120_000);
+afterAll(() => server.stop());
+
+const own = (id = 1): TaggedRequest => tcr(id, simpleCsr(makeKey(), 'device-1'));
+const nonce = (id = 102): TaggedAttribute => buildControl(id, 'senderNonce', randomBytes(16));
+const unknownControl = (id: number): TaggedAttribute => ({
+  bodyPartID: id,
+  type: '1.3.6.1.4.1.99999.1',
+  values: [NULL],
+});
+
+/** The status and the statuses; and that no certificate left. */
+async function refusal(der: Buffer | Promise<Buffer>, client: ClientIdentity = device, path?: string) {
+  const reply = await exchange(server, der, client, path);
+  expect(issuedBy(reply)).toEqual([]);
+  return [reply.status, ...inShort(reply)];
+}
+
+const bySigner = (data: Partial<PkiDataContent>): Promise<Buffer> => requestBy(device, data);
+
+/** Signs this content as PKIData. */
+const signedContent = (content: Buffer): Promise<Buffer> =>
+  buildSignedData({
+    contentType: OID.pkiData,
+    content,
+    certificates: [certificateOf(device).der],
+    signers: [certified(device)],
+    signingTime: new Date(),
+  });
+
+/** Changes one octet of the message. */
+function tampered(der: Buffer, where: (bytes: Buffer) => number): Buffer {
+  const bytes = Buffer.from(der);
+  const at = where(bytes);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  return bytes;
+}
+
+describe('the message', () => {
+  test('content that is not what was signed: badMessageCheck', async () => {
+    const der = await bySigner({ controlSequence: [nonce()], reqSequence: [own()] });
+    const content = tampered(der, (bytes) => bytes.indexOf(Buffer.from('device-1')));
+    expect(await refusal(content)).toEqual([400, 'failed badMessageCheck [0]']);
+  });
+
+  test('a signature that is another: badMessageCheck', async () => {
+    const der = await bySigner({ reqSequence: [own()] });
+    expect(await refusal(tampered(der, (bytes) => bytes.length - 1))).toEqual([400, 'failed badMessageCheck [0]']);
+  });
+
+  test('the signer is another than the certificate says: badMessageCheck', async () => {
+    const signer = { ...certified(other), sid: certified(device).sid };
+    const der = fullRequest({ reqSequence: [own()] }, { signers: [signer], certificates: [certificateOf(device).der] });
+    expect(await refusal(der)).toEqual([400, 'failed badMessageCheck [0]']);
+  });
+
+  test('two signatures: badMessageCheck', async () => {
+    const der = fullRequest({ reqSequence: [own()] }, { signers: [certified(device), certified(other)] });
+    expect(await refusal(der)).toEqual([400, 'failed badMessageCheck [0]']);
+  });
+
+  test('RFC 5272 §3.2.1.3.3: EnvelopedData: badMessageCheck', async () => {
+    expect(await refusal(contentInfo(OID.envelopedData, sequence(integer(0))))).toEqual([
+      400,
+      'failed badMessageCheck [0]',
+    ]);
+  });
+
+  test.each([
+    ['no CMS', sequence(integer(1))],
+    ['no DER', Buffer.from('not DER at all')],
+    ['certs-only', contentInfo(OID.data, octetString(Buffer.of(1)))],
+  ])('%s: badRequest', async (_what, der) => {
+    expect(await refusal(der)).toEqual([400, 'failed badRequest [0]']);
+  });
+
+  test('content that is no PKIData: badRequest', async () => {
+    expect(await refusal(signedContent(sequence(integer(1))))).toEqual([400, 'failed badRequest [0]']);
+  });
+
+  test('a body that is no base64 is told in plain text', async () => {
+    const answer = await server.est('fullcmc', {
+      headers: { 'Content-Type': 'application/pkcs7-mime' },
+      body: '***',
+      client: device,
+    });
+    expect([answer.status, answer.headers['content-type']]).toEqual([400, 'text/plain; charset=utf-8']);
+  });
+
+  test('RFC 5272 §3.2.2: a bodyPartID twice: badRequest that names it', async () => {
+    expect(await refusal(bySigner({ controlSequence: [nonce(7)], reqSequence: [own(7)] }))).toEqual([
+      400,
+      'failed badRequest [7]',
+    ]);
+  });
+
+  test('RFC 5272 §3.2.2: a bodyPartID of 0: badRequest', async () => {
+    expect(await refusal(bySigner({ reqSequence: [own(0)] }))).toEqual([400, 'failed badRequest [0]']);
+  });
+
+  test('RFC 5272 §3.2.1.1: unknown controls: badRequest that names them, and nothing is processed', async () => {
+    const controls = [unknownControl(51), nonce(), unknownControl(52)];
+    expect(await refusal(bySigner({ controlSequence: controls, reqSequence: [own()] }))).toEqual([
+      400,
+      'failed badRequest [51,52]',
+    ]);
+  });
+
+  test.each([
+    ['modCertTemplate', { pkiDataReference: [1], certReferences: [1], replace: true, certTemplate: sequence() }],
+    ['addExtensions', { pkiDataReference: 0, certReferences: [1], extensions: [] }],
+    ['trustedAnchors', { seqNumber: 1, hashAlgorithm: { oid: OID.sha256 }, anchorHashes: [] }],
+    ['responseInfo', Buffer.of(1)],
+  ] as const)('%s is not supported: badRequest that names it', async (name, value) => {
+    const control = buildControl(60, name, value);
+    expect(await refusal(bySigner({ controlSequence: [control], reqSequence: [own()] }))).toEqual([
+      400,
+      'failed badRequest [60]',
+    ]);
+  });
+
+  test('a control twice: badRequest that names the second', async () => {
+    expect(await refusal(bySigner({ controlSequence: [nonce(61), nonce(62)], reqSequence: [own()] }))).toEqual([
+      400,
+      'failed badRequest [62]',
+    ]);
+  });
+
+  test('a control whose value is of another type: badRequest that names it', async () => {
+    const control = { bodyPartID: 63, type: OID.senderNonce, values: [integer(1)] };
+    expect(await refusal(bySigner({ controlSequence: [control], reqSequence: [own()] }))).toEqual([
+      400,
+      'failed badRequest [63]',
+    ]);
+  });
+
+  test('RFC 5272 §3.2.1: a request of another kind: noSupport, and no other is processed', async () => {
+    const orm = { kind: 'orm' as const, bodyPartID: 9, type: '1.3.6.1.4.1.99999.2', der: NULL };
+    expect(await refusal(bySigner({ reqSequence: [own(), orm] }))).toEqual([400, 'noSupport [9]']);
+  });
+
+  test('RFC 5272 §6.6: a recipientNonce that was never sent: badRequest that names it', async () => {
+    const echoed = buildControl(70, 'recipientNonce', randomBytes(16));
+    const transaction = buildControl(71, 'transactionId', '21');
+    expect(await refusal(bySigner({ controlSequence: [transaction, nonce(), echoed], reqSequence: [own()] }))).toEqual([
+      400,
+      'failed badRequest [70]',
+    ]);
+  });
+
+  test('a recipientNonce of somebody else: badRequest', async () => {
+    const transaction = buildControl(71, 'transactionId', '22');
+    const first = await exchange(server, requestBy(other, { controlSequence: [transaction, nonce()] }), other);
+    const sent = first.controls.find(({ name }) => name === 'senderNonce');
+    if (sent?.name !== 'senderNonce') throw new Error('no nonce');
+    const echoed = buildControl(70, 'recipientNonce', sent.value);
+    expect(await refusal(bySigner({ controlSequence: [transaction, nonce(), echoed], reqSequence: [own()] }))).toEqual([
+      400,
+      'failed badRequest [70]',
+    ]);
+  });
+
+  test('more than 100 requests: badRequest', async () => {
+    const key = makeKey();
+    const csr = simpleCsr(key, 'device-1');
+    const many = Array.from({ length: 101 }, (_, i) => tcr(i + 1, csr));
+    expect(await refusal(bySigner({ reqSequence: many }))).toEqual([400, 'failed badRequest [0]']);
+  });
+
+  test('the response to a refusal carries transactionId and nonces all the same', async () => {
+    const sent = randomBytes(16);
+    const controls = [buildControl(1, 'transactionId', '23'), buildControl(2, 'senderNonce', sent), unknownControl(3)];
+    const reply = await exchange(server, bySigner({ controlSequence: controls }), device);
+    expect([reply.status, ...inShort(reply)]).toEqual([400, 'failed badRequest [3]']);
+    expect(reply.controls).toContainEqual(expect.objectContaining({ name: 'transactionId', value: '23' }));
+    expect(reply.controls).toContainEqual(expect.objectContaining({ name: 'recipientNonce', value: sent }));
+  });
+});
+
+describe('the sender', () => {
+  test('contract §3: without a client certificate 401 in plain text, before the message is looked at', async () => {
+    const answer = await postCmc(server, await bySigner({ reqSequence: [own()] }));
+    expect([answer.status, answer.text]).toEqual([401, 'client certificate required']);
+  });
+
+  test('signed by somebody else than the client of the connection: 403 badIdentity', async () => {
+    expect(await refusal(bySigner({ reqSequence: [own()] }), other)).toEqual([403, 'failed badIdentity [0]']);
+  });
+
+  test('a signer whose issuer nobody knows: 401 badIdentity, and WWW-Authenticate', async () => {
+    const ca = await makeCa('CN=Foreign CA');
+    const foreign = await makeClient('CN=device-1', ca);
+    const identity = {
+      cert: encodePem('CERTIFICATE', foreign.der),
+      key: foreign.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    };
+    const der = requestBy(identity, { reqSequence: [own()] });
+    const reply = await exchange(server, der, device);
+    expect([reply.status, ...inShort(reply)]).toEqual([401, 'failed badIdentity [0]']);
+    expect(reply.answer.headers['www-authenticate']).toBe('Basic realm="est"');
+  });
+
+  test('a signer of another CA of ours: 403 badIdentity', async () => {
+    const lab = await server.enrolled(makeKey(), 'device-1', [], 'lab/simpleenroll');
+    expect(await refusal(requestBy(lab, { reqSequence: [own()] }), lab)).toEqual([403, 'failed badIdentity [0]']);
+  });
+
+  test('an expired signer: 401 badIdentity', async () => {
+    const expired = issuedOutside(
+      server,
+      'issuing',
+      makeKey(),
+      '/CN=device-1',
+      ['keyUsage=critical,digitalSignature'],
+      -1,
+    );
+    expect(await refusal(requestBy(expired, { reqSequence: [own()] }), setting.participants.ra)).toEqual([
+      401,
+      'failed badIdentity [0]',
+    ]);
+  });
+
+  test('a signer that is nowhere to be found: 401 badIdentity', async () => {
+    const unknown = issuedOutside(server, 'issuing', makeKey(), '/CN=device-1', ['keyUsage=critical,digitalSignature']);
+    const der = fullRequest({ reqSequence: [own()] }, { signers: [certified(unknown)] });
+    expect(await refusal(der)).toEqual([401, 'failed badIdentity [0]']);
+  });
+
+  test('RFC 5272 §3.2: signed with the requested key, but named by issuer and serial number: 401', async () => {
+    const key = makeKey();
+    const csr = buildCsr(key, { attributes: [extensionRequest(ownKeyIdentifier(key))] });
+    const signer = { ...requestedKey(key), sid: { ...certified(device).sid, serialNumber: '77' } };
+    expect(await refusal(fullRequest({ reqSequence: [tcr(1, csr)] }, { signers: [signer] }))).toEqual([
+      401,
+      'failed badIdentity [0]',
+    ]);
+  });
+
+  test('RFC 5272 §3.2: the request of the signing key has no Subject Key Identifier: 401', async () => {
+    const key = makeKey();
+    const der = fullRequest({ reqSequence: [tcr(1, simpleCsr(key, 'device-1'))] }, { signers: [requestedKey(key)] });
+    expect(await refusal(der)).toEqual([401, 'failed badIdentity [0]']);
+  });
+
+  test('RFC 5272 §3.2: signed with the requested key and another: badMessageCheck', async () => {
+    const key = makeKey();
+    const csr = buildCsr(key, { attributes: [extensionRequest(ownKeyIdentifier(key))] });
+    const der = fullRequest({ reqSequence: [tcr(1, csr)] }, { signers: [requestedKey(key), certified(device)] });
+    expect(await refusal(der)).toEqual([400, 'failed badMessageCheck [0]']);
+  });
+
+  test('no signature on a message that is more than a revocation with its secret: 401 badIdentity', async () => {
+    expect(await refusal(fullRequest({ reqSequence: [own()] }, {}))).toEqual([401, 'failed badIdentity [0]']);
+  });
+});
+
+describe('shared secrets', () => {
+  const identification = (name = IDENTIFICATION): TaggedAttribute => buildControl(111, 'identification', name);
+  const initial = (key: TestKey, ...attributes: Buffer[]): TaggedRequest =>
+    tcr(1, buildCsr(key, { attributes: [extensionRequest(ownKeyIdentifier(key)), ...attributes] }));
+  const withProof = (key: TestKey, secret: string, controls: TaggedAttribute[], request = initial(key)) => {
+    const reqSequence = [request];
+    const shared = { secret: Buffer.from(secret), identification: IDENTIFICATION };
+    const proof = buildControl(112, 'identityProofV2', createIdentityProof(encodeReqSequence(reqSequence), shared));
+    return fullRequest({ controlSequence: [...controls, proof], reqSequence }, { signers: [requestedKey(key)] });
+  };
+
+  test('RFC 5272 §6.2.1: a proof by another secret: 401 badIdentity', async () => {
+    expect(await refusal(withProof(makeKey(), 'wrong', [identification()]))).toEqual([401, 'failed badIdentity [112]']);
+  });
+
+  test('an identification that nobody has, and none: 401 badIdentity', async () => {
+    expect(await refusal(withProof(makeKey(), SECRET, [identification('nobody')]))).toEqual([
+      401,
+      'failed badIdentity [112]',
+    ]);
+    expect(await refusal(withProof(makeKey(), SECRET, []))).toEqual([401, 'failed badIdentity [112]']);
+  });
+
+  test('a proof about other requests: 401 badIdentity', async () => {
+    const key = makeKey();
+    const shared = { secret: Buffer.from(SECRET), identification: IDENTIFICATION };
+    const proof = createIdentityProof(encodeReqSequence([initial(key)]), shared);
+    const der = fullRequest(
+      { controlSequence: [identification(), buildControl(112, 'identityProofV2', proof)], reqSequence: [initial(key)] },
+      { signers: [requestedKey(key)] },
+    );
+    expect(await refusal(der)).toEqual([401, 'failed badIdentity [112]']);
+  });
+
+  test('identityProof with its SHA-1: badAlg', async () => {
+    const key = makeKey();
+    const der = fullRequest(
+      {
+        controlSequence: [identification(), buildControl(112, 'identityProof', Buffer.alloc(20))],
+        reqSequence: [initial(key)],
+      },
+      { signers: [requestedKey(key)] },
+    );
+    expect(await refusal(der)).toEqual([400, 'failed badAlg [112]']);
+  });
+
+  test('RFC 5272 §6.3: a request that nothing links to the secret: popFailed', async () => {
+    const content = buildPkiData({ controlSequence: [identification()], reqSequence: [initial(makeKey())] });
+    const password = Buffer.from(IDENTIFICATION + SECRET);
+    expect(await refusal(buildAuthenticatedData(OID.pkiData, content, password))).toEqual([
+      400,
+      'failed popFailed [1]',
+    ]);
+  });
+
+  test.each([
+    ['missing', undefined],
+    ['of another secret', 'wrong'],
+  ])('RFC 5272 §6.3.1: with popLinkRandom, a witness that is %s: popFailed', async (_what, secret) => {
+    const key = makeKey();
+    const random = randomBytes(64);
+    const witness = createPopLinkWitness(random, Buffer.from(secret ?? ''));
+    const attributes = secret === undefined ? [] : [csrAttribute(OID.popLinkWitnessV2, KEYED_WITNESS.encode(witness))];
+    const controls = [identification(), buildControl(113, 'popLinkRandom', random)];
+    expect(await refusal(withProof(key, SECRET, controls, initial(key, ...attributes)))).toEqual([
+      400,
+      'failed popFailed [1]',
+    ]);
+  });
+
+  test('AuthenticatedData with another secret: 401 badIdentity', async () => {
+    const content = buildPkiData({ controlSequence: [identification()], reqSequence: [initial(makeKey())] });
+    const der = await buildAuthenticatedData(OID.pkiData, content, Buffer.from(`${IDENTIFICATION}wrong`));
+    expect(await refusal(der)).toEqual([401, 'failed badIdentity [0]']);
+  });
+});
+
+describe('requests', () => {
+  test('contract §3: no RA, and another subject than its own: 403 badIdentity', async () => {
+    expect(await refusal(bySigner({ reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-2'))] }))).toEqual([
+      403,
+      'failed badIdentity [1]',
+    ]);
+  });
+
+  test('RFC 6402 §2.4: another subjectAltName: 403 badIdentity', async () => {
+    const csr = buildCsr(makeKey(), { attributes: [extensionRequest(san(dns('other.example')))] });
+    expect(await refusal(bySigner({ reqSequence: [tcr(1, csr)] }))).toEqual([403, 'failed badIdentity [1]']);
+  });
+
+  test('an RA whose certificate lacks id-kp-cmcRA: 403 badIdentity', async () => {
+    const [usage] = RA_EXTENSIONS;
+    const ra = issuedOutside(server, 'issuing', makeKey(), '/CN=RA 3', [usage, 'extendedKeyUsage=clientAuth']);
+    expect(await refusal(requestBy(ra, { reqSequence: [tcr(1, simpleCsr(makeKey(), 'anybody'))] }), ra)).toEqual([
+      403,
+      'failed badIdentity [1]',
+    ]);
+  });
+
+  test('an RA of another CA: 403 badIdentity', async () => {
+    const ra = issuedOutside(server, 'lab', makeKey(), '/CN=RA 4', RA_EXTENSIONS);
+    expect(await refusal(requestBy(ra, { reqSequence: [own()] }), ra)).toEqual([403, 'failed badIdentity [0]']);
+  });
+
+  test('ChangeSubjectName where the profile does not allow it: 403 badIdentity', async () => {
+    const change = csrAttribute('1.3.6.1.5.5.7.7.36', sequence(commonName('another')));
+    const csr = buildCsr(makeKey(), { attributes: [change] });
+    expect(await refusal(bySigner({ reqSequence: [tcr(1, csr)] }))).toEqual([403, 'failed badIdentity [1]']);
+  });
+
+  test('RFC 5272 §6.7: possession not proven: popRequired, and no request of the message is issued', async () => {
+    const unproven = crm(2, buildCrmf(makeKey(), { certReqId: 2, subject: 'CN=device-1', popo: null }));
+    expect(await refusal(bySigner({ reqSequence: [own(), unproven] }))).toEqual([
+      400,
+      'failed popRequired [1]',
+      'failed popRequired [2]',
+    ]);
+  });
+
+  test('possession proven for another request: popFailed', async () => {
+    const csr = buildCsr(makeKey(), { signature: randomBytes(70) });
+    const crmf = buildCrmf(makeKey(), { certReqId: 2, subject: 'CN=device-1', signed: Buffer.from('another') });
+    expect(await refusal(bySigner({ reqSequence: [tcr(1, csr), crm(2, crmf)] }))).toEqual([
+      400,
+      'failed popFailed [1]',
+      'failed popFailed [2]',
+    ]);
+  });
+
+  test('raVerified from a subscriber: popFailed', async () => {
+    const crmf = buildCrmf(makeKey(), { certReqId: 2, subject: 'CN=device-1', popo: Buffer.of(0x80, 0) });
+    expect(await refusal(bySigner({ reqSequence: [crm(2, crmf)] }))).toEqual([400, 'failed popFailed [2]']);
+  });
+
+  test('a weak key: badAlg', async () => {
+    expect(await refusal(bySigner({ reqSequence: [tcr(1, simpleCsr(makeKey('rsa1024'), 'device-1'))] }))).toEqual([
+      400,
+      'failed badAlg [1]',
+    ]);
+  });
+
+  test('RFC 5272 §3.2.1.2: an extension that is not issued: unsupportedExt', async () => {
+    const csr = buildCsr(makeKey(), {
+      attributes: [extensionRequest(extension('1.2.3.4.5', NULL, Buffer.of(1, 1, 0xff)))],
+    });
+    expect(await refusal(bySigner({ reqSequence: [tcr(1, csr)] }))).toEqual([400, 'failed unsupportedExt [1]']);
+  });
+
+  test('a request that is no CertificationRequest: badRequest that names it', async () => {
+    expect(await refusal(bySigner({ reqSequence: [tcr(1, sequence(integer(1)))] }))).toEqual([
+      400,
+      'failed badRequest [1]',
+    ]);
+  });
+});
+
+describe('other controls', () => {
+  const revoke = (client: ClientIdentity, more: object = {}): TaggedAttribute =>
+    buildControl(120, 'revokeRequest', {
+      issuer: certificateOf(client).issuer,
+      serialNumber: certificateOf(client).serialNumber,
+      reason: 'superseded',
+      ...more,
+    });
+
+  test("somebody else's certificate is not revoked: 403 badIdentity", async () => {
+    expect(await refusal(bySigner({ controlSequence: [revoke(other)] }))).toEqual([403, 'failed badIdentity [120]']);
+    const { serialNumber } = certificateOf(other);
+    const { json } = await server.admin('GET', `/admin/certificates/${serialNumber}?ca=devices`);
+    expect(json['status']).toBe('valid');
+  });
+
+  test.each([
+    ['a wrong secret', 'wrong', [401, 'failed badIdentity [120]']],
+    ['the secret of others', SECRET, [403, 'failed badIdentity [120]']],
+  ])('unsigned, with %s', async (_what, secret, expected) => {
+    const controlSequence = [
+      buildControl(119, 'identification', IDENTIFICATION),
+      revoke(other, { sharedSecret: Buffer.from(secret) }),
+    ];
+    expect(await refusal(fullRequest({ controlSequence }, {}))).toEqual(expected);
+  });
+
+  test('unsigned, without a secret: 401 badIdentity', async () => {
+    expect(await refusal(fullRequest({ controlSequence: [revoke(other)] }, {}))).toEqual([
+      401,
+      'failed badIdentity [120]',
+    ]);
+  });
+
+  test.each([
+    ['a serial number that was never issued', { serialNumber: '0123' }, 'badCertId'],
+    ['removeFromCRL', { reason: 'removeFromCRL' }, 'badRequest'],
+    ['an invalidityDate to come', { invalidityDate: new Date(Date.now() + 86_400_000) }, 'badRequest'],
+  ])('revokeRequest with %s', async (_what, more, failInfo) => {
+    expect(await refusal(bySigner({ controlSequence: [revoke(device, more)] }))).toEqual([
+      400,
+      `failed ${failInfo} [120]`,
+    ]);
+  });
+
+  test('the certificate of an RA of another CA revokes nothing: 403', async () => {
+    const ra = issuedOutside(server, 'lab', makeKey(), '/CN=RA 5', RA_EXTENSIONS);
+    expect(await refusal(requestBy(ra, { controlSequence: [revoke(other)] }), ra)).toEqual([
+      403,
+      'failed badIdentity [0]',
+    ]);
+  });
+
+  test("somebody else's certificate is not confirmed: 403; one that is not there: badCertId", async () => {
+    const { issuer, serialNumber } = certificateOf(other);
+    const confirm = (serial: string) =>
+      bySigner({ controlSequence: [buildControl(5, 'confirmCertAcceptance', { issuer, serialNumber: serial })] });
+    expect(await refusal(confirm(serialNumber))).toEqual([403, 'failed badIdentity [5]']);
+    expect(await refusal(confirm('77'))).toEqual([400, 'failed badCertId [5]']);
+  });
+
+  test('getCert of another issuer, getCRL of another issuer, queryPending of nothing', async () => {
+    const { subject } = certificateOf(device);
+    const controlSequence = [
+      buildControl(1, 'getCert', { issuerName: { kind: 'dns', value: 'a.example' }, serialNumber: '01' }),
+      buildControl(2, 'getCRL', { issuerName: subject }),
+      buildControl(3, 'queryPending', Buffer.from('00000000-0000-0000-0000-000000000000')),
+      buildControl(4, 'queryPending', randomBytes(300)),
+    ];
+    expect(await refusal(bySigner({ controlSequence }))).toEqual([
+      400,
+      'failed badRequest [3]',
+      'failed badRequest [4]',
+      'failed badCertId [1]',
+      'failed badRequest [2]',
+    ]);
+  });
+
+  test.each([
+    ['batchRequests', [1]],
+    ['raIdentityWitness', [1]],
+    ['lraPOPWitness', { pkiDataBodyid: 0, bodyIds: [1] }],
+    ['controlProcessed', [1]],
+  ] as const)('RFC 6402 §2.12: %s from a subscriber: 403 badIdentity', async (name, value) => {
+    const controlSequence = [buildControl(80, name, value)];
+    expect(await refusal(bySigner({ controlSequence, reqSequence: [own()] }))).toEqual([
+      403,
+      'failed badIdentity [80]',
+    ]);
+  });
+
+  test('a batch that names what is not there: badRequest; a batch in a batch is refused in its answer', async () => {
+    const { ra } = setting.participants;
+    const empty = requestBy(ra, { controlSequence: [nonce(), buildControl(80, 'batchRequests', [5])] });
+    expect(await refusal(empty, ra)).toEqual([400, 'failed badRequest [80]']);
+  });
+});
+
+test('what was refused is in the audit log', async () => {
+  const { json } = await server.admin('GET', '/admin/audit?type=certificate.denied&limit=1000');
+  const details = JSON.stringify(json);
+  expect(details).toContain('fullcmc: body part 1: badIdentity');
+  const failures = await server.admin('GET', '/admin/audit?type=auth.cmc&limit=1000');
+  expect(JSON.stringify(failures.json)).toContain('wrong secret');
+  expect(JSON.stringify([json, failures.json])).not.toContain(SECRET);
+});
