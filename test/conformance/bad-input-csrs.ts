@@ -23,6 +23,7 @@ import {
   commonName,
   csrAttribute,
   dns,
+  ecSpki,
   email,
   extension,
   extensionRequest,
@@ -30,6 +31,8 @@ import {
   makeKey,
   name,
   onTheWire,
+  patched,
+  rsaSpki,
   san,
   simpleCsr,
   uri,
@@ -46,21 +49,10 @@ const csr = (parts: CsrParts): string => onTheWire(buildCsr(key, parts));
 const withExtensions = (...extensions: Buffer[]): string => csr({ attributes: [extensionRequest(...extensions)] });
 const withSubject = (...attributes: Buffer[]): string => csr({ subject: name(...attributes) });
 
-/** `bytes` with the octet at `index` replaced. */
-function patched(bytes: Buffer, index: number, octet: number): Buffer {
-  const copy = Buffer.from(bytes);
-  copy[index < 0 ? copy.length + index : index] = octet;
-  return copy;
-}
-
 const EC = '1.2.840.10045.2.1';
 const P256 = '1.2.840.10045.3.1.7';
 const CN = '2.5.4.3';
 const point = key.spki.subarray(-65);
-const ecSpki = (parameters: Buffer, publicKey: Buffer): Buffer =>
-  sequence(sequence(oid(EC), parameters), bitString(publicKey));
-const rsaSpki = (modulus: Buffer, exponent: Buffer): Buffer =>
-  sequence(sequence(oid('1.2.840.113549.1.1.1'), NULL), bitString(sequence(modulus, exponent)));
 const modulus = (bits: number): Buffer => {
   const bytes = Buffer.alloc(bits / 8, 0xa5);
   return integer(bytes);

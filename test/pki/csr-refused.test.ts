@@ -28,12 +28,15 @@ import {
   country,
   csrAttribute,
   dns,
+  ecSpki,
   email,
   extension,
   extensionRequest,
   ip,
   makeKey,
   name,
+  patched,
+  rsaSpki,
   san,
   simpleCsr,
   uri,
@@ -50,18 +53,8 @@ const withSan = (...names: Buffer[]): Buffer => csr({ attributes: [extensionRequ
 const withExtensions = (...extensions: Buffer[]): Buffer => csr({ attributes: [extensionRequest(...extensions)] });
 const cn = (value: Buffer): Buffer => withSubject(attribute(OID.commonName, value));
 
-function patched(bytes: Buffer, index: number, octet: number): Buffer {
-  const copy = Buffer.from(bytes);
-  copy[index < 0 ? copy.length + index : index] = octet;
-  return copy;
-}
-
 const point = key.spki.subarray(-65);
-const ecSpki = (parameters: Buffer, publicKey: Buffer): Buffer =>
-  sequence(sequence(oid(OID.ecPublicKey), parameters), bitString(publicKey));
 const p256 = oid(OID.secp256r1);
-const rsaSpki = (modulus: Buffer, exponent: Buffer): Buffer =>
-  sequence(sequence(oid(OID.rsaEncryption), NULL), bitString(sequence(modulus, exponent)));
 /** An odd modulus without small factors: the one of a real key, or a stretched one. */
 const realModulus = Buffer.from(rsa.publicKey.export({ format: 'jwk' }).n ?? '', 'base64url');
 const rsaCsr = (parts: CsrParts): Buffer => buildCsr(rsa, parts);

@@ -152,6 +152,21 @@ function usualAlgorithm(key: TestKey): Buffer {
   }
 }
 
+/** A SubjectPublicKeyInfo of an EC key with these parameters and this point, whether or not it is one. */
+export const ecSpki = (parameters: Buffer, point: Buffer): Buffer =>
+  sequence(sequence(oid('1.2.840.10045.2.1'), parameters), bitString(point));
+
+/** A SubjectPublicKeyInfo of an RSA key with these INTEGERs. */
+export const rsaSpki = (modulus: Buffer, exponent: Buffer): Buffer =>
+  sequence(sequence(oid('1.2.840.113549.1.1.1'), NULL), bitString(sequence(modulus, exponent)));
+
+/** A copy with the octet at `index` (from the end, if negative) replaced. */
+export function patched(bytes: Buffer, index: number, octet: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[index < 0 ? copy.length + index : index] = octet;
+  return copy;
+}
+
 /** The usual request: CN=`cn`, with DNS names. */
 export function simpleCsr(key: TestKey, cn = 'device-1', dnsNames: readonly string[] = []): Buffer {
   return buildCsr(key, {

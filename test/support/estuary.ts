@@ -2,18 +2,16 @@
  * A whole Estuary for a black-box test: what `scripts/quickstart` leaves behind, in a folder of its own, with the
  * configuration changed as the test needs, and the built server running on it.
  */
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { onTheWire, simpleCsr, type TestKey } from './csr.ts';
 import { call, type Answer, type ClientTls } from './https.ts';
 import { withWantedKeys } from './keys-in-hsm.ts';
-import { ROOT } from './root.ts';
+import { makeQuickstart } from './quickstart.ts';
 import { startServer, type ListenerName, type ServerProcess } from './server-process.ts';
 import { parseCertsOnly } from '../../src/pki/pkcs7.ts';
 import { encodePem } from '../../src/pki/pem.ts';
@@ -49,8 +47,6 @@ export interface NewOtp {
   readonly expires_at?: string;
   readonly ca?: string;
 }
-
-const run = promisify(execFile);
 
 /** A table inside a TOML table, made if it is not there. */
 export function section(config: TomlTable, ...path: readonly string[]): TomlTable {
@@ -96,7 +92,7 @@ export class Estuary {
     const dir = mkdtempSync(join(tmpdir(), 'estuary-test-'));
     try {
       const options = withWantedKeys(wanted, dir);
-      await run(join(ROOT, 'scripts/quickstart'), ['--no-start', '--dir', dir, '--est-port', '0', '--admin-port', '0']);
+      await makeQuickstart(dir);
       configureIn(dir, options.configure);
       return new Estuary(dir, await launch(dir, options), options);
     } catch (error) {

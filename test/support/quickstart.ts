@@ -49,6 +49,12 @@ export interface QuickstartOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** Has `scripts/quickstart` fill a folder, for a server on ports that the kernel chooses. */
+export async function makeQuickstart(folder: string): Promise<void> {
+  const ports = ['--est-port', '0', '--admin-port', '0'];
+  await run(QUICKSTART, ['--no-start', '--dir', folder, ...ports], { timeout: 110_000 });
+}
+
 /** Makes a quickstart folder under the temporary one, on ports that the kernel chooses, and starts the built server. */
 export async function startQuickstart({
   sections = '',
@@ -57,8 +63,7 @@ export async function startQuickstart({
 }: QuickstartOptions = {}): Promise<Quickstart> {
   const folder = temporaryFolder();
   try {
-    const ports = ['--est-port', '0', '--admin-port', '0'];
-    await run(QUICKSTART, ['--no-start', '--dir', folder.path, ...ports], { timeout: 110_000 });
+    await makeQuickstart(folder.path);
     const config = folder.file('est.toml');
     await writeFile(config, `${sections}\n${configure(await readFile(config, 'utf8'), folder.path)}`);
     const server = await startServer({ config, env });
