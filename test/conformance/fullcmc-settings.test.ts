@@ -1,0 +1,175 @@
+/** `[cmc]` and its neighbours in the configuration, at the built server. */
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, describe, expect, test } from 'vitest';
+import { buildControl } from '../../src/cmc/controls.ts';
+import { createIdentityProof } from '../../src/cmc/identity-proof.ts';
+import { encodeReqSequence } from '../../src/cmc/pki-data.ts';
+import { parseSignedData } from '../../src/pki/cms.ts';
+import {
+  certificateOf,
+  exchange,
+  fullRequest,
+  IDENTIFICATION,
+  inShort,
+  issuedBy,
+  issuedOutside,
+  ownKeyIdentifier,
+  postCmc,
+  requestBy,
+  requestedKey,
+  SECRET,
+  tcr,
+  withParticipants,
+} from '../support/cmc.ts';
+import { buildCsr, extensionRequest, makeKey, simpleCsr } from '../support/csr.ts';
+import { Estuary, itemsOf, section, type EstuaryOptions } from '../support/estuary.ts';
+
+let server: Estuary;
+afterEach(() => server.stop());
+
+async function started(configure: NonNullable<EstuaryOptions['configure']>): Promise<void> {
+  server = await Estuary.start({ configure: withParticipants(configure).configure });
+}
+
+/** An initial request with an identity proof. */
+function withSecret(secret: string, identification = IDENTIFICATION): Promise<Buffer> {
+  const key = makeKey();
+  const reqSequence = [tcr(1, buildCsr(key, { attributes: [extensionRequest(ownKeyIdentifier(key))] }))];
+  const proof = createIdentityProof(encodeReqSequence(reqSequence), { secret: Buffer.from(secret), identification });
+  return fullRequest(
+    {
+      controlSequence: [
+        buildControl(111, 'identification', identification),
+        buildControl(112, 'identityProofV2', proof),
+      ],
+      reqSequence,
+    },
+    { signers: [requestedKey(key)] },
+  );
+}
+
+test('contract §3: wrong secrets count toward the lockout, on the identification; it is lifted like any other', async () => {
+  await started((config) => {
+    Object.assign(section(config, 'otp'), { max_failures: 2, lockout_scope: 'both', lockout_duration: 900 });
+    section(config, 'est')['fullcmc_require_mtls'] = false;
+  });
+  for (let i = 0; i < 3; i++) {
+    const reply = await exchange(server, withSecret('wrong'));
+    expect([reply.status, ...inShort(reply), reply.statuses[0]?.statusString]).toEqual([
+      401,
+      'failed badIdentity [112]',
+      'The shared secret is wrong.',
+    ]);
+  }
+  const locked = await exchange(server, withSecret(SECRET));
+  expect([locked.status, ...inShort(locked), locked.statuses[0]?.statusString]).toEqual([
+    401,
+    'failed badIdentity [0]',
+    'too many failures, locked out',
+  ]);
+  expect(Number(locked.answer.headers['retry-after'])).toBeGreaterThan(800);
+  const keys = itemsOf((await server.admin('GET', '/admin/lockouts')).json).map(({ key }) => key);
+  expect(keys.sort()).toEqual(['address:127.0.0.1', `identification:${IDENTIFICATION}`]);
+  for (const key of keys) await server.admin('DELETE', `/admin/lockouts/${encodeURIComponent(String(key))}`);
+  const reply = await exchange(server, withSecret(SECRET));
+  expect([reply.status, ...inShort(reply)]).toEqual([200, 'success [1]']);
+});
+
+test('est.fullcmc_require_mtls = false: the message alone authenticates; est.fullcmc = false: 501', async () => {
+  await started((config) => {
+    section(config, 'est')['fullcmc_require_mtls'] = false;
+  });
+  const device = await server.enrolled(makeKey(), 'device-1');
+  const own = () => requestBy(device, { reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1'))] });
+  const reply = await exchange(server, own());
+  expect([reply.status, ...inShort(reply)]).toEqual([200, 'success [1]']);
+  const key = makeKey();
+  const csr = buildCsr(key, { attributes: [extensionRequest(ownKeyIdentifier(key))] });
+  const nobody = await exchange(server, fullRequest({ reqSequence: [tcr(1, csr)] }, { signers: [requestedKey(key)] }));
+  expect([nobody.status, ...inShort(nobody)]).toEqual([401, 'failed badIdentity [0]']);
+  const other = await server.enrolled(makeKey(), 'device-2');
+  const carried = await exchange(server, own(), other);
+  expect([carried.status, ...inShort(carried)]).toEqual([403, 'failed badIdentity [0]']);
+  server.reconfigure((config) => {
+    section(config, 'est')['fullcmc'] = false;
+  });
+  server.server.signal('SIGTERM');
+  await server.server.exited;
+  await server.restart();
+  const off = await postCmc(server, await own(), device);
+  expect([off.status, off.text]).toEqual([501, 'This server does not offer fullcmc.']);
+});
+
+describe('RFC 6402 §2.10: a responder of its own', () => {
+  test('signs the responses, and is in them; SIGHUP takes over a change of [cmc]', async () => {
+    let responder = '';
+    await started((config, dir) => {
+      const made = issuedOutside({ dir }, 'issuing', makeKey('P-384'), '/CN=CMC responder', [
+        'keyUsage=critical,digitalSignature',
+        'extendedKeyUsage=1.3.6.1.5.5.7.3.27',
+      ]);
+      responder = certificateOf(made).serialNumber;
+      writeFileSync(join(dir, 'cmc.pem'), made.cert);
+      writeFileSync(join(dir, 'cmc.key'), made.key, { mode: 0o600 });
+      Object.assign(section(config, 'cmc'), { certificate: 'cmc.pem', private_key: 'cmc.key' });
+    });
+    const device = await server.enrolled(makeKey(), 'device-1');
+    const signerOf = (der: Buffer): string | undefined => {
+      const sid = parseSignedData(der).signerInfos[0]?.sid;
+      return sid?.kind === 'issuerAndSerialNumber' ? sid.serialNumber : undefined;
+    };
+    const reply = await exchange(server, requestBy(device, { reqSequence: [tcr(1, simpleCsr(makeKey()))] }), device);
+    expect([reply.status, ...inShort(reply)]).toEqual([200, 'success [1]']);
+    expect(signerOf(reply.der)).toBe(responder);
+
+    const before = await exchange(server, withSecret('another secret of this device', 'device 8'), device);
+    expect([before.status, ...inShort(before)]).toEqual([401, 'failed badIdentity [112]']);
+    server.reconfigure((config, dir) => {
+      writeFileSync(join(dir, 'device-8.secret'), 'another secret of this device', { mode: 0o600 });
+      const cmc = section(config, 'cmc');
+      cmc['shared_secrets'] = [{ identification: 'device 8', secret_file: 'device-8.secret' }];
+      delete cmc['certificate'];
+      delete cmc['private_key'];
+    });
+    server.server.signal('SIGHUP');
+    await expect
+      .poll(
+        async () => inShort(await exchange(server, withSecret('another secret of this device', 'device 8'), device)),
+        {
+          timeout: 10_000,
+        },
+      )
+      .toEqual(['success [1]']);
+    const after = await exchange(server, requestBy(device, {}), device);
+    expect(signerOf(after.der)).not.toBe(responder);
+  });
+});
+
+test('contract §6: a crash after the certificate and before its answer: the repeated message gets that certificate', async () => {
+  await started(() => undefined);
+  const device = await server.enrolled(makeKey(), 'device-1');
+  const message = await requestBy(device, {
+    controlSequence: [buildControl(101, 'transactionId', '51'), buildControl(102, 'senderNonce', randomBytes(16))],
+    reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1')), tcr(2, simpleCsr(makeKey(), 'device-1'))],
+  });
+  const first = await exchange(server, message, device);
+  server.server.signal('SIGKILL');
+  await server.server.exited;
+  // As it is on the disk when the process dies before it could keep the answer.
+  const db = new Database(join(server.dir, 'data/est.db'));
+  const { changes } = db
+    .prepare("UPDATE cmc_message SET instance = 'dead', status = NULL, answer = NULL, nonce = NULL")
+    .run();
+  db.close();
+  expect(changes).toBe(1);
+  await server.restart();
+  const again = await exchange(server, message, device);
+  expect(again.der.equals(first.der)).toBe(false);
+  const serials = (reply: typeof first): string[] => issuedBy(reply).map(({ serialNumber }) => serialNumber);
+  expect(serials(again)).toEqual(serials(first));
+  const third = await exchange(server, message, device);
+  expect(third.der.equals(again.der)).toBe(true);
+});
