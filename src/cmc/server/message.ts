@@ -2,6 +2,7 @@
 import { parseAuthenticatedData, type AuthenticatedData } from '../../pki/authenticated-data.ts';
 import { berToDer } from '../../pki/ber.ts';
 import { digestMatches, parseContentInfo, parseSignedData, type SignedData, type SignerInfo } from '../../pki/cms.ts';
+import { parseDer, Tag } from '../../pki/der.ts';
 import { OID } from '../../pki/oids.ts';
 import { controlsNamed, parseControl, type CmcControl, type ControlName, type KnownControl } from '../controls.ts';
 import type { BodyPartID } from '../body-part.ts';
@@ -41,17 +42,28 @@ export interface Message {
  */
 export function readEnvelope(body: Buffer): Envelope {
   const der = berToDer(body);
-  const { contentType } = parseContentInfo(der);
+  const { contentType, content } = parseContentInfo(der);
   switch (contentType) {
     case OID.signedData:
       return signedEnvelope(parseSignedData(der));
     case OID.authenticatedData:
       return authenticatedEnvelope(parseAuthenticatedData(der));
+    case OID.data:
+      return { kind: 'unsigned', signedData: unsignedData(content) };
     case OID.envelopedData:
       throw badMessageCheck('The message is encrypted to nobody here; TLS keeps it confidential.');
     default:
       throw badMessage(0, 'The message is neither SignedData nor AuthenticatedData.');
   }
+}
+
+/**
+ * RFC 5272 §6.11 leaves the form of an unsigned revocation request to implementations: Dogtag's CMCRequest puts the
+ * PKIData into id-data in the place of a SignedData without signatures.
+ */
+function unsignedData(data: Buffer): SignedData {
+  const content = parseDer(data, Tag.OCTET_STRING, 'Data').value;
+  return { contentType: OID.pkiData, content, certificates: [], crls: [], signerInfos: [] };
 }
 
 function signedEnvelope(signedData: SignedData): Envelope {
