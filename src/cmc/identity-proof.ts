@@ -92,7 +92,7 @@ const withoutParameters = ({ parameters }: AlgorithmIdentifier): boolean =>
  * The popLinkWitnessV2 among a request's attributes (PKCS #10) or controls (CRMF); undefined where there is none.
  * @throws CmcError `request-malformed`, naming the request
  */
-export function popLinkWitness({ bodyPartID, attributes }: CmcCertificateRequest): KeyedWitness | undefined {
+function popLinkWitness({ bodyPartID, attributes }: CmcCertificateRequest): KeyedWitness | undefined {
   try {
     const value = singleValue(attributes, OID.popLinkWitnessV2);
     return value && KEYED_WITNESS.read(parseDer(value, Tag.SEQUENCE, 'popLinkWitnessV2'));
