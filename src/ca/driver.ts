@@ -9,6 +9,7 @@ import type { GeneralName } from '../pki/general-name.ts';
 import type { Name } from '../pki/name.ts';
 import type { CmsSigner } from '../pki/cms.ts';
 import type { VerifiedCsr } from '../pki/csr.ts';
+import type { RequestFormat } from '../store/store.ts';
 
 export type Health = 'ok' | 'degraded' | 'down';
 
@@ -30,6 +31,15 @@ export interface IssuanceRequest {
    * where a Kerberos principal's goes before it; undefined where a ChangeSubjectName does.
    */
   readonly csr: VerifiedCsr | undefined;
+  /** Present where it came in a full CMC message, for a CA with a CMC service of its own. */
+  readonly forwarded?: ForwardedRequest | undefined;
+}
+
+/** A request of a full CMC message, with the names that are to be certified. */
+export interface ForwardedRequest {
+  readonly format: RequestFormat;
+  /** DER CertificationRequest or CertReqMsg. */
+  readonly der: Buffer;
 }
 
 export type IssuanceResult =
@@ -108,20 +118,6 @@ export interface KeyArchive {
   seal(pkcs8: Buffer): Promise<SealedKey>;
 }
 
-/** A full PKI request on its way to the CA. */
-export interface ForwardedCmc {
-  readonly request_id: string;
-  /** BER ContentInfo as it came. */
-  readonly message: Buffer;
-}
-
-/** The CA's answer, as it goes back to the client. */
-export interface CmcForwardResult {
-  readonly httpStatus: 200 | 400 | 401 | 403 | 500 | 503;
-  /** DER ContentInfo with the PKIResponse. */
-  readonly response: Buffer;
-}
-
 /** Signs what a CA says about its certificates: CRLs and OCSP responses. */
 export interface StatementSigner {
   /** DER AlgorithmIdentifier of the signatures. */
@@ -157,10 +153,10 @@ export interface CaDriver {
   readonly keyArchive?: KeyArchive;
   /** Requests reach the CA as PKCS#10 only, so that a key which the server generates needs one too. */
   readonly takesCsr?: true;
-  /** Capability: signs CMS content with the CA's key. */
+  /** Capability: signs CMS content with the CA's key, or in its name. */
   readonly cmsSigner?: CmsSigner;
-  /** Capability: the CA is a CMC server itself (RFC 5272), and this one hands its messages on. */
-  forwardCmc?(request: ForwardedCmc): Promise<CmcForwardResult>;
+  /** DER of what a client needs to verify that signature, beside the chain. */
+  readonly cmsCertificates?: readonly Buffer[];
 }
 
 /** A CA key at work: file, HSM … It signs, and nothing else of it is visible. */

@@ -211,10 +211,12 @@ export class Enrollment {
   }
 
   /** Policy, and everything that the CA can check before its key is used. */
-  async #prepare({ requestId, ca, csr, identity, publicKey, proof }: KeyedRequest): Promise<PreparedIssuance> {
+  async #prepare(request: KeyedRequest): Promise<PreparedIssuance> {
+    const { requestId, ca, csr, identity, publicKey, proof, operation, format } = request;
     const names = namesFor(identity, csr);
     checkPolicy(ca.profile, { ...names, publicKey, extensions: csr.extensions });
-    return ca.driver.prepare({ ...names, request_id: requestId, spki: publicKey.spki, csr: proof });
+    const forwarded = operation === 'fullcmc' && csr.renamed !== true ? { format, der: csr.der } : undefined;
+    return ca.driver.prepare({ ...names, request_id: requestId, spki: publicKey.spki, csr: proof, forwarded });
   }
 
   async #reserve(request: KeyedRequest, approved: boolean): Promise<PreparedIssuance> {

@@ -6,6 +6,7 @@
 import type { AuditEvent } from '../audit/event.ts';
 import type { Found, IssuanceRequest, PreparedIssuance, RemoteQueue } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
+import { parseCertificateRequest } from '../cmc/tagged-request.ts';
 import { describe, EstuaryError, forbidden, unauthorized, unavailable } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { parseCertificate } from '../pki/certificate.ts';
@@ -315,8 +316,10 @@ function rowEvent({ requester, ca, id }: RequestRow): Pick<AuditEvent, 'subject'
   return { subject: requester, ca, request_id: id };
 }
 
-/** What was asked for, from the PKCS#10 that was submitted. */
-function issuanceRequestOf(row: RequestRow): IssuanceRequest {
-  const { subject, subjectAltNames, publicKey } = parseCsrWithoutProof(row.csr);
-  return { request_id: row.id, subject, subjectAltNames, spki: publicKey.spki, csr: undefined };
+/** What was asked for, from what was submitted. */
+function issuanceRequestOf({ id, csr, format }: RequestRow): IssuanceRequest {
+  const content =
+    format === 'crmf' ? parseCertificateRequest({ kind: 'crm', bodyPartID: 1, der: csr }) : parseCsrWithoutProof(csr);
+  const { subject, subjectAltNames, publicKey } = content;
+  return { request_id: id, subject, subjectAltNames, spki: publicKey.spki, csr: undefined };
 }

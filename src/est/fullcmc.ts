@@ -21,7 +21,7 @@ export interface FullCmcDependencies {
 
 const CMC_RESPONSE = 'application/pkcs7-mime; smime-type=CMC-response';
 
-/** `POST fullcmc` (RFC 7030 §4.3): a full PKI request of CMC, answered here or by the CA's own CMC server. */
+/** `POST fullcmc` (RFC 7030 §4.3): a full PKI request of CMC. */
 export function fullcmc(dependencies: FullCmcDependencies): EstOperation {
   return {
     name: 'fullcmc',
@@ -33,10 +33,6 @@ export function fullcmc(dependencies: FullCmcDependencies): EstOperation {
       const { ca, requestId, presented } = request;
       const tls = await tlsIdentity(dependencies, request);
       const body = decodeBody(request.body);
-      if (ca.driver.forwardCmc !== undefined) {
-        const { httpStatus, response } = await ca.driver.forwardCmc({ request_id: requestId, message: body });
-        return cmcAnswer(httpStatus, response, request);
-      }
       const responder = responderFor(dependencies.cmcParties(), ca);
       if (responder === undefined)
         throw new EstuaryError(

@@ -1,9 +1,11 @@
 /** A certificate authority in Dogtag PKI, as the agent of which we ask. docs/dogtag.md tells how it decides. */
+import type { CmsSigner } from '../../pki/cms.ts';
 import { EstuaryError, failed, forbidden, unavailable } from '../../errors.ts';
 import { parseCertificate, type Certificate } from '../../pki/certificate.ts';
 import { namesEqual } from '../../pki/name.ts';
 import type {
   CaDriver,
+  ForwardedRequest,
   HealthReport,
   IssuanceRequest,
   IssuanceResult,
@@ -23,16 +25,19 @@ import {
   submitRequest,
   type ProfileInputs,
 } from './enrol.ts';
+import type { CmcService } from './cmc.ts';
 import type { Kra } from './kra.ts';
 import type { Replicas } from './replicas.ts';
 import { revokeCertificate } from './revoke.ts';
 import { findRequest } from './search.ts';
-import { issuedProblem } from './verify-issued.ts';
+import { isKey, issuedProblem } from './verify-issued.ts';
 
 export interface DogtagCaOptions {
   readonly label: string;
   readonly replicas: Replicas;
   readonly chain: RemoteChain;
+  /** Where requests of full CMC messages go. */
+  readonly cmc: CmcService;
   /** Where keys that the server generates are archived. */
   readonly kra: Kra | undefined;
   /** The enrolment profile. */
@@ -53,10 +58,15 @@ export class DogtagCa implements CaDriver {
   readonly remoteQueue: RemoteQueue;
   readonly takesCsr = true;
   readonly keyArchive?: KeyArchive;
+  /** The agent signs CMC responses, unless `[cmc]` names somebody for it. */
+  readonly cmsSigner: CmsSigner;
+  readonly cmsCertificates: readonly Buffer[];
 
   constructor(options: DogtagCaOptions) {
     this.#options = options;
     if (options.kra !== undefined) this.keyArchive = options.kra;
+    this.cmsSigner = options.cmc.signer;
+    this.cmsCertificates = [options.cmc.certificate];
     this.remoteQueue = {
       settled: 2 * options.timeout,
       lostAfter: options.lostAfter,
@@ -71,7 +81,11 @@ export class DogtagCa implements CaDriver {
   }
 
   async prepare(request: IssuanceRequest): Promise<PreparedIssuance> {
-    const { csr } = request;
+    const { csr, forwarded } = request;
+    if (forwarded !== undefined) {
+      this.#issuer();
+      return { serial: null, issue: () => this.#forward(request, forwarded) };
+    }
     if (csr === undefined || !namesEqual(csr.subject, request.subject))
       throw forbidden('SUBJECT_NOT_IN_CSR', 'At this CA the CSR itself must ask for the subject that it may have.', {
         detail: 'a PKCS#10 is passed on as it came',
@@ -111,6 +125,16 @@ export class DogtagCa implements CaDriver {
       if (error instanceof EstuaryError && error.status === 503) return { status: 'pending', reference: info.id };
       throw error;
     }
+  }
+
+  async #forward(request: IssuanceRequest, forwarded: ForwardedRequest): Promise<IssuanceResult> {
+    const result = await this.#options.cmc.submit(forwarded);
+    if (result.status === 'rejected') return result;
+    const certificates = result.certificates.map(parseCertificate);
+    const own = certificates.find((one) => isKey(one, request.spki)) ?? certificates.find(({ isCa }) => !isCa);
+    if (own === undefined) throw failed('CA_CERTIFICATE_MISSING', 'The CA issued no certificate.');
+    await this.#verify(own, request);
+    return { status: 'issued', certificate: own.der };
   }
 
   async #poll(reference: string, request: IssuanceRequest): Promise<PollResult> {

@@ -6,6 +6,7 @@ import type { IsolatedLog } from '../../isolated/isolated-process.ts';
 import { labelledLog } from '../labelled-log.ts';
 import { loadCaCertificates } from '../local/index.ts';
 import { RemoteChain } from './chain.ts';
+import { CmcService } from './cmc.ts';
 import { DogtagCa } from './dogtag-ca.ts';
 import type { DogtagTls } from './http.ts';
 import { Kra } from './kra.ts';
@@ -42,6 +43,14 @@ export async function createDogtagCa(config: DogtagSettings, { retryAfter, log }
   const replicas: Replicas = new Replicas({ ...common, urls: dogtag.urls, subsystem: 'ca' }, () =>
     chain.refresh(replicas),
   );
+  const cmc = new CmcService({
+    replicas,
+    tls: common.tls,
+    profile: dogtag.cmc_profile,
+    retryAfter,
+    chain,
+    now: Date.now,
+  });
   const archives = dogtag.kra_urls.length > 0 && config.profile.key_escrow !== false;
   const kra = archives
     ? new Kra(new Replicas({ ...common, urls: dogtag.kra_urls, subsystem: 'kra' }), Date.now)
@@ -51,6 +60,7 @@ export async function createDogtagCa(config: DogtagSettings, { retryAfter, log }
     label,
     replicas,
     chain,
+    cmc,
     kra,
     profile: dogtag.profile,
     inputClass: dogtag.input_class,

@@ -49,5 +49,6 @@ async function loadResponder({
 /** The configured responder, or else the CA itself; undefined: nothing here can sign for this CA. */
 export function responderFor({ responder }: CmcParties, { driver }: Ca): Responder | undefined {
   if (responder !== undefined) return responder;
-  return driver.cmsSigner === undefined ? undefined : { signer: driver.cmsSigner, certificates: [] };
+  const { cmsSigner: signer, cmsCertificates: certificates = [] } = driver;
+  return signer === undefined ? undefined : { signer, certificates };
 }

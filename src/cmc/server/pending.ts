@@ -68,6 +68,8 @@ export class PendingRequests {
     if (!mayQuery(sender, row)) throw notAllowed(bodyPartID, 'The request with this pendToken is somebody else’s.');
     switch (row.status) {
       case 'pending':
+        // A remote CA may have decided meanwhile.
+        if (row.decider === 'ca') return this.#issue(bodyPartID, row, base);
         return { kind: 'pending', bodyPart: bodyPartID, requestId: row.id };
       case 'approved':
         return this.#issue(bodyPartID, row, base);

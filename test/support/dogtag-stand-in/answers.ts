@@ -48,6 +48,12 @@ export function isAgent({ socket }: IncomingMessage): boolean {
   return socket instanceof TLSSocket && socket.authorized;
 }
 
+/** DER of the agent's TLS certificate. */
+export function agentCertificate(request: IncomingMessage): Buffer | undefined {
+  const { socket } = request;
+  return isAgent(request) && socket instanceof TLSSocket ? socket.getPeerX509Certificate()?.raw : undefined;
+}
+
 export function useNonce(nonces: Map<string, string>, name: string, given: unknown): Answered | undefined {
   const nonce = nonces.get(name);
   if (nonce === undefined) return badRequest(`Nonce for ${name} does not exist`);

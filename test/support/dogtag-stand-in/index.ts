@@ -1,5 +1,5 @@
 /** A stand-in for Dogtag with its certificates as files, and as many replicas as a test wants. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
@@ -15,7 +15,7 @@ import {
   subjectAltName,
   type Issuer,
 } from '../certificates.ts';
-import { caSection } from '../estuary.ts';
+import { caSection, section } from '../estuary.ts';
 import { call, type Answer, type ClientTls } from '../https.ts';
 import { pkcs8Pem } from '../keys.ts';
 import { StandInServer } from './server.ts';
@@ -120,6 +120,16 @@ export class DogtagStandIn {
     ca['driver'] = 'dogtag';
     const { urls, kra_urls, ...settings } = this.settings();
     ca['dogtag'] = { ...settings, urls: [...urls], kra_urls: [...kra_urls], ...more };
+  }
+
+  /** Lets the clients of an Estuary authenticate with certificates of this CA, too. */
+  trust(config: TomlTable, dir: string): void {
+    const bundle = join(dir, 'client-anchors.pem');
+    writeFileSync(
+      bundle,
+      [join(dir, 'ca/root.pem'), join(this.#dir, 'ca.pem')].map((path) => readFileSync(path, 'latin1')).join(''),
+    );
+    section(config, 'tls', 'client_auth')['trust_anchors'] = bundle;
   }
 
   async stop(): Promise<void> {

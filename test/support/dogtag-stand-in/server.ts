@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { encodePem } from '../../../src/pki/pem.ts';
 import { certsOnly } from '../../../src/pki/pkcs7.ts';
 import {
+  agentCertificate,
   badRequest,
   error,
   fieldOf,
@@ -24,6 +25,7 @@ import {
   useNonce,
   type Answered,
 } from './answers.ts';
+import { CmcServlet } from './cmc.ts';
 import { InvalidRequest, newNonce, PROFILES, type StandInState, type StoredRequest } from './state.ts';
 
 /** What goes wrong, until it is taken away again. */
@@ -62,10 +64,12 @@ export class StandInServer {
   /** The body of every request. */
   readonly bodies: string[] = [];
   readonly #server: Server;
+  readonly #cmc: CmcServlet;
   readonly #sessions = new Map<string, Session>();
 
   constructor(state: StandInState, tls: StandInTls) {
     this.state = state;
+    this.#cmc = new CmcServlet(state);
     this.#server = createServer({ ...tls, requestCert: true, rejectUnauthorized: false }, (request, response) => {
       void this.#serve(request, response);
     });
@@ -110,11 +114,14 @@ export class StandInServer {
     for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
     const { delay = 0, cutAfterSubmission, cutBeforeSubmission, endless } = this.faults;
     if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
-    const submission = method === 'POST' && /\/(certrequests|keyrequests)$/.test(url);
+    const submission = method === 'POST' && /\/(certrequests|keyrequests|profileSubmitCMCFull\S*)$/.test(url);
     if (submission && cutBeforeSubmission === true) return void request.socket.destroy();
-    const body = Buffer.concat(chunks).toString('utf8');
+    const bytes = Buffer.concat(chunks);
+    const body = bytes.toString('utf8');
     this.bodies.push(body);
-    const answer = await this.#answer(request, body);
+    const answer = await (url.startsWith('/ca/ee/ca/profileSubmitCMCFull')
+      ? this.#cmcAnswer(request, bytes)
+      : this.#answer(request, body));
     if (submission && cutAfterSubmission === true) return void request.socket.destroy();
     if (endless === true) return void response.writeHead(200, { 'Content-Type': JSON_TYPE }).write('{"a":"');
     response.statusCode = answer.status;
@@ -122,6 +129,16 @@ export class StandInServer {
     if (answer.cookie !== undefined)
       response.setHeader('Set-Cookie', `JSESSIONID=${answer.cookie}; Path=/ca; Secure; HttpOnly`);
     response.end(answer.body ?? '');
+  }
+
+  async #cmcAnswer(request: IncomingMessage, body: Buffer): Promise<Answered> {
+    if (this.faults.html === true) return html(200);
+    if (this.faults.undeployed === true) return html(404);
+    if (request.headers['content-length'] === undefined) return html(200);
+    const profile =
+      new URL(request.url ?? '', 'https://localhost').searchParams.get('profileId') ?? 'caFullCMCUserCert';
+    const agent = this.faults.directoryDown === true ? undefined : agentCertificate(request);
+    return { status: 200, type: 'application/pkcs7-mime', body: await this.#cmc.answer(body, profile, agent) };
   }
 
   async #answer(request: IncomingMessage, body: string): Promise<Answered> {

@@ -23,6 +23,7 @@ export const PROFILES: Readonly<Record<string, Profile>> = {
   estuaryQueue: { auto: false, keepsSan: true, rsaOnly: false, inputClass: 'certReqInputImpl' },
   caServerCert: { auto: false, keepsSan: false, rsaOnly: true, inputClass: 'certReqInputImpl' },
   caAgentServerCert: { auto: true, keepsSan: false, rsaOnly: true, inputClass: 'certReqInputImpl' },
+  caFullCMCUserCert: { auto: true, keepsSan: true, rsaOnly: false, inputClass: 'cmcCertReqInputImpl' },
   caUserCert: { auto: false, keepsSan: true, rsaOnly: false, inputClass: 'keyGenInputImpl' },
 };
 
@@ -55,6 +56,8 @@ export class StandInState {
   readonly kra = new StandInKra();
   /** Replaces the next certificate: what a faulty CA would issue. */
   issueInstead: ((csr: VerifiedCsr) => Promise<Buffer>) | undefined;
+  /** Whether the profiles want a common name. */
+  requireCn = true;
   #nextRequest = 10;
   #nextSerial = 10;
 
@@ -87,7 +90,7 @@ export class StandInState {
     const { csr, profile } = request;
     const subject = formatName(csr.subject);
     const rsaExpected = PROFILES[profile]?.rsaOnly === true && csr.publicKey.algorithm !== 'rsa';
-    if (!/CN=/.test(subject) || rsaExpected) {
+    if ((this.requireCn && !/CN=/.test(subject)) || rsaExpected) {
       request.status = 'rejected';
       request.message = rsaExpected ? 'Key Type RSA Not Matched' : `Subject Name Not Matched ${subject}`;
       return;

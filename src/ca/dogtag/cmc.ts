@@ -1,0 +1,165 @@
+/**
+ * Carrying a request of a full CMC message to Dogtag's own CMC service. Dogtag wants the signer of a message to be the one who
+ * authenticates the connection, so each request is wrapped anew and signed as the agent; who signed the client's message, and
+ * with which ids and nonces, is Estuary's to check and to answer.
+ */
+import { createPrivateKey } from 'node:crypto';
+import { CmcError } from '../../cmc/cmc-error.ts';
+import { parseControl } from '../../cmc/controls.ts';
+import { buildPkiData } from '../../cmc/pki-data.ts';
+import { parsePkiResponse } from '../../cmc/pki-response.ts';
+import type { CmcStatusInfo } from '../../cmc/status-info.ts';
+import { failed, unavailable } from '../../errors.ts';
+import { NoTurnError, Turns } from '../../isolated/turns.ts';
+import { parsePemCertificates, type Certificate } from '../../pki/certificate.ts';
+import {
+  buildSignedData,
+  issuerAndSerialNumber,
+  keySigner,
+  parseSignedData,
+  verifySignerInfo,
+  type CmsSigner,
+  type SignedData,
+} from '../../pki/cms.ts';
+import { DerError } from '../../pki/der.ts';
+import { OID } from '../../pki/oids.ts';
+import type { ForwardedRequest } from '../driver.ts';
+import type { RemoteChain } from './chain.ts';
+import type { DogtagTls, HttpAnswer } from './http.ts';
+import { complaint, sentence } from './json.ts';
+import { ReplicaFault } from './replica.ts';
+import type { Replicas } from './replicas.ts';
+
+/** What Dogtag's CMC service made of a request. */
+export type CmcResult =
+  | {
+      readonly status: 'issued';
+      /** DER of all certificates of the answer. */ readonly certificates: readonly Buffer[];
+    }
+  | { readonly status: 'rejected'; readonly reason: string };
+
+export interface CmcServiceOptions {
+  readonly replicas: Replicas;
+  readonly tls: DogtagTls;
+  /** The profile that requests go to. */
+  readonly profile: string;
+  /** Seconds in the Retry-After of a 503. */
+  readonly retryAfter: number;
+  readonly chain: Pick<RemoteChain, 'certificate'>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Requests that may wait for their turn, and for how many milliseconds. */
+const QUEUE = 256;
+const WAIT = 60_000;
+const BODY_PART = 1;
+
+export class CmcService {
+  readonly #options: CmcServiceOptions;
+  /** Dogtag 10.10 keeps a message in a field that all its threads share: two at once get each other's certificates. */
+  readonly #turns = new Turns(1, QUEUE);
+  readonly #agent: Certificate;
+  readonly signer: CmsSigner;
+
+  /** @throws RangeError where the agent's certificate is none, or its key cannot sign */
+  constructor(options: CmcServiceOptions) {
+    this.#options = options;
+    const [agent] = parsePemCertificates(options.tls.cert);
+    if (agent === undefined) throw new RangeError('dogtag.client_certificate holds no certificate');
+    this.#agent = agent;
+    this.signer = keySigner(createPrivateKey(options.tls.key), agent.publicKey, issuerAndSerialNumber(agent));
+  }
+
+  /** DER of the agent's certificate. */
+  get certificate(): Buffer {
+    return this.#agent.der;
+  }
+
+  /**
+   * Submits one request, once, while no other one is under way.
+   *
+   * @throws EstuaryError 500 the CA cannot take it; 503 it certainly did not arrive; SubmissionUnanswered, also where the CA
+   *   queued it without saying under which id
+   */
+  async submit(request: ForwardedRequest): Promise<CmcResult> {
+    const { replicas, retryAfter, profile } = this.#options;
+    const body = await this.#message(request);
+    try {
+      await this.#turns.enter(WAIT);
+    } catch (error) {
+      if (!(error instanceof NoTurnError)) throw error;
+      throw unavailable('CA_BUSY', 'The CA is busy at present.', { retryAfter, detail: error.message });
+    }
+    try {
+      return await replicas.submit(async (replica) =>
+        this.#result(
+          await replica.call({
+            method: 'POST',
+            path: `/ca/ee/ca/profileSubmitCMCFull?profileId=${profile}`,
+            headers: { 'Content-Type': 'application/pkcs7-mime', Accept: '*/*' },
+            body,
+            freshConnection: true,
+          }),
+        ),
+      );
+    } finally {
+      this.#turns.leave();
+    }
+  }
+
+  #message({ format, der }: ForwardedRequest): Promise<Buffer> {
+    const kind = format === 'crmf' ? 'crm' : 'tcr';
+    return buildSignedData({
+      contentType: OID.pkiData,
+      content: buildPkiData({ reqSequence: [{ kind, bodyPartID: BODY_PART, der }] }),
+      certificates: [this.#agent.der],
+      signers: [this.signer],
+      signingTime: new Date(this.#options.now()),
+    });
+  }
+
+  async #result(answer: HttpAnswer): Promise<CmcResult> {
+    const type = answer.headers['content-type']?.split(';')[0];
+    if (answer.status !== 200 || type !== 'application/pkcs7-mime')
+      throw new ReplicaFault(complaint(answer), answer.status !== 404);
+    const { signedData, status } = await this.#read(answer.body);
+    if (status.status === 'success') return { status: 'issued', certificates: signedData.certificates };
+    return refusal(sentence(status.statusString ?? status.status));
+  }
+
+  /** @throws ReplicaFault unless it is a PKI response that the CA signed */
+  async #read(der: Buffer): Promise<{ signedData: SignedData; status: CmcStatusInfo }> {
+    try {
+      const signedData = parseSignedData(der);
+      const [signer] = signedData.signerInfos;
+      const issuer = this.#options.chain.certificate;
+      if (
+        signer === undefined ||
+        issuer === undefined ||
+        !(await verifySignerInfo(signedData, signer, issuer.publicKey))
+      )
+        throw new ReplicaFault('a CMC answer that the CA did not sign', true);
+      if (signedData.contentType !== OID.pkiResponse || signedData.content === undefined)
+        throw new ReplicaFault('a CMC answer without a PKIResponse', true);
+      const { controlSequence } = parsePkiResponse(signedData.content);
+      for (const control of controlSequence.map(parseControl))
+        if (control.name === 'statusInfoV2' || control.name === 'statusInfo')
+          return { signedData, status: control.value };
+      throw new ReplicaFault('a CMC answer without a status', true);
+    } catch (error) {
+      if (!(error instanceof DerError) && !(error instanceof CmcError)) throw error;
+      throw new ReplicaFault(`a CMC answer that cannot be read: ${error.message}`, true, error);
+    }
+  }
+}
+
+/** Only what is certain is a refusal: "Request Deferred" is said of what is queued, and says no id. */
+function refusal(text: string): CmcResult {
+  // The agent is unknown, or the directory that knows it is down; nothing was made of the request.
+  if (text.startsWith('Invalid Credential')) throw new ReplicaFault(text, false);
+  if (/^Profile \S+ Not Found/.test(text))
+    throw failed('CA_REFUSED', 'The CA cannot process this request.', { detail: text });
+  if (/Rejected/.test(text)) return { status: 'rejected', reason: text };
+  throw new ReplicaFault(text, true);
+}

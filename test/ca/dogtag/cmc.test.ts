@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { buildControl, controlsNamed, parseControl, type CmcControl } from '../../../src/cmc/controls.ts';
+import type { TaggedAttribute } from '../../../src/cmc/pki-data.ts';
+import { parsePkiResponse } from '../../../src/cmc/pki-response.ts';
+import type { CmcStatusInfo } from '../../../src/cmc/status-info.ts';
+import { parseCertificate, type Certificate } from '../../../src/pki/certificate.ts';
+import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms.ts';
+import { attribute, buildCsr, makeKey, name, simpleCsr, type TestKey } from '../../support/csr.ts';
+import { utf8String } from '../../../src/pki/der.ts';
+import { encodePem } from '../../../src/pki/pem.ts';
+import { crm, pendTokenOf, postCmc, requestBy, tcr } from '../../support/cmc.ts';
+import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in/index.ts';
+import { caSection, Estuary, section, type ClientIdentity } from '../../support/estuary.ts';
+import { buildCrmf } from '../../cmc/samples.ts';
+
+const CMC = 'POST /ca/ee/ca/profileSubmitCMCFull';
+
+let standIn: DogtagStandIn;
+let server: StandInServer;
+let estuary: Estuary;
+beforeAll(async () => {
+  standIn = await DogtagStandIn.start();
+  ({ server } = standIn);
+  estuary = await start('caFullCMCUserCert');
+}, 60_000);
+afterAll(async () => {
+  await estuary.stop();
+  await standIn.stop();
+});
+beforeEach(() => {
+  for (const fault of ['undeployed', 'html', 'directoryDown', 'cutAfterSubmission'] as const)
+    server.faults[fault] = false;
+});
+
+function start(cmc_profile: string): Promise<Estuary> {
+  return Estuary.start({
+    configure: (config, dir) => {
+      standIn.configure(config, { profile: 'estuaryAuto', cmc_profile, timeout: 3 });
+      standIn.trust(config, dir);
+      caSection(config)['approval'] = 'auto';
+      section(config, 'est')['retry_after'] = 1;
+    },
+  });
+}
+
+interface Reply {
+  readonly http: number;
+  readonly status: CmcStatusInfo | undefined;
+  readonly controls: readonly CmcControl[];
+  /** Those of end entities, the agent's left out. */
+  readonly certificates: readonly Certificate[];
+}
+
+async function exchange(client: ClientIdentity, message: Buffer, at = estuary): Promise<Reply> {
+  const answer = await postCmc(at, message, client);
+  const signedData = parseSignedData(Buffer.from(answer.text, 'base64'));
+  const certificates = signedData.certificates.map(parseCertificate);
+  const agent = certificates.find(({ subject }) =>
+    subject.rdns.flat().some(({ text }) => text === 'PKI Administrator'),
+  );
+  const [signer] = signedData.signerInfos;
+  if (agent === undefined || signer === undefined) throw new Error('nobody signed');
+  expect(await verifySignerInfo(signedData, signer, agent.publicKey)).toBe(true);
+  const controls = parsePkiResponse(signedData.content ?? Buffer.alloc(0)).controlSequence.map(parseControl);
+  return {
+    http: answer.status,
+    status: controlsNamed(controls, 'statusInfoV2')[0]?.value,
+    controls,
+    certificates: certificates.filter((one) => !one.isCa && one !== agent),
+  };
+}
+
+const asks = (
+  client: ClientIdentity,
+  cn: string,
+  key: TestKey,
+  id = 77,
+  controls: TaggedAttribute[] = [],
+): Promise<Buffer> => requestBy(client, { controlSequence: controls, reqSequence: [tcr(id, simpleCsr(key, cn))] });
+
+describe('fullcmc at a CA behind Dogtag', { timeout: 60_000 }, () => {
+  test("the request goes to Dogtag's CMC profile as the agent's; ids and nonces come back as the client's", async () => {
+    const client = await estuary.enrolled(makeKey(), 'cmc-1');
+    const key = makeKey();
+    const nonce = randomBytes(16);
+    const before = server.count(CMC);
+    const reply = await exchange(
+      client,
+      await asks(client, 'cmc-1', key, 77, [
+        buildControl(5, 'senderNonce', nonce),
+        buildControl(6, 'transactionId', '123456'),
+      ]),
+    );
+    expect(reply).toMatchObject({ http: 200, status: { status: 'success', bodyList: [77] } });
+    expect(reply.certificates.map(({ spki }) => spki.equals(key.spki))).toEqual([true]);
+    expect(controlsNamed(reply.controls, 'recipientNonce')[0]?.value.equals(nonce)).toBe(true);
+    expect(controlsNamed(reply.controls, 'transactionId')[0]?.value).toBe('123456');
+    expect(server.count(CMC) - before).toBe(1);
+    const serial = reply.certificates[0]?.serialNumber ?? '';
+    expect((await estuary.admin('GET', `/admin/certificates/${serial}?ca=devices`)).status).toBe(200);
+  });
+
+  test('a CRMF request goes on as it came, and nothing else is made of it here', async () => {
+    const client = await estuary.enrolled(makeKey(), 'cmc-crmf');
+    const key = makeKey();
+    const before = server.count(CMC);
+    await postCmc(
+      estuary,
+      await requestBy(client, { reqSequence: [crm(1, buildCrmf(key, { subject: 'CN=cmc-crmf' }))] }),
+      client,
+    );
+    expect(server.count(CMC) - before).toBe(1);
+  });
+
+  test.each([
+    [
+      'nobody of this CA signs',
+      async (_client: ClientIdentity, key: TestKey) =>
+        requestBy(await stranger(), { reqSequence: [tcr(1, simpleCsr(key, 'cmc-2'))] }),
+    ],
+    ['another subject is asked for', (client: ClientIdentity, key: TestKey) => asks(client, 'somebody-else', key)],
+  ])('%s: refused here, and Dogtag never sees it', async (_what, message) => {
+    const client = await estuary.enrolled(makeKey(), 'cmc-2');
+    const before = server.count(CMC);
+    const answer = await postCmc(estuary, await message(client, makeKey()), client);
+    expect([400, 401, 403]).toContain(answer.status);
+    expect(server.count(CMC)).toBe(before);
+  });
+
+  test('what Dogtag rejects is a failure that names the body part and says why', async () => {
+    const noCn = name(attribute('2.5.4.10', utf8String('NoCN')));
+    standIn.state.requireCn = false;
+    const key = makeKey();
+    const { token } = await estuary.otp();
+    const enrolled = await estuary.enroll(buildCsr(key, { subject: noCn }).toString('base64'), { password: token });
+    standIn.state.requireCn = true;
+    const [der] = parseSignedData(Buffer.from(enrolled.text, 'base64')).certificates;
+    if (der === undefined) throw new Error('no certificate');
+    const client = { cert: encodePem('CERTIFICATE', der), key: key.pem };
+    const reply = await exchange(
+      client,
+      await requestBy(client, { reqSequence: [tcr(9, buildCsr(makeKey(), { subject: noCn }))] }),
+    );
+    expect(reply.http).toBe(403);
+    expect(reply.status).toMatchObject({ status: 'failed', bodyList: [9] });
+    expect(reply.status?.statusString).toMatch(/Subject Name Not Matched/);
+  });
+
+  test('while Dogtag is down: 503', async () => {
+    const client = await estuary.enrolled(makeKey(), 'cmc-down');
+    server.faults.undeployed = true;
+    expect((await postCmc(estuary, await asks(client, 'cmc-down', makeKey()), client)).status).toBe(503);
+    server.faults.undeployed = false;
+    await expect
+      .poll(async () => (await estuary.admin('GET', '/admin/cas/devices')).json['health'], { timeout: 10_000 })
+      .toBe('ok');
+  });
+
+  test('an answer that is lost is found again by queryPending', async () => {
+    const client = await estuary.enrolled(makeKey(), 'cmc-lost');
+    const key = makeKey();
+    server.faults.cutAfterSubmission = true;
+    const before = server.count(CMC);
+    const first = await exchange(client, await asks(client, 'cmc-lost', key));
+    server.faults.cutAfterSubmission = false;
+    expect(first.status?.status).toBe('pending');
+    const pendToken = pendTokenOf({ statuses: first.status === undefined ? [] : [first.status] });
+    let reply = first;
+    for (let polls = 0; polls < 20 && reply.status?.status === 'pending'; polls++) {
+      await sleep(400);
+      reply = await exchange(
+        client,
+        await requestBy(client, { controlSequence: [buildControl(3, 'queryPending', pendToken)] }),
+      );
+    }
+    expect(reply.certificates.map(({ spki }) => spki.equals(key.spki))).toEqual([true]);
+    expect(server.count(CMC) - before).toBe(1);
+  });
+
+  test('50 concurrent requests: each client gets its own certificate', { timeout: 120_000 }, async () => {
+    const clients: { readonly cn: string; readonly client: ClientIdentity }[] = [];
+    for (let i = 0; i < 50; i++)
+      clients.push({ cn: `cmc-many-${i}`, client: await estuary.enrolled(makeKey(), `cmc-many-${i}`) });
+    const replies = await Promise.all(
+      clients.map(async ({ cn, client }) => {
+        const key = makeKey();
+        const reply = await exchange(client, await asks(client, cn, key));
+        return { status: reply.status?.status, own: reply.certificates.map(({ spki }) => spki.equals(key.spki)) };
+      }),
+    );
+    expect(replies).toEqual(replies.map(() => ({ status: 'success', own: [true] })));
+  });
+});
+
+async function stranger(): Promise<ClientIdentity> {
+  const other = await Estuary.start();
+  try {
+    return await other.enrolled(makeKey(), 'cmc-2');
+  } finally {
+    await other.stop();
+  }
+}
