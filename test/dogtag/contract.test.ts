@@ -22,5 +22,5 @@ describe.skipIf(!requires('dogtag'))('the Dogtag driver against the real one', (
     certificateStatus: (serial) => dogtag.certificateStatus(serial),
   };
 
-  for (const { name, run } of CONTRACT_CASES) test(name, () => run(target));
+  test.each(CONTRACT_CASES)('$name', ({ run }) => run(target));
 });
