@@ -3,6 +3,7 @@
  * certificates and lead to a root, nothing has expired. The keys of problems are the configuration's.
  */
 import { OID } from '../pki/oids.ts';
+import { defaultSignatureAlgorithm } from '../pki/signature-algorithms.ts';
 import { checkCaChain } from './check-chain.ts';
 import { checkCrls } from './check-crls.ts';
 import { checkOcspDelegate } from './check-ocsp.ts';
@@ -77,9 +78,26 @@ async function checkServerKeyGen(check: FileCheck, { serverkeygen }: Config): Pr
 
 async function checkCmc(check: FileCheck, { cmc }: Config): Promise<void> {
   if (cmc.certificate !== undefined && cmc.private_key !== undefined)
-    await check.pair('cmc.certificate', cmc.certificate, 'cmc.private_key', cmc.private_key);
-  for (const [index, file] of cmc.ra_certificates.entries())
-    await check.reading(`cmc.ra_certificates[${index}]`, file, readCertificates);
+    await checkResponder(check, cmc.certificate, cmc.private_key);
+  for (const [index, file] of cmc.ra_certificates.entries()) {
+    const key = `cmc.ra_certificates[${index}]`;
+    for (const certificate of (await check.reading(key, file, readCertificates)) ?? [])
+      check.validity(key, certificate, 'a certificate');
+  }
+}
+
+/** The certificate that signs PKI responses: its key may sign, and RFC 6402 §2.10 has a purpose for it. */
+async function checkResponder(check: FileCheck, file: string, keyFile: string): Promise<void> {
+  const key = 'cmc.certificate';
+  const certificate = await check.pair(key, file, 'cmc.private_key', keyFile);
+  if (certificate === undefined) return;
+  const { keyUsage, extKeyUsage, publicKey } = certificate;
+  if (keyUsage !== undefined && !keyUsage.includes('digitalSignature') && !keyUsage.includes('nonRepudiation'))
+    check.problem(key, 'the certificate may not sign', 'keyUsage digitalSignature, or none');
+  if (defaultSignatureAlgorithm(publicKey.keyType) === undefined)
+    check.problem(key, `has a key of type ${publicKey.keyType}, which signs no responses`, 'an RSA, EC or Ed25519 key');
+  if (extKeyUsage !== undefined && !extKeyUsage.includes(OID.cmcCA) && !extKeyUsage.includes(OID.anyExtendedKeyUsage))
+    check.warn(key, 'the certificate is not for CMC certification authorities', 'extKeyUsage cmcCA');
 }
 
 async function checkCa(check: FileCheck, ca: CaConfig, key: string): Promise<void> {

@@ -1,7 +1,7 @@
 import type { CrossChecks, Finding } from './cross-checks.ts';
 import type { Config } from './schema.ts';
 
-/** NIAP's least token length (service specification, OTP point 5). */
+/** NIAP's least token length (service specification, OTP point 5); what RFC 5272 §6.2.1 has of shared secrets too. */
 const NIAP_TOKEN_LENGTH = 16;
 
 /** A setting that is unsafe everywhere: a warning, and with `profile = "niap"` a problem. */
@@ -30,7 +30,7 @@ export function complianceChecks(config: Config): CrossChecks {
   return { problems, warnings: [] };
 }
 
-function* unsafeSettings({ tls, otp, gssapi, admin, est }: Config): Generator<UnsafeSetting> {
+function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc }: Config): Generator<UnsafeSetting> {
   if (tls.client_auth.mode === 'none')
     yield {
       key: 'tls.client_auth.mode',
@@ -52,6 +52,20 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est }: Config): Generator<Un
     };
   if (admin.public_metrics)
     yield { key: 'admin.public_metrics', message: 'is true: anybody may read the metrics', safe: 'false' };
+  for (const [index, { secret }] of cmc.shared_secrets.entries())
+    if (secret.length < NIAP_TOKEN_LENGTH)
+      yield {
+        key: `cmc.shared_secrets[${index}].secret`,
+        message: `has ${secret.length} bytes: such secrets are short enough to be guessed`,
+        safe: `${NIAP_TOKEN_LENGTH} or more`,
+      };
+  if (otp.lockout_duration === 0 && (otp.enabled || cmc.shared_secrets.length > 0))
+    yield {
+      key: 'otp.lockout_duration',
+      message: 'is 0: guessing tokens and shared secrets is not rate limited',
+      safe: '1 or more',
+      about: ['otp.enabled', 'cmc.shared_secrets'],
+    };
   if (!otp.enabled) return;
   const about = ['otp.enabled'];
   if (otp.token_length < NIAP_TOKEN_LENGTH)
@@ -59,13 +73,6 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est }: Config): Generator<Un
       key: 'otp.token_length',
       message: `is ${otp.token_length}: such tokens are short enough to be guessed`,
       safe: `${NIAP_TOKEN_LENGTH} or more, better 20`,
-      about,
-    };
-  if (otp.lockout_duration === 0)
-    yield {
-      key: 'otp.lockout_duration',
-      message: 'is 0: guessing tokens is not rate limited',
-      safe: '1 or more',
       about,
     };
   const { memory_kib, iterations } = otp.argon2;
@@ -86,6 +93,13 @@ function* niapPoints({ otp, est, serverkeygen }: Config): Generator<UnsafeSettin
       message: `is "${otp.hash_algorithm}"`,
       safe: '"argon2id"',
       about: ['otp.enabled'],
+    };
+  if (est.fullcmc && !est.fullcmc_require_mtls)
+    yield {
+      key: 'est.fullcmc_require_mtls',
+      message: 'is false: CMC requests are taken without a client certificate',
+      safe: 'true, or est.fullcmc = false',
+      about: ['est.fullcmc'],
     };
   if (est.serverkeygen && serverkeygen.encryption === 'optional')
     yield {

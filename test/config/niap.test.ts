@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { complianceChecks } from '../../src/config/niap.ts';
 import type { Config } from '../../src/config/schema.ts';
+import { Secret } from '../../src/config/secret.ts';
 import { configFolder, toml } from './support.ts';
 import type { ConfigFolder } from './support.ts';
 
@@ -33,6 +34,14 @@ const UNSAFE: [string, (config: Config) => Config, string][] = [
   ['short tokens', (c) => ({ ...c, otp: { ...c.otp, token_length: 15 } }), 'otp.token_length'],
   ['no lockout', (c) => ({ ...c, otp: { ...c.otp, lockout_duration: 0 } }), 'otp.lockout_duration'],
   [
+    'a short shared secret',
+    (c) => ({
+      ...c,
+      cmc: { ...c.cmc, shared_secrets: [{ identification: 'device 7', secret: new Secret(Buffer.alloc(15)) }] },
+    }),
+    'cmc.shared_secrets[0].secret',
+  ],
+  [
     'a weak argon2id',
     (c) => ({ ...c, otp: { ...c.otp, argon2: { memory_kib: 8192, iterations: 1, parallelism: 1 } } }),
     'otp.argon2',
@@ -52,6 +61,11 @@ describe('contract §2: profile = "niap" refuses to start', () => {
     ...UNSAFE,
     ['bcrypt', (c: Config): Config => ({ ...c, otp: { ...c.otp, hash_algorithm: 'bcrypt' } }), 'otp.hash_algorithm'],
     ['HMAC', (c: Config): Config => ({ ...c, otp: { ...c.otp, hash_algorithm: 'sha256-hmac' } }), 'otp.hash_algorithm'],
+    [
+      'CMC requests without a client certificate',
+      (c: Config): Config => ({ ...c, est: { ...c.est, fullcmc: true, fullcmc_require_mtls: false } }),
+      'est.fullcmc_require_mtls',
+    ],
     [
       'generated keys that may leave in the clear',
       (c: Config): Config => ({ ...c, est: { ...c.est, serverkeygen: true } }),

@@ -31,6 +31,7 @@ import {
   ownKeyIdentifier,
   postCmc,
   RA_EXTENSIONS,
+  readResponse,
   requestBy,
   requestedKey,
   SECRET,
@@ -134,7 +135,7 @@ describe('the message', () => {
   test.each([
     ['no CMS', sequence(integer(1))],
     ['no DER', Buffer.from('not DER at all')],
-    ['certs-only', contentInfo(OID.data, octetString(Buffer.of(1)))],
+    ['id-data without a PKIData', contentInfo(OID.data, octetString(Buffer.of(1)))],
   ])('%s: badRequest', async (_what, der) => {
     expect(await refusal(der)).toEqual([400, 'failed badRequest [0]']);
   });
@@ -566,7 +567,46 @@ describe('other controls', () => {
     ]);
   });
 
-  test('a batch that names what is not there: badRequest; a batch in a batch is refused in its answer', async () => {
+  test('an RA that proved an identity lends its rights to the names only: 403 badIdentity', async () => {
+    const { ra } = setting.participants;
+    const key = makeKey();
+    const csr = buildCsr(key, { attributes: [extensionRequest(ownKeyIdentifier(key))] });
+    const inner = (control: TaggedAttribute): Promise<Buffer> =>
+      fullRequest({ controlSequence: [control], reqSequence: [tcr(1, csr)] }, { signers: [requestedKey(key)] });
+    const send = async (control: TaggedAttribute): Promise<string[]> => {
+      const reply = await exchange(
+        server,
+        requestBy(ra, {
+          controlSequence: [
+            nonce(),
+            buildControl(80, 'batchRequests', [1]),
+            buildControl(81, 'raIdentityWitness', [1]),
+          ],
+          cmsSequence: [{ bodyPartID: 1, contentInfo: await inner(control) }],
+        }),
+        ra,
+      );
+      const [answer] = reply.inner;
+      return answer === undefined ? [] : inShort(readResponse(server, answer));
+    };
+    expect(await send(revoke(other))).toEqual(['success [1]', 'failed badIdentity [120]']);
+    expect(await send(buildControl(5, 'lraPOPWitness', { pkiDataBodyid: 0, bodyIds: [1] }))).toEqual([
+      'failed badIdentity [5]',
+    ]);
+    expect(await send(buildControl(5, 'batchRequests', [9]))).toEqual(['failed badRequest [5]']);
+  });
+
+  test('an RA that carries what it has not signed lends it nothing: 403 badIdentity', async () => {
+    const key = makeKey();
+    const csr = buildCsr(key, {
+      subject: commonName('anybody'),
+      attributes: [extensionRequest(ownKeyIdentifier(key))],
+    });
+    const der = fullRequest({ reqSequence: [tcr(1, csr)] }, { signers: [requestedKey(key)] });
+    expect(await refusal(der, setting.participants.ra)).toEqual([403, 'failed badIdentity [1]']);
+  });
+
+  test('a batch that names what is not there: badRequest', async () => {
     const { ra } = setting.participants;
     const empty = requestBy(ra, { controlSequence: [nonce(), buildControl(80, 'batchRequests', [5])] });
     expect(await refusal(empty, ra)).toEqual([400, 'failed badRequest [80]']);

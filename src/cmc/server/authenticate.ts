@@ -172,14 +172,13 @@ export class Authenticator {
     voucher: Voucher | undefined,
     signingRequest: BodyPartID | undefined,
   ): Promise<Sender> {
-    if (voucher?.covers(undefined) === true) return { ...voucher.ra, signingRequest };
+    if (voucher?.covers(undefined) === true) return { ...plain(voucher.ra.identity), vouchedFor: true, signingRequest };
     const { tls } = origin;
     if (tls === undefined) throw unauthenticated(0, 'Nothing in the message proves who its sender is.');
     const { certificate } = tls;
-    const role = await this.#signers.role(certificate, origin.presented, origin);
-    const sender = { ...plain(certificateIdentity(certificate)), role, certificate, signingRequest };
-    if (!isRa(sender)) await checkCa(origin, certificate);
-    return sender;
+    await checkCa(origin, certificate);
+    // Never as an RA: it may be carrying what somebody else wrote, and has signed none of it.
+    return { ...plain(certificateIdentity(certificate)), certificate, signingRequest };
   }
 }
 

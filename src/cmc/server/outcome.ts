@@ -1,7 +1,9 @@
 /** What became of the parts of a message. */
+import type { AuditEvent } from '../../audit/event.ts';
 import type { BodyPartID, BodyPartReference } from '../body-part.ts';
 import type { TaggedContentInfo } from '../pki-data.ts';
 import { asRefusal, type CmcRefusal } from './refusal.ts';
+import type { Origin, Sender } from './sender.ts';
 
 export type PartOutcome =
   | {
@@ -28,4 +30,27 @@ export async function outcomeOf(bodyPart: BodyPartID, work: () => Promise<PartOu
   } catch (error) {
     return { kind: 'refused', refusal: asRefusal(error, bodyPart) };
   }
+}
+
+/** The audit events of what was refused to a sender who is known; failures of our own are audited where they happen. */
+export function denials(
+  outcomes: readonly PartOutcome[],
+  { identity }: Pick<Sender, 'identity'>,
+  { address, ca, requestId }: Pick<Origin, 'address' | 'ca'> & { readonly requestId: string },
+): AuditEvent[] {
+  return outcomes.flatMap((outcome) => {
+    if (outcome.kind !== 'refused' || outcome.refusal.httpStatus >= 500) return [];
+    const { bodyList, failInfo = 'noSupport', message } = outcome.refusal;
+    return [
+      {
+        type: 'certificate.denied',
+        outcome: 'failure',
+        subject: identity.display,
+        address,
+        ca: ca.label,
+        request_id: requestId,
+        detail: `fullcmc: body part ${bodyList.join(', ')}: ${failInfo}: ${message}`,
+      },
+    ];
+  });
 }

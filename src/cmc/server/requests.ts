@@ -96,7 +96,7 @@ export class Requests {
     sender: Sender,
     { ca }: MessageBase,
   ): CmcCertificateRequest {
-    if (isRa(sender)) {
+    if (isRa(sender) || sender.vouchedFor === true) {
       if (request.subjectChange !== undefined && !ca.profile.allow_subject_change)
         throw forbidden('SUBJECT_CHANGE_NOT_ALLOWED', 'This CA does not let a request change its subject.');
       return changeSubject(request);

@@ -23,6 +23,8 @@ export interface Sender {
   readonly secret: SharedSecret | undefined;
   /** The request whose key signed the message: it is linked by that. */
   readonly signingRequest: BodyPartID | undefined;
+  /** The names that it asks for are an RA's to answer for, who proved its identity (RFC 6402 §2.5); nothing else is. */
+  readonly vouchedFor?: true;
   /**
    * All that this sender has shown to be: the holder of the key of one queued request, which it may poll; or nobody,
    * who may revoke with a shared secret in the control.

@@ -5,10 +5,11 @@ import type { CmcMessage, Store } from '../../store/store.ts';
 import type { BodyPartID } from '../body-part.ts';
 import { controlsNamed, type CmcControl, type ControlName } from '../controls.ts';
 import type { Authenticator, Voucher } from './authenticate.ts';
+import { checkMessage, MAX_REQUESTS } from './check-message.ts';
 import { control, readContent, readEnvelope, type Message } from './message.ts';
-import { done, outcomeOf, type PartOutcome } from './outcome.ts';
+import { denials, done, outcomeOf, type PartOutcome } from './outcome.ts';
 import { OPERATION, type PendingRequests } from './pending.ts';
-import { checkRaControls, popWitness, processedControls, voucherFor } from './ra.ts';
+import { popWitness, processedControls, voucherFor } from './ra.ts';
 import { asRefusal, badMessage, CmcRefusal } from './refusal.ts';
 import { checkRecipientNonce, transactionOf, type Transaction } from './replay.ts';
 import { requestIdOf, type MessageBase, type PopWitness, type Requests } from './requests.ts';
@@ -48,33 +49,6 @@ interface Authenticated {
   readonly sender: Sender;
   readonly witness: PopWitness;
 }
-
-/** Certification requests in one message, those of a batch included. */
-const MAX_REQUESTS = 100;
-
-/** Controls that are acted on, or that say something about the message. */
-const PROCESSED: readonly ControlName[] = [
-  'transactionId',
-  'senderNonce',
-  'recipientNonce',
-  'dataReturn',
-  'regInfo',
-  'identification',
-  'identityProof',
-  'identityProofV2',
-  'popLinkRandom',
-  'statusInfo',
-  'statusInfoV2',
-  'queryPending',
-  'revokeRequest',
-  'confirmCertAcceptance',
-  'getCert',
-  'getCRL',
-  'batchRequests',
-  'lraPOPWitness',
-  'raIdentityWitness',
-  'controlProcessed',
-];
 
 export class CmcServer {
   readonly #options: CmcServerOptions;
@@ -130,7 +104,7 @@ export class CmcServer {
     const { message, sender } = authenticated;
     const transaction = transactionOf(message, sender, received.ca.label);
     try {
-      this.#checkMessage(authenticated, processedControls(message));
+      checkMessage(message, sender, processedControls(message));
       await checkRecipientNonce(message, transaction, this.#options.store);
     } catch (error) {
       const refused: PartOutcome = { kind: 'refused', refusal: asRefusal(error, 0) };
@@ -177,32 +151,6 @@ export class CmcServer {
   #busy(): CmcRefusal {
     const { retryAfter } = this.#options;
     return new CmcRefusal(503, 'tryLater', [0], 'This very message is being processed.', { retryAfter });
-  }
-
-  /** What keeps a message as a whole from being processed. @throws CmcRefusal, CmcError */
-  #checkMessage({ message, sender }: Authenticated, processed: ReadonlySet<BodyPartID>): void {
-    const { controls, data, requests } = message;
-    checkRaControls(message, sender);
-    const unknown = controls.filter(
-      ({ name, bodyPartID }) => !PROCESSED.some((one) => one === name) && !processed.has(bodyPartID),
-    );
-    if (unknown.length > 0)
-      throw new CmcRefusal(
-        400,
-        'badRequest',
-        unknown.map(({ bodyPartID }) => bodyPartID),
-        'The message has controls that are not supported.',
-      );
-    const others = data.reqSequence.filter(({ kind }) => kind === 'orm');
-    if (others.length > 0)
-      throw new CmcRefusal(
-        400,
-        undefined,
-        others.map(({ bodyPartID }) => bodyPartID),
-        'The message has certification requests of a kind that is not supported.',
-      );
-    if (requests.length > MAX_REQUESTS)
-      throw badMessage(0, `The message has more than ${MAX_REQUESTS} certification requests.`);
   }
 
   async #process(
@@ -291,7 +239,7 @@ export class CmcServer {
       const inner = { message, sender, witness: popWitness(outer.message, outer.sender, id) };
       const batch = control(message, 'batchRequests');
       if (batch !== undefined) throw badMessage(batch.bodyPartID, 'A batch inside of a batch is not processed.');
-      this.#checkMessage(inner, processedControls(outer.message, id));
+      checkMessage(message, sender, processedControls(outer.message, id));
       budget.left -= message.requests.length;
       if (budget.left < 0) throw badMessage(0, `The batch has more than ${MAX_REQUESTS} certification requests.`);
       const outcomes = await this.#outcomes(inner, within, {
@@ -310,21 +258,7 @@ export class CmcServer {
 
   /** A refusal of an authenticated sender is in the audit log before it is answered. */
   async #auditRefusals(outcomes: readonly PartOutcome[], { sender }: Authenticated, received: Received): Promise<void> {
-    const events = outcomes.flatMap((outcome): AuditEvent[] => {
-      if (outcome.kind !== 'refused' || outcome.refusal.httpStatus >= 500) return [];
-      const { bodyList, failInfo = 'noSupport', message } = outcome.refusal;
-      return [
-        {
-          type: 'certificate.denied',
-          outcome: 'failure',
-          subject: sender.identity.display,
-          address: received.address,
-          ca: received.ca.label,
-          request_id: received.requestId,
-          detail: `${OPERATION}: body part ${bodyList.join(', ')}: ${failInfo}: ${message}`,
-        },
-      ];
-    });
+    const events = denials(outcomes, sender, received);
     if (events.length > 0) await this.#options.store.audit(events);
   }
 
