@@ -96,6 +96,7 @@ bounded() {
   ("$@") </dev/null >"$log" 2>&1 9>&- &
   bounded_pid=$!
   set +m
+  remember bounded "$bounded_pid"
   while kill -0 "$bounded_pid" 2>/dev/null && [ $SECONDS -lt "$end" ]; do
     sleep 0.2
   done
@@ -104,12 +105,20 @@ bounded() {
     end_bounded
     return 1
   fi
-  wait "$bounded_pid" || code=$?
+  wait "$bounded_pid" 2>/dev/null || code=$?
   bounded_pid=
+  rm -f "$run/bounded"
   return $code
 }
 
 end_bounded() {
   [ -z "$bounded_pid" ] || kill -KILL -- "-$bounded_pid" 2>/dev/null || true
   bounded_pid=
+  rm -f "$run/bounded"
+}
+
+# What an earlier call was at when it was killed.
+end_left_over() {
+  if is_alive bounded; then read -r bounded_pid _ <"$run/bounded"; fi
+  end_bounded
 }
