@@ -345,3 +345,33 @@ describe('warnings about files', () => {
     expect(warnings.map(({ key }) => key)).toEqual(['tls.certificate']);
   });
 });
+
+describe('[cmc]: the files of full CMC', () => {
+  const cmc = (file: string): string => toml(`[cmc]\ncertificate = "${file}.pem"\nprivate_key = "${file}.key"`);
+
+  test('RFC 6402 §2.10: a responder for CMC certification authorities is accepted; another one is a warning', async () => {
+    issue('cmc', '/CN=CMC', 'ca/issuing', ['keyUsage=digitalSignature', 'extendedKeyUsage=1.3.6.1.5.5.7.3.27', LEAF]);
+    expect((await folder.load(cmc('cmc'), {}, {})).warnings).toEqual([]);
+    const { warnings } = await folder.load(cmc('tls/client'), {}, {});
+    expect(warnings).toEqual([
+      {
+        key: 'cmc.certificate',
+        message: 'the certificate is not for CMC certification authorities (extKeyUsage cmcCA)',
+      },
+    ]);
+  });
+
+  test('a responder that may not sign is refused', async () => {
+    issue('cmc', '/CN=CMC', 'ca/issuing', ['keyUsage=keyAgreement', LEAF]);
+    await expectProblem(
+      cmc('cmc'),
+      'cmc.certificate: the certificate may not sign (keyUsage digitalSignature, or none)',
+    );
+  });
+
+  test("an authority's certificate that has expired is refused", async () => {
+    issue('ra', '/CN=RA', 'ca/issuing', [LEAF], 1);
+    const [line = ''] = await problems(toml('[cmc]\nra_certificates = ["ra.pem"]'), Date.now() + 2 * DAY);
+    expect(line).toContain('est.toml: cmc.ra_certificates[0]: a certificate expired on ');
+  });
+});

@@ -6,8 +6,12 @@ import Database from 'better-sqlite3';
 import { afterEach, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/cmc/controls.ts';
 import { createIdentityProof } from '../../src/cmc/identity-proof.ts';
-import { encodeReqSequence } from '../../src/cmc/pki-data.ts';
+import { buildPkiData, encodeReqSequence } from '../../src/cmc/pki-data.ts';
+import { buildAuthenticatedData } from '../../src/pki/authenticated-data.ts';
 import { parseSignedData } from '../../src/pki/cms.ts';
+import { sequence } from '../../src/pki/der.ts';
+import { formatName } from '../../src/pki/name.ts';
+import { OID } from '../../src/pki/oids.ts';
 import {
   certificateOf,
   exchange,
@@ -24,8 +28,8 @@ import {
   tcr,
   withParticipants,
 } from '../support/cmc.ts';
-import { buildCsr, extensionRequest, makeKey, simpleCsr } from '../support/csr.ts';
-import { Estuary, itemsOf, section, type EstuaryOptions } from '../support/estuary.ts';
+import { buildCsr, commonName, csrAttribute, extensionRequest, makeKey, simpleCsr } from '../support/csr.ts';
+import { caSection, Estuary, itemsOf, section, type EstuaryOptions } from '../support/estuary.ts';
 
 let server: Estuary;
 afterEach(() => server.stop());
@@ -146,6 +150,41 @@ describe('RFC 6402 §2.10: a responder of its own', () => {
     const after = await exchange(server, requestBy(device, {}), device);
     expect(signerOf(after.der)).not.toBe(responder);
   });
+});
+
+test('RFC 6402 §2.8: ChangeSubjectName, where the profile allows it', async () => {
+  await started((config) => {
+    section(caSection(config), 'profile')['allow_subject_change'] = true;
+  });
+  const device = await server.enrolled(makeKey(), 'device-1');
+  const change = csrAttribute('1.3.6.1.5.5.7.7.36', sequence(commonName('renamed')));
+  const ask = (cn: string) => {
+    const csr = buildCsr(makeKey(), { subject: commonName(cn), attributes: [change] });
+    return exchange(server, requestBy(device, { reqSequence: [tcr(1, csr)] }), device);
+  };
+  const reply = await ask('device-1');
+  expect([reply.status, ...inShort(reply)]).toEqual([200, 'success [1]']);
+  expect(issuedBy(reply).map(({ subject }) => formatName(subject))).toEqual(['CN=renamed']);
+  const other = await ask('device-2');
+  expect([other.status, ...inShort(other)]).toEqual([403, 'failed badIdentity [1]']);
+});
+
+test('otp.bind_client_id = "cn": a shared secret stands for one name, which links the request to it', async () => {
+  await started((config) => {
+    section(config, 'otp')['bind_client_id'] = 'cn';
+  });
+  const device = await server.enrolled(makeKey(), 'device-1');
+  const ask = (cn: string) => {
+    const content = buildPkiData({
+      controlSequence: [buildControl(111, 'identification', IDENTIFICATION)],
+      reqSequence: [tcr(1, simpleCsr(makeKey(), cn))],
+    });
+    return exchange(server, buildAuthenticatedData(OID.pkiData, content, Buffer.from(IDENTIFICATION + SECRET)), device);
+  };
+  const own = await ask(IDENTIFICATION);
+  expect([own.status, ...inShort(own)]).toEqual([200, 'success [1]']);
+  const other = await ask('device 8');
+  expect([other.status, ...inShort(other)]).toEqual([403, 'failed badIdentity [1]']);
 });
 
 test('contract §6: a crash after the certificate and before its answer: the repeated message gets that certificate', async () => {
