@@ -1,16 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { buildControl, controlsNamed, parseControl, type CmcControl } from '../../../src/cmc/controls.ts';
-import type { TaggedAttribute } from '../../../src/cmc/pki-data.ts';
-import { parsePkiResponse } from '../../../src/cmc/pki-response.ts';
-import type { CmcStatusInfo } from '../../../src/cmc/status-info.ts';
-import { parseCertificate, type Certificate } from '../../../src/pki/certificate.ts';
-import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms.ts';
+import { buildControl, controlsNamed } from '../../../src/cmc/controls.ts';
+import { parseSignedData } from '../../../src/pki/cms.ts';
 import { attribute, buildCsr, makeKey, name, simpleCsr, type TestKey } from '../../support/csr.ts';
 import { utf8String } from '../../../src/pki/der.ts';
 import { encodePem } from '../../../src/pki/pem.ts';
 import { crm, pendTokenOf, postCmc, requestBy, tcr } from '../../support/cmc.ts';
+import { asks, atOnce, exchange } from './cmc-exchange.ts';
 import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in/index.ts';
 import { caSection, Estuary, section, type ClientIdentity } from '../../support/estuary.ts';
 import { buildCrmf } from '../../cmc/samples.ts';
@@ -45,41 +42,6 @@ function start(cmc_profile: string): Promise<Estuary> {
   });
 }
 
-interface Reply {
-  readonly http: number;
-  readonly status: CmcStatusInfo | undefined;
-  readonly controls: readonly CmcControl[];
-  /** Those of end entities, the agent's left out. */
-  readonly certificates: readonly Certificate[];
-}
-
-async function exchange(client: ClientIdentity, message: Buffer, at = estuary): Promise<Reply> {
-  const answer = await postCmc(at, message, client);
-  const signedData = parseSignedData(Buffer.from(answer.text, 'base64'));
-  const certificates = signedData.certificates.map(parseCertificate);
-  const agent = certificates.find(({ subject }) =>
-    subject.rdns.flat().some(({ text }) => text === 'PKI Administrator'),
-  );
-  const [signer] = signedData.signerInfos;
-  if (agent === undefined || signer === undefined) throw new Error('nobody signed');
-  expect(await verifySignerInfo(signedData, signer, agent.publicKey)).toBe(true);
-  const controls = parsePkiResponse(signedData.content ?? Buffer.alloc(0)).controlSequence.map(parseControl);
-  return {
-    http: answer.status,
-    status: controlsNamed(controls, 'statusInfoV2')[0]?.value,
-    controls,
-    certificates: certificates.filter((one) => !one.isCa && one !== agent),
-  };
-}
-
-const asks = (
-  client: ClientIdentity,
-  cn: string,
-  key: TestKey,
-  id = 77,
-  controls: TaggedAttribute[] = [],
-): Promise<Buffer> => requestBy(client, { controlSequence: controls, reqSequence: [tcr(id, simpleCsr(key, cn))] });
-
 describe('fullcmc at a CA behind Dogtag', { timeout: 60_000 }, () => {
   test("the request goes to Dogtag's CMC profile as the agent's; ids and nonces come back as the client's", async () => {
     const client = await estuary.enrolled(makeKey(), 'cmc-1');
@@ -87,6 +49,7 @@ describe('fullcmc at a CA behind Dogtag', { timeout: 60_000 }, () => {
     const nonce = randomBytes(16);
     const before = server.count(CMC);
     const reply = await exchange(
+      estuary,
       client,
       await asks(client, 'cmc-1', key, 77, [
         buildControl(5, 'senderNonce', nonce),
@@ -140,6 +103,7 @@ describe('fullcmc at a CA behind Dogtag', { timeout: 60_000 }, () => {
     if (der === undefined) throw new Error('no certificate');
     const client = { cert: encodePem('CERTIFICATE', der), key: key.pem };
     const reply = await exchange(
+      estuary,
       client,
       await requestBy(client, { reqSequence: [tcr(9, buildCsr(makeKey(), { subject: noCn }))] }),
     );
@@ -163,7 +127,7 @@ describe('fullcmc at a CA behind Dogtag', { timeout: 60_000 }, () => {
     const key = makeKey();
     server.faults.cutAfterSubmission = true;
     const before = server.count(CMC);
-    const first = await exchange(client, await asks(client, 'cmc-lost', key));
+    const first = await exchange(estuary, client, await asks(client, 'cmc-lost', key));
     server.faults.cutAfterSubmission = false;
     expect(first.status?.status).toBe('pending');
     const pendToken = pendTokenOf({ statuses: first.status === undefined ? [] : [first.status] });
@@ -171,6 +135,7 @@ describe('fullcmc at a CA behind Dogtag', { timeout: 60_000 }, () => {
     for (let polls = 0; polls < 20 && reply.status?.status === 'pending'; polls++) {
       await sleep(400);
       reply = await exchange(
+        estuary,
         client,
         await requestBy(client, { controlSequence: [buildControl(3, 'queryPending', pendToken)] }),
       );
@@ -180,17 +145,12 @@ describe('fullcmc at a CA behind Dogtag', { timeout: 60_000 }, () => {
   });
 
   test('50 concurrent requests: each client gets its own certificate', { timeout: 120_000 }, async () => {
-    const clients: { readonly cn: string; readonly client: ClientIdentity }[] = [];
-    for (let i = 0; i < 50; i++)
-      clients.push({ cn: `cmc-many-${i}`, client: await estuary.enrolled(makeKey(), `cmc-many-${i}`) });
-    const replies = await Promise.all(
-      clients.map(async ({ cn, client }) => {
-        const key = makeKey();
-        const reply = await exchange(client, await asks(client, cn, key));
-        return { status: reply.status?.status, own: reply.certificates.map(({ spki }) => spki.equals(key.spki)) };
-      }),
-    );
-    expect(replies).toEqual(replies.map(() => ({ status: 'success', own: [true] })));
+    const clients = [];
+    for (let i = 0; i < 50; i++) {
+      const cn = `cmc-many-${i}`;
+      clients.push({ cn, client: await estuary.enrolled(makeKey(), cn), key: makeKey() });
+    }
+    expect(new Set(await atOnce(estuary, clients))).toEqual(new Set(['success, its own']));
   });
 });
 

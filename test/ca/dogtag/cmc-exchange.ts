@@ -1,0 +1,61 @@
+/** Full CMC with an Estuary before Dogtag, from a client's side: the agent signs the responses. */
+import { controlsNamed, parseControl, type CmcControl } from '../../../src/cmc/controls.ts';
+import type { TaggedAttribute } from '../../../src/cmc/pki-data.ts';
+import { parsePkiResponse } from '../../../src/cmc/pki-response.ts';
+import type { CmcStatusInfo } from '../../../src/cmc/status-info.ts';
+import { parseCertificate, type Certificate } from '../../../src/pki/certificate.ts';
+import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms.ts';
+import { postCmc, requestBy, tcr } from '../../support/cmc.ts';
+import { simpleCsr, type TestKey } from '../../support/csr.ts';
+import type { ClientIdentity, Estuary } from '../../support/estuary.ts';
+
+export interface Reply {
+  readonly http: number;
+  readonly status: CmcStatusInfo | undefined;
+  readonly controls: readonly CmcControl[];
+  /** Those of end entities, the signer's left out. */
+  readonly certificates: readonly Certificate[];
+}
+
+/** Sends a message and reads the answer, which one of its own certificates has to verify. */
+export async function exchange(estuary: Estuary, client: ClientIdentity, message: Buffer): Promise<Reply> {
+  const answer = await postCmc(estuary, message, client);
+  const signedData = parseSignedData(Buffer.from(answer.text, 'base64'));
+  const [signer] = signedData.signerInfos;
+  const others: Certificate[] = [];
+  let verified = false;
+  for (const certificate of signedData.certificates.map(parseCertificate)) {
+    const signs = signer !== undefined && (await verifySignerInfo(signedData, signer, certificate.publicKey));
+    verified ||= signs;
+    if (!signs && !certificate.isCa) others.push(certificate);
+  }
+  if (!verified) throw new Error('none of its certificates verifies the response');
+  const controls = parsePkiResponse(signedData.content ?? Buffer.alloc(0)).controlSequence.map(parseControl);
+  const status = controlsNamed(controls, 'statusInfoV2')[0]?.value;
+  return { http: answer.status, status, controls, certificates: others };
+}
+
+/** A message of the client's that asks for a certificate of its name and another key. */
+export function asks(
+  client: ClientIdentity,
+  cn: string,
+  key: TestKey,
+  id = 77,
+  controlSequence: readonly TaggedAttribute[] = [],
+): Promise<Buffer> {
+  return requestBy(client, { controlSequence, reqSequence: [tcr(id, simpleCsr(key, cn))] });
+}
+
+/** What many clients get that ask at the same time: whether each has exactly the certificate of its own key. */
+export async function atOnce(
+  estuary: Estuary,
+  clients: readonly { readonly cn: string; readonly client: ClientIdentity; readonly key: TestKey }[],
+): Promise<string[]> {
+  return Promise.all(
+    clients.map(async ({ cn, client, key }) => {
+      const { status, certificates } = await exchange(estuary, client, await asks(client, cn, key));
+      const own = certificates.length === 1 && certificates[0]?.spki.equals(key.spki) === true;
+      return `${status?.status ?? 'no status'}${status?.statusString ?? ''}, ${own ? 'its own' : 'not its own'}`;
+    }),
+  );
+}
