@@ -33,7 +33,7 @@ export interface Call {
   readonly chunked?: boolean;
 }
 
-/** One HTTPS request to the loopback; 20 s at most. */
+/** One HTTPS request to the loopback; 60 s at most. */
 export function call(options: Call): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const body = typeof options.body === 'string' ? Buffer.from(options.body, 'latin1') : options.body;
@@ -49,7 +49,7 @@ export function call(options: Call): Promise<Answer> {
           ...options.headers,
         },
         agent: options.agent ?? new Agent({ keepAlive: false }),
-        timeout: 20_000,
+        timeout: 60_000,
         ...options.tls,
       },
       (response) => {
@@ -68,7 +68,7 @@ export function call(options: Call): Promise<Answer> {
         });
       },
     );
-    request.on('timeout', () => request.destroy(new Error('no answer within 20 s')));
+    request.on('timeout', () => request.destroy(new Error('no answer within 60 s')));
     request.on('error', reject);
     if (body !== undefined) request.write(body);
     request.end();
