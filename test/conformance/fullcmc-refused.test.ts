@@ -395,6 +395,14 @@ describe('shared secrets', () => {
     const der = await buildAuthenticatedData(OID.pkiData, content, Buffer.from(`${IDENTIFICATION}wrong`));
     expect(await refusal(der)).toEqual([401, 'failed badIdentity [0]']);
   });
+
+  test('AuthenticatedData with a right MAC and a wrong identityProofV2: 401 badIdentity', async () => {
+    const shared = { secret: Buffer.from('wrong'), identification: IDENTIFICATION };
+    const proof = buildControl(112, 'identityProofV2', createIdentityProof(encodeReqSequence([]), shared));
+    const content = buildPkiData({ controlSequence: [identification(), proof], reqSequence: [initial(makeKey())] });
+    const der = buildAuthenticatedData(OID.pkiData, content, Buffer.from(IDENTIFICATION + SECRET));
+    expect(await refusal(der)).toEqual([401, 'failed badIdentity [112]']);
+  });
 });
 
 describe('requests', () => {

@@ -1,6 +1,6 @@
 /** `[cmc]` and its neighbours in the configuration, at the built server. */
-import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -12,6 +12,7 @@ import { parseSignedData } from '../../src/pki/cms.ts';
 import { sequence } from '../../src/pki/der.ts';
 import { formatName } from '../../src/pki/name.ts';
 import { OID } from '../../src/pki/oids.ts';
+import { aki, makeCrl } from '../support/certificates.ts';
 import {
   certificateOf,
   exchange,
@@ -150,6 +151,36 @@ describe('RFC 6402 §2.10: a responder of its own', () => {
     const after = await exchange(server, requestBy(device, {}), device);
     expect(signerOf(after.der)).not.toBe(responder);
   });
+});
+
+test("a configured RA whom its issuer's CRL revokes is nobody", async () => {
+  const setting = withParticipants();
+  server = await Estuary.start({ configure: setting.configure });
+  const { configuredRa: ra } = setting.participants;
+  const ask = () => exchange(server, requestBy(ra, { reqSequence: [tcr(1, simpleCsr(makeKey(), 'anybody'))] }), ra);
+  expect(inShort(await ask())).toEqual(['success [1]']);
+  const [key, pem] = ['ca/lab.key', 'ca/lab.pem'].map((name) => readFileSync(join(server.dir, name), 'latin1'));
+  if (key === undefined || pem === undefined) throw new Error('no CA');
+  const privateKey = createPrivateKey(key);
+  const lab = certificateOf({ cert: pem, key });
+  const issuer = {
+    subject: formatName(lab.subject),
+    kind: 'ec:P-256' as const,
+    keys: { privateKey, publicKey: createPublicKey(privateKey) },
+    der: lab.der,
+  };
+  const crl = await makeCrl(issuer, { revoked: [certificateOf(ra).serialNumber], extensions: [aki(issuer.keys)] });
+  server.reconfigure((config, dir) => {
+    writeFileSync(join(dir, 'lab.crl'), crl);
+    section(config, 'tls', 'client_auth')['crl'] = 'lab.crl';
+    section(config, 'est')['fullcmc_require_mtls'] = false;
+  });
+  server.server.signal('SIGTERM');
+  await server.server.exited;
+  await server.restart();
+  const reply = await exchange(server, requestBy(ra, { reqSequence: [tcr(1, simpleCsr(makeKey(), 'anybody'))] }));
+  expect([reply.status, ...inShort(reply)]).toEqual([401, 'failed badIdentity [0]']);
+  expect(reply.statuses[0]?.statusString).toContain('client certificate revoked');
 });
 
 test('RFC 6402 §2.8: ChangeSubjectName, where the profile allows it', async () => {

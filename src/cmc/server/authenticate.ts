@@ -62,7 +62,9 @@ export class Authenticator {
    */
   async authenticate(message: Message, origin: Origin, voucher?: Voucher): Promise<Sender> {
     const holder = await this.#keyHolder(message, origin);
-    const secret = holder.kind === 'secret' ? holder.secret : await this.#provenSecret(message, origin, voucher);
+    // A proof that is there has to be right, also where the MAC has shown the secret already.
+    const proven = await this.#provenSecret(message, origin, voucher);
+    const secret = holder.kind === 'secret' ? holder.secret : proven;
     const signingRequest = holder.kind === 'request' ? holder.bodyPartID : undefined;
     switch (holder.kind) {
       case 'certificate':

@@ -73,7 +73,7 @@ export class Signers {
   async role(certificate: Certificate, intermediates: readonly Buffer[], { ca, now }: Origin): Promise<Role> {
     await this.#checkRevocation(certificate);
     if (this.#options.parties().raCertificates.some(({ fingerprint }) => fingerprint === certificate.fingerprint)) {
-      if (!isValidAt(certificate, now)) throw refused('it has expired or is not valid yet');
+      await this.#checkConfigured(certificate, intermediates, now);
       return 'configured-ra';
     }
     await this.#checkPath(certificate, intermediates, now);
@@ -87,6 +87,19 @@ export class Signers {
       await checkNotRevokedHere(this.#options.store, certificate);
     } catch (error) {
       throw asRefused(error);
+    }
+  }
+
+  /** Its place in the configuration stands for a path; where there is one all the same, so do its issuer's CRLs. */
+  async #checkConfigured(certificate: Certificate, intermediates: readonly Buffer[], now: number): Promise<void> {
+    if (!isValidAt(certificate, now)) throw refused('it has expired or is not valid yet');
+    const trust = this.#options.trust();
+    if (trust === undefined) return;
+    const options = { purposes: certificate.extKeyUsage ?? [] };
+    try {
+      await validateClientCertificate(trust, certificate.der, intermediates, now, options);
+    } catch (error) {
+      if (!(error instanceof EstuaryError && error.code === 'CLIENT_CERTIFICATE_UNTRUSTED')) throw asRefused(error);
     }
   }
 
