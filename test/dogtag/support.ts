@@ -1,5 +1,5 @@
 /** curl and openssl as a client of an Estuary in front of the real Dogtag. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run, runText } from '../support/command.ts';
 import type { Estuary } from '../support/estuary.ts';
@@ -89,9 +89,5 @@ export class Device {
   async serial(pem: string): Promise<string> {
     const text = await runText('openssl', ['x509', '-in', pem, '-noout', '-serial']);
     return text.trim().replace('serial=', '').toLowerCase();
-  }
-
-  read(path: string): string {
-    return readFileSync(path, 'latin1');
   }
 }

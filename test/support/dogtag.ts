@@ -2,6 +2,7 @@
  * The real Dogtag that `scripts/dogtag up` left running: where it is, a session of its agent, and its services stopped
  * and started. Test files that use it take turns, also those of other runs on this machine.
  */
+import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
@@ -17,7 +18,9 @@ import { ROOT } from './root.ts';
 
 const SCRIPT = join(ROOT, 'scripts', 'dogtag');
 
-/** A process holds a name in the kernel's abstract namespace for as long as it lives, and no longer. */
+/** In the kernel's abstract namespace, where a process holds a name for as long as it lives, and no longer. */
+const TURN = `\0estuary-dogtag-${createHash('sha256').update(DOGTAG_FOLDER).digest('hex').slice(0, 32)}`;
+
 async function takeTurn(): Promise<Server> {
   for (;;) {
     const server = createServer();
@@ -25,7 +28,7 @@ async function takeTurn(): Promise<Server> {
       server.once('error', (error: NodeJS.ErrnoException) =>
         error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
       );
-      server.listen(`\0${DOGTAG_FOLDER}/tests`, () => resolve(true));
+      server.listen(TURN, () => resolve(true));
     });
     if (taken) return server;
     await sleep(250);
