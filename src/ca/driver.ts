@@ -72,6 +72,7 @@ export type PollResult = IssuanceResult | { readonly status: 'unknown' };
 /** A request whose submission was not answered. Times are milliseconds since the epoch, of our clock. */
 export interface SoughtRequest {
   readonly request_id: string;
+  readonly subject: Name;
   readonly spki: Buffer;
   /** When it was submitted, and until when it may have been issued. */
   readonly from: number;

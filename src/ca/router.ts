@@ -28,10 +28,16 @@ export class Ca {
     this.renewalIssuers = renewalIssuers;
   }
 
+  /** What cacerts answers, DER. @throws EstuaryError 503 while the driver does not know it */
+  get chain(): readonly [Buffer, ...Buffer[]] {
+    const [own, ...others] = this.driver.chain();
+    if (own === undefined) throw unavailable('CA_UNAVAILABLE', `The CA "${this.label}" is not available.`);
+    return [own, ...others];
+  }
+
   /** The CA's own certificate, as the driver has it now. @throws EstuaryError 503 while the driver does not know it. */
   get certificate(): Certificate {
-    const [der] = this.driver.chain();
-    if (der === undefined) throw unavailable('CA_UNAVAILABLE', `The CA "${this.label}" is not available.`);
+    const [der] = this.chain;
     if (this.#certificate?.der.equals(der) !== true) this.#certificate = parseCertificate(der);
     return this.#certificate;
   }

@@ -213,7 +213,7 @@ export class RemoteRequests {
     const from = row.changed_at;
     const settled = from + queue.settled;
     const searchedAt = this.#options.now();
-    const found = await queue.find({ request_id: row.id, spki: request.spki, from, until: settled });
+    const found = await queue.find({ ...request, from, until: settled });
     const certificate = await this.#unrecorded(row, found);
     if (certificate !== undefined) {
       await this.#endedBy(row, () => queue.verify(certificate, request));

@@ -13,6 +13,8 @@ export function cacerts(): EstOperation {
     enabled: true,
     challenges: false,
     handle: ({ ca, lineLength }) =>
-      Promise.resolve(derAnswer(CERTS_ONLY, encodeBody(certsOnly(ca.driver.chain()), lineLength))),
+      new Promise((resolve) => {
+        resolve(derAnswer(CERTS_ONLY, encodeBody(certsOnly(ca.chain), lineLength)));
+      }),
   };
 }

@@ -94,6 +94,7 @@ describe('the CA certificate is what the driver has now', () => {
       config('x'),
       driver(() => []),
     );
-    expect(() => ca.certificate).toThrow(expect.objectContaining({ status: 503, code: 'CA_UNAVAILABLE' }));
+    for (const part of ['certificate', 'chain'] as const)
+      expect(() => ca[part]).toThrow(expect.objectContaining({ status: 503, code: 'CA_UNAVAILABLE' }));
   });
 });

@@ -52,7 +52,7 @@ export interface CmcServiceOptions {
 
 /** Requests that may wait for their turn, and for how many milliseconds. */
 const QUEUE = 256;
-const WAIT = 60_000;
+const WAIT = 30_000;
 const BODY_PART = 1;
 
 export class CmcService {

@@ -1,5 +1,5 @@
 /** One replica: whether it can be used, and the agent's session there. */
-import { Turns } from '../../isolated/turns.ts';
+import { NoTurnError, Turns } from '../../isolated/turns.ts';
 import { HttpClient, TransportError, type DogtagTls, type HttpAnswer, type HttpCall } from './http.ts';
 import { complaint, readJson } from './json.ts';
 
@@ -71,10 +71,15 @@ export class Replica {
    * Runs `work` alone in the agent's session: nonces are bound to it, and two first calls at once would make two.
    *
    * @param deadline milliseconds since the epoch
-   * @throws ReplicaFault; NoTurnError where the session is not free in time
+   * @throws ReplicaFault; NotHere where the session is not free in time
    */
   async session<T>(deadline: number, work: (call: SessionCall) => Promise<T>): Promise<T> {
-    await this.#turns.enter(Math.max(0, deadline - Date.now()));
+    try {
+      await this.#turns.enter(Math.max(0, deadline - Date.now()));
+    } catch (error) {
+      if (error instanceof NoTurnError) throw new NotHere(`the agent's session is busy: ${error.message}`);
+      throw error;
+    }
     try {
       return await work((call) => this.#inSession({ ...call, deadline }));
     } finally {
@@ -102,6 +107,7 @@ export class Replica {
       if (answer.status === 200 && readJson(answer) !== undefined) this.succeeded();
       else this.#out(`the agent cannot log in: ${complaint(answer)}`);
     } catch (error) {
+      if (error instanceof NotHere) return;
       this.#out(error instanceof Error ? error.message : String(error));
     }
   }

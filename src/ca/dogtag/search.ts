@@ -2,6 +2,7 @@
 import { failed } from '../../errors.ts';
 import type { Found, SoughtRequest } from '../driver.ts';
 import { readAnswer } from './answers.ts';
+import { attributeValues } from '../../pki/name.ts';
 import { fetchCertificate } from './enrol.ts';
 import { objectsOf, textOf, type JsonObject } from './json.ts';
 import type { SessionCall } from './replica.ts';
@@ -30,12 +31,12 @@ export async function findRequest(
 function findWaiting(replicas: Replicas, sought: SoughtRequest, requestor: string): Promise<Found[]> {
   return replicas.read((replica) =>
     replica.session(async (call) => {
-      const found: Found[] = [];
-      for (const id of await waitingIds(call)) {
+      // What is looked for came lately.
+      for (const id of (await waitingIds(call)).reverse()) {
         const review = readAnswer(await call({ method: 'GET', path: `/ca/rest/agent/certrequests/${id}` }));
-        if (isSought(review, sought, requestor)) found.push({ reference: id });
+        if (isSought(review, sought, requestor)) return [{ reference: id }];
       }
-      return found;
+      return [];
     }),
   );
 }
@@ -66,10 +67,13 @@ function isSought(review: JsonObject, { spki }: SoughtRequest, requestor: string
   return Buffer.from((value('cert_request') ?? '').replace(/-----[A-Z ]+-----|\s/g, ''), 'base64').includes(spki);
 }
 
-async function findIssued(replicas: Replicas, { spki, from, until }: SoughtRequest): Promise<Found[]> {
+async function findIssued(replicas: Replicas, { spki, subject, from, until }: SoughtRequest): Promise<Found[]> {
+  const [commonName = ''] = attributeValues(subject, '2.5.4.3');
   const body = Buffer.from(
     JSON.stringify({
       serialNumberRangeInUse: false,
+      // A plain name narrows the search; how Dogtag compares any other is not relied on.
+      ...(/^[A-Za-z0-9.-]+$/.test(commonName) ? { subjectInUse: true, matchExactly: true, commonName } : {}),
       issuedOnInUse: true,
       issuedOnFrom: String(from - CLOCK_SKEW),
       issuedOnTo: String(until + CLOCK_SKEW),

@@ -1,4 +1,5 @@
 /** Full CMC with an Estuary before Dogtag, from a client's side: the agent signs the responses. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { controlsNamed, parseControl, type CmcControl } from '../../../src/cmc/controls.ts';
 import type { TaggedAttribute } from '../../../src/cmc/pki-data.ts';
 import { parsePkiResponse } from '../../../src/cmc/pki-response.ts';
@@ -46,14 +47,22 @@ export function asks(
   return requestBy(client, { controlSequence, reqSequence: [tcr(id, simpleCsr(key, cn))] });
 }
 
-/** What many clients get that ask at the same time: whether each has exactly the certificate of its own key. */
+/**
+ * What many clients get that ask at the same time: whether each has exactly the certificate of its own key. Who waited in
+ * vain for its turn asks again, as Retry-After says.
+ */
 export async function atOnce(
   estuary: Estuary,
   clients: readonly { readonly cn: string; readonly client: ClientIdentity; readonly key: TestKey }[],
 ): Promise<string[]> {
   return Promise.all(
     clients.map(async ({ cn, client, key }) => {
-      const { status, certificates } = await exchange(estuary, client, await asks(client, cn, key));
+      let reply = await exchange(estuary, client, await asks(client, cn, key));
+      for (let again = 0; again < 20 && reply.http === 503; again++) {
+        await sleep(1000);
+        reply = await exchange(estuary, client, await asks(client, cn, key));
+      }
+      const { status, certificates } = reply;
       const own = certificates.length === 1 && certificates[0]?.spki.equals(key.spki) === true;
       return `${status?.status ?? 'no status'}${status?.statusString ?? ''}, ${own ? 'its own' : 'not its own'}`;
     }),

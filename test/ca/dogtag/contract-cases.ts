@@ -181,7 +181,7 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
         const from = Date.now();
         const reference = await queued(ca, request);
         await queued(ca, await newRequest('contract-find-other'));
-        const sought = { request_id: request.request_id, spki: request.spki, from, until: Date.now() };
+        const sought = { ...request, from, until: Date.now() };
         await expect(ca.remoteQueue.find(sought)).resolves.toEqual([{ reference }]);
       }),
   },
@@ -193,7 +193,7 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
         const from = Date.now();
         const certificate = await issued(ca, request);
         await issued(ca, await newRequest('contract-find-another'));
-        const sought = { request_id: request.request_id, spki: request.spki, from, until: Date.now() };
+        const sought = { ...request, from, until: Date.now() };
         await expect(ca.remoteQueue.find(sought)).resolves.toEqual([{ certificate }]);
         const stranger = await newRequest('contract-find-none');
         await expect(ca.remoteQueue.find({ ...sought, ...stranger })).resolves.toEqual([]);

@@ -107,6 +107,7 @@ describe('when all are down', () => {
     const ca = await openDriver(standIn.settings());
     cleanups.unshift(() => ca.close());
     expect(ca.chain()).toEqual([]);
+    await expect(issue(ca, await newRequest('not-yet'))).rejects.toMatchObject({ status: 503 });
     await expect(ca.health()).resolves.toMatchObject({ health: 'down' });
     standIn.server.faults.undeployed = false;
     await expect.poll(() => ca.chain().length, { timeout: 10_000 }).toBe(1);

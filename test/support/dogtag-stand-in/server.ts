@@ -238,7 +238,7 @@ export class StandInServer {
     const window: unknown = JSON.parse(body);
     const [from, to] = ['issuedOnFrom', 'issuedOnTo'].map((field) => Number(fieldOf(window, field) ?? Number.NaN));
     const entries = [...this.state.certificates].flatMap(([serial, { issuedOn, subject }]) =>
-      issuedOn < (from ?? 0) || issuedOn > (to ?? Infinity)
+      issuedOn < (from ?? 0) || issuedOn > (to ?? Infinity) || !isNamed(subject, fieldOf(window, 'commonName'))
         ? []
         : { id: `0x${serial.toString(16)}`, SubjectDN: subject },
     );
@@ -324,3 +324,6 @@ export class StandInServer {
     return { status: 204, type: JSON_TYPE };
   }
 }
+
+const isNamed = (subject: string, commonName: unknown): boolean =>
+  typeof commonName !== 'string' || subject.split(',').includes(`CN=${commonName}`);
