@@ -16,6 +16,7 @@ import {
   issuedOutside,
   ownKeyIdentifier,
   pendTokenOf,
+  readResponse,
   postCmc,
   requestBy,
   requestedKey,
@@ -102,6 +103,25 @@ describe('RFC 5272 §6.13: pending', () => {
     const token = pendTokenOf(await exchange(server, der, device));
     expect(summary(await query(other, token))).toEqual([403, 'failed badIdentity [5]']);
     expect(summary(await query(setting.participants.ra, token))).toEqual([200, 'pending [5]']);
+  });
+
+  test('a batch with an open query is no final answer: the same batch gets the certificate later', async () => {
+    const { ra } = setting.participants;
+    const key = makeKey();
+    const first = requestBy(device, { reqSequence: [tcr(1, simpleCsr(key, 'device-1'))] });
+    const token = pendTokenOf(await exchange(server, first, device));
+    const inner = await requestBy(device, { controlSequence: [buildControl(5, 'queryPending', token)] });
+    const batch = await requestBy(ra, {
+      controlSequence: [nonce(), buildControl(101, 'batchRequests', [1])],
+      cmsSequence: [{ bodyPartID: 1, contentInfo: inner }],
+    });
+    const send = async (): Promise<string[]> => {
+      const [answer] = (await exchange(server, batch, ra)).inner;
+      return answer === undefined ? [] : inShort(readResponse(server, answer));
+    };
+    expect(await send()).toEqual(['pending [5]']);
+    await decide(token, 'approve');
+    expect(await send()).toEqual(['success [5]']);
   });
 
   test('rejected: 403 badRequest with the reason', async () => {

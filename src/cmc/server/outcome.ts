@@ -14,6 +14,8 @@ export type PartOutcome =
       readonly crls?: readonly Buffer[];
       /** Responses to the messages of a batch, in its order. */
       readonly responses?: readonly TaggedContentInfo[];
+      /** Something in it may go better when the message comes again. */
+      readonly unsettled?: boolean;
     }
   | { readonly kind: 'pending'; readonly bodyPart: BodyPartReference; readonly requestId: string }
   | { readonly kind: 'refused'; readonly refusal: CmcRefusal };

@@ -13,6 +13,7 @@ import { popWitness, processedControls, voucherFor } from './ra.ts';
 import { asRefusal, badMessage, CmcRefusal } from './refusal.ts';
 import { checkRecipientNonce, transactionOf, type Transaction } from './replay.ts';
 import { requestIdOf, type MessageBase, type PopWitness, type Requests } from './requests.ts';
+import type { TaggedContentInfo } from '../pki-data.ts';
 import type { Responder } from './parties.ts';
 import { buildResponse, type PkiResponseMessage } from './response.ts';
 import { getCert, getCrl, type CrlSource } from './retrieval.ts';
@@ -215,21 +216,19 @@ export class CmcServer {
     if (parts.includes(undefined)) throw badMessage(bodyPartID, 'The batch names messages that are not there.');
     for (const part of parts) {
       if (part === undefined) continue;
-      const der = await this.#inner(part.contentInfo, part.bodyPartID, authenticated, received, base, budget);
-      responses.push({ bodyPartID: part.bodyPartID, contentInfo: der });
+      responses.push(await this.#inner(part, authenticated, received, base, budget));
     }
-    return done(bodyPartID, { responses });
+    return done(bodyPartID, { responses, unsettled: responses.some(({ unsettled }) => unsettled) });
   }
 
-  /** DER of the answer to a message inside of an RA's. */
+  /** The answer to a message inside of an RA's. */
   async #inner(
-    contentInfo: Buffer,
-    id: BodyPartID,
+    { contentInfo, bodyPartID: id }: TaggedContentInfo,
     outer: Authenticated,
     received: Received,
     base: MessageBase,
     budget: { left: number },
-  ): Promise<Buffer> {
+  ): Promise<TaggedContentInfo & { readonly unsettled: boolean }> {
     const within: Received = { ...received, tls: undefined, presented: [] };
     let controls: readonly CmcControl[] = [];
     const work = async (): Promise<PartOutcome[]> => {
@@ -253,7 +252,8 @@ export class CmcServer {
     const outcomes = await work().catch((error: unknown): PartOutcome[] => [
       { kind: 'refused', refusal: asRefusal(error, 0) },
     ]);
-    return (await this.#respond(controls, outcomes, received)).der;
+    const { der } = await this.#respond(controls, outcomes, received);
+    return { bodyPartID: id, contentInfo: der, unsettled: !isSettled(controls, outcomes) };
   }
 
   /** A refusal of an authenticated sender is in the audit log before it is answered. */
@@ -286,14 +286,17 @@ const answeredBefore = ({ status, der }: { readonly status: number; readonly der
   der,
 });
 
-/** Whether the answer stands for good: something was done, nothing failed for a while, and no query is open. */
+/** Whether the answer stands for good: something was done, and the rest is settled. */
 function isFinal({ controls }: Message, outcomes: readonly PartOutcome[]): boolean {
+  return outcomes.some(({ kind }) => kind !== 'refused') && isSettled(controls, outcomes);
+}
+
+/** Nothing failed for a while only, and no query is open. */
+function isSettled(controls: readonly CmcControl[], outcomes: readonly PartOutcome[]): boolean {
   const queries = new Set(controlsNamed(controls, 'queryPending').map(({ bodyPartID }) => bodyPartID));
-  return (
-    outcomes.some(({ kind }) => kind !== 'refused') &&
-    outcomes.every((outcome) => {
-      if (outcome.kind === 'refused') return outcome.refusal.httpStatus < 500;
-      return outcome.kind === 'done' || typeof outcome.bodyPart !== 'number' || !queries.has(outcome.bodyPart);
-    })
-  );
+  return outcomes.every((outcome) => {
+    if (outcome.kind === 'refused') return outcome.refusal.httpStatus < 500;
+    if (outcome.kind === 'done') return outcome.unsettled !== true;
+    return typeof outcome.bodyPart !== 'number' || !queries.has(outcome.bodyPart);
+  });
 }
