@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run } from '../support/command.ts';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { QUEUE } from '../support/dogtag-profiles.ts';
 import { Dogtag, OPEN_TIMEOUT, type AgentDecision } from '../support/dogtag.ts';
 import { Estuary, itemsOf, section } from '../support/estuary.ts';
@@ -105,6 +106,18 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))("the real Dogtag's queue
     await dogtag.decide('approve', second);
     await expect.poll(async () => (await renew()).status, { timeout: 60_000, interval: 2000 }).toBe(200);
     expect(await dogtag.certificatesOf(name)).toHaveLength(2);
+  });
+
+  test('serverkeygen is refused: nobody would be there to take the key', async () => {
+    const name = `queue-keygen-${RUN}`;
+    const otp = await estuary.otp({ client_id: name });
+    const csr = onTheWire(simpleCsr(makeKey(), name, [`${name}.example.com`]));
+    const answer = await estuary.enroll(csr, { path: 'serverkeygen', password: otp.token });
+    expect([answer.status, answer.text]).toEqual([
+      500,
+      'The CA queues requests, so it issues for keys of the client only.',
+    ]);
+    expect((await estuary.admin('GET', `/admin/otp/${otp.id}`)).json['uses']).toBe(0);
   });
 
   describe.skipIf(!requires('pki'))('strongSwan pki', () => {
