@@ -204,7 +204,7 @@ export class RemoteRequests {
     if (row.missing_since === null) await this.#store.noteMissing(row.id, now);
     if (now - since < queue.lostAfter) return;
     await this.#end(row, { ...UNDECIDED, reason: 'The CA took the request and does not know it any more.' });
-    throw lost('REQUEST_LOST', 'The CA has lost this request; send it again.');
+    throw unavailable('REQUEST_LOST', 'The CA has lost this request; send it again.');
   }
 
   /** @returns the reference under which it is found, or its outcome; undefined: not found so far */
@@ -236,7 +236,7 @@ export class RemoteRequests {
       ...UNDECIDED,
       reason: 'The submission was not answered, and the CA does not know the request.',
     });
-    throw lost('SUBMISSION_LOST', `The CA "${ca.label}" did not take the request; send it again.`);
+    throw unavailable('SUBMISSION_LOST', `The CA "${ca.label}" did not take the request; send it again.`);
   }
 
   /** Another request of the same key may have been issued in the same time. */
@@ -309,8 +309,6 @@ const UNDECIDED = { status: 'failed', decided_at: null, final: false, otp_use_re
 
 /** The failures that end a request; others pass. */
 const ENDINGS: ReadonlySet<string> = new Set(['CA_ISSUED_OTHER', 'REQUEST_LOST', 'SUBMISSION_LOST']);
-
-const lost = (code: string, message: string): EstuaryError => unavailable(code, message);
 
 function rowEvent({ requester, ca, id }: RequestRow): Pick<AuditEvent, 'subject' | 'ca' | 'request_id'> {
   return { subject: requester, ca, request_id: id };
