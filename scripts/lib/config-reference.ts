@@ -1,6 +1,5 @@
 /** Renders docs/configuration.md from the schema: one table of keys for each TOML table. */
 import { allowed } from '../../src/config/allowed.ts';
-import { MISSING_FEATURES } from '../../src/config/features.ts';
 import type { Node, TableNode, VariantsNode } from '../../src/config/keys.ts';
 import { schemaNode } from '../../src/config/schema.ts';
 import { INTRODUCTION } from './config-introduction.ts';
@@ -23,7 +22,7 @@ function* section(node: TableNode, path: string, form: Form): Generator<string> 
       inner.push(...variantSections(child.item, key, child.description));
     else if (child.kind === 'list' && child.item.kind === 'table' && child.item.shorthand === undefined)
       inner.push(...section({ ...child.item, description: child.description, live: child.live }, key, 'list'));
-    else rows.push(row(name, key, child));
+    else rows.push(row(name, child));
   }
   yield* page(path, form, node, rows);
   yield* inner;
@@ -31,10 +30,7 @@ function* section(node: TableNode, path: string, form: Form): Generator<string> 
 
 function* page(path: string, form: Form, node: Node, rows: readonly string[]): Generator<string> {
   yield path === '' ? '## At the top of the file' : `${path.includes('.') ? '###' : '##'} \`${header(path, form)}\``;
-  if (path !== '')
-    yield [node.description, optionalNote(node), liveNote(node), ...missing(path)]
-      .filter((text) => text !== '')
-      .join(' ');
+  if (path !== '') yield [node.description, optionalNote(node), liveNote(node)].filter((text) => text !== '').join(' ');
   if (rows.length > 0) yield ['| key | value | default | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
 }
 
@@ -79,9 +75,9 @@ function selector(node: VariantsNode, child: Node): Node {
     : child;
 }
 
-function row(name: string, key: string, node: Node): string {
+function row(name: string, node: Node): string {
   const names = node.kind === 'secret' ? `\`${name}_file\`, \`${name}_env\`` : `\`${name}\``;
-  const meaning = [node.description, liveNote(node), ...missing(key)];
+  const meaning = [node.description, liveNote(node)];
   return `| ${[names, value(node), fallback(node), meaning.filter((text) => text !== '').join(' ')].map(cell).join(' | ')} |`;
 }
 
@@ -112,12 +108,4 @@ function fallback(node: Node): string {
   if (node.defaultText !== undefined) return node.defaultText;
   if (node.default !== undefined) return `\`${JSON.stringify(node.default)}\``;
   return node.optional ? 'none' : '**required**';
-}
-
-/** What this version does not do, from the same table that refuses it. */
-function missing(key: string): string[] {
-  return MISSING_FEATURES.filter((row) => row.key === key).map(({ value: refused }) => {
-    const what = refused === undefined ? 'This' : `\`${JSON.stringify(refused)}\``;
-    return `**${what} is not part of this version and is refused.**`;
-  });
 }

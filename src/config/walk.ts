@@ -5,7 +5,6 @@
  */
 import { resolve } from 'node:path';
 import { allowed } from './allowed.ts';
-import { missingFeature } from './features.ts';
 import { filler } from './filler.ts';
 import type { IntegerNode, ListNode, MapNode, Node, SecretNode, StringNode, TableNode, VariantsNode } from './keys.ts';
 import { secretFromEnv, secretFromFile } from './load-secret.ts';
@@ -66,13 +65,6 @@ class Walker {
   async #child(node: Node, raw: unknown, key: string): Promise<unknown> {
     if (raw === undefined) return this.#absent(node, key);
     if (raw instanceof Guess) return raw.value;
-    const missing = missingFeature(key.replaceAll(/\[\d+\]/g, ''), typeof raw === 'bigint' ? Number(raw) : raw);
-    if (missing !== undefined) {
-      const what = typeof raw === 'object' ? '' : `${JSON.stringify(typeof raw === 'bigint' ? Number(raw) : raw)}: `;
-      this.#problem(key, `${what}${missing.feature} is not part of this version`, missing.allowed);
-      // A refused section is not looked into: what it holds is of no use before the feature is there.
-      if (isTable(raw) || Array.isArray(raw)) return node.optional ? undefined : this.#absent(node, key);
-    }
     return this.#present(node, raw, key);
   }
 

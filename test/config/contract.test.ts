@@ -1,13 +1,7 @@
-/** Contract §2: its sample of all keys is accepted, once every feature is built. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+/** Contract §2: its sample of all keys is accepted. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configFolder } from './support.ts';
 import type { ConfigFolder } from './support.ts';
-
-// The sample concerns the schema; which features this version lacks is proven in features.test.ts.
-vi.mock('../../src/config/features.ts', () => ({
-  MISSING_FEATURES: [],
-  missingFeature: () => undefined,
-}));
 
 const PROFILE = `
 [ca.profile]
