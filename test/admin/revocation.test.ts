@@ -45,7 +45,7 @@ describe('contract §4: POST /admin/certificates/{serial}/revoke', () => {
     const revoked_at = new Date(start).toISOString();
     expect(response.json()).toMatchObject({ serial, ca, status: 'revoked', revoked_at, reason: 'keyCompromise' });
     const page = (await api.call('GET', `/admin/certificates/${serial}`)).json<{ pem: string }>();
-    expect(page).toEqual({ ...response.json<object>(), pem: page.pem });
+    expect(page).toEqual({ ...response.json<object>(), archived_key_id: null, pem: page.pem });
     const [row] = await api.store.getCertificates(serial);
     expect(row).toMatchObject({ revoked_at: start, invalidity_date: start - 3_600_000 });
   });
