@@ -32,13 +32,21 @@ import { createAdminApp } from './listeners/admin.ts';
 import { createEstListener } from './listeners/est.ts';
 import { acceptPartialChains, secureContext, tlsOptions, type TlsMaterial } from './listeners/tls.ts';
 import { loadLiveState, type LiveState } from './live-state.ts';
+import { Turns, type SingleTurns } from './isolated/turns.ts';
 import { createLogger, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { CrlPublisher } from './publication/crl-publisher.ts';
 import { createPublication } from './publication/publication.ts';
 import { openStore } from './store/sqlite/open.ts';
 import type { Store } from './store/store.ts';
-import { receiveShare, reportListening, superviseWorkers, workerCount, type WorkerShare } from './supervisor.ts';
+import {
+  receiveShare,
+  reportListening,
+  superviseWorkers,
+  turnsWithOthers,
+  workerCount,
+  type WorkerShare,
+} from './supervisor.ts';
 import { VERSION } from './version.ts';
 
 export interface ServiceOptions {
@@ -103,7 +111,12 @@ interface Parts extends Foundation {
 }
 
 async function startListeners(options: ServiceOptions, foundation: Foundation): Promise<RunningService> {
-  const router = await createRouter(options.config, { now: Date.now, env: process.env, log: foundation.log });
+  const router = await createRouter(options.config, {
+    now: Date.now,
+    env: process.env,
+    log: foundation.log,
+    singleTurns: singleTurns(),
+  });
   let gssapi: Gssapi | undefined;
   try {
     const { otp } = options.config;
@@ -130,6 +143,12 @@ async function startListeners(options: ServiceOptions, foundation: Foundation): 
     await closeDrivers(router);
     throw error;
   }
+}
+
+function singleTurns(): SingleTurns {
+  if (!cluster.isWorker) return (_name, queueLimit) => new Turns(1, queueLimit);
+  const turns = turnsWithOthers();
+  return (name, queueLimit) => turns.of(name, queueLimit);
 }
 
 async function startGssapiIfEnabled({ gssapi }: Config, log: Logger): Promise<Gssapi | undefined> {

@@ -11,6 +11,7 @@ import { failed } from './errors.ts';
 import { reconcile } from './enrollment/reconcile.ts';
 import type { Logger } from './log.ts';
 import type { RunningService } from './service.ts';
+import { TurnKeeper, WorkerTurns } from './shared-turns.ts';
 import type { Store } from './store/store.ts';
 
 /** What a worker gets from its supervisor before it starts. */
@@ -59,6 +60,7 @@ class Supervisor implements RunningService {
   readonly #options: SupervisorOptions;
   readonly #ticketKeys = randomBytes(48).toString('hex');
   readonly #members = new Map<number, Member>();
+  readonly #turns = new TurnKeeper();
   #stopping = false;
 
   constructor(options: SupervisorOptions) {
@@ -108,6 +110,7 @@ class Supervisor implements RunningService {
         // Only a worker that asks listens: what is sent before that would be lost.
         if (message === ASKING) worker.send(share);
         else if (message === LISTENING) resolve();
+        else this.#turns.take(worker, message);
       });
       worker.once('exit', (code, signal) => {
         reject(failed('WORKER_START', 'A worker process ended before it listened.'));
@@ -118,6 +121,7 @@ class Supervisor implements RunningService {
 
   async #ended(worker: Worker, instance: string, reason: string | number): Promise<void> {
     this.#members.delete(worker.id);
+    this.#turns.gone(worker);
     if (this.#stopping) return;
     const { log, store } = this.#options;
     log.error({ worker: worker.id, reason }, 'a worker process died');
@@ -151,6 +155,14 @@ function isShare(value: unknown): value is WorkerShare {
     'ticketKeys' in value &&
     typeof value.ticketKeys === 'string'
   );
+}
+
+/** In a worker: the turns that it takes with the others. */
+export function turnsWithOthers(): WorkerTurns {
+  return new WorkerTurns({
+    send: (message) => process.send?.(message, () => undefined),
+    onMessage: (listener) => process.on('message', listener),
+  });
 }
 
 /** In a worker: tells the supervisor that the listeners are up. */

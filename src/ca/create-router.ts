@@ -4,6 +4,7 @@ import type { CaConfig, Config } from '../config/schema.ts';
 import { parsePemCertificates, type Certificate } from '../pki/certificate.ts';
 import type { CaDriver } from './driver.ts';
 import type { IsolatedLog } from '../isolated/isolated-process.ts';
+import type { SingleTurns } from '../isolated/turns.ts';
 import { createDogtagCa } from './dogtag/index.ts';
 import { createFileCa, type LocalCaContext } from './local/index.ts';
 import { publicationUrls } from '../publication/urls.ts';
@@ -16,6 +17,8 @@ export interface CaContext {
   /** The environment, where PKCS#11 modules look for their own configuration. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: IsolatedLog;
+  /** Turns that the processes of the service take together. */
+  readonly singleTurns: SingleTurns;
 }
 
 /**

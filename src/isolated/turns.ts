@@ -11,8 +11,24 @@ interface Waiter {
   refuse(error: Error): void;
 }
 
+/** Somebody's turn at something that not everybody can do at once. */
+export interface TurnTaker {
+  /**
+   * Waits for a turn, which the caller must {@link leave}.
+   *
+   * @param waitMs how long to wait at most
+   * @throws NoTurnError when the queue is full or the wait too long
+   */
+  enter(waitMs: number): Promise<void>;
+  /** Gives the turn to whoever has waited longest. */
+  leave(): void;
+}
+
+/** Makes a {@link TurnTaker} of one turn at a time: the same name, the same turn, in all processes of the service. */
+export type SingleTurns = (name: string, queueLimit: number) => TurnTaker;
+
 /** At most `concurrency` holders at a time and a bounded, first-come queue of those who wait. */
-export class Turns {
+export class Turns implements TurnTaker {
   readonly #concurrency: number;
   readonly #queueLimit: number;
   readonly #waiting = new Set<Waiter>();
@@ -23,12 +39,6 @@ export class Turns {
     this.#queueLimit = queueLimit;
   }
 
-  /**
-   * Waits for a turn, which the caller must {@link leave}.
-   *
-   * @param waitMs how long to wait at most
-   * @throws NoTurnError when the queue is full or the wait too long
-   */
   enter(waitMs: number): Promise<void> {
     if (this.#held < this.#concurrency) {
       this.#held += 1;
@@ -56,7 +66,6 @@ export class Turns {
     });
   }
 
-  /** Gives the turn to whoever has waited longest. */
   leave(): void {
     const [next] = this.#waiting;
     if (next === undefined) this.#held -= 1;

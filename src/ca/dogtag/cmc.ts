@@ -10,7 +10,7 @@ import { buildPkiData } from '../../cmc/pki-data.ts';
 import { parsePkiResponse } from '../../cmc/pki-response.ts';
 import type { CmcStatusInfo } from '../../cmc/status-info.ts';
 import { failed, unavailable } from '../../errors.ts';
-import { NoTurnError, Turns } from '../../isolated/turns.ts';
+import { NoTurnError, type SingleTurns, type TurnTaker } from '../../isolated/turns.ts';
 import { parsePemCertificates, type Certificate } from '../../pki/certificate.ts';
 import {
   buildSignedData,
@@ -46,6 +46,9 @@ export interface CmcServiceOptions {
   /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   readonly chain: Pick<RemoteChain, 'certificate'>;
+  /** The CA's label; the CA takes one request at a time from all processes. */
+  readonly label: string;
+  readonly singleTurns: SingleTurns;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -58,13 +61,14 @@ const BODY_PART = 1;
 export class CmcService {
   readonly #options: CmcServiceOptions;
   /** Dogtag 10.10 keeps a message in a field that all its threads share: two at once get each other's certificates. */
-  readonly #turns = new Turns(1, QUEUE);
+  readonly #turns: TurnTaker;
   readonly #agent: Certificate;
   readonly signer: CmsSigner;
 
   /** @throws RangeError where the agent's certificate is none, or its key cannot sign */
   constructor(options: CmcServiceOptions) {
     this.#options = options;
+    this.#turns = options.singleTurns(`cmc:${options.label}`, QUEUE);
     const [agent] = parsePemCertificates(options.tls.cert);
     if (agent === undefined) throw new RangeError('dogtag.client_certificate holds no certificate');
     this.#agent = agent;

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { DogtagCaConfig } from '../../config/schema.ts';
 import { describe } from '../../errors.ts';
 import type { IsolatedLog } from '../../isolated/isolated-process.ts';
+import type { SingleTurns } from '../../isolated/turns.ts';
 import { labelledLog } from '../labelled-log.ts';
 import { loadCaCertificates } from '../local/index.ts';
 import { RemoteChain } from './chain.ts';
@@ -16,6 +17,7 @@ export interface DogtagContext {
   /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   readonly log: IsolatedLog;
+  readonly singleTurns: SingleTurns;
 }
 
 /** What the driver takes of its `[[ca]]` table. */
@@ -28,7 +30,10 @@ export type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'certificate' | 'cha
  *
  * @throws RangeError that names the label, the key and what is wrong with a file
  */
-export async function createDogtagCa(config: DogtagSettings, { retryAfter, log }: DogtagContext): Promise<DogtagCa> {
+export async function createDogtagCa(
+  config: DogtagSettings,
+  { retryAfter, log, singleTurns }: DogtagContext,
+): Promise<DogtagCa> {
   const { label, certificate, dogtag } = config;
   const pinned = certificate === undefined ? undefined : await loadCaCertificates({ ...config, certificate });
   const chain = new RemoteChain(pinned);
@@ -49,6 +54,8 @@ export async function createDogtagCa(config: DogtagSettings, { retryAfter, log }
     profile: dogtag.cmc_profile,
     retryAfter,
     chain,
+    label,
+    singleTurns,
     now: Date.now,
   });
   const archives = dogtag.kra_urls.length > 0 && config.profile.key_escrow !== false;

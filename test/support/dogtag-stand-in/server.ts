@@ -63,8 +63,11 @@ export class StandInServer {
   readonly seen: string[] = [];
   /** The body of every request. */
   readonly bodies: string[] = [];
+  /** The most CMC requests that were under way at the same time. */
+  mostCmcAtOnce = 0;
   readonly #server: Server;
   readonly #cmc: CmcServlet;
+  #cmcUnderWay = 0;
   readonly #sessions = new Map<string, Session>();
 
   constructor(state: StandInState, tls: StandInTls) {
@@ -110,6 +113,11 @@ export class StandInServer {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '' } = request;
     this.seen.push(`${method} ${url}`);
+    const cmc = url.startsWith('/ca/ee/ca/profileSubmitCMCFull');
+    if (cmc) {
+      this.mostCmcAtOnce = Math.max(this.mostCmcAtOnce, ++this.#cmcUnderWay);
+      response.once('close', () => this.#cmcUnderWay--);
+    }
     const chunks: Buffer[] = [];
     for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
     const { delay = 0, cutAfterSubmission, cutBeforeSubmission, endless } = this.faults;
@@ -119,9 +127,7 @@ export class StandInServer {
     const bytes = Buffer.concat(chunks);
     const body = bytes.toString('utf8');
     this.bodies.push(body);
-    const answer = await (url.startsWith('/ca/ee/ca/profileSubmitCMCFull')
-      ? this.#cmcAnswer(request, bytes)
-      : this.#answer(request, body));
+    const answer = await (cmc ? this.#cmcAnswer(request, bytes) : this.#answer(request, body));
     if (submission && cutAfterSubmission === true) return void request.socket.destroy();
     if (endless === true) return void response.writeHead(200, { 'Content-Type': JSON_TYPE }).write('{"a":"');
     response.statusCode = answer.status;
