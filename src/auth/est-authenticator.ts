@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../audit/event.ts';
 import { EstuaryError, unauthorized } from '../errors.ts';
 import { parseCertificate } from '../pki/certificate.ts';
-import { DerError } from '../pki/der.ts';
+import { unlessMalformed } from '../pki/der.ts';
 import type { Store } from '../store/store.ts';
 import type { Identity, PresentedCredentials } from './identity.ts';
 import { certificateHolder } from './mtls-plugin.ts';
@@ -97,10 +97,5 @@ function failureEvent(
 
 /** Whom a certificate that was refused claims to name. */
 function refusedSubject(der: Buffer): string | undefined {
-  try {
-    return certificateHolder(parseCertificate(der)).slice(0, MAX_SUBJECT);
-  } catch (error) {
-    if (error instanceof DerError) return undefined;
-    throw error;
-  }
+  return unlessMalformed(() => certificateHolder(parseCertificate(der)).slice(0, MAX_SUBJECT), undefined);
 }

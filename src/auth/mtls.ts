@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 
 import { unauthorized } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/certificate.ts';
-import { DerError } from '../pki/der.ts';
+import { DerError, unlessMalformed } from '../pki/der.ts';
 import { OID } from '../pki/oids.ts';
 import type { ClientTrust } from './client-trust.ts';
 import { findPath } from './path-building.ts';
@@ -88,14 +88,7 @@ async function validPath(
 }
 
 function parsePresented(intermediates: readonly Buffer[]): Certificate[] {
-  return intermediates.slice(0, MAX_PRESENTED).flatMap((der) => {
-    try {
-      return [parseCertificate(der)];
-    } catch (error) {
-      if (error instanceof DerError) return [];
-      throw error;
-    }
-  });
+  return intermediates.slice(0, MAX_PRESENTED).flatMap((der) => unlessMalformed(() => parseCertificate(der), []));
 }
 
 function checkEndEntity(leaf: Certificate, at: number, purposes: readonly string[] = [OID.clientAuth]): void {

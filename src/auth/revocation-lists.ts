@@ -10,7 +10,7 @@ import {
   type CertificateList,
   type IssuingDistributionPoint,
 } from '../pki/crl.ts';
-import { DerError } from '../pki/der.ts';
+import { unlessMalformed } from '../pki/der.ts';
 import { findExtension } from '../pki/extensions.ts';
 import { foldedName } from '../pki/name-matching.ts';
 import { OID } from '../pki/oids.ts';
@@ -110,12 +110,7 @@ function covers({ scope }: LoadedList, certificate: Certificate): boolean {
 
 /** A cRLDistributionPoints that does not parse names no point, so no list with a scope covers the certificate. */
 function pointsOf(certificate: Certificate): Buffer[] {
-  try {
-    return distributionPointNames(certificate.extensions);
-  } catch (error) {
-    if (error instanceof DerError) return [];
-    throw error;
-  }
+  return unlessMalformed(() => distributionPointNames(certificate.extensions), []);
 }
 
 async function loadList(list: CertificateList, issuers: readonly Certificate[]): Promise<LoadedList> {

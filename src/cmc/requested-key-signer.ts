@@ -1,6 +1,6 @@
 /** A message signed with the key that it asks a certificate for (RFC 5272 §3.2). */
 import type { SignedData } from '../pki/cms.ts';
-import { DerError } from '../pki/der.ts';
+import { unlessMalformed } from '../pki/der.ts';
 import { findExtension, parseSubjectKeyIdentifier } from '../pki/extensions.ts';
 import { OID } from '../pki/oids.ts';
 import { CURRENT_MESSAGE } from './body-part.ts';
@@ -36,11 +36,5 @@ const wrong = (message: string): CmcError => new CmcError('malformed', [CURRENT_
 /** The value of a request's Subject Key Identifier extension, where it has one that can be read. */
 function requestedKeyIdentifier({ extensions }: CmcCertificateRequest): Buffer | undefined {
   const extension = findExtension(extensions, OID.subjectKeyIdentifier);
-  if (extension === undefined) return undefined;
-  try {
-    return parseSubjectKeyIdentifier(extension.value);
-  } catch (error) {
-    if (error instanceof DerError) return undefined;
-    throw error;
-  }
+  return extension && unlessMalformed(() => parseSubjectKeyIdentifier(extension.value), undefined);
 }

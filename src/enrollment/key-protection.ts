@@ -4,7 +4,7 @@ import { badRequest, type EstuaryError } from '../errors.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { issuerAndSerialNumber } from '../pki/cms.ts';
 import { singleValue, type CsrContent } from '../pki/csr.ts';
-import { DerError, parseDer, Tag } from '../pki/der.ts';
+import { DerError, parseDer, Tag, unlessMalformed } from '../pki/der.ts';
 import type { Recipient } from '../pki/enveloped-data.ts';
 import { aesBits, type AesBits } from '../pki/key-wrap.ts';
 import { OID } from '../pki/oids.ts';
@@ -126,12 +126,7 @@ function keyIdentifierOf({ subjectKeyIdentifier: own, spki }: Certificate): Buff
 
 /** RFC 5280 §4.2.1.2 method 1, or nothing for a key that is too odd to have one. */
 function subjectKeyIdentifierOf(spki: Buffer): Buffer[] {
-  try {
-    return [subjectKeyIdentifier(spki)];
-  } catch (error) {
-    if (error instanceof DerError) return [];
-    throw error;
-  }
+  return unlessMalformed(() => [subjectKeyIdentifier(spki)], []);
 }
 
 function certificateRecipient(certificate: Certificate, now: number): Recipient {
@@ -156,10 +151,5 @@ function checkKey(publicKey: PublicKeyInfo): void {
 
 /** Whether OpenSSL takes it for a key; the object is kept for the encryption. */
 function isUsable(publicKey: PublicKeyInfo): boolean {
-  try {
-    return publicKey.keyObject.type === 'public';
-  } catch (error) {
-    if (error instanceof DerError) return false;
-    throw error;
-  }
+  return unlessMalformed(() => publicKey.keyObject.type === 'public', false);
 }

@@ -14,6 +14,7 @@ import {
   readOid,
   readString,
   type DerElement,
+  unlessMalformed,
 } from './der.ts';
 import { duplicateExtension, findExtension, parseExtensions, type Extension } from './extensions.ts';
 import { formatGeneralName, generalNameProblem, parseGeneralNames, type GeneralName } from './general-name.ts';
@@ -94,12 +95,7 @@ export function parseCsrWithoutProof(der: Buffer): CsrContent {
 }
 
 function lenientKey(spki: Buffer): PublicKeyInfo {
-  try {
-    return parsePublicKey(spki);
-  } catch (error) {
-    if (error instanceof DerError) return unreadableKey(spki);
-    throw error;
-  }
+  return unlessMalformed(() => parsePublicKey(spki), undefined) ?? unreadableKey(spki);
 }
 
 function reading<T>(read: () => T): T {

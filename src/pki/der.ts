@@ -39,6 +39,16 @@ export class DerError extends Error {
   }
 }
 
+/** What `read` makes of octets from outside, or `otherwise` where it throws a {@link DerError}; other errors go on. */
+export function unlessMalformed<T, U>(read: () => T, otherwise: U): T | U {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof DerError) return otherwise;
+    throw error;
+  }
+}
+
 /** One tag-length-value. `raw` includes the header, `value` does not. */
 export interface DerElement {
   readonly tag: number;

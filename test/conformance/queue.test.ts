@@ -1,13 +1,12 @@
 /** Issue 3.2, RFC 7030 §4.2.3 and the contract §3 "OTP and 202": requests that wait for an administrator. */
-import { randomInt, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildCsr, commonName, dns, extensionRequest, makeKey, onTheWire, san, simpleCsr } from '../support/csr.ts';
 import { caSection, certificatePem, Estuary, itemsOf, section } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
-import { approve, requestId, requestsOf, usesOf } from '../support/queued-requests.ts';
+import { approve, requestId, requestsOf, pollAcrossKill, usesOf } from '../support/queued-requests.ts';
 
 let estuary: Estuary;
 const key = makeKey();
@@ -303,13 +302,7 @@ describe('issue 3.2: issued once', () => {
       for (let round = 0; round < 6; round++) {
         const { cn, otp, poll } = await queued();
         await approve(estuary, cn);
-        const cut = poll().catch(() => undefined);
-        await sleep(randomInt(60));
-        estuary.server.signal('SIGKILL');
-        await estuary.server.exited;
-        const before = await cut;
-        await estuary.restart();
-        const after = await poll();
+        const { before, after } = await pollAcrossKill(estuary, poll);
         expect(after.status).toBe(200);
         if (before?.status === 200) expect(serialOf(after)).toBe(serialOf(before));
         const { json } = await estuary.admin('GET', `/admin/certificates?subject=${cn}`);

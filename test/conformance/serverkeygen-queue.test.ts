@@ -1,8 +1,7 @@
 /** RFC 7030 §4.4 with §4.2.3: a server-generated key that an administrator has to agree to. */
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   buildCsr,
@@ -18,7 +17,7 @@ import {
 import { caSection, Estuary, section, type EstCall } from '../support/estuary.ts';
 import { openTls, type Answer } from '../support/https.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { approve, auditOf, requestId, requestsOf, usesOf } from '../support/queued-requests.ts';
+import { approve, auditOf, requestId, requestsOf, pollAcrossKill, usesOf } from '../support/queued-requests.ts';
 import { expectMatch, openEnveloped, readPkcs8, readServerKey } from '../support/server-key.ts';
 import { octetString } from '../../src/pki/der.ts';
 import { parsePemCertificates } from '../../src/pki/certificate.ts';
@@ -314,13 +313,7 @@ describe('contract §6: restarts', () => {
       for (let round = 0; round < 5; round++) {
         const { cn, otp, poll } = await queued();
         await approve(estuary, cn);
-        const cut = poll().catch(() => undefined);
-        await sleep(randomInt(60));
-        estuary.server.signal('SIGKILL');
-        await estuary.server.exited;
-        const before = await cut;
-        await estuary.restart();
-        const after = await poll();
+        const { before, after } = await pollAcrossKill(estuary, poll);
         if (before?.status === 200) expect(after.status).toBe(403);
         expect([200, 403]).toContain(after.status);
         expect(await certificatesOf(cn)).toHaveLength(1);

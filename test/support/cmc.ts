@@ -47,15 +47,13 @@ export function certified(client: ClientIdentity, sid?: 'subjectKeyIdentifier'):
 export function requestedKey({ privateKey, spki }: TestKey): CmsSigner {
   return keySigner(privateKey, parsePublicKey(spki), {
     kind: 'subjectKeyIdentifier',
-    keyIdentifier: keyIdentifier(spki),
+    keyIdentifier: subjectKeyIdentifier(spki),
   });
 }
 
-const keyIdentifier = (spki: Buffer): Buffer => subjectKeyIdentifier(spki);
-
 /** The extension that a request signed with its own key has to carry. */
 export const ownKeyIdentifier = ({ spki }: TestKey): Buffer =>
-  extension(OID.subjectKeyIdentifier, octetString(keyIdentifier(spki)));
+  extension(OID.subjectKeyIdentifier, octetString(subjectKeyIdentifier(spki)));
 
 export interface RequestOptions {
   readonly certificates?: readonly Buffer[];

@@ -1,6 +1,9 @@
-/** What an administrator sees and does of queued requests, in tests. */
+/** What an administrator sees and does of queued requests, and their polls, in tests. */
+import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { itemsOf, type Estuary } from './estuary.ts';
+import type { Answer } from './https.ts';
 
 /** The queued requests of one subject `CN=…`, as the admin API lists them. */
 export async function requestsOf(estuary: Estuary, cn: string): Promise<Record<string, unknown>[]> {
@@ -24,6 +27,20 @@ export async function approve(estuary: Estuary, cn: string): Promise<void> {
 /** How often a one-time password was used. */
 export const usesOf = async (estuary: Estuary, id: string): Promise<unknown> =>
   (await estuary.admin('GET', `/admin/otp/${id}`)).json['uses'];
+
+/** A poll during which the server is killed, and the next one after it has started again. */
+export async function pollAcrossKill(
+  estuary: Estuary,
+  poll: () => Promise<Answer>,
+): Promise<{ readonly before: Answer | undefined; readonly after: Answer }> {
+  const cut = poll().catch(() => undefined);
+  await sleep(randomInt(60));
+  estuary.server.signal('SIGKILL');
+  await estuary.server.exited;
+  const before = await cut;
+  await estuary.restart();
+  return { before, after: await poll() };
+}
 
 /** The audit records of one type about one request. */
 export async function auditOf(estuary: Estuary, type: string, id: string): Promise<Record<string, unknown>[]> {

@@ -7,7 +7,7 @@ import { isIssuedBy } from '../../enrollment/authorise.ts';
 import { EstuaryError } from '../../errors.ts';
 import { parseCertificate, type Certificate } from '../../pki/certificate.ts';
 import { verifySignerInfo, type SignedData, type SignerIdentifier, type SignerInfo } from '../../pki/cms.ts';
-import { DerError } from '../../pki/der.ts';
+import { DerError, unlessMalformed } from '../../pki/der.ts';
 import { foldedName } from '../../pki/name-matching.ts';
 import { OID } from '../../pki/oids.ts';
 import type { PublicKeyInfo } from '../../pki/public-key.ts';
@@ -141,14 +141,7 @@ export async function isSignedBy(
   }
 }
 
-function parsed(der: Buffer): Certificate[] {
-  try {
-    return [parseCertificate(der)];
-  } catch (error) {
-    if (error instanceof DerError) return [];
-    throw error;
-  }
-}
+const parsed = (der: Buffer): Certificate[] => unlessMalformed(() => [parseCertificate(der)], []);
 
 function isNamedBy(sid: SignerIdentifier, certificate: Certificate): boolean {
   return sid.kind === 'subjectKeyIdentifier'
