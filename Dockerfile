@@ -1,5 +1,5 @@
 # The Node release of package.json's optionalDependencies; test/packaging.test.ts keeps the two alike.
-ARG NODE_VERSION=24.21.0
+ARG NODE_VERSION=26.10.0
 
 FROM node:${NODE_VERSION}-bookworm AS build
 # For the Kerberos binding, which has no prebuilt form. The PKCS#11 binding needs only the compiler that is there.

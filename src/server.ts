@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
-const NEEDED = 24;
+const NEEDED = 26;
 const FORWARDED = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 if (Number.parseInt(process.versions.node, 10) >= NEEDED) await run();

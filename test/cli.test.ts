@@ -194,7 +194,7 @@ describe('stack: on an older Node the command hands over to the pinned runtime',
       await copyFile(SERVER, lonely.file('dist/server.js'));
       await writeFile(lonely.file('package.json'), '{"type":"module"}');
       const { code, output } = await runAny(older.command, [...older.args, lonely.file('dist/server.js'), '--version']);
-      expect(output).toMatch(/^estuary needs Node\.js 24 or newer; this is \d+\..*npm ci.*\n$/);
+      expect(output).toMatch(/^estuary needs Node\.js 26 or newer; this is \d+\..*npm ci.*\n$/);
       expect(code).toBe(1);
     } finally {
       lonely.remove();
@@ -220,13 +220,13 @@ describe('stack: on an older Node the command hands over to the pinned runtime',
   }
 });
 
-/** A Node below 24 on the PATH, outside of node_modules. */
+/** A Node below 26 on the PATH, outside of node_modules. */
 async function olderNode(): Promise<Runtime | undefined> {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter((path) => !path.includes('node_modules'));
   for (const path of [...folders, '/usr/bin', '/usr/local/bin']) {
     const command = join(path, 'node');
     const { code, output } = await runAny(command, ['--version']).catch(() => ({ code: -1, output: '' }));
-    if (code === 0 && Number(/^v(\d+)\./.exec(output)?.[1] ?? 99) < 24) return { command, args: [] };
+    if (code === 0 && Number(/^v(\d+)\./.exec(output)?.[1] ?? 99) < 26) return { command, args: [] };
   }
   return undefined;
 }

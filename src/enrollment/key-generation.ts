@@ -1,5 +1,5 @@
 /** Key pairs that the server makes for clients (RFC 7030 §4.4): which kind, and how many at a time. */
-import { generateKeyPair, type KeyPairSyncResult } from 'node:crypto';
+import { generateKeyPair } from 'node:crypto';
 import type { Ca } from '../ca/router.ts';
 import { badRequest, unavailable, type EstuaryError } from '../errors.ts';
 import { NoTurnError, Turns } from '../isolated/turns.ts';
@@ -105,7 +105,7 @@ const ENCODING = {
   privateKeyEncoding: { type: 'pkcs8', format: 'der' },
 } as const;
 
-function generate(keyType: string): Promise<KeyPairSyncResult<Buffer, Buffer>> {
+function generate(keyType: string): Promise<{ readonly publicKey: Buffer; readonly privateKey: Buffer }> {
   return new Promise((resolve, reject) => {
     const done = (error: Error | null, publicKey: Buffer, privateKey: Buffer): void => {
       if (error === null) resolve({ publicKey, privateKey });
