@@ -258,7 +258,7 @@ describe('the sender', () => {
     const foreign = await makeClient('CN=device-1', ca);
     const identity = {
       cert: encodePem('CERTIFICATE', foreign.der),
-      key: foreign.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+      key: foreign.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }),
     };
     const der = requestBy(identity, { reqSequence: [own()] });
     const reply = await exchange(server, der, device);

@@ -21,7 +21,7 @@ async function list(kind: CaKind, entries: readonly Buffer[], number = 1): Promi
   const [certificate] = parsePemCertificates(readFileSync(ca.certificate, 'latin1'));
   if (certificate?.subjectKeyIdentifier === undefined) throw new Error('no CA certificate');
   const pem = createPrivateKey(readFileSync(ca.privateKey, 'latin1')).export({ type: 'pkcs8', format: 'pem' });
-  const signer = new FileSigner(pem.toString());
+  const signer = new FileSigner(pem);
   const tbs = buildTbsCertList({
     signatureAlgorithm: signer.signatureAlgorithm,
     issuer: certificate.subject.der,

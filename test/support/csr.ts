@@ -38,7 +38,7 @@ export function makeKey(kind: KeyKind = 'P-256'): TestKey {
     privateKey,
     publicKey,
     spki: publicKey.export({ type: 'spki', format: 'der' }),
-    pem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    pem: privateKey.export({ type: 'pkcs8', format: 'pem' }),
   };
 }
 

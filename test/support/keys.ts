@@ -28,5 +28,5 @@ export function keyPair(kind: KeyKind, slot = ''): KeyPair {
   return pair;
 }
 
-export const pkcs8Pem = (pair: KeyPair): string => pair.privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+export const pkcs8Pem = (pair: KeyPair): string => pair.privateKey.export({ format: 'pem', type: 'pkcs8' });
 export const spkiDer = (pair: KeyPair): Buffer => pair.publicKey.export({ format: 'der', type: 'spki' });
