@@ -1,6 +1,5 @@
 import { pino } from 'pino';
-import type { DestinationStream, Logger } from 'pino';
-import type { Config } from './config/schema.ts';
+import type { DestinationStream, LevelWithSilent, Logger } from 'pino';
 
 export type { Logger } from 'pino';
 
@@ -25,7 +24,7 @@ const SECRET_NAMES = [
  *
  * @param destination standard output unless given
  */
-export function createLogger(level: Config['log']['level'], destination?: DestinationStream): Logger {
+export function createLogger(level: LevelWithSilent, destination?: DestinationStream): Logger {
   return pino(
     {
       name: 'estuary',

@@ -24,7 +24,7 @@ async function run(): Promise<void> {
     process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
     process.channel.unref();
   }
-  const { main } = await import('./cli.ts');
+  const { main } = await import('./main/cli.ts');
   await main(process.argv.slice(2));
 }
 

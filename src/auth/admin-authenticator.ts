@@ -3,11 +3,11 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 
 import { EstuaryError, unauthorized } from '../errors.ts';
 import type { Store } from '../store/store.ts';
-import type { ClientTrust } from './client-trust.ts';
+import type { ClientTrust } from './mtls/client-trust.ts';
 import type { PresentedCredentials } from './identity.ts';
-import { certificateHolder } from './mtls-plugin.ts';
-import { validateClientCertificate } from './mtls.ts';
-import { checkNotRevokedHere } from './own-revocation.ts';
+import { certificateHolder } from './mtls/mtls-plugin.ts';
+import { validateClientCertificate } from './mtls/mtls.ts';
+import { checkNotRevokedHere } from './mtls/own-revocation.ts';
 
 export interface AdminIdentity {
   readonly method: 'mtls' | 'bearer';

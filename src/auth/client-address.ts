@@ -1,7 +1,7 @@
 /** Network addresses as failures are counted on them. */
 import { isIPv4, isIPv6 } from 'node:net';
 
-import { ipAddress } from '../pki/general-name.ts';
+import { ipAddress } from '../pki/x509/general-name.ts';
 
 /**
  * What stands for a client's address in a lockout: an IPv4 address itself, also where it comes IPv4-mapped; of an IPv6

@@ -1,11 +1,11 @@
 /** Who sends an EST request: the methods in their order of precedence, and what each outcome leaves in the audit log. */
 import type { AuditEvent } from '../audit/event.ts';
 import { EstuaryError, unauthorized } from '../errors.ts';
-import { parseCertificate } from '../pki/certificate.ts';
-import { unlessMalformed } from '../pki/der.ts';
+import { parseCertificate } from '../pki/x509/certificate.ts';
+import { unlessMalformed } from '../pki/der/der.ts';
 import type { Store } from '../store/store.ts';
 import type { Identity, PresentedCredentials } from './identity.ts';
-import { certificateHolder } from './mtls-plugin.ts';
+import { certificateHolder } from './mtls/mtls-plugin.ts';
 import type { AuthContext, AuthPlugin } from './plugin.ts';
 
 export interface EstAuthenticatorOptions {

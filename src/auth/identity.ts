@@ -1,5 +1,5 @@
-import type { Certificate } from '../pki/certificate.ts';
-import type { Name } from '../pki/name.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import type { Name } from '../pki/x509/name.ts';
 
 interface IdentityBase {
   /** Stable across connections and restarts; what a queued request belongs to. E.g. `mtls:<subject DN>`, `otp:<id>`, `gssapi:<principal>`. */

@@ -1,13 +1,13 @@
 /** From the `[[ca]]` tables to CAs at work: the one place that knows which driver is which. */
 import { readFile } from 'node:fs/promises';
 import type { CaConfig, Config } from '../config/schema.ts';
-import { parsePemCertificates, type Certificate } from '../pki/certificate.ts';
+import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
 import type { CaDriver } from './driver.ts';
-import type { IsolatedLog } from '../isolated/isolated-process.ts';
-import type { SingleTurns } from '../isolated/turns.ts';
+import type { IsolatedLog } from '../process/isolated-process.ts';
+import type { SingleTurns } from '../process/turns.ts';
 import { createDogtagCa } from './dogtag/index.ts';
 import { createFileCa, type LocalCaContext } from './local/index.ts';
-import { publicationUrls } from '../publication/urls.ts';
+import { publicationUrls } from './publication-urls.ts';
 import { createPkcs11Ca } from './pkcs11/index.ts';
 import { Ca, CaRouter } from './router.ts';
 

@@ -1,8 +1,8 @@
 /** What a CA wants of a CSR: one source for what GET csrattrs asks for and for what policy then demands (contract §3). */
 import type { CsrAttrsConfig } from '../config/schema.ts';
 import { badRequest, type EstuaryError } from '../errors.ts';
-import { children, DerError, parseDer, readOid, Tag } from '../pki/der.ts';
-import type { Csr, CsrContent } from '../pki/csr.ts';
+import { children, DerError, parseDer, readOid, Tag } from '../pki/der/der.ts';
+import type { Csr, CsrContent } from '../pki/pkcs10/csr.ts';
 import {
   encodeCsrAttrs,
   encodeRequestTemplate,
@@ -10,10 +10,10 @@ import {
   type AttributeTemplate,
   type AttrOrOid,
   type ExtensionTemplate,
-} from '../pki/csrattrs.ts';
-import { encodeExtensions, encodeExtKeyUsage, encodeKeyUsage, KEY_USAGES } from '../pki/extensions.ts';
-import { attributeName, attributeType } from '../pki/name.ts';
-import { OID, oidByName, oidName } from '../pki/oids.ts';
+} from '../pki/pkcs10/csrattrs.ts';
+import { encodeExtensions, encodeExtKeyUsage, encodeKeyUsage, KEY_USAGES } from '../pki/x509/extensions.ts';
+import { attributeName, attributeType } from '../pki/x509/name.ts';
+import { OID, oidByName, oidName } from '../pki/der/oids.ts';
 
 /** Extensions that RFC 5280 wants critical (§4.2.1.3, §4.2.1.9). */
 const CRITICAL: ReadonlySet<string> = new Set([OID.keyUsage, OID.basicConstraints]);

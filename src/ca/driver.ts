@@ -4,11 +4,11 @@
  *
  * Errors are {@link EstuaryError}s: 400/403 refused by the CA, 503 (with retryAfter) known to be down for now, 500 failed.
  */
-import type { Certificate } from '../pki/certificate.ts';
-import type { GeneralName } from '../pki/general-name.ts';
-import type { Name } from '../pki/name.ts';
-import type { CmsSigner } from '../pki/cms.ts';
-import type { VerifiedCsr } from '../pki/csr.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import type { GeneralName } from '../pki/x509/general-name.ts';
+import type { Name } from '../pki/x509/name.ts';
+import type { CmsSigner } from '../pki/cms/cms.ts';
+import type { VerifiedCsr } from '../pki/pkcs10/csr.ts';
 import type { RequestFormat } from '../store/store.ts';
 
 export type Health = 'ok' | 'degraded' | 'down';

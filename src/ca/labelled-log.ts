@@ -1,4 +1,4 @@
-import type { IsolatedLog } from '../isolated/isolated-process.ts';
+import type { IsolatedLog } from '../process/isolated-process.ts';
 
 /** A log that says of which CA it tells. */
 export function labelledLog(log: IsolatedLog, ca: string): IsolatedLog {

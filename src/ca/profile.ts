@@ -4,18 +4,18 @@ import { BlockList } from 'node:net';
 import { badRequest, type EstuaryError } from '../errors.ts';
 import { wholeMatch } from '../config/pattern.ts';
 import type { ProfileConfig } from '../config/schema.ts';
-import { DerError } from '../pki/der.ts';
+import { DerError } from '../pki/der/der.ts';
 import {
   parseBasicConstraints,
   parseExtKeyUsage,
   parseKeyUsage,
   type Extension,
   type KeyUsage,
-} from '../pki/extensions.ts';
-import { formatGeneralName, type GeneralName } from '../pki/general-name.ts';
-import { attributeName, attributeType, type Name } from '../pki/name.ts';
-import { OID, oidByName, oidName } from '../pki/oids.ts';
-import { publicKeyProblem, type PublicKeyInfo } from '../pki/public-key.ts';
+} from '../pki/x509/extensions.ts';
+import { formatGeneralName, type GeneralName } from '../pki/x509/general-name.ts';
+import { attributeName, attributeType, type Name } from '../pki/x509/name.ts';
+import { OID, oidByName, oidName } from '../pki/der/oids.ts';
+import { publicKeyProblem, type PublicKeyInfo } from '../pki/x509/public-key.ts';
 
 /** The parts of `[ca.profile]` that policy goes by. */
 export type PolicyProfile = Pick<ProfileConfig, 'key_types' | 'key_usage' | 'extended_key_usage' | 'subject' | 'san'>;

@@ -1,7 +1,7 @@
 /** Label → CA. */
 import type { CaConfig, ProfileConfig } from '../config/schema.ts';
 import { notFound, unavailable } from '../errors.ts';
-import { parseCertificate, type Certificate } from '../pki/certificate.ts';
+import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { CsrAttributes } from './csr-attributes.ts';
 import type { CaDriver } from './driver.ts';
 

@@ -1,5 +1,5 @@
-import { attributeType } from '../pki/name.ts';
-import type { Finding } from './cross-checks.ts';
+import { attributeType } from '../pki/x509/name.ts';
+import type { Finding } from './finding.ts';
 import { OPERATION_NAMES } from './operation-names.ts';
 import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from './schema/csrattrs.ts';
 import type { CaConfig, Config, CsrAttrsConfig, Pkcs11CaConfig, ProfileConfig } from './schema.ts';

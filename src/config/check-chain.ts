@@ -1,6 +1,6 @@
-import { arrangeChain } from '../ca/local/chain.ts';
-import type { Certificate } from '../pki/certificate.ts';
-import { formatName } from '../pki/name.ts';
+import { arrangeChain } from '../pki/x509/ca-chain.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import { formatName } from '../pki/x509/name.ts';
 import type { FileCheck } from './file-check.ts';
 import { readCertificates } from './pem-files.ts';
 

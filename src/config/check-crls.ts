@@ -1,8 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseCertificateList } from '../pki/crl.ts';
-import { DerError, Tag } from '../pki/der.ts';
-import { parsePem } from '../pki/pem.ts';
+import { parseCertificateList } from '../pki/x509/crl.ts';
+import { DerError, Tag } from '../pki/der/der.ts';
+import { parsePem } from '../pki/der/pem.ts';
 import type { FileCheck } from './file-check.ts';
 import { errorCode } from './load-secret.ts';
 import { FileError, readBytes } from './pem-files.ts';

@@ -1,4 +1,4 @@
-import { hasNoCheck, ocspDelegateProblems } from '../ca/local/ocsp-delegate.ts';
+import { hasNoCheck, ocspDelegateProblems } from '../pki/x509/ocsp-delegate.ts';
 import type { FileCheck } from './file-check.ts';
 import { readCertificates } from './pem-files.ts';
 

@@ -2,8 +2,8 @@
  * What the configuration points at: files exist and parse, keys belong to their certificates, CA certificates are CA
  * certificates and lead to a root, nothing has expired. The keys of problems are the configuration's.
  */
-import { OID } from '../pki/oids.ts';
-import { defaultSignatureAlgorithm } from '../pki/signature-algorithms.ts';
+import { OID } from '../pki/der/oids.ts';
+import { defaultSignatureAlgorithm } from '../pki/x509/signature-algorithms.ts';
 import { checkCaChain } from './check-chain.ts';
 import { checkCrls } from './check-crls.ts';
 import { checkOcspDelegate } from './check-ocsp.ts';

@@ -1,18 +1,7 @@
 import { caChecks } from './ca-checks.ts';
+import type { CrossChecks, Finding } from './finding.ts';
 import { complianceChecks } from './niap.ts';
-import type { Problem, Warning } from './problem.ts';
 import type { Config } from './schema.ts';
-
-/** A problem that several keys make together; it is dropped when one of them is wrong by itself. */
-export interface Finding extends Problem {
-  /** The other keys it depends on. */
-  readonly about?: readonly string[];
-}
-
-export interface CrossChecks {
-  readonly problems: readonly Finding[];
-  readonly warnings: readonly Warning[];
-}
 
 /** The checks that concern more than one key. Reads no file. */
 export function crossChecks(config: Config): CrossChecks {

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
-import type { Certificate } from '../pki/certificate.ts';
-import { formatName } from '../pki/name.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import { formatName } from '../pki/x509/name.ts';
 import { errorCode } from './load-secret.ts';
 import { FileError, isKeyOf, isWorldReadable, readCertificates, readPrivateKey } from './pem-files.ts';
 import type { Problem, Warning } from './problem.ts';

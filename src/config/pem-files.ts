@@ -2,10 +2,10 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
-import { parseCertificate } from '../pki/certificate.ts';
-import type { Certificate } from '../pki/certificate.ts';
-import { DerError } from '../pki/der.ts';
-import { parsePem } from '../pki/pem.ts';
+import { parseCertificate } from '../pki/x509/certificate.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import { DerError } from '../pki/der/der.ts';
+import { parsePem } from '../pki/der/pem.ts';
 import { errorCode } from './load-secret.ts';
 
 /** Why a file is not what it should be: the problem and what is allowed. */

@@ -2,10 +2,10 @@
 import type { Identity, MtlsIdentity } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
 import { forbidden, type EstuaryError } from '../errors.ts';
-import { verifyCertificateSignature, type Certificate } from '../pki/certificate.ts';
-import { changeSubject, type CsrContent } from '../pki/csr.ts';
-import { formatGeneralName, sameGeneralNames } from '../pki/general-name.ts';
-import { namesEqual } from '../pki/name.ts';
+import { verifyCertificateSignature, type Certificate } from '../pki/x509/certificate.ts';
+import { changeSubject, type CsrContent } from '../pki/pkcs10/csr.ts';
+import { formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
+import { namesEqual } from '../pki/x509/name.ts';
 
 /** How an OTP's client_id binds the CSR (`otp.bind_client_id`). */
 export type ClientIdBinding = 'off' | 'cn' | 'san';

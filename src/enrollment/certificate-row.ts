@@ -1,6 +1,6 @@
-import { parseCertificate, type Certificate } from '../pki/certificate.ts';
-import { formatGeneralName } from '../pki/general-name.ts';
-import { formatName } from '../pki/name.ts';
+import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
+import { formatGeneralName } from '../pki/x509/general-name.ts';
+import { formatName } from '../pki/x509/name.ts';
 import type { CertificateRow } from '../store/store.ts';
 
 /** Whose certificate it is. */

@@ -1,9 +1,9 @@
 /** What a CA gets to see of a key that the server generates for a client. */
 import type { SealedKey } from '../ca/driver.ts';
 import { failed } from '../errors.ts';
-import { parseCsr, verifyCsr, type CsrContent, type VerifiedCsr } from '../pki/csr.ts';
-import { buildCsr } from '../pki/csr-builder.ts';
-import type { PublicKeyInfo } from '../pki/public-key.ts';
+import { parseCsr, verifyCsr, type CsrContent, type VerifiedCsr } from '../pki/pkcs10/csr.ts';
+import { buildCsr } from '../pki/pkcs10/csr-builder.ts';
+import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { GeneratedKey, KeyGenerator } from './key-generation.ts';
 import type { RequestBase } from './request.ts';
 

@@ -1,9 +1,9 @@
 /** Which algorithms encrypt a generated key: the strongest of what the client's SMIMECapabilities allow. */
 import { badRequest } from '../errors.ts';
-import type { Recipient } from '../pki/enveloped-data.ts';
-import { aesBits, WRAP_OIDS, type AesBits } from '../pki/key-wrap.ts';
-import { OID } from '../pki/oids.ts';
-import type { SMimeCapability } from '../pki/smime-capabilities.ts';
+import type { Recipient } from '../pki/cms/enveloped-data.ts';
+import { aesBits, WRAP_OIDS, type AesBits } from '../pki/cms/key-wrap.ts';
+import { OID } from '../pki/der/oids.ts';
+import type { SMimeCapability } from '../pki/cms/smime-capabilities.ts';
 
 interface Algorithms {
   readonly contentBits: AesBits;

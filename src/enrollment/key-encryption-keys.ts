@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../config/schema.ts';
 import { failed } from '../errors.ts';
-import { parsePemCertificates, type Certificate } from '../pki/certificate.ts';
+import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
 
 export interface KeyProtectionSettings {
   readonly encryption: 'optional' | 'password' | 'required';

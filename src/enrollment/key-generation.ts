@@ -2,8 +2,8 @@
 import { generateKeyPair } from 'node:crypto';
 import type { Ca } from '../ca/router.ts';
 import { badRequest, unavailable, type EstuaryError } from '../errors.ts';
-import { NoTurnError, Turns } from '../isolated/turns.ts';
-import { parsePublicKey, type PublicKeyInfo } from '../pki/public-key.ts';
+import { NoTurnError, Turns } from '../process/turns.ts';
+import { parsePublicKey, type PublicKeyInfo } from '../pki/x509/public-key.ts';
 
 /** A fresh key pair. */
 export interface GeneratedKey {

@@ -1,11 +1,11 @@
 /** A generated private key in the form in which it leaves (contract §3, RFC 7030 §4.4.2). */
 import type { Ca } from '../ca/router.ts';
 import { badRequest } from '../errors.ts';
-import { buildSignedData, parseContentInfo } from '../pki/cms.ts';
-import { sequence } from '../pki/der.ts';
-import { encryptPrivateKey } from '../pki/encrypted-private-key.ts';
-import { buildEnvelopedData } from '../pki/enveloped-data.ts';
-import { OID } from '../pki/oids.ts';
+import { buildSignedData, parseContentInfo } from '../pki/cms/cms.ts';
+import { sequence } from '../pki/der/der.ts';
+import { encryptPrivateKey } from '../pki/cms/encrypted-private-key.ts';
+import { buildEnvelopedData } from '../pki/cms/enveloped-data.ts';
+import { OID } from '../pki/der/oids.ts';
 import type { KeyProtection } from './key-protection.ts';
 
 export interface KeyPart {

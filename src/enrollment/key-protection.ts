@@ -1,15 +1,15 @@
 /** How a generated private key will be protected, decided before anything is generated or taken (contract §3). */
 import type { Identity } from '../auth/identity.ts';
 import { badRequest, type EstuaryError } from '../errors.ts';
-import type { Certificate } from '../pki/certificate.ts';
-import { issuerAndSerialNumber } from '../pki/cms.ts';
-import { singleValue, type CsrContent } from '../pki/csr.ts';
-import { DerError, parseDer, Tag, unlessMalformed } from '../pki/der.ts';
-import type { Recipient } from '../pki/enveloped-data.ts';
-import { aesBits, type AesBits } from '../pki/key-wrap.ts';
-import { OID } from '../pki/oids.ts';
-import { publicKeyProblem, subjectKeyIdentifier, type PublicKeyInfo } from '../pki/public-key.ts';
-import { parseSMimeCapabilities } from '../pki/smime-capabilities.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import { issuerAndSerialNumber } from '../pki/cms/cms.ts';
+import { singleValue, type CsrContent } from '../pki/pkcs10/csr.ts';
+import { DerError, parseDer, Tag, unlessMalformed } from '../pki/der/der.ts';
+import type { Recipient } from '../pki/cms/enveloped-data.ts';
+import { aesBits, type AesBits } from '../pki/cms/key-wrap.ts';
+import { OID } from '../pki/der/oids.ts';
+import { publicKeyProblem, subjectKeyIdentifier, type PublicKeyInfo } from '../pki/x509/public-key.ts';
+import { parseSMimeCapabilities } from '../pki/cms/smime-capabilities.ts';
 import { chooseAlgorithms } from './key-algorithms.ts';
 import type { KeyProtectionSettings } from './key-encryption-keys.ts';
 

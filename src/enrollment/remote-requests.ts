@@ -6,11 +6,11 @@
 import type { AuditEvent } from '../audit/event.ts';
 import type { Found, IssuanceRequest, PreparedIssuance, RemoteQueue } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
-import { parseCertificateRequest } from '../cmc/tagged-request.ts';
+import { parseCertificateRequest } from '../pki/cmc/tagged-request.ts';
 import { describe, EstuaryError, forbidden, unauthorized, unavailable } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { parseCertificate } from '../pki/certificate.ts';
-import { parseCsrWithoutProof } from '../pki/csr.ts';
+import { parseCertificate } from '../pki/x509/certificate.ts';
+import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
 import type { RequestEnd, RequestRow, Reservation, Store } from '../store/store.ts';
 import { certificateRow } from './certificate-row.ts';
 import type { Releases } from './releases.ts';

@@ -6,9 +6,9 @@
 import { createHash } from 'node:crypto';
 import type { Identity } from '../auth/identity.ts';
 import { EstuaryError, describe, failed, forbidden, unauthorized } from '../errors.ts';
-import type { CsrContent } from '../pki/csr.ts';
-import { comparableGeneralNames, formatGeneralName } from '../pki/general-name.ts';
-import { comparableName, formatName } from '../pki/name.ts';
+import type { CsrContent } from '../pki/pkcs10/csr.ts';
+import { comparableGeneralNames, formatGeneralName } from '../pki/x509/general-name.ts';
+import { comparableName, formatName } from '../pki/x509/name.ts';
 import type { CertificateRow, RequestFormat, RequestRow, Store } from '../store/store.ts';
 import {
   eventBase,

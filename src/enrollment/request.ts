@@ -4,10 +4,10 @@ import type { AuditEvent } from '../audit/event.ts';
 import type { Identity } from '../auth/identity.ts';
 import type { SealedKey } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
-import type { CsrContent, VerifiedCsr } from '../pki/csr.ts';
-import type { Name } from '../pki/name.ts';
-import { OID } from '../pki/oids.ts';
-import type { PublicKeyInfo } from '../pki/public-key.ts';
+import type { CsrContent, VerifiedCsr } from '../pki/pkcs10/csr.ts';
+import type { Name } from '../pki/x509/name.ts';
+import { OID } from '../pki/der/oids.ts';
+import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { RequestFormat } from '../store/store.ts';
 import type { GeneratedKey } from './key-generation.ts';
 

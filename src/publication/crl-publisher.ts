@@ -3,10 +3,10 @@ import type { Ca } from '../ca/router.ts';
 import type { StatementSigner } from '../ca/driver.ts';
 import { describe, failed } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { buildTbsCertList, encodeCrlEntry } from '../pki/crl-builder.ts';
-import { isCrlReason } from '../pki/crl-reasons.ts';
-import { isListSignedBy, parseCertificateList } from '../pki/crl.ts';
-import { subjectKeyIdentifier } from '../pki/public-key.ts';
+import { buildTbsCertList, encodeCrlEntry } from '../pki/x509/crl-builder.ts';
+import { isCrlReason } from '../pki/x509/crl-reasons.ts';
+import { isListSignedBy, parseCertificateList } from '../pki/x509/crl.ts';
+import { subjectKeyIdentifier } from '../pki/x509/public-key.ts';
 import type { CrlRow, RevokedRow, Store } from '../store/store.ts';
 
 export interface CrlPublisherOptions {

@@ -3,8 +3,8 @@ import type { OcspDelegate, StatementSigner } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { describe, EstuaryError, failed } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { isCrlReason } from '../pki/crl-reasons.ts';
-import { DerError } from '../pki/der.ts';
+import { isCrlReason } from '../pki/x509/crl-reasons.ts';
+import { DerError } from '../pki/der/der.ts';
 import {
   buildResponseData,
   failureResponse,
@@ -14,7 +14,7 @@ import {
   type CertId,
   type OcspRequest,
   type OcspStatus,
-} from '../pki/ocsp.ts';
+} from '../pki/ocsp/ocsp.ts';
 import type { CertificateRow, Store } from '../store/store.ts';
 
 export interface OcspResponderOptions {

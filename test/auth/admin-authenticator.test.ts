@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 
 import { AdminAuthenticator, type AdminAuthSettings } from '../../src/auth/admin-authenticator.ts';
-import { ClientTrust } from '../../src/auth/client-trust.ts';
+import { ClientTrust } from '../../src/auth/mtls/client-trust.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { EstuaryError } from '../../src/errors.ts';
-import { encodePem } from '../../src/pki/pem.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
 import type { Store } from '../../src/store/store.ts';
 import { makeCa, makeClient } from '../support/certificates.ts';
 import { opened, T0, temporaryPaths } from '../store/support.ts';

@@ -1,5 +1,5 @@
 /** What the tables of chains share. */
-import { OID } from '../../src/pki/oids.ts';
+import { OID } from '../../src/pki/der/oids.ts';
 import { extKeyUsage, keyUsage, type Issuer } from '../support/certificates.ts';
 
 export const NOW = Date.UTC(2027, 0, 1);

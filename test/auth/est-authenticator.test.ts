@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 
 import type { AuditEvent } from '../../src/audit/event.ts';
-import { ClientTrust } from '../../src/auth/client-trust.ts';
+import { ClientTrust } from '../../src/auth/mtls/client-trust.ts';
 import { createEstAuthenticator, type EstAuthenticator } from '../../src/auth/est-authenticator.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
-import { MtlsPlugin } from '../../src/auth/mtls-plugin.ts';
+import { MtlsPlugin } from '../../src/auth/mtls/mtls-plugin.ts';
 import { OtpPlugin } from '../../src/auth/otp/otp-plugin.ts';
 import type { AuthContext, AuthPlugin } from '../../src/auth/plugin.ts';
 import { EstuaryError, unauthorized, unavailable } from '../../src/errors.ts';
@@ -17,10 +17,10 @@ import {
   bitString,
   readBitStringOctets,
   readBigInt,
-} from '../../src/pki/der.ts';
-import { parseCertificate } from '../../src/pki/certificate.ts';
-import { parseDistinguishedName } from '../../src/pki/name.ts';
-import { encodePem } from '../../src/pki/pem.ts';
+} from '../../src/pki/der/der.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
 import { makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 import { issue, T0 } from '../store/support.ts';
 import { INVALID, LOCKED, setUpOtp, WRONG, type OtpSetup } from './otp/support.ts';

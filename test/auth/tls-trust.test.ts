@@ -3,10 +3,10 @@ import { connect, createServer, type TLSSocket } from 'node:tls';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { ClientTrust } from '../../src/auth/client-trust.ts';
-import { validateClientCertificate } from '../../src/auth/mtls.ts';
-import { acceptPartialChains } from '../../src/listeners/tls.ts';
-import { encodePem } from '../../src/pki/pem.ts';
+import { ClientTrust } from '../../src/auth/mtls/client-trust.ts';
+import { validateClientCertificate } from '../../src/auth/mtls/mtls.ts';
+import { acceptPartialChains } from '../../src/http/tls.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
 import { dns, makeCa, makeClient, subjectAltName, type Issuer } from '../support/certificates.ts';
 import { pkcs8Pem } from '../support/keys.ts';
 

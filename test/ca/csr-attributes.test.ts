@@ -6,9 +6,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import { CsrAttributes } from '../../src/ca/csr-attributes.ts';
 import type { CsrAttrsConfig } from '../../src/config/schema.ts';
-import { encodeCsrAttrs, parseCsrAttrs } from '../../src/pki/csrattrs.ts';
-import { encodeExtensions } from '../../src/pki/extensions.ts';
-import { OID } from '../../src/pki/oids.ts';
+import { encodeCsrAttrs, parseCsrAttrs } from '../../src/pki/pkcs10/csrattrs.ts';
+import { encodeExtensions } from '../../src/pki/x509/extensions.ts';
+import { OID } from '../../src/pki/der/oids.ts';
 import { openssl, temporaryFolder } from '../support/openssl.ts';
 
 const folder = temporaryFolder();

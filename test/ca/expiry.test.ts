@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { healthOf, watchExpiry } from '../../src/ca/expiry.ts';
 import { Ca } from '../../src/ca/router.ts';
-import { adminFixture, ailingCa, DAY, fileCa } from '../admin/support.ts';
+import { adminFixture, ailingCa, DAY, fileCa } from '../http/admin/support.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 
 const folder = temporaryFolder();

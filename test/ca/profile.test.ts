@@ -2,12 +2,17 @@ import { describe, expect, test } from 'vitest';
 
 import { checkPolicy, type PolicyProfile, type RequestedContent } from '../../src/ca/profile.ts';
 import { EstuaryError } from '../../src/errors.ts';
-import { NULL, bitString, octetString, sequence } from '../../src/pki/der.ts';
-import { encodeBasicConstraints, encodeExtKeyUsage, encodeKeyUsage, type Extension } from '../../src/pki/extensions.ts';
-import { ipAddress, type GeneralName } from '../../src/pki/general-name.ts';
-import { EMPTY_NAME, parseDistinguishedName } from '../../src/pki/name.ts';
-import { OID } from '../../src/pki/oids.ts';
-import { parsePublicKey } from '../../src/pki/public-key.ts';
+import { NULL, bitString, octetString, sequence } from '../../src/pki/der/der.ts';
+import {
+  encodeBasicConstraints,
+  encodeExtKeyUsage,
+  encodeKeyUsage,
+  type Extension,
+} from '../../src/pki/x509/extensions.ts';
+import { ipAddress, type GeneralName } from '../../src/pki/x509/general-name.ts';
+import { EMPTY_NAME, parseDistinguishedName } from '../../src/pki/x509/name.ts';
+import { OID } from '../../src/pki/der/oids.ts';
+import { parsePublicKey } from '../../src/pki/x509/public-key.ts';
 import { keyPair, spkiDer, type KeyKind } from '../support/keys.ts';
 
 type Overrides = Partial<Omit<PolicyProfile, 'subject' | 'san'>> & {

@@ -6,7 +6,7 @@ import type { CaDriver } from '../../src/ca/driver.ts';
 import { createFileCa } from '../../src/ca/local/index.ts';
 import { Ca, CaRouter } from '../../src/ca/router.ts';
 import type { CaConfig } from '../../src/config/schema.ts';
-import { parsePemCertificates } from '../../src/pki/certificate.ts';
+import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
 import { makeCa } from '../support/ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 

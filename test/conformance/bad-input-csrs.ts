@@ -14,7 +14,7 @@ import {
   setOf,
   tlv,
   utf8String,
-} from '../../src/pki/der.ts';
+} from '../../src/pki/der/der.ts';
 import {
   ALGORITHM,
   attribute,

@@ -17,8 +17,8 @@ import {
 } from '../support/csr.ts';
 import { caSection, Estuary, section } from '../support/estuary.ts';
 import { sendRaw } from '../support/https.ts';
-import { bitString, boolean, printableString, utf8String } from '../../src/pki/der.ts';
-import { parseCsrAttrs } from '../../src/pki/csrattrs.ts';
+import { bitString, boolean, printableString, utf8String } from '../../src/pki/der/der.ts';
+import { parseCsrAttrs } from '../../src/pki/pkcs10/csrattrs.ts';
 
 let estuary: Estuary;
 beforeAll(async () => {

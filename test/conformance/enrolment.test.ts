@@ -19,7 +19,7 @@ import {
 } from '../support/csr.ts';
 import { certificatePem, certificatesOf, Estuary, type ClientIdentity } from '../support/estuary.ts';
 import { openTls, sendRaw, type Answer } from '../support/https.ts';
-import { printableString, utf8String } from '../../src/pki/der.ts';
+import { printableString, utf8String } from '../../src/pki/der/der.ts';
 
 let estuary: Estuary;
 const key = makeKey();

@@ -1,10 +1,10 @@
 /** RFC 5272 §6.13 at the built server: requests that wait for an administrator, and what survives a crash. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildControl } from '../../src/cmc/controls.ts';
-import { createIdentityProof } from '../../src/cmc/identity-proof.ts';
-import { encodeReqSequence, type TaggedAttribute } from '../../src/cmc/pki-data.ts';
-import { buildCrmf } from '../cmc/samples.ts';
+import { buildControl } from '../../src/pki/cmc/controls.ts';
+import { createIdentityProof } from '../../src/pki/cmc/identity-proof.ts';
+import { encodeReqSequence, type TaggedAttribute } from '../../src/pki/cmc/pki-data.ts';
+import { buildCrmf } from '../pki/cmc/samples.ts';
 import {
   certificateOf,
   crm,

@@ -1,22 +1,22 @@
 /** RFC 5272, RFC 6402 and contract §3 at the built server: what is refused, with the exact HTTP status and failInfo. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildControl } from '../../src/cmc/controls.ts';
-import { createIdentityProof, createPopLinkWitness } from '../../src/cmc/identity-proof.ts';
-import { KEYED_WITNESS } from '../../src/cmc/control-syntax.ts';
+import { buildControl } from '../../src/pki/cmc/controls.ts';
+import { createIdentityProof, createPopLinkWitness } from '../../src/pki/cmc/identity-proof.ts';
+import { KEYED_WITNESS } from '../../src/pki/cmc/control-syntax.ts';
 import {
   buildPkiData,
   encodeReqSequence,
   type PkiDataContent,
   type TaggedAttribute,
   type TaggedRequest,
-} from '../../src/cmc/pki-data.ts';
-import { buildAuthenticatedData } from '../../src/pki/authenticated-data.ts';
-import { buildSignedData, contentInfo } from '../../src/pki/cms.ts';
-import { integer, NULL, octetString, sequence } from '../../src/pki/der.ts';
-import { OID } from '../../src/pki/oids.ts';
-import { encodePem } from '../../src/pki/pem.ts';
-import { buildCrmf } from '../cmc/samples.ts';
+} from '../../src/pki/cmc/pki-data.ts';
+import { buildAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
+import { buildSignedData, contentInfo } from '../../src/pki/cms/cms.ts';
+import { integer, NULL, octetString, sequence } from '../../src/pki/der/der.ts';
+import { OID } from '../../src/pki/der/oids.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { buildCrmf } from '../pki/cmc/samples.ts';
 import { makeCa, makeClient } from '../support/certificates.ts';
 import {
   certificateOf,

@@ -4,14 +4,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, test } from 'vitest';
-import { buildControl } from '../../src/cmc/controls.ts';
-import { createIdentityProof } from '../../src/cmc/identity-proof.ts';
-import { buildPkiData, encodeReqSequence } from '../../src/cmc/pki-data.ts';
-import { buildAuthenticatedData } from '../../src/pki/authenticated-data.ts';
-import { parseSignedData } from '../../src/pki/cms.ts';
-import { sequence } from '../../src/pki/der.ts';
-import { formatName } from '../../src/pki/name.ts';
-import { OID } from '../../src/pki/oids.ts';
+import { buildControl } from '../../src/pki/cmc/controls.ts';
+import { createIdentityProof } from '../../src/pki/cmc/identity-proof.ts';
+import { buildPkiData, encodeReqSequence } from '../../src/pki/cmc/pki-data.ts';
+import { buildAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
+import { parseSignedData } from '../../src/pki/cms/cms.ts';
+import { sequence } from '../../src/pki/der/der.ts';
+import { formatName } from '../../src/pki/x509/name.ts';
+import { OID } from '../../src/pki/der/oids.ts';
 import { aki, makeCrl } from '../support/certificates.ts';
 import {
   certificateOf,

@@ -3,17 +3,17 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildControl } from '../../src/cmc/controls.ts';
-import { createIdentityProof, createPopLinkWitness } from '../../src/cmc/identity-proof.ts';
-import { buildPkiData, encodeReqSequence, type TaggedAttribute } from '../../src/cmc/pki-data.ts';
-import { KEYED_WITNESS } from '../../src/cmc/control-syntax.ts';
-import { buildAuthenticatedData } from '../../src/pki/authenticated-data.ts';
-import { parseCertificate, parsePemCertificates, type Certificate } from '../../src/pki/certificate.ts';
-import { parseCertificateList } from '../../src/pki/crl.ts';
-import { contextConstructed, explicit } from '../../src/pki/der.ts';
-import { formatName } from '../../src/pki/name.ts';
-import { OID } from '../../src/pki/oids.ts';
-import { buildCrmf } from '../cmc/samples.ts';
+import { buildControl } from '../../src/pki/cmc/controls.ts';
+import { createIdentityProof, createPopLinkWitness } from '../../src/pki/cmc/identity-proof.ts';
+import { buildPkiData, encodeReqSequence, type TaggedAttribute } from '../../src/pki/cmc/pki-data.ts';
+import { KEYED_WITNESS } from '../../src/pki/cmc/control-syntax.ts';
+import { buildAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
+import { parseCertificate, parsePemCertificates, type Certificate } from '../../src/pki/x509/certificate.ts';
+import { parseCertificateList } from '../../src/pki/x509/crl.ts';
+import { contextConstructed, explicit } from '../../src/pki/der/der.ts';
+import { formatName } from '../../src/pki/x509/name.ts';
+import { OID } from '../../src/pki/der/oids.ts';
+import { buildCrmf } from '../pki/cmc/samples.ts';
 import {
   certificateOf,
   certified,
@@ -44,7 +44,7 @@ import {
   type TestKey,
 } from '../support/csr.ts';
 import { Estuary, type ClientIdentity } from '../support/estuary.ts';
-import { encodePem } from '../../src/pki/pem.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
 import { openssl } from '../support/openssl.ts';
 
 const setting = withParticipants();

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildCsr, challengePassword, makeKey, onTheWire } from '../support/csr.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { openTls } from '../support/https.ts';
-import { parseCsrAttrs } from '../../src/pki/csrattrs.ts';
+import { parseCsrAttrs } from '../../src/pki/pkcs10/csrattrs.ts';
 
 let estuary: Estuary;
 let token: string;

@@ -4,10 +4,10 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseCertificate } from '../../src/pki/certificate.ts';
-import { parseCertificateList } from '../../src/pki/crl.ts';
-import { parseAuthorityInfoAccess, parseCrlDistributionPoints } from '../../src/pki/extensions.ts';
-import { OID } from '../../src/pki/oids.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { parseCertificateList } from '../../src/pki/x509/crl.ts';
+import { parseAuthorityInfoAccess, parseCrlDistributionPoints } from '../../src/pki/x509/extensions.ts';
+import { OID } from '../../src/pki/der/oids.ts';
 import { makeKey } from '../support/csr.ts';
 import { Estuary, section, type ClientIdentity } from '../support/estuary.ts';
 

@@ -10,9 +10,9 @@ import type { Answer } from '../support/https.ts';
 import { openssl } from '../support/openssl.ts';
 import { ROOT } from '../support/root.ts';
 import { expectMatch, openEnveloped, readServerKey, type ServerKeyAnswer } from '../support/server-key.ts';
-import { parsePemCertificates } from '../../src/pki/certificate.ts';
-import { octetString } from '../../src/pki/der.ts';
-import { OID } from '../../src/pki/oids.ts';
+import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
+import { octetString } from '../../src/pki/der/der.ts';
+import { OID } from '../../src/pki/der/oids.ts';
 
 const KEK = randomBytes(32);
 const KEK_ID = '6b6579312d';

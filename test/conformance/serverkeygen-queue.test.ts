@@ -19,10 +19,10 @@ import { openTls, type Answer } from '../support/https.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { approve, auditOf, requestId, requestsOf, pollAcrossKill, usesOf } from '../support/queued-requests.ts';
 import { expectMatch, openEnveloped, readPkcs8, readServerKey } from '../support/server-key.ts';
-import { octetString } from '../../src/pki/der.ts';
-import { parsePemCertificates } from '../../src/pki/certificate.ts';
-import { encodePem } from '../../src/pki/pem.ts';
-import { OID } from '../../src/pki/oids.ts';
+import { octetString } from '../../src/pki/der/der.ts';
+import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { OID } from '../../src/pki/der/oids.ts';
 
 const folder = temporaryFolder();
 const KEK = randomBytes(32);

@@ -20,9 +20,9 @@ import { Estuary, section } from '../support/estuary.ts';
 import { openssl, temporaryFolder } from '../support/openssl.ts';
 import { expectMatch, openEnveloped, readPkcs8, readServerKey } from '../support/server-key.ts';
 import type { Answer } from '../support/https.ts';
-import { integer, NULL, octetString, oid, sequence } from '../../src/pki/der.ts';
-import { OID } from '../../src/pki/oids.ts';
-import { subjectKeyIdentifier } from '../../src/pki/public-key.ts';
+import { integer, NULL, octetString, oid, sequence } from '../../src/pki/der/der.ts';
+import { OID } from '../../src/pki/der/oids.ts';
+import { subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
 
 const folder = temporaryFolder();
 const KEK = randomBytes(32);

@@ -22,9 +22,9 @@ import { caSection, certificatePem, Estuary, section, type ClientIdentity } from
 import type { Answer } from '../support/https.ts';
 import { approve, requestId, requestsOf } from '../support/queued-requests.ts';
 import { expectMatch, readPkcs8, readServerKey } from '../support/server-key.ts';
-import { parseCertificate } from '../../src/pki/certificate.ts';
-import { NULL, sequence, tlv, utf8String } from '../../src/pki/der.ts';
-import { OID } from '../../src/pki/oids.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { NULL, sequence, tlv, utf8String } from '../../src/pki/der/der.ts';
+import { OID } from '../../src/pki/der/oids.ts';
 
 let estuary: Estuary;
 const key = makeKey();

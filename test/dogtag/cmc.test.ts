@@ -1,6 +1,6 @@
 /** Full CMC through an Estuary before the real Dogtag: each request signed anew as the agent, one at a time. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildControl } from '../../src/cmc/controls.ts';
+import { buildControl } from '../../src/pki/cmc/controls.ts';
 import { asks, atOnce, exchange } from '../ca/dogtag/cmc-exchange.ts';
 import { certificateOf, requestBy } from '../support/cmc.ts';
 import { makeKey } from '../support/csr.ts';

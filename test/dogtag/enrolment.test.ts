@@ -1,8 +1,8 @@
 /** Issue 7: curl and openssl enroll, renew and revoke at the real Dogtag, through a profile that issues at once. */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseCertsOnly } from '../../src/pki/pkcs7.ts';
-import { encodePem } from '../../src/pki/pem.ts';
+import { parseCertsOnly } from '../../src/pki/cms/pkcs7.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
 import { call } from '../support/https.ts';
 import { AUTO } from '../support/dogtag-profiles.ts';
 import { Dogtag, OPEN_TIMEOUT } from '../support/dogtag.ts';

@@ -5,8 +5,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OID } from '../../src/pki/oids.ts';
-import { encodePem } from '../../src/pki/pem.ts';
+import { OID } from '../../src/pki/der/oids.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
 import { dns, extKeyUsage, makeCa, makeCertificate, subjectAltName } from '../support/certificates.ts';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../support/csr.ts';
 import { AUTO, QUEUE, type DogtagProfile } from '../support/dogtag-profiles.ts';
@@ -17,7 +17,7 @@ import type { Answer } from '../support/https.ts';
 import { pkcs8Pem } from '../support/keys.ts';
 import { requires } from '../support/requires.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
-import { parseCertificate } from '../../src/pki/certificate.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 
 const RUN = Date.now().toString(36);
 

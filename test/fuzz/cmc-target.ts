@@ -1,24 +1,35 @@
 /** The whole way of a CMC message through its readers, and messages to begin with. */
-import { CmcError } from '../../src/cmc/cmc-error.ts';
-import { buildControl, isControlName, parseControl, type ControlName } from '../../src/cmc/controls.ts';
-import { parseCertTemplate } from '../../src/cmc/crmf.ts';
-import { createPopLinkWitness, verifyIdentityProof, verifyPopLinkWitness } from '../../src/cmc/identity-proof.ts';
-import { buildPkiData, parsePkiData, type TaggedAttribute, type TaggedContentInfo } from '../../src/cmc/pki-data.ts';
-import { buildPkiResponse, parsePkiResponse } from '../../src/cmc/pki-response.ts';
-import { requestOfSigner } from '../../src/cmc/requested-key-signer.ts';
+import { CmcError } from '../../src/pki/cmc/cmc-error.ts';
+import { buildControl, isControlName, parseControl, type ControlName } from '../../src/pki/cmc/controls.ts';
+import { parseCertTemplate } from '../../src/pki/cmc/crmf.ts';
+import { createPopLinkWitness, verifyIdentityProof, verifyPopLinkWitness } from '../../src/pki/cmc/identity-proof.ts';
+import {
+  buildPkiData,
+  parsePkiData,
+  type TaggedAttribute,
+  type TaggedContentInfo,
+} from '../../src/pki/cmc/pki-data.ts';
+import { buildPkiResponse, parsePkiResponse } from '../../src/pki/cmc/pki-response.ts';
+import { requestOfSigner } from '../../src/pki/cmc/requested-key-signer.ts';
 import {
   parseCertificateRequest,
   verifyProofOfPossession,
   type CmcCertificateRequest,
-} from '../../src/cmc/tagged-request.ts';
-import { buildAuthenticatedData, parseAuthenticatedData } from '../../src/pki/authenticated-data.ts';
-import { berToDer } from '../../src/pki/ber.ts';
-import { buildSignedData, keySigner, parseContentInfo, parseSignedData, verifySignerInfo } from '../../src/pki/cms.ts';
-import { DerError, explicit, integer, oid, sequence, setOf, tlv } from '../../src/pki/der.ts';
-import { encodeSubjectKeyIdentifier } from '../../src/pki/extensions.ts';
-import { OID } from '../../src/pki/oids.ts';
-import { parsePublicKey, subjectKeyIdentifier } from '../../src/pki/public-key.ts';
-import { buildCrmf, CONTROL_VALUES } from '../cmc/samples.ts';
+} from '../../src/pki/cmc/tagged-request.ts';
+import { buildAuthenticatedData, parseAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
+import { berToDer } from '../../src/pki/der/ber.ts';
+import {
+  buildSignedData,
+  keySigner,
+  parseContentInfo,
+  parseSignedData,
+  verifySignerInfo,
+} from '../../src/pki/cms/cms.ts';
+import { DerError, explicit, integer, oid, sequence, setOf, tlv } from '../../src/pki/der/der.ts';
+import { encodeSubjectKeyIdentifier } from '../../src/pki/x509/extensions.ts';
+import { OID } from '../../src/pki/der/oids.ts';
+import { parsePublicKey, subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
+import { buildCrmf, CONTROL_VALUES } from '../pki/cmc/samples.ts';
 import { buildCsr, challengePassword, dns, extensionRequest, makeKey, san } from '../support/csr.ts';
 
 const SECRET = { secret: Buffer.from('a shared secret'), identification: 'device' };

@@ -1,5 +1,5 @@
 /** Seeded mutations of DER, by octet and by element. */
-import { DerError, children, tlv } from '../../src/pki/der.ts';
+import { DerError, children, tlv } from '../../src/pki/der/der.ts';
 
 /** A number from 0 to below - 1. */
 export type Random = (below: number) => number;

@@ -5,12 +5,12 @@ import { afterAll, describe, expect, test } from 'vitest';
 
 import { EstuaryError } from '../../src/errors.ts';
 import { lint } from '../../src/ca/local/lint/index.ts';
-import { parseCertificate, parsePemCertificates, verifyCertificateSignature } from '../../src/pki/certificate.ts';
-import { parseCsr, verifyCsr } from '../../src/pki/csr.ts';
-import { DerError } from '../../src/pki/der.ts';
-import { formatGeneralName, parseGeneralNames } from '../../src/pki/general-name.ts';
-import { formatName, parseDistinguishedName, parseName } from '../../src/pki/name.ts';
-import { certsOnly, parseCertsOnly } from '../../src/pki/pkcs7.ts';
+import { parseCertificate, parsePemCertificates, verifyCertificateSignature } from '../../src/pki/x509/certificate.ts';
+import { parseCsr, verifyCsr } from '../../src/pki/pkcs10/csr.ts';
+import { DerError } from '../../src/pki/der/der.ts';
+import { formatGeneralName, parseGeneralNames } from '../../src/pki/x509/general-name.ts';
+import { formatName, parseDistinguishedName, parseName } from '../../src/pki/x509/name.ts';
+import { certsOnly, parseCertsOnly } from '../../src/pki/cms/pkcs7.ts';
 import { makeCa } from '../support/ca.ts';
 import { buildCsr, challengePassword, dns, email, extensionRequest, ip, makeKey, san, uri } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parsePemCertificates, type Certificate } from '../../src/pki/certificate.ts';
-import { formatName } from '../../src/pki/name.ts';
+import { parsePemCertificates, type Certificate } from '../../src/pki/x509/certificate.ts';
+import { formatName } from '../../src/pki/x509/name.ts';
 import { issuedOutside, postCmc, RA_EXTENSIONS } from '../support/cmc.ts';
 import { compileCmcClient, type CmcClient, type CmcCommand, type ReadResponse } from '../support/cmc-client.ts';
 import { makeKey } from '../support/csr.ts';

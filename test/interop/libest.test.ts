@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run, runAny } from '../support/command.ts';
 import { type Quickstart, startQuickstart } from '../support/quickstart.ts';
 import { ESTCLIENT, requires } from '../support/requires.ts';
-import { encodePem } from '../../src/pki/pem.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
 
 describe.skipIf(!requires('estclient', 'curl', 'openssl'))('libest estclient', () => {
   let server: Quickstart;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { EstuaryError } from '../../src/errors.ts';
-import { parseCsr, verifyCsr } from '../../src/pki/csr.ts';
+import { parseCsr, verifyCsr } from '../../src/pki/pkcs10/csr.ts';
 import {
   NULL,
   bitString,
@@ -17,8 +17,8 @@ import {
   setOf,
   tlv,
   utf8String,
-} from '../../src/pki/der.ts';
-import { OID } from '../../src/pki/oids.ts';
+} from '../../src/pki/der/der.ts';
+import { OID } from '../../src/pki/der/oids.ts';
 import {
   ALGORITHM,
   attribute,

@@ -1,7 +1,7 @@
 /** Certificates and CRLs of any shape, right or wrong, for tests. */
 import { randomBytes } from 'node:crypto';
 
-import { bitString, explicit, integer, sequence, time } from '../../src/pki/der.ts';
+import { bitString, explicit, integer, sequence, time } from '../../src/pki/der/der.ts';
 import {
   encodeBasicConstraints,
   encodeExtKeyUsage,
@@ -12,16 +12,16 @@ import {
   encodeAuthorityKeyIdentifier,
   type Extension,
   type KeyUsage,
-} from '../../src/pki/extensions.ts';
-import { ipAddress, type GeneralName } from '../../src/pki/general-name.ts';
-import { parseDistinguishedName } from '../../src/pki/name.ts';
-import { OID } from '../../src/pki/oids.ts';
-import { subjectKeyIdentifier } from '../../src/pki/public-key.ts';
+} from '../../src/pki/x509/extensions.ts';
+import { ipAddress, type GeneralName } from '../../src/pki/x509/general-name.ts';
+import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
+import { OID } from '../../src/pki/der/oids.ts';
+import { subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
 import {
   createSignature,
   defaultSignatureAlgorithm,
   type SignatureAlgorithm,
-} from '../../src/pki/signature-algorithms.ts';
+} from '../../src/pki/x509/signature-algorithms.ts';
 import { keyPair, spkiDer, type KeyKind, type KeyPair } from './keys.ts';
 
 /** 2026-01-01 and 2036-01-01, unless a test says otherwise. */

@@ -4,23 +4,23 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
 import { expect } from 'vitest';
-import type { CmcControl } from '../../src/cmc/controls.ts';
-import { parseControl } from '../../src/cmc/controls.ts';
-import { buildPkiData, type PkiDataContent } from '../../src/cmc/pki-data.ts';
-import { parsePkiResponse } from '../../src/cmc/pki-response.ts';
-import type { CmcStatusInfo } from '../../src/cmc/status-info.ts';
-import { parseCertificate, parsePemCertificates, type Certificate } from '../../src/pki/certificate.ts';
+import type { CmcControl } from '../../src/pki/cmc/controls.ts';
+import { parseControl } from '../../src/pki/cmc/controls.ts';
+import { buildPkiData, type PkiDataContent } from '../../src/pki/cmc/pki-data.ts';
+import { parsePkiResponse } from '../../src/pki/cmc/pki-response.ts';
+import type { CmcStatusInfo } from '../../src/pki/cmc/status-info.ts';
+import { parseCertificate, parsePemCertificates, type Certificate } from '../../src/pki/x509/certificate.ts';
 import {
   buildSignedData,
   issuerAndSerialNumber,
   keySigner,
   parseSignedData,
   type CmsSigner,
-} from '../../src/pki/cms.ts';
-import { OID } from '../../src/pki/oids.ts';
-import { parsePublicKey, subjectKeyIdentifier } from '../../src/pki/public-key.ts';
+} from '../../src/pki/cms/cms.ts';
+import { OID } from '../../src/pki/der/oids.ts';
+import { parsePublicKey, subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
 import { extension, makeKey, type TestKey } from './csr.ts';
-import { octetString } from '../../src/pki/der.ts';
+import { octetString } from '../../src/pki/der/der.ts';
 import { section, type ClientIdentity, type Estuary } from './estuary.ts';
 import type { Answer } from './https.ts';
 import { openssl } from './openssl.ts';

@@ -17,7 +17,7 @@ import {
   setOf,
   tlv,
   utf8String,
-} from '../../src/pki/der.ts';
+} from '../../src/pki/der/der.ts';
 
 export type KeyKind =
   'P-256' | 'P-384' | 'P-521' | 'secp256k1' | 'ed25519' | 'ed448' | 'rsa1024' | 'rsa2048' | 'rsa3072' | 'dsa';

@@ -4,8 +4,8 @@
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { parseCertificate, type Certificate } from '../../src/pki/certificate.ts';
-import { parseSignedData } from '../../src/pki/cms.ts';
+import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
+import { parseSignedData } from '../../src/pki/cms/cms.ts';
 import { run, runAny } from './command.ts';
 import { DOGTAG_FOLDER } from './dogtag-folder.ts';
 import type { ClientIdentity } from './estuary.ts';

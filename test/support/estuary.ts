@@ -13,8 +13,8 @@ import { call, type Answer, type ClientTls } from './https.ts';
 import { withWantedKeys } from './keys-in-hsm.ts';
 import { makeQuickstart } from './quickstart.ts';
 import { startServer, type ListenerName, type ServerProcess } from './server-process.ts';
-import { parseCertsOnly } from '../../src/pki/pkcs7.ts';
-import { encodePem } from '../../src/pki/pem.ts';
+import { parseCertsOnly } from '../../src/pki/cms/pkcs7.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
 
 export interface EstuaryOptions {
   /** Changes the parsed est.toml before the start. */

@@ -1,4 +1,4 @@
-import type { IsolatedLog } from '../../src/isolated/isolated-process.ts';
+import type { IsolatedLog } from '../../src/process/isolated-process.ts';
 
 /** A log that keeps what it was told. */
 export class KeptLog implements IsolatedLog {

@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
-import { formatName } from '../../src/pki/name.ts';
-import { parseCertificate } from '../../src/pki/certificate.ts';
-import type { Certificate } from '../../src/pki/certificate.ts';
-import { parseCertsOnly } from '../../src/pki/pkcs7.ts';
+import { formatName } from '../../src/pki/x509/name.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import type { Certificate } from '../../src/pki/x509/certificate.ts';
+import { parseCertsOnly } from '../../src/pki/cms/pkcs7.ts';
 import { runText } from './command.ts';
 import { buildCsr, commonName, dns, extensionRequest, makeKey, onTheWire, san } from './csr.ts';
 import type { TestKey } from './csr.ts';

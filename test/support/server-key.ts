@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import type { Answer } from './https.ts';
 import { openssl } from './openssl.ts';
-import { children, explicit, oid, parseDer, sequence, Tag } from '../../src/pki/der.ts';
-import { parseCertsOnly } from '../../src/pki/pkcs7.ts';
+import { children, explicit, oid, parseDer, sequence, Tag } from '../../src/pki/der/der.ts';
+import { parseCertsOnly } from '../../src/pki/cms/pkcs7.ts';
 
 export interface ServerKeyAnswer {
   readonly certificate: X509Certificate;

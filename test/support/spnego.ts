@@ -3,8 +3,8 @@ import { PrincipalMapping } from '../../src/auth/gssapi/principal-mapping.ts';
 import { SpnegoPlugin } from '../../src/auth/gssapi/spnego-plugin.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { EstuaryError } from '../../src/errors.ts';
-import { formatName } from '../../src/pki/name.ts';
-import { explicit, octetString, oid, sequence, tlv } from '../../src/pki/der.ts';
+import { formatName } from '../../src/pki/x509/name.ts';
+import { explicit, octetString, oid, sequence, tlv } from '../../src/pki/der/der.ts';
 import { KeptLog } from './kept-log.ts';
 import { SERVICE } from './kdc.ts';
 

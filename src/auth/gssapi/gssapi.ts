@@ -1,8 +1,8 @@
 import type { Problem } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe } from '../../errors.ts';
-import { IsolatedError } from '../../isolated/protocol.ts';
-import type { IsolatedLog } from '../../isolated/isolated-process.ts';
+import { IsolatedError } from '../../process/protocol.ts';
+import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { KerberosVerifier } from './kerberos-verifier.ts';
 import { PrincipalMapping, checkPrincipalMapping } from './principal-mapping.ts';
 import { SpnegoPlugin } from './spnego-plugin.ts';

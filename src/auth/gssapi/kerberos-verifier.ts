@@ -1,8 +1,8 @@
 import { EstuaryError, describe, unauthorized, unavailable } from '../../errors.ts';
-import { IsolatedError } from '../../isolated/protocol.ts';
-import { IsolatedProcess } from '../../isolated/isolated-process.ts';
-import type { IsolatedLog } from '../../isolated/isolated-process.ts';
-import { siblingModule } from '../../isolated/sibling-module.ts';
+import { IsolatedError } from '../../process/protocol.ts';
+import { IsolatedProcess } from '../../process/isolated-process.ts';
+import type { IsolatedLog } from '../../process/isolated-process.ts';
+import { siblingModule } from '../../process/sibling-module.ts';
 import { kerberosEnvironment } from './kerberos-environment.ts';
 import type { CredentialConfig } from './kerberos-environment.ts';
 import { makePrincipal, parsePrincipal } from './principal.ts';

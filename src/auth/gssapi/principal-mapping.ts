@@ -1,6 +1,6 @@
-import { buildName, parseDistinguishedName } from '../../pki/name.ts';
-import type { AttributeTypeAndValue, Name } from '../../pki/name.ts';
-import { UPPER_BOUNDS } from '../../pki/upper-bounds.ts';
+import { buildName, parseDistinguishedName } from '../../pki/x509/name.ts';
+import type { AttributeTypeAndValue, Name } from '../../pki/x509/name.ts';
+import { UPPER_BOUNDS } from '../../pki/x509/upper-bounds.ts';
 import { makePrincipal, parsePrincipal } from './principal.ts';
 import type { Principal } from './principal.ts';
 

@@ -2,8 +2,8 @@
  * The child process that talks to the Kerberos library (through the optional npm package `kerberos`). Library calls
  * block: with a stalled gssproxy for minutes. Here they cost this process and nothing else.
  */
-import { IsolatedError } from '../../isolated/protocol.ts';
-import { serve } from '../../isolated/serve.ts';
+import { IsolatedError } from '../../process/protocol.ts';
+import { serve } from '../../process/serve.ts';
 import { readAcceptArgs, readStartArgs } from './spnego-protocol.ts';
 import type { Accepted } from './spnego-protocol.ts';
 

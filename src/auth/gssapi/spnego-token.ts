@@ -1,4 +1,4 @@
-import { DerError, DerReader, Tag, contextConstructed, readInteger } from '../../pki/der.ts';
+import { DerError, DerReader, Tag, contextConstructed, readInteger } from '../../pki/der/der.ts';
 
 /** The largest token worth looking at: Windows' MaxTokenSize, the bound of what Kerberos clients send in HTTP. */
 export const MAX_TOKEN_BYTES = 65_536;

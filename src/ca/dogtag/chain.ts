@@ -1,10 +1,10 @@
 /** Which CA this is: its certificate and those above it, from the configuration, from the server, or both. */
 import { describe } from '../../errors.ts';
-import { parseCertificate, type Certificate } from '../../pki/certificate.ts';
-import { DerError } from '../../pki/der.ts';
-import { formatName, namesEqual } from '../../pki/name.ts';
-import { parseCertsOnly } from '../../pki/pkcs7.ts';
-import { arrangeChain } from '../local/chain.ts';
+import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
+import { DerError } from '../../pki/der/der.ts';
+import { formatName, namesEqual } from '../../pki/x509/name.ts';
+import { parseCertsOnly } from '../../pki/cms/pkcs7.ts';
+import { arrangeChain } from '../../pki/x509/ca-chain.ts';
 import type { CaCertificates } from '../local/index.ts';
 import { readAnswer } from './answers.ts';
 import { certificateIn } from './enrol.ts';

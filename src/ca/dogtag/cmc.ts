@@ -4,14 +4,14 @@
  * with which ids and nonces, is Estuary's to check and to answer.
  */
 import { createPrivateKey } from 'node:crypto';
-import { CmcError } from '../../cmc/cmc-error.ts';
-import { parseControl } from '../../cmc/controls.ts';
-import { buildPkiData } from '../../cmc/pki-data.ts';
-import { parsePkiResponse } from '../../cmc/pki-response.ts';
-import type { CmcStatusInfo } from '../../cmc/status-info.ts';
+import { CmcError } from '../../pki/cmc/cmc-error.ts';
+import { parseControl } from '../../pki/cmc/controls.ts';
+import { buildPkiData } from '../../pki/cmc/pki-data.ts';
+import { parsePkiResponse } from '../../pki/cmc/pki-response.ts';
+import type { CmcStatusInfo } from '../../pki/cmc/status-info.ts';
 import { failed, unavailable } from '../../errors.ts';
-import { NoTurnError, type SingleTurns, type TurnTaker } from '../../isolated/turns.ts';
-import { parsePemCertificates, type Certificate } from '../../pki/certificate.ts';
+import { NoTurnError, type SingleTurns, type TurnTaker } from '../../process/turns.ts';
+import { parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
 import {
   buildSignedData,
   issuerAndSerialNumber,
@@ -20,9 +20,9 @@ import {
   verifySignerInfo,
   type CmsSigner,
   type SignedData,
-} from '../../pki/cms.ts';
-import { DerError } from '../../pki/der.ts';
-import { OID } from '../../pki/oids.ts';
+} from '../../pki/cms/cms.ts';
+import { DerError } from '../../pki/der/der.ts';
+import { OID } from '../../pki/der/oids.ts';
 import type { ForwardedRequest } from '../driver.ts';
 import type { RemoteChain } from './chain.ts';
 import type { DogtagTls, HttpAnswer } from './http.ts';

@@ -1,8 +1,8 @@
 /** A certificate authority in Dogtag PKI, as the agent of which we ask. docs/dogtag.md tells how it decides. */
-import type { CmsSigner } from '../../pki/cms.ts';
+import type { CmsSigner } from '../../pki/cms/cms.ts';
 import { EstuaryError, failed, forbidden, unavailable } from '../../errors.ts';
-import { parseCertificate, type Certificate } from '../../pki/certificate.ts';
-import { namesEqual } from '../../pki/name.ts';
+import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
+import { namesEqual } from '../../pki/x509/name.ts';
 import type {
   CaDriver,
   ForwardedRequest,

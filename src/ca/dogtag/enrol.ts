@@ -1,7 +1,7 @@
 /** Submitting a certificate request, and asking what became of it. */
 import { failed } from '../../errors.ts';
-import { parsePemCertificates, type Certificate } from '../../pki/certificate.ts';
-import { DerError } from '../../pki/der.ts';
+import { parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
+import { DerError } from '../../pki/der/der.ts';
 import { errorOf, jsonOf, onlyRequest, readAnswer, requestInfo, type RequestInfo } from './answers.ts';
 import type { HttpAnswer } from './http.ts';
 import { complaint, objectsOf, textOf, type JsonObject } from './json.ts';

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import type { DogtagCaConfig } from '../../config/schema.ts';
 import { describe } from '../../errors.ts';
-import type { IsolatedLog } from '../../isolated/isolated-process.ts';
-import type { SingleTurns } from '../../isolated/turns.ts';
+import type { IsolatedLog } from '../../process/isolated-process.ts';
+import type { SingleTurns } from '../../process/turns.ts';
 import { labelledLog } from '../labelled-log.ts';
 import { loadCaCertificates } from '../local/index.ts';
 import { RemoteChain } from './chain.ts';

@@ -1,5 +1,5 @@
 /** One replica: whether it can be used, and the agent's session there. */
-import { NoTurnError, Turns } from '../../isolated/turns.ts';
+import { NoTurnError, Turns } from '../../process/turns.ts';
 import { HttpClient, TransportError, type DogtagTls, type HttpAnswer, type HttpCall } from './http.ts';
 import { complaint, readJson } from './json.ts';
 

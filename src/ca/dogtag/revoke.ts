@@ -1,6 +1,6 @@
 /** Revoking a certificate as the agent: a review, whose nonce the order then carries in the same session. */
 import { failed, notFound } from '../../errors.ts';
-import { isCrlReason, type CrlReason } from '../../pki/crl-reasons.ts';
+import { isCrlReason, type CrlReason } from '../../pki/x509/crl-reasons.ts';
 import type { RevocationRequest } from '../driver.ts';
 import { errorOf, jsonOf, readAnswer } from './answers.ts';
 import type { HttpAnswer } from './http.ts';

@@ -2,7 +2,7 @@
 import { failed } from '../../errors.ts';
 import type { Found, SoughtRequest } from '../driver.ts';
 import { readAnswer } from './answers.ts';
-import { attributeValues } from '../../pki/name.ts';
+import { attributeValues } from '../../pki/x509/name.ts';
 import { fetchCertificate } from './enrol.ts';
 import { objectsOf, textOf, type JsonObject } from './json.ts';
 import type { SessionCall } from './replica.ts';

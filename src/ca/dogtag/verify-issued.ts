@@ -1,8 +1,8 @@
 /** What a remote CA issued, held against what was asked for: a certificate of somebody else never leaves. */
-import { verifyCertificateSignature, type Certificate } from '../../pki/certificate.ts';
-import { formatGeneralName, sameGeneralNames, type GeneralName } from '../../pki/general-name.ts';
-import { formatName, namesEqual } from '../../pki/name.ts';
-import { parsePublicKey } from '../../pki/public-key.ts';
+import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
+import { formatGeneralName, sameGeneralNames, type GeneralName } from '../../pki/x509/general-name.ts';
+import { formatName, namesEqual } from '../../pki/x509/name.ts';
+import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import type { IssuanceRequest } from '../driver.ts';
 
 /** Why the certificate is not the one that was asked for, or not this CA's; undefined when it is. */

@@ -1,9 +1,13 @@
 /** A CA key in a PEM file. */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 
-import { parsePem } from '../../pki/pem.ts';
-import { parsePublicKey } from '../../pki/public-key.ts';
-import { createSignature, defaultSignatureAlgorithm, type SignatureAlgorithm } from '../../pki/signature-algorithms.ts';
+import { parsePem } from '../../pki/der/pem.ts';
+import { parsePublicKey } from '../../pki/x509/public-key.ts';
+import {
+  createSignature,
+  defaultSignatureAlgorithm,
+  type SignatureAlgorithm,
+} from '../../pki/x509/signature-algorithms.ts';
 import type { HealthReport, Signer } from '../driver.ts';
 
 /** PEM labels of unencrypted private keys: PKCS #8, SEC 1, PKCS #1. */

@@ -2,12 +2,13 @@
 import { readFile } from 'node:fs/promises';
 
 import { describe } from '../../errors.ts';
-import { parsePemCertificates, type Certificate } from '../../pki/certificate.ts';
+import { parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
 import type { OcspDelegate, Signer } from '../driver.ts';
-import { arrangeChain } from './chain.ts';
+import { arrangeChain } from '../../pki/x509/ca-chain.ts';
 import { FileSigner } from './file-signer.ts';
 import { LocalCa, type IssuanceProfile } from './local-ca.ts';
-import { ocspDelegate, ocspDelegateProblems } from './ocsp-delegate.ts';
+import { ocspDelegateProblems } from '../../pki/x509/ocsp-delegate.ts';
+import { ocspDelegate } from './ocsp-delegate.ts';
 import type { PublicationUrls } from './tbs.ts';
 
 export { LocalCa } from './local-ca.ts';

@@ -1,6 +1,6 @@
 /** Which key usages a kind of key can have (RFC 3279 §2.3.1, RFC 5480 §3, RFC 8410 §5), for end entities. */
-import type { KeyUsage } from '../../pki/extensions.ts';
-import type { PublicKeyInfo } from '../../pki/public-key.ts';
+import type { KeyUsage } from '../../pki/x509/extensions.ts';
+import type { PublicKeyInfo } from '../../pki/x509/public-key.ts';
 
 const SIGNING: readonly KeyUsage[] = ['digitalSignature', 'nonRepudiation'];
 const USAGES: Readonly<Record<'rsa' | 'ec' | 'eddsa', readonly KeyUsage[]>> = {

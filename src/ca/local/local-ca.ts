@@ -1,11 +1,11 @@
 /** A certificate authority of our own over a {@link Signer}: builds, lints, signs. */
 import { badRequest, failed } from '../../errors.ts';
-import type { Certificate } from '../../pki/certificate.ts';
-import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms.ts';
-import { DerError } from '../../pki/der.ts';
-import type { KeyUsage } from '../../pki/extensions.ts';
-import { oidByName } from '../../pki/oids.ts';
-import { parsePublicKey, subjectKeyIdentifier, type PublicKeyInfo } from '../../pki/public-key.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms/cms.ts';
+import { DerError } from '../../pki/der/der.ts';
+import type { KeyUsage } from '../../pki/x509/extensions.ts';
+import { oidByName } from '../../pki/der/oids.ts';
+import { parsePublicKey, subjectKeyIdentifier, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
 import type {
   CaDriver,
   HealthReport,

@@ -1,15 +1,15 @@
 /** The first certificate of a new CA: a self-signed root, or a request to the CA above. */
-import { bitString, explicit, integer, oid, sequence, setOf, time } from '../../pki/der.ts';
+import { bitString, explicit, integer, oid, sequence, setOf, time } from '../../pki/der/der.ts';
 import {
   encodeBasicConstraints,
   encodeExtensions,
   encodeKeyUsage,
   encodeSubjectKeyIdentifier,
   type Extension,
-} from '../../pki/extensions.ts';
-import type { Name } from '../../pki/name.ts';
-import { OID } from '../../pki/oids.ts';
-import { subjectKeyIdentifier } from '../../pki/public-key.ts';
+} from '../../pki/x509/extensions.ts';
+import type { Name } from '../../pki/x509/name.ts';
+import { OID } from '../../pki/der/oids.ts';
+import { subjectKeyIdentifier } from '../../pki/x509/public-key.ts';
 import type { Signer } from '../driver.ts';
 import { randomSerial } from './tbs.ts';
 

@@ -1,8 +1,12 @@
 /** How a key of ours signs: nothing leaves that does not verify. */
 import { describe, EstuaryError, failed } from '../../errors.ts';
-import { bitString, sequence } from '../../pki/der.ts';
-import type { PublicKeyInfo } from '../../pki/public-key.ts';
-import { parseSignatureAlgorithm, verifySignature, type SignatureAlgorithm } from '../../pki/signature-algorithms.ts';
+import { bitString, sequence } from '../../pki/der/der.ts';
+import type { PublicKeyInfo } from '../../pki/x509/public-key.ts';
+import {
+  parseSignatureAlgorithm,
+  verifySignature,
+  type SignatureAlgorithm,
+} from '../../pki/x509/signature-algorithms.ts';
 import type { Signer } from '../driver.ts';
 
 /** What CRLs and OCSP responses are to the public. */

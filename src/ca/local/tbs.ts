@@ -1,7 +1,7 @@
 /** TBSCertificate v3 of an end entity (RFC 5280 §4.1). */
 import { randomBytes } from 'node:crypto';
 
-import { explicit, integer, oid, octetString, sequence, time } from '../../pki/der.ts';
+import { explicit, integer, oid, octetString, sequence, time } from '../../pki/der/der.ts';
 import {
   encodeAuthorityInfoAccess,
   encodeAuthorityKeyIdentifier,
@@ -14,10 +14,10 @@ import {
   encodeSubjectKeyIdentifier,
   type AuthorityInfoAccess,
   type KeyUsage,
-} from '../../pki/extensions.ts';
-import type { GeneralName } from '../../pki/general-name.ts';
-import type { Name } from '../../pki/name.ts';
-import { OID } from '../../pki/oids.ts';
+} from '../../pki/x509/extensions.ts';
+import type { GeneralName } from '../../pki/x509/general-name.ts';
+import type { Name } from '../../pki/x509/name.ts';
+import { OID } from '../../pki/der/oids.ts';
 
 /** What is the same in every certificate of one CA, encoded once. */
 export interface TbsConstants {

@@ -1,10 +1,10 @@
 /** The child process that makes a CA key inside a token. */
 import { randomBytes } from 'node:crypto';
 import type * as graphene from 'graphene-pk11';
-import { IsolatedError } from '../../isolated/protocol.ts';
-import { serve } from '../../isolated/serve.ts';
-import { oid } from '../../pki/der.ts';
-import { OID } from '../../pki/oids.ts';
+import { IsolatedError } from '../../process/protocol.ts';
+import { serve } from '../../process/serve.ts';
+import { oid } from '../../pki/der/der.ts';
+import { OID } from '../../pki/der/oids.ts';
 import { failureName, findObjects, findToken, keyName, openSession } from './token.ts';
 import type { Token } from './token.ts';
 import { TokenFault } from './wire.ts';

@@ -1,6 +1,6 @@
 /** Makes a CA key inside a token, whose library runs in a process of its own. */
-import { IsolatedProcess } from '../../isolated/isolated-process.ts';
-import { siblingModule } from '../../isolated/sibling-module.ts';
+import { IsolatedProcess } from '../../process/isolated-process.ts';
+import { siblingModule } from '../../process/sibling-module.ts';
 import { moduleEnvironment } from './module-environment.ts';
 import type { KeyGeneration, NewKeyNames } from './wire.ts';
 

@@ -1,8 +1,8 @@
 /** Makes CAs whose key is in a PKCS#11 token (`driver = "pkcs11"`). */
 import type { Pkcs11CaConfig } from '../../config/schema.ts';
 import { describe, EstuaryError } from '../../errors.ts';
-import type { IsolatedLog } from '../../isolated/isolated-process.ts';
-import { IsolatedError } from '../../isolated/protocol.ts';
+import type { IsolatedLog } from '../../process/isolated-process.ts';
+import { IsolatedError } from '../../process/protocol.ts';
 import { labelledLog } from '../labelled-log.ts';
 import { createLocalCa, loadCaCertificates } from '../local/index.ts';
 import type { LocalCa, LocalCaConfig, LocalCaContext } from '../local/index.ts';

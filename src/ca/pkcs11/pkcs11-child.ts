@@ -1,7 +1,7 @@
 /** The child process that holds a token's library: finds the key, signs, and nothing else. */
 import type * as graphene from 'graphene-pk11';
-import { IsolatedError } from '../../isolated/protocol.ts';
-import { serve } from '../../isolated/serve.ts';
+import { IsolatedError } from '../../process/protocol.ts';
+import { serve } from '../../process/serve.ts';
 import { publicKeyOf } from './public-key-object.ts';
 import { SessionPool } from './session-pool.ts';
 import {

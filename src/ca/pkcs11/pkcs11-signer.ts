@@ -1,13 +1,13 @@
 /** A CA key in a PKCS#11 token. */
 import { randomBytes } from 'node:crypto';
 import { describe, failed, unavailable } from '../../errors.ts';
-import { IsolatedProcess } from '../../isolated/isolated-process.ts';
-import type { IsolatedLog } from '../../isolated/isolated-process.ts';
-import { IsolatedError } from '../../isolated/protocol.ts';
-import { siblingModule } from '../../isolated/sibling-module.ts';
-import { parsePublicKey } from '../../pki/public-key.ts';
-import { defaultSignatureAlgorithm, verifySignature } from '../../pki/signature-algorithms.ts';
-import type { SignatureAlgorithm } from '../../pki/signature-algorithms.ts';
+import { IsolatedProcess } from '../../process/isolated-process.ts';
+import type { IsolatedLog } from '../../process/isolated-process.ts';
+import { IsolatedError } from '../../process/protocol.ts';
+import { siblingModule } from '../../process/sibling-module.ts';
+import { parsePublicKey } from '../../pki/x509/public-key.ts';
+import { defaultSignatureAlgorithm, verifySignature } from '../../pki/x509/signature-algorithms.ts';
+import type { SignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import type { HealthReport, Signer } from '../driver.ts';
 import { moduleEnvironment } from './module-environment.ts';
 import { TokenFault } from './wire.ts';

@@ -1,8 +1,8 @@
 /** The SubjectPublicKeyInfo of a key pair in a token. */
 import type * as graphene from 'graphene-pk11';
-import { IsolatedError } from '../../isolated/protocol.ts';
-import { bitString, integer, NULL, oid, parseDer, sequence, Tag } from '../../pki/der.ts';
-import { OID } from '../../pki/oids.ts';
+import { IsolatedError } from '../../process/protocol.ts';
+import { bitString, integer, NULL, oid, parseDer, sequence, Tag } from '../../pki/der/der.ts';
+import { OID } from '../../pki/der/oids.ts';
 import { findObjects } from './token.ts';
 import type { Token } from './token.ts';
 import { TokenFault } from './wire.ts';

@@ -1,10 +1,10 @@
 /** How a token's key signs, and what its raw signature looks like in X.509. */
 import { createHash } from 'node:crypto';
-import { IsolatedError } from '../../isolated/protocol.ts';
-import { integer, NULL, octetString, oid, sequence } from '../../pki/der.ts';
-import { OID } from '../../pki/oids.ts';
-import { parsePublicKey } from '../../pki/public-key.ts';
-import { defaultSignatureAlgorithm } from '../../pki/signature-algorithms.ts';
+import { IsolatedError } from '../../process/protocol.ts';
+import { integer, NULL, octetString, oid, sequence } from '../../pki/der/der.ts';
+import { OID } from '../../pki/der/oids.ts';
+import { parsePublicKey } from '../../pki/x509/public-key.ts';
+import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import { TokenFault } from './wire.ts';
 
 export interface TokenSignature {

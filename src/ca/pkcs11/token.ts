@@ -3,7 +3,7 @@
  * into the server's own process.
  */
 import type * as graphene from 'graphene-pk11';
-import { IsolatedError } from '../../isolated/protocol.ts';
+import { IsolatedError } from '../../process/protocol.ts';
 import { TokenFault } from './wire.ts';
 import type { KeyReference, TokenAccess } from './wire.ts';
 

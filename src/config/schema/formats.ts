@@ -1,6 +1,6 @@
 /** Checks of single values that several sections share. Each returns the reason why a value is wrong, or undefined. */
 import { BlockList, isIP } from 'node:net';
-import { attributeType, parseDistinguishedName } from '../../pki/name.ts';
+import { attributeType, parseDistinguishedName } from '../../pki/x509/name.ts';
 import { wholeMatch } from '../pattern.ts';
 
 const DOTTED_OID = /^[012](\.(0|[1-9][0-9]*)){1,30}$/;

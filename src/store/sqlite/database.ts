@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, failed, unavailable } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
+import { MIGRATIONS } from './migrations/index.ts';
 
 export type Db = Database.Database;
 

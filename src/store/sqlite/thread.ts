@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { describe, EstuaryError, unavailable } from '../../errors.ts';
-import { siblingModule } from '../../isolated/sibling-module.ts';
+import { siblingModule } from '../../process/sibling-module.ts';
 import { type Call, fromPlainError, type Request, type Response, type WorkerOptions } from './calls.ts';
 
 /** Calls that may wait for the thread; above it the store is overloaded, and says so at once. */

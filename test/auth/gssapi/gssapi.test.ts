@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkGssapi, startGssapi } from '../../../src/auth/gssapi/gssapi.ts';
 import type { GssapiOptions } from '../../../src/auth/gssapi/gssapi.ts';
-import { formatName } from '../../../src/pki/name.ts';
+import { formatName } from '../../../src/pki/x509/name.ts';
 import { runText } from '../../support/command.ts';
 import { KeptLog } from '../../support/kept-log.ts';
 import { Kdc, REALM, SERVICE } from '../../support/kdc.ts';
@@ -154,7 +154,7 @@ describe('without the optional npm package kerberos', () => {
     // The sources in a place from which no node_modules can be seen.
     dir = await mkdtemp(join(tmpdir(), 'estuary-no-kerberos-'));
     await mkdir(join(dir, 'src'));
-    for (const part of ['errors.ts', 'auth', 'isolated', 'pki'])
+    for (const part of ['errors.ts', 'auth', 'process', 'pki'])
       await cp(join(ROOT, 'src', part), join(dir, 'src', part), { recursive: true });
     await writeFile(join(dir, 'package.json'), '{"type":"module"}');
     await writeFile(

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { PrincipalMapping, checkPrincipalMapping } from '../../../src/auth/gssapi/principal-mapping.ts';
 import type { PrincipalMappingConfig } from '../../../src/auth/gssapi/principal-mapping.ts';
 import { makePrincipal, parsePrincipal } from '../../../src/auth/gssapi/principal.ts';
-import { formatName, parseName } from '../../../src/pki/name.ts';
-import type { Name } from '../../../src/pki/name.ts';
-import { tlv } from '../../../src/pki/der.ts';
+import { formatName, parseName } from '../../../src/pki/x509/name.ts';
+import type { Name } from '../../../src/pki/x509/name.ts';
+import { tlv } from '../../../src/pki/der/der.ts';
 import { opensslText } from '../../support/openssl.ts';
 
 const SERVICE = 'HTTP/localhost@EXAMPLE.TEST';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_TOKEN_BYTES, decodeNegotiateToken, parseSpnegoToken } from '../../../src/auth/gssapi/spnego-token.ts';
 import { SpnegoTokenError } from '../../../src/auth/gssapi/spnego-token.ts';
-import { explicit, integer, octetString, oid, sequence, tlv } from '../../../src/pki/der.ts';
+import { explicit, integer, octetString, oid, sequence, tlv } from '../../../src/pki/der/der.ts';
 import { Kdc, REALM } from '../../support/kdc.ts';
 import { FLAG, initialToken } from '../../support/negotiate.ts';
 import { requires } from '../../support/requires.ts';

@@ -1,11 +1,11 @@
 /** Full CMC with an Estuary before Dogtag, from a client's side: the agent signs the responses. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { controlsNamed, parseControl, type CmcControl } from '../../../src/cmc/controls.ts';
-import type { TaggedAttribute } from '../../../src/cmc/pki-data.ts';
-import { parsePkiResponse } from '../../../src/cmc/pki-response.ts';
-import type { CmcStatusInfo } from '../../../src/cmc/status-info.ts';
-import { parseCertificate, type Certificate } from '../../../src/pki/certificate.ts';
-import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms.ts';
+import { controlsNamed, parseControl, type CmcControl } from '../../../src/pki/cmc/controls.ts';
+import type { TaggedAttribute } from '../../../src/pki/cmc/pki-data.ts';
+import { parsePkiResponse } from '../../../src/pki/cmc/pki-response.ts';
+import type { CmcStatusInfo } from '../../../src/pki/cmc/status-info.ts';
+import { parseCertificate, type Certificate } from '../../../src/pki/x509/certificate.ts';
+import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
 import { postCmc, requestBy, tcr } from '../../support/cmc.ts';
 import { simpleCsr, type TestKey } from '../../support/csr.ts';
 import type { ClientIdentity, Estuary } from '../../support/estuary.ts';

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { buildControl, controlsNamed } from '../../../src/cmc/controls.ts';
-import { parseSignedData } from '../../../src/pki/cms.ts';
+import { buildControl, controlsNamed } from '../../../src/pki/cmc/controls.ts';
+import { parseSignedData } from '../../../src/pki/cms/cms.ts';
 import { attribute, buildCsr, makeKey, name, simpleCsr, type TestKey } from '../../support/csr.ts';
-import { utf8String } from '../../../src/pki/der.ts';
-import { encodePem } from '../../../src/pki/pem.ts';
+import { utf8String } from '../../../src/pki/der/der.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
 import { crm, pendTokenOf, postCmc, requestBy, tcr } from '../../support/cmc.ts';
 import { asks, atOnce, exchange } from './cmc-exchange.ts';
 import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in/index.ts';
 import { caSection, Estuary, section, type ClientIdentity } from '../../support/estuary.ts';
-import { buildCrmf } from '../../cmc/samples.ts';
+import { buildCrmf } from '../../pki/cmc/samples.ts';
 
 const CMC = 'POST /ca/ee/ca/profileSubmitCMCFull';
 

@@ -1,11 +1,11 @@
 /** What the driver relies on, as cases that hold with the stand-in and with the real Dogtag alike. */
 import { expect } from 'vitest';
 import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
-import { parseCertificate } from '../../../src/pki/certificate.ts';
-import { formatGeneralName } from '../../../src/pki/general-name.ts';
-import { formatName } from '../../../src/pki/name.ts';
+import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import { formatGeneralName } from '../../../src/pki/x509/general-name.ts';
+import { formatName } from '../../../src/pki/x509/name.ts';
 import { attribute, buildCsr, makeKey, name, simpleCsr, type KeyKind } from '../../support/csr.ts';
-import { utf8String } from '../../../src/pki/der.ts';
+import { utf8String } from '../../../src/pki/der/der.ts';
 import type { DogtagSettings } from '../../support/dogtag-stand-in/index.ts';
 import type { Answer } from '../../support/https.ts';
 import { issue, issued, newRequest, openDriver, queued, requestFor } from './support.ts';

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
-import { parseCertificate } from '../../../src/pki/certificate.ts';
-import { encodePem } from '../../../src/pki/pem.ts';
+import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
 import {
   basicConstraints,
   dns,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { parseCertificate } from '../../../src/pki/certificate.ts';
+import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../../support/csr.ts';
 import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in/index.ts';
 import { caSection, certificatesOf, Estuary, section } from '../../support/estuary.ts';

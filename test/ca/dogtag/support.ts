@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
 import { createDogtagCa } from '../../../src/ca/dogtag/index.ts';
 import type { IssuanceRequest, IssuanceResult } from '../../../src/ca/driver.ts';
-import { Turns } from '../../../src/isolated/turns.ts';
-import { parseCsr, verifyCsr } from '../../../src/pki/csr.ts';
+import { Turns } from '../../../src/process/turns.ts';
+import { parseCsr, verifyCsr } from '../../../src/pki/pkcs10/csr.ts';
 import { makeKey, simpleCsr, type TestKey } from '../../support/csr.ts';
 import type { DogtagSettings } from '../../support/dogtag-stand-in/index.ts';
 

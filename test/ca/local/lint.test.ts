@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 
 import { LINT_RULES, lint, type LintContext } from '../../../src/ca/local/lint/index.ts';
-import { parsePemCertificates, type Certificate } from '../../../src/pki/certificate.ts';
+import { parsePemCertificates, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import {
   NULL,
   Tag,
@@ -18,7 +18,7 @@ import {
   time,
   tlv,
   utf8String,
-} from '../../../src/pki/der.ts';
+} from '../../../src/pki/der/der.ts';
 import {
   encodeAuthorityInfoAccess,
   encodeAuthorityKeyIdentifier,
@@ -27,10 +27,10 @@ import {
   encodeExtKeyUsage,
   encodeExtension,
   encodeKeyUsage,
-} from '../../../src/pki/extensions.ts';
-import { OID } from '../../../src/pki/oids.ts';
-import { subjectKeyIdentifier } from '../../../src/pki/public-key.ts';
-import { SIGNATURE_ALGORITHMS } from '../../../src/pki/signature-algorithms.ts';
+} from '../../../src/pki/x509/extensions.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
+import { subjectKeyIdentifier } from '../../../src/pki/x509/public-key.ts';
+import { SIGNATURE_ALGORITHMS } from '../../../src/pki/x509/signature-algorithms.ts';
 import { makeCa } from '../../support/ca.ts';
 import { attribute, commonName, country, dns, email, ip, makeKey, name, uri } from '../../support/csr.ts';
 import { temporaryFolder } from '../../support/openssl.ts';

@@ -8,10 +8,10 @@ import { afterAll, describe, expect, test } from 'vitest';
 
 import { LocalCa, createFileCa, type LocalCaConfig } from '../../../src/ca/local/index.ts';
 import type { IssuanceRequest, Signer } from '../../../src/ca/driver.ts';
-import { parseCertificate, parsePemCertificates } from '../../../src/pki/certificate.ts';
-import { ipAddress, type GeneralName } from '../../../src/pki/general-name.ts';
-import { EMPTY_NAME, parseDistinguishedName } from '../../../src/pki/name.ts';
-import { encodePem } from '../../../src/pki/pem.ts';
+import { parseCertificate, parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
+import { ipAddress, type GeneralName } from '../../../src/pki/x509/general-name.ts';
+import { EMPTY_NAME, parseDistinguishedName } from '../../../src/pki/x509/name.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
 import { CA_KINDS, makeCa, type CaKind, type TestCa, type TestCaOptions } from '../../support/ca.ts';
 import { KEY_KINDS, keyPair, pkcs8Pem, spkiDer } from '../../support/keys.ts';
 import { opensslText, temporaryFolder } from '../../support/openssl.ts';

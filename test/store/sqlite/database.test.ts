@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { MIGRATIONS } from '../../../src/store/migrations/index.ts';
+import { MIGRATIONS } from '../../../src/store/sqlite/migrations/index.ts';
 import { openWritable } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { opened, otpRow, temporaryPaths } from '../support.ts';

@@ -2,20 +2,20 @@
  * Dogtag's CMC servlet: whatever comes of a message, the answer is 200 and a signed PKIResponse; the TLS certificate has to be
  * the signer's; what is queued is reported failed; and the message is kept in a field that all requests share.
  */
-import { buildControl, parseControl } from '../../../src/cmc/controls.ts';
-import { parsePkiData } from '../../../src/cmc/pki-data.ts';
-import { buildPkiResponse } from '../../../src/cmc/pki-response.ts';
-import type { CmcStatusInfo } from '../../../src/cmc/status-info.ts';
-import { parseCertificate } from '../../../src/pki/certificate.ts';
+import { buildControl, parseControl } from '../../../src/pki/cmc/controls.ts';
+import { parsePkiData } from '../../../src/pki/cmc/pki-data.ts';
+import { buildPkiResponse } from '../../../src/pki/cmc/pki-response.ts';
+import type { CmcStatusInfo } from '../../../src/pki/cmc/status-info.ts';
+import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import {
   buildSignedData,
   issuerAndSerialNumber,
   keySigner,
   parseSignedData,
   verifySignerInfo,
-} from '../../../src/pki/cms.ts';
-import { DerError } from '../../../src/pki/der.ts';
-import { OID } from '../../../src/pki/oids.ts';
+} from '../../../src/pki/cms/cms.ts';
+import { DerError } from '../../../src/pki/der/der.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
 import { InvalidRequest, PROFILES, type StandInState } from './state.ts';
 
 interface Outcome {

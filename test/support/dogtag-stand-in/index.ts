@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
-import { encodePem } from '../../../src/pki/pem.ts';
-import { OID } from '../../../src/pki/oids.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
 import {
   dns,
   extKeyUsage,

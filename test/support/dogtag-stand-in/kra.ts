@@ -1,6 +1,6 @@
 /** The KRA's part of the stand-in: key archival with 10.10's oddities. It really opens what it is sent. */
 import { constants, createDecipheriv, privateDecrypt } from 'node:crypto';
-import { encodePem } from '../../../src/pki/pem.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
 import { makeCertificate, type Issuer } from '../certificates.ts';
 import { keyPair } from '../keys.ts';
 import { badRequest, error, fieldOf, json, type Answered } from './answers.ts';

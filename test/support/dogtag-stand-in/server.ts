@@ -7,8 +7,8 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { encodePem } from '../../../src/pki/pem.ts';
-import { certsOnly } from '../../../src/pki/pkcs7.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
+import { certsOnly } from '../../../src/pki/cms/pkcs7.ts';
 import {
   agentCertificate,
   badRequest,

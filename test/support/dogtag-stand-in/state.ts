@@ -1,10 +1,10 @@
 /** What Dogtag's directory holds, and what its profiles make of a request. Replicas of a stand-in share one. */
 import { randomBytes } from 'node:crypto';
 import { createPublicKey } from 'node:crypto';
-import { parseCsr, verifyCsr, type VerifiedCsr } from '../../../src/pki/csr.ts';
-import { encodeSubjectAltName } from '../../../src/pki/extensions.ts';
-import { formatName } from '../../../src/pki/name.ts';
-import { OID } from '../../../src/pki/oids.ts';
+import { parseCsr, verifyCsr, type VerifiedCsr } from '../../../src/pki/pkcs10/csr.ts';
+import { encodeSubjectAltName } from '../../../src/pki/x509/extensions.ts';
+import { formatName } from '../../../src/pki/x509/name.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
 import { extKeyUsage, keyUsage, makeCertificate, type Issuer } from '../certificates.ts';
 import { keyPair } from '../keys.ts';
 import { StandInKra } from './kra.ts';

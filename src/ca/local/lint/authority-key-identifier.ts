@@ -1,6 +1,6 @@
-import { parseAuthorityKeyIdentifier } from '../../../pki/extensions.ts';
-import { OID } from '../../../pki/oids.ts';
-import { subjectKeyIdentifier } from '../../../pki/public-key.ts';
+import { parseAuthorityKeyIdentifier } from '../../../pki/x509/extensions.ts';
+import { OID } from '../../../pki/der/oids.ts';
+import { subjectKeyIdentifier } from '../../../pki/x509/public-key.ts';
 import { extensionValue, type LintRule } from './rule.ts';
 
 export const authorityKeyIdentifier: LintRule = {

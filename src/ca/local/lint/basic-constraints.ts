@@ -1,5 +1,5 @@
-import { parseBasicConstraints } from '../../../pki/extensions.ts';
-import { OID } from '../../../pki/oids.ts';
+import { parseBasicConstraints } from '../../../pki/x509/extensions.ts';
+import { OID } from '../../../pki/der/oids.ts';
 import { extensionValue, type LintRule } from './rule.ts';
 
 export const basicConstraints: LintRule = {

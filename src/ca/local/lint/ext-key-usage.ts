@@ -1,5 +1,5 @@
-import { parseExtKeyUsage } from '../../../pki/extensions.ts';
-import { OID, oidName } from '../../../pki/oids.ts';
+import { parseExtKeyUsage } from '../../../pki/x509/extensions.ts';
+import { OID, oidName } from '../../../pki/der/oids.ts';
 import { extensionValue, type LintRule } from './rule.ts';
 
 export const extKeyUsage: LintRule = {

@@ -1,7 +1,7 @@
 /** Lints: what is checked on the bytes of every certificate before the CA key touches them. One rule a file. */
-import { parseTbsCertificate, type Certificate } from '../../../pki/certificate.ts';
-import { DerError } from '../../../pki/der.ts';
-import { parsePublicKey } from '../../../pki/public-key.ts';
+import { parseTbsCertificate, type Certificate } from '../../../pki/x509/certificate.ts';
+import { DerError } from '../../../pki/der/der.ts';
+import { parsePublicKey } from '../../../pki/x509/public-key.ts';
 import { authorityKeyIdentifier } from './authority-key-identifier.ts';
 import { basicConstraints } from './basic-constraints.ts';
 import { extKeyUsage } from './ext-key-usage.ts';

@@ -1,5 +1,5 @@
-import { parseKeyUsage } from '../../../pki/extensions.ts';
-import { OID } from '../../../pki/oids.ts';
+import { parseKeyUsage } from '../../../pki/x509/extensions.ts';
+import { OID } from '../../../pki/der/oids.ts';
 import { usagesOfKey } from '../key-usage.ts';
 import { extensionValue, type LintRule } from './rule.ts';
 

@@ -1,4 +1,4 @@
-import { OID, oidName } from '../../../pki/oids.ts';
+import { OID, oidName } from '../../../pki/der/oids.ts';
 import type { LintRule } from './rule.ts';
 
 /** Extension → whether it is critical; undefined: another rule decides. */

@@ -1,6 +1,6 @@
-import { parseAuthorityInfoAccess, parseCrlDistributionPoints } from '../../../pki/extensions.ts';
-import { generalNameProblem } from '../../../pki/general-name.ts';
-import { OID } from '../../../pki/oids.ts';
+import { parseAuthorityInfoAccess, parseCrlDistributionPoints } from '../../../pki/x509/extensions.ts';
+import { generalNameProblem } from '../../../pki/x509/general-name.ts';
+import { OID } from '../../../pki/der/oids.ts';
 import { extensionValue, type LintRule } from './rule.ts';
 
 export const locations: LintRule = {

@@ -1,7 +1,7 @@
-import { parseGeneralNames } from '../../../pki/general-name.ts';
-import { nameConstraintProblem, parseNameConstraints } from '../../../pki/name-constraints.ts';
-import { findExtension } from '../../../pki/extensions.ts';
-import { OID } from '../../../pki/oids.ts';
+import { parseGeneralNames } from '../../../pki/x509/general-name.ts';
+import { nameConstraintProblem, parseNameConstraints } from '../../../pki/x509/name-constraints.ts';
+import { findExtension } from '../../../pki/x509/extensions.ts';
+import { OID } from '../../../pki/der/oids.ts';
 import { extensionValue, type LintRule } from './rule.ts';
 
 export const nameConstraints: LintRule = {

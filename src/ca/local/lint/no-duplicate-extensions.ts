@@ -1,5 +1,5 @@
-import { duplicateExtension } from '../../../pki/extensions.ts';
-import { oidName } from '../../../pki/oids.ts';
+import { duplicateExtension } from '../../../pki/x509/extensions.ts';
+import { oidName } from '../../../pki/der/oids.ts';
 import type { LintRule } from './rule.ts';
 
 export const noDuplicateExtensions: LintRule = {

@@ -1,4 +1,4 @@
-import { publicKeyProblem } from '../../../pki/public-key.ts';
+import { publicKeyProblem } from '../../../pki/x509/public-key.ts';
 import type { LintRule } from './rule.ts';
 
 export const publicKey: LintRule = {

@@ -1,6 +1,6 @@
-import type { Certificate, TbsFields } from '../../../pki/certificate.ts';
-import { findExtension } from '../../../pki/extensions.ts';
-import type { PublicKeyInfo } from '../../../pki/public-key.ts';
+import type { Certificate, TbsFields } from '../../../pki/x509/certificate.ts';
+import { findExtension } from '../../../pki/x509/extensions.ts';
+import type { PublicKeyInfo } from '../../../pki/x509/public-key.ts';
 
 /** A TBSCertificate as it would be signed, parsed again from its bytes, and what it is held against. */
 export interface LintSubject {

@@ -1,5 +1,5 @@
-import { formatGeneralName, generalNameProblem, parseGeneralNames } from '../../../pki/general-name.ts';
-import { OID } from '../../../pki/oids.ts';
+import { formatGeneralName, generalNameProblem, parseGeneralNames } from '../../../pki/x509/general-name.ts';
+import { OID } from '../../../pki/der/oids.ts';
 import { extensionValue, type LintRule } from './rule.ts';
 
 export const sanForm: LintRule = {

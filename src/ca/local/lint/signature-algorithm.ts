@@ -1,4 +1,4 @@
-import { algorithmFitsKey, parseSignatureAlgorithm } from '../../../pki/signature-algorithms.ts';
+import { algorithmFitsKey, parseSignatureAlgorithm } from '../../../pki/x509/signature-algorithms.ts';
 import type { LintRule } from './rule.ts';
 
 export const signatureAlgorithm: LintRule = {

@@ -1,5 +1,5 @@
-import { attributeProblem } from '../../../pki/attribute-syntax.ts';
-import { isDerOrdered } from '../../../pki/name.ts';
+import { attributeProblem } from '../../../pki/x509/attribute-syntax.ts';
+import { isDerOrdered } from '../../../pki/x509/name.ts';
 import type { LintRule } from './rule.ts';
 
 export const subjectAttributes: LintRule = {

@@ -1,4 +1,4 @@
-import { namesEqual } from '../../../pki/name.ts';
+import { namesEqual } from '../../../pki/x509/name.ts';
 import type { LintRule } from './rule.ts';
 
 export const subjectIsNotIssuer: LintRule = {

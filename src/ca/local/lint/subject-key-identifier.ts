@@ -1,6 +1,6 @@
-import { parseSubjectKeyIdentifier } from '../../../pki/extensions.ts';
-import { OID } from '../../../pki/oids.ts';
-import { subjectKeyIdentifier as identifierOf } from '../../../pki/public-key.ts';
+import { parseSubjectKeyIdentifier } from '../../../pki/x509/extensions.ts';
+import { OID } from '../../../pki/der/oids.ts';
+import { subjectKeyIdentifier as identifierOf } from '../../../pki/x509/public-key.ts';
 import { extensionValue, type LintRule } from './rule.ts';
 
 export const subjectKeyIdentifier: LintRule = {

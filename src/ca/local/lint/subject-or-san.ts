@@ -1,5 +1,5 @@
-import { findExtension } from '../../../pki/extensions.ts';
-import { OID } from '../../../pki/oids.ts';
+import { findExtension } from '../../../pki/x509/extensions.ts';
+import { OID } from '../../../pki/der/oids.ts';
 import type { LintRule } from './rule.ts';
 
 export const subjectOrSan: LintRule = {

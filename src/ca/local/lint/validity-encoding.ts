@@ -1,4 +1,4 @@
-import { Tag } from '../../../pki/der.ts';
+import { Tag } from '../../../pki/der/der.ts';
 import type { LintRule } from './rule.ts';
 
 const fits = (date: Date, tag: number): boolean =>

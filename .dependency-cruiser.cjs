@@ -1,0 +1,52 @@
+/**
+ * The layers of src/ (docs/architecture.md): arrows run one way, and nothing imports in a circle.
+ * A folder may import what stands below it, and the modules that know nothing of the house (errors, log, process …).
+ */
+const LAYERS = [
+  ['main'],
+  ['http'],
+  ['cmc', 'publication'],
+  ['enrollment'],
+  ['ca', 'auth'],
+  ['store'],
+  ['audit', 'config'],
+  ['pki'],
+];
+const BASE = ['process', 'errors.ts', 'log.ts', 'folders.ts', 'version.ts'];
+
+const path = (names) => `^src/(?:${names.map((name) => name.replace('.', '\\.')).join('|')})(?:/|$)`;
+
+const forbidden = [
+  {
+    name: 'no-circle',
+    severity: 'error',
+    comment: 'Two things that need each other are one, or want a third.',
+    from: { path: '^src/' },
+    to: { circular: true },
+  },
+  {
+    name: 'base-knows-nothing',
+    severity: 'error',
+    comment: 'errors, log, process … are for every layer, so they import none.',
+    from: { path: path(BASE) },
+    to: { path: path(LAYERS.flat()) },
+  },
+  ...LAYERS.flatMap((folders, floor) =>
+    folders.map((folder) => ({
+      name: `below-${folder}`,
+      severity: 'error',
+      comment: `src/${folder} is imported by what stands above it, never by what stands below or beside it.`,
+      from: { path: path([...LAYERS.slice(floor).flat(), ...BASE]), pathNot: path([folder]) },
+      to: { path: path([folder]) },
+    })),
+  ),
+];
+
+module.exports = {
+  forbidden,
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+  },
+};

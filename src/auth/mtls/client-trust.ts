@@ -1,0 +1,173 @@
+/** Whom we trust to issue client certificates: an immutable snapshot, replaced as a whole at a reload. */
+import { readFile, readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+
+import { describe, failed } from '../../errors.ts';
+import { parseCertificate, parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
+import { foldedName } from '../../pki/x509/name-matching.ts';
+import { encodePem, parsePem } from '../../pki/der/pem.ts';
+import { findPath, type IssuerSource } from './path-building.ts';
+import { RevocationLists, type CrlSource } from './revocation-lists.ts';
+
+export interface ClientTrustInput {
+  /** PEM text with one or more certificates; each is an anchor, an intermediate CA's too. */
+  readonly trustAnchors: string;
+  /**
+   * DER of CA certificates that help to build paths: our own CAs' and their renewal_issuers. Nothing is trusted for
+   * being among them.
+   */
+  readonly intermediates?: readonly Buffer[];
+  readonly crls?: readonly CrlSource[];
+}
+
+/** Paths remembered per snapshot; each holds the few kilobytes of a parsed certificate. */
+const CACHED_PATHS = 2000;
+
+export class ClientTrust {
+  readonly anchors: readonly Certificate[];
+  /** For Node's TLS `ca` (with `allowPartialTrustChain: true`): the anchors, and the intermediates that chain to one. */
+  readonly tlsCertificates: readonly string[];
+  readonly revocation: RevocationLists;
+  readonly #anchorFingerprints: ReadonlySet<string>;
+  readonly #bySubject: ReadonlyMap<string, readonly Certificate[]>;
+  /** Signatures of one of our CA certificates on another, verified when the snapshot was made. */
+  readonly #links: ReadonlySet<string>;
+  /** Validated paths by the end entity's fingerprint, the least recently used first. */
+  readonly #paths = new Map<string, readonly Certificate[]>();
+
+  private constructor(
+    anchors: readonly Certificate[],
+    intermediates: readonly Certificate[],
+    revocation: RevocationLists,
+    links: ReadonlySet<string>,
+  ) {
+    this.#links = links;
+    this.anchors = anchors;
+    this.revocation = revocation;
+    this.#anchorFingerprints = new Set(anchors.map(({ fingerprint }) => fingerprint));
+    this.#bySubject = Map.groupBy([...anchors, ...intermediates], ({ subject }) => foldedName(subject));
+    this.tlsCertificates = [...anchors, ...intermediates].map(({ der }) => encodePem('CERTIFICATE', der));
+  }
+
+  /**
+   * Parses and checks everything.
+   *
+   * @throws EstuaryError 500 `TRUST_ANCHORS_INVALID` or `CRL_INVALID`; the message is for the operator
+   */
+  static async create(input: ClientTrustInput): Promise<ClientTrust> {
+    const anchors = parseAnchors(input.trustAnchors);
+    const known = new Set(anchors.map(({ fingerprint }) => fingerprint));
+    const helpers = (input.intermediates ?? []).map(parseCertificate).filter(({ fingerprint }) => {
+      const fresh = !known.has(fingerprint);
+      known.add(fingerprint);
+      return fresh;
+    });
+    const candidates = new ClientTrust(anchors, helpers, await RevocationLists.load([], []), new Set());
+    const trusted: Certificate[] = [];
+    const links = new Set<string>();
+    for (const helper of helpers) {
+      const found = await findPath(helper, candidates.issuers([]), undefined);
+      if (!('path' in found)) continue;
+      trusted.push(helper);
+      for (const [i, issuer] of found.path.slice(1).entries()) links.add(linkOf(found.path[i] ?? helper, issuer));
+    }
+    const revocation = await RevocationLists.load(input.crls ?? [], [...anchors, ...trusted]);
+    return new ClientTrust(anchors, trusted, revocation, links);
+  }
+
+  isAnchor(certificate: Certificate): boolean {
+    return this.#anchorFingerprints.has(certificate.fingerprint);
+  }
+
+  /** Where to look for issuers: the anchors, then our intermediates, then what the client sent. */
+  issuers(presented: readonly Certificate[]): IssuerSource {
+    const sent = Map.groupBy(presented, ({ subject }) => foldedName(subject));
+    return {
+      isAnchor: (certificate) => this.isAnchor(certificate),
+      bySubject: (name) => [...(this.#bySubject.get(name) ?? []), ...(sent.get(name) ?? [])],
+      isKnownLink: (subject, issuer) => this.#links.has(linkOf(subject, issuer)),
+    };
+  }
+
+  /** A path validated before. Validity in time and revocation are not part of what is remembered. */
+  cachedPath(fingerprint: string): readonly Certificate[] | undefined {
+    const path = this.#paths.get(fingerprint);
+    if (path === undefined) return undefined;
+    this.#paths.delete(fingerprint);
+    this.#paths.set(fingerprint, path);
+    return path;
+  }
+
+  cachePath(path: readonly Certificate[]): void {
+    const fingerprint = path[0]?.fingerprint;
+    if (fingerprint === undefined) return;
+    this.#paths.delete(fingerprint);
+    this.#paths.set(fingerprint, path);
+    const [oldest] = this.#paths.keys();
+    if (this.#paths.size > CACHED_PATHS && oldest !== undefined) this.#paths.delete(oldest);
+  }
+}
+
+const linkOf = (subject: Certificate, issuer: Certificate): string => `${subject.fingerprint} ${issuer.fingerprint}`;
+
+function parseAnchors(pem: string): Certificate[] {
+  let anchors: Certificate[];
+  try {
+    anchors = parsePemCertificates(pem);
+  } catch (error) {
+    throw failed('TRUST_ANCHORS_INVALID', `the trust anchors are not certificates in PEM: ${describe(error)}`);
+  }
+  if (anchors.length === 0) throw failed('TRUST_ANCHORS_INVALID', 'the trust anchors hold no certificate in PEM');
+  const unique = new Map(anchors.map((anchor) => [anchor.fingerprint, anchor]));
+  return [...unique.values()];
+}
+
+/** The files of {@link ClientTrustInput}, as the configuration names them. */
+export interface ClientTrustFiles {
+  readonly trust_anchors: string;
+  /** A file, or a folder of files, each one CRL in DER or any number in PEM. */
+  readonly crl?: string | undefined;
+}
+
+/**
+ * Reads the files and makes the snapshot.
+ *
+ * @param intermediates DER; see {@link ClientTrustInput}
+ * @throws EstuaryError 500 as {@link ClientTrust.create}; `TRUST_ANCHORS_INVALID` or `CRL_INVALID` also where a file
+ *   cannot be read
+ */
+export async function loadClientTrust(
+  files: ClientTrustFiles,
+  intermediates: readonly Buffer[] = [],
+): Promise<ClientTrust> {
+  const trustAnchors = await readFile(files.trust_anchors, 'utf8').catch((error: unknown) => {
+    throw failed('TRUST_ANCHORS_INVALID', `the trust anchors cannot be read: ${describe(error)}`);
+  });
+  const crls = files.crl === undefined ? [] : await readCrls(files.crl);
+  return ClientTrust.create({ trustAnchors, intermediates, crls });
+}
+
+async function readCrls(path: string): Promise<CrlSource[]> {
+  try {
+    const sources: CrlSource[] = [];
+    for (const file of await crlFiles(path)) sources.push(...splitCrls(basename(file), await readFile(file)));
+    return sources;
+  } catch (error) {
+    throw failed('CRL_INVALID', `the CRLs in ${path} cannot be read: ${describe(error)}`);
+  }
+}
+
+async function crlFiles(path: string): Promise<string[]> {
+  if (!(await stat(path)).isDirectory()) return [path];
+  const entries = await readdir(path, { withFileTypes: true });
+  const names = entries.filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name);
+  return names.sort().map((name) => join(path, name));
+}
+
+function splitCrls(name: string, content: Buffer): CrlSource[] {
+  // DER begins with a SEQUENCE's tag, which no PEM text does
+  if (content[0] === 0x30) return [{ name, der: content }];
+  const blocks = parsePem(content.toString('latin1')).filter(({ label }) => label === 'X509 CRL');
+  if (blocks.length === 0) throw new RangeError(`${name} holds no CRL`);
+  return blocks.map(({ der }) => ({ name, der }));
+}

@@ -1,0 +1,41 @@
+/** Client certificates as a way to authenticate on the EST listener. */
+import { formatGeneralName } from '../../pki/x509/general-name.ts';
+import { formatName } from '../../pki/x509/name.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import type { Store } from '../../store/store.ts';
+import type { ClientTrust } from './client-trust.ts';
+import type { MtlsIdentity, PresentedCredentials } from '../identity.ts';
+import { validateClientCertificate } from './mtls.ts';
+import { checkNotRevokedHere } from './own-revocation.ts';
+import type { AuthContext, AuthPlugin } from '../plugin.ts';
+
+export class MtlsPlugin implements AuthPlugin {
+  readonly method = 'mtls';
+  readonly #trust: () => ClientTrust;
+  readonly #store: Store;
+
+  /** @param trust the snapshot in force; a reload replaces it */
+  constructor(trust: () => ClientTrust, store: Store) {
+    this.#trust = trust;
+    this.#store = store;
+  }
+
+  async authenticate(presented: PresentedCredentials, context: AuthContext): Promise<MtlsIdentity | undefined> {
+    if (presented.peerCertificate === undefined) return undefined;
+    const { certificate } = await validateClientCertificate(
+      this.#trust(),
+      presented.peerCertificate,
+      presented.peerIntermediates,
+      context.now,
+      { expiredGraceSeconds: context.expiredGraceSeconds },
+    );
+    await checkNotRevokedHere(this.#store, certificate);
+    const display = certificateHolder(certificate);
+    return { method: 'mtls', requester: `mtls:${display}`, display, certificate };
+  }
+}
+
+/** Whom a certificate names: its subject (RFC 4514), or its subject alternative names where that is empty. */
+export function certificateHolder({ subject, subjectAltNames }: Certificate): string {
+  return subject.rdns.length > 0 ? formatName(subject) : subjectAltNames.map(formatGeneralName).join(',');
+}

@@ -1,0 +1,129 @@
+/** Authentication by the client certificate of the TLS handshake. */
+import { createHash } from 'node:crypto';
+
+import { unauthorized } from '../../errors.ts';
+import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
+import { DerError, unlessMalformed } from '../../pki/der/der.ts';
+import { OID } from '../../pki/der/oids.ts';
+import type { ClientTrust } from './client-trust.ts';
+import { findPath } from './path-building.ts';
+import { allowsPurpose, isValidAt, keyProblem, unprocessedCriticalExtension } from './path-validation.ts';
+
+/** Certificates of the handshake beside the client's own that are looked at. */
+const MAX_PRESENTED = 8;
+
+export interface ClientCertificateOptions {
+  /** A certificate that expired at most this long ago is accepted (a CA's renewal_grace_days). */
+  readonly expiredGraceSeconds?: number;
+  /** Extended key usages of which one will do, where the certificate has any; clientAuth unless told. */
+  readonly purposes?: readonly string[];
+}
+
+export interface ValidatedClientCertificate {
+  readonly certificate: Certificate;
+  /** The client's certificate first, the trust anchor last. */
+  readonly path: readonly Certificate[];
+}
+
+/**
+ * Validates a client certificate: RFC 5280 §6.1 up to an anchor of the snapshot, purpose, validity, CRLs. Revocation
+ * in our own store is not asked here.
+ *
+ * A certificate without extKeyUsage is accepted, as OpenSSL does. A certificate that is itself an anchor is accepted
+ * if it fits the purpose. Within a grace period the issuers have to have been valid when the certificate expired.
+ *
+ * @param leafDer the client's certificate, DER
+ * @param intermediates DER of what else the client sent; what does not parse is passed over
+ * @param now milliseconds
+ * @throws EstuaryError 401
+ */
+export async function validateClientCertificate(
+  trust: ClientTrust,
+  leafDer: Buffer,
+  intermediates: readonly Buffer[],
+  now: number,
+  options: ClientCertificateOptions = {},
+): Promise<ValidatedClientCertificate> {
+  const cached = trust.cachedPath(createHash('sha256').update(leafDer).digest('hex'));
+  const leaf = cached?.[0] ?? parseLeaf(leafDer);
+  const graceEnd = leaf.notAfter.getTime() + 999 + (options.expiredGraceSeconds ?? 0) * 1000;
+  const at = now > leaf.notAfter.getTime() && now <= graceEnd ? leaf.notAfter.getTime() : now;
+  const stillValid = cached?.slice(1).every((issuer) => isValidAt(issuer, at)) === true;
+  const path = stillValid ? cached : await validPath(trust, leaf, intermediates, at);
+  checkEndEntity(leaf, at, options.purposes);
+  checkRevocationLists(trust, path, now);
+  return { certificate: leaf, path };
+}
+
+function parseLeaf(der: Buffer): Certificate {
+  try {
+    return parseCertificate(der);
+  } catch (error) {
+    if (error instanceof DerError)
+      throw unauthorized('CLIENT_CERTIFICATE_MALFORMED', 'client certificate malformed', { detail: error.message });
+    throw error;
+  }
+}
+
+async function validPath(
+  trust: ClientTrust,
+  leaf: Certificate,
+  intermediates: readonly Buffer[],
+  at: number,
+): Promise<readonly Certificate[]> {
+  const issuers = trust.issuers(parsePresented(intermediates));
+  const found = await findPath(leaf, issuers, at);
+  if ('path' in found) {
+    trust.cachePath(found.path);
+    return found.path;
+  }
+  const untimely = await findPath(leaf, issuers, undefined);
+  if ('path' in untimely)
+    throw unauthorized('CLIENT_CERTIFICATE_ISSUER_EXPIRED', 'client certificate issuer expired or not yet valid', {
+      detail: found.problem,
+    });
+  throw unauthorized('CLIENT_CERTIFICATE_UNTRUSTED', 'certificate signed by unknown authority', {
+    detail: found.problem,
+  });
+}
+
+function parsePresented(intermediates: readonly Buffer[]): Certificate[] {
+  return intermediates.slice(0, MAX_PRESENTED).flatMap((der) => unlessMalformed(() => parseCertificate(der), []));
+}
+
+function checkEndEntity(leaf: Certificate, at: number, purposes: readonly string[] = [OID.clientAuth]): void {
+  const critical = unprocessedCriticalExtension(leaf);
+  if (critical !== undefined)
+    throw unauthorized(
+      'CLIENT_CERTIFICATE_UNSUPPORTED',
+      `client certificate has a critical extension that is not supported: ${critical}`,
+    );
+  const weak = keyProblem(leaf.publicKey);
+  if (weak !== undefined)
+    throw unauthorized('CLIENT_CERTIFICATE_KEY_REFUSED', 'client certificate key too weak or not supported', {
+      detail: weak,
+    });
+  if (!allowsPurpose(leaf, purposes) || leaf.keyUsage?.includes('digitalSignature') === false)
+    throw unauthorized('CLIENT_CERTIFICATE_PURPOSE', 'client certificate not valid for client authentication');
+  if (at < leaf.notBefore.getTime())
+    throw unauthorized('CLIENT_CERTIFICATE_NOT_YET_VALID', 'client certificate not yet valid');
+  if (!isValidAt(leaf, at)) throw unauthorized('CLIENT_CERTIFICATE_EXPIRED', 'client certificate expired');
+}
+
+function checkRevocationLists(trust: ClientTrust, path: readonly Certificate[], now: number): void {
+  for (const [i, certificate] of path.entries()) {
+    const issuer = path[i + 1];
+    if (issuer === undefined) return;
+    const status = trust.revocation.status(certificate, issuer, now);
+    if (status === 'good') continue;
+    const options = { detail: `${certificate.fingerprint} is ${status} by its issuer's CRL` };
+    if (status === 'unknown')
+      throw unauthorized(
+        'CLIENT_CERTIFICATE_REVOCATION_UNKNOWN',
+        'client certificate revocation status unknown',
+        options,
+      );
+    if (i === 0) throw unauthorized('CLIENT_CERTIFICATE_REVOKED', 'client certificate revoked', options);
+    throw unauthorized('CLIENT_CERTIFICATE_ISSUER_REVOKED', 'client certificate issuer revoked', options);
+  }
+}

@@ -1,0 +1,21 @@
+/** Revocation in our own store: it always wins, whatever a CRL says (contract §3). */
+import { unauthorized } from '../../errors.ts';
+import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
+import { foldedName } from '../../pki/x509/name-matching.ts';
+import type { Store } from '../../store/store.ts';
+
+/**
+ * Looks the certificate up by issuer and serial number, not by its fingerprint: of an ECDSA signature (r, s) there is
+ * always a second form (r, n − s), so the holder of a revoked certificate could present it under another fingerprint.
+ *
+ * @throws EstuaryError 401 when the store knows it as revoked; 500 or 503 when the store cannot say
+ */
+export async function checkNotRevokedHere(store: Store, certificate: Certificate): Promise<void> {
+  for (const row of await store.getCertificates(certificate.serialNumber)) {
+    if (row.revoked_at === null) continue;
+    if (foldedName(parseCertificate(row.der).issuer) !== foldedName(certificate.issuer)) continue;
+    throw unauthorized('CLIENT_CERTIFICATE_REVOKED', 'client certificate revoked', {
+      detail: `${row.ca} ${row.serial} is revoked in our store`,
+    });
+  }
+}

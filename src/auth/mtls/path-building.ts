@@ -1,0 +1,99 @@
+/** Finds a certification path from an end entity to a trust anchor: depth first, bounded in work. */
+import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
+import { foldedName } from '../../pki/x509/name-matching.ts';
+import { formatName } from '../../pki/x509/name.ts';
+import { isSelfIssued, isValidAt, issuerProblem, pathNamesProblem } from './path-validation.ts';
+
+/** Certificates in a path, the end entity and the anchor included. */
+const MAX_PATH = 10;
+/** Signatures verified for one end entity: what a hostile client may cost us. */
+const MAX_SIGNATURES = 32;
+
+export interface IssuerSource {
+  readonly isAnchor: (certificate: Certificate) => boolean;
+  /** CA certificates with this subject (as {@link foldedName} writes it), the preferred first. */
+  readonly bySubject: (name: string) => readonly Certificate[];
+  /** Whether the issuer's signature on a CA certificate has been verified before. */
+  readonly isKnownLink: (subject: Certificate, issuer: Certificate) => boolean;
+}
+
+export type PathSearchResult =
+  /** The end entity first, the trust anchor last; one certificate where the end entity is an anchor itself. */
+  | { readonly path: readonly Certificate[] }
+  /** Why there is none, as far as the search came; for the log. */
+  | { readonly problem: string };
+
+/**
+ * @param at milliseconds at which every issuer has to be valid; undefined: their validity does not matter
+ */
+export async function findPath(
+  endEntity: Certificate,
+  source: IssuerSource,
+  at: number | undefined,
+): Promise<PathSearchResult> {
+  const search = new Search(source, at);
+  const path = await search.extend([endEntity], endEntity);
+  return path === undefined ? { problem: search.problem } : { path };
+}
+
+class Search {
+  readonly #source: IssuerSource;
+  readonly #at: number | undefined;
+  #signatures = 0;
+  /** The last obstacle. */
+  problem = 'none of its issuers has its authorityKeyIdentifier';
+
+  constructor(source: IssuerSource, at: number | undefined) {
+    this.#source = source;
+    this.#at = at;
+  }
+
+  async extend(path: readonly Certificate[], top: Certificate): Promise<readonly Certificate[] | undefined> {
+    if (this.#source.isAnchor(top)) {
+      const problem = pathNamesProblem(path);
+      if (problem === undefined) return path;
+      this.#note(top, problem);
+      return undefined;
+    }
+    if (path.length === MAX_PATH) {
+      this.#note(top, `ends a path of more than ${MAX_PATH} certificates`);
+      return undefined;
+    }
+    const issuers = this.#source.bySubject(foldedName(top.issuer));
+    if (issuers.length === 0) this.#note(top, `its issuer ${formatName(top.issuer)} is not known`);
+    for (const issuer of issuers) {
+      if (path.some(({ der }) => der.equals(issuer.der)) || !keyIdentifiersMatch(top, issuer)) continue;
+      const problem = this.#roleProblem(path, issuer) ?? (await this.#signatureProblem(top, issuer));
+      if (problem !== undefined) {
+        this.#note(issuer, problem);
+        continue;
+      }
+      const found = await this.extend([...path, issuer], issuer);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #roleProblem(path: readonly Certificate[], issuer: Certificate): string | undefined {
+    if (this.#at !== undefined && !isValidAt(issuer, this.#at)) return 'is expired or not yet valid';
+    const below = path.slice(1).filter((certificate) => !isSelfIssued(certificate)).length;
+    return issuerProblem(issuer, { anchor: this.#source.isAnchor(issuer), below });
+  }
+
+  async #signatureProblem(subject: Certificate, issuer: Certificate): Promise<string | undefined> {
+    if (this.#source.isKnownLink(subject, issuer)) return undefined;
+    if (++this.#signatures > MAX_SIGNATURES) return `comes after more than ${MAX_SIGNATURES} signatures`;
+    return (await verifyCertificateSignature(subject, issuer)) ? undefined : 'did not sign the certificate below it';
+  }
+
+  #note(certificate: Certificate, problem: string): void {
+    this.problem = `${certificate.fingerprint}: ${problem}`;
+  }
+}
+
+/** RFC 5280 §4.2.1.1: the key identifiers tell the keys of one CA apart. */
+function keyIdentifiersMatch(subject: Certificate, issuer: Certificate): boolean {
+  const wanted = subject.authorityKeyIdentifier;
+  const offered = issuer.subjectKeyIdentifier;
+  return wanted === undefined || offered === undefined || wanted.equals(offered);
+}

@@ -1,0 +1,120 @@
+/**
+ * Certification path validation (RFC 5280 §6.1): the rules for one certificate of a path and for the path as a whole.
+ * Finding a path is {@link ./path-building.ts}'s matter.
+ *
+ * Not implemented, and therefore refused where a certificate marks it critical: policyConstraints (the rest of policy
+ * processing has no effect without it, as every policy is acceptable here) and every extension that is not listed below.
+ */
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import { DerError } from '../../pki/der/der.ts';
+import { findExtension } from '../../pki/x509/extensions.ts';
+import { foldedName } from '../../pki/x509/name-matching.ts';
+import { nameConstraintProblem, parseNameConstraints } from '../../pki/x509/name-constraints.ts';
+import { OID } from '../../pki/der/oids.ts';
+import { publicKeyProblem, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
+
+/** Critical extensions that are processed, or that change nothing for a path where every policy is acceptable. */
+const PROCESSED: ReadonlySet<string> = new Set([
+  OID.basicConstraints,
+  OID.keyUsage,
+  OID.extKeyUsage,
+  OID.subjectAltName,
+  OID.nameConstraints,
+  OID.subjectKeyIdentifier,
+  OID.authorityKeyIdentifier,
+  OID.cRLDistributionPoints,
+  OID.certificatePolicies,
+  OID.policyMappings,
+  OID.inhibitAnyPolicy,
+]);
+
+/** The critical extension of a certificate that is not processed here, if any (RFC 5280 §4.2). */
+export function unprocessedCriticalExtension(certificate: Certificate): string | undefined {
+  return certificate.extensions.find(({ oid, critical }) => critical && !PROCESSED.has(oid))?.oid;
+}
+
+/** Issuer and subject are the same name (RFC 5280 §6.1). */
+export function isSelfIssued(certificate: Certificate): boolean {
+  return foldedName(certificate.issuer) === foldedName(certificate.subject);
+}
+
+/** Whether `at` (ms) lies within notBefore … notAfter, both included (RFC 5280 §4.1.2.5). */
+export function isValidAt(certificate: Certificate, at: number): boolean {
+  // notAfter names a whole second, all of which is included
+  return at >= certificate.notBefore.getTime() && at < certificate.notAfter.getTime() + 1000;
+}
+
+/** One of the purposes, or no restriction (RFC 5280 §4.2.1.12). */
+export function allowsPurpose({ extKeyUsage }: Certificate, purposes: readonly string[]): boolean {
+  return (
+    extKeyUsage === undefined ||
+    extKeyUsage.includes(OID.anyExtendedKeyUsage) ||
+    purposes.some((purpose) => extKeyUsage.includes(purpose))
+  );
+}
+
+/** Why the key is no basis for trust: too weak, or of a kind whose strength we cannot judge. */
+export function keyProblem(key: PublicKeyInfo): string | undefined {
+  switch (key.algorithm) {
+    case 'ed448':
+      return undefined;
+    case 'rsa-pss':
+      return Number(key.keyType.split(':')[1]) >= 2048 ? undefined : 'the public key is RSA with less than 2048 bits';
+    default: {
+      const problem = publicKeyProblem(key);
+      return problem && `the public key ${problem.reason}`;
+    }
+  }
+}
+
+export interface IssuerRole {
+  /** The certificate is a trust anchor: legacy version 1 roots are accepted. */
+  readonly anchor: boolean;
+  /** Certificates between it and the end entity that are not self-issued (what pathLenConstraint counts). */
+  readonly below: number;
+}
+
+/** Why a certificate may not issue at its place in a path, or undefined. Time, names and signatures are not looked at. */
+export function issuerProblem(certificate: Certificate, { anchor, below }: IssuerRole): string | undefined {
+  if (!mayIssue(certificate, anchor)) return 'is not a CA certificate';
+  if (certificate.keyUsage !== undefined && !certificate.keyUsage.includes('keyCertSign'))
+    return 'has a keyUsage without keyCertSign';
+  if (certificate.pathLength !== undefined && below > certificate.pathLength) return 'has a pathLenConstraint exceeded';
+  if (!allowsPurpose(certificate, [OID.clientAuth])) return 'has an extKeyUsage without clientAuth';
+  const critical = unprocessedCriticalExtension(certificate);
+  if (critical !== undefined) return `has a critical extension ${critical} that is not supported`;
+  return keyProblem(certificate.publicKey);
+}
+
+/** basicConstraints with cA; an anchor may also be of before that extension (a version 1 root, or keyCertSign alone). */
+function mayIssue(certificate: Certificate, anchor: boolean): boolean {
+  if (certificate.isCa) return true;
+  if (!anchor || findExtension(certificate.extensions, OID.basicConstraints) !== undefined) return false;
+  return certificate.keyUsage?.includes('keyCertSign') ?? (certificate.version === 1 && isSelfIssued(certificate));
+}
+
+/**
+ * Why the name constraints within a path are not kept, or undefined (RFC 5280 §6.1.3 b–c, §6.1.4 g). Those of the
+ * trust anchor count too.
+ *
+ * @param path the end entity first, the trust anchor last
+ */
+export function pathNamesProblem(path: readonly Certificate[]): string | undefined {
+  for (const [height, issuer] of path.entries()) {
+    const extension = findExtension(issuer.extensions, OID.nameConstraints);
+    if (extension === undefined || height === 0) continue;
+    try {
+      const constraints = parseNameConstraints(extension.value);
+      for (const [position, certificate] of path.slice(0, height).entries()) {
+        const endEntity = position === 0;
+        if (!endEntity && isSelfIssued(certificate)) continue;
+        const problem = nameConstraintProblem(constraints, certificate.subject, certificate.subjectAltNames, endEntity);
+        if (problem !== undefined) return problem;
+      }
+    } catch (error) {
+      if (error instanceof DerError) return error.message;
+      throw error;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,50 @@
+/** Makes the CMC server of a configuration. */
+import type { ClientTrust } from '../auth/mtls/client-trust.ts';
+import type { Lockout } from '../auth/lockout.ts';
+import type { Config } from '../config/schema.ts';
+import type { Enrollment } from '../enrollment/enrollment.ts';
+import type { Logger } from '../log.ts';
+import type { Store } from '../store/store.ts';
+import { Authenticator } from './authenticate.ts';
+import type { CmcParties } from './parties.ts';
+import { PendingRequests } from './pending.ts';
+import { Requests } from './requests.ts';
+import type { CrlSource } from './retrieval.ts';
+import { CertificateActions } from './revocation.ts';
+import { CmcServer } from './server.ts';
+import { SharedSecrets } from './shared-secrets.ts';
+import { Signers } from './signers.ts';
+
+export interface CmcContext {
+  readonly store: Store;
+  readonly log: Logger;
+  readonly enrollment: Enrollment;
+  readonly lockout: Lockout;
+  /** The snapshot in force. */
+  readonly trust: () => ClientTrust | undefined;
+  readonly parties: () => CmcParties;
+  readonly crls: CrlSource;
+  readonly instance: string;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+export function createCmcServer({ otp, est }: Pick<Config, 'otp' | 'est'>, context: CmcContext): CmcServer {
+  const { store, enrollment, lockout, now } = context;
+  const retryAfter = est.retry_after;
+  const secrets = new SharedSecrets({
+    parties: context.parties,
+    lockout,
+    tokenLength: otp.token_length,
+    retryAfter,
+  });
+  const pending = new PendingRequests(store, enrollment);
+  return new CmcServer({
+    ...context,
+    retryAfter,
+    pending,
+    authenticator: new Authenticator(new Signers(context), secrets, pending),
+    requests: new Requests({ enrollment, store, clientIdBinding: otp.bind_client_id }),
+    actions: new CertificateActions({ store, secrets, now }),
+  });
+}

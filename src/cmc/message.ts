@@ -1,0 +1,162 @@
+/** A full PKI request as it is received: the CMS around it, and the PKIData inside with its controls read. */
+import { parseAuthenticatedData, type AuthenticatedData } from '../pki/cms/authenticated-data.ts';
+import { berToDer } from '../pki/der/ber.ts';
+import { digestMatches, parseContentInfo, parseSignedData, type SignedData, type SignerInfo } from '../pki/cms/cms.ts';
+import { parseDer, Tag } from '../pki/der/der.ts';
+import { OID } from '../pki/der/oids.ts';
+import {
+  controlsNamed,
+  parseControl,
+  type CmcControl,
+  type ControlName,
+  type KnownControl,
+} from '../pki/cmc/controls.ts';
+import type { BodyPartID } from '../pki/cmc/body-part.ts';
+import { parsePkiData, type PkiData, type TaggedRequest } from '../pki/cmc/pki-data.ts';
+import { parseCertificateRequest, type CmcCertificateRequest } from '../pki/cmc/tagged-request.ts';
+import { asRefusal, badMessage, badMessageCheck, CmcRefusal } from './refusal.ts';
+
+/** The CMS layer of a request (RFC 5272 §3.2). Nothing of it is verified but that the content is what was signed. */
+export type Envelope =
+  | { readonly kind: 'signed'; readonly signedData: SignedData; readonly signer: SignerInfo }
+  /** RFC 5272 §6.11: a revocation request that a shared secret alone authenticates. */
+  | { readonly kind: 'unsigned'; readonly signedData: SignedData }
+  /** RFC 5272 §3.2: a shared secret in the place of a key. */
+  | { readonly kind: 'authenticated'; readonly data: AuthenticatedData };
+
+/** A certification request of the message, or what is wrong with it. */
+export type RequestPart =
+  | { readonly bodyPartID: BodyPartID; readonly request: CmcCertificateRequest }
+  | { readonly bodyPartID: BodyPartID; readonly refusal: CmcRefusal };
+
+export interface Message {
+  readonly envelope: Envelope;
+  /** The PKIData as received. */
+  readonly content: Buffer;
+  readonly data: PkiData;
+  readonly controls: readonly CmcControl[];
+  /** PKCS #10 and CRMF; other kinds stand in `data` only. */
+  readonly requests: readonly RequestPart[];
+}
+
+/**
+ * Reads the CMS layer.
+ *
+ * @param body BER ContentInfo
+ * @throws DerError; CmcRefusal badMessageCheck where the content is not what was signed, or is encrypted; badRequest
+ *   where there is more than one signature
+ */
+export function readEnvelope(body: Buffer): Envelope {
+  const der = berToDer(body);
+  const { contentType, content } = parseContentInfo(der);
+  switch (contentType) {
+    case OID.signedData:
+      return signedEnvelope(parseSignedData(der));
+    case OID.authenticatedData:
+      return authenticatedEnvelope(parseAuthenticatedData(der));
+    case OID.data:
+      return { kind: 'unsigned', signedData: unsignedData(content) };
+    case OID.envelopedData:
+      throw badMessageCheck('The message is encrypted to nobody here; TLS keeps it confidential.');
+    default:
+      throw badMessage(0, 'The message is neither SignedData nor AuthenticatedData.');
+  }
+}
+
+/**
+ * RFC 5272 §6.11 leaves the form of an unsigned revocation request to implementations: Dogtag's CMCRequest puts the
+ * PKIData into id-data in the place of a SignedData without signatures.
+ */
+function unsignedData(data: Buffer): SignedData {
+  const content = parseDer(data, Tag.OCTET_STRING, 'Data').value;
+  return { contentType: OID.pkiData, content, certificates: [], crls: [], signerInfos: [] };
+}
+
+function signedEnvelope(signedData: SignedData): Envelope {
+  const { signerInfos, contentType, content } = signedData;
+  if (contentType !== OID.pkiData || content === undefined) throw badMessage(0, 'The signed content is not PKIData.');
+  const [signer, ...more] = signerInfos;
+  if (signer === undefined) return { kind: 'unsigned', signedData };
+  if (more.length > 0) throw badMessageCheck('The message must have one signature only.');
+  if (!digestMatches(signedData, signer))
+    throw badMessageCheck('The content is not what was signed: its digest differs.');
+  return { kind: 'signed', signedData, signer };
+}
+
+function authenticatedEnvelope(data: AuthenticatedData): Envelope {
+  if (data.contentType !== OID.pkiData) throw badMessage(0, 'The authenticated content is not PKIData.');
+  return { kind: 'authenticated', data };
+}
+
+/** The PKIData as received. */
+function contentOf(envelope: Envelope): Buffer {
+  return envelope.kind === 'authenticated' ? envelope.data.content : (envelope.signedData.content ?? Buffer.alloc(0));
+}
+
+/** Controls that stand in a message at most once. */
+const SINGLE: readonly ControlName[] = [
+  'transactionId',
+  'senderNonce',
+  'recipientNonce',
+  'identification',
+  'identityProof',
+  'identityProofV2',
+  'popLinkRandom',
+  'batchRequests',
+];
+
+/** Reads the content. @throws CmcError; CmcRefusal badRequest that names a control which is there twice */
+export function readContent(envelope: Envelope): Message {
+  const content = contentOf(envelope);
+  const data = parsePkiData(content);
+  const controls = data.controlSequence.map(parseControl);
+  for (const name of SINGLE) {
+    const [, second] = controlsNamed(controls, name);
+    if (second !== undefined) throw badMessage(second.bodyPartID, `The control ${name} is there twice.`);
+  }
+  return { envelope, content, data, controls, requests: data.reqSequence.flatMap(readRequest) };
+}
+
+function readRequest(tagged: TaggedRequest): RequestPart[] {
+  if (tagged.kind === 'orm') return [];
+  const { bodyPartID } = tagged;
+  try {
+    return [{ bodyPartID, request: parseCertificateRequest(tagged) }];
+  } catch (error) {
+    return [{ bodyPartID, refusal: asRefusal(error, bodyPartID) }];
+  }
+}
+
+/** The requests that could be read. */
+export function readableRequests({ requests }: Pick<Message, 'requests'>): CmcCertificateRequest[] {
+  return requests.flatMap((part) => ('request' in part ? [part.request] : []));
+}
+
+/** The control of a name that stands in a message at most once. */
+export function control<N extends ControlName>(
+  { controls }: Pick<Message, 'controls'>,
+  name: N,
+): Extract<KnownControl, { readonly name: N }> | undefined {
+  const [first] = controlsNamed(controls, name);
+  return first;
+}
+
+/** Refuses a message that the envelope cannot carry: only revocation goes without a signature. */
+export function checkUnsigned({ envelope, data, controls }: Message): void {
+  if (envelope.kind !== 'unsigned') return;
+  const harmless: readonly string[] = [
+    'transactionId',
+    'senderNonce',
+    'recipientNonce',
+    'identification',
+    'dataReturn',
+  ];
+  const other = controls.find(({ name }) => name !== 'revokeRequest' && !harmless.includes(name));
+  if (other !== undefined || data.reqSequence.length > 0 || controlsNamed(controls, 'revokeRequest').length === 0)
+    throw new CmcRefusal(
+      401,
+      'badIdentity',
+      [other?.bodyPartID ?? 0],
+      'The message is not signed; only a revocation with its shared secret may go unsigned.',
+    );
+}

@@ -1,0 +1,58 @@
+/** What became of the parts of a message. */
+import type { AuditEvent } from '../audit/event.ts';
+import type { BodyPartID, BodyPartReference } from '../pki/cmc/body-part.ts';
+import type { TaggedContentInfo } from '../pki/cmc/pki-data.ts';
+import { asRefusal, type CmcRefusal } from './refusal.ts';
+import type { Origin, Sender } from './sender.ts';
+
+export type PartOutcome =
+  | {
+      readonly kind: 'done';
+      readonly bodyPart: BodyPartReference;
+      /** DER of what goes into the SignedData beside the response. */
+      readonly certificates?: readonly Buffer[];
+      readonly crls?: readonly Buffer[];
+      /** Responses to the messages of a batch, in its order. */
+      readonly responses?: readonly TaggedContentInfo[];
+      /** Something in it may go better when the message comes again. */
+      readonly unsettled?: boolean;
+    }
+  | { readonly kind: 'pending'; readonly bodyPart: BodyPartReference; readonly requestId: string }
+  | { readonly kind: 'refused'; readonly refusal: CmcRefusal };
+
+export const done = (
+  bodyPart: BodyPartReference,
+  more: Omit<Extract<PartOutcome, { kind: 'done' }>, 'kind' | 'bodyPart'> = {},
+): PartOutcome => ({ kind: 'done', bodyPart, ...more });
+
+/** Runs the work on one part: what it throws is that part's refusal. */
+export async function outcomeOf(bodyPart: BodyPartID, work: () => Promise<PartOutcome>): Promise<PartOutcome> {
+  try {
+    return await work();
+  } catch (error) {
+    return { kind: 'refused', refusal: asRefusal(error, bodyPart) };
+  }
+}
+
+/** The audit events of what was refused to a sender who is known; failures of our own are audited where they happen. */
+export function denials(
+  outcomes: readonly PartOutcome[],
+  { identity }: Pick<Sender, 'identity'>,
+  { address, ca, requestId }: Pick<Origin, 'address' | 'ca'> & { readonly requestId: string },
+): AuditEvent[] {
+  return outcomes.flatMap((outcome) => {
+    if (outcome.kind !== 'refused' || outcome.refusal.httpStatus >= 500) return [];
+    const { bodyList, failInfo = 'noSupport', message } = outcome.refusal;
+    return [
+      {
+        type: 'certificate.denied',
+        outcome: 'failure',
+        subject: identity.display,
+        address,
+        ca: ca.label,
+        request_id: requestId,
+        detail: `fullcmc: body part ${bodyList.join(', ')}: ${failInfo}: ${message}`,
+      },
+    ];
+  });
+}

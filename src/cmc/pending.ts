@@ -1,0 +1,136 @@
+/** Certification requests that wait for an administrator, and their queries (RFC 5272 §6.13). docs/approval.md */
+import type { Ca } from '../ca/router.ts';
+import type { Enrollment } from '../enrollment/enrollment.ts';
+import type { KeyedRequest, RequestBase } from '../enrollment/request.ts';
+import { failed } from '../errors.ts';
+import type { SignedData, SignerInfo } from '../pki/cms/cms.ts';
+import { changeSubject } from '../pki/pkcs10/csr.ts';
+import type { RequestRow, Store } from '../store/store.ts';
+import type { BodyPartID } from '../pki/cmc/body-part.ts';
+import { controlsNamed } from '../pki/cmc/controls.ts';
+import { requestOfSigner } from '../pki/cmc/requested-key-signer.ts';
+import {
+  parseCertificateRequest,
+  verifyProofOfPossession,
+  type CmcCertificateRequest,
+} from '../pki/cmc/tagged-request.ts';
+import type { Message } from './message.ts';
+import { done, type PartOutcome } from './outcome.ts';
+import { badMessage, CmcRefusal, notAllowed } from './refusal.ts';
+import { isRa, type Sender } from './sender.ts';
+import { isSignedBy } from './signers.ts';
+
+/** The operation of requests that came in a CMC message. */
+export const OPERATION = 'fullcmc';
+
+/** A pendToken is the id of the queued request, in ASCII. */
+export const pendToken = (requestId: string): Buffer => Buffer.from(requestId, 'latin1');
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** Tokens of one message that a signer is looked for with. */
+const MAX_TOKENS = 4;
+
+export class PendingRequests {
+  readonly #store: Store;
+  readonly #enrollment: Enrollment;
+
+  constructor(store: Store, enrollment: Enrollment) {
+    this.#store = store;
+    this.#enrollment = enrollment;
+  }
+
+  /** The queued request that a message queries and is signed with the key of: its sender has no certificate yet. */
+  async ofSigner(
+    { controls }: Message,
+    signedData: SignedData,
+    signer: SignerInfo,
+    ca: Ca,
+  ): Promise<{ id: string; requester: string } | undefined> {
+    for (const { value } of controlsNamed(controls, 'queryPending').slice(0, MAX_TOKENS)) {
+      const row = await this.#find(value, ca);
+      const request = row && requestOfSigner(signedData, [queued(row)]);
+      if (row === undefined || request === undefined) continue;
+      if (await isSignedBy(signedData, signer, request.publicKey)) return { id: row.id, requester: row.requester };
+    }
+    return undefined;
+  }
+
+  async #find(token: Buffer, ca: Ca): Promise<RequestRow | undefined> {
+    const id = token.toString('latin1');
+    const row = UUID.test(id) ? await this.#store.getRequest(id) : undefined;
+    return row?.ca === ca.label && row.operation === OPERATION ? row : undefined;
+  }
+
+  /**
+   * The state of a queued request: pending still, its certificate, or why there is none. An approved one is issued now.
+   *
+   * @throws CmcRefusal 400 badRequest: no such token, failed or expired; 403: somebody else's, or rejected; EstuaryError
+   */
+  async query(bodyPartID: BodyPartID, token: Buffer, sender: Sender, base: RequestBase): Promise<PartOutcome> {
+    const row = await this.#find(token, base.ca);
+    if (row === undefined) throw badMessage(bodyPartID, 'There is no request with this pendToken.');
+    if (!mayQuery(sender, row)) throw notAllowed(bodyPartID, 'The request with this pendToken is somebody else’s.');
+    switch (row.status) {
+      case 'pending':
+        // A remote CA may have decided meanwhile.
+        if (row.decider === 'ca') return this.#issue(bodyPartID, row, base);
+        return { kind: 'pending', bodyPart: bodyPartID, requestId: row.id };
+      case 'approved':
+        return this.#issue(bodyPartID, row, base);
+      case 'issued':
+        return done(bodyPartID, { certificates: [await this.#certificate(row)] });
+      case 'rejected':
+        throw new CmcRefusal(403, 'badRequest', [bodyPartID], row.reason ?? 'The request was rejected.');
+      case 'failed':
+      case 'expired':
+        throw badMessage(bodyPartID, row.reason ?? 'The request was not decided or collected in time.');
+    }
+  }
+
+  async #issue(bodyPartID: BodyPartID, row: RequestRow, base: RequestBase): Promise<PartOutcome> {
+    const request = await queuedRequest(row, base);
+    const outcome = await this.#enrollment.enrollKeyed(request, () => Promise.resolve(request));
+    return outcome.status === 'pending'
+      ? { kind: 'pending', bodyPart: bodyPartID, requestId: row.id }
+      : done(bodyPartID, { certificates: [outcome.certificate] });
+  }
+
+  async #certificate({ id, serial, ca }: RequestRow): Promise<Buffer> {
+    const [certificate] = serial === null ? [] : await this.#store.getCertificates(serial, ca);
+    if (certificate === undefined)
+      throw failed('CERTIFICATE_MISSING', 'The certificate of this request cannot be found.', {
+        detail: `request ${id}: certificate ${ca} ${serial}`,
+      });
+    return certificate.der;
+  }
+}
+
+/** What a row holds; it was checked and its proof verified before it was queued. */
+function queued({ format, csr }: RequestRow): CmcCertificateRequest {
+  return parseCertificateRequest({ kind: format === 'crmf' ? 'crm' : 'tcr', bodyPartID: 1, der: csr });
+}
+
+/**
+ * The request that a row holds, ready to be issued.
+ *
+ * @param base whatever requestId it has, the row's counts
+ */
+export async function queuedRequest(row: RequestRow, base: RequestBase): Promise<KeyedRequest> {
+  const csr = queued(row);
+  const proof = csr.kind === 'pkcs10' ? await verifyProofOfPossession(csr) : undefined;
+  return {
+    ...base,
+    requestId: row.id,
+    csr: changeSubject(csr),
+    publicKey: csr.publicKey,
+    proof: proof?.method === 'signature' ? proof.csr : undefined,
+    format: row.format,
+  };
+}
+
+function mayQuery(sender: Sender, row: RequestRow): boolean {
+  const { limitedTo } = sender;
+  if (limitedTo === 'shared-secret revocation') return false;
+  if (limitedTo !== undefined) return limitedTo.queuedRequest === row.id;
+  return isRa(sender) || row.requester === sender.identity.display;
+}

@@ -1,0 +1,205 @@
+/** The certification requests of a message: proof of possession, names, policy, issuance; each with its own outcome. */
+import { createHash } from 'node:crypto';
+import {
+  authoriseClientId,
+  authoriseReenroll,
+  authoriseSubjectChange,
+  type ClientIdBinding,
+} from '../enrollment/authorise.ts';
+import type { Enrollment } from '../enrollment/enrollment.ts';
+import type { KeyedRequest, RequestBase } from '../enrollment/request.ts';
+import { forbidden } from '../errors.ts';
+import { changeSubject } from '../pki/pkcs10/csr.ts';
+import type { Store } from '../store/store.ts';
+import type { BodyPartID } from '../pki/cmc/body-part.ts';
+import { CmcError } from '../pki/cmc/cmc-error.ts';
+import { verifyPopLinkWitness } from '../pki/cmc/identity-proof.ts';
+import {
+  verifyProofOfPossession,
+  type CmcCertificateRequest,
+  type ProofOfPossession,
+} from '../pki/cmc/tagged-request.ts';
+import { control, type Message, type RequestPart } from './message.ts';
+import { done, outcomeOf, type PartOutcome } from './outcome.ts';
+import { queuedRequest } from './pending.ts';
+import { asRefusal, CmcRefusal, notAllowed } from './refusal.ts';
+import { isRa, type Sender } from './sender.ts';
+
+export interface RequestsOptions {
+  readonly enrollment: Enrollment;
+  readonly store: Store;
+  /** `otp.bind_client_id`: a shared secret's identification counts as the client_id. */
+  readonly clientIdBinding: ClientIdBinding;
+}
+
+/** What the requests of a message share. `requestId` is the message's; each request gets one of its own from it. */
+export interface MessageBase extends RequestBase {
+  /** The message was taken before: certificates may have been issued for it. */
+  readonly retaken: boolean;
+}
+
+/** RFC 5272 §6.8: the requests whose keys an RA says it has checked, and whether its word counts. */
+export interface PopWitness {
+  readonly bodyIds: ReadonlySet<BodyPartID>;
+  readonly trusted: boolean;
+}
+
+/** Requests of one message that are issued at the same time: their commits share a transaction. */
+const AT_A_TIME = 8;
+
+type Checked =
+  | { readonly bodyPartID: BodyPartID; readonly request: KeyedRequest }
+  | { readonly bodyPartID: BodyPartID; readonly refusal: CmcRefusal };
+
+export class Requests {
+  readonly #options: RequestsOptions;
+
+  constructor(options: RequestsOptions) {
+    this.#options = options;
+  }
+
+  /** Everything is checked before anything is issued. Never throws. */
+  async process(message: Message, sender: Sender, witness: PopWitness, base: MessageBase): Promise<PartOutcome[]> {
+    const checked: Checked[] = [];
+    for (const part of message.requests) checked.push(await this.#check(part, message, sender, witness, base));
+    const unproven = checked.find((one) => 'refusal' in one && one.refusal.failInfo === 'popRequired');
+    // RFC 5272 §6.7: with a proof of possession missing in one, all requests of the message are rejected.
+    if (unproven !== undefined && 'refusal' in unproven)
+      return checked.map((one) => ({
+        kind: 'refused',
+        refusal: 'refusal' in one ? one.refusal : unproven.refusal.about(one.bodyPartID),
+      }));
+    const outcomes: PartOutcome[] = [];
+    for (let i = 0; i < checked.length; i += AT_A_TIME)
+      outcomes.push(...(await Promise.all(checked.slice(i, i + AT_A_TIME).map((one) => this.#enroll(one, base)))));
+    return outcomes;
+  }
+
+  async #check(
+    part: RequestPart,
+    message: Message,
+    sender: Sender,
+    witness: PopWitness,
+    base: MessageBase,
+  ): Promise<Checked> {
+    const { bodyPartID } = part;
+    if ('refusal' in part) return part;
+    try {
+      const proof = await proofOfPossession(part.request, witness);
+      const csr = this.#authorised(part.request, message, sender, base);
+      return { bodyPartID, request: keyedRequest(part.request, csr, proof, base) };
+    } catch (error) {
+      return { bodyPartID, refusal: asRefusal(error, bodyPartID) };
+    }
+  }
+
+  /** Who may ask for which names, and what ties the sender to the key. @throws EstuaryError 403; CmcError; CmcRefusal */
+  #authorised(
+    request: CmcCertificateRequest,
+    message: Message,
+    sender: Sender,
+    { ca }: MessageBase,
+  ): CmcCertificateRequest {
+    if (isRa(sender) || sender.vouchedFor === true) {
+      if (request.subjectChange !== undefined && !ca.profile.allow_subject_change)
+        throw forbidden('SUBJECT_CHANGE_NOT_ALLOWED', 'This CA does not let a request change its subject.');
+      return changeSubject(request);
+    }
+    if (sender.secret !== undefined) {
+      checkLinked(request, message, sender, this.#options.clientIdBinding);
+      authoriseClientId(sender.secret.identification ?? '', request, this.#options.clientIdBinding);
+      return authoriseSubjectChange(ca, undefined, request);
+    }
+    if (sender.certificate === undefined)
+      throw notAllowed(request.bodyPartID, 'The sender may not ask for a certificate with this message.');
+    return authoriseReenroll(ca, { certificate: sender.certificate }, request);
+  }
+
+  #enroll(checked: Checked, base: MessageBase): Promise<PartOutcome> {
+    const { bodyPartID } = checked;
+    if ('refusal' in checked) return Promise.resolve({ kind: 'refused', refusal: checked.refusal });
+    const { request } = checked;
+    return outcomeOf(bodyPartID, async () => {
+      if (base.retaken) {
+        const row = await this.#options.store.findCertificateByRequest(request.requestId);
+        if (row !== undefined) return done(bodyPartID, { certificates: [row.der] });
+      }
+      const outcome = await this.#options.enrollment.enrollKeyed(request, (row) => queuedRequest(row, request));
+      return outcome.status === 'pending'
+        ? { kind: 'pending', bodyPart: bodyPartID, requestId: outcome.requestId }
+        : done(bodyPartID, { certificates: [outcome.certificate] });
+    });
+  }
+}
+
+/**
+ * RFC 5272 §6.8: the request's own proof, or the word of an RA that the configuration names.
+ *
+ * @throws CmcError popFailed, popRequired, badAlg; CmcRefusal 400 popFailed where an RA is not trusted with this
+ */
+async function proofOfPossession(
+  request: CmcCertificateRequest,
+  { bodyIds, trusted }: PopWitness,
+): Promise<ProofOfPossession> {
+  const { bodyPartID } = request;
+  const proof = await verifyProofOfPossession(request).catch((error: unknown): ProofOfPossession => {
+    if (bodyIds.has(bodyPartID) && error instanceof CmcError && error.failInfo === 'popRequired')
+      return { method: 'raVerified' };
+    throw error;
+  });
+  if ((proof.method === 'raVerified' || bodyIds.has(bodyPartID)) && !trusted)
+    throw new CmcRefusal(
+      400,
+      'popFailed',
+      [bodyPartID],
+      'Only a registration authority of the configuration may vouch for the possession of a key.',
+    );
+  return proof;
+}
+
+/**
+ * RFC 5272 §6.3: whoever knows the secret also has the key: it signed the message, or signed a witness made of the
+ * secret (§6.3.1), or the names that the secret stands for (§6.3.2).
+ *
+ * @throws CmcRefusal 400 popFailed; CmcError
+ */
+function checkLinked(
+  request: CmcCertificateRequest,
+  message: Message,
+  { secret, signingRequest }: Sender,
+  binding: ClientIdBinding,
+): void {
+  const random = control(message, 'popLinkRandom');
+  if (random !== undefined) {
+    if (secret === undefined || !verifyPopLinkWitness(request, random.value, secret))
+      throw unlinked(request.bodyPartID, 'The request has no popLinkWitnessV2 made of the shared secret.');
+    return;
+  }
+  if (signingRequest !== request.bodyPartID && binding === 'off')
+    throw unlinked(request.bodyPartID, 'Nothing links the request’s key to the shared secret: popLinkWitnessV2 does.');
+}
+
+const unlinked = (bodyPartID: BodyPartID, message: string): CmcRefusal =>
+  new CmcRefusal(400, 'popFailed', [bodyPartID], message);
+
+function keyedRequest(
+  { kind, bodyPartID, publicKey }: CmcCertificateRequest,
+  csr: CmcCertificateRequest,
+  proof: ProofOfPossession,
+  base: MessageBase,
+): KeyedRequest {
+  return {
+    ...base,
+    requestId: requestIdOf(base.requestId, bodyPartID),
+    csr,
+    publicKey,
+    proof: proof.method === 'signature' ? proof.csr : undefined,
+    format: kind,
+  };
+}
+
+/** The id of a body part's request: the same each time that the message is taken up. */
+export function requestIdOf(messageId: string, bodyPartID: BodyPartID): string {
+  const hex = createHash('sha256').update(`${messageId} ${bodyPartID}`).digest('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
+}

@@ -1,0 +1,58 @@
+/** getCert and getCRL (RFC 5272 §6.9, §6.10). */
+import type { Ca } from '../ca/router.ts';
+import type { StatementSigner } from '../ca/driver.ts';
+import { parseCertificate } from '../pki/x509/certificate.ts';
+import { contextConstructed, parseDer, Tag } from '../pki/der/der.ts';
+import { namesEqual, parseName, type Name } from '../pki/x509/name.ts';
+import type { GeneralName } from '../pki/x509/general-name.ts';
+import type { CrlRow, Store } from '../store/store.ts';
+import type { BodyPartID } from '../pki/cmc/body-part.ts';
+import type { GetCert, GetCrl } from '../pki/cmc/control-syntax.ts';
+import { done, type PartOutcome } from './outcome.ts';
+import { badMessage, CmcRefusal } from './refusal.ts';
+
+/** The CRLs that are published. */
+export interface CrlSource {
+  current(ca: Ca, signer: StatementSigner): Promise<CrlRow>;
+}
+
+/** A certificate of the addressed CA. @throws CmcRefusal 400 badCertId */
+export async function getCert(
+  bodyPartID: BodyPartID,
+  { issuerName, serialNumber }: GetCert,
+  ca: Ca,
+  store: Store,
+): Promise<PartOutcome> {
+  const issuer = directoryName(issuerName);
+  for (const { der } of await store.getCertificates(serialNumber, ca.label))
+    if (issuer !== undefined && namesEqual(parseCertificate(der).issuer, issuer))
+      return done(bodyPartID, { certificates: [der] });
+  throw new CmcRefusal(400, 'badCertId', [bodyPartID], 'This CA has issued no such certificate.');
+}
+
+const DIRECTORY_NAME = contextConstructed(4);
+
+function directoryName(name: GeneralName): Name | undefined {
+  if (name.kind !== 'other' || name.tag !== DIRECTORY_NAME) return undefined;
+  return parseName(parseDer(parseDer(name.der, DIRECTORY_NAME).value, Tag.SEQUENCE, 'directoryName').raw);
+}
+
+/**
+ * The addressed CA's latest CRL: one for all reasons, at no other place.
+ *
+ * @throws CmcRefusal 400 badRequest: another CA's, one of the past, or none here; EstuaryError from the signer
+ */
+export async function getCrl(
+  bodyPartID: BodyPartID,
+  { issuerName, time }: GetCrl,
+  ca: Ca,
+  crls: CrlSource,
+): Promise<PartOutcome> {
+  const { statements } = ca.driver;
+  if (statements === undefined || !namesEqual(issuerName, ca.certificate.subject))
+    throw badMessage(bodyPartID, 'This CA has no CRL of this issuer.');
+  const crl = await crls.current(ca, statements);
+  if (time !== undefined && time.getTime() < crl.this_update)
+    throw badMessage(bodyPartID, 'Only the latest CRL is kept.');
+  return done(bodyPartID, { crls: [crl.der] });
+}

@@ -1,0 +1,143 @@
+/** revokeRequest (RFC 5272 §6.11) and confirmCertAcceptance (§6.14): what is done to a certificate that was issued. */
+import type { AuditEvent } from '../audit/event.ts';
+import type { Ca } from '../ca/router.ts';
+import type { RequestBase } from '../enrollment/request.ts';
+import { eventBase } from '../enrollment/request.ts';
+import { parseCertificate } from '../pki/x509/certificate.ts';
+import { REVOCATION_REASONS } from '../pki/x509/crl-reasons.ts';
+import { namesEqual } from '../pki/x509/name.ts';
+import type { CertificateRow, Store } from '../store/store.ts';
+import type { BodyPartID } from '../pki/cmc/body-part.ts';
+import type { CertificateId, RevokeRequest } from '../pki/cmc/control-syntax.ts';
+import { sameSecret } from '../pki/cmc/identity-proof.ts';
+import { done, type PartOutcome } from './outcome.ts';
+import { badMessage, CmcRefusal, notAllowed, unauthenticated } from './refusal.ts';
+import { isRa, sameHolder, secretIdentity, type Sender } from './sender.ts';
+import type { SharedSecrets } from './shared-secrets.ts';
+
+export interface CertificateActionsOptions {
+  readonly store: Store;
+  readonly secrets: SharedSecrets;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+const IDENTIFICATION = 'identification:';
+
+export class CertificateActions {
+  readonly #options: CertificateActionsOptions;
+
+  constructor(options: CertificateActionsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Revokes a certificate of the addressed CA for its holder, an RA, or whoever knows the shared secret that it was
+   * issued with.
+   *
+   * @param identification the message's, for the shared secret
+   * @throws CmcRefusal 400 badCertId, badRequest (revoked already, a reason or date that cannot be); 401 and 403
+   *   badIdentity; EstuaryError
+   */
+  async revoke(
+    bodyPartID: BodyPartID,
+    request: RevokeRequest,
+    identification: string | undefined,
+    sender: Sender,
+    base: RequestBase,
+  ): Promise<PartOutcome> {
+    const { reason, invalidityDate } = request;
+    const now = this.#options.now();
+    if (!REVOCATION_REASONS.includes(reason)) throw badMessage(bodyPartID, `${reason} is no reason to revoke.`);
+    if (invalidityDate !== undefined && invalidityDate.getTime() > now)
+      throw badMessage(bodyPartID, 'The invalidityDate is in the future.');
+    const row = await this.#find(request, base.ca);
+    const by = await this.#revoker(bodyPartID, request, identification ?? identificationOf(row), row, sender, base);
+    if (row === undefined) throw unknownCertificate(bodyPartID);
+    const revocation = {
+      ca: row.ca,
+      serial: row.serial,
+      revoked_at: now,
+      reason,
+      invalidity_date: invalidityDate?.getTime() ?? null,
+    };
+    if (row.revoked_at !== null) throw alreadyRevoked(bodyPartID);
+    await base.ca.driver.revoke(revocation);
+    const event: AuditEvent = {
+      ...eventBase(base),
+      subject: by,
+      type: 'certificate.revoked',
+      outcome: 'success',
+      serial: row.serial,
+      detail: `${row.subject}: ${reason}`,
+    };
+    if ((await this.#options.store.revokeCertificate(revocation, [event])) !== 'revoked')
+      throw alreadyRevoked(bodyPartID);
+    return done(bodyPartID);
+  }
+
+  /**
+   * Takes note of a holder's word that a certificate is what it wanted.
+   *
+   * @throws CmcRefusal 400 badCertId; 403 badIdentity
+   */
+  async confirm(bodyPartID: BodyPartID, id: CertificateId, sender: Sender, base: RequestBase): Promise<PartOutcome> {
+    const row = await this.#find(id, base.ca);
+    if (row === undefined) throw unknownCertificate(bodyPartID);
+    if (!isHolder(sender, row)) throw notAllowed(bodyPartID, 'The certificate is somebody else’s.');
+    await this.#options.store.audit([
+      { ...eventBase(base), type: 'certificate.accepted', outcome: 'success', serial: row.serial, detail: row.subject },
+    ]);
+    return done(bodyPartID);
+  }
+
+  async #find({ issuer, serialNumber }: CertificateId, ca: Ca): Promise<CertificateRow | undefined> {
+    for (const row of await this.#options.store.getCertificates(serialNumber, ca.label))
+      if (namesEqual(parseCertificate(row.der).issuer, issuer)) return row;
+    return undefined;
+  }
+
+  /** Who revokes, for the audit log. @throws CmcRefusal 401 or 403 badIdentity; EstuaryError 401 `LOCKED_OUT` */
+  async #revoker(
+    bodyPartID: BodyPartID,
+    { sharedSecret }: RevokeRequest,
+    identification: string | undefined,
+    row: CertificateRow | undefined,
+    sender: Sender,
+    { address, ca }: RequestBase,
+  ): Promise<string> {
+    if (isRa(sender) || (row !== undefined && isHolder(sender, row))) return sender.identity.display;
+    if (sharedSecret === undefined) {
+      if (sender.limitedTo !== undefined)
+        throw unauthenticated(bodyPartID, 'Neither a signature nor a shared secret proves who asks.');
+      if (row === undefined) throw unknownCertificate(bodyPartID);
+      throw notAllowed(bodyPartID, 'The certificate is somebody else’s, and the request has no shared secret.');
+    }
+    const attempt = { address, caLabel: ca.label, now: this.#options.now(), bodyPart: bodyPartID };
+    const shared = await this.#options.secrets.verify(identification, attempt, ({ secret }) =>
+      sameSecret(sharedSecret, secret),
+    );
+    const { display } = secretIdentity(shared.identification ?? '');
+    if (row === undefined || (row.method === 'cmc' && row.requester === display)) return display;
+    throw notAllowed(bodyPartID, 'The certificate was not issued with this shared secret.');
+  }
+}
+
+/** The identification that a certificate was issued with, where it was with a shared secret. */
+function identificationOf(row: CertificateRow | undefined): string | undefined {
+  return row?.method === 'cmc' && row.requester.startsWith(IDENTIFICATION)
+    ? row.requester.slice(IDENTIFICATION.length)
+    : undefined;
+}
+
+/** RFC 5272 §6.11: the certificate that signed, another one of the same names, or one got with the secret shown. */
+function isHolder({ certificate, secret, identity, limitedTo }: Sender, row: CertificateRow): boolean {
+  if (limitedTo !== undefined) return false;
+  if (certificate !== undefined && sameHolder(certificate, parseCertificate(row.der))) return true;
+  return secret !== undefined && row.method === 'cmc' && row.requester === identity.display;
+}
+
+const unknownCertificate = (bodyPartID: BodyPartID): CmcRefusal =>
+  new CmcRefusal(400, 'badCertId', [bodyPartID], 'This CA has issued no such certificate.');
+const alreadyRevoked = (bodyPartID: BodyPartID): CmcRefusal =>
+  badMessage(bodyPartID, 'The certificate is revoked already.');

@@ -1,0 +1,302 @@
+/** The CMC server of the CAs whose keys are here: from a received message to its answer (RFC 5272; docs/cmc.md). */
+import type { AuditEvent } from '../audit/event.ts';
+import type { Logger } from '../log.ts';
+import type { CmcMessage, Store } from '../store/store.ts';
+import type { BodyPartID } from '../pki/cmc/body-part.ts';
+import { controlsNamed, type CmcControl, type ControlName } from '../pki/cmc/controls.ts';
+import type { Authenticator, Voucher } from './authenticate.ts';
+import { checkMessage, MAX_REQUESTS } from './check-message.ts';
+import { control, readContent, readEnvelope, type Message } from './message.ts';
+import { denials, done, outcomeOf, type PartOutcome } from './outcome.ts';
+import { OPERATION, type PendingRequests } from './pending.ts';
+import { popWitness, processedControls, voucherFor } from './ra.ts';
+import { asRefusal, badMessage, CmcRefusal } from './refusal.ts';
+import { checkRecipientNonce, transactionOf, type Transaction } from './replay.ts';
+import { requestIdOf, type MessageBase, type PopWitness, type Requests } from './requests.ts';
+import type { TaggedContentInfo } from '../pki/cmc/pki-data.ts';
+import type { Responder } from './parties.ts';
+import { buildResponse, type PkiResponseMessage } from './response.ts';
+import { getCert, getCrl, type CrlSource } from './retrieval.ts';
+import type { CertificateActions } from './revocation.ts';
+import type { Origin, Sender } from './sender.ts';
+
+export interface CmcServerOptions {
+  readonly store: Store;
+  readonly log: Logger;
+  readonly authenticator: Authenticator;
+  readonly requests: Requests;
+  readonly pending: PendingRequests;
+  readonly actions: CertificateActions;
+  readonly crls: CrlSource;
+  /** This process, as the one at work on a message. */
+  readonly instance: string;
+  /** Seconds. */
+  readonly retryAfter: number;
+}
+
+/** A message as it came. */
+export interface Received extends Origin {
+  readonly requestId: string;
+  /** BER ContentInfo. */
+  readonly body: Buffer;
+  readonly responder: Responder;
+}
+
+export type CmcAnswerMessage = Pick<PkiResponseMessage, 'httpStatus' | 'retryAfter' | 'der'>;
+
+/** A message that was read and whose sender is known. */
+interface Authenticated {
+  readonly message: Message;
+  readonly sender: Sender;
+  readonly witness: PopWitness;
+}
+
+export class CmcServer {
+  readonly #options: CmcServerOptions;
+  /** Messages that this process is at work on. */
+  readonly #underWay = new Set<string>();
+
+  constructor(options: CmcServerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Answers a message, whatever is wrong with it.
+   *
+   * @throws EstuaryError 500 or 503 where not even an answer can be signed, or the audit log cannot be written
+   */
+  async answer(received: Received): Promise<CmcAnswerMessage> {
+    let controls: readonly CmcControl[] = [];
+    try {
+      const message = readContent(readEnvelope(received.body));
+      controls = message.controls;
+      const sender = await this.#authenticate(message, received);
+      const witness = popWitness(message, sender);
+      return await this.#answerOnce({ message, sender, witness }, received);
+    } catch (error) {
+      return this.#respond(controls, [{ kind: 'refused', refusal: asRefusal(error, 0) }], received);
+    }
+  }
+
+  async #authenticate(message: Message, received: Received, voucher?: Voucher): Promise<Sender> {
+    const { store, authenticator } = this.#options;
+    const event: AuditEvent = {
+      type: 'auth.cmc',
+      outcome: 'success',
+      address: received.address,
+      ca: received.ca.label,
+      request_id: received.requestId,
+    };
+    try {
+      const sender = await authenticator.authenticate(message, received, voucher);
+      await store.audit([{ ...event, subject: sender.identity.display, detail: sender.role }]);
+      return sender;
+    } catch (error) {
+      const refusal = asRefusal(error, 0);
+      if (refusal.httpStatus < 500 && !refusal.audited)
+        await store.audit([
+          { ...event, outcome: 'failure', detail: [refusal.message, refusal.detail].filter(Boolean).join(' ') },
+        ]);
+      throw error;
+    }
+  }
+
+  async #answerOnce(authenticated: Authenticated, received: Received): Promise<CmcAnswerMessage> {
+    const { message, sender } = authenticated;
+    const transaction = transactionOf(message, sender, received.ca.label);
+    try {
+      checkMessage(message, sender, processedControls(message));
+      await checkRecipientNonce(message, transaction, this.#options.store);
+    } catch (error) {
+      const refused: PartOutcome = { kind: 'refused', refusal: asRefusal(error, 0) };
+      await this.#auditRefusals([refused], authenticated, received);
+      throw error;
+    }
+    const { key } = transaction;
+    if (key === undefined) return this.#process(authenticated, received, received.requestId, false);
+    if (this.#underWay.has(key)) throw this.#busy();
+    this.#underWay.add(key);
+    try {
+      return await this.#claimed(authenticated, received, { ...transaction, key });
+    } finally {
+      this.#underWay.delete(key);
+    }
+  }
+
+  async #claimed(
+    authenticated: Authenticated,
+    received: Received,
+    { key, transactionKey }: Transaction & { readonly key: string },
+  ): Promise<CmcAnswerMessage> {
+    const { store, instance } = this.#options;
+    const claimed: CmcMessage = {
+      key,
+      id: received.requestId,
+      transaction_key: transactionKey,
+      instance,
+      created_at: received.now,
+    };
+    const claim = await store.claimCmcMessage(claimed);
+    if (claim.state === 'under-way') throw this.#busy();
+    if (claim.state === 'answered') return answeredBefore(claim.answer);
+    let answer: (PkiResponseMessage & { readonly final: boolean }) | undefined;
+    try {
+      answer = await this.#process(authenticated, received, claim.id, claim.id !== received.requestId);
+      return answer;
+    } finally {
+      const final = answer?.final === true ? { status: answer.httpStatus, der: answer.der } : null;
+      await store.concludeCmcMessage(key, instance, { nonce: answer?.nonce ?? null, answer: final });
+    }
+  }
+
+  #busy(): CmcRefusal {
+    const { retryAfter } = this.#options;
+    return new CmcRefusal(503, 'tryLater', [0], 'This very message is being processed.', { retryAfter });
+  }
+
+  async #process(
+    authenticated: Authenticated,
+    received: Received,
+    messageId: string,
+    retaken: boolean,
+  ): Promise<PkiResponseMessage & { readonly final: boolean }> {
+    const outcomes = await this.#outcomes(authenticated, received, {
+      requestId: messageId,
+      operation: OPERATION,
+      ca: received.ca,
+      identity: authenticated.sender.identity,
+      address: received.address,
+      events: [],
+      retaken,
+    });
+    await this.#auditRefusals(outcomes, authenticated, received);
+    const response = await this.#respond(authenticated.message.controls, outcomes, received);
+    return { ...response, final: isFinal(authenticated.message, outcomes) };
+  }
+
+  /** Requests first, so that a key update has its new certificate before the old one is revoked. */
+  async #outcomes(authenticated: Authenticated, received: Received, base: MessageBase): Promise<PartOutcome[]> {
+    const { message, sender, witness } = authenticated;
+    const { requests, pending, actions, store, crls } = this.#options;
+    const { controls } = message;
+    const { ca } = received;
+    const outcomes = await requests.process(message, sender, witness, base);
+    const each = async <N extends ControlName>(
+      name: N,
+      work: (one: ReturnType<typeof controlsNamed<N>>[number]) => Promise<PartOutcome>,
+    ): Promise<void> => {
+      for (const one of controlsNamed(controls, name)) outcomes.push(await outcomeOf(one.bodyPartID, () => work(one)));
+    };
+    const identification = control(message, 'identification')?.value;
+    await each('queryPending', ({ bodyPartID, value }) => pending.query(bodyPartID, value, sender, base));
+    await each('revokeRequest', ({ bodyPartID, value }) =>
+      actions.revoke(bodyPartID, value, identification, sender, base),
+    );
+    await each('confirmCertAcceptance', ({ bodyPartID, value }) => actions.confirm(bodyPartID, value, sender, base));
+    await each('getCert', ({ bodyPartID, value }) => getCert(bodyPartID, value, ca, store));
+    await each('getCRL', ({ bodyPartID, value }) => getCrl(bodyPartID, value, ca, crls));
+    await each('batchRequests', ({ bodyPartID, value }) =>
+      this.#batch(bodyPartID, value, authenticated, received, base),
+    );
+    return outcomes;
+  }
+
+  /** RFC 5272 §6.17: each message gets its own answer; what is wrong with one is told there. */
+  async #batch(
+    bodyPartID: BodyPartID,
+    ids: readonly BodyPartID[],
+    authenticated: Authenticated,
+    received: Received,
+    base: MessageBase,
+  ): Promise<PartOutcome> {
+    const { cmsSequence } = authenticated.message.data;
+    const parts = [...new Set(ids)].map((id) => cmsSequence.find((part) => part.bodyPartID === id));
+    const budget = { left: MAX_REQUESTS - authenticated.message.requests.length };
+    const responses = [];
+    if (parts.includes(undefined)) throw badMessage(bodyPartID, 'The batch names messages that are not there.');
+    for (const part of parts) {
+      if (part === undefined) continue;
+      responses.push(await this.#inner(part, authenticated, received, base, budget));
+    }
+    return done(bodyPartID, { responses, unsettled: responses.some(({ unsettled }) => unsettled) });
+  }
+
+  /** The answer to a message inside of an RA's. */
+  async #inner(
+    { contentInfo, bodyPartID: id }: TaggedContentInfo,
+    outer: Authenticated,
+    received: Received,
+    base: MessageBase,
+    budget: { left: number },
+  ): Promise<TaggedContentInfo & { readonly unsettled: boolean }> {
+    const within: Received = { ...received, tls: undefined, presented: [] };
+    let controls: readonly CmcControl[] = [];
+    const work = async (): Promise<PartOutcome[]> => {
+      const message = readContent(readEnvelope(contentInfo));
+      controls = message.controls;
+      const sender = await this.#authenticate(message, within, voucherFor(outer.message, outer.sender, id));
+      const inner = { message, sender, witness: popWitness(outer.message, outer.sender, id) };
+      const batch = control(message, 'batchRequests');
+      if (batch !== undefined) throw badMessage(batch.bodyPartID, 'A batch inside of a batch is not processed.');
+      checkMessage(message, sender, processedControls(outer.message, id));
+      budget.left -= message.requests.length;
+      if (budget.left < 0) throw badMessage(0, `The batch has more than ${MAX_REQUESTS} certification requests.`);
+      const outcomes = await this.#outcomes(inner, within, {
+        ...base,
+        requestId: requestIdOf(base.requestId, id),
+        identity: sender.identity,
+      });
+      await this.#auditRefusals(outcomes, inner, within);
+      return outcomes;
+    };
+    const outcomes = await work().catch((error: unknown): PartOutcome[] => [
+      { kind: 'refused', refusal: asRefusal(error, 0) },
+    ]);
+    const { der } = await this.#respond(controls, outcomes, received);
+    return { bodyPartID: id, contentInfo: der, unsettled: !isSettled(controls, outcomes) };
+  }
+
+  /** A refusal of an authenticated sender is in the audit log before it is answered. */
+  async #auditRefusals(outcomes: readonly PartOutcome[], { sender }: Authenticated, received: Received): Promise<void> {
+    const events = denials(outcomes, sender, received);
+    if (events.length > 0) await this.#options.store.audit(events);
+  }
+
+  #respond(
+    controls: readonly CmcControl[],
+    outcomes: readonly PartOutcome[],
+    { ca, responder, now, requestId }: Received,
+  ): Promise<PkiResponseMessage> {
+    for (const outcome of outcomes) {
+      if (outcome.kind !== 'refused') continue;
+      const { httpStatus, failInfo, message, detail } = outcome.refusal;
+      const level = httpStatus >= 500 ? 'error' : 'info';
+      this.#options.log[level](
+        { request_id: requestId, status: httpStatus, code: failInfo ?? 'noSupport', detail: detail ?? message },
+        'CMC request refused',
+      );
+    }
+    return buildResponse({ ca, responder, controls, outcomes, now, retryAfter: this.#options.retryAfter });
+  }
+}
+
+const answeredBefore = ({ status, der }: { readonly status: number; readonly der: Buffer }): CmcAnswerMessage => ({
+  httpStatus: status === 200 ? 200 : 400,
+  retryAfter: undefined,
+  der,
+});
+
+/** Whether the answer stands for good: something was done, and the rest is settled. */
+function isFinal({ controls }: Message, outcomes: readonly PartOutcome[]): boolean {
+  return outcomes.some(({ kind }) => kind !== 'refused') && isSettled(controls, outcomes);
+}
+
+/** Nothing failed for a while only, and no query is open. */
+function isSettled(controls: readonly CmcControl[], outcomes: readonly PartOutcome[]): boolean {
+  const queries = new Set(controlsNamed(controls, 'queryPending').map(({ bodyPartID }) => bodyPartID));
+  return outcomes.every((outcome) => {
+    if (outcome.kind === 'refused') return outcome.refusal.httpStatus < 500;
+    if (outcome.kind === 'done') return outcome.unsettled !== true;
+    return typeof outcome.bodyPart !== 'number' || !queries.has(outcome.bodyPart);
+  });
+}

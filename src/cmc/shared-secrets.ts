@@ -1,0 +1,85 @@
+/**
+ * The shared secrets of `[[cmc.shared_secrets]]`: whoever proves to know one is its holder. Failures count toward the
+ * lockout like those of one-time passwords, on the address and on the identification (`otp.lockout_scope`).
+ */
+import { randomBytes } from 'node:crypto';
+import type { AuditEvent } from '../audit/event.ts';
+import { presentableName, type Lockout } from '../auth/lockout.ts';
+import { KeyedGate } from '../auth/otp/keyed-gate.ts';
+import type { BodyPartReference } from '../pki/cmc/body-part.ts';
+import type { SharedSecret } from '../pki/cmc/identity-proof.ts';
+import type { CmcParties } from './parties.ts';
+import { CmcRefusal } from './refusal.ts';
+
+export interface SharedSecretsOptions {
+  /** As they are in force. */
+  readonly parties: () => Pick<CmcParties, 'secrets'>;
+  readonly lockout: Lockout;
+  /** `otp.token_length`: a name that looks like a token is not kept. */
+  readonly tokenLength: number;
+  /** Seconds. */
+  readonly retryAfter: number;
+}
+
+export interface SecretAttempt {
+  readonly address: string;
+  readonly caLabel: string;
+  /** Milliseconds. */
+  readonly now: number;
+  /** What the failure is about. */
+  readonly bodyPart: BodyPartReference;
+}
+
+/** Guesses of one key that may wait for one another. */
+const WAITING_PER_KEY = 64;
+
+export class SharedSecrets {
+  readonly #options: SharedSecretsOptions;
+  readonly #gate: KeyedGate;
+  /** In the place of a secret that does not exist, so that the time does not tell. */
+  readonly #nobodys = randomBytes(32);
+
+  constructor(options: SharedSecretsOptions) {
+    this.#options = options;
+    // One after the other: a thousand guesses at once must not all be checked before the first failure is counted.
+    this.#gate = new KeyedGate({ width: 1, queue: WAITING_PER_KEY, retryAfter: options.retryAfter });
+  }
+
+  /**
+   * Checks a proof with the secret of an identification: lockout first, then the proof.
+   *
+   * @param identification undefined: the message names none, so it can be nobody's
+   * @param check whether the proof is one by this secret; called also where there is no such secret
+   * @throws CmcRefusal 401 badIdentity; EstuaryError 401 `LOCKED_OUT`, 503; what `check` throws, which counts nothing
+   */
+  async verify(
+    identification: string | undefined,
+    attempt: SecretAttempt,
+    check: (secret: SharedSecret) => boolean | Promise<boolean>,
+  ): Promise<SharedSecret> {
+    const { lockout, parties } = this.#options;
+    const event = this.failure(identification, attempt);
+    const keys = lockout.keys(attempt.address, { kind: 'identification', name: event.subject });
+    return this.#gate.run(keys, async () => {
+      await lockout.check(keys, attempt.now, event);
+      const known = identification === undefined ? undefined : parties().secrets.get(identification);
+      const shared: SharedSecret = { secret: known ?? this.#nobodys, identification };
+      if ((await check(shared)) && known !== undefined) {
+        await lockout.clear(keys);
+        return shared;
+      }
+      const detail = known === undefined ? 'no such identification' : 'wrong secret';
+      await lockout.countFailure(keys, attempt.now, { ...event, detail });
+      throw new CmcRefusal(401, 'badIdentity', [attempt.bodyPart], 'The shared secret is wrong.', {
+        detail,
+        audited: true,
+      });
+    });
+  }
+
+  /** The event of a failure; the subject is fit for the store and the log. */
+  failure(identification: string | undefined, { address, caLabel }: SecretAttempt): AuditEvent & { subject: string } {
+    const subject = presentableName(identification ?? '', this.#options.tokenLength);
+    return { type: 'auth.cmc', outcome: 'failure', subject, address, ca: caLabel };
+  }
+}

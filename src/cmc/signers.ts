@@ -1,0 +1,150 @@
+/** The certificate that a message was signed with: finding it, verifying the signature, deciding whether it counts. */
+import type { ClientTrust } from '../auth/mtls/client-trust.ts';
+import { validateClientCertificate } from '../auth/mtls/mtls.ts';
+import { checkNotRevokedHere } from '../auth/mtls/own-revocation.ts';
+import { isValidAt } from '../auth/mtls/path-validation.ts';
+import { isIssuedBy } from '../enrollment/authorise.ts';
+import { EstuaryError } from '../errors.ts';
+import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
+import { verifySignerInfo, type SignedData, type SignerIdentifier, type SignerInfo } from '../pki/cms/cms.ts';
+import { DerError, unlessMalformed } from '../pki/der/der.ts';
+import { foldedName } from '../pki/x509/name-matching.ts';
+import { OID } from '../pki/der/oids.ts';
+import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
+import type { Store } from '../store/store.ts';
+import type { CmcParties } from './parties.ts';
+import { unauthenticated } from './refusal.ts';
+import type { Origin, Role } from './sender.ts';
+
+export interface SignersOptions {
+  readonly store: Store;
+  /** The snapshot in force; undefined: no client certificate is trusted. */
+  readonly trust: () => ClientTrust | undefined;
+  readonly parties: () => Pick<CmcParties, 'raCertificates'>;
+}
+
+/** Certificates in a message that are looked at. */
+const MAX_CERTIFICATES = 16;
+/** Keys that a signature is tried with; more than one only where certificates share an identifier. */
+const MAX_ATTEMPTS = 4;
+/** Purposes of which a signer's certificate needs one, where it names any. */
+const PURPOSES: readonly string[] = [OID.clientAuth, OID.cmcRA];
+
+export class Signers {
+  readonly #options: SignersOptions;
+
+  constructor(options: SignersOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The certificate that the signer names, from the message, the TLS connection, the configuration or the store;
+   * undefined where none of them has it.
+   */
+  async find(signedData: SignedData, signer: SignerInfo, origin: Origin): Promise<FoundSigner | undefined> {
+    const known = [...signedData.certificates.slice(0, MAX_CERTIFICATES), ...origin.presented].flatMap(parsed);
+    const near = [...known, ...this.#options.parties().raCertificates].filter((one) => isNamedBy(signer.sid, one));
+    const candidates = near.length > 0 ? near : await this.#fromStore(signer.sid, origin.now);
+    const [first] = candidates;
+    if (first === undefined) return undefined;
+    for (const certificate of candidates.slice(0, MAX_ATTEMPTS))
+      if (await isSignedBy(signedData, signer, certificate.publicKey)) return { certificate, verified: true };
+    return { certificate: first, verified: false };
+  }
+
+  /** A key identifier finds certificates in force only: with others, the key may be that of a new request. */
+  async #fromStore(sid: SignerIdentifier, now: number): Promise<Certificate[]> {
+    const { store } = this.#options;
+    const rows =
+      sid.kind === 'subjectKeyIdentifier'
+        ? (await store.findCertificatesByKey(sid.keyIdentifier.toString('hex'))).filter(
+            ({ revoked_at, not_after }) => revoked_at === null && not_after >= now,
+          )
+        : await store.getCertificates(sid.serialNumber);
+    return rows.map(({ der }) => parseCertificate(der)).filter((one) => isNamedBy(sid, one));
+  }
+
+  /**
+   * Decides whether the holder of a certificate whose key signed is somebody here, and in which role.
+   *
+   * @param intermediates DER of what else came with the message
+   * @throws CmcRefusal 401 badIdentity: unknown issuer, revoked, expired, not for this purpose; EstuaryError 503
+   */
+  async role(certificate: Certificate, intermediates: readonly Buffer[], { ca, now }: Origin): Promise<Role> {
+    await this.#checkRevocation(certificate);
+    if (this.#options.parties().raCertificates.some(({ fingerprint }) => fingerprint === certificate.fingerprint)) {
+      await this.#checkConfigured(certificate, intermediates, now);
+      return 'configured-ra';
+    }
+    await this.#checkPath(certificate, intermediates, now);
+    return certificate.extKeyUsage?.includes(OID.cmcRA) === true && (await isIssuedBy(ca.certificate, certificate))
+      ? 'ra'
+      : 'subscriber';
+  }
+
+  async #checkRevocation(certificate: Certificate): Promise<void> {
+    try {
+      await checkNotRevokedHere(this.#options.store, certificate);
+    } catch (error) {
+      throw asRefused(error);
+    }
+  }
+
+  /** Its place in the configuration stands for a path; where there is one all the same, so do its issuer's CRLs. */
+  async #checkConfigured(certificate: Certificate, intermediates: readonly Buffer[], now: number): Promise<void> {
+    if (!isValidAt(certificate, now)) throw refused('it has expired or is not valid yet');
+    const trust = this.#options.trust();
+    if (trust === undefined) return;
+    const options = { purposes: certificate.extKeyUsage ?? [] };
+    try {
+      await validateClientCertificate(trust, certificate.der, intermediates, now, options);
+    } catch (error) {
+      if (!(error instanceof EstuaryError && error.code === 'CLIENT_CERTIFICATE_UNTRUSTED')) throw asRefused(error);
+    }
+  }
+
+  async #checkPath(certificate: Certificate, intermediates: readonly Buffer[], now: number): Promise<void> {
+    const trust = this.#options.trust();
+    if (trust === undefined) throw refused('no client certificate is trusted here');
+    try {
+      await validateClientCertificate(trust, certificate.der, intermediates, now, { purposes: PURPOSES });
+    } catch (error) {
+      throw asRefused(error);
+    }
+  }
+}
+
+export interface FoundSigner {
+  readonly certificate: Certificate;
+  /** Whether its key made the signature. */
+  readonly verified: boolean;
+}
+
+const refused = (reason: string, detail?: string) =>
+  unauthenticated(0, `The certificate that the message is signed with is not accepted: ${reason}.`, detail);
+
+function asRefused(error: unknown): unknown {
+  return error instanceof EstuaryError && error.status === 401 ? refused(error.message, error.detail) : error;
+}
+
+/** Whether the key made the signature; attributes that are malformed are no signature. */
+export async function isSignedBy(
+  signedData: SignedData,
+  signer: SignerInfo,
+  publicKey: PublicKeyInfo,
+): Promise<boolean> {
+  try {
+    return await verifySignerInfo(signedData, signer, publicKey);
+  } catch (error) {
+    if (error instanceof DerError) return false;
+    throw error;
+  }
+}
+
+const parsed = (der: Buffer): Certificate[] => unlessMalformed(() => [parseCertificate(der)], []);
+
+function isNamedBy(sid: SignerIdentifier, certificate: Certificate): boolean {
+  return sid.kind === 'subjectKeyIdentifier'
+    ? certificate.subjectKeyIdentifier?.equals(sid.keyIdentifier) === true
+    : sid.serialNumber === certificate.serialNumber && foldedName(sid.issuer) === foldedName(certificate.issuer);
+}

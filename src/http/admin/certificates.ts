@@ -1,0 +1,164 @@
+import { Type, type Static } from '@fastify/type-provider-typebox';
+import { badRequest, notFound, type EstuaryError } from '../../errors.ts';
+import { encodePem } from '../../pki/der/pem.ts';
+import type { CertificateRow, Store } from '../../store/store.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { mapPage, pageRequest } from './paging.ts';
+import { errorResponses, listOf, nullable, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
+import { formatOptionalTimestamp, formatTimestamp, parseTimestamp } from './timestamps.ts';
+
+const Status = oneOf(['valid', 'revoked', 'expired']);
+
+const recordProperties = {
+  serial: Type.String({ description: 'Lower-case hex.' }),
+  ca: Type.String({ description: "The CA's label." }),
+  subject: Type.String({ description: 'RFC 4514.' }),
+  sans: Type.Array(Type.String(), { description: '`DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`' }),
+  not_before: Timestamp(),
+  not_after: Timestamp(),
+  status: Status,
+  revoked_at: nullable(Timestamp()),
+  reason: nullable(Type.String({ description: 'An RFC 5280 CRLReason name.' })),
+  requester: Type.String({ description: 'Who asked for it.' }),
+  method: Type.String({ description: 'How they authenticated.' }),
+  request_id: Type.String(),
+  fingerprint_sha256: Type.String({ description: 'Lower-case hex.' }),
+};
+
+export const CertificateRecord = Type.Object(recordProperties, { description: 'An issued certificate.' });
+
+export const CertificatePage = Type.Object(
+  {
+    ...recordProperties,
+    archived_key_id: nullable(
+      Type.String({ description: "The key archive's identifier of the private key, where it was archived." }),
+    ),
+    pem: Type.String(),
+  },
+  { description: 'An issued certificate, with the certificate.' },
+);
+
+const caQuery = Type.Optional(Type.String({ maxLength: 255, description: "A CA's label." }));
+
+const Filter = strictObject({
+  ca: caQuery,
+  subject: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'A part of the subject; upper and lower case count the same.' }),
+  ),
+  serial: Type.Optional(Type.String({ description: 'The whole serial number, hex.' })),
+  status: Type.Optional(Status),
+  expires_before: Type.Optional(Timestamp('Certificates whose not_after is before this time.')),
+  ...pageQuery,
+});
+
+/** `GET /admin/certificates` and `GET /admin/certificates/{serial}`. */
+export function registerCertificates(app: AdminApp, deps: AdminDependencies): void {
+  app.get(
+    '/admin/certificates',
+    {
+      schema: {
+        summary: 'The certificates that were issued',
+        description: 'A label that is no longer configured still finds the certificates of its CA.',
+        tags: ['certificates'],
+        querystring: Filter,
+        response: { 200: listOf(CertificateRecord, 'Oldest first.'), ...errorResponses(400) },
+      },
+    },
+    async (request) => {
+      const { ca, subject, serial, status, expires_before } = request.query;
+      const now = deps.now();
+      const page = await deps.store.listCertificates(
+        {
+          ca,
+          subject,
+          serial: serial === undefined ? undefined : serialFilter(serial),
+          status,
+          expires_before: expires_before === undefined ? undefined : parseTimestamp('expires_before', expires_before),
+          ...pageRequest(request.query),
+        },
+        now,
+      );
+      return mapPage(page, (row) => certificateRecord(row, now));
+    },
+  );
+
+  app.get(
+    '/admin/certificates/:serial',
+    {
+      schema: {
+        summary: 'One certificate, with its PEM',
+        tags: ['certificates'],
+        params: Type.Object({ serial: Type.String({ description: 'Hex.' }) }),
+        querystring: strictObject({ ca: caQuery }),
+        response: { 200: CertificatePage, ...errorResponses(400, 404) },
+      },
+    },
+    async (request) =>
+      certificatePage(await findCertificate(deps.store, request.params.serial, request.query.ca), deps.now()),
+  );
+}
+
+/**
+ * The one certificate of this serial number.
+ *
+ * @throws {EstuaryError} 404 `CERTIFICATE_NOT_FOUND`; 400 `SERIAL_AMBIGUOUS` when several CAs used the number and `ca` names none
+ */
+export async function findCertificate(store: Store, serial: string, ca: string | undefined): Promise<CertificateRow> {
+  const hex = normaliseSerial(serial);
+  const rows = hex === undefined ? [] : await store.getCertificates(hex, ca);
+  const [row] = rows;
+  if (row === undefined) throw certificateNotFound();
+  if (rows.length > 1)
+    throw badRequest(
+      'SERIAL_AMBIGUOUS',
+      `several CAs issued a certificate with this serial number: name one with ca (${rows.map((each) => each.ca).join(', ')})`,
+    );
+  return row;
+}
+
+export function certificateNotFound(): EstuaryError {
+  return notFound('CERTIFICATE_NOT_FOUND', 'there is no certificate with this serial number');
+}
+
+export function certificatePage(row: CertificateRow, now: number): Static<typeof CertificatePage> {
+  return {
+    ...certificateRecord(row, now),
+    archived_key_id: row.archived_key_id,
+    pem: encodePem('CERTIFICATE', row.der),
+  };
+}
+
+export function certificateRecord(row: CertificateRow, now: number): Static<typeof CertificateRecord> {
+  return {
+    serial: row.serial,
+    ca: row.ca,
+    subject: row.subject,
+    sans: [...row.sans],
+    not_before: formatTimestamp(row.not_before),
+    not_after: formatTimestamp(row.not_after),
+    status: certificateStatus(row, now),
+    revoked_at: formatOptionalTimestamp(row.revoked_at),
+    reason: row.reason,
+    requester: row.requester,
+    method: row.method,
+    request_id: row.request_id,
+    fingerprint_sha256: row.fingerprint_sha256,
+  };
+}
+
+function certificateStatus(row: CertificateRow, now: number): Static<typeof Status> {
+  if (row.revoked_at !== null) return 'revoked';
+  return row.not_after < now ? 'expired' : 'valid';
+}
+
+/** Serial numbers are lower-case hex; what openssl prints (upper case, colons) is read too. */
+function normaliseSerial(text: string): string | undefined {
+  return /^[0-9a-f]{2}(?::?[0-9a-f]{2}){0,19}$/i.test(text) ? text.replaceAll(':', '').toLowerCase() : undefined;
+}
+
+function serialFilter(text: string): string {
+  const serial = normaliseSerial(text);
+  if (serial === undefined)
+    throw badRequest('FIELD_INVALID', 'serial must be a serial number in hex, two digits a byte, at most 20 bytes');
+  return serial;
+}

@@ -1,0 +1,47 @@
+/** What the admin API is made of; service.ts fills it in. */
+import type { FastifyInstance, FastifyBaseLogger } from 'fastify';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server } from 'node:https';
+import type { AdminAuthenticator, AdminIdentity } from '../../auth/admin-authenticator.ts';
+import type { OtpService } from '../../auth/otp/otp-service.ts';
+import type { CaRouter } from '../../ca/router.ts';
+import type { Config } from '../../config/schema.ts';
+import type { Logger } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { Store } from '../../store/store.ts';
+
+/** The admin listener's Fastify instance, with types from the route schemas. */
+export type AdminApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>;
+
+export interface AdminDependencies {
+  readonly store: Store;
+  readonly otp: Pick<OtpService, 'create'>;
+  readonly authenticator: Pick<AdminAuthenticator, 'authenticate'>;
+  readonly cas: Pick<CaRouter, 'all' | 'find'>;
+  readonly settings: AdminSettings;
+  readonly metrics: Metrics;
+  readonly version: string;
+  readonly now: () => number;
+  readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
+}
+
+/** The configuration that the admin API depends on. */
+export interface AdminSettings {
+  readonly server: Pick<Config['server'], 'body_limit' | 'headers_timeout' | 'request_timeout' | 'keep_alive_timeout'>;
+  readonly otp: Pick<Config['otp'], 'enabled' | 'max_uses' | 'default_ttl'>;
+  readonly admin: Pick<Config['admin'], 'public_metrics'>;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who is calling; null on a public route. */
+    admin: AdminIdentity | null;
+    /** The client's network address. */
+    clientAddress: string;
+  }
+  interface FastifyContextConfig {
+    /** Answered without authentication. */
+    public?: boolean;
+  }
+}

@@ -1,0 +1,61 @@
+import type { HealthReport } from '../../ca/driver.ts';
+import { healthOf } from '../../ca/expiry.ts';
+import type { Ca } from '../../ca/router.ts';
+import { describe } from '../../errors.ts';
+
+/** How long one part may think about its health before it counts as down. */
+const DEADLINE_MS = 5_000;
+/** How long a report holds. The health calls are public and may not turn into work for an HSM or the disk. */
+const FRESH_MS = 1_000;
+
+/**
+ * The health of the store and of the CAs: asked at most once a second however many ask, and answered in bounded time
+ * whatever hangs.
+ */
+export class HealthMonitor {
+  readonly #reports = new Map<string, { readonly at: number; readonly report: Promise<HealthReport> }>();
+  readonly #store: { checkWritable(): Promise<void> };
+  readonly #now: () => number;
+  readonly #deadline: number;
+
+  /** @param deadline milliseconds that one part may take */
+  constructor(store: { checkWritable(): Promise<void> }, now: () => number, deadline = DEADLINE_MS) {
+    this.#store = store;
+    this.#now = now;
+    this.#deadline = deadline;
+  }
+
+  /** Whether the database and the audit log can be written. Never rejects. */
+  store(): Promise<HealthReport> {
+    return this.#fresh('store', async () => {
+      await this.#store.checkWritable();
+      return { health: 'ok' };
+    });
+  }
+
+  /** Whether a CA can sign, and for how long. Never rejects. */
+  ca(ca: Pick<Ca, 'label' | 'driver' | 'certificate'>): Promise<HealthReport> {
+    return this.#fresh(`ca:${ca.label}`, () => healthOf(ca, this.#now()));
+  }
+
+  #fresh(part: string, probe: () => Promise<HealthReport>): Promise<HealthReport> {
+    const known = this.#reports.get(part);
+    const at = this.#now();
+    if (known !== undefined && at >= known.at && at - known.at < FRESH_MS) return known.report;
+    const report = withDeadline(probe, this.#deadline);
+    this.#reports.set(part, { at, report });
+    return report;
+  }
+}
+
+async function withDeadline(probe: () => Promise<HealthReport>, deadline: number): Promise<HealthReport> {
+  const late = Promise.withResolvers<HealthReport>();
+  const timer = setTimeout(() => late.resolve({ health: 'down', detail: 'no answer in time' }), deadline);
+  try {
+    return await Promise.race([probe(), late.promise]);
+  } catch (error) {
+    return { health: 'down', detail: describe(error) };
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,38 @@
+/** Bodies of the admin API: JSON in UTF-8 and nothing else. */
+import type { FastifyRequest } from 'fastify';
+import type { AdminApp } from './dependencies.ts';
+import { badRequest, EstuaryError } from '../../errors.ts';
+
+/** Reads bodies; what is not JSON is 400. An empty body counts as none: a DELETE may name the type of a body it lacks. */
+export function registerJsonParser(app: AdminApp): void {
+  const utf8 = new TextDecoder('utf-8', { fatal: true });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    try {
+      const value: unknown = body.length === 0 ? undefined : JSON.parse(utf8.decode(Buffer.from(body)));
+      done(null, value);
+    } catch {
+      done(badRequest('BODY_NOT_JSON', 'the body is not JSON in UTF-8'), undefined);
+    }
+  });
+}
+
+/** Whether a request says that a body follows. */
+export const announcesBody = ({ headers }: FastifyRequest): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+/**
+ * What the head says of the body, before a byte of it is read.
+ *
+ * @param limit bytes
+ * @throws {EstuaryError} 415 for another type than JSON or a compressed body, 413 for a length above the limit
+ */
+export function checkBodyHead({ headers }: FastifyRequest, limit: number): void {
+  if (!/^application\/json[ \t]*(?:;|$)/i.test(headers['content-type'] ?? ''))
+    throw new EstuaryError(415, 'MEDIA_TYPE_UNSUPPORTED', 'the body must be application/json');
+  const coding = headers['content-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'identity')
+    throw new EstuaryError(415, 'CONTENT_CODING_UNSUPPORTED', 'the body must not be compressed');
+  if (Number(headers['content-length'] ?? 0) > limit)
+    throw new EstuaryError(413, 'BODY_TOO_LARGE', 'the body is larger than server.body_limit allows');
+}

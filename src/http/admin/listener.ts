@@ -1,0 +1,156 @@
+/**
+ * The admin listener's Fastify instance: authentication before anything else, errors in one form. Each resource lives
+ * in a file of its own beside this one.
+ */
+import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import type { ServerResponse } from 'node:http';
+import type { ServerOptions } from 'node:https';
+import { accessEvent, isChanging } from './access.ts';
+import { registerAudit } from './audit.ts';
+import { registerCas } from './cas.ts';
+import { registerCertificates } from './certificates.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { errorAnswer, toErrorAnswer } from './error-answer.ts';
+import { registerHealth } from './health.ts';
+import { HealthMonitor } from './health-monitor.ts';
+import { registerLockouts } from './lockouts.ts';
+import { registerMetrics } from './metrics.ts';
+import { registerOpenApi, registerSwagger } from './openapi.ts';
+import { registerOtp } from './otp.ts';
+import { registerRevocation } from './revocation.ts';
+import { registerRequests } from './requests.ts';
+import { validatorCompiler } from './validation.ts';
+import { describe, EstuaryError, notFound } from '../../errors.ts';
+import { answerBrokenRequests, type Refusal } from '../broken-requests.ts';
+import { presentedCredentials, remoteAddress } from '../credentials.ts';
+import { allowedMethods, isAdminPath, recordRoute, type RouteTable } from './routes.ts';
+import { announcesBody, checkBodyHead, registerJsonParser } from './json-body.ts';
+import { answerExpectations, checkHost, expectsContinue } from '../request-head.ts';
+
+/**
+ * Makes the admin listener; the caller listens and closes.
+ *
+ * @param tls the TLS options of the listener. Without them the instance speaks plain HTTP: for `inject` in tests only.
+ */
+export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): AdminApp {
+  const { server } = deps.settings;
+  const app: AdminApp = fastify({
+    // Node's own answer to a missing Host has no body.
+    https: tls === undefined ? null : { ...tls, requireHostHeader: false },
+    logger: false,
+    bodyLimit: server.body_limit,
+    requestTimeout: server.request_timeout * 1000,
+    keepAliveTimeout: server.keep_alive_timeout * 1000,
+    forceCloseConnections: 'idle',
+    // A request that came before the end of a connection is still answered while the process stops.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 1024 },
+    frameworkErrors: (error, _request, reply) => void sendError(reply, error),
+  });
+  app.server.headersTimeout = server.headers_timeout * 1000;
+  answerBrokenRequests(app.server, deps.log, brokenRequestAnswer);
+  answerExpectations(app.server, refuseExpectation);
+  app.setValidatorCompiler(validatorCompiler);
+  registerJsonParser(app);
+  registerErrorHandling(app, deps);
+  registerGate(app, deps);
+  registerSwagger(app, deps);
+  app.register((routes: AdminApp, _options, done) => {
+    const monitor = new HealthMonitor(deps.store, deps.now);
+    registerHealth(routes, deps, monitor);
+    registerMetrics(routes, deps, monitor);
+    registerOtp(routes, deps);
+    registerCertificates(routes, deps);
+    registerRevocation(routes, deps);
+    registerRequests(routes, deps);
+    registerCas(routes, deps, monitor);
+    registerLockouts(routes, deps);
+    registerAudit(routes, deps);
+    registerOpenApi(routes);
+    done();
+  });
+  return app;
+}
+
+/** Who may come in: authentication first, then 404, 405, 415 and 413, all before a byte of the body is read. */
+function registerGate(app: AdminApp, deps: AdminDependencies): void {
+  const routes: RouteTable = new Map();
+  app.decorateRequest('admin', null);
+  app.decorateRequest('clientAddress', '');
+  app.addHook('onRoute', (route) => recordRoute(routes, route));
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('cache-control', 'no-store');
+    checkHost(request.raw);
+    request.clientAddress = remoteAddress(request.raw);
+    if (needsAuthentication(request))
+      request.admin = await deps.authenticator.authenticate(presentedCredentials(request.raw));
+    if (request.is404) refuseUnknown(request, reply, routes);
+    if (announcesBody(request)) checkBodyHead(request, deps.settings.server.body_limit);
+    if (expectsContinue(request.raw)) reply.raw.writeContinue();
+  });
+}
+
+/** Every route that does not say that it is public, and every unknown path under /admin. */
+function needsAuthentication(request: FastifyRequest): boolean {
+  return request.is404 ? isAdminPath(request.url) : request.routeOptions.config.public !== true;
+}
+
+function refuseUnknown(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): never {
+  const allowed = allowedMethods(routes, request.url);
+  if (allowed.length === 0) throw notFound('ROUTE_NOT_FOUND', 'there is nothing at this path');
+  reply.header('allow', allowed.join(', '));
+  throw new EstuaryError(405, 'METHOD_NOT_ALLOWED', `this path takes ${allowed.join(', ')}`);
+}
+
+function registerErrorHandling(app: AdminApp, deps: AdminDependencies): void {
+  app.setErrorHandler(async (error, request, reply) => {
+    const answer = toErrorAnswer(error);
+    if (answer.statusCode >= 500)
+      deps.log.error({ code: answer.code, route: request.routeOptions.url, detail: describe(error) }, answer.message);
+    if (request.admin !== null && !request.is404 && isChanging(request)) await auditRefusal(deps, request, answer.code);
+    if (hasUnreadBody(request)) reply.header('connection', 'close');
+    return sendError(reply, error);
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const { method, admin, clientAddress: address } = request;
+    // The route and not the path: someone may have pasted a token where its id belongs.
+    const route = request.is404 ? undefined : request.routeOptions.url;
+    deps.metrics.countRequest('admin', route === undefined ? 'unknown' : `${method} ${route}`, reply.statusCode);
+    const fields = { method, route, status: reply.statusCode, address, admin: admin?.display };
+    // Health checks come every few seconds for ever.
+    const level = request.routeOptions.config.public === true ? 'debug' : 'info';
+    deps.log[level]({ ...fields, ms: Math.round(reply.elapsedTime) }, 'admin request');
+    done();
+  });
+}
+
+function sendError(reply: FastifyReply, error: unknown): FastifyReply {
+  const answer = toErrorAnswer(error);
+  if (answer.statusCode === 401) reply.header('www-authenticate', 'Bearer');
+  if (error instanceof EstuaryError && error.retryAfter !== undefined)
+    reply.header('retry-after', String(error.retryAfter));
+  return reply.code(answer.statusCode).type(JSON_TYPE).send(answer);
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+function brokenRequestAnswer({ status, code, text }: Refusal): { type: string; body: string } {
+  return { type: JSON_TYPE, body: JSON.stringify(errorAnswer(status, code, text)) };
+}
+
+function refuseExpectation(response: ServerResponse, { status, code, message }: EstuaryError): void {
+  const { type, body } = brokenRequestAnswer({ status, code, text: message });
+  response.writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) }).end(body);
+}
+
+/** An administrator's call that changed nothing is on record too. */
+async function auditRefusal(deps: AdminDependencies, request: FastifyRequest, code: string): Promise<void> {
+  try {
+    await deps.store.audit([accessEvent(request, 'failure', code)]);
+  } catch (error) {
+    deps.log.error({ detail: describe(error) }, 'a refused admin call could not be audited');
+  }
+}
+
+/** Whether the client is still sending what nobody reads; the connection is of no use after the answer. */
+const hasUnreadBody = (request: FastifyRequest): boolean => announcesBody(request) && !request.raw.complete;

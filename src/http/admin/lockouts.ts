@@ -1,0 +1,61 @@
+import { Type } from '@fastify/type-provider-typebox';
+import { notFound } from '../../errors.ts';
+import { accessEvent, actor } from './access.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { mapPage, pageRequest } from './paging.ts';
+import { errorResponses, listOf, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
+import { formatTimestamp } from './timestamps.ts';
+
+const LockoutRecord = Type.Object(
+  {
+    key: Type.String({ description: '`address:192.0.2.7`, `username:device-1`, …' }),
+    scope: oneOf(['address', 'username', 'identification']),
+    failures: Type.Integer(),
+    locked_until: Timestamp(),
+  },
+  { description: 'A lockout in force.' },
+);
+
+/** `GET /admin/lockouts` and `DELETE /admin/lockouts/{key}`: who is locked out, and a way out. */
+export function registerLockouts(app: AdminApp, deps: AdminDependencies): void {
+  app.get(
+    '/admin/lockouts',
+    {
+      schema: {
+        summary: 'Who is locked out',
+        tags: ['lockouts'],
+        querystring: strictObject(pageQuery),
+        response: { 200: listOf(LockoutRecord, 'The lockouts in force.'), ...errorResponses(400) },
+      },
+    },
+    async (request) =>
+      mapPage(await deps.store.listLockouts(pageRequest(request.query), deps.now()), (row) => ({
+        key: row.key,
+        scope: row.scope,
+        failures: row.failures,
+        locked_until: formatTimestamp(row.locked_until),
+      })),
+  );
+
+  app.delete(
+    '/admin/lockouts/:key',
+    {
+      schema: {
+        summary: 'End a lockout',
+        tags: ['lockouts'],
+        params: Type.Object({ key: Type.String({ description: 'As the list shows it, percent-encoded.' }) }),
+        querystring: strictObject({}),
+        response: { 204: Type.Null({ description: 'Ended.' }), ...errorResponses(400, 404) },
+      },
+    },
+    async (request, reply) => {
+      const { key } = request.params;
+      const cleared = await deps.store.deleteLockout(key, [
+        accessEvent(request, 'success', `lockout of ${key} ended`),
+        { type: 'lockout.cleared', outcome: 'success', ...actor(request), detail: key },
+      ]);
+      if (!cleared) throw notFound('LOCKOUT_NOT_FOUND', 'there is no lockout with this key');
+      return reply.code(204).send(null);
+    },
+  );
+}

@@ -1,0 +1,211 @@
+import { Type, type Static } from '@fastify/type-provider-typebox';
+import { badRequest, conflict, notFound } from '../../errors.ts';
+import type { OtpRow } from '../../store/store.ts';
+import { accessEvent, actor } from './access.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { mapPage, pageRequest } from './paging.ts';
+import { errorResponses, listOf, nullable, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
+import { formatTimestamp, parseTimestamp } from './timestamps.ts';
+
+const MAX_USES = 1_000_000;
+/** Ten years with their leap days: a token that outlives the fleet is a mistake. */
+const MAX_TTL_MS = 3653 * 86_400_000;
+
+const NewOtp = strictObject(
+  {
+    client_id: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'Whom the token is for; no control characters.',
+    }),
+    max_uses: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: MAX_USES, description: 'How many certificates; otp.max_uses when absent.' }),
+    ),
+    expires_at: Type.Optional(Timestamp('In the future, at most ten years ahead; now + otp.default_ttl when absent.')),
+    ca: Type.Optional(Type.String({ description: 'A label: the token then works for that CA only.' })),
+  },
+  { description: 'The token to make.' },
+);
+
+const common = {
+  id: Type.String(),
+  client_id: Type.String(),
+  created_at: Timestamp(),
+  expires_at: Timestamp(),
+  max_uses: Type.Integer(),
+};
+
+const CreatedOtp = Type.Object(
+  {
+    id: common.id,
+    token: Type.String({ description: 'The one-time password. This answer is the only place that ever shows it.' }),
+    client_id: common.client_id,
+    created_at: common.created_at,
+    expires_at: common.expires_at,
+    max_uses: common.max_uses,
+  },
+  { description: 'The new token.' },
+);
+
+const OtpRecord = Type.Object(
+  {
+    id: common.id,
+    client_id: common.client_id,
+    ca: nullable(Type.String({ description: 'The label that the token is limited to.' })),
+    created_at: common.created_at,
+    expires_at: common.expires_at,
+    max_uses: common.max_uses,
+    uses: Type.Integer({ description: 'How many are taken.' }),
+    status: oneOf(['active', 'consumed', 'expired', 'revoked']),
+  },
+  { description: 'A token, without the token.' },
+);
+
+const OtpId = Type.Object({ id: Type.String() });
+
+/** `POST`, `GET` and `DELETE` of `/admin/otp`: one-time passwords for first enrolments. */
+export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
+  registerCreate(app, deps);
+  registerRead(app, deps);
+
+  app.delete(
+    '/admin/otp/:id',
+    {
+      schema: {
+        summary: 'Revoke a token: it is dead at once',
+        tags: ['otp'],
+        params: OtpId,
+        querystring: strictObject({}),
+        response: { 204: Type.Null({ description: 'Dead, or was already.' }), ...errorResponses(400, 404) },
+      },
+    },
+    async (request, reply) => {
+      const row = await deps.store.getOtp(request.params.id);
+      const { address } = actor(request);
+      const revoked =
+        row !== undefined &&
+        (await deps.store.revokeOtp(row.id, deps.now(), [
+          accessEvent(request, 'success', `token ${row.id} revoked`),
+          {
+            type: 'otp.revoked',
+            outcome: 'success',
+            subject: row.client_id,
+            address,
+            ...(row.ca === null ? {} : { ca: row.ca }),
+            detail: `token ${row.id}`,
+          },
+        ]));
+      if (!revoked) throw otpNotFound();
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+function registerCreate(app: AdminApp, deps: AdminDependencies): void {
+  app.post(
+    '/admin/otp',
+    {
+      schema: {
+        summary: 'Make a one-time password',
+        tags: ['otp'],
+        querystring: strictObject({}),
+        body: NewOtp,
+        response: { 201: CreatedOtp, ...errorResponses(400, 409, 413, 415) },
+      },
+    },
+    async (request, reply) => {
+      if (!deps.settings.otp.enabled)
+        throw conflict('OTP_DISABLED', 'one-time passwords are switched off (otp.enabled in the configuration)');
+      const order = readOrder(request.body, deps);
+      const { row, token } = await deps.otp.create(order, [
+        accessEvent(request, 'success', `token for ${order.client_id}`),
+      ]);
+      return reply.code(201).send({
+        id: row.id,
+        token,
+        client_id: row.client_id,
+        created_at: formatTimestamp(row.created_at),
+        expires_at: formatTimestamp(row.expires_at),
+        max_uses: row.max_uses,
+      });
+    },
+  );
+}
+
+function registerRead(app: AdminApp, deps: AdminDependencies): void {
+  app.get(
+    '/admin/otp',
+    {
+      schema: {
+        summary: 'The tokens, without the tokens',
+        tags: ['otp'],
+        querystring: strictObject(pageQuery),
+        response: { 200: listOf(OtpRecord, 'Oldest first.'), ...errorResponses(400) },
+      },
+    },
+    async (request) => {
+      const now = deps.now();
+      return mapPage(await deps.store.listOtps(pageRequest(request.query)), (row) => otpRecord(row, now));
+    },
+  );
+
+  app.get(
+    '/admin/otp/:id',
+    {
+      schema: {
+        summary: 'One token, without the token',
+        tags: ['otp'],
+        params: OtpId,
+        querystring: strictObject({}),
+        response: { 200: OtpRecord, ...errorResponses(400, 404) },
+      },
+    },
+    async (request) => {
+      const row = await deps.store.getOtp(request.params.id);
+      if (row === undefined) throw otpNotFound();
+      return otpRecord(row, deps.now());
+    },
+  );
+}
+
+/** The checks that a schema cannot make, and the defaults. */
+function readOrder(body: Static<typeof NewOtp>, { settings, cas, now }: AdminDependencies) {
+  if (/\p{Cc}/u.test(body.client_id) || body.client_id.trim() === '')
+    throw badRequest('FIELD_INVALID', 'client_id must not be blank or hold control characters');
+  if (body.ca !== undefined && !cas.all.some(({ label }) => label === body.ca))
+    throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
+  const latest = now() + MAX_TTL_MS;
+  const expires_at =
+    body.expires_at === undefined
+      ? now() + settings.otp.default_ttl * 1000
+      : parseTimestamp('expires_at', body.expires_at);
+  if (expires_at <= now()) throw badRequest('FIELD_INVALID', 'expires_at must be in the future');
+  if (expires_at > latest) throw badRequest('FIELD_INVALID', 'expires_at must be at most ten years ahead');
+  return {
+    client_id: body.client_id,
+    max_uses: body.max_uses ?? settings.otp.max_uses,
+    expires_at,
+    ca: body.ca ?? null,
+  };
+}
+
+function otpRecord(row: OtpRow, now: number): Static<typeof OtpRecord> {
+  return {
+    id: row.id,
+    client_id: row.client_id,
+    ca: row.ca,
+    created_at: formatTimestamp(row.created_at),
+    expires_at: formatTimestamp(row.expires_at),
+    max_uses: row.max_uses,
+    uses: row.uses,
+    status: otpStatus(row, now),
+  };
+}
+
+function otpStatus(row: OtpRow, now: number): Static<typeof OtpRecord>['status'] {
+  if (row.revoked_at !== null) return 'revoked';
+  if (row.uses >= row.max_uses) return 'consumed';
+  return row.expires_at <= now ? 'expired' : 'active';
+}
+
+const otpNotFound = () => notFound('OTP_NOT_FOUND', 'there is no token with this id');

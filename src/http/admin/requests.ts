@@ -1,0 +1,203 @@
+import { Type, type Static } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { badRequest, conflict, notFound } from '../../errors.ts';
+import { encodePem } from '../../pki/der/pem.ts';
+import { REQUEST_STATUSES, type Decision, type RequestRow } from '../../store/store.ts';
+import { accessEvent, actor } from './access.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { mapPage, pageRequest } from './paging.ts';
+import { errorResponses, listOf, nullable, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
+import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
+
+const Status = oneOf(REQUEST_STATUSES);
+
+const recordProperties = {
+  id: Type.String({ description: 'Also the request_id of its certificate and of its audit records.' }),
+  ca: Type.String({ description: "The CA's label." }),
+  operation: Type.String({ description: '`simpleenroll`, `simplereenroll`, …' }),
+  subject: Type.String({ description: 'RFC 4514.' }),
+  sans: Type.Array(Type.String(), { description: '`DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`' }),
+  key_type: Type.String({ description: 'Of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, …' }),
+  requester: Type.String({ description: 'Who asks.' }),
+  method: Type.String({ description: 'How they authenticated.' }),
+  status: Status,
+  created_at: Timestamp(),
+  decided_at: nullable(Timestamp()),
+  reason: nullable(Type.String({ description: 'Why it was rejected, or failed.' })),
+  serial: nullable(Type.String({ description: 'Of its certificate, once it is issued.' })),
+};
+
+const RequestRecord = Type.Object(recordProperties, { description: 'A queued request.' });
+
+const RequestPage = Type.Object(
+  {
+    ...recordProperties,
+    spki_sha256: nullable(
+      Type.String({
+        description:
+          'SHA-256 of the SubjectPublicKeyInfo, hex: to compare with the device. null where the server generates the key.',
+      }),
+    ),
+    ca_reference: nullable(
+      Type.String({ description: 'What the CA calls a request that it queued; its agents decide about it there.' }),
+    ),
+    csr: Type.String({
+      description:
+        'What was queued, PEM: a PKCS#10 (`CERTIFICATE REQUEST`), or a CRMF CertReqMsg of a CMC message (`CRMF REQUEST`).',
+    }),
+  },
+  { description: 'A queued request, with its CSR.' },
+);
+
+const Rejection = strictObject(
+  {
+    reason: Type.String({
+      minLength: 1,
+      maxLength: 500,
+      description: 'What the client is told; no control characters.',
+    }),
+  },
+  { description: 'Why.' },
+);
+
+const RequestId = Type.Object({ id: Type.String() });
+
+/** `/admin/requests`: what waits for an administrator's decision, and the decision. */
+export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
+  registerRead(app, deps);
+
+  app.post(
+    '/admin/requests/:id/approve',
+    {
+      schema: {
+        summary: 'Approve a request: the next poll gets its certificate',
+        tags: ['requests'],
+        params: RequestId,
+        querystring: strictObject({}),
+        body: strictObject({}, { description: 'May be left out.' }),
+        response: { 200: RequestPage, ...errorResponses(400, 404, 409, 413, 415) },
+      },
+      preValidation: (request, _reply, done) => {
+        const body: unknown = request.body;
+        if (body === undefined) request.body = {};
+        done();
+      },
+    },
+    (request) =>
+      decide(deps, request, { id: request.params.id, status: 'approved', reason: null, decided_at: deps.now() }),
+  );
+
+  app.post(
+    '/admin/requests/:id/reject',
+    {
+      schema: {
+        summary: 'Reject a request: its polls are answered 403 with the reason',
+        tags: ['requests'],
+        params: RequestId,
+        querystring: strictObject({}),
+        body: Rejection,
+        response: { 200: RequestPage, ...errorResponses(400, 404, 409, 413, 415) },
+      },
+    },
+    (request) => {
+      const { reason } = request.body;
+      if (/\p{Cc}/u.test(reason) || reason.trim() === '')
+        throw badRequest('FIELD_INVALID', 'reason must not be blank or hold control characters');
+      return decide(deps, request, { id: request.params.id, status: 'rejected', reason, decided_at: deps.now() });
+    },
+  );
+}
+
+function registerRead(app: AdminApp, deps: AdminDependencies): void {
+  app.get(
+    '/admin/requests',
+    {
+      schema: {
+        summary: 'The requests that were queued for approval',
+        tags: ['requests'],
+        querystring: strictObject({ status: Type.Optional(Status), ...pageQuery }),
+        response: { 200: listOf(RequestRecord, 'Oldest first.'), ...errorResponses(400) },
+      },
+    },
+    async (request) => {
+      const page = await deps.store.listRequests({ status: request.query.status, ...pageRequest(request.query) });
+      return mapPage(page, requestRecord);
+    },
+  );
+
+  app.get(
+    '/admin/requests/:id',
+    {
+      schema: {
+        summary: 'One request, with its CSR',
+        tags: ['requests'],
+        params: RequestId,
+        querystring: strictObject({}),
+        response: { 200: RequestPage, ...errorResponses(400, 404) },
+      },
+    },
+    async (request) => requestPage(await findRequest(deps, request.params.id)),
+  );
+}
+
+async function decide(
+  deps: AdminDependencies,
+  request: FastifyRequest,
+  decision: Decision,
+): Promise<Static<typeof RequestPage>> {
+  const { id, status, reason } = decision;
+  const row = await findRequest(deps, id);
+  if (row.decider === 'ca')
+    throw conflict('DECIDED_AT_CA', 'this request waits at the CA, where its agents decide about it');
+  const result = await deps.store.decideRequest(decision, [
+    accessEvent(request, 'success', `request ${id} ${status}`),
+    {
+      type: `request.${status}`,
+      outcome: 'success',
+      ...actor(request),
+      ca: row.ca,
+      request_id: id,
+      detail: `${row.operation} of ${row.requester}${reason === null ? '' : `: ${reason}`}`,
+    },
+  ]);
+  if (result === 'unknown') throw requestNotFound();
+  if (result === 'not-pending') throw conflict('REQUEST_DECIDED', 'this request is not pending any more');
+  return requestPage(await findRequest(deps, id));
+}
+
+async function findRequest({ store }: AdminDependencies, id: string): Promise<RequestRow> {
+  const row = await store.getRequest(id);
+  if (row === undefined) throw requestNotFound();
+  return row;
+}
+
+const requestNotFound = () => notFound('REQUEST_NOT_FOUND', 'there is no request with this id');
+
+function requestRecord(row: RequestRow): Static<typeof RequestRecord> {
+  return {
+    id: row.id,
+    ca: row.ca,
+    operation: row.operation,
+    subject: row.subject,
+    sans: [...row.sans],
+    key_type: row.key_type,
+    requester: row.requester,
+    method: row.method,
+    status: row.status,
+    created_at: formatTimestamp(row.created_at),
+    decided_at: formatOptionalTimestamp(row.decided_at),
+    reason: row.reason,
+    serial: row.serial,
+  };
+}
+
+const PEM_LABELS = { pkcs10: 'CERTIFICATE REQUEST', crmf: 'CRMF REQUEST' } as const;
+
+function requestPage(row: RequestRow): Static<typeof RequestPage> {
+  return {
+    ...requestRecord(row),
+    spki_sha256: row.spki_sha256,
+    ca_reference: row.reference,
+    csr: encodePem(PEM_LABELS[row.format], row.csr),
+  };
+}

@@ -1,0 +1,102 @@
+import { Type, type Static } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import type { AuditEvent } from '../../audit/event.ts';
+import { badRequest, conflict } from '../../errors.ts';
+import { REVOCATION_REASONS } from '../../pki/x509/crl-reasons.ts';
+import type { CertificateRow, Revocation } from '../../store/store.ts';
+import { accessEvent, actor } from './access.ts';
+import { CertificateRecord, certificateNotFound, certificateRecord, findCertificate } from './certificates.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { errorResponses, oneOf, strictObject, Timestamp } from './schemas.ts';
+import { formatTimestamp, parseTimestamp } from './timestamps.ts';
+
+const Order = strictObject({
+  reason: Type.Optional(
+    oneOf(REVOCATION_REASONS, { description: 'An RFC 5280 CRLReason name; `unspecified` unless given.' }),
+  ),
+  invalidity_date: Type.Optional(
+    Timestamp('Since when the key is thought to be compromised or the certificate wrong; not in the future.'),
+  ),
+});
+
+/** `POST /admin/certificates/{serial}/revoke`. */
+export function registerRevocation(app: AdminApp, deps: AdminDependencies): void {
+  app.post(
+    '/admin/certificates/:serial/revoke',
+    {
+      schema: {
+        summary: 'Revoke a certificate: it authenticates nobody from now on',
+        description: 'There is no way back, also from `certificateHold`. The body may be left out.',
+        tags: ['certificates'],
+        params: Type.Object({ serial: Type.String({ description: 'Hex.' }) }),
+        querystring: strictObject({
+          ca: Type.Optional(Type.String({ maxLength: 255, description: "A CA's label." })),
+        }),
+        body: Order,
+        response: { 200: CertificateRecord, ...errorResponses(400, 404, 409, 413, 415) },
+      },
+      preValidation: (request, _reply, done) => {
+        const body: unknown = request.body;
+        if (body === undefined) request.body = {};
+        done();
+      },
+    },
+    async (request) => {
+      const now = deps.now();
+      const { reason, invalidity_date } = readOrder(request.body, now);
+      const row = await findCertificate(deps.store, request.params.serial, request.query.ca);
+      if (row.revoked_at !== null) throw alreadyRevoked();
+      const revocation = { ca: row.ca, serial: row.serial, revoked_at: now, reason, invalidity_date };
+      await tellCa(deps, revocation);
+      switch (await deps.store.revokeCertificate(revocation, auditEvents(request, row, revocation))) {
+        case 'revoked':
+          return certificateRecord({ ...row, ...revocation }, now);
+        case 'already-revoked':
+          throw alreadyRevoked();
+        case 'unknown':
+          throw certificateNotFound();
+      }
+    },
+  );
+}
+
+function readOrder(
+  { reason = 'unspecified', invalidity_date }: Static<typeof Order>,
+  now: number,
+): Pick<Revocation, 'reason' | 'invalidity_date'> {
+  if (invalidity_date === undefined) return { reason, invalidity_date: null };
+  const since = parseTimestamp('invalidity_date', invalidity_date);
+  if (since > now) throw badRequest('FIELD_INVALID', 'invalidity_date must not be in the future');
+  return { reason, invalidity_date: since };
+}
+
+/**
+ * Before our own store: when a remote CA cannot be told now, nothing is answered as done. A label that is no longer
+ * configured leaves nobody to tell.
+ */
+async function tellCa(deps: AdminDependencies, { ca, serial, reason }: Revocation): Promise<void> {
+  const known = deps.cas.all.find(({ label }) => label === ca);
+  if (known === undefined) deps.log.warn({ ca, serial }, 'revoked here only: the CA is no longer configured');
+  else await known.driver.revoke({ serial, reason });
+}
+
+function auditEvents(
+  request: FastifyRequest,
+  { subject }: CertificateRow,
+  { ca, serial, reason, invalidity_date }: Revocation,
+): AuditEvent[] {
+  const since = invalidity_date === null ? '' : `, invalid since ${formatTimestamp(invalidity_date)}`;
+  return [
+    accessEvent(request, 'success', `certificate ${serial} of ${ca} revoked`),
+    {
+      type: 'certificate.revoked',
+      outcome: 'success',
+      ...actor(request),
+      ca,
+      serial,
+      detail: `${subject}: ${reason}${since}`,
+    },
+  ];
+}
+
+const alreadyRevoked = () => conflict('ALREADY_REVOKED', 'the certificate is revoked already');

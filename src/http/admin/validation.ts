@@ -1,0 +1,78 @@
+/** Validation of requests against their route schemas, with messages that name the field. */
+import type { FastifySchemaCompiler } from 'fastify';
+import { IsInteger, IsObject, type TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { TLocalizedValidationError } from 'typebox/error';
+import { badRequest, type EstuaryError } from '../../errors.ts';
+import { TIMESTAMP_RULE } from './timestamps.ts';
+
+/**
+ * Bodies are taken as they are: "1" is not 1. Query strings know no types, so whole numbers are read where the schema
+ * asks for them, and an empty value counts as absent.
+ */
+export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+  const validator = Compile(schema);
+  const integers = httpPart === 'querystring' ? integerProperties(schema) : new Set<string>();
+  return (input: unknown) => {
+    const value = httpPart === 'querystring' ? readQuery(input, integers) : input;
+    if (validator.Check(value)) return { value };
+    return { error: problem(validator.Errors(value), httpPart === 'querystring' ? 'query parameter' : 'field') };
+  };
+};
+
+function integerProperties(schema: TSchema): Set<string> {
+  if (!IsObject(schema)) return new Set();
+  return new Set(Object.entries(schema.properties).flatMap(([name, property]) => (IsInteger(property) ? [name] : [])));
+}
+
+function readQuery(input: unknown, integers: ReadonlySet<string>): unknown {
+  if (typeof input !== 'object' || input === null) return input;
+  const given = Object.entries(input).filter(([, value]) => value !== '');
+  return Object.fromEntries(
+    given.map(([name, value]: [string, unknown]) => [
+      name,
+      integers.has(name) && typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value,
+    ]),
+  );
+}
+
+function problem(errors: readonly TLocalizedValidationError[], kind: string): EstuaryError {
+  // An unknown field shows up twice; the entry for the object is the one that says what it is.
+  const error = errors.find(({ keyword }) => keyword !== 'boolean') ?? errors[0];
+  return badRequest('FIELD_INVALID', error === undefined ? `a ${kind} is not valid` : sentence(error, kind));
+}
+
+function sentence(error: TLocalizedValidationError, kind: string): string {
+  const field = error.instancePath.slice(1).replaceAll('/', '.');
+  const name = field === '' ? 'the body' : field;
+  switch (error.keyword) {
+    case 'required':
+      return `${error.params.requiredProperties.map((property) => prefixed(field, property)).join(', ')} is required`;
+    case 'additionalProperties':
+      return `there is no ${kind} ${error.params.additionalProperties.map((property) => quoted(prefixed(field, property))).join(', ')}`;
+    case 'type':
+      return `${name} must be ${article(String(error.params.type))}`;
+    case 'minLength':
+      return error.params.limit === 1 ? `${name} must not be empty` : `${name} is too short`;
+    case 'maxLength':
+      return `${name} must not be longer than ${error.params.limit} characters`;
+    case 'enum':
+      return `${name} must be one of ${error.params.allowedValues.map(String).join(', ')}`;
+    case 'minimum':
+      return `${name} must be ${String(error.params.limit)} or more`;
+    case 'maximum':
+      return `${name} must be ${String(error.params.limit)} or less`;
+    case 'format':
+      return `${name} ${error.params.format === 'date-time' ? TIMESTAMP_RULE : error.message}`;
+    default:
+      return `${name} ${error.message}`;
+  }
+}
+
+const prefixed = (parent: string, property: string): string => (parent === '' ? property : `${parent}.${property}`);
+/** A name that the client made up: shown, but neither at length nor with control characters. */
+const quoted = (name: string): string => JSON.stringify(name.slice(0, 64));
+
+function article(type: string): string {
+  return type === 'string' || type === 'boolean' || type === 'number' ? `a ${type}` : `an ${type}`;
+}

@@ -1,0 +1,46 @@
+import type { StatementSigner } from '../../ca/driver.ts';
+import type { Ca } from '../../ca/router.ts';
+import { EstuaryError } from '../../errors.ts';
+import { crlsOnly } from '../../pki/cms/pkcs7.ts';
+import type { CrlRow } from '../../store/store.ts';
+import { encodeBody } from './codec.ts';
+import { derAnswer, type EstOperation } from './operation.ts';
+
+export interface CrlsDependencies {
+  /** The CA's CRL, signed anew where it is due. */
+  readonly currentCrl: (ca: Ca, signer: StatementSigner) => Promise<CrlRow>;
+}
+
+/** RFC 8295 §4.2 has the type with crls-only in place of certs-only. */
+const CRLS_ONLY = 'application/pkcs7-mime; smime-type=crls-only';
+
+/**
+ * `GET crls` (RFC 8295 §4): the CA's current CRL in a degenerate CMS message. Needs no authentication, as the list is
+ * signed. 501 for a CA that publishes its CRLs itself.
+ */
+export function crls({ currentCrl }: CrlsDependencies): EstOperation {
+  /** Bodies by list, then by line length: a list is asked for more often than signed, and may be large. */
+  const bodies = new WeakMap<Buffer, Map<number | undefined, string>>();
+
+  function bodyOf(list: Buffer, lineLength: number | undefined): string {
+    const known = bodies.get(list) ?? new Map<number | undefined, string>();
+    bodies.set(list, known);
+    const body = known.get(lineLength) ?? encodeBody(crlsOnly([list]), lineLength);
+    known.set(lineLength, body);
+    return body;
+  }
+
+  return {
+    name: 'crls',
+    method: 'GET',
+    enabled: true,
+    challenges: false,
+    handle: async ({ ca, lineLength }) => {
+      const signer = ca.driver.statements;
+      if (signer === undefined)
+        throw new EstuaryError(501, 'OPERATION_OFF', 'This CA publishes its revocation lists itself, elsewhere.');
+      const { der } = await currentCrl(ca, signer);
+      return derAnswer(CRLS_ONLY, bodyOf(der, lineLength));
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import type { EstAuthenticator } from '../../auth/est-authenticator.ts';
+import type { MtlsIdentity } from '../../auth/identity.ts';
+import { responderFor, type CmcParties } from '../../cmc/parties.ts';
+import type { CmcServer } from '../../cmc/server.ts';
+import { EstuaryError, unauthorized } from '../../errors.ts';
+import { decodeBody, encodeBody } from './codec.ts';
+import type { EstAnswer, EstOperation, EstRequest } from './operation.ts';
+
+export interface FullCmcDependencies {
+  readonly authenticator: EstAuthenticator;
+  /** `est.fullcmc`. */
+  readonly fullCmc: boolean;
+  /** `est.fullcmc_require_mtls`. */
+  readonly fullCmcRequireMtls: boolean;
+  readonly cmcServer: CmcServer;
+  /** `[cmc]`, as it is in force. */
+  readonly cmcParties: () => CmcParties;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+const CMC_RESPONSE = 'application/pkcs7-mime; smime-type=CMC-response';
+
+/** `POST fullcmc` (RFC 7030 §4.3): a full PKI request of CMC. */
+export function fullcmc(dependencies: FullCmcDependencies): EstOperation {
+  return {
+    name: 'fullcmc',
+    method: 'POST',
+    requestType: 'application/pkcs7-mime',
+    enabled: dependencies.fullCmc,
+    challenges: false,
+    handle: async (request) => {
+      const { ca, requestId, presented } = request;
+      const tls = await tlsIdentity(dependencies, request);
+      const body = decodeBody(request.body);
+      const responder = responderFor(dependencies.cmcParties(), ca);
+      if (responder === undefined)
+        throw new EstuaryError(
+          501,
+          'FULLCMC_NO_SIGNER',
+          'This CA signs no CMC responses, so it takes no CMC requests.',
+        );
+      const answer = await dependencies.cmcServer.answer({
+        requestId,
+        ca,
+        address: presented.address,
+        now: dependencies.now(),
+        tls,
+        presented: certificatesOf(request),
+        body,
+        responder,
+      });
+      return cmcAnswer(answer.httpStatus, answer.der, request, answer.retryAfter);
+    },
+  };
+}
+
+/** Who the client certificate of the connection names. Where none is required, one that is presented still has to be valid. */
+async function tlsIdentity(
+  { authenticator, fullCmcRequireMtls, now }: FullCmcDependencies,
+  { ca, presented }: EstRequest,
+): Promise<MtlsIdentity | undefined> {
+  if (!fullCmcRequireMtls && presented.peerCertificate === undefined) return undefined;
+  const identity = await authenticator.authenticate(presented, {
+    operation: 'fullcmc',
+    caLabel: ca.label,
+    certificateOnly: true,
+    expiredGraceSeconds: 0,
+    now: now(),
+  });
+  if (identity.method !== 'mtls') throw unauthorized('CLIENT_CERTIFICATE_REQUIRED', 'client certificate required');
+  return identity;
+}
+
+function certificatesOf({ presented: { peerCertificate, peerIntermediates } }: EstRequest): Buffer[] {
+  return peerCertificate === undefined ? [] : [peerCertificate, ...peerIntermediates];
+}
+
+function cmcAnswer(
+  status: EstAnswer['status'],
+  der: Buffer,
+  { lineLength }: EstRequest,
+  retryAfter?: number,
+): EstAnswer {
+  return {
+    status,
+    headers: {
+      'Content-Type': CMC_RESPONSE,
+      'Content-Transfer-Encoding': 'base64',
+      ...(retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }),
+    },
+    body: encodeBody(der, lineLength),
+  };
+}

@@ -1,0 +1,156 @@
+/** The EST listener: one Fastify instance over TLS, the order of checks of contract §3, and nothing of what follows them. */
+import { randomUUID } from 'node:crypto';
+import type { Server } from 'node:https';
+import { TLSSocket, type TlsOptions } from 'node:tls';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { channelBinding } from '../../auth/channel-binding.ts';
+import type { PresentedCredentials } from '../../auth/identity.ts';
+import type { CaRouter } from '../../ca/router.ts';
+import { badRequest, EstuaryError, unauthorized } from '../../errors.ts';
+import { lineLengthFor } from './codec.ts';
+import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
+import type { Logger } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import { asEstuaryError, challenge, errorAnswer, writeAnswer, type ErrorPolicy } from './answer.ts';
+import { bodyTooLarge, checkHead, resolveRoute, type EstRoute } from './route.ts';
+import { answerBrokenRequests } from '../broken-requests.ts';
+import { presentedCredentials } from '../credentials.ts';
+import { answerExpectations, checkHost, expectsContinue } from '../request-head.ts';
+
+export interface EstListenerOptions {
+  readonly tls: TlsOptions;
+  readonly router: CaRouter;
+  readonly operations: ReadonlyMap<OperationName, EstOperation>;
+  readonly log: Logger;
+  /** Bytes. */
+  readonly bodyLimit: number;
+  /** Milliseconds until the head, and until the whole request, must have arrived. */
+  readonly headersTimeout: number;
+  readonly requestTimeout: number;
+  /** Milliseconds that an idle connection is kept. */
+  readonly keepAliveTimeout: number;
+  readonly errors: ErrorPolicy;
+  /** `est.base64_line_length`. */
+  readonly lineLength: number | undefined;
+  readonly metrics: Pick<Metrics, 'countRequest'>;
+}
+
+export type EstListener = FastifyInstance<Server>;
+
+/** A SPNEGO token may need tens of KiB in one header; the default of Node is 16 KiB for all of them. */
+const MAX_HEADER_BYTES = 96 * 1024;
+
+const nothingPresented = ({ authorization, peerCertificate }: PresentedCredentials): boolean =>
+  authorization === undefined && peerCertificate === undefined;
+
+/** Makes the listener; the caller listens and closes. */
+export function createEstListener(options: EstListenerOptions): EstListener {
+  const routes = new WeakMap<FastifyRequest, EstRoute>();
+  const app = fastify({
+    https: {
+      ...options.tls,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      // Node's own answer to a missing Host has no text; resolveRoute gives it one.
+      requireHostHeader: false,
+      connectionsCheckingInterval: Math.min(options.headersTimeout, 5000),
+    },
+    bodyLimit: options.bodyLimit,
+    requestTimeout: options.requestTimeout,
+    keepAliveTimeout: options.keepAliveTimeout,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    genReqId: () => randomUUID(),
+    // A path that Fastify cannot decode never reaches a route.
+    frameworkErrors: (error, _request, reply) => {
+      reply.hijack();
+      const mapped = badRequest('BAD_PATH', 'The request path is not valid.', { detail: error.message });
+      writeAnswer(reply.raw, errorAnswer(mapped, options.errors));
+    },
+  });
+  app.server.headersTimeout = options.headersTimeout;
+  answerExpectations(app.server, (response, error) => writeAnswer(response, errorAnswer(error, options.errors)));
+  answerBrokenRequests(app.server, options.log);
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+
+  app.addHook('onRequest', (request, reply, done) => {
+    try {
+      checkHost(request.raw);
+      const route = resolveRoute(options.router, options.operations, request.method, request.raw.url ?? '');
+      checkHead(route.operation, request.headers, options.bodyLimit);
+      continueIfExpected(request, reply, route.operation);
+      routes.set(request, route);
+      done();
+    } catch (error) {
+      done(asEstuaryError(error));
+    }
+  });
+
+  app.addHook('onResponse', (request, reply, done) => {
+    options.metrics.countRequest('est', routes.get(request)?.operation.name ?? 'unknown', reply.raw.statusCode);
+    done();
+  });
+
+  const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const route = routes.get(request);
+    if (route === undefined) throw new EstuaryError(404, 'NOT_FOUND', 'There is no such EST path.');
+    const { socket } = request.raw;
+    const answer = await route.operation.handle({
+      requestId: request.id,
+      ca: route.ca,
+      presented: presentedCredentials(request.raw),
+      channelBinding: () => (socket instanceof TLSSocket ? channelBinding(socket) : undefined),
+      // Node ends its side as soon as the client has ended its own.
+      isGone: () => socket.destroyed || socket.writableEnded,
+      body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
+      lineLength: lineLengthFor(request.headers['user-agent'], options.lineLength),
+    });
+    options.log.info(
+      { request_id: request.id, operation: route.operation.name, ca: route.ca.label, status: answer.status },
+      'request',
+    );
+    reply.hijack();
+    writeAnswer(reply.raw, answer.status === 401 ? challenging(answer, options.errors) : answer);
+  };
+  app.all('/*', handle);
+  app.setNotFoundHandler(handle);
+
+  app.setErrorHandler((error, request, reply) => {
+    const mapped = mapFrameworkError(error, options.bodyLimit);
+    const level = mapped.status >= 500 ? 'error' : 'info';
+    options.log[level](
+      { request_id: request.id, status: mapped.status, code: mapped.code, detail: mapped.detail, url: request.url },
+      'request refused',
+    );
+    reply.hijack();
+    if (reply.raw.headersSent) reply.raw.destroy();
+    else writeAnswer(reply.raw, errorAnswer(mapped, options.errors));
+  });
+  return app;
+}
+
+/** A refusal in the operation's own form is a 401 like any other. */
+function challenging(answer: EstAnswer, policy: ErrorPolicy): EstAnswer {
+  return { ...answer, headers: { ...answer.headers, 'WWW-Authenticate': challenge(policy) } };
+}
+
+/** Fastify's own errors carry codes `FST_…`; the ones a client can cause become the contract's. */
+function mapFrameworkError(error: unknown, bodyLimit: number): EstuaryError {
+  if (error instanceof Error && 'code' in error && 'statusCode' in error && !(error instanceof EstuaryError)) {
+    if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(bodyLimit);
+    if (typeof error.statusCode === 'number' && error.statusCode >= 400 && error.statusCode < 500) {
+      return badRequest('BAD_REQUEST', 'The request is not valid HTTP for this operation.', { detail: error.message });
+    }
+  }
+  return asEstuaryError(error);
+}
+
+/** Invites the body, after the cheap checks. Somebody who shows no credential at all is challenged first. */
+function continueIfExpected(request: FastifyRequest, reply: FastifyReply, operation: EstOperation): void {
+  if (!expectsContinue(request.raw)) return;
+  if (operation.challenges && nothingPresented(presentedCredentials(request.raw)))
+    throw unauthorized('AUTHENTICATION_REQUIRED', '');
+  reply.raw.writeContinue();
+}

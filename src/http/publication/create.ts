@@ -1,0 +1,54 @@
+/** What `[publication]` turns on: the listener, with the CRLs and the OCSP responses behind it. */
+import type { CaRouter } from '../../ca/router.ts';
+import type { Config } from '../../config/schema.ts';
+import { createPublicationListener, type PublicationListener } from './listener.ts';
+import type { Logger } from '../../log.ts';
+import type { Store } from '../../store/store.ts';
+import type { CrlPublisher } from '../../publication/crl-publisher.ts';
+import { OcspResponder } from '../../publication/ocsp-responder.ts';
+
+export interface PublicationContext {
+  readonly router: CaRouter;
+  readonly crls: CrlPublisher;
+  readonly store: Store;
+  readonly log: Logger;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+export interface Publication {
+  /** The caller listens, which begins the signing of CRLs on time, and closes. */
+  readonly app: PublicationListener;
+}
+
+/** Seconds that an OCSP response is valid at most: a relying party may hold on to it that long. */
+const MAX_OCSP_VALIDITY = 300;
+
+/** undefined: switched off. */
+export function createPublication(
+  { publication, server }: Pick<Config, 'publication' | 'server'>,
+  { router, crls, store, log, now }: PublicationContext,
+): Publication | undefined {
+  if (!publication.enabled) return undefined;
+  for (const { label, driver, certificate } of router.all)
+    if (driver.statements !== undefined && certificate.keyUsage?.includes('cRLSign') === false)
+      log.warn(
+        { ca: label },
+        'the CA certificate may not sign CRLs (keyUsage without cRLSign): nobody will take its CRL',
+      );
+  const validity = Math.min(publication.crl_interval, MAX_OCSP_VALIDITY);
+  const app = createPublicationListener({
+    router,
+    crls,
+    ocsp: new OcspResponder({ store, validity, log, now }),
+    log,
+    requestTimeout: server.request_timeout * 1000,
+    keepAliveTimeout: server.keep_alive_timeout * 1000,
+    now,
+  });
+  app.addHook('onListen', (done) => {
+    crls.start();
+    done();
+  });
+  return { app };
+}

@@ -1,0 +1,206 @@
+/** The publication listener (contract §5): plain HTTP for relying parties. Everything on it is public and signed. */
+import { createHash } from 'node:crypto';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { StatementSigner } from '../../ca/driver.ts';
+import type { Ca, CaRouter } from '../../ca/router.ts';
+import { describe, EstuaryError, notFound } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import type { CrlPublisher } from '../../publication/crl-publisher.ts';
+import type { OcspAnswer, OcspResponder } from '../../publication/ocsp-responder.ts';
+import { answerBrokenRequests } from '../broken-requests.ts';
+
+export interface PublicationListenerOptions {
+  readonly router: Pick<CaRouter, 'find'>;
+  readonly crls: Pick<CrlPublisher, 'current' | 'dueAt'>;
+  readonly ocsp: Pick<OcspResponder, 'answer'>;
+  readonly log: Pick<Logger, 'debug' | 'info' | 'error'>;
+  /** Milliseconds. */
+  readonly requestTimeout: number;
+  readonly keepAliveTimeout: number;
+  readonly now: () => number;
+}
+
+export type PublicationListener = FastifyInstance;
+
+/** An OCSP request is some hundred bytes. */
+const MAX_BODY = 16 * 1024;
+/** Seconds that a CA certificate may be kept: it changes with the CA's key only. */
+const CA_CERTIFICATE_AGE = 3600;
+
+/** Makes the listener; the caller listens and closes. */
+export function createPublicationListener(options: PublicationListenerOptions): PublicationListener {
+  const app = fastify({
+    logger: false,
+    bodyLimit: MAX_BODY,
+    requestTimeout: options.requestTimeout,
+    keepAliveTimeout: options.keepAliveTimeout,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 1024 },
+    frameworkErrors: (error, _request, reply) => void sendError(reply, error),
+  });
+  answerBrokenRequests(app.server, options.log);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/ocsp-request', { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+  app.setErrorHandler((error, request, reply) => {
+    const { statusCode } = sendError(reply, error);
+    options.log[statusCode >= 500 ? 'error' : 'info'](
+      { route: request.routeOptions.url, status: statusCode, detail: describe(error) },
+      'publication request refused',
+    );
+  });
+  app.setNotFoundHandler((_request, reply) => {
+    sendError(reply, notFound('NOT_FOUND', 'There is nothing at this path.'));
+  });
+  registerFiles(app, options);
+  registerOcsp(app, options);
+  return app;
+}
+
+function registerFiles(app: PublicationListener, { router, crls, now }: PublicationListenerOptions): void {
+  app.get<{ Params: { file: string } }>('/crl/:file', async (request, reply) => {
+    const { ca, signer } = signing(router, withoutSuffix(request.params.file, '.crl'));
+    const crl = await crls.current(ca, signer);
+    return sendFile(request, reply, {
+      type: 'application/pkix-crl',
+      body: crl.der,
+      lastModified: crl.this_update,
+      maxAge: (crls.dueAt(crl) - now()) / 1000,
+      now: now(),
+    });
+  });
+  app.get<{ Params: { file: string } }>('/ca/:file', (request, reply) => {
+    const { certificate } = router.find(withoutSuffix(request.params.file, '.cer'));
+    return sendFile(request, reply, {
+      type: 'application/pkix-cert',
+      body: certificate.der,
+      lastModified: certificate.notBefore.getTime(),
+      maxAge: CA_CERTIFICATE_AGE,
+      now: now(),
+    });
+  });
+  refuseOthers(app, ['/crl/:file', '/ca/:file'], ['POST', 'PUT', 'PATCH', 'DELETE'], 'GET, HEAD');
+}
+
+function registerOcsp(app: PublicationListener, { router, ocsp, now }: PublicationListenerOptions): void {
+  app.post<{ Params: { label: string } }>('/ocsp/:label', async (request, reply) => {
+    const { ca, signer } = signing(router, request.params.label);
+    if (!Buffer.isBuffer(request.body)) throw wrongMediaType();
+    const answer = await ocsp.answer(ca, signer, request.body);
+    return reply.header('Cache-Control', 'no-store').type('application/ocsp-response').send(answer.der);
+  });
+  // The rest of the path: base64 has slashes, and not every client escapes them (RFC 6960 appendix A.1).
+  app.get<{ Params: { label: string; '*': string } }>('/ocsp/:label/*', async (request, reply) => {
+    const { ca, signer } = signing(router, request.params.label);
+    const answer = await ocsp.answer(ca, signer, fromBase64(request.params['*']));
+    return sendOcsp(request, reply, answer, now());
+  });
+  refuseOthers(app, ['/ocsp/:label'], ['GET', 'PUT', 'PATCH', 'DELETE'], 'POST');
+  refuseOthers(app, ['/ocsp/:label/*'], ['POST', 'PUT', 'PATCH', 'DELETE'], 'GET, HEAD');
+}
+
+/** What is no base64 becomes what is no request; the responder says so in OCSP's own words. */
+function fromBase64(text: string): Buffer {
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : Buffer.alloc(0);
+}
+
+function sendOcsp(request: FastifyRequest, reply: FastifyReply, answer: OcspAnswer, now: number): FastifyReply {
+  const type = 'application/ocsp-response';
+  if (answer.cacheable === undefined) return reply.header('Cache-Control', 'no-store').type(type).send(answer.der);
+  const { thisUpdate, nextUpdate } = answer.cacheable;
+  return sendFile(request, reply, {
+    type,
+    body: answer.der,
+    lastModified: thisUpdate,
+    maxAge: (nextUpdate - now) / 1000,
+    now,
+  });
+}
+
+interface File {
+  readonly type: string;
+  readonly body: Buffer;
+  /** Milliseconds. */
+  readonly lastModified: number;
+  /** Seconds. */
+  readonly maxAge: number;
+  /** Milliseconds. */
+  readonly now: number;
+}
+
+/** RFC 5019 §6.2, RFC 9111: validators and a time to live; 304 to who has it already. */
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: File): FastifyReply {
+  const etag = `"${createHash('sha256').update(file.body).digest('base64url')}"`;
+  const maxAge = Math.max(0, Math.floor(file.maxAge));
+  reply.headers({
+    ETag: etag,
+    'Last-Modified': new Date(file.lastModified).toUTCString(),
+    'Cache-Control': `max-age=${maxAge}, public, no-transform, must-revalidate`,
+    Expires: new Date(file.now + maxAge * 1000).toUTCString(),
+  });
+  if (isFresh(request, etag, file.lastModified)) return reply.code(304).send();
+  return reply.type(file.type).send(file.body);
+}
+
+/** RFC 9110 §13.2.2: If-None-Match counts before If-Modified-Since. */
+function isFresh({ headers }: FastifyRequest, etag: string, lastModified: number): boolean {
+  const tags = headers['if-none-match'];
+  if (tags !== undefined)
+    return tags.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag);
+  const since = Date.parse(headers['if-modified-since'] ?? '');
+  return !Number.isNaN(since) && Math.floor(lastModified / 1000) * 1000 <= since;
+}
+
+/** A CA that signs its own CRLs and OCSP responses. @throws EstuaryError 404 */
+function signing(router: Pick<CaRouter, 'find'>, label: string): { ca: Ca; signer: StatementSigner } {
+  const ca = router.find(label);
+  const signer = ca.driver.statements;
+  if (signer === undefined)
+    throw notFound('NOT_PUBLISHED_HERE', 'This CA publishes its revocations itself, elsewhere.');
+  return { ca, signer };
+}
+
+function withoutSuffix(file: string, suffix: string): string {
+  if (!file.endsWith(suffix) || file.length === suffix.length)
+    throw notFound('NOT_FOUND', 'There is nothing at this path.');
+  return file.slice(0, -suffix.length);
+}
+
+function refuseOthers(app: PublicationListener, paths: readonly string[], methods: string[], allow: string): void {
+  for (const url of paths)
+    app.route({
+      method: methods,
+      url,
+      exposeHeadRoute: false,
+      onRequest: (_request, reply, done) => {
+        reply.header('Allow', allow);
+        done(new EstuaryError(405, 'METHOD_NOT_ALLOWED', `This path takes ${allow}.`));
+      },
+      handler: () => undefined,
+    });
+}
+
+const wrongMediaType = () =>
+  new EstuaryError(415, 'MEDIA_TYPE_UNSUPPORTED', 'The body must be application/ocsp-request.');
+
+/** Plain text, one sentence. */
+function sendError(reply: FastifyReply, error: unknown): FastifyReply {
+  const { status, message, retryAfter } = asEstuaryError(error);
+  if (retryAfter !== undefined) reply.header('Retry-After', String(retryAfter));
+  reply.header('Cache-Control', 'no-store');
+  return reply.code(status).type('text/plain; charset=utf-8').send(message);
+}
+
+function asEstuaryError(error: unknown): EstuaryError {
+  if (error instanceof EstuaryError) return error;
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return wrongMediaType();
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new EstuaryError(413, 'BODY_TOO_LARGE', `The body is larger than ${MAX_BODY} bytes.`);
+  const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
+  return typeof status === 'number' && status >= 400 && status < 500
+    ? new EstuaryError(status, 'BAD_REQUEST', 'The request is not valid.')
+    : new EstuaryError(500, 'INTERNAL', 'The request failed inside the server.');
+}

@@ -1,0 +1,173 @@
+/** Flags, exit codes and signals of the command; what it runs is in service.ts. */
+import { parseArgs } from 'node:util';
+import { verifyAudit } from '../audit/verify.ts';
+import { checkGssapi } from '../auth/gssapi/gssapi.ts';
+import { tokenProblems } from '../ca/pkcs11/check.ts';
+import { caInit } from './commands/ca-init.ts';
+import type { CommandContext } from './commands/ca-init.ts';
+import { loadConfig } from '../config/load.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import { ConfigError, formatProblem } from '../config/problem.ts';
+import { describe } from '../errors.ts';
+import { startService } from './service.ts';
+import type { RunningService } from './running-service.ts';
+import { VERSION } from '../version.ts';
+
+/** Contract §1: clean stop · could not start or died · configuration refused. */
+const EXIT = { ok: 0, failed: 1, refused: 2 } as const;
+
+const HELP = `Estuary, an EST (RFC 7030) server
+
+usage:
+  estuary --config FILE                 start the server
+  estuary --config FILE --check         check the configuration, its files and certificates, and stop
+  estuary ca init --config FILE --ca L  make a CA in a PKCS#11 token (ca init --help)
+  estuary audit verify --config FILE    check the hash chain of the audit log
+  estuary --version
+  estuary --help
+
+exit codes: 0 stopped cleanly or nothing found, 1 could not start, died or found a broken audit log,
+            2 configuration refused
+signals:    SIGTERM, SIGINT stop; SIGHUP reads certificates, keys, trust anchors, CRLs and tokens again
+`;
+
+/** Runs the command. Sets the exit code; returns once the server is up, or the command is done. */
+export async function main(args: readonly string[]): Promise<void> {
+  if (args[0] === 'ca' && args[1] === 'init') {
+    process.exitCode = await caInit(args.slice(2), commandContext());
+    return;
+  }
+  const command = parseCommand(args);
+  if (typeof command === 'string') {
+    process.stderr.write(`estuary: ${command}\nestuary --help tells what there is.\n`);
+    process.exitCode = EXIT.failed;
+    return;
+  }
+  switch (command.name) {
+    case 'help':
+      process.stdout.write(HELP);
+      return;
+    case 'version':
+      process.stdout.write(`estuary ${VERSION}\n`);
+      return;
+    default:
+      process.exitCode = await withConfig(command.name, command.config);
+  }
+}
+
+const commandContext = (): CommandContext => ({
+  env: process.env,
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  now: Date.now,
+});
+
+type Action = 'start' | 'check' | 'verify';
+type Command =
+  { readonly name: 'help' | 'version'; readonly config?: never } | { readonly name: Action; readonly config: string };
+
+const OPTIONS = {
+  config: { type: 'string' },
+  check: { type: 'boolean' },
+  version: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+/** The command, or a sentence why it is none. */
+function parseCommand(args: readonly string[]): Command | string {
+  let parsed;
+  try {
+    parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    return describe(error);
+  }
+  const { values, positionals } = parsed;
+  if (values.help === true) return { name: 'help' };
+  if (values.version === true) return { name: 'version' };
+  const words = positionals.join(' ');
+  if (words !== '' && words !== 'audit verify') return `there is no command "${words}"`;
+  if (words !== '' && values.check === true) return '--check does not go with "audit verify"';
+  if (values.config === undefined || values.config === '') return '--config FILE is missing';
+  const name = words === '' ? (values.check === true ? 'check' : 'start') : 'verify';
+  return { name, config: values.config };
+}
+
+/** Reads the configuration and does what was asked for. Resolves with the exit code. */
+async function withConfig(action: Action, file: string): Promise<number> {
+  let loaded;
+  try {
+    // The audit log has to be verifiable on a machine that holds none of the keys.
+    loaded = await loadConfig(file, process.env, { files: action !== 'verify' });
+    if (action !== 'verify') await checkLibraries(file, loaded);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return EXIT.refused;
+  }
+  if (action === 'check') return check(file, loaded);
+  return action === 'verify' ? verify(loaded) : start(file, loaded);
+}
+
+/** What only the libraries that the configuration needs can tell about it. */
+async function checkLibraries(file: string, { config }: LoadedConfig): Promise<void> {
+  const problems = [
+    ...(await checkGssapi({ config: config.gssapi, environment: process.env })),
+    ...(await tokenProblems(config, { env: process.env, now: Date.now })),
+  ];
+  if (problems.length > 0) throw new ConfigError(file, problems);
+}
+
+function check(file: string, { warnings }: LoadedConfig): number {
+  for (const { key, message } of warnings)
+    process.stderr.write(`${formatProblem(file, { key, message: `warning: ${message}` })}\n`);
+  process.stdout.write(`${file}: the configuration is valid\n`);
+  return EXIT.ok;
+}
+
+async function verify({ config }: LoadedConfig): Promise<number> {
+  const verdict = await verifyAudit({ storePath: config.store.path, auditFile: config.audit.file });
+  if (verdict.ok) {
+    process.stdout.write(`the audit log is whole: ${verdict.records} records\n`);
+    return EXIT.ok;
+  }
+  const place = verdict.seq === null ? 'the audit log' : `audit record ${verdict.seq}`;
+  process.stderr.write(`${place} is broken: ${verdict.problem}\n`);
+  return EXIT.failed;
+}
+
+async function start(configFile: string, { config, warnings }: LoadedConfig): Promise<number> {
+  const service = startService({ config, configFile, warnings });
+  handleSignals(service);
+  try {
+    await service;
+    return EXIT.ok;
+  } catch (error) {
+    process.stderr.write(`estuary: could not start: ${describe(error)}\n`);
+    process.exit(EXIT.failed);
+  }
+}
+
+/** SIGTERM and SIGINT stop the service, once; SIGHUP reloads it. One that comes too early waits for the start. */
+function handleSignals(service: Promise<RunningService>): void {
+  let stopping = false;
+  const stop = async (): Promise<void> => {
+    if (stopping) return;
+    stopping = true;
+    try {
+      await (await service).stop();
+      process.exit(EXIT.ok);
+    } catch (error) {
+      process.stderr.write(`estuary: could not stop cleanly: ${describe(error)}\n`);
+      process.exit(EXIT.failed);
+    }
+  };
+  const reload = async (): Promise<void> => {
+    try {
+      await (await service).reload();
+    } catch (error) {
+      process.stderr.write(`estuary: could not reload: ${describe(error)}\n`);
+    }
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop());
+  process.on('SIGHUP', () => void reload());
+}

@@ -1,0 +1,201 @@
+/** `ca init`: makes a CA in a PKCS#11 token, so that an operator needs no other tool. */
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { selfSignedRoot, subordinateRequest } from '../../ca/local/new-ca.ts';
+import { generateKey } from '../../ca/pkcs11/generate-key.ts';
+import { openSigner } from '../../ca/pkcs11/index.ts';
+import { TOKEN_KEY_TYPES } from '../../ca/pkcs11/wire.ts';
+import type { TokenKeyType } from '../../ca/pkcs11/wire.ts';
+import { ConfigError } from '../../config/problem.ts';
+import { loadConfig } from '../../config/load.ts';
+import type { Config, Pkcs11CaConfig } from '../../config/schema.ts';
+import type { Signer } from '../../ca/driver.ts';
+import { describe } from '../../errors.ts';
+import { IsolatedError } from '../../process/protocol.ts';
+import { parseCertificate } from '../../pki/x509/certificate.ts';
+import { formatName, parseDistinguishedName } from '../../pki/x509/name.ts';
+import type { Name } from '../../pki/x509/name.ts';
+import { encodePem } from '../../pki/der/pem.ts';
+import { parsePublicKey } from '../../pki/x509/public-key.ts';
+
+export const CA_INIT_USAGE = `Usage: estuary ca init --config FILE --ca LABEL [options]
+
+Makes the key of a CA with driver = "pkcs11" inside its token, and the CA's certificate or a request for one.
+
+  --config FILE         the configuration; [ca.pkcs11] says which token and how the key is called
+  --ca LABEL            the CA's label
+  --key-type TYPE       ${TOKEN_KEY_TYPES.join(', ')} (default ec:P-256)
+  --subject DN          the CA's name in RFC 4514 form (default CN=LABEL CA)
+  --days N              validity of the self-signed root (default 3650)
+  --csr FILE            write a PKCS #10 request for a CA above to FILE instead of a self-signed root
+  --use-existing-key    take the key that [ca.pkcs11] names instead of making one
+  --help                this text
+`;
+
+/** What a command needs from the process that runs it. */
+export interface CommandContext {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  out(text: string): void;
+  err(text: string): void;
+  /** Milliseconds since the epoch. */
+  now(): number;
+}
+
+interface Order {
+  readonly config: string;
+  readonly label: string;
+  readonly keyType: TokenKeyType;
+  readonly subject: Name;
+  readonly days: number;
+  readonly csr: string | undefined;
+  readonly useExistingKey: boolean;
+}
+
+/** The command line is wrong. */
+class UsageError extends Error {}
+
+/**
+ * @param args what follows `ca init`
+ * @returns the exit code: 0 done, 1 failed, 2 the command line or the configuration is refused
+ */
+export async function caInit(args: readonly string[], context: CommandContext): Promise<number> {
+  try {
+    const order = readOrder(args);
+    if (order === undefined) {
+      context.out(CA_INIT_USAGE);
+      return 0;
+    }
+    await makeCa(order, context);
+    return 0;
+  } catch (error) {
+    if (error instanceof ConfigError) context.err(`${error.message}\n`);
+    else context.err(`ca init: ${describe(error)}\n`);
+    if (error instanceof UsageError) context.err(CA_INIT_USAGE);
+    return error instanceof ConfigError || error instanceof UsageError ? 2 : 1;
+  }
+}
+
+/** undefined: help was asked for. */
+function readOrder(args: readonly string[]): Order | undefined {
+  const { values } = parse(args);
+  if (values.help === true) return undefined;
+  const { config, ca: label, csr } = values;
+  if (config === undefined) throw new UsageError('--config is missing');
+  if (label === undefined) throw new UsageError('--ca is missing');
+  const keyType = TOKEN_KEY_TYPES.find((type) => type === (values['key-type'] ?? 'ec:P-256'));
+  if (keyType === undefined) throw new UsageError(`--key-type is none of ${TOKEN_KEY_TYPES.join(', ')}`);
+  const days = Number(values.days ?? '3650');
+  if (!Number.isInteger(days) || days < 1 || days > 36_500)
+    throw new UsageError('--days is not a whole number from 1 to 36500');
+  if (csr !== undefined && values.days !== undefined)
+    throw new UsageError('--days goes with a root: the CA above decides how long a subordinate is valid');
+  const subject = readSubject(values.subject ?? `CN=${label} CA`);
+  return { config, label, keyType, subject, days, csr, useExistingKey: values['use-existing-key'] === true };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      strict: true,
+      allowPositionals: false,
+      options: {
+        config: { type: 'string' },
+        ca: { type: 'string' },
+        'key-type': { type: 'string' },
+        subject: { type: 'string' },
+        days: { type: 'string' },
+        csr: { type: 'string' },
+        'use-existing-key': { type: 'boolean' },
+        help: { type: 'boolean' },
+      },
+    });
+  } catch (error) {
+    throw new UsageError(describe(error));
+  }
+}
+
+function readSubject(text: string): Name {
+  try {
+    const name = parseDistinguishedName(text);
+    if (name.rdns.length > 0) return name;
+  } catch (error) {
+    throw new UsageError(`--subject: ${describe(error)}`);
+  }
+  throw new UsageError('--subject is empty');
+}
+
+async function makeCa(order: Order, context: CommandContext): Promise<void> {
+  // The CA's certificate need not exist yet: making it is what this command is for.
+  const { config } = await loadConfig(order.config, context.env, { files: false });
+  const ca = pkcs11Ca(config, order.label);
+  refuseToOverwrite(order, ca);
+  if (!order.useExistingKey) await makeKey(order, ca, context);
+  const signer = await openSigner(ca, { env: context.env, retryAfter: 1, log: warningsTo(context) });
+  try {
+    if (order.csr === undefined) await writeRoot(order, ca, signer, context);
+    else await writeRequest(order, order.csr, signer, context);
+  } catch (error) {
+    if (!order.useExistingKey) context.err('The key is in the token: go on with --use-existing-key.\n');
+    throw error;
+  } finally {
+    await signer.close();
+  }
+}
+
+function pkcs11Ca({ ca }: Config, label: string): Pkcs11CaConfig {
+  const found = ca.find((one) => one.label === label);
+  if (found === undefined) {
+    const labels = ca.map((one) => `"${one.label}"`).join(', ');
+    throw new UsageError(`the configuration has no CA "${label}" (it has ${labels})`);
+  }
+  if (found.driver === 'pkcs11') return found;
+  throw new UsageError(`the CA "${label}" has driver = "${found.driver}"; ca init makes CAs with driver = "pkcs11"`);
+}
+
+function refuseToOverwrite({ csr, useExistingKey }: Order, { certificate }: Pkcs11CaConfig): void {
+  if (csr !== undefined && existsSync(csr)) throw new Error(`${csr} is there already; move it away`);
+  // Asking for a new certificate of the key in use is how a subordinate is renewed; a new key would not fit it.
+  if (existsSync(certificate) && !(csr !== undefined && useExistingKey))
+    throw new Error(`${certificate} is there already: this CA has been made; move the file away to make another`);
+}
+
+async function makeKey(order: Order, { pkcs11 }: Pkcs11CaConfig, context: CommandContext): Promise<void> {
+  const { module, token_label, slot, key_label, key_id } = pkcs11;
+  const access = { module, token_label, slot, pin: pkcs11.pin.reveal().toString('utf8') };
+  const wanted = { access, reference: { key_label, key_id }, type: order.keyType, label: order.label };
+  const { label, id } = await generateKey(wanted, context.env).catch((error: unknown) => {
+    const hint = error instanceof IsolatedError && /already has/.test(error.message) ? ' (--use-existing-key)' : '';
+    throw new Error(`ca "${order.label}": ${describe(error)}${hint}`, { cause: error });
+  });
+  context.out(`Made a ${order.keyType} key in the token: label "${label}", id ${Buffer.from(id).toString('hex')}\n`);
+}
+
+async function writeRoot(order: Order, ca: Pkcs11CaConfig, signer: Signer, context: CommandContext): Promise<void> {
+  const der = await selfSignedRoot(signer, order.subject, order.days, context.now());
+  await writeFile(ca.certificate, encodePem('CERTIFICATE', der), { flag: 'wx' });
+  const { subject, notAfter, fingerprint } = parseCertificate(der);
+  context.out(`Wrote the self-signed certificate to ${ca.certificate}\n`);
+  context.out(`  subject      ${formatName(subject)}\n`);
+  context.out(`  key          ${parsePublicKey(signer.spki).keyType}\n`);
+  context.out(`  valid until  ${notAfter.toISOString()}\n`);
+  context.out(`  SHA-256      ${fingerprint}\n`);
+}
+
+async function writeRequest(order: Order, file: string, signer: Signer, context: CommandContext): Promise<void> {
+  const der = await subordinateRequest(signer, order.subject);
+  await writeFile(file, encodePem('CERTIFICATE REQUEST', der), { flag: 'wx' });
+  context.out(`Wrote the request for ${formatName(order.subject)} to ${file}\n`);
+  context.out('Have the CA above certify it, and put the result where the configuration says `certificate`,\n');
+  context.out('and the certificates above it where it says `chain`.\n');
+}
+
+/** What an operator should know goes to the terminal; the process's ups and downs do not. */
+function warningsTo(context: CommandContext) {
+  return {
+    info: () => undefined,
+    warn: (_: object, message: string) => context.err(`warning: ${message}\n`),
+    error: () => undefined,
+  };
+}

@@ -1,0 +1,155 @@
+/** CMC controls (RFC 5272 §6, RFC 6402 §2): from their tagged form to typed values, and back. */
+import { DerError, parseDer } from '../der/der.ts';
+import { OID } from '../der/oids.ts';
+import type { BodyPartID } from './body-part.ts';
+import { CmcError } from './cmc-error.ts';
+import {
+  CERTIFICATE_ID,
+  DECRYPTED_POP,
+  ENCRYPTED_POP,
+  GET_CERT,
+  GET_CRL,
+  KEYED_WITNESS,
+  REVOKE_REQUEST,
+} from './control-syntax.ts';
+import type { TaggedAttribute } from './pki-data.ts';
+import {
+  ADD_EXTENSIONS,
+  LRA_POP_WITNESS,
+  MOD_CERT_TEMPLATE,
+  PUBLICATION_INFO,
+  PUBLISH_TRUST_ANCHORS,
+} from './ra-control-syntax.ts';
+import { encodeStatusInfo, readStatusInfo, type CmcStatusInfo } from './status-info.ts';
+import { BIG_INTEGER, BODY_PART_ID, BODY_PART_LIST, CONTROLS_PROCESSED, OCTETS, UTF8, type Syntax } from './syntax.ts';
+
+const STATUS_INFO: Syntax<CmcStatusInfo> = { read: readStatusInfo, encode: encodeStatusInfo };
+
+/** Every control of RFC 5272 and RFC 6402 by its name there, without the `id-cmc-`. */
+const SYNTAX = {
+  statusInfo: STATUS_INFO,
+  identification: UTF8,
+  identityProof: OCTETS,
+  dataReturn: OCTETS,
+  transactionId: BIG_INTEGER,
+  senderNonce: OCTETS,
+  recipientNonce: OCTETS,
+  addExtensions: ADD_EXTENSIONS,
+  encryptedPOP: ENCRYPTED_POP,
+  decryptedPOP: DECRYPTED_POP,
+  lraPOPWitness: LRA_POP_WITNESS,
+  getCert: GET_CERT,
+  getCRL: GET_CRL,
+  revokeRequest: REVOKE_REQUEST,
+  regInfo: OCTETS,
+  responseInfo: OCTETS,
+  queryPending: OCTETS,
+  popLinkRandom: OCTETS,
+  popLinkWitness: OCTETS,
+  confirmCertAcceptance: CERTIFICATE_ID,
+  statusInfoV2: STATUS_INFO,
+  trustedAnchors: PUBLISH_TRUST_ANCHORS,
+  authData: BODY_PART_ID,
+  batchRequests: BODY_PART_LIST,
+  batchResponses: BODY_PART_LIST,
+  publishCert: PUBLICATION_INFO,
+  modCertTemplate: MOD_CERT_TEMPLATE,
+  controlProcessed: CONTROLS_PROCESSED,
+  popLinkWitnessV2: KEYED_WITNESS,
+  identityProofV2: KEYED_WITNESS,
+  raIdentityWitness: BODY_PART_LIST,
+  responseBody: BODY_PART_LIST,
+} as const;
+
+export type ControlName = keyof typeof SYNTAX;
+
+/** The value of each control. */
+export type ControlValue<N extends ControlName> = ReturnType<(typeof SYNTAX)[N]['read']>;
+
+/** A control of a known type with its value. */
+export type KnownControl = {
+  [N in ControlName]: { readonly name: N; readonly bodyPartID: BodyPartID; readonly value: ControlValue<N> };
+}[ControlName];
+
+/** A control of a type that neither RFC defines. */
+export interface UnknownControl {
+  readonly name: 'unknown';
+  readonly bodyPartID: BodyPartID;
+  /** attrType, dotted. */
+  readonly type: string;
+  /** attrValues: DER of each. */
+  readonly values: readonly Buffer[];
+}
+
+export type CmcControl = KnownControl | UnknownControl;
+
+const NAMES: ReadonlyMap<string, ControlName> = new Map(
+  Object.keys(SYNTAX)
+    .filter(isControlName)
+    .map((name) => [OID[name], name]),
+);
+
+export function isControlName(name: string): name is ControlName {
+  return Object.hasOwn(SYNTAX, name);
+}
+
+/**
+ * The control's value. Every control of the two RFCs has exactly one.
+ * @throws CmcError `control-malformed`, naming the control's body part
+ */
+export function parseControl(attribute: TaggedAttribute): CmcControl {
+  const { bodyPartID, type, values } = attribute;
+  const name = NAMES.get(type);
+  if (name === undefined) return { name: 'unknown', bodyPartID, type, values };
+  const [value, ...more] = values;
+  if (value === undefined || more.length > 0) throw malformed(bodyPartID, name, 'not exactly one value');
+  try {
+    return known(name, bodyPartID, value);
+  } catch (error) {
+    throw error instanceof DerError ? malformed(bodyPartID, name, error.message, error) : error;
+  }
+}
+
+function known(name: ControlName, bodyPartID: BodyPartID, value: Buffer): KnownControl {
+  const read: (element: ReturnType<typeof parseDer>) => unknown = SYNTAX[name].read;
+  const control: { name: ControlName; bodyPartID: BodyPartID; value: unknown } = {
+    name,
+    bodyPartID,
+    value: read(parseDer(value, undefined, name)),
+  };
+  // The table pairs each name with its value's type; TypeScript cannot follow that through a lookup.
+  return control as KnownControl;
+}
+
+function malformed(bodyPartID: BodyPartID, name: ControlName, reason: string, cause?: DerError): CmcError {
+  return new CmcError(
+    'control-malformed',
+    [bodyPartID],
+    `The control ${name} is not valid: ${reason}.`,
+    'badRequest',
+    cause,
+  );
+}
+
+/** A control to put into a message. */
+export function buildControl<N extends ControlName>(
+  bodyPartID: BodyPartID,
+  name: N,
+  value: ControlValue<N>,
+): TaggedAttribute {
+  return { bodyPartID, type: OID[name], values: [encodeControlValue(name, value)] };
+}
+
+/** DER of a control's value. */
+export function encodeControlValue<N extends ControlName>(name: N, value: ControlValue<N>): Buffer {
+  const encode = SYNTAX[name].encode as (value: ControlValue<N>) => Buffer;
+  return encode(value);
+}
+
+/** All controls of one name, in the message's order. */
+export function controlsNamed<N extends ControlName>(
+  controls: readonly CmcControl[],
+  name: N,
+): Extract<KnownControl, { readonly name: N }>[] {
+  return controls.filter((control): control is Extract<KnownControl, { readonly name: N }> => control.name === name);
+}

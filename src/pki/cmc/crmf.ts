@@ -1,0 +1,163 @@
+/** CertReqMsg (RFC 4211) as CMC carries it (RFC 5272 §3.2.1.2.2). All readers throw DerError. */
+import {
+  DerError,
+  DerReader,
+  Tag,
+  children,
+  contextConstructed,
+  contextPrimitive,
+  parseDer,
+  readBitStringOctets,
+  readInteger,
+  readOid,
+  readTime,
+  tlv,
+  type DerElement,
+} from '../der/der.ts';
+import { parseExtensions, type Extension } from '../x509/extensions.ts';
+import { parseName, type Name } from '../x509/name.ts';
+import { readBodyPartID, type BodyPartID } from './body-part.ts';
+
+/** The fields of a certificate that a requester (or an RA, in modCertTemplate) fills in. */
+export interface CertTemplate {
+  /** 2 is X.509 version 3. */
+  readonly version: number | undefined;
+  readonly issuer: Name | undefined;
+  readonly notBefore: Date | undefined;
+  readonly notAfter: Date | undefined;
+  readonly subject: Name | undefined;
+  /** DER SubjectPublicKeyInfo. */
+  readonly publicKey: Buffer | undefined;
+  readonly extensions: readonly Extension[] | undefined;
+  /** Fields that are the CA's to assign (RFC 4211 §5: to be omitted) and were filled in nevertheless. */
+  readonly assigned: readonly string[];
+}
+
+/** A control of a CertRequest: CMC's own attributes (popLinkWitnessV2, changeSubjectName) and CRMF's. */
+export interface CrmfControl {
+  /** Dotted OID. */
+  readonly oid: string;
+  /** DER. */
+  readonly value: Buffer;
+}
+
+export type CrmfProofOfPossession =
+  | { readonly kind: 'raVerified' }
+  | {
+      readonly kind: 'signature';
+      /** Whether a poposkInput is there; what is signed is then not the request. */
+      readonly withInput: boolean;
+      /** DER AlgorithmIdentifier. */
+      readonly algorithm: Buffer;
+      readonly signature: Buffer;
+    }
+  | { readonly kind: 'keyEncipherment' | 'keyAgreement' };
+
+export interface CertReqMsg {
+  readonly der: Buffer;
+  readonly certReqId: BodyPartID;
+  /** DER CertRequest: what the signature covers. */
+  readonly certReq: Buffer;
+  readonly certTemplate: CertTemplate;
+  readonly controls: readonly CrmfControl[];
+  readonly popo: CrmfProofOfPossession | undefined;
+  readonly hasRegInfo: boolean;
+}
+
+export function parseCertReqMsg(der: Buffer): CertReqMsg {
+  const reader = DerReader.of(der, 'CertReqMsg');
+  const certReq = reader.next(Tag.SEQUENCE, 'certReq');
+  const popo = reader.nextTag === undefined || reader.nextTag === Tag.SEQUENCE ? undefined : readPopo(reader.next());
+  const regInfo = reader.optional(Tag.SEQUENCE, 'regInfo');
+  reader.end();
+
+  const request = new DerReader(certReq.value, 'CertRequest');
+  const certReqId = readBodyPartID(request.next(Tag.INTEGER, 'certReqId'), 'certReqId');
+  const certTemplate = parseCertTemplate(request.next(Tag.SEQUENCE, 'certTemplate').raw);
+  const controls = request.optional(Tag.SEQUENCE, 'controls');
+  request.end();
+  return {
+    der,
+    certReqId,
+    certReq: certReq.raw,
+    certTemplate,
+    controls: controls === undefined ? [] : children(controls.value, 'Controls').map(readControl),
+    popo,
+    hasRegInfo: regInfo !== undefined,
+  };
+}
+
+function readControl(element: DerElement): CrmfControl {
+  if (element.tag !== Tag.SEQUENCE) throw new DerError('Controls: unexpected tag');
+  const reader = new DerReader(element.value, 'AttributeTypeAndValue');
+  const type = readOid(reader.next(Tag.OID, 'type'));
+  const value = reader.next(undefined, 'value').raw;
+  reader.end();
+  return { oid: type, value };
+}
+
+function readPopo(element: DerElement): CrmfProofOfPossession {
+  switch (element.tag) {
+    case contextPrimitive(0):
+      if (element.value.length !== 0) throw new DerError('ProofOfPossession.raVerified: not NULL');
+      return { kind: 'raVerified' };
+    case contextConstructed(1):
+      return readSignature(element);
+    case contextConstructed(2):
+      return { kind: 'keyEncipherment' };
+    case contextConstructed(3):
+      return { kind: 'keyAgreement' };
+    default:
+      throw new DerError('ProofOfPossession: unexpected tag');
+  }
+}
+
+/** POPOSigningKey (RFC 4211 §4.1). */
+function readSignature(element: DerElement): CrmfProofOfPossession {
+  const reader = new DerReader(element.value, 'POPOSigningKey');
+  const input = reader.optional(contextConstructed(0), 'poposkInput');
+  const algorithm = reader.next(Tag.SEQUENCE, 'algorithmIdentifier').raw;
+  const signature = readBitStringOctets(reader.next(Tag.BIT_STRING, 'signature'), 'POPOSigningKey.signature');
+  reader.end();
+  return { kind: 'signature', withInput: input !== undefined, algorithm, signature };
+}
+
+/** @param der CertTemplate. The tags are IMPLICIT but for those of CHOICEs: both names and both times. */
+export function parseCertTemplate(der: Buffer): CertTemplate {
+  const reader = DerReader.of(der, 'CertTemplate');
+  const version = reader.optional(contextPrimitive(0), 'version');
+  const serialNumber = reader.optional(contextPrimitive(1), 'serialNumber');
+  const signingAlg = reader.optional(contextConstructed(2), 'signingAlg');
+  const issuer = reader.optional(contextConstructed(3), 'issuer');
+  const validity = reader.optional(contextConstructed(4), 'validity');
+  const subject = reader.optional(contextConstructed(5), 'subject');
+  const publicKey = reader.optional(contextConstructed(6), 'publicKey');
+  const issuerUID = reader.optional(contextPrimitive(7), 'issuerUID');
+  const subjectUID = reader.optional(contextPrimitive(8), 'subjectUID');
+  const extensions = reader.optional(contextConstructed(9), 'extensions');
+  reader.end();
+  const assigned = Object.entries({ serialNumber, signingAlg, issuerUID, subjectUID })
+    .filter(([, field]) => field !== undefined)
+    .map(([name]) => name);
+  return {
+    version: version && readInteger(version, 'CertTemplate.version'),
+    issuer: issuer && parseName(issuer.value),
+    ...readValidity(validity),
+    subject: subject && parseName(subject.value),
+    publicKey: publicKey && tlv(Tag.SEQUENCE, publicKey.value),
+    extensions: extensions && parseExtensions(tlv(Tag.SEQUENCE, extensions.value)),
+    assigned,
+  };
+}
+
+function readValidity(element: DerElement | undefined): Pick<CertTemplate, 'notBefore' | 'notAfter'> {
+  if (element === undefined) return { notBefore: undefined, notAfter: undefined };
+  const reader = new DerReader(element.value, 'OptionalValidity');
+  const notBefore = reader.optional(contextConstructed(0), 'notBefore');
+  const notAfter = reader.optional(contextConstructed(1), 'notAfter');
+  reader.end();
+  return {
+    notBefore: notBefore && readTime(parseDer(notBefore.value, undefined, 'notBefore'), 'notBefore'),
+    notAfter: notAfter && readTime(parseDer(notAfter.value, undefined, 'notAfter'), 'notAfter'),
+  };
+}

@@ -1,0 +1,138 @@
+/**
+ * What a shared secret proves in CMC: the sender's identity (RFC 5272 §6.2), that the same sender holds a request's
+ * key (§6.3.1), and the right to revoke (§6.11).
+ */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { DIGEST_OIDS, DIGESTS } from '../cms/cms.ts';
+import { DerError, Tag, parseDer } from '../der/der.ts';
+import { HMAC_OIDS, hmacHash } from '../cms/hmac.ts';
+import { singleValue } from '../pkcs10/csr.ts';
+import { OID, oidName } from '../der/oids.ts';
+import type { HashName } from '../x509/signature-algorithms.ts';
+import type { BodyPartID } from './body-part.ts';
+import { CmcError } from './cmc-error.ts';
+import type { KnownControl } from './controls.ts';
+import { KEYED_WITNESS, type KeyedWitness } from './control-syntax.ts';
+import type { AlgorithmIdentifier } from './syntax.ts';
+import type { CmcCertificateRequest } from './tagged-request.ts';
+
+/** A secret shared out of band, and the name by which the message says which. */
+export interface SharedSecret {
+  /** The secret's octets (UTF-8 where it is text). */
+  readonly secret: Buffer;
+  /** The message's Identification control; undefined where it has none. */
+  readonly identification: string | undefined;
+}
+
+export type IdentityProofV2 = Extract<KnownControl, { readonly name: 'identityProofV2' }>;
+
+/**
+ * RFC 5272 §6.2.1, §6.2.3: whether the witness is the MAC of the reqSequence under the hash of the secret, followed by
+ * the identification where there is one. Compares in constant time.
+ *
+ * @param reqSequenceBytes as received, header included
+ * @throws CmcError `algorithm` (badAlg), naming the control, on anything but SHA-256, -384, -512 and HMAC with those
+ */
+export function verifyIdentityProof(control: IdentityProofV2, reqSequenceBytes: Buffer, shared: SharedSecret): boolean {
+  const { hash, mac } = algorithms(control.value, control.bodyPartID);
+  return equal(identityWitness(hash, mac, reqSequenceBytes, shared), control.value.witness);
+}
+
+/** An identity proof for a message with this reqSequence. */
+export function createIdentityProof(
+  reqSequenceBytes: Buffer,
+  shared: SharedSecret,
+  hash: HashName = 'sha256',
+): KeyedWitness {
+  return keyedWitness(hash, identityWitness(hash, hash, reqSequenceBytes, shared));
+}
+
+const identification = ({ identification: text }: SharedSecret): Buffer => Buffer.from(text ?? '', 'utf8');
+
+function identityWitness(hash: HashName, mac: HashName, data: Buffer, shared: SharedSecret): Buffer {
+  return witness(hash, mac, data, [shared.secret, identification(shared)]);
+}
+
+function witness(hash: HashName, mac: HashName, data: Buffer, secret: readonly Buffer[]): Buffer {
+  const key = createHash(hash).update(Buffer.concat(secret)).digest();
+  const result = createHmac(mac, key).update(data).digest();
+  key.fill(0);
+  return result;
+}
+
+const keyedWitness = (hash: HashName, value: Buffer): KeyedWitness => ({
+  keyAlgorithm: { oid: DIGEST_OIDS[hash] },
+  macAlgorithm: { oid: HMAC_OIDS[hash] },
+  witness: value,
+});
+
+/** The hash and the MAC's hash of a witness. */
+function algorithms(
+  { keyAlgorithm, macAlgorithm }: KeyedWitness,
+  bodyPartID: BodyPartID,
+): { hash: HashName; mac: HashName } {
+  const hash = withoutParameters(keyAlgorithm) ? DIGESTS.get(keyAlgorithm.oid) : undefined;
+  const mac = withoutParameters(macAlgorithm) ? hmacHash(macAlgorithm.oid) : undefined;
+  if (hash === undefined || mac === undefined) {
+    const wrong = hash === undefined ? keyAlgorithm : macAlgorithm;
+    throw new CmcError(
+      'algorithm',
+      [bodyPartID],
+      `The witness uses ${oidName(wrong.oid)}; SHA-256, SHA-384 or SHA-512 and HMAC with one of those are accepted.`,
+      'badAlg',
+    );
+  }
+  return { hash, mac };
+}
+
+const withoutParameters = ({ parameters }: AlgorithmIdentifier): boolean =>
+  parameters === undefined || parameters[0] === Tag.NULL;
+
+/**
+ * The popLinkWitnessV2 among a request's attributes (PKCS #10) or controls (CRMF); undefined where there is none.
+ * @throws CmcError `request-malformed`, naming the request
+ */
+function popLinkWitness({ bodyPartID, attributes }: CmcCertificateRequest): KeyedWitness | undefined {
+  try {
+    const value = singleValue(attributes, OID.popLinkWitnessV2);
+    return value && KEYED_WITNESS.read(parseDer(value, Tag.SEQUENCE, 'popLinkWitnessV2'));
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    throw new CmcError(
+      'request-malformed',
+      [bodyPartID],
+      `The request's popLinkWitnessV2 is not valid: ${error.message}.`,
+      'badRequest',
+      error,
+    );
+  }
+}
+
+/**
+ * RFC 5272 §6.3.1.1: whether the request carries a popLinkWitnessV2 made of this secret and the message's
+ * popLinkRandom. Its key is the hash of the secret alone; Dogtag's clients append the identification as §6.2.3 has it
+ * for the identity proof, which is accepted too.
+ *
+ * @throws CmcError `request-malformed`; `algorithm` (badAlg), both naming the request
+ */
+export function verifyPopLinkWitness(request: CmcCertificateRequest, random: Buffer, shared: SharedSecret): boolean {
+  const found = popLinkWitness(request);
+  if (found === undefined) return false;
+  const { hash, mac } = algorithms(found, request.bodyPartID);
+  const alone = equal(witness(hash, mac, random, [shared.secret]), found.witness);
+  const withName = equal(identityWitness(hash, mac, random, shared), found.witness);
+  return alone || withName;
+}
+
+/** The witness to put into each request of a message with this popLinkRandom. */
+export function createPopLinkWitness(random: Buffer, secret: Buffer, hash: HashName = 'sha256'): KeyedWitness {
+  return keyedWitness(hash, witness(hash, hash, random, [secret]));
+}
+
+/** Whether a secret that was sent (revokeRequest, RFC 5272 §6.11) is the registered one; its length does not show. */
+export function sameSecret(sent: Buffer, registered: Buffer): boolean {
+  const digest = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest();
+  return timingSafeEqual(digest(sent), digest(registered));
+}
+
+const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);

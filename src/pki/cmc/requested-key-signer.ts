@@ -1,0 +1,40 @@
+/** A message signed with the key that it asks a certificate for (RFC 5272 §3.2). */
+import type { SignedData } from '../cms/cms.ts';
+import { unlessMalformed } from '../der/der.ts';
+import { findExtension, parseSubjectKeyIdentifier } from '../x509/extensions.ts';
+import { OID } from '../der/oids.ts';
+import { CURRENT_MESSAGE } from './body-part.ts';
+import { CmcError } from './cmc-error.ts';
+import type { CmcCertificateRequest } from './tagged-request.ts';
+
+/**
+ * The request whose key the message names as its signer: by the subjectKeyIdentifier form, with the value of the
+ * request's own Subject Key Identifier extension. undefined: the signer is somebody with a certificate. That the
+ * signature is that key's is still to be verified.
+ *
+ * @throws CmcError `malformed` (badMessageCheck) where such a signer is not the only one, or two requests claim the
+ *   identifier
+ */
+export function requestOfSigner(
+  { signerInfos }: Pick<SignedData, 'signerInfos'>,
+  requests: readonly CmcCertificateRequest[],
+): CmcCertificateRequest | undefined {
+  const named = signerInfos.flatMap(({ sid }) => (sid.kind === 'subjectKeyIdentifier' ? [sid.keyIdentifier] : []));
+  const [request, ...more] = requests.filter((one) => {
+    const identifier = requestedKeyIdentifier(one);
+    return identifier !== undefined && named.some((sid) => sid.equals(identifier));
+  });
+  if (request === undefined) return undefined;
+  if (more.length > 0) throw wrong('Two requests have the key identifier that the signer is named by.');
+  if (signerInfos.length > 1)
+    throw wrong('A message that is signed with a requested key must have no other signature.');
+  return request;
+}
+
+const wrong = (message: string): CmcError => new CmcError('malformed', [CURRENT_MESSAGE], message, 'badMessageCheck');
+
+/** The value of a request's Subject Key Identifier extension, where it has one that can be read. */
+function requestedKeyIdentifier({ extensions }: CmcCertificateRequest): Buffer | undefined {
+  const extension = findExtension(extensions, OID.subjectKeyIdentifier);
+  return extension && unlessMalformed(() => parseSubjectKeyIdentifier(extension.value), undefined);
+}

@@ -1,0 +1,159 @@
+/** Certification requests inside of CMC (RFC 5272 §3.2.1.2): PKCS #10 and CRMF, read into one shape. */
+import { badRequest, EstuaryError } from '../../errors.ts';
+import {
+  checkedContent,
+  checkKey,
+  parseCsr,
+  verifyCsr,
+  type Csr,
+  type CsrContent,
+  type VerifiedCsr,
+} from '../pkcs10/csr.ts';
+import { DerError } from '../der/der.ts';
+import { oidName } from '../der/oids.ts';
+import { parsePublicKey } from '../x509/public-key.ts';
+import {
+  UnsupportedSignatureAlgorithm,
+  parseMessageSignatureAlgorithm,
+  verifySignature,
+  type SignatureAlgorithm,
+} from '../x509/signature-algorithms.ts';
+import type { BodyPartID } from './body-part.ts';
+import { CmcError } from './cmc-error.ts';
+import { parseCertReqMsg, type CertReqMsg } from './crmf.ts';
+import type { TaggedRequest } from './pki-data.ts';
+import type { CmcFailInfoName } from './status-info.ts';
+
+/** The kinds of request that this document and CRMF define; anything else is an `orm`, answered noSupport. */
+export type KnownTaggedRequest = Exclude<TaggedRequest, { readonly kind: 'orm' }>;
+
+/**
+ * What a certification request asks for, whatever its format. `info` is what its own proof of possession covers;
+ * a CRMF request's controls are its `attributes`, each with one value.
+ */
+export type CmcCertificateRequest = CsrContent & { readonly bodyPartID: BodyPartID } & (
+    { readonly kind: 'pkcs10'; readonly csr: Csr } | { readonly kind: 'crmf'; readonly message: CertReqMsg }
+  );
+
+/** How a request showed that its sender has the private key. */
+export type ProofOfPossession =
+  | { readonly method: 'signature'; /** undefined: a CRMF request. */ readonly csr: VerifiedCsr | undefined }
+  /** Nothing shown here: the sender says that it has checked, which only an RA may. */
+  | { readonly method: 'raVerified' };
+
+/** The fail info of what `parseCsr` and `verifyCsr` refuse; everything else is a badRequest. */
+const FAIL_INFO: ReadonlyMap<string, CmcFailInfoName> = new Map<string, CmcFailInfoName>([
+  ['CSR_KEY_UNSUPPORTED', 'badAlg'],
+  ['CSR_KEY_WEAK', 'badAlg'],
+  ['CSR_SIGNATURE_ALGORITHM', 'badAlg'],
+  ['CSR_SIGNATURE_INVALID', 'popFailed'],
+  ['CSR_KEY_INVALID', 'popFailed'],
+]);
+
+/**
+ * @throws CmcError naming the request's body part: `request-malformed` (badRequest), `algorithm` (badAlg)
+ */
+export function parseCertificateRequest(tagged: KnownTaggedRequest): CmcCertificateRequest {
+  const { bodyPartID } = tagged;
+  return naming(bodyPartID, () => {
+    if (tagged.kind === 'tcr') {
+      const csr = parseCsr(tagged.der);
+      return { ...csr, kind: 'pkcs10', bodyPartID, csr };
+    }
+    const message = parseCertReqMsg(tagged.der);
+    return { ...crmfContent(message), kind: 'crmf', bodyPartID, message };
+  });
+}
+
+/** Turns what is wrong with a request into an error that names it. */
+function naming<T>(bodyPartID: BodyPartID, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw named(bodyPartID, error);
+  }
+}
+
+function named(bodyPartID: BodyPartID, error: unknown): unknown {
+  if (error instanceof EstuaryError) {
+    const failInfo = FAIL_INFO.get(error.code) ?? 'badRequest';
+    const rule = { badAlg: 'algorithm', popFailed: 'proof-of-possession' } as const;
+    const broken = failInfo === 'badAlg' || failInfo === 'popFailed' ? rule[failInfo] : 'request-malformed';
+    return new CmcError(broken, [bodyPartID], error.message, failInfo, error);
+  }
+  if (error instanceof UnsupportedSignatureAlgorithm)
+    return new CmcError(
+      'algorithm',
+      [bodyPartID],
+      `The request's signature algorithm ${oidName(error.oid)} is not accepted.`,
+      'badAlg',
+      error,
+    );
+  if (error instanceof DerError)
+    return new CmcError(
+      'request-malformed',
+      [bodyPartID],
+      `The certification request is not valid DER: ${error.message}.`,
+      'badRequest',
+      error,
+    );
+  return error;
+}
+
+/** RFC 5272 §3.2.1.2.2: subject and publicKey are there, regInfo is not. RFC 4211 §5: what the CA assigns is not. */
+function crmfContent({ der, certReq, certTemplate, controls, hasRegInfo }: CertReqMsg): CsrContent {
+  const { version, subject, publicKey: spki, extensions = [], assigned } = certTemplate;
+  if (hasRegInfo) throw refused('carries regInfo, which belongs into a control of the message');
+  if (version !== undefined && version !== 2) throw refused('is for a certificate of another version than 3');
+  if (assigned.length > 0) throw refused(`fills in ${assigned.join(', ')}, which is the CA's to assign`);
+  if (subject === undefined) throw refused('has no subject');
+  if (spki === undefined) throw refused('has no public key');
+  const publicKey = parsePublicKey(spki);
+  checkKey(publicKey);
+  const attributes = controls.map(({ oid, value }) => ({ oid, values: [value] }));
+  return checkedContent({ der, info: certReq, subject, publicKey }, attributes, extensions);
+}
+
+const refused = (problem: string): EstuaryError => badRequest('CSR_MALFORMED', `The CRMF request ${problem}.`);
+
+/**
+ * Checks the request's own proof of possession (P-256 and Ed25519 at once, the rest in the thread pool).
+ *
+ * @throws CmcError `proof-of-possession`: popRequired where there is none or one of a kind that takes another round
+ *   trip, popFailed where it is wrong; `algorithm` (badAlg)
+ */
+export async function verifyProofOfPossession(request: CmcCertificateRequest): Promise<ProofOfPossession> {
+  const { bodyPartID } = request;
+  if (request.kind === 'pkcs10') {
+    try {
+      return { method: 'signature', csr: await verifyCsr(request.csr) };
+    } catch (error) {
+      throw named(bodyPartID, error);
+    }
+  }
+  const { popo } = request.message;
+  if (popo?.kind === 'raVerified') return { method: 'raVerified' };
+  if (popo?.kind !== 'signature')
+    throw unproven(bodyPartID, 'popRequired', 'The request has no signature that proves possession of its key.');
+  if (popo.withInput)
+    throw unproven(bodyPartID, 'popFailed', 'The proof of possession signs a poposkInput in place of the request.');
+  const algorithm = naming(bodyPartID, () => parseMessageSignatureAlgorithm(popo.algorithm));
+  if (!(await isSigned(request, algorithm, popo.signature)))
+    throw unproven(bodyPartID, 'popFailed', "The request's proof of possession is not valid.");
+  return { method: 'signature', csr: undefined };
+}
+
+const unproven = (bodyPartID: BodyPartID, failInfo: 'popRequired' | 'popFailed', message: string): CmcError =>
+  new CmcError('proof-of-possession', [bodyPartID], message, failInfo);
+
+async function isSigned(
+  { publicKey, info }: CmcCertificateRequest,
+  algorithm: SignatureAlgorithm,
+  signature: Buffer,
+): Promise<boolean> {
+  try {
+    return await verifySignature(algorithm, publicKey, info, signature);
+  } catch {
+    return false; // a key that is no usable one: a point off its curve
+  }
+}

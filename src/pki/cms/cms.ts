@@ -1,0 +1,327 @@
+/** CMS SignedData (RFC 5652 §5), in and out, for CMC and server-generated keys. DER; run BER through `berToDer` first. */
+import { createHash, timingSafeEqual, type KeyObject } from 'node:crypto';
+import type { Certificate } from '../x509/certificate.ts';
+import {
+  children,
+  contextConstructed,
+  contextPrimitive,
+  DerError,
+  DerReader,
+  explicit,
+  integer,
+  integerBytes,
+  NULL,
+  octetString,
+  oid,
+  parseDer,
+  readInteger,
+  readOid,
+  sequence,
+  setOf,
+  Tag,
+  time,
+  tlv,
+  type DerElement,
+} from '../der/der.ts';
+import { parseName, type Name } from '../x509/name.ts';
+import { OID, oidName } from '../der/oids.ts';
+import type { PublicKeyInfo } from '../x509/public-key.ts';
+import {
+  createSignature,
+  defaultSignatureAlgorithm,
+  parseMessageSignatureAlgorithm,
+  parseSignatureAlgorithm,
+  verifySignature,
+  type HashName,
+  type SignatureAlgorithm,
+} from '../x509/signature-algorithms.ts';
+
+/** An Attribute of signed or unsigned attributes. */
+export interface CmsAttribute {
+  /** Dotted OID. */
+  readonly oid: string;
+  /** DER of each value. */
+  readonly values: readonly Buffer[];
+}
+
+/** Who signed: by issuer and serial number, or by key identifier. */
+export type SignerIdentifier =
+  | {
+      readonly kind: 'issuerAndSerialNumber';
+      readonly issuer: Name;
+      /** lower-case hex */ readonly serialNumber: string;
+    }
+  | { readonly kind: 'subjectKeyIdentifier'; readonly keyIdentifier: Buffer };
+
+export interface SignerInfo {
+  readonly sid: SignerIdentifier;
+  readonly digest: HashName;
+  readonly signatureAlgorithm: SignatureAlgorithm;
+  readonly signature: Buffer;
+  readonly signedAttributes: readonly CmsAttribute[] | undefined;
+  /** The SET OF Attribute as signed (RFC 5652 §5.4). */
+  readonly signedAttributesDer: Buffer | undefined;
+  readonly unsignedAttributes: readonly CmsAttribute[];
+}
+
+export interface SignedData {
+  /** Dotted OID of the encapsulated content. */
+  readonly contentType: string;
+  /** undefined: detached or certs-only. */
+  readonly content: Buffer | undefined;
+  /** DER of each X.509 certificate; other kinds are left out. */
+  readonly certificates: readonly Buffer[];
+  /** DER of each CertificateList. */
+  readonly crls: readonly Buffer[];
+  readonly signerInfos: readonly SignerInfo[];
+}
+
+/** Digests by dotted OID, without SHA-1, MD5 and unknown ones. */
+export const DIGESTS: ReadonlyMap<string, HashName> = new Map([
+  [OID.sha256, 'sha256'],
+  [OID.sha384, 'sha384'],
+  [OID.sha512, 'sha512'],
+]);
+
+/** Dotted OIDs of the digests. */
+export const DIGEST_OIDS: Readonly<Record<HashName, string>> = {
+  sha256: OID.sha256,
+  sha384: OID.sha384,
+  sha512: OID.sha512,
+};
+
+/** The content type of a ContentInfo (dotted OID) and its content's DER. @throws DerError */
+export function parseContentInfo(der: Buffer): { contentType: string; content: Buffer } {
+  const info = DerReader.of(der, 'ContentInfo');
+  const contentType = readOid(info.next(Tag.OID, 'contentType'));
+  const content = info.next(contextConstructed(0), 'content');
+  info.end();
+  return { contentType, content: parseDer(content.value, undefined, 'ContentInfo.content').raw };
+}
+
+/** @param der ContentInfo around SignedData. @throws DerError */
+export function parseSignedData(der: Buffer): SignedData {
+  const { contentType, content } = parseContentInfo(der);
+  if (contentType !== OID.signedData) throw new DerError('ContentInfo.contentType: not SignedData');
+  const reader = DerReader.of(content, 'SignedData');
+  readInteger(reader.next(Tag.INTEGER, 'version'));
+  reader.next(Tag.SET, 'digestAlgorithms');
+  const encapsulated = reader.enter(Tag.SEQUENCE, 'encapContentInfo');
+  const eContentType = readOid(encapsulated.next(Tag.OID, 'eContentType'));
+  const eContent = encapsulated.optional(contextConstructed(0), 'eContent');
+  encapsulated.end();
+  const certificates = reader.optional(contextConstructed(0), 'certificates');
+  const crls = reader.optional(contextConstructed(1), 'crls');
+  const signerInfos = reader.next(Tag.SET, 'signerInfos');
+  reader.end();
+  return {
+    contentType: eContentType,
+    content: eContent && parseDer(eContent.value, Tag.OCTET_STRING, 'eContent').value,
+    certificates: sequencesOf(certificates),
+    crls: sequencesOf(crls),
+    signerInfos: children(signerInfos.value, 'SignerInfo').map(parseSignerInfo),
+  };
+}
+
+/** The choices that are plain SEQUENCEs: X.509 certificates, CRLs. The others carry context tags. */
+function sequencesOf(set: DerElement | undefined): Buffer[] {
+  if (set === undefined) return [];
+  return children(set.value)
+    .filter(({ tag }) => tag === Tag.SEQUENCE)
+    .map(({ raw }) => raw);
+}
+
+function parseSignerInfo(element: DerElement): SignerInfo {
+  if (element.tag !== Tag.SEQUENCE) throw new DerError('SignerInfo: unexpected tag');
+  const reader = new DerReader(element.value, 'SignerInfo');
+  readInteger(reader.next(Tag.INTEGER, 'version'));
+  const sid = parseSignerIdentifier(reader.next(undefined, 'sid'));
+  const digest = parseDigest(reader.next(Tag.SEQUENCE, 'digestAlgorithm'));
+  const signed = reader.optional(contextConstructed(0), 'signedAttrs');
+  const algorithm = reader.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
+  const signature = reader.next(Tag.OCTET_STRING, 'signature').value;
+  const unsigned = reader.optional(contextConstructed(1), 'unsignedAttrs');
+  reader.end();
+  return {
+    sid,
+    digest,
+    signatureAlgorithm: cmsSignatureAlgorithm(algorithm, digest),
+    signature,
+    signedAttributes: signed && parseAttributes(signed.value),
+    signedAttributesDer: signed && tlv(Tag.SET, signed.value),
+    unsignedAttributes: unsigned === undefined ? [] : parseAttributes(unsigned.value),
+  };
+}
+
+/** SignerIdentifier (RFC 5652 §5.3). @throws DerError */
+export function parseSignerIdentifier(element: DerElement): SignerIdentifier {
+  if (element.tag === contextPrimitive(0)) return { kind: 'subjectKeyIdentifier', keyIdentifier: element.value };
+  if (element.tag !== Tag.SEQUENCE) throw new DerError('SignerIdentifier: unexpected tag');
+  const reader = new DerReader(element.value, 'IssuerAndSerialNumber');
+  const issuer = parseName(reader.next(Tag.SEQUENCE, 'issuer').raw);
+  const octets = integerBytes(reader.next(Tag.INTEGER, 'serialNumber'));
+  reader.end();
+  const serialNumber = (octets.length > 1 && octets[0] === 0 ? octets.subarray(1) : octets).toString('hex');
+  return { kind: 'issuerAndSerialNumber', issuer, serialNumber };
+}
+
+/** A digest's AlgorithmIdentifier. @throws DerError on SHA-1, MD5 and unknown ones */
+export function parseDigest(element: DerElement): HashName {
+  const reader = new DerReader(element.value, 'DigestAlgorithmIdentifier');
+  const digest = DIGESTS.get(readOid(reader.next(Tag.OID, 'algorithm')));
+  if (digest === undefined) throw new DerError('DigestAlgorithmIdentifier: not SHA-256, SHA-384 or SHA-512');
+  return digest;
+}
+
+/** In CMS an RSA signature may be named by the bare rsaEncryption; the digest algorithm then completes it. */
+function cmsSignatureAlgorithm(der: Buffer, digest: HashName): SignatureAlgorithm {
+  const dotted = readOid(DerReader.of(der, 'SignatureAlgorithmIdentifier').next(Tag.OID, 'algorithm'));
+  if (dotted !== OID.rsaEncryption) return parseMessageSignatureAlgorithm(der);
+  const named = {
+    sha256: OID.sha256WithRSAEncryption,
+    sha384: OID.sha384WithRSAEncryption,
+    sha512: OID.sha512WithRSAEncryption,
+  }[digest];
+  return parseSignatureAlgorithm(sequence(oid(named), NULL));
+}
+
+/** A SET OF Attribute's content. @throws DerError */
+export function parseAttributes(value: Buffer): CmsAttribute[] {
+  return children(value, 'Attribute').map((element) => {
+    if (element.tag !== Tag.SEQUENCE) throw new DerError('Attribute: unexpected tag');
+    const reader = new DerReader(element.value, 'Attribute');
+    const type = readOid(reader.next(Tag.OID, 'attrType'));
+    const values = children(reader.next(Tag.SET, 'attrValues').value).map(({ raw }) => raw);
+    reader.end();
+    return { oid: type, values };
+  });
+}
+
+/**
+ * RFC 5652 §5.4, §5.6: the content's digest is the messageDigest attribute's, contentType agrees, and the signature
+ * over the signed attributes (or, without them, over the content) is the key's. Says nothing of whose key it is.
+ *
+ * @throws DerError where an attribute is malformed
+ */
+export async function verifySignerInfo(
+  signedData: Pick<SignedData, 'contentType' | 'content'>,
+  signer: SignerInfo,
+  key: PublicKeyInfo,
+): Promise<boolean> {
+  const { content, contentType } = signedData;
+  if (content === undefined) return false;
+  if (signer.signatureAlgorithm.hash !== undefined && signer.signatureAlgorithm.hash !== signer.digest) return false;
+  if (signer.signedAttributes === undefined || signer.signedAttributesDer === undefined) {
+    // RFC 5652 §5.3: only id-data may be signed without attributes.
+    return contentType === OID.data && verifySignature(signer.signatureAlgorithm, key, content, signer.signature);
+  }
+  if (!digestMatches(signedData, signer)) return false;
+  if (readOid(parseDer(onlyValue(signer.signedAttributes, OID.contentType), Tag.OID)) !== contentType) return false;
+  return verifySignature(signer.signatureAlgorithm, key, signer.signedAttributesDer, signer.signature);
+}
+
+/**
+ * Whether the content is the one whose digest was signed; true where no attributes were. Says nothing of the signature.
+ *
+ * @throws DerError where the attribute is missing or malformed
+ */
+export function digestMatches({ content }: Pick<SignedData, 'content'>, signer: SignerInfo): boolean {
+  if (content === undefined) return false;
+  if (signer.signedAttributes === undefined) return true;
+  const digest = createHash(signer.digest).update(content).digest();
+  const claimed = parseDer(onlyValue(signer.signedAttributes, OID.messageDigest), Tag.OCTET_STRING).value;
+  return claimed.length === digest.length && timingSafeEqual(claimed, digest);
+}
+
+/** The one value of the one attribute of this type, which must be there. @throws DerError */
+export function onlyValue(attributes: readonly CmsAttribute[], type: string): Buffer {
+  const found = attributes.filter((attribute) => attribute.oid === type);
+  const [value, ...more] = found[0]?.values ?? [];
+  if (found.length !== 1 || value === undefined || more.length > 0)
+    throw new DerError(`attributes: not exactly one ${oidName(type)}`);
+  return value;
+}
+
+/** A key that signs CMS content: in a file here, or behind a CA's signer. */
+export interface CmsSigner {
+  readonly sid: SignerIdentifier;
+  readonly digest: HashName;
+  readonly signatureAlgorithm: SignatureAlgorithm;
+  sign(data: Buffer): Promise<Buffer>;
+}
+
+/** The signer identifier that names a certificate by issuer and serial number. */
+export function issuerAndSerialNumber(certificate: Pick<Certificate, 'issuer' | 'serialNumber'>): SignerIdentifier {
+  return { kind: 'issuerAndSerialNumber', issuer: certificate.issuer, serialNumber: certificate.serialNumber };
+}
+
+/** A signer over a private key in memory. Ed25519 goes with SHA-512 (RFC 8419 §2.3). */
+export function keySigner(privateKey: KeyObject, publicKey: PublicKeyInfo, sid: SignerIdentifier): CmsSigner {
+  const algorithm = defaultSignatureAlgorithm(publicKey.keyType);
+  if (algorithm === undefined) throw new RangeError(`a ${publicKey.keyType} key cannot sign CMS content`);
+  return {
+    sid,
+    digest: algorithm.hash ?? 'sha512',
+    signatureAlgorithm: algorithm,
+    sign: (data) => createSignature(algorithm, privateKey, publicKey.keyType, data),
+  };
+}
+
+export interface SignedDataContent {
+  /** Dotted OID. */
+  readonly contentType: string;
+  readonly content: Buffer;
+  readonly certificates?: readonly Buffer[];
+  readonly crls?: readonly Buffer[];
+  readonly signers: readonly CmsSigner[];
+  readonly signingTime: Date;
+}
+
+/** ContentInfo around SignedData (DER), each signer with contentType, messageDigest and signingTime. */
+export async function buildSignedData(input: SignedDataContent): Promise<Buffer> {
+  const { contentType, content, certificates = [], crls = [], signers } = input;
+  const bySki = signers.some(({ sid }) => sid.kind === 'subjectKeyIdentifier');
+  const version = contentType !== OID.data || bySki ? 3 : 1;
+  const digests = [...new Set(signers.map(({ digest }) => digest))].map(digestAlgorithm);
+  const infos = await Promise.all(signers.map((signer) => signerInfo(signer, input)));
+  const signedData = sequence(
+    integer(version),
+    setOf(...digests),
+    sequence(oid(contentType), explicit(0, octetString(content))),
+    ...(certificates.length === 0 ? [] : [tlv(contextConstructed(0), ...certificates)]),
+    ...(crls.length === 0 ? [] : [tlv(contextConstructed(1), ...crls)]),
+    setOf(...infos),
+  );
+  return contentInfo(OID.signedData, signedData);
+}
+
+/** ContentInfo (RFC 5652 §3) of `content`'s DER. */
+export function contentInfo(contentType: string, content: Buffer): Buffer {
+  return sequence(oid(contentType), explicit(0, content));
+}
+
+/** A digest's AlgorithmIdentifier; RFC 5754 §2: no parameters. */
+export const digestAlgorithm = (digest: HashName): Buffer => sequence(oid(DIGEST_OIDS[digest]));
+
+async function signerInfo(signer: CmsSigner, input: SignedDataContent): Promise<Buffer> {
+  const attributes = setOf(
+    sequence(oid(OID.contentType), setOf(oid(input.contentType))),
+    sequence(oid(OID.signingTime), setOf(time(input.signingTime))),
+    sequence(oid(OID.messageDigest), setOf(octetString(createHash(signer.digest).update(input.content).digest()))),
+  );
+  const signature = await signer.sign(attributes);
+  return sequence(
+    integer(signer.sid.kind === 'subjectKeyIdentifier' ? 3 : 1),
+    encodeSignerIdentifier(signer.sid),
+    digestAlgorithm(signer.digest),
+    tlv(contextConstructed(0), parseDer(attributes).value),
+    signer.signatureAlgorithm.der,
+    octetString(signature),
+  );
+}
+
+/** SignerIdentifier as DER. */
+export function encodeSignerIdentifier(sid: SignerIdentifier): Buffer {
+  if (sid.kind === 'subjectKeyIdentifier') return tlv(contextPrimitive(0), sid.keyIdentifier);
+  return sequence(sid.issuer.der, integer(Buffer.from(sid.serialNumber, 'hex')));
+}

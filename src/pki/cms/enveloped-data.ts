@@ -1,0 +1,168 @@
+/** CMS EnvelopedData (RFC 5652 §6) for one recipient: a shared AES key, an RSA key (OAEP) or an EC key (RFC 5753). */
+import {
+  constants,
+  createCipheriv,
+  createHash,
+  diffieHellman,
+  generateKeyPair,
+  publicEncrypt,
+  randomBytes,
+  type KeyObject,
+} from 'node:crypto';
+import { promisify } from 'node:util';
+import { contentInfo, encodeSignerIdentifier, type SignerIdentifier } from './cms.ts';
+import {
+  contextConstructed,
+  explicit,
+  implicitPrimitive,
+  integer,
+  NULL,
+  octetString,
+  oid,
+  parseDer,
+  sequence,
+  setOf,
+  Tag,
+  tlv,
+} from '../der/der.ts';
+import { BLOCK_LENGTH, CBC_OIDS, WRAP_OIDS, aesBits, wrapKey, type AesBits } from './key-wrap.ts';
+import { OID } from '../der/oids.ts';
+import type { PublicKeyInfo } from '../x509/public-key.ts';
+
+/** Whom the content is for. */
+export type Recipient =
+  | {
+      readonly kind: 'kek';
+      readonly keyIdentifier: Buffer;
+      /** 16, 24 or 32 octets. */
+      readonly key: Buffer;
+    }
+  | { readonly kind: 'publicKey'; readonly rid: SignerIdentifier; readonly publicKey: PublicKeyInfo };
+
+export interface Envelope {
+  /** Dotted OID of what the octets are. */
+  readonly contentType: string;
+  readonly content: Buffer;
+  readonly recipient: Recipient;
+  /** AES-CBC of the content. */
+  readonly contentBits: AesBits;
+  /** AES key wrap under an agreed key; a shared key wraps with its own size. */
+  readonly wrapBits: AesBits;
+}
+
+/**
+ * @returns DER ContentInfo around EnvelopedData
+ * @throws DerError where the recipient's key is none (a point off its curve); RangeError on a kind of key that encrypts nothing
+ */
+export async function buildEnvelopedData(envelope: Envelope): Promise<Buffer> {
+  const { contentType, content, recipient, contentBits, wrapBits } = envelope;
+  const key = randomBytes(contentBits / 8);
+  try {
+    const { version, info } = await recipientInfo(recipient, key, wrapBits);
+    const iv = randomBytes(BLOCK_LENGTH);
+    const cipher = createCipheriv(`aes-${contentBits}-cbc`, key, iv);
+    const encrypted = Buffer.concat([cipher.update(content), cipher.final()]);
+    const encryptedContent = sequence(
+      oid(contentType),
+      sequence(oid(CBC_OIDS[contentBits]), octetString(iv)),
+      implicitPrimitive(0, encrypted),
+    );
+    // RFC 5652 §6.1: 0 where every RecipientInfo is of version 0.
+    const enveloped = sequence(integer(version === 0 ? 0 : 2), setOf(info), encryptedContent);
+    return contentInfo(OID.envelopedData, enveloped);
+  } finally {
+    key.fill(0);
+  }
+}
+
+interface RecipientInfo {
+  readonly version: number;
+  readonly info: Buffer;
+}
+
+function recipientInfo(recipient: Recipient, key: Buffer, wrapBits: AesBits): Promise<RecipientInfo> {
+  if (recipient.kind === 'kek') return Promise.resolve(kekRecipient(recipient.keyIdentifier, recipient.key, key));
+  const { rid, publicKey } = recipient;
+  if (publicKey.algorithm === 'rsa') return Promise.resolve(keyTransport(rid, publicKey, key));
+  if (publicKey.algorithm === 'ec') return keyAgreement(rid, publicKey, key, wrapBits);
+  throw new RangeError(`a ${publicKey.keyType} key encrypts nothing`);
+}
+
+/** KEKRecipientInfo (RFC 5652 §6.2.3). */
+function kekRecipient(keyIdentifier: Buffer, kek: Buffer, key: Buffer): RecipientInfo {
+  const bits = aesBits(kek);
+  const info = tlv(
+    contextConstructed(2),
+    integer(4),
+    sequence(octetString(keyIdentifier)),
+    sequence(oid(WRAP_OIDS[bits])),
+    octetString(wrapKey(bits, kek, key)),
+  );
+  return { version: 4, info };
+}
+
+const SHA256 = sequence(oid(OID.sha256), NULL);
+/** RSAES-OAEP-params (RFC 4055 §4.1) with SHA-256 throughout. */
+const OAEP = sequence(oid(OID.rsaOAEP), sequence(explicit(0, SHA256), explicit(1, sequence(oid(OID.mgf1), SHA256))));
+
+/** KeyTransRecipientInfo (RFC 5652 §6.2.1). */
+function keyTransport(rid: SignerIdentifier, { keyObject }: PublicKeyInfo, key: Buffer): RecipientInfo {
+  const version = rid.kind === 'subjectKeyIdentifier' ? 2 : 0;
+  const padding = constants.RSA_PKCS1_OAEP_PADDING;
+  const encrypted = publicEncrypt({ key: keyObject, padding, oaepHash: 'sha256' }, key);
+  return { version, info: sequence(integer(version), encodeSignerIdentifier(rid), OAEP, octetString(encrypted)) };
+}
+
+const generateEc = promisify(generateKeyPair);
+const agree = promisify<{ privateKey: KeyObject; publicKey: KeyObject }, Buffer>(diffieHellman);
+
+/** KeyAgreeRecipientInfo (RFC 5652 §6.2.2) with an ephemeral key and the X9.63 KDF (RFC 5753 §3.1.1). */
+async function keyAgreement(
+  rid: SignerIdentifier,
+  recipient: PublicKeyInfo,
+  key: Buffer,
+  wrapBits: AesBits,
+): Promise<RecipientInfo> {
+  const { keyObject } = recipient;
+  const ephemeral = await generateEc('ec', { namedCurve: recipient.keyType.slice('ec:'.length) });
+  const hash = recipient.keyType === 'ec:P-256' ? 'sha256' : 'sha384';
+  const scheme = hash === 'sha256' ? OID.dhSinglePassStdDHSha256Kdf : OID.dhSinglePassStdDHSha384Kdf;
+  const wrapAlgorithm = sequence(oid(WRAP_OIDS[wrapBits]));
+  const secret = await agree({ privateKey: ephemeral.privateKey, publicKey: keyObject });
+  const kek = derive(hash, secret, wrapAlgorithm, wrapBits);
+  const encryptedKey = octetString(wrapKey(wrapBits, kek, key));
+  secret.fill(0);
+  kek.fill(0);
+  const info = tlv(
+    contextConstructed(1),
+    integer(3),
+    explicit(0, originatorKey(ephemeral.publicKey)),
+    sequence(oid(scheme), wrapAlgorithm),
+    sequence(sequence(recipientIdentifier(rid), encryptedKey)),
+  );
+  return { version: 3, info };
+}
+
+/** OriginatorPublicKey [1] IMPLICIT: the fields of a SubjectPublicKeyInfo. */
+function originatorKey(publicKey: KeyObject): Buffer {
+  return tlv(contextConstructed(1), parseDer(publicKey.export({ format: 'der', type: 'spki' }), Tag.SEQUENCE).value);
+}
+
+/** KeyAgreeRecipientIdentifier: a key identifier stands in a RecipientKeyIdentifier here. */
+function recipientIdentifier(rid: SignerIdentifier): Buffer {
+  if (rid.kind === 'issuerAndSerialNumber') return encodeSignerIdentifier(rid);
+  return tlv(contextConstructed(0), octetString(rid.keyIdentifier));
+}
+
+/** ANSI X9.63 KDF over ECC-CMS-SharedInfo (RFC 5753 §7.2); one block of either hash is enough for an AES key. */
+function derive(hash: 'sha256' | 'sha384', secret: Buffer, wrapAlgorithm: Buffer, bits: AesBits): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bits);
+  const sharedInfo = sequence(wrapAlgorithm, explicit(2, octetString(length)));
+  const block = createHash(hash)
+    .update(secret)
+    .update(Buffer.from([0, 0, 0, 1]))
+    .update(sharedInfo)
+    .digest();
+  return block.subarray(0, bits / 8);
+}

@@ -1,0 +1,93 @@
+/** Wrapping of keys under keys: AES key wrap (RFC 3394) and id-alg-PWRI-KEK (RFC 3211 §2.3). */
+import { createCipheriv, createDecipheriv, randomBytes, timingSafeEqual } from 'node:crypto';
+import { OID } from '../der/oids.ts';
+
+/** Bits of an AES key. */
+export type AesBits = 128 | 192 | 256;
+
+export const WRAP_OIDS: Readonly<Record<AesBits, string>> = {
+  128: OID.aes128Wrap,
+  192: OID.aes192Wrap,
+  256: OID.aes256Wrap,
+};
+
+export const CBC_OIDS: Readonly<Record<AesBits, string>> = {
+  128: OID.aes128CBC,
+  192: OID.aes192CBC,
+  256: OID.aes256CBC,
+};
+
+/** RFC 3394 §2.2.3.1. */
+const WRAP_IV = Buffer.alloc(8, 0xa6);
+/** Octets of an AES block. */
+export const BLOCK_LENGTH = 16;
+
+/** The size of an AES key. @throws RangeError unless it is one */
+export function aesBits(key: Buffer): AesBits {
+  const bits = key.length * 8;
+  if (bits !== 128 && bits !== 192 && bits !== 256) throw new RangeError('not an AES key');
+  return bits;
+}
+
+/** RFC 3394. `kek` has `bits`; `key` is a multiple of eight octets, sixteen at least. */
+export function wrapKey(bits: AesBits, kek: Buffer, key: Buffer): Buffer {
+  const cipher = createCipheriv(`id-aes${bits}-wrap`, kek, WRAP_IV);
+  return Buffer.concat([cipher.update(key), cipher.final()]);
+}
+
+/** RFC 3394; undefined where the integrity check fails. */
+export function unwrapKey(bits: AesBits, kek: Buffer, wrapped: Buffer): Buffer | undefined {
+  if (wrapped.length < 24 || wrapped.length % 8 !== 0) return undefined;
+  try {
+    const cipher = createDecipheriv(`id-aes${bits}-wrap`, kek, WRAP_IV);
+    return Buffer.concat([cipher.update(wrapped), cipher.final()]);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * RFC 3211 §2.3.1 with AES-CBC: length, three check octets, key and random padding, encrypted twice.
+ * @param key 3 to 255 octets
+ */
+export function wrapPasswordKey(bits: AesBits, kek: Buffer, iv: Buffer, key: Buffer): Buffer {
+  if (key.length < 3 || key.length > 255) throw new RangeError('a key of 3 to 255 octets can be wrapped');
+  const length = Math.max(2 * BLOCK_LENGTH, Math.ceil((4 + key.length) / BLOCK_LENGTH) * BLOCK_LENGTH);
+  const check = key.subarray(0, 3).map((octet) => octet ^ 0xff);
+  const block = Buffer.concat([Buffer.of(key.length), check, key, randomBytes(length - 4 - key.length)]);
+  const inner = cbc(createCipheriv(`aes-${bits}-cbc`, kek, iv), block);
+  const wrapped = cbc(createCipheriv(`aes-${bits}-cbc`, kek, inner.subarray(-BLOCK_LENGTH)), inner);
+  block.fill(0);
+  return wrapped;
+}
+
+/** RFC 3211 §2.3.2; undefined where the check octets disagree, as with a wrong password. */
+export function unwrapPasswordKey(bits: AesBits, kek: Buffer, iv: Buffer, wrapped: Buffer): Buffer | undefined {
+  if (wrapped.length < 2 * BLOCK_LENGTH || wrapped.length > 512 || wrapped.length % BLOCK_LENGTH !== 0)
+    return undefined;
+  const name = `aes-${bits}-cbc`;
+  // The last block of the inner ciphertext was the outer IV.
+  const outerIv = cbc(
+    createDecipheriv(name, kek, wrapped.subarray(-2 * BLOCK_LENGTH, -BLOCK_LENGTH)),
+    wrapped.subarray(-BLOCK_LENGTH),
+  );
+  const inner = cbc(createDecipheriv(name, kek, outerIv), wrapped);
+  const block = cbc(createDecipheriv(name, kek, iv), inner);
+  const length = block.readUInt8(0);
+  const key = block.subarray(4, 4 + length);
+  const check = block.subarray(1, 4).map((octet) => octet ^ 0xff);
+  if (length < 3 || key.length !== length || !timingSafeEqual(check, key.subarray(0, 3))) return undefined;
+  return key;
+}
+
+interface Cbc {
+  setAutoPadding(on: boolean): unknown;
+  update(data: Buffer): Buffer;
+  final(): Buffer;
+}
+
+/** Whole blocks through a cipher without padding. */
+function cbc(cipher: Cbc, data: Buffer): Buffer {
+  cipher.setAutoPadding(false);
+  return Buffer.concat([cipher.update(data), cipher.final()]);
+}

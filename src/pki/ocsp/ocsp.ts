@@ -1,0 +1,203 @@
+/** OCSP requests in, responses out (RFC 6960, and RFC 5019 for the lightweight profile). */
+import { createHash } from 'node:crypto';
+import { serialHex } from '../x509/certificate.ts';
+import { encodeCrlReason } from '../x509/crl-builder.ts';
+import type { CrlReason } from '../x509/crl-reasons.ts';
+import {
+  DerError,
+  DerReader,
+  Tag,
+  children,
+  contextConstructed,
+  contextPrimitive,
+  explicit,
+  generalizedTime,
+  integerBytes,
+  octetString,
+  oid,
+  parseDer,
+  readBitStringOctets,
+  readInteger,
+  readOid,
+  sequence,
+  tlv,
+} from '../der/der.ts';
+import {
+  duplicateExtension,
+  encodeExtensions,
+  findExtension,
+  parseExtensions,
+  type Extension,
+} from '../x509/extensions.ts';
+import { OID } from '../der/oids.ts';
+
+/** Which certificate is asked about. */
+export interface CertId {
+  /** As it came; the response repeats it. */
+  readonly der: Buffer;
+  /** Dotted OID. */
+  readonly hashAlgorithm: string;
+  readonly issuerNameHash: Buffer;
+  readonly issuerKeyHash: Buffer;
+  /** Lower-case hex. */
+  readonly serialNumber: string;
+}
+
+export interface OcspRequest {
+  readonly certIds: readonly CertId[];
+  /** The nonce extension's value as it came (RFC 8954); undefined where there is none. */
+  readonly nonce: Buffer | undefined;
+}
+
+/** More than any client asks at once; an answer costs a look-up for each. */
+const MAX_CERT_IDS = 32;
+/** RFC 9654: up to 128 octets, with the header of their OCTET STRING. */
+const MAX_NONCE = 131;
+
+/**
+ * Reads an OCSPRequest. Its signature, if any, is not looked at: everybody may ask.
+ * @throws DerError when it is none, asks about nothing or too much, or has a critical extension that is not known
+ */
+export function parseOcspRequest(der: Buffer): OcspRequest {
+  const outer = DerReader.of(der, 'OCSPRequest');
+  const tbs = outer.enter(Tag.SEQUENCE, 'tbsRequest');
+  outer.optional(contextConstructed(0), 'optionalSignature');
+  outer.end();
+  const version = tbs.optional(contextConstructed(0), 'version');
+  if (version !== undefined && readInteger(parseDer(version.value, Tag.INTEGER, 'version')) !== 0)
+    throw new DerError('OCSPRequest.version: unknown');
+  tbs.optional(contextConstructed(1), 'requestorName');
+  const requests = children(tbs.next(Tag.SEQUENCE, 'requestList').value, 'Request');
+  const extensions = knownExtensions(tbs.optional(contextConstructed(2), 'requestExtensions')?.value);
+  tbs.end();
+  if (requests.length === 0 || requests.length > MAX_CERT_IDS)
+    throw new DerError(`OCSPRequest.requestList: not 1 to ${MAX_CERT_IDS} requests`);
+  return {
+    certIds: requests.map(({ raw }) => parseRequest(raw)),
+    nonce: nonceOf(extensions),
+  };
+}
+
+function parseRequest(der: Buffer): CertId {
+  const reader = DerReader.of(der, 'Request');
+  const certId = parseCertId(reader.next(Tag.SEQUENCE, 'reqCert').raw);
+  knownExtensions(reader.optional(contextConstructed(0), 'singleRequestExtensions')?.value);
+  reader.end();
+  return certId;
+}
+
+function parseCertId(der: Buffer): CertId {
+  const reader = DerReader.of(der, 'CertID');
+  const algorithm = reader.enter(Tag.SEQUENCE, 'hashAlgorithm');
+  const hashAlgorithm = readOid(algorithm.next(Tag.OID, 'algorithm'));
+  if (!algorithm.done) algorithm.next(undefined, 'parameters');
+  algorithm.end();
+  const issuerNameHash = reader.next(Tag.OCTET_STRING, 'issuerNameHash').value;
+  const issuerKeyHash = reader.next(Tag.OCTET_STRING, 'issuerKeyHash').value;
+  const serialNumber = serialHex(integerBytes(reader.next(Tag.INTEGER, 'serialNumber'), 'CertID.serialNumber'));
+  reader.end();
+  return { der, hashAlgorithm, issuerNameHash, issuerKeyHash, serialNumber };
+}
+
+function knownExtensions(der: Buffer | undefined): readonly Extension[] {
+  if (der === undefined) return [];
+  const extensions = parseExtensions(der);
+  if (duplicateExtension(extensions) !== undefined) throw new DerError('OCSPRequest: an extension more than once');
+  if (extensions.some((extension) => extension.critical && extension.oid !== OID.ocspNonce))
+    throw new DerError('OCSPRequest: a critical extension that is not known');
+  return extensions;
+}
+
+function nonceOf(extensions: readonly Extension[]): Buffer | undefined {
+  const nonce = findExtension(extensions, OID.ocspNonce)?.value;
+  if (nonce !== undefined && (nonce.length === 0 || nonce.length > MAX_NONCE))
+    throw new DerError('OCSPRequest: the nonce has no sensible length');
+  return nonce;
+}
+
+// --- whose certificate -----------------------------------------------------------------------------------------
+
+const HASHES: Readonly<Record<string, string>> = {
+  [OID.sha1]: 'sha1',
+  [OID.sha256]: 'sha256',
+  [OID.sha384]: 'sha384',
+  [OID.sha512]: 'sha512',
+};
+
+/** The octets of the subjectPublicKey, which key hashes are over. */
+function keyOctets(spki: Buffer): Buffer {
+  const reader = DerReader.of(spki, 'SubjectPublicKeyInfo');
+  reader.next(Tag.SEQUENCE, 'algorithm');
+  return readBitStringOctets(reader.next(Tag.BIT_STRING, 'subjectPublicKey'));
+}
+
+/**
+ * Whether a CertID names a certificate of this issuer; false also for a hash algorithm that is not known.
+ *
+ * @param issuer DER Name and DER SubjectPublicKeyInfo of the CA
+ */
+export function isIssuedBy(certId: CertId, issuer: { readonly name: Buffer; readonly spki: Buffer }): boolean {
+  const hash = HASHES[certId.hashAlgorithm];
+  if (hash === undefined) return false;
+  const digest = (bytes: Buffer): Buffer => createHash(hash).update(bytes).digest();
+  return (
+    digest(issuer.name).equals(certId.issuerNameHash) && digest(keyOctets(issuer.spki)).equals(certId.issuerKeyHash)
+  );
+}
+
+// --- responses -------------------------------------------------------------------------------------------------
+
+export type OcspStatus =
+  | { readonly status: 'good' | 'unknown' }
+  | { readonly status: 'revoked'; readonly revocationTime: Date; readonly reason: CrlReason };
+
+export interface ResponseInput {
+  /** DER SubjectPublicKeyInfo of the responder. */
+  readonly spki: Buffer;
+  readonly producedAt: Date;
+  readonly thisUpdate: Date;
+  readonly nextUpdate: Date;
+  readonly statuses: readonly { readonly certId: CertId; readonly status: OcspStatus }[];
+  readonly nonce: Buffer | undefined;
+}
+
+/** DER ResponseData, to be signed; the responder is named by its key. */
+export function buildResponseData(input: ResponseInput): Buffer {
+  const keyHash = createHash('sha1').update(keyOctets(input.spki)).digest();
+  const times = [generalizedTime(input.thisUpdate), explicit(0, generalizedTime(input.nextUpdate))];
+  const singles = input.statuses.map(({ certId, status }) => sequence(certId.der, encodeStatus(status), ...times));
+  const nonce =
+    input.nonce === undefined
+      ? []
+      : [explicit(1, encodeExtensions([{ oid: OID.ocspNonce, critical: false, value: input.nonce }]))];
+  return sequence(explicit(2, octetString(keyHash)), generalizedTime(input.producedAt), sequence(...singles), ...nonce);
+}
+
+function encodeStatus(status: OcspStatus): Buffer {
+  switch (status.status) {
+    case 'good':
+      return tlv(contextPrimitive(0));
+    case 'unknown':
+      return tlv(contextPrimitive(2));
+    case 'revoked':
+      return tlv(
+        contextConstructed(1),
+        generalizedTime(status.revocationTime),
+        ...(status.reason === 'unspecified' ? [] : [explicit(0, encodeCrlReason(status.reason))]),
+      );
+  }
+}
+
+/** DER OCSPResponse `successful` around a DER BasicOCSPResponse. */
+export function successfulResponse(basic: Buffer): Buffer {
+  return sequence(responseStatus(0), explicit(0, sequence(oid(OID.ocspBasic), octetString(basic))));
+}
+
+const FAILURES = { malformedRequest: 1, internalError: 2, tryLater: 3 } as const;
+
+/** DER OCSPResponse that only says why there is none; never signed (RFC 6960 §2.3). */
+export function failureResponse(reason: keyof typeof FAILURES): Buffer {
+  return sequence(responseStatus(FAILURES[reason]));
+}
+
+const responseStatus = (value: number): Buffer => tlv(Tag.ENUMERATED, Uint8Array.of(value));

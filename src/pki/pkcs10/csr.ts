@@ -1,0 +1,290 @@
+/** PKCS #10 certification requests (RFC 2986). Everything wrong with one is a 400 with a code of its own. */
+import { badRequest, EstuaryError } from '../../errors.ts';
+import { attributeProblem } from '../x509/attribute-syntax.ts';
+import { parseChangeSubjectName, type SubjectChange } from './change-subject-name.ts';
+import {
+  DerError,
+  DerReader,
+  Tag,
+  children,
+  contextConstructed,
+  parseDer,
+  readBitStringOctets,
+  readInteger,
+  readOid,
+  readString,
+  type DerElement,
+  unlessMalformed,
+} from '../der/der.ts';
+import { duplicateExtension, findExtension, parseExtensions, type Extension } from '../x509/extensions.ts';
+import { formatGeneralName, generalNameProblem, parseGeneralNames, type GeneralName } from '../x509/general-name.ts';
+import { isDerOrdered, parseName, type Name } from '../x509/name.ts';
+import { firstRepeated, OID, oidName } from '../der/oids.ts';
+import { parsePublicKey, publicKeyProblem, unreadableKey, type PublicKeyInfo } from '../x509/public-key.ts';
+import {
+  UnsupportedSignatureAlgorithm,
+  algorithmFitsKey,
+  parseSignatureAlgorithm,
+  verifySignature,
+  type SignatureAlgorithm,
+} from '../x509/signature-algorithms.ts';
+
+export interface CsrAttribute {
+  /** Dotted OID. */
+  readonly oid: string;
+  /** DER of each value. */
+  readonly values: readonly Buffer[];
+}
+
+/** What a request asks for, apart from its proof of possession. */
+export interface CsrContent {
+  readonly der: Buffer;
+  /** DER CertificationRequestInfo: what the signature covers. */
+  readonly info: Buffer;
+  readonly subject: Name;
+  readonly publicKey: PublicKeyInfo;
+  readonly attributes: readonly CsrAttribute[];
+  /** Requested extensions, from extensionRequest or Microsoft's form of it. */
+  readonly extensions: readonly Extension[];
+  readonly subjectAltNames: readonly GeneralName[];
+  readonly challengePassword: string | undefined;
+  /** Asked for with a ChangeSubjectName attribute, and without effect until {@link changeSubject}. */
+  readonly subjectChange: SubjectChange | undefined;
+  /** The change was made: subject, names and extensions are not those of the DER. */
+  readonly renamed?: true;
+}
+
+export interface Csr extends CsrContent {
+  readonly signatureAlgorithm: SignatureAlgorithm;
+  readonly signature: Buffer;
+}
+
+declare const verified: unique symbol;
+
+/** A request whose signature proves possession of the private key; made by {@link verifyCsr} only. */
+export type VerifiedCsr = Csr & { readonly [verified]: true };
+
+/**
+ * @param der one CertificationRequest, nothing after it
+ * @throws EstuaryError 400: CSR_MALFORMED (not the DER of a request), CSR_VERSION, CSR_KEY_UNSUPPORTED, CSR_KEY_WEAK,
+ *   CSR_SIGNATURE_ALGORITHM, CSR_DUPLICATE_ATTRIBUTE, CSR_DUPLICATE_EXTENSION, CSR_EXTENSION_REQUEST_EMPTY,
+ *   CSR_SUBJECT_INVALID, CSR_SAN_INVALID
+ */
+export function parseCsr(der: Buffer): Csr {
+  return reading(() => {
+    const { content, algorithm, signature } = readCsr(der, parsePublicKey);
+    checkKey(content.publicKey);
+    const signatureAlgorithm = parseSignatureAlgorithm(algorithm);
+    if (!algorithmFitsKey(signatureAlgorithm, content.publicKey))
+      throw badRequest(
+        'CSR_SIGNATURE_ALGORITHM',
+        `The CSR's signature algorithm ${signatureAlgorithm.name} does not fit its ${content.publicKey.keyType} key.`,
+      );
+    return { ...checked(content), signatureAlgorithm, signature };
+  });
+}
+
+/**
+ * A request for a server-generated key, whose own key and signature say nothing (RFC 7030 §4.4.1): any well-formed key
+ * and any signature will do.
+ *
+ * @throws EstuaryError 400 as {@link parseCsr}, apart from the codes about key and signature
+ */
+export function parseCsrWithoutProof(der: Buffer): CsrContent {
+  return reading(() => checked(readCsr(der, lenientKey).content));
+}
+
+function lenientKey(spki: Buffer): PublicKeyInfo {
+  return unlessMalformed(() => parsePublicKey(spki), undefined) ?? unreadableKey(spki);
+}
+
+function reading<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof DerError ? malformed(error) : error;
+  }
+}
+
+function malformed(error: DerError): EstuaryError {
+  if (error instanceof UnsupportedSignatureAlgorithm)
+    return badRequest(
+      'CSR_SIGNATURE_ALGORITHM',
+      `The CSR's signature algorithm ${oidName(error.oid)} is not accepted.`,
+    );
+  return badRequest('CSR_MALFORMED', `The CSR is not valid DER: ${error.message}.`, { cause: error });
+}
+
+interface ReadCsr {
+  readonly content: Pick<CsrContent, 'der' | 'info' | 'subject' | 'publicKey'> & {
+    attributeSet: DerElement | undefined;
+  };
+  /** DER AlgorithmIdentifier. */
+  readonly algorithm: Buffer;
+  readonly signature: Buffer;
+}
+
+function readCsr(der: Buffer, readKey: (spki: Buffer) => PublicKeyInfo): ReadCsr {
+  const request = DerReader.of(der, 'CertificationRequest');
+  const info = request.next(Tag.SEQUENCE, 'certificationRequestInfo');
+  const algorithm = request.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
+  const signature = readBitStringOctets(request.next(Tag.BIT_STRING, 'signature'), 'signature');
+  request.end();
+
+  const reader = new DerReader(info.value, 'CertificationRequestInfo');
+  const version = readInteger(reader.next(Tag.INTEGER, 'version'), 'CertificationRequestInfo.version');
+  if (version !== 0) throw badRequest('CSR_VERSION', 'The CSR is not of version 1 (encoded as 0).');
+  const subject = parseName(reader.next(Tag.SEQUENCE, 'subject').raw);
+  const publicKey = readKey(reader.next(Tag.SEQUENCE, 'subjectPKInfo').raw);
+  // RFC 2986 has the (possibly empty) attributes always there; clients that leave them out are common.
+  const attributeSet = reader.optional(contextConstructed(0), 'attributes');
+  reader.end();
+  return { content: { der, info: info.raw, subject, publicKey, attributeSet }, algorithm, signature };
+}
+
+function checked({ attributeSet, ...content }: ReadCsr['content']): CsrContent {
+  const attributes = attributeSet === undefined ? [] : readAttributes(attributeSet);
+  return checkedContent(content, attributes, requestedExtensions(attributes));
+}
+
+/**
+ * The checks on what a request asks for, whatever format it came in.
+ * @throws EstuaryError 400 CSR_SUBJECT_INVALID, CSR_DUPLICATE_ATTRIBUTE, CSR_DUPLICATE_EXTENSION, CSR_SAN_INVALID;
+ *   DerError
+ */
+export function checkedContent(
+  content: Pick<CsrContent, 'der' | 'info' | 'subject' | 'publicKey'>,
+  attributes: readonly CsrAttribute[],
+  extensions: readonly Extension[],
+): CsrContent {
+  checkSubject(content.subject, 'subject');
+  checkDuplicates(attributes, extensions);
+  return {
+    ...content,
+    attributes,
+    extensions,
+    subjectAltNames: requestedAltNames(extensions),
+    challengePassword: challengePassword(attributes),
+    subjectChange: subjectChange(attributes),
+  };
+}
+
+/**
+ * The request with the names of its ChangeSubjectName in place of its own, which RFC 6402 §2.8 has the CA do. For whoever
+ * has found that the requester may change them.
+ */
+export function changeSubject<T extends CsrContent>(csr: T): T {
+  if (csr.subjectChange === undefined) return csr;
+  const { subject, subjectAltNames, subjectAltNamesDer: value } = csr.subjectChange;
+  const others = csr.extensions.filter(({ oid }) => oid !== OID.subjectAltName);
+  const extensions = value === undefined ? others : [...others, { oid: OID.subjectAltName, critical: false, value }];
+  return { ...csr, subject, subjectAltNames, extensions, subjectChange: undefined, renamed: true };
+}
+
+/** @throws EstuaryError 400 CSR_KEY_WEAK, CSR_KEY_UNSUPPORTED */
+export function checkKey(publicKey: PublicKeyInfo): void {
+  const problem = publicKeyProblem(publicKey);
+  if (problem === undefined) return;
+  const code = problem.kind === 'weak' ? 'CSR_KEY_WEAK' : 'CSR_KEY_UNSUPPORTED';
+  throw badRequest(code, `The CSR's public key ${problem.reason}.`);
+}
+
+function checkSubject(subject: Name, what: string): void {
+  const problem = isDerOrdered(subject)
+    ? subject.rdns.flat().map(attributeProblem).find(Boolean)
+    : 'has a multi-valued RDN that is not in DER order';
+  if (problem !== undefined) throw badRequest('CSR_SUBJECT_INVALID', `The CSR's ${what} ${problem}.`);
+}
+
+function readAttributes(set: DerElement): CsrAttribute[] {
+  return children(set.value, 'Attribute').map((element) => {
+    if (element.tag !== Tag.SEQUENCE) throw new DerError('Attribute: unexpected tag');
+    const reader = new DerReader(element.value, 'Attribute');
+    const type = readOid(reader.next(Tag.OID, 'type'));
+    const values = children(reader.next(Tag.SET, 'values').value, 'AttributeValue').map((value) => value.raw);
+    reader.end();
+    return { oid: type, values };
+  });
+}
+
+function checkDuplicates(attributes: readonly CsrAttribute[], extensions: readonly Extension[]): void {
+  const attribute = firstRepeated(attributes.map(({ oid }) => oid));
+  if (attribute !== undefined)
+    throw badRequest('CSR_DUPLICATE_ATTRIBUTE', `The CSR has the attribute ${oidName(attribute)} more than once.`);
+  const extension = duplicateExtension(extensions);
+  if (extension !== undefined)
+    throw badRequest('CSR_DUPLICATE_EXTENSION', `The CSR asks for the extension ${oidName(extension)} more than once.`);
+}
+
+/** The one value of a single-valued attribute, or undefined when the attribute is absent. @throws DerError */
+export function singleValue(attributes: readonly CsrAttribute[], type: string): Buffer | undefined {
+  const attribute = attributes.find(({ oid }) => oid === type);
+  if (attribute === undefined) return undefined;
+  const [value, ...more] = attribute.values;
+  if (value === undefined || more.length > 0) throw new DerError(`${oidName(type)}: not exactly one value`);
+  return value;
+}
+
+function requestedExtensions(attributes: readonly CsrAttribute[]): Extension[] {
+  return [OID.extensionRequest, OID.microsoftExtensionRequest].flatMap((type) => {
+    const value = singleValue(attributes, type);
+    if (value === undefined) return [];
+    const list = parseExtensions(value);
+    if (list.length === 0) throw badRequest('CSR_EXTENSION_REQUEST_EMPTY', "The CSR's extensionRequest is empty.");
+    return list;
+  });
+}
+
+function requestedAltNames(extensions: readonly Extension[]): GeneralName[] {
+  const extension = findExtension(extensions, OID.subjectAltName);
+  if (extension === undefined) return [];
+  const names = parseGeneralNames(extension.value);
+  checkAltNames(names, 'subjectAltName');
+  return names;
+}
+
+function checkAltNames(names: readonly GeneralName[], what: string): void {
+  for (const name of names) {
+    const problem = generalNameProblem(name);
+    if (problem !== undefined)
+      throw badRequest('CSR_SAN_INVALID', `The CSR's ${what} ${printable(formatGeneralName(name))} ${problem}.`);
+  }
+}
+
+function subjectChange(attributes: readonly CsrAttribute[]): SubjectChange | undefined {
+  const value = singleValue(attributes, OID.changeSubjectName);
+  if (value === undefined) return undefined;
+  const change = parseChangeSubjectName(value);
+  checkSubject(change.subject, 'new subject');
+  checkAltNames(change.subjectAltNames, 'new subjectAltName');
+  return change;
+}
+
+/** The client's text in an error message: one short line of ASCII. */
+const printable = (text: string): string => {
+  const clean = text.replace(/[^\x20-\x7e]/g, '?');
+  return clean.length > 80 ? `${clean.slice(0, 80)}…` : clean;
+};
+
+function challengePassword(attributes: readonly CsrAttribute[]): string | undefined {
+  const value = singleValue(attributes, OID.challengePassword);
+  return value && readString(parseDer(value, undefined, 'challengePassword'), 'challengePassword');
+}
+
+/**
+ * Proof of possession: checks the request's signature with its own key (P-256 and Ed25519 at once, the rest in the
+ * thread pool).
+ * @throws EstuaryError 400 CSR_KEY_INVALID (a key that is none: a point off its curve, for one) or CSR_SIGNATURE_INVALID
+ */
+export async function verifyCsr(csr: Csr): Promise<VerifiedCsr> {
+  if (!(await isSigned(csr))) throw badRequest('CSR_SIGNATURE_INVALID', "The CSR's signature is not valid.");
+  return csr as VerifiedCsr;
+}
+
+async function isSigned(csr: Csr): Promise<boolean> {
+  try {
+    return await verifySignature(csr.signatureAlgorithm, csr.publicKey, csr.info, csr.signature);
+  } catch (error) {
+    throw badRequest('CSR_KEY_INVALID', "The CSR's public key is not a usable key.", { cause: error });
+  }
+}

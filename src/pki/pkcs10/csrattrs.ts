@@ -1,0 +1,135 @@
+/** CsrAttrs (RFC 7030 §4.5.2, RFC 8951 §4) and the CertificationRequestInfoTemplate of RFC 9908. */
+import {
+  bitString,
+  boolean,
+  children,
+  contextConstructed,
+  DerError,
+  DerReader,
+  integer,
+  NULL,
+  octetString,
+  oid,
+  parseDer,
+  readOid,
+  sequence,
+  setOf,
+  Tag,
+  tlv,
+} from '../der/der.ts';
+import { buildName } from '../x509/name.ts';
+import { OID } from '../der/oids.ts';
+
+/** AttrOrOID: a bare OID, or an attribute with its values (DER). */
+export interface AttrOrOid {
+  /** Dotted. */
+  readonly oid: string;
+  /** undefined: a bare OID. Empty: an attribute without further requirements (RFC 9908 §3.2, of a key type). */
+  readonly values?: readonly Buffer[];
+}
+
+/** DER of CsrAttrs, in the order given. */
+export function encodeCsrAttrs(items: readonly AttrOrOid[]): Buffer {
+  return sequence(
+    ...items.map((item) =>
+      item.values === undefined ? oid(item.oid) : sequence(oid(item.oid), setOf(...item.values)),
+    ),
+  );
+}
+
+/** @throws DerError */
+export function parseCsrAttrs(der: Buffer): AttrOrOid[] {
+  return children(parseDer(der, Tag.SEQUENCE, 'CsrAttrs').value, 'AttrOrOID').map((element) => {
+    if (element.tag === Tag.OID) return { oid: readOid(element) };
+    if (element.tag !== Tag.SEQUENCE) throw new DerError('AttrOrOID: unexpected tag');
+    const reader = new DerReader(element.value, 'Attribute');
+    const type = readOid(reader.next(Tag.OID, 'type'));
+    const values = children(reader.next(Tag.SET, 'values').value).map(({ raw }) => raw);
+    reader.end();
+    return { oid: type, values };
+  });
+}
+
+const CURVES: Readonly<Record<string, string>> = {
+  'ec:P-256': OID.secp256r1,
+  'ec:P-384': OID.secp384r1,
+  'ec:P-521': OID.secp521r1,
+};
+
+/** The attribute that asks for a key: the curve of an EC key, the size of an RSA key (RFC 9908 §3.2). */
+export function keyTypeAttribute(keyType: string): AttrOrOid {
+  const curve = CURVES[keyType];
+  if (curve !== undefined) return { oid: OID.ecPublicKey, values: [oid(curve)] };
+  if (keyType === 'ed25519') return { oid: OID.ed25519, values: [] };
+  return { oid: OID.rsaEncryption, values: [integer(rsaBits(keyType))] };
+}
+
+function rsaBits(keyType: string): number {
+  const bits = /^rsa:(\d+)$/.exec(keyType)?.[1];
+  if (bits === undefined) throw new RangeError(`not a key type: ${keyType}`);
+  return Number(bits);
+}
+
+/** An RDN's attribute: without text, the client fills it in. */
+export interface AttributeTemplate {
+  /** Dotted OID. */
+  readonly type: string;
+  readonly text?: string;
+}
+
+/** ExtensionTemplate: without value, the client fills it in. */
+export interface ExtensionTemplate {
+  readonly oid: string;
+  readonly critical: boolean;
+  /** DER of the extension's value. */
+  readonly value?: Buffer;
+}
+
+/** What a CertificationRequestInfoTemplate can ask for; an absent field makes no requirement. */
+export interface RequestTemplate {
+  readonly subject: readonly (readonly AttributeTemplate[])[];
+  readonly keyType: string | undefined;
+  readonly extensions: readonly ExtensionTemplate[];
+}
+
+/** DER of CertificationRequestInfoTemplate (RFC 9908 §3.4): a request without what the client fills in. */
+export function encodeRequestTemplate({ subject, keyType, extensions }: RequestTemplate): Buffer {
+  const attributes =
+    extensions.length === 0
+      ? []
+      : [sequence(oid(OID.extensionReqTemplate), setOf(sequence(...extensions.map(encodeExtensionTemplate))))];
+  return sequence(
+    integer(0),
+    ...(subject.length === 0 ? [] : [sequence(...subject.map((rdn) => setOf(...rdn.map(encodeAttributeTemplate))))]),
+    ...(keyType === undefined ? [] : [tlv(contextConstructed(0), ...keyTemplate(keyType))]),
+    tlv(contextConstructed(1), ...attributes),
+  );
+}
+
+function encodeAttributeTemplate({ type, text }: AttributeTemplate): Buffer {
+  if (text === undefined) return sequence(oid(type));
+  // The string type of each attribute is the name builder's to know.
+  const [rdn] = children(parseDer(buildName([[{ type, text }]]).der).value);
+  const [attribute] = rdn === undefined ? [] : children(rdn.value);
+  if (attribute === undefined) throw new RangeError(`no attribute for ${type}`);
+  return attribute.raw;
+}
+
+/** The fields of SubjectPublicKeyInfoTemplate; RSA names its size by a placeholder key of that length. */
+function keyTemplate(keyType: string): Buffer[] {
+  const curve = CURVES[keyType];
+  if (curve !== undefined) return [sequence(oid(OID.ecPublicKey), oid(curve))];
+  if (keyType === 'ed25519') return [sequence(oid(OID.ed25519))];
+  const modulus = Buffer.alloc(rsaBits(keyType) / 8);
+  modulus[0] = 0x80;
+  modulus[modulus.length - 1] = 1;
+  return [sequence(oid(OID.rsaEncryption), NULL), bitString(sequence(integer(modulus), integer(65537)))];
+}
+
+function encodeExtensionTemplate({ oid: type, critical, value }: ExtensionTemplate): Buffer {
+  return sequence(
+    oid(type),
+    ...(critical ? [boolean(true)] : []),
+    ...(value === undefined ? [] : [octetString(value)]),
+  );
+}

@@ -1,0 +1,170 @@
+/** The certificates above a CA and those of its rollovers, checked once at start. */
+import { verifyCertificateSignature, type Certificate } from './certificate.ts';
+import { formatName, namesEqual } from './name.ts';
+import { publicKeyProblem } from './public-key.ts';
+
+export interface CaChain {
+  /** The CA certificate first, each issued by the next, the root last where there is one. */
+  readonly path: readonly [Certificate, ...Certificate[]];
+  /** What links the path to earlier or later keys (RFC 4210 §4.4): OldWithOld, OldWithNew, NewWithOld, in the order given. */
+  readonly rollover: readonly Certificate[];
+  /** The path ends below a root, and no certificate is left to go on with. */
+  readonly rootMissing: boolean;
+  /** Why these certificates make no CA; empty: they do. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Sorts what the configuration gives into the path and the certificates of rollovers. What repeats the CA's own
+ * certificate, or an earlier one, is left out. Validity is not looked at: it is the CA's health, and changes.
+ *
+ * @param chain those of the path in their order; those of rollovers anywhere
+ */
+export async function arrangeChain(certificate: Certificate, chain: readonly Certificate[]): Promise<CaChain> {
+  const others = withoutRepetitions(certificate, chain);
+  const path = await findPath(certificate, others);
+  const rest = others.filter((other) => !path.includes(other));
+  const top = path.at(-1) ?? certificate;
+  const ends = await isRoot(top, rest);
+  const linked = ends ? await linkedTo(path, rest) : [];
+  const strangers = ends ? rest.filter((other) => !linked.includes(other)) : [];
+  return {
+    path,
+    rollover: rest.filter((other) => linked.includes(other)),
+    rootMissing: !ends && rest.length === 0,
+    problems: [
+      ...[...path, ...linked].flatMap((one) => caProblem(one) ?? []),
+      ...pathLengthProblems(path),
+      ...orderProblems(path, others),
+      ...(ends || rest.length === 0 ? [] : [gapAbove(top, rest)]),
+      ...strangers.map((one) => `${quoted(one)} is neither above the CA nor linked to it by a rollover's certificates`),
+    ],
+  };
+}
+
+function withoutRepetitions(certificate: Certificate, chain: readonly Certificate[]): Certificate[] {
+  return chain.filter(
+    ({ der }, i) => !der.equals(certificate.der) && chain.findIndex((other) => other.der.equals(der)) === i,
+  );
+}
+
+/** As far up as the certificates lead. A root is taken before a certificate that only links two roots: the shorter way. */
+async function findPath(
+  certificate: Certificate,
+  others: readonly Certificate[],
+): Promise<[Certificate, ...Certificate[]]> {
+  const path: [Certificate, ...Certificate[]] = [certificate];
+  for (let top: Certificate | undefined = certificate; top !== undefined && !(await isRoot(top, others));) {
+    const issuers = await issuersOf(
+      top,
+      others.filter((other) => !path.includes(other)),
+    );
+    top = (await firstRoot(issuers, others)) ?? issuers[0];
+    if (top !== undefined) path.push(top);
+  }
+  return path;
+}
+
+async function issuersOf(certificate: Certificate, candidates: readonly Certificate[]): Promise<Certificate[]> {
+  const issuers: Certificate[] = [];
+  for (const candidate of candidates) if (await isIssuedBy(certificate, candidate)) issuers.push(candidate);
+  return issuers;
+}
+
+async function firstRoot(
+  candidates: readonly Certificate[],
+  others: readonly Certificate[],
+): Promise<Certificate | undefined> {
+  for (const candidate of candidates) if (await isRoot(candidate, others)) return candidate;
+  return undefined;
+}
+
+async function isIssuedBy(certificate: Certificate, issuer: Certificate): Promise<boolean> {
+  return namesEqual(certificate.issuer, issuer.subject) && (await verifyCertificateSignature(certificate, issuer));
+}
+
+/**
+ * Self-signed, not only self-issued as OldWithNew and NewWithOld are. A root's own signature proves nothing and may be
+ * of an algorithm that is not accepted, so it is a root too where nothing says that another key signed it.
+ */
+async function isRoot(certificate: Certificate, others: readonly Certificate[]): Promise<boolean> {
+  if (!namesEqual(certificate.issuer, certificate.subject)) return false;
+  if (await verifyCertificateSignature(certificate, certificate)) return true;
+  const { authorityKeyIdentifier: issuerKey, subjectKeyIdentifier: ownKey } = certificate;
+  if (issuerKey !== undefined && ownKey !== undefined && !issuerKey.equals(ownKey)) return false;
+  return (await issuersOf(certificate, others)).length === 0;
+}
+
+/** Why the path ends where it does although there are more certificates. */
+function gapAbove(top: Certificate, rest: readonly Certificate[]): string {
+  return rest.some(({ subject }) => namesEqual(top.issuer, subject))
+    ? `the signature of ${quoted(top)} does not verify with the next certificate of the chain`
+    : `${quoted(top)} was issued by "${formatName(top.issuer)}", not by the next of the chain`;
+}
+
+/** Those that a chain of signatures connects with the path: clients take a root from cacerts for a trust anchor. */
+async function linkedTo(path: readonly Certificate[], rest: readonly Certificate[]): Promise<Certificate[]> {
+  const linked: Certificate[] = [];
+  for (let before = -1; before < linked.length;) {
+    before = linked.length;
+    for (const one of rest)
+      if (!linked.includes(one) && (await isLink(one, [...path, ...linked], rest))) linked.push(one);
+  }
+  return linked;
+}
+
+async function isLink(
+  certificate: Certificate,
+  known: readonly Certificate[],
+  rest: readonly Certificate[],
+): Promise<boolean> {
+  const sameKey = known.some(
+    ({ subject, spki }) => namesEqual(subject, certificate.subject) && spki.equals(certificate.spki),
+  );
+  if (!(await isRoot(certificate, rest)))
+    return (
+      (await issuersOf(certificate, known)).length > 0 || (sameKey && (await issuersOf(certificate, rest)).length > 0)
+    );
+  if (sameKey) return true;
+  for (const one of known) if (await isIssuedBy(one, certificate)) return true;
+  return false;
+}
+
+/** RFC 5280 §4.2.1.9: self-issued certificates do not count. */
+function pathLengthProblems(path: readonly Certificate[]): string[] {
+  let below = 0;
+  return path.flatMap((certificate, i) => {
+    const { pathLength, subject, issuer } = certificate;
+    const problem =
+      i > 0 && pathLength !== undefined && pathLength < below
+        ? [`${quoted(certificate)} allows ${pathLength} CAs below it, not ${below}`]
+        : [];
+    if (!namesEqual(subject, issuer)) below += 1;
+    return problem;
+  });
+}
+
+function orderProblems(path: readonly Certificate[], others: readonly Certificate[]): string[] {
+  return path.slice(2).flatMap((issuer, i) => {
+    const certificate = path[i + 1];
+    return certificate !== undefined && others.indexOf(issuer) < others.indexOf(certificate)
+      ? [`${quoted(issuer)} stands before ${quoted(certificate)}, which it issued`]
+      : [];
+  });
+}
+
+function caProblem(certificate: Certificate): string | undefined {
+  const reason = caReason(certificate);
+  return reason === undefined ? undefined : `${quoted(certificate)} ${reason}`;
+}
+
+function caReason(certificate: Certificate): string | undefined {
+  if (certificate.version !== 3 || !certificate.isCa) return 'is not a CA certificate (basicConstraints)';
+  if (certificate.keyUsage?.includes('keyCertSign') === false)
+    return 'may not sign certificates (keyUsage without keyCertSign)';
+  if (certificate.subject.rdns.length === 0) return 'has no subject';
+  const problem = publicKeyProblem(certificate.publicKey);
+  return problem?.kind === 'weak' ? `is weak: the public key ${problem.reason}` : undefined;
+}
+
+const quoted = ({ subject }: Certificate): string => `"${formatName(subject)}"`;

@@ -1,0 +1,215 @@
+/** X.509 certificates (RFC 5280 §4.1), read only. */
+import { hash } from 'node:crypto';
+
+import {
+  DerError,
+  DerReader,
+  Tag,
+  contextConstructed,
+  contextPrimitive,
+  integerBytes,
+  parseDer,
+  readBitStringOctets,
+  readInteger,
+  readTime,
+} from '../der/der.ts';
+import {
+  duplicateExtension,
+  findExtension,
+  parseAuthorityKeyIdentifier,
+  parseBasicConstraints,
+  parseExtKeyUsage,
+  parseExtensions,
+  parseKeyUsage,
+  parseSubjectKeyIdentifier,
+  type BasicConstraints,
+  type Extension,
+  type KeyUsage,
+} from './extensions.ts';
+import { parseGeneralNames, type GeneralName } from './general-name.ts';
+import { parseName, type Name } from './name.ts';
+import { OID } from '../der/oids.ts';
+import { parsePem } from '../der/pem.ts';
+import { parsePublicKey, type PublicKeyInfo } from './public-key.ts';
+import { parseSignatureAlgorithm, verifySignature } from './signature-algorithms.ts';
+
+/** What a TBSCertificate says. */
+export interface TbsFields {
+  /** 1, 2 or 3. */
+  readonly version: number;
+  /** Lower-case hex of the INTEGER's octets without a leading zero octet. */
+  readonly serialNumber: string;
+  /** The INTEGER's content octets as encoded. */
+  readonly serialOctets: Buffer;
+  /** DER AlgorithmIdentifier inside of the signed part. */
+  readonly signature: Buffer;
+  readonly issuer: Name;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+  /** Identifier octets of the two times. */
+  readonly timeTags: readonly [number, number];
+  readonly subject: Name;
+  /** DER SubjectPublicKeyInfo. */
+  readonly spki: Buffer;
+  readonly extensions: readonly Extension[];
+}
+
+export interface Certificate extends Omit<TbsFields, 'signature' | 'timeTags' | 'serialOctets'> {
+  readonly der: Buffer;
+  /** DER TBSCertificate: what the signature covers. */
+  readonly tbs: Buffer;
+  readonly publicKey: PublicKeyInfo;
+  readonly subjectAltNames: readonly GeneralName[];
+  readonly isCa: boolean;
+  /** pathLenConstraint, where there is one. */
+  readonly pathLength: number | undefined;
+  /** undefined: no such extension, so every usage. */
+  readonly keyUsage: readonly KeyUsage[] | undefined;
+  /** Dotted OIDs; undefined: no such extension, so every purpose. */
+  readonly extKeyUsage: readonly string[] | undefined;
+  readonly subjectKeyIdentifier: Buffer | undefined;
+  readonly authorityKeyIdentifier: Buffer | undefined;
+  /** DER AlgorithmIdentifier; parse it with parseSignatureAlgorithm. */
+  readonly signatureAlgorithm: Buffer;
+  readonly signature: Buffer;
+  /** Hex SHA-256 of the DER. */
+  readonly fingerprint: string;
+}
+
+/** @throws DerError */
+export function parseTbsCertificate(der: Buffer): TbsFields {
+  const reader = DerReader.of(der, 'TBSCertificate');
+  const explicitVersion = reader.optional(contextConstructed(0), 'version');
+  const version =
+    explicitVersion === undefined ? 0 : readInteger(parseDer(explicitVersion.value, Tag.INTEGER, 'version'), 'version');
+  if (version < 0 || version > 2) throw new DerError('TBSCertificate.version: unknown');
+  const serialOctets = integerBytes(reader.next(Tag.INTEGER, 'serialNumber'), 'TBSCertificate.serialNumber');
+  const signature = reader.next(Tag.SEQUENCE, 'signature').raw;
+  const issuer = parseName(reader.next(Tag.SEQUENCE, 'issuer').raw);
+  const validity = reader.enter(Tag.SEQUENCE, 'validity');
+  const notBefore = validity.next(undefined, 'notBefore');
+  const notAfter = validity.next(undefined, 'notAfter');
+  validity.end();
+  const subject = parseName(reader.next(Tag.SEQUENCE, 'subject').raw);
+  const spki = reader.next(Tag.SEQUENCE, 'subjectPublicKeyInfo').raw;
+  reader.optional(contextPrimitive(1), 'issuerUniqueID');
+  reader.optional(contextPrimitive(2), 'subjectUniqueID');
+  const list = reader.optional(contextConstructed(3), 'extensions');
+  reader.end();
+  const extensions = list === undefined ? [] : parseExtensions(list.value);
+  return {
+    version: version + 1,
+    serialNumber: serialHex(serialOctets),
+    serialOctets,
+    signature,
+    issuer,
+    notBefore: readTime(notBefore, 'notBefore'),
+    notAfter: readTime(notAfter, 'notAfter'),
+    timeTags: [notBefore.tag, notAfter.tag],
+    subject,
+    spki,
+    extensions,
+  };
+}
+
+/** A serial number as Estuary writes it: lower-case hex of the INTEGER's content, without a leading zero octet. */
+export function serialHex(octets: Buffer): string {
+  return (octets.length > 1 && octets[0] === 0 ? octets.subarray(1) : octets).toString('hex');
+}
+
+class ParsedCertificate implements Certificate {
+  readonly der: Buffer;
+  readonly tbs: Buffer;
+  readonly version: number;
+  readonly serialNumber: string;
+  readonly issuer: Name;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+  readonly subject: Name;
+  readonly spki: Buffer;
+  readonly extensions: readonly Extension[];
+  readonly subjectAltNames: readonly GeneralName[];
+  readonly isCa: boolean;
+  readonly pathLength: number | undefined;
+  readonly keyUsage: readonly KeyUsage[] | undefined;
+  readonly extKeyUsage: readonly string[] | undefined;
+  readonly subjectKeyIdentifier: Buffer | undefined;
+  readonly authorityKeyIdentifier: Buffer | undefined;
+  readonly signatureAlgorithm: Buffer;
+  readonly signature: Buffer;
+  readonly publicKey: PublicKeyInfo;
+  #fingerprint: string | undefined;
+
+  constructor(der: Buffer) {
+    const outer = DerReader.of(der, 'Certificate');
+    this.der = der;
+    this.tbs = outer.next(Tag.SEQUENCE, 'tbsCertificate').raw;
+    this.signatureAlgorithm = outer.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
+    this.signature = readBitStringOctets(outer.next(Tag.BIT_STRING, 'signatureValue'), 'signatureValue');
+    outer.end();
+
+    const tbs = parseTbsCertificate(this.tbs);
+    if (!tbs.signature.equals(this.signatureAlgorithm))
+      throw new DerError('Certificate: the signature algorithms inside and outside differ');
+    const twice = duplicateExtension(tbs.extensions);
+    if (twice !== undefined) throw new DerError(`Certificate: extension ${twice} more than once`);
+    this.version = tbs.version;
+    this.serialNumber = tbs.serialNumber;
+    this.issuer = tbs.issuer;
+    this.notBefore = tbs.notBefore;
+    this.notAfter = tbs.notAfter;
+    this.subject = tbs.subject;
+    this.spki = tbs.spki;
+    this.publicKey = parsePublicKey(tbs.spki);
+    this.extensions = tbs.extensions;
+
+    const basic: BasicConstraints = this.#extension(OID.basicConstraints, parseBasicConstraints) ?? NOT_A_CA;
+    this.isCa = basic.ca;
+    this.pathLength = basic.pathLength;
+    this.subjectAltNames = this.#extension(OID.subjectAltName, parseGeneralNames) ?? [];
+    this.keyUsage = this.#extension(OID.keyUsage, parseKeyUsage);
+    this.extKeyUsage = this.#extension(OID.extKeyUsage, parseExtKeyUsage);
+    this.subjectKeyIdentifier = this.#extension(OID.subjectKeyIdentifier, parseSubjectKeyIdentifier);
+    this.authorityKeyIdentifier = this.#extension(
+      OID.authorityKeyIdentifier,
+      parseAuthorityKeyIdentifier,
+    )?.keyIdentifier;
+  }
+
+  #extension<T>(dotted: string, parse: (value: Buffer) => T): T | undefined {
+    const extension = findExtension(this.extensions, dotted);
+    return extension && parse(extension.value);
+  }
+
+  get fingerprint(): string {
+    return (this.#fingerprint ??= hash('sha256', this.der, 'hex'));
+  }
+}
+
+const NOT_A_CA: BasicConstraints = { ca: false, pathLength: undefined };
+
+/** @throws DerError on anything that is not one certificate. */
+export function parseCertificate(der: Buffer): Certificate {
+  return new ParsedCertificate(der);
+}
+
+/** All CERTIFICATE blocks of a PEM text. @throws DerError or RangeError on a block that is none. */
+export function parsePemCertificates(text: string): Certificate[] {
+  return parsePem(text)
+    .filter(({ label }) => label === 'CERTIFICATE')
+    .map(({ der }) => parseCertificate(der));
+}
+
+/**
+ * Whether the issuer's key made the certificate's signature; names, validity and purposes are not looked at. An
+ * algorithm that is not accepted (SHA-1, unknown) or an unusable key is a plain false.
+ */
+export async function verifyCertificateSignature(certificate: Certificate, issuer: Certificate): Promise<boolean> {
+  try {
+    const algorithm = parseSignatureAlgorithm(certificate.signatureAlgorithm);
+    return await verifySignature(algorithm, issuer.publicKey, certificate.tbs, certificate.signature);
+  } catch (error) {
+    if (error instanceof DerError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,232 @@
+/** X.509 extensions (RFC 5280 §4.2): the list, and the ones that Estuary writes or reads. */
+import {
+  DerError,
+  DerReader,
+  Tag,
+  bitString,
+  boolean,
+  children,
+  contextConstructed,
+  contextPrimitive,
+  explicit,
+  implicitPrimitive,
+  integer,
+  integerBytes,
+  octetString,
+  oid,
+  parseDer,
+  readBitString,
+  readBoolean,
+  readInteger,
+  readOid,
+  sequence,
+  tlv,
+} from '../der/der.ts';
+import { encodeGeneralName, encodeGeneralNames, parseGeneralName, type GeneralName } from './general-name.ts';
+import { firstRepeated, OID } from '../der/oids.ts';
+
+export interface Extension {
+  /** Dotted OID. */
+  readonly oid: string;
+  readonly critical: boolean;
+  /** Content of the OCTET STRING: DER of the extension's own type. */
+  readonly value: Buffer;
+}
+
+/**
+ * The elements of an Extensions SEQUENCE, in order. An explicit `critical FALSE` is tolerated: it is not DER, but
+ * common, and no extension is copied bytewise. Duplicates are for the caller ({@link duplicateExtension}).
+ * @throws DerError
+ */
+export function parseExtensions(der: Buffer): Extension[] {
+  return children(parseDer(der, Tag.SEQUENCE, 'Extensions').value, 'Extension').map((element) => {
+    if (element.tag !== Tag.SEQUENCE) throw new DerError('Extension: unexpected tag');
+    const reader = new DerReader(element.value, 'Extension');
+    const extnId = readOid(reader.next(Tag.OID, 'extnID'));
+    const critical = reader.optional(Tag.BOOLEAN, 'critical');
+    const value = reader.next(Tag.OCTET_STRING, 'extnValue').value;
+    reader.end();
+    return { oid: extnId, critical: critical !== undefined && readBoolean(critical, 'Extension.critical'), value };
+  });
+}
+
+/** The first OID that occurs twice, if any (RFC 5280 §4.2 forbids it). */
+export function duplicateExtension(extensions: readonly Extension[]): string | undefined {
+  return firstRepeated(extensions.map(({ oid: type }) => type));
+}
+
+/** The extension with this OID. */
+export function findExtension(extensions: readonly Extension[], dotted: string): Extension | undefined {
+  return extensions.find((extension) => extension.oid === dotted);
+}
+
+const TRUE = boolean(true);
+
+/** DER of one Extension. */
+export function encodeExtension({ oid: dotted, critical, value }: Extension): Buffer {
+  return critical ? sequence(oid(dotted), TRUE, octetString(value)) : sequence(oid(dotted), octetString(value));
+}
+
+/** DER of the Extensions SEQUENCE. */
+export function encodeExtensions(extensions: readonly Extension[]): Buffer {
+  return sequence(...extensions.map(encodeExtension));
+}
+
+// --- basicConstraints ------------------------------------------------------------------------------------------
+
+export interface BasicConstraints {
+  readonly ca: boolean;
+  readonly pathLength: number | undefined;
+}
+
+/** @throws DerError */
+export function parseBasicConstraints(value: Buffer): BasicConstraints {
+  const reader = DerReader.of(value, 'BasicConstraints');
+  const ca = reader.optional(Tag.BOOLEAN, 'cA');
+  const pathLength = reader.optional(Tag.INTEGER, 'pathLenConstraint');
+  reader.end();
+  const length = pathLength === undefined ? undefined : readInteger(pathLength, 'BasicConstraints.pathLenConstraint');
+  if (length !== undefined && length < 0) throw new DerError('BasicConstraints.pathLenConstraint: negative');
+  return { ca: ca !== undefined && readBoolean(ca, 'BasicConstraints.cA'), pathLength: length };
+}
+
+export function encodeBasicConstraints({ ca, pathLength }: BasicConstraints): Buffer {
+  if (!ca) return sequence();
+  return pathLength === undefined ? sequence(TRUE) : sequence(TRUE, integer(pathLength));
+}
+
+// --- keyUsage --------------------------------------------------------------------------------------------------
+
+/** RFC 5280 §4.2.1.3, in bit order. */
+export const KEY_USAGES = [
+  'digitalSignature',
+  'nonRepudiation',
+  'keyEncipherment',
+  'dataEncipherment',
+  'keyAgreement',
+  'keyCertSign',
+  'cRLSign',
+  'encipherOnly',
+  'decipherOnly',
+] as const;
+
+export type KeyUsage = (typeof KEY_USAGES)[number];
+
+/** @throws DerError, also for a usage of no bits at all. */
+export function parseKeyUsage(value: Buffer): KeyUsage[] {
+  const { bytes } = readBitString(parseDer(value, Tag.BIT_STRING, 'KeyUsage'), 'KeyUsage');
+  const usages = KEY_USAGES.filter((_, bit) => ((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0);
+  if (usages.length === 0) throw new DerError('KeyUsage: no bit set');
+  return usages;
+}
+
+/** DER named bit list: no trailing zero bits (X.690 §11.2.2). */
+export function encodeKeyUsage(usages: readonly KeyUsage[]): Buffer {
+  const bits = usages.map((usage) => KEY_USAGES.indexOf(usage));
+  const last = Math.max(...bits, 0);
+  const bytes = Buffer.alloc((last >> 3) + 1);
+  for (const bit of bits) bytes.writeUInt8(bytes.readUInt8(bit >> 3) | (0x80 >> (bit & 7)), bit >> 3);
+  return bitString(bytes, 7 - (last & 7));
+}
+
+// --- extKeyUsage -----------------------------------------------------------------------------------------------
+
+/** Dotted OIDs. @throws DerError */
+export function parseExtKeyUsage(value: Buffer): string[] {
+  const purposes = children(parseDer(value, Tag.SEQUENCE, 'ExtKeyUsageSyntax').value, 'KeyPurposeId');
+  if (purposes.length === 0) throw new DerError('ExtKeyUsageSyntax: empty');
+  return purposes.map((purpose) => readOid(purpose, 'KeyPurposeId'));
+}
+
+export function encodeExtKeyUsage(purposes: readonly string[]): Buffer {
+  return sequence(...purposes.map(oid));
+}
+
+// --- key identifiers -------------------------------------------------------------------------------------------
+
+/** @throws DerError */
+export function parseSubjectKeyIdentifier(value: Buffer): Buffer {
+  return parseDer(value, Tag.OCTET_STRING, 'SubjectKeyIdentifier').value;
+}
+
+export const encodeSubjectKeyIdentifier = octetString;
+
+export interface AuthorityKeyIdentifier {
+  readonly keyIdentifier: Buffer | undefined;
+  readonly issuer: readonly GeneralName[] | undefined;
+  /** Lower-case hex. */
+  readonly serialNumber: string | undefined;
+}
+
+/** @throws DerError */
+export function parseAuthorityKeyIdentifier(value: Buffer): AuthorityKeyIdentifier {
+  const reader = DerReader.of(value, 'AuthorityKeyIdentifier');
+  const keyIdentifier = reader.optional(contextPrimitive(0), 'keyIdentifier')?.value;
+  const issuer = reader.optional(contextConstructed(1), 'authorityCertIssuer');
+  const serial = reader.optional(contextPrimitive(2), 'authorityCertSerialNumber');
+  reader.end();
+  return {
+    keyIdentifier,
+    issuer: issuer && children(issuer.value, 'GeneralName').map(parseGeneralName),
+    serialNumber: serial && integerBytes(serial, 'authorityCertSerialNumber').toString('hex'),
+  };
+}
+
+/** The keyIdentifier form, as RFC 5280 §4.2.1.1 asks of a conforming CA. */
+export function encodeAuthorityKeyIdentifier(keyIdentifier: Buffer): Buffer {
+  return sequence(implicitPrimitive(0, keyIdentifier));
+}
+
+// --- where to look ---------------------------------------------------------------------------------------------
+
+export const encodeSubjectAltName = encodeGeneralNames;
+
+/** One distribution point with a fullName of these URLs (RFC 5280 §4.2.1.13). */
+export function encodeCrlDistributionPoints(urls: readonly string[]): Buffer {
+  const names = urls.map((value) => encodeGeneralName({ kind: 'uri', value }));
+  return sequence(sequence(explicit(0, tlv(contextConstructed(0), ...names))));
+}
+
+/** The URIs of all fullNames. @throws DerError */
+export function parseCrlDistributionPoints(value: Buffer): string[] {
+  const points = children(parseDer(value, Tag.SEQUENCE, 'CRLDistributionPoints').value, 'DistributionPoint');
+  return points.flatMap((point) => {
+    if (point.tag !== Tag.SEQUENCE) throw new DerError('DistributionPoint: unexpected tag');
+    const reader = new DerReader(point.value, 'DistributionPoint');
+    const name = reader.optional(contextConstructed(0), 'distributionPoint');
+    if (name === undefined) return [];
+    return children(name.value, 'DistributionPointName')
+      .filter((choice) => choice.tag === contextConstructed(0))
+      .flatMap((fullName) => children(fullName.value, 'GeneralName').map(parseGeneralName))
+      .flatMap((general) => (general.kind === 'uri' ? [general.value] : []));
+  });
+}
+
+export interface AuthorityInfoAccess {
+  readonly ocsp: readonly string[];
+  readonly caIssuers: readonly string[];
+}
+
+/** RFC 5280 §4.2.2.1 */
+export function encodeAuthorityInfoAccess({ ocsp, caIssuers }: AuthorityInfoAccess): Buffer {
+  const describe = (method: string) => (value: string) =>
+    sequence(oid(method), encodeGeneralName({ kind: 'uri', value }));
+  return sequence(...ocsp.map(describe(OID.ocsp)), ...caIssuers.map(describe(OID.caIssuers)));
+}
+
+/** The URIs of the two access methods; others are left out. @throws DerError */
+export function parseAuthorityInfoAccess(value: Buffer): AuthorityInfoAccess {
+  const ocsp: string[] = [];
+  const caIssuers: string[] = [];
+  for (const element of children(parseDer(value, Tag.SEQUENCE, 'AuthorityInfoAccess').value, 'AccessDescription')) {
+    if (element.tag !== Tag.SEQUENCE) throw new DerError('AccessDescription: unexpected tag');
+    const reader = new DerReader(element.value, 'AccessDescription');
+    const method = readOid(reader.next(Tag.OID, 'accessMethod'));
+    const location = parseGeneralName(reader.next(undefined, 'accessLocation'));
+    reader.end();
+    if (location.kind !== 'uri') continue;
+    if (method === OID.ocsp) ocsp.push(location.value);
+    if (method === OID.caIssuers) caIssuers.push(location.value);
+  }
+  return { ocsp, caIssuers };
+}

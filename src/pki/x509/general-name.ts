@@ -1,0 +1,208 @@
+/** GeneralNames (RFC 5280 §4.2.1.6) as subjectAltName carries them. */
+import { isIPv4, isIPv6 } from 'node:net';
+
+import {
+  DerError,
+  Tag,
+  children,
+  contextPrimitive,
+  implicitPrimitive,
+  parseDer,
+  readString,
+  sequence,
+  tlv,
+  type DerElement,
+} from '../der/der.ts';
+
+export type GeneralName =
+  | { readonly kind: 'dns' | 'email' | 'uri'; readonly value: string }
+  | {
+      readonly kind: 'ip';
+      /** Canonical text (dotted quad, RFC 5952). */ readonly value: string;
+      readonly bytes: Buffer;
+    }
+  | { readonly kind: 'other'; /** Identifier octet. */ readonly tag: number; readonly der: Buffer };
+
+const RFC822_NAME = 1;
+const DNS_NAME = 2;
+const URI = 6;
+const IP_ADDRESS = 7;
+const REGISTERED_ID = 8;
+
+/** @throws DerError on anything that is not GeneralNames, an empty list included. */
+export function parseGeneralNames(der: Buffer): GeneralName[] {
+  const elements = children(parseDer(der, Tag.SEQUENCE, 'GeneralNames').value, 'GeneralName');
+  if (elements.length === 0) throw new DerError('GeneralNames: empty');
+  return elements.map(parseGeneralName);
+}
+
+/** One GeneralName from its element. @throws DerError */
+export function parseGeneralName(element: DerElement): GeneralName {
+  switch (element.tag) {
+    case contextPrimitive(RFC822_NAME):
+      return { kind: 'email', value: readIa5(element) };
+    case contextPrimitive(DNS_NAME):
+      return { kind: 'dns', value: readIa5(element) };
+    case contextPrimitive(URI):
+      return { kind: 'uri', value: readIa5(element) };
+    case contextPrimitive(IP_ADDRESS):
+      return { kind: 'ip', value: formatAddress(element.value), bytes: element.value };
+    default:
+      if ((element.tag & 0xc0) !== 0x80 || (element.tag & 0x1f) > REGISTERED_ID)
+        throw new DerError('GeneralName: unexpected tag');
+      return { kind: 'other', tag: element.tag, der: element.raw };
+  }
+}
+
+const readIa5 = (element: DerElement): string => readString({ ...element, tag: Tag.IA5_STRING }, 'GeneralName');
+
+export function encodeGeneralNames(names: readonly GeneralName[]): Buffer {
+  return sequence(...names.map(encodeGeneralName));
+}
+
+/** @throws RangeError on a DNS, email or URI value outside of ASCII. */
+export function encodeGeneralName(name: GeneralName): Buffer {
+  switch (name.kind) {
+    case 'email':
+      return encodeIa5(RFC822_NAME, name.value);
+    case 'dns':
+      return encodeIa5(DNS_NAME, name.value);
+    case 'uri':
+      return encodeIa5(URI, name.value);
+    case 'ip':
+      return implicitPrimitive(IP_ADDRESS, name.bytes);
+    case 'other':
+      return name.der;
+  }
+}
+
+function encodeIa5(tag: number, value: string): Buffer {
+  if (!/^[\x00-\x7f]*$/.test(value)) throw new RangeError('a subject alternative name holds characters outside ASCII');
+  return tlv(contextPrimitive(tag), Buffer.from(value, 'latin1'));
+}
+
+/** An iPAddress from its text. @throws RangeError when it is none. */
+export function ipAddress(text: string): GeneralName {
+  const bytes = addressBytes(text);
+  return { kind: 'ip', value: formatAddress(bytes), bytes };
+}
+
+/** `DNS:a`, `IP:1.2.3.4`, `email:a@b`, `URI:…`; other kinds as `other:` and hex of the DER. */
+export function formatGeneralName(name: GeneralName): string {
+  switch (name.kind) {
+    case 'dns':
+      return `DNS:${name.value}`;
+    case 'email':
+      return `email:${name.value}`;
+    case 'uri':
+      return `URI:${name.value}`;
+    case 'ip':
+      return `IP:${name.value}`;
+    case 'other':
+      return `other:${name.der.toString('hex')}`;
+  }
+}
+
+/** Whether two lists name the same, as sets; DNS names (and the domain of an email address) without case. */
+export function sameGeneralNames(a: readonly GeneralName[], b: readonly GeneralName[]): boolean {
+  const left = new Set(a.map(comparable));
+  const right = new Set(b.map(comparable));
+  return left.size === right.size && [...left].every((name) => right.has(name));
+}
+
+/** A text that two lists share exactly when they are {@link sameGeneralNames}; to look them up by. */
+export function comparableGeneralNames(names: readonly GeneralName[]): string {
+  return JSON.stringify([...new Set(names.map(comparable))].sort());
+}
+
+function comparable(name: GeneralName): string {
+  if (name.kind === 'dns') return formatGeneralName(name).toLowerCase();
+  if (name.kind !== 'email') return formatGeneralName(name);
+  const at = name.value.lastIndexOf('@') + 1;
+  return `email:${name.value.slice(0, at)}${name.value.slice(at).toLowerCase()}`;
+}
+
+/** What is wrong with a name's form (RFC 5280 §4.2.1.6), or undefined. Kinds other than the four are not looked into. */
+export function generalNameProblem(name: GeneralName): string | undefined {
+  switch (name.kind) {
+    case 'dns':
+      return dnsProblem(name.value);
+    case 'email':
+      return emailProblem(name.value);
+    case 'uri':
+      return uriProblem(name.value);
+    case 'ip':
+    case 'other':
+      return undefined;
+  }
+}
+
+const LABEL = /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+
+/** RFC 1034 §3.5 preferred name syntax (digits may lead, RFC 1123), with `*` allowed as the whole leftmost label. */
+function dnsProblem(value: string): string | undefined {
+  if (value === '') return 'is empty';
+  if (value.length > 253) return 'is longer than 253 characters';
+  const labels = value.split('.');
+  if (labels[0] === '*' && labels.length > 2) labels.shift();
+  return labels.every((label) => LABEL.test(label)) ? undefined : 'is not a host name of letters, digits and hyphens';
+}
+
+function emailProblem(value: string): string | undefined {
+  const at = value.lastIndexOf('@');
+  const local = value.slice(0, at);
+  if (
+    at < 1 ||
+    local.length > 64 ||
+    !/^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+(\.[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+)*$/.test(local)
+  )
+    return 'is not a mailbox (local-part@domain)';
+  const domain = value.slice(at + 1);
+  return domain.startsWith('*') ? 'has a wildcard domain' : dnsProblem(domain) && 'has no valid domain';
+}
+
+/** RFC 5280 §4.2.1.6: absolute, and an authority names a host. */
+function uriProblem(value: string): string | undefined {
+  if (!/^[A-Za-z][A-Za-z0-9+.-]*:([\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e])+$/.test(value))
+    return 'is not an absolute URI';
+  if (/%(?![0-9A-Fa-f]{2})/.test(value)) return 'has a broken percent-encoding';
+  if (
+    /^[^:]*:\/\//.test(value) &&
+    !/^[^:]*:\/\/([^/?#@]*@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d*)?([/?#]|$)/.test(value)
+  )
+    return 'has an authority without a host';
+  return undefined;
+}
+
+// --- addresses -------------------------------------------------------------------------------------------------
+
+function addressBytes(text: string): Buffer {
+  if (isIPv4(text)) return Buffer.from(text.split('.').map(Number));
+  if (!isIPv6(text) || text.includes('%')) throw new RangeError(`"${text}" is not an IP address`);
+  const dotted = /\d+\.\d+\.\d+\.\d+$/.exec(text)?.[0];
+  const tail = dotted === undefined ? undefined : addressBytes(dotted);
+  const hex = tail === undefined ? text : text.slice(0, -(dotted ?? '').length) + `${word(tail, 0)}:${word(tail, 2)}`;
+  const [head = '', rest] = hex.split('::');
+  const words = (part: string): string[] => (part === '' ? [] : part.split(':'));
+  const left = words(head);
+  const right = words(rest ?? '');
+  const zeros = rest === undefined ? [] : Array.from({ length: 8 - left.length - right.length }, () => '0');
+  const out = Buffer.alloc(16);
+  [...left, ...zeros, ...right].forEach((group, i) => out.writeUInt16BE(parseInt(group, 16), i * 2));
+  return out;
+}
+
+const word = (bytes: Buffer, offset: number): string => bytes.readUInt16BE(offset).toString(16);
+
+/** @throws DerError unless 4 or 16 octets. */
+function formatAddress(bytes: Buffer): string {
+  if (bytes.length === 4) return [...bytes].join('.');
+  if (bytes.length !== 16) throw new DerError('GeneralName.iPAddress: neither 4 nor 16 octets');
+  const groups = Array.from({ length: 8 }, (_, i) => word(bytes, i * 2)).join(':');
+  // RFC 5952 §4.2: the longest run of two or more zero groups, the first of equals, becomes "::"
+  const runs = groups.match(/\b0(:0)+\b/g) ?? [];
+  const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '');
+  if (longest === '') return groups;
+  const at = groups.search(new RegExp(`\\b${longest}\\b`));
+  return `${groups.slice(0, at).replace(/:$/, '')}::${groups.slice(at + longest.length).replace(/^:/, '')}`;
+}

@@ -1,0 +1,338 @@
+/** Distinguished names: DER (RFC 5280 §4.1.2.4) and the text form of RFC 4514. */
+import {
+  DerError,
+  DerReader,
+  Tag,
+  children,
+  oid,
+  parseDer,
+  readOid,
+  readString,
+  sequence,
+  setOf,
+  tlv,
+  type DerElement,
+} from '../der/der.ts';
+import { OID } from '../der/oids.ts';
+
+export interface AttributeTypeAndValue {
+  /** Dotted OID. */
+  readonly type: string;
+  /** Identifier octet of the value, e.g. {@link Tag.UTF8_STRING}. */
+  readonly tag: number;
+  /** The decoded string; `#` and hex of the DER for a value that is no character string. */
+  readonly text: string;
+  /** DER of the value, header included. */
+  readonly value: Buffer;
+}
+
+/** A distinguished name in the encoded order (most general RDN first). */
+export interface Name {
+  readonly der: Buffer;
+  readonly rdns: readonly (readonly AttributeTypeAndValue[])[];
+}
+
+/** One attribute to encode. Without `tag` the string type is the usual one of the attribute. */
+export interface AttributeInput {
+  readonly type: string;
+  readonly text: string;
+  readonly tag?: number;
+}
+
+/** Names of RFC 4514 §3 first; the others are registered LDAP descriptors (RFC 4519) or PKCS #9's own. */
+const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
+  [OID.commonName, 'CN'],
+  [OID.localityName, 'L'],
+  [OID.stateOrProvinceName, 'ST'],
+  [OID.organizationName, 'O'],
+  [OID.organizationalUnitName, 'OU'],
+  [OID.countryName, 'C'],
+  [OID.streetAddress, 'STREET'],
+  [OID.domainComponent, 'DC'],
+  [OID.userId, 'UID'],
+  [OID.surname, 'SN'],
+  [OID.serialNumber, 'serialNumber'],
+  [OID.title, 'title'],
+  [OID.description, 'description'],
+  [OID.businessCategory, 'businessCategory'],
+  [OID.postalCode, 'postalCode'],
+  [OID.name, 'name'],
+  [OID.givenName, 'givenName'],
+  [OID.initials, 'initials'],
+  [OID.generationQualifier, 'generationQualifier'],
+  [OID.dnQualifier, 'dnQualifier'],
+  [OID.pseudonym, 'pseudonym'],
+  [OID.organizationIdentifier, 'organizationIdentifier'],
+  [OID.emailAddress, 'emailAddress'],
+  [OID.unstructuredName, 'unstructuredName'],
+  [OID.unstructuredAddress, 'unstructuredAddress'],
+]);
+
+const TYPES_BY_NAME: ReadonlyMap<string, string> = new Map([
+  ...[...SHORT_NAMES].map(([type, name]) => [name.toLowerCase(), type] as const),
+  ['commonname', OID.commonName],
+  ['localityname', OID.localityName],
+  ['stateorprovincename', OID.stateOrProvinceName],
+  ['organizationname', OID.organizationName],
+  ['organizationalunitname', OID.organizationalUnitName],
+  ['countryname', OID.countryName],
+  ['streetaddress', OID.streetAddress],
+  ['domaincomponent', OID.domainComponent],
+  ['userid', OID.userId],
+  ['surname', OID.surname],
+  ['gn', OID.givenName],
+  ['email', OID.emailAddress],
+  ['e', OID.emailAddress],
+]);
+
+const STRING_TAGS: ReadonlySet<number> = new Set([
+  Tag.UTF8_STRING,
+  Tag.NUMERIC_STRING,
+  Tag.PRINTABLE_STRING,
+  Tag.TELETEX_STRING,
+  Tag.IA5_STRING,
+  Tag.VISIBLE_STRING,
+  Tag.UNIVERSAL_STRING,
+  Tag.BMP_STRING,
+]);
+
+/** The attribute type's short name in the text form, or its dotted OID. */
+export function attributeName(type: string): string {
+  return SHORT_NAMES.get(type) ?? type;
+}
+
+/** The dotted OID of an attribute's short or long name (case ignored) or dotted form; undefined if unknown. */
+export function attributeType(name: string): string | undefined {
+  return /^[0-2](\.(0|[1-9]\d*))+$/.test(name) ? name : TYPES_BY_NAME.get(name.toLowerCase());
+}
+
+/** @throws DerError on anything that is not a Name. */
+export function parseName(der: Buffer): Name {
+  const rdns = children(parseDer(der, Tag.SEQUENCE, 'Name').value, 'RelativeDistinguishedName').map((rdn) => {
+    if (rdn.tag !== Tag.SET) throw new DerError('RelativeDistinguishedName: unexpected tag');
+    const attributes = children(rdn.value, 'AttributeTypeAndValue').map(parseAttribute);
+    if (attributes.length === 0) throw new DerError('RelativeDistinguishedName: empty');
+    return attributes;
+  });
+  return { der, rdns };
+}
+
+function parseAttribute(element: DerElement): AttributeTypeAndValue {
+  if (element.tag !== Tag.SEQUENCE) throw new DerError('AttributeTypeAndValue: unexpected tag');
+  const reader = new DerReader(element.value, 'AttributeTypeAndValue');
+  const type = readOid(reader.next(Tag.OID, 'type'));
+  const value = reader.next(undefined, 'value');
+  reader.end();
+  const text = STRING_TAGS.has(value.tag)
+    ? readString(value, 'AttributeTypeAndValue.value')
+    : `#${value.raw.toString('hex')}`;
+  return { type, tag: value.tag, text, value: value.raw };
+}
+
+/** Whether every multi-valued RDN is in the order that DER wants of a SET OF (X.690 §11.6). */
+export function isDerOrdered(name: Name): boolean {
+  return name.rdns.every(
+    (rdn) =>
+      rdn.length < 2 ||
+      rdn.every((attribute, i) => {
+        const next = rdn[i + 1];
+        return next === undefined || Buffer.compare(encodeAttribute(attribute), encodeAttribute(next)) <= 0;
+      }),
+  );
+}
+
+const encodeAttribute = (attribute: { type: string; value: Buffer }): Buffer =>
+  sequence(oid(attribute.type), attribute.value);
+
+/**
+ * Encodes a name, most general RDN first. @throws RangeError when a text does not fit its string type or a type is
+ * no OID.
+ */
+export function buildName(rdns: readonly (readonly AttributeInput[])[]): Name {
+  return fromRdns(
+    rdns.map((rdn) =>
+      rdn.map(({ type, text, tag = usualTag(type) }) => ({ type, tag, text, value: encodeText(type, text, tag) })),
+    ),
+  );
+}
+
+function fromRdns(rdns: readonly (readonly AttributeTypeAndValue[])[]): Name {
+  if (rdns.some((rdn) => rdn.length === 0)) throw new RangeError('a relative distinguished name is empty');
+  return { der: sequence(...rdns.map((rdn) => setOf(...rdn.map(encodeAttribute)))), rdns };
+}
+
+/** RFC 5280 appendix A: the types whose string type is fixed; everything else is UTF8String. */
+function usualTag(type: string): number {
+  switch (type) {
+    case OID.countryName:
+    case OID.serialNumber:
+    case OID.dnQualifier:
+      return Tag.PRINTABLE_STRING;
+    case OID.domainComponent:
+    case OID.emailAddress:
+      return Tag.IA5_STRING;
+    default:
+      return Tag.UTF8_STRING;
+  }
+}
+
+function encodeText(type: string, text: string, tag: number): Buffer {
+  if (!text.isWellFormed()) throw new RangeError(`${attributeName(type)}: not Unicode text`);
+  const value = tag === Tag.BMP_STRING ? Buffer.from(text, 'utf16le').swap16() : Buffer.from(text, 'utf8');
+  const element = tlv(tag, value);
+  try {
+    if (readString(parseDer(element)) !== text) throw new RangeError('characters outside of the string type');
+  } catch (error) {
+    throw new RangeError(
+      `${attributeName(type)}: ${error instanceof DerError ? error.message : 'characters outside of the string type'}`,
+    );
+  }
+  return element;
+}
+
+/** The name without attributes. */
+export const EMPTY_NAME: Name = { der: sequence(), rdns: [] };
+
+/** The texts of all attributes of one type, in encoded order. */
+export function attributeValues(name: Name, type: string): string[] {
+  return name.rdns.flatMap((rdn) =>
+    rdn.filter((attribute) => attribute.type === type).map((attribute) => attribute.text),
+  );
+}
+
+/**
+ * RFC 5280 §7.1 without its case folding: RDNs in order, the attributes of one RDN as a set, each by decoded value
+ * whatever its string type.
+ */
+export function namesEqual(a: Name, b: Name): boolean {
+  if (a.der.equals(b.der)) return true;
+  return a.rdns.length === b.rdns.length && a.rdns.every((rdn, i) => sameRdn(rdn, b.rdns[i] ?? []));
+}
+
+function sameRdn(a: readonly AttributeTypeAndValue[], b: readonly AttributeTypeAndValue[]): boolean {
+  const left = a.map(comparable).sort();
+  const right = b.map(comparable).sort();
+  return left.length === right.length && left.every((value, i) => value === right[i]);
+}
+
+/** A text that two names share exactly when they are {@link namesEqual}; to look them up by. */
+export function comparableName(name: Name): string {
+  return JSON.stringify(name.rdns.map((rdn) => rdn.map(comparable).sort()));
+}
+
+const comparable = ({ type, tag, text }: AttributeTypeAndValue): string =>
+  `${type}${STRING_TAGS.has(tag) ? '=' : '#'}${text}`;
+
+// --- RFC 4514 --------------------------------------------------------------------------------------------------
+
+/** RFC 4514 §2.4. Control characters are escaped as hex too, so the text is safe in a log line. */
+export function escapeAttributeValue(text: string): string {
+  const escaped = text
+    .replace(/["+,;<>\\]/g, '\\$&')
+    .replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029]/g, hexEscape)
+    .replace(/^[ #]/, '\\$&');
+  return text.length > 1 && text.endsWith(' ') ? `${escaped.slice(0, -1)}\\ ` : escaped;
+}
+
+const hexEscape = (character: string): string =>
+  Buffer.from(character, 'utf8')
+    .toString('hex')
+    .replace(/../g, (hex) => `\\${hex}`);
+
+/** RFC 4514: most specific RDN first. Types without a short name are written `dotted=#hex`. */
+export function formatName(name: Name): string {
+  return name.rdns
+    .map((rdn) => rdn.map(formatAttribute).join('+'))
+    .reverse()
+    .join(',');
+}
+
+function formatAttribute({ type, tag, text, value }: AttributeTypeAndValue): string {
+  const short = SHORT_NAMES.get(type);
+  return short !== undefined && STRING_TAGS.has(tag)
+    ? `${short}=${escapeAttributeValue(text)}`
+    : `${short ?? type}=#${value.toString('hex')}`;
+}
+
+/**
+ * Reads RFC 4514 text (spaces around separators are tolerated, as people write them).
+ * @throws RangeError that says what is wrong.
+ */
+export function parseDistinguishedName(text: string): Name {
+  if (!text.isWellFormed()) throw new RangeError('not Unicode text');
+  if (text.trim() === '') return EMPTY_NAME;
+  const rdns = split(text, ',').map((rdn) => split(rdn, '+').map(parseTextAttribute));
+  return fromRdns(rdns.reverse());
+}
+
+/** Splits at a separator that no backslash precedes. */
+function split(text: string, separator: string): string[] {
+  const parts: string[] = [];
+  let start = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '\\') i++;
+    else if (text[i] === separator) {
+      parts.push(text.slice(start, i));
+      start = i + 1;
+    }
+  }
+  return [...parts, text.slice(start)];
+}
+
+function parseTextAttribute(text: string): AttributeTypeAndValue {
+  const equals = text.indexOf('=');
+  if (equals < 0) throw new RangeError(`"${text.trim()}" is not of the form type=value`);
+  const typeName = text.slice(0, equals).trim();
+  const type = attributeType(typeName);
+  if (type === undefined) throw new RangeError(`unknown attribute type "${typeName}"`);
+  const raw = trimUnescaped(text.slice(equals + 1));
+  if (raw.startsWith('#')) return parseHexValue(type, raw.slice(1));
+  const value = unescapeValue(raw, typeName);
+  if (value === '') throw new RangeError(`${typeName} has an empty value`);
+  const tag = usualTag(type);
+  return { type, tag, text: value, value: encodeText(type, value, tag) };
+}
+
+function parseHexValue(type: string, hex: string): AttributeTypeAndValue {
+  if (!/^([0-9a-f]{2})+$/i.test(hex)) throw new RangeError(`"#${hex}" is not hex`);
+  try {
+    return parseAttribute(parseDer(sequence(oid(type), Buffer.from(hex, 'hex'))));
+  } catch (error) {
+    if (error instanceof DerError) throw new RangeError(`"#${hex}" is not the DER of a value: ${error.message}`);
+    throw error;
+  }
+}
+
+function trimUnescaped(text: string): string {
+  const trimmed = text.trimStart();
+  const end = trimmed.trimEnd();
+  // "\ " at the end is an escaped space that belongs to the value
+  const backslashes = /\\*$/.exec(end)?.[0].length ?? 0;
+  return backslashes % 2 === 1 && end.length < trimmed.length ? `${end} ` : end;
+}
+
+function unescapeValue(raw: string, typeName: string): string {
+  const bytes: Buffer[] = [];
+  for (let i = 0; i < raw.length; i++) {
+    const character = raw.charAt(i);
+    if (character !== '\\') {
+      if ('"+,;<>\0'.includes(character))
+        throw new RangeError(`${typeName}: "${character}" must be escaped with a backslash`);
+      const whole = String.fromCodePoint(raw.codePointAt(i) ?? 0);
+      i += whole.length - 1;
+      bytes.push(Buffer.from(whole, 'utf8'));
+      continue;
+    }
+    const hex = /^[0-9a-f]{2}/i.exec(raw.slice(i + 1))?.[0];
+    const special = raw.charAt(i + 1);
+    if (hex !== undefined) bytes.push(Buffer.from(hex, 'hex'));
+    else if (special !== '' && ' "#+,;<=>\\'.includes(special)) bytes.push(Buffer.from(special));
+    else throw new RangeError(`${typeName}: a backslash must be followed by two hex digits or a special character`);
+    i += hex === undefined ? 1 : 2;
+  }
+  try {
+    return readString(parseDer(tlv(Tag.UTF8_STRING, ...bytes)));
+  } catch {
+    throw new RangeError(`${typeName}: not UTF-8`);
+  }
+}

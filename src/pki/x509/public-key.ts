@@ -1,0 +1,206 @@
+/** SubjectPublicKeyInfo (RFC 5280 §4.1.2.7; RFC 3279, RFC 5480, RFC 8410). */
+import { createPublicKey, hash, type KeyObject } from 'node:crypto';
+
+import { DerError, DerReader, Tag, integerBytes, readBitStringOctets, readOid } from '../der/der.ts';
+import { OID } from '../der/oids.ts';
+
+export type KeyAlgorithm = 'rsa' | 'rsa-pss' | 'ec' | 'ed25519' | 'ed448' | 'other';
+
+export interface PublicKeyInfo {
+  /** DER SubjectPublicKeyInfo. */
+  readonly spki: Buffer;
+  readonly algorithm: KeyAlgorithm;
+  /** As in the configuration's `key_types`: `ec:P-256`, `rsa:2048`, `ed25519`; `ec:<oid>` or an OID where unknown. */
+  readonly keyType: string;
+  /** RSA only: the modulus and the exponent, unsigned big-endian without leading zeros. */
+  readonly rsa: { readonly modulus: Buffer; readonly exponent: Buffer } | undefined;
+  /**
+   * The key in node:crypto, made at the first use and kept. @throws DerError when OpenSSL takes it for no key (a point
+   * that is not on its curve, for one).
+   */
+  readonly keyObject: KeyObject;
+}
+
+/** OID of a named curve → its name in `key_types`, and the octets of a coordinate. */
+const CURVES: ReadonlyMap<string, { readonly name: string; readonly size: number }> = new Map([
+  [OID.secp256r1, { name: 'P-256', size: 32 }],
+  [OID.secp384r1, { name: 'P-384', size: 48 }],
+  [OID.secp521r1, { name: 'P-521', size: 66 }],
+]);
+
+/** Larger RSA keys are not even parsed: what is done with them costs the cube of their size. */
+const MAX_MODULUS_BITS = 16384;
+
+class ParsedPublicKey implements PublicKeyInfo {
+  readonly spki: Buffer;
+  readonly algorithm: KeyAlgorithm;
+  readonly keyType: string;
+  readonly rsa: PublicKeyInfo['rsa'];
+  #keyObject: KeyObject | undefined;
+
+  constructor(spki: Buffer, algorithm: KeyAlgorithm, keyType: string, rsa?: PublicKeyInfo['rsa']) {
+    this.spki = spki;
+    this.algorithm = algorithm;
+    this.keyType = keyType;
+    this.rsa = rsa;
+  }
+
+  get keyObject(): KeyObject {
+    try {
+      return (this.#keyObject ??= createPublicKey({ key: this.spki, format: 'der', type: 'spki' }));
+    } catch {
+      throw new DerError('SubjectPublicKeyInfo: not a usable public key');
+    }
+  }
+}
+
+/**
+ * Reads the structure and the kind of key; whether it is strong enough is {@link publicKeyProblem}'s matter.
+ * @throws DerError
+ */
+export function parsePublicKey(spki: Buffer): PublicKeyInfo {
+  const reader = DerReader.of(spki, 'SubjectPublicKeyInfo');
+  const algorithm = reader.enter(Tag.SEQUENCE, 'algorithm');
+  const dotted = readOid(algorithm.next(Tag.OID, 'algorithm'));
+  const parameters = algorithm.done ? undefined : algorithm.next(undefined, 'parameters');
+  algorithm.end();
+  const key = readBitStringOctets(reader.next(Tag.BIT_STRING, 'subjectPublicKey'), 'subjectPublicKey');
+  reader.end();
+  switch (dotted) {
+    case OID.rsaEncryption:
+      if (parameters?.tag !== Tag.NULL || parameters.value.length !== 0)
+        throw new DerError('SubjectPublicKeyInfo.parameters: not NULL');
+      return rsaKey(spki, 'rsa', key);
+    case OID.rsassaPss:
+      return rsaKey(spki, 'rsa-pss', key);
+    case OID.ecPublicKey:
+      if (parameters === undefined) throw new DerError('SubjectPublicKeyInfo.parameters: no curve');
+      if (parameters.tag !== Tag.OID) return new ParsedPublicKey(spki, 'ec', 'ec:explicit');
+      return ecKey(spki, readOid(parameters, 'namedCurve'), key);
+    case OID.ed25519:
+    case OID.ed448: {
+      const name = dotted === OID.ed25519 ? 'ed25519' : 'ed448';
+      if (parameters !== undefined) throw new DerError(`SubjectPublicKeyInfo.parameters: present with ${name}`);
+      if (key.length !== (name === 'ed25519' ? 32 : 57)) throw new DerError('subjectPublicKey: wrong length');
+      return new ParsedPublicKey(spki, name, name);
+    }
+    default:
+      return new ParsedPublicKey(spki, 'other', dotted);
+  }
+}
+
+/** Stands for the key of a request whose key does not matter (RFC 7030 §4.4.1) where {@link parsePublicKey} refuses it. */
+export function unreadableKey(spki: Buffer): PublicKeyInfo {
+  return new ParsedPublicKey(spki, 'other', 'unreadable');
+}
+
+function rsaKey(spki: Buffer, algorithm: 'rsa' | 'rsa-pss', key: Buffer): PublicKeyInfo {
+  const reader = DerReader.of(key, 'RSAPublicKey');
+  const modulus = magnitude(integerBytes(reader.next(Tag.INTEGER, 'modulus'), 'modulus'), 'modulus');
+  const exponent = magnitude(integerBytes(reader.next(Tag.INTEGER, 'publicExponent'), 'exponent'), 'publicExponent');
+  reader.end();
+  const bits = bitLength(modulus);
+  if (bits > MAX_MODULUS_BITS) throw new DerError(`RSAPublicKey.modulus: more than ${MAX_MODULUS_BITS} bits`);
+  return new ParsedPublicKey(spki, algorithm, `${algorithm}:${bits}`, { modulus, exponent });
+}
+
+function magnitude(bytes: Buffer, field: string): Buffer {
+  const first = bytes.readUInt8(0);
+  if (first >= 0x80) throw new DerError(`RSAPublicKey.${field}: negative`);
+  return first === 0 ? bytes.subarray(1) : bytes;
+}
+
+/** Bits of an unsigned big-endian number without leading zero octets. */
+function bitLength(bytes: Buffer): number {
+  const [first] = bytes;
+  return first === undefined ? 0 : bytes.length * 8 - Math.clz32(first) + 24;
+}
+
+function ecKey(spki: Buffer, dotted: string, point: Buffer): PublicKeyInfo {
+  const curve = CURVES.get(dotted);
+  if (curve === undefined) return new ParsedPublicKey(spki, 'ec', `ec:${dotted}`);
+  const [form] = point;
+  const length = form === 4 ? 2 * curve.size + 1 : form === 2 || form === 3 ? curve.size + 1 : -1;
+  if (point.length !== length) throw new DerError('subjectPublicKey: not an elliptic curve point');
+  return new ParsedPublicKey(spki, 'ec', `ec:${curve.name}`);
+}
+
+/** Why a key must not be certified. */
+export interface PublicKeyProblem {
+  readonly kind: 'unsupported' | 'weak';
+  /** Continues "the public key …". */
+  readonly reason: string;
+}
+
+/** Whether a key is of a kind Estuary certifies and not weak; says nothing of the points' being on the curve. */
+export function publicKeyProblem(key: PublicKeyInfo): PublicKeyProblem | undefined {
+  switch (key.algorithm) {
+    case 'ec':
+      if (key.keyType === 'ec:explicit')
+        return { kind: 'unsupported', reason: 'gives explicit curve parameters; use a named curve' };
+      return /^ec:P-/.test(key.keyType)
+        ? undefined
+        : { kind: 'unsupported', reason: `is on the curve ${key.keyType.slice(3)}, which is not supported` };
+    case 'rsa':
+      return key.rsa && rsaProblem(key.rsa.modulus, key.rsa.exponent);
+    case 'ed25519':
+      return isSmallOrder(key.spki.subarray(-32))
+        ? { kind: 'weak', reason: 'is an Ed25519 point of small order, with which anyone can sign' }
+        : undefined;
+    case 'rsa-pss':
+    case 'ed448':
+    case 'other':
+      return { kind: 'unsupported', reason: `is of the type ${key.keyType}, which is not supported` };
+  }
+}
+
+/**
+ * The y coordinates (little-endian hex) of the eight points of edwards25519 whose order divides 8, and the two that
+ * stand for one of them without being reduced. A signature under such a key needs no private key.
+ */
+const SMALL_ORDER: ReadonlySet<string> = new Set([
+  '00'.repeat(32),
+  `01${'00'.repeat(31)}`,
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+  `ec${'ff'.repeat(30)}7f`,
+  `ed${'ff'.repeat(30)}7f`,
+  `ee${'ff'.repeat(30)}7f`,
+]);
+
+function isSmallOrder(point: Buffer): boolean {
+  const y = Buffer.from(point);
+  y.writeUInt8(y.readUInt8(31) & 0x7f, 31); // without the sign of x
+  return SMALL_ORDER.has(y.toString('hex'));
+}
+
+function rsaProblem(modulus: Buffer, exponent: Buffer): PublicKeyProblem | undefined {
+  const weak = (reason: string): PublicKeyProblem => ({ kind: 'weak', reason });
+  const bits = bitLength(modulus);
+  if (bits < 2048) return weak(`is RSA with ${bits} bits; at least 2048 are needed`);
+  if (hasSmallFactor(modulus)) return weak('has an RSA modulus with a small factor');
+  if (exponent.length > 8) return weak('has an RSA exponent of more than 64 bits');
+  const e = BigInt(`0x0${exponent.toString('hex')}`);
+  if (e < 3n || e % 2n === 0n) return weak('has an RSA exponent that is even or less than 3');
+  return undefined;
+}
+
+const SMALL_PRIMES = Array.from({ length: 752 }, (_, n) => n).filter(
+  (n) => n > 1 && !Array.from({ length: n }, (_, d) => d).some((d) => d > 1 && d * d <= n && n % d === 0),
+);
+
+const SMALL_PRODUCT = SMALL_PRIMES.reduce((product, prime) => product * BigInt(prime), 1n);
+
+/** Trial division by the primes below 752 (NIST SP 800-89 §5.3.3): one long division, then short ones. */
+function hasSmallFactor(modulus: Buffer): boolean {
+  const rest = BigInt(`0x0${modulus.toString('hex')}`) % SMALL_PRODUCT;
+  return SMALL_PRIMES.some((prime) => rest % BigInt(prime) === 0n);
+}
+
+/** RFC 5280 §4.2.1.2 method 1: SHA-1 over the BIT STRING's octets. @throws DerError */
+export function subjectKeyIdentifier(spki: Buffer): Buffer {
+  const reader = DerReader.of(spki, 'SubjectPublicKeyInfo');
+  reader.next(Tag.SEQUENCE, 'algorithm');
+  const key = readBitStringOctets(reader.next(Tag.BIT_STRING, 'subjectPublicKey'), 'subjectPublicKey');
+  return hash('sha1', key, 'buffer');
+}

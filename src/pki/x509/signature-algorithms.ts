@@ -1,0 +1,249 @@
+/** AlgorithmIdentifier of signatures (RFC 4055, RFC 5758, RFC 8410) ↔ node:crypto. */
+import { constants, sign, verify, type KeyObject } from 'node:crypto';
+
+import {
+  DerError,
+  DerReader,
+  NULL,
+  Tag,
+  contextConstructed,
+  explicit,
+  integer,
+  oid,
+  parseDer,
+  readInteger,
+  readOid,
+  sequence,
+} from '../der/der.ts';
+import { OID } from '../der/oids.ts';
+import type { KeyAlgorithm, PublicKeyInfo } from './public-key.ts';
+
+export type HashName = 'sha256' | 'sha384' | 'sha512';
+
+export interface SignatureAlgorithm {
+  /** DER AlgorithmIdentifier. */
+  readonly der: Buffer;
+  /** Dotted OID. */
+  readonly oid: string;
+  /** The standards' name, for people. */
+  readonly name: string;
+  readonly scheme: 'rsa-pkcs1' | 'rsa-pss' | 'ecdsa' | 'eddsa';
+  /** undefined for EdDSA, which takes the message itself. */
+  readonly hash: HashName | undefined;
+  /** RSASSA-PSS only. */
+  readonly saltLength: number | undefined;
+}
+
+type Known = Omit<SignatureAlgorithm, 'der' | 'oid' | 'saltLength'>;
+
+const KNOWN: ReadonlyMap<string, Known> = new Map<string, Known>([
+  [OID.sha256WithRSAEncryption, { name: 'sha256WithRSAEncryption', scheme: 'rsa-pkcs1', hash: 'sha256' }],
+  [OID.sha384WithRSAEncryption, { name: 'sha384WithRSAEncryption', scheme: 'rsa-pkcs1', hash: 'sha384' }],
+  [OID.sha512WithRSAEncryption, { name: 'sha512WithRSAEncryption', scheme: 'rsa-pkcs1', hash: 'sha512' }],
+  [OID.ecdsaWithSHA256, { name: 'ecdsaWithSHA256', scheme: 'ecdsa', hash: 'sha256' }],
+  [OID.ecdsaWithSHA384, { name: 'ecdsaWithSHA384', scheme: 'ecdsa', hash: 'sha384' }],
+  [OID.ecdsaWithSHA512, { name: 'ecdsaWithSHA512', scheme: 'ecdsa', hash: 'sha512' }],
+  [OID.ed25519, { name: 'Ed25519', scheme: 'eddsa', hash: undefined }],
+  [OID.ed448, { name: 'Ed448', scheme: 'eddsa', hash: undefined }],
+]);
+
+const HASHES: ReadonlyMap<string, HashName> = new Map<string, HashName>([
+  [OID.sha256, 'sha256'],
+  [OID.sha384, 'sha384'],
+  [OID.sha512, 'sha512'],
+]);
+
+/** An AlgorithmIdentifier that is well-formed but not one we accept (SHA-1, MD5, unknown). */
+export class UnsupportedSignatureAlgorithm extends DerError {
+  readonly oid: string;
+
+  constructor(dotted: string) {
+    super(`AlgorithmIdentifier: signature algorithm ${dotted} is not supported`);
+    this.name = 'UnsupportedSignatureAlgorithm';
+    this.oid = dotted;
+  }
+}
+
+/** @throws DerError; {@link UnsupportedSignatureAlgorithm} on an algorithm that is unknown or too weak. */
+export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
+  const reader = DerReader.of(der, 'AlgorithmIdentifier');
+  const dotted = readOid(reader.next(Tag.OID, 'algorithm'));
+  const parameters = reader.done ? undefined : reader.next(undefined, 'parameters');
+  reader.end();
+  if (dotted === OID.rsassaPss) {
+    if (parameters === undefined) throw new DerError('AlgorithmIdentifier: RSASSA-PSS without parameters');
+    return { der, oid: dotted, name: 'RSASSA-PSS', scheme: 'rsa-pss', ...parsePssParameters(parameters.raw) };
+  }
+  const known = KNOWN.get(dotted);
+  if (known === undefined) throw new UnsupportedSignatureAlgorithm(dotted);
+  // RFC 4055 §5 wants NULL with RSA and tolerates its absence; RFC 5758 and RFC 8410 want nothing at all.
+  const isNull = parameters?.tag === Tag.NULL && parameters.value.length === 0;
+  if (parameters !== undefined && !(isNull && known.scheme === 'rsa-pkcs1'))
+    throw new DerError('AlgorithmIdentifier.parameters: unexpected');
+  return { der, oid: dotted, ...known, saltLength: undefined };
+}
+
+/** ecdsa-with-SHA2, ANSI X9.62. */
+const ECDSA_ARC = '1.2.840.10045.4.3.';
+
+/**
+ * The algorithm of a message's signature, which nobody will copy into a certificate: NSS (and so Dogtag's clients) adds
+ * a NULL to ECDSA's, which RFC 5758 §3.2 has without parameters.
+ *
+ * @throws as {@link parseSignatureAlgorithm}
+ */
+export function parseMessageSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
+  const reader = DerReader.of(der, 'AlgorithmIdentifier');
+  const dotted = readOid(reader.next(Tag.OID, 'algorithm'));
+  return parseSignatureAlgorithm(
+    dotted.startsWith(ECDSA_ARC) && reader.nextTag === Tag.NULL ? sequence(oid(dotted)) : der,
+  );
+}
+
+/** RFC 4055 §3.1, with the same hash for the message and the mask, and one of SHA-256, -384, -512. */
+function parsePssParameters(der: Buffer): { hash: HashName; saltLength: number } {
+  const reader = DerReader.of(der, 'RSASSA-PSS-params');
+  const hashAlgorithm = reader.optional(contextConstructed(0), 'hashAlgorithm');
+  const maskGenAlgorithm = reader.optional(contextConstructed(1), 'maskGenAlgorithm');
+  const salt = reader.optional(contextConstructed(2), 'saltLength');
+  const trailer = reader.optional(contextConstructed(3), 'trailerField');
+  reader.end();
+  // absent means SHA-1
+  if (hashAlgorithm === undefined || maskGenAlgorithm === undefined) throw new UnsupportedSignatureAlgorithm(OID.sha1);
+  const hash = parseHash(hashAlgorithm.value);
+  const mask = DerReader.of(maskGenAlgorithm.value, 'MaskGenAlgorithm');
+  const mgf = readOid(mask.next(Tag.OID, 'algorithm'));
+  if (mgf !== OID.mgf1) throw new UnsupportedSignatureAlgorithm(mgf);
+  if (parseHash(mask.next(undefined, 'parameters').raw) !== hash)
+    throw new DerError('RSASSA-PSS-params: mask generation uses another hash');
+  mask.end();
+  const saltLength = salt === undefined ? 20 : readInteger(parseDer(salt.value, Tag.INTEGER, 'saltLength'));
+  if (saltLength < 0 || saltLength > 1024) throw new DerError('RSASSA-PSS-params.saltLength: out of range');
+  if (trailer !== undefined && readInteger(parseDer(trailer.value, Tag.INTEGER, 'trailerField')) !== 1)
+    throw new DerError('RSASSA-PSS-params.trailerField: not 1');
+  return { hash, saltLength };
+}
+
+function parseHash(der: Buffer): HashName {
+  const reader = DerReader.of(der, 'HashAlgorithm');
+  const dotted = readOid(reader.next(Tag.OID, 'algorithm'));
+  if (!reader.done && reader.next(Tag.NULL, 'parameters').value.length !== 0)
+    throw new DerError('HashAlgorithm.parameters: not NULL');
+  reader.end();
+  const hash = HASHES.get(dotted);
+  if (hash === undefined) throw new UnsupportedSignatureAlgorithm(dotted);
+  return hash;
+}
+
+function plain(dotted: string, parameters: readonly Buffer[] = []): SignatureAlgorithm {
+  return parseSignatureAlgorithm(sequence(oid(dotted), ...parameters));
+}
+
+function pss(hash: string, saltLength: number): SignatureAlgorithm {
+  const algorithm = sequence(oid(hash), NULL);
+  return parseSignatureAlgorithm(
+    sequence(
+      oid(OID.rsassaPss),
+      sequence(
+        explicit(0, algorithm),
+        explicit(1, sequence(oid(OID.mgf1), algorithm)),
+        explicit(2, integer(saltLength)),
+      ),
+    ),
+  );
+}
+
+/** The algorithms to sign with. */
+export const SIGNATURE_ALGORITHMS = {
+  sha256WithRSAEncryption: plain(OID.sha256WithRSAEncryption, [NULL]),
+  sha384WithRSAEncryption: plain(OID.sha384WithRSAEncryption, [NULL]),
+  sha512WithRSAEncryption: plain(OID.sha512WithRSAEncryption, [NULL]),
+  rsassaPssSha256: pss(OID.sha256, 32),
+  rsassaPssSha384: pss(OID.sha384, 48),
+  rsassaPssSha512: pss(OID.sha512, 64),
+  ecdsaWithSHA256: plain(OID.ecdsaWithSHA256),
+  ecdsaWithSHA384: plain(OID.ecdsaWithSHA384),
+  ecdsaWithSHA512: plain(OID.ecdsaWithSHA512),
+  ed25519: plain(OID.ed25519),
+  ed448: plain(OID.ed448),
+} as const;
+
+/** The usual algorithm of a signing key: SHA-256 for RSA and P-256, SHA-384 for P-384. undefined: the key can't sign here. */
+export function defaultSignatureAlgorithm(keyType: string): SignatureAlgorithm | undefined {
+  if (keyType.startsWith('rsa:')) return SIGNATURE_ALGORITHMS.sha256WithRSAEncryption;
+  switch (keyType) {
+    case 'ec:P-256':
+      return SIGNATURE_ALGORITHMS.ecdsaWithSHA256;
+    case 'ec:P-384':
+      return SIGNATURE_ALGORITHMS.ecdsaWithSHA384;
+    case 'ec:P-521':
+      return SIGNATURE_ALGORITHMS.ecdsaWithSHA512;
+    case 'ed25519':
+      return SIGNATURE_ALGORITHMS.ed25519;
+    case 'ed448':
+      return SIGNATURE_ALGORITHMS.ed448;
+    default:
+      return undefined;
+  }
+}
+
+const KEY_ALGORITHMS: Readonly<Record<SignatureAlgorithm['scheme'], readonly KeyAlgorithm[]>> = {
+  'rsa-pkcs1': ['rsa'],
+  'rsa-pss': ['rsa', 'rsa-pss'],
+  ecdsa: ['ec'],
+  eddsa: ['ed25519', 'ed448'],
+};
+
+/** Whether a key of this kind makes signatures of this algorithm. */
+export function algorithmFitsKey(algorithm: SignatureAlgorithm, key: PublicKeyInfo): boolean {
+  if (algorithm.scheme === 'eddsa') return algorithm.name.toLowerCase() === key.algorithm;
+  return KEY_ALGORITHMS[algorithm.scheme].includes(key.algorithm);
+}
+
+function cryptoKey(algorithm: SignatureAlgorithm, key: KeyObject) {
+  if (algorithm.scheme !== 'rsa-pss') return { key };
+  return { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: algorithm.saltLength ?? 0 };
+}
+
+/** P-256 and Ed25519 take well under 0.2 ms, less than a trip to the thread pool; everything else goes there. */
+export function isCheap(keyType: string): boolean {
+  return keyType === 'ec:P-256' || keyType === 'ed25519';
+}
+
+/**
+ * Whether `signature` (DER for ECDSA) is the key's over `data`. False also when the algorithm does not fit the key.
+ * @throws DerError when the key itself is no usable one.
+ */
+export async function verifySignature(
+  algorithm: SignatureAlgorithm,
+  publicKey: PublicKeyInfo,
+  data: Buffer,
+  signature: Buffer,
+): Promise<boolean> {
+  if (!algorithmFitsKey(algorithm, publicKey)) return false;
+  const key = cryptoKey(algorithm, publicKey.keyObject);
+  if (isCheap(publicKey.keyType)) return verify(algorithm.hash, data, key, signature);
+  return new Promise((resolve, reject) => {
+    verify(algorithm.hash, data, key, signature, (error, valid) => {
+      if (error === null) resolve(valid);
+      else reject(error);
+    });
+  });
+}
+
+/** The signature of a private key over `data`, as X.509 carries it. */
+export async function createSignature(
+  algorithm: SignatureAlgorithm,
+  privateKey: KeyObject,
+  keyType: string,
+  data: Buffer,
+): Promise<Buffer> {
+  const key = cryptoKey(algorithm, privateKey);
+  if (isCheap(keyType)) return sign(algorithm.hash, data, key);
+  return new Promise((resolve, reject) => {
+    sign(algorithm.hash, data, key, (error, signature) => {
+      if (error === null) resolve(signature);
+      else reject(error);
+    });
+  });
+}

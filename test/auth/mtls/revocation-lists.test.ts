@@ -1,0 +1,245 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+
+import { afterAll, describe, expect, test } from 'vitest';
+
+import { ClientTrust, loadClientTrust } from '../../../src/auth/mtls/client-trust.ts';
+import { validateClientCertificate } from '../../../src/auth/mtls/mtls.ts';
+import type { CrlSource } from '../../../src/auth/mtls/revocation-lists.ts';
+import {
+  contextConstructed,
+  contextPrimitive,
+  NULL,
+  sequence,
+  tlv,
+  integer,
+  implicitPrimitive,
+} from '../../../src/pki/der/der.ts';
+import { encodeCrlDistributionPoints, type Extension } from '../../../src/pki/x509/extensions.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
+import {
+  basicConstraints,
+  extension,
+  keyUsage,
+  makeCa,
+  makeCertificate,
+  makeClient,
+  makeCrl,
+  type CrlSpec,
+  type Issuer,
+} from '../../support/certificates.ts';
+import { openssl, temporaryFolder } from '../../support/openssl.ts';
+import { CLIENT_USAGES, NOW } from '../chain.ts';
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+const DAY = 86_400_000;
+const pem = (...certificates: readonly Issuer[]): string =>
+  certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
+
+const root = await makeCa('CN=Root');
+const intermediate = await makeCa('CN=Intermediate', { issuer: root, serial: '0c0a' });
+const revoked = await makeClient('CN=revoked', root, { serial: '0badca11' });
+const good = await makeClient('CN=good', root, { serial: '600d' });
+
+const crl = async (issuer: Issuer, spec: CrlSpec = {}): Promise<CrlSource> => ({
+  name: 'test.crl',
+  der: await makeCrl(issuer, { nextUpdate: NOW + DAY, ...spec }),
+});
+
+/** The refusal of a certificate, or undefined. */
+async function refusal(
+  trust: ClientTrust,
+  leaf: Issuer,
+  now = NOW,
+  expiredGraceSeconds = 0,
+): Promise<string | undefined> {
+  return validateClientCertificate(trust, leaf.der, [], now, { expiredGraceSeconds }).then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error ? error.message : 'thrown'),
+  );
+}
+
+const impostor = await makeCa('CN=Root', { slot: 'impostor' });
+const unknown = await makeCa('CN=Nobody');
+const noCrlSign = await makeCertificate({
+  subject: 'CN=No CRL',
+  extensions: [basicConstraints(true), keyUsage('keyCertSign')],
+});
+
+describe('RFC 5280 §6.3: CRLs of client CAs', () => {
+  test('a listed certificate is refused, another is not', async () => {
+    const trust = await ClientTrust.create({
+      trustAnchors: pem(root),
+      crls: [await crl(root, { revoked: ['0badca11', '77'] })],
+    });
+    expect(await refusal(trust, revoked)).toBe('client certificate revoked');
+    expect(await refusal(trust, good)).toBeUndefined();
+  });
+
+  test('OpenSSL reads the same of the same list', async () => {
+    writeFileSync(folder.file('root.pem'), pem(root));
+    writeFileSync(folder.file('list.pem'), encodePem('X509 CRL', (await crl(root, { revoked: ['0badca11'] })).der));
+    const verify = (leaf: Issuer): string => {
+      writeFileSync(folder.file('leaf.pem'), pem(leaf));
+      const files = ['-trusted', folder.file('root.pem'), '-CRLfile', folder.file('list.pem'), folder.file('leaf.pem')];
+      return openssl(['verify', '-crl_check', '-attime', String(NOW / 1000), ...files]).toString();
+    };
+    expect(verify(good)).toContain('OK');
+    expect(() => verify(revoked)).toThrow('certificate revoked');
+  });
+
+  test('an expired list, and one from the future, refuse every certificate of their issuer and no other', async () => {
+    const other = await makeCa('CN=Other Root');
+    const trustAnchors = pem(root, other);
+    for (const times of [{ nextUpdate: NOW }, { thisUpdate: NOW + 1000 }]) {
+      const trust = await ClientTrust.create({ trustAnchors, crls: [await crl(root, times)] });
+      expect(await refusal(trust, good)).toBe('client certificate revocation status unknown');
+      expect(await refusal(trust, await makeClient('CN=a', other))).toBeUndefined();
+    }
+  });
+
+  test('freshness is judged at every request, from one snapshot', async () => {
+    const trust = await ClientTrust.create({ trustAnchors: pem(root), crls: [await crl(root)] });
+    expect(await refusal(trust, good)).toBeUndefined();
+    expect(await refusal(trust, good, NOW + DAY)).toBe('client certificate revocation status unknown');
+  });
+
+  test('of two lists the newer counts', async () => {
+    const older = await crl(root, { thisUpdate: NOW - 2 * DAY, revoked: ['600d'] });
+    const newer = await crl(root, { thisUpdate: NOW - DAY, revoked: ['0badca11'] });
+    for (const crls of [
+      [older, newer],
+      [newer, older],
+    ]) {
+      const trust = await ClientTrust.create({ trustAnchors: pem(root), crls });
+      expect(await refusal(trust, good)).toBeUndefined();
+      expect(await refusal(trust, revoked)).toBe('client certificate revoked');
+    }
+  });
+
+  test('a revoked intermediate takes everything below with it', async () => {
+    const trust = await ClientTrust.create({
+      trustAnchors: pem(root),
+      intermediates: [intermediate.der],
+      crls: [await crl(root, { revoked: ['0c0a'] })],
+    });
+    expect(await refusal(trust, await makeClient('CN=a', intermediate))).toBe('client certificate issuer revoked');
+  });
+
+  test("a list under the CA's new key speaks for certificates of the old one", async () => {
+    const renewed = await makeCa('CN=Root', { slot: 'new key' });
+    const trust = await ClientTrust.create({
+      trustAnchors: pem(root, renewed),
+      crls: [await crl(renewed, { revoked: ['0badca11'] })],
+    });
+    expect(await refusal(trust, revoked)).toBe('client certificate revoked');
+    expect(await refusal(trust, good)).toBeUndefined();
+  });
+
+  const scope = (...fields: Buffer[]): Extension => extension(OID.issuingDistributionPoint, true, sequence(...fields));
+  const flag = (n: number): Buffer => implicitPrimitive(n, Buffer.of(0xff));
+  const point = (url: string): Buffer =>
+    tlv(contextConstructed(0), tlv(contextConstructed(0), tlv(contextPrimitive(6), Buffer.from(url))));
+
+  test('RFC 5280 §5.2.5: a list speaks only of what its issuingDistributionPoint covers', async () => {
+    const one = 'http://crl.example/1.crl';
+    const partition = await crl(root, { extensions: [scope(point(one))], revoked: ['0badca11'] });
+    const trust = await ClientTrust.create({ trustAnchors: pem(root), crls: [partition] });
+    const leaf = (url: string, serial: string): Promise<Issuer> =>
+      makeClient('CN=a', root, {
+        serial,
+        extensions: [...CLIENT_USAGES, extension(OID.cRLDistributionPoints, false, encodeCrlDistributionPoints([url]))],
+      });
+    expect(await refusal(trust, await leaf(one, '01'))).toBeUndefined();
+    expect(await refusal(trust, await leaf(one, '0badca11'))).toBe('client certificate revoked');
+    expect(await refusal(trust, await leaf('http://crl.example/2.crl', '02'))).toBe(
+      'client certificate revocation status unknown',
+    );
+    expect(await refusal(trust, good)).toBe('client certificate revocation status unknown');
+    const malformed = await makeClient('CN=a', root, {
+      extensions: [...CLIENT_USAGES, extension(OID.cRLDistributionPoints, false, NULL)],
+    });
+    expect(await refusal(trust, malformed)).toBe('client certificate revocation status unknown');
+  });
+
+  test('a list for end entities only is no list for CAs', async () => {
+    const users = await crl(root, { extensions: [scope(flag(1))] });
+    const trust = await ClientTrust.create({
+      trustAnchors: pem(root),
+      intermediates: [intermediate.der],
+      crls: [users],
+    });
+    expect(await refusal(trust, good)).toBeUndefined();
+    expect(await refusal(trust, await makeClient('CN=a', intermediate))).toBe(
+      'client certificate revocation status unknown',
+    );
+  });
+
+  test.each<[string, Promise<CrlSource>, string]>([
+    [
+      'a delta CRL',
+      crl(root, { extensions: [extension(OID.deltaCRLIndicator, true, integer(1))] }),
+      'delta CRLs are not supported',
+    ],
+    ['an indirect CRL', crl(root, { extensions: [scope(flag(4))] }), 'indirect CRLs are not supported'],
+    [
+      'a list for some reasons',
+      crl(root, { extensions: [scope(tlv(contextPrimitive(3), Buffer.from([6, 0x40])))] }),
+      'some reasons only',
+    ],
+    ['a list of attribute certificates', crl(root, { extensions: [scope(flag(5))] }), 'attribute certificates'],
+    [
+      'an unknown critical extension',
+      crl(root, { extensions: [extension('1.2.3.4', true, NULL)] }),
+      'critical extension 1.2.3.4',
+    ],
+    [
+      'an unknown critical entry extension',
+      crl(root, { revoked: ['01'], entryExtensions: [extension('1.2.3.4', true, NULL)] }),
+      'critical extension 1.2.3.4',
+    ],
+    ['a list without nextUpdate', crl(root, { nextUpdate: null }), 'no nextUpdate'],
+    ['a list of an unknown issuer', crl(unknown), 'issuer is none of'],
+    ['a list of somebody else under the name', crl(impostor), 'signature is not'],
+    ['a wrong signature', crl(root, { sign: () => Buffer.alloc(70) }), 'signature is not'],
+    ['an issuer without cRLSign', crl(noCrlSign), 'signature is not'],
+    ['bytes that are none', Promise.resolve({ name: 'test.crl', der: Buffer.from('3003020101', 'hex') }), 'test.crl'],
+    ['a certificate', Promise.resolve({ name: 'test.crl', der: root.der }), 'test.crl'],
+  ])('%s is refused at loading, naming the file', async (_, source, reason) => {
+    const loading = ClientTrust.create({ trustAnchors: pem(root, noCrlSign), crls: [await source] });
+    await expect(loading).rejects.toMatchObject({ code: 'CRL_INVALID' });
+    await expect(loading).rejects.toThrow(reason);
+    await expect(loading).rejects.toThrow('test.crl');
+  });
+
+  test('lists come from a PEM file with several, or a folder of PEM and DER files', async () => {
+    const other = await makeCa('CN=Other Root');
+    const lists = [await crl(root, { revoked: ['0badca11'] }), await crl(other, { revoked: ['05'] })];
+    writeFileSync(folder.file('anchors.pem'), pem(root, other));
+    writeFileSync(folder.file('both.pem'), lists.map(({ der }) => encodePem('X509 CRL', der)).join(''));
+    mkdirSync(folder.file('crls'));
+    lists.forEach(({ der }, i) => writeFileSync(folder.file(`crls/${i}.crl`), der));
+    writeFileSync(folder.file('crls/.hidden'), 'not read');
+    for (const path of ['both.pem', 'crls']) {
+      const trust = await loadClientTrust({ trust_anchors: folder.file('anchors.pem'), crl: folder.file(path) });
+      expect(await refusal(trust, revoked)).toBe('client certificate revoked');
+      expect(await refusal(trust, await makeClient('CN=a', other, { serial: '05' }))).toBe(
+        'client certificate revoked',
+      );
+      expect(await refusal(trust, good)).toBeUndefined();
+    }
+    writeFileSync(folder.file('crls/notes.txt'), 'hello');
+    await expect(
+      loadClientTrust({ trust_anchors: folder.file('anchors.pem'), crl: folder.file('crls') }),
+    ).rejects.toThrow('notes.txt holds no CRL');
+  });
+
+  test('a list of 20,000 entries is read whole', async () => {
+    const serials = Array.from({ length: 20_000 }, (_, i) => (i + 0x100000).toString(16).padStart(8, '0'));
+    const trust = await ClientTrust.create({ trustAnchors: pem(root), crls: [await crl(root, { revoked: serials })] });
+    const last = await makeClient('CN=a', root, { serial: serials.at(-1) ?? '' });
+    expect(await refusal(trust, last)).toBe('client certificate revoked');
+  });
+});

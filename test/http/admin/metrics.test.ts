@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { Metrics } from '../../../src/metrics.ts';
+import { adminFixture, ailingCa, bearer, failure } from './support.ts';
+
+const ok = () => Promise.resolve({ health: 'ok' as const });
+const down = () => Promise.resolve({ health: 'down' as const });
+
+/** The samples by name and labels; throws on a line that Prometheus would not read. */
+function parse(text: string): Map<string, number> {
+  const samples = new Map<string, number>();
+  const typed = new Set<string>();
+  for (const line of text.split('\n').slice(0, -1)) {
+    const type = /^# TYPE ([a-z_]+) (?:counter|gauge)$/.exec(line)?.[1];
+    if (type !== undefined) typed.add(type);
+    if (line.startsWith('# ')) continue;
+    const [, name = '', labels = '', value = ''] =
+      /^([a-z_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (\S+)$/.exec(line) ?? [];
+    if (!typed.has(name) || !Number.isFinite(Number(value))) throw new Error(`not a sample: ${line}`);
+    samples.set(`${name}{${labels}}`, Number(value));
+  }
+  return samples;
+}
+
+describe('contract §4: GET /metrics', () => {
+  it('needs admin authentication unless public_metrics is on', async () => {
+    const closed = await adminFixture();
+    expect(failure(await closed.raw('GET', '/metrics')).statusCode).toBe(401);
+    expect((await closed.raw('GET', '/metrics', bearer)).statusCode).toBe(200);
+    const open = await adminFixture({ settings: { admin: { public_metrics: true } } });
+    expect((await open.raw('GET', '/metrics')).statusCode).toBe(200);
+    expect(failure(await open.raw('GET', '/admin/otp')).statusCode).toBe(401);
+  });
+
+  it('is Prometheus text with requests, CAs, event loop, CPU and memory', async () => {
+    const { call, raw } = await adminFixture({ cas: [ailingCa('devices', ok, [], true), ailingCa('lab', down)] });
+    await call('POST', '/admin/otp', { client_id: 'd' });
+    await call('POST', '/admin/otp', { client_id: '' });
+    await call('GET', '/admin/otp/one');
+    await call('GET', '/admin/otp/two');
+    await call('GET', '/admin/a-path-of-the-clients-own');
+    const response = await raw('GET', '/metrics', bearer);
+    expect(response.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(response.body).not.toContain('clients-own');
+    const samples = parse(response.body);
+    const requests = (operation: string, status: number): unknown =>
+      samples.get(`estuary_requests_total{listener="admin",operation="${operation}",status="${status}",worker="0"}`);
+    expect(requests('POST /admin/otp', 201)).toBe(1);
+    expect(requests('POST /admin/otp', 400)).toBe(1);
+    expect(requests('GET /admin/otp/:id', 404)).toBe(2);
+    expect(requests('unknown', 404)).toBe(1);
+    expect(samples.get('estuary_ca_up{ca="devices",worker="0"}')).toBe(1);
+    expect(samples.get('estuary_ca_up{ca="lab",worker="0"}')).toBe(0);
+    expect(samples.get('process_cpu_seconds_total{worker="0"}')).toBeGreaterThan(0);
+    expect(samples.get('process_resident_memory_bytes{worker="0"}')).toBeGreaterThan(1e6);
+    expect(samples.get('estuary_event_loop_delay_seconds{quantile="0.99",worker="0"}')).toBeGreaterThanOrEqual(0);
+  });
+
+  it('counts certificates by CA and refused credentials by method from the events that were committed', async () => {
+    const metrics = new Metrics('3');
+    const { store } = await adminFixture({ onCommit: (events) => metrics.observe(events) });
+    await store.audit([{ type: 'certificate.issued', outcome: 'success', ca: 'a "quoted" \\ label' }]);
+    await store.audit([
+      { type: 'auth.mtls', outcome: 'failure' },
+      { type: 'auth.otp', outcome: 'success' },
+    ]);
+    const policy = { max_failures: 5, failure_window: 300, lockout_duration: 900 };
+    await store.recordFailure(['address:192.0.2.1'], policy, 0, [{ type: 'auth.otp', outcome: 'failure' }]);
+    const samples = parse(metrics.render([]));
+    expect(samples.get('estuary_certificates_issued_total{ca="a \\"quoted\\" \\\\ label",worker="3"}')).toBe(1);
+    expect(samples.get('estuary_authentication_failures_total{method="mtls",worker="3"}')).toBe(1);
+    expect(samples.get('estuary_authentication_failures_total{method="otp",worker="3"}')).toBe(1);
+    metrics.close();
+  });
+});

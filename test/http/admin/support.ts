@@ -1,0 +1,252 @@
+/** The admin API over a real store, for tests that call it with `inject` or over TLS. */
+import { createHash, randomBytes } from 'node:crypto';
+import type { ServerOptions } from 'node:https';
+import type { LightMyRequestResponse } from 'fastify';
+import { onTestFinished } from 'vitest';
+import type { AdminApp, AdminDependencies, AdminSettings } from '../../../src/http/admin/dependencies.ts';
+import type { CaDriver, HealthReport } from '../../../src/ca/driver.ts';
+import { AdminAuthenticator, type AdminAuthSettings } from '../../../src/auth/admin-authenticator.ts';
+import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
+import { OtpService, type OtpSettings } from '../../../src/auth/otp/otp-service.ts';
+import { Ca, CaRouter } from '../../../src/ca/router.ts';
+import type { FileCaConfig } from '../../../src/config/schema.ts';
+import { createLogger } from '../../../src/log.ts';
+import { createFileCa } from '../../../src/ca/local/index.ts';
+import { createAdminApp } from '../../../src/http/admin/listener.ts';
+import { Metrics } from '../../../src/metrics.ts';
+import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import { formatGeneralName, type GeneralName } from '../../../src/pki/x509/general-name.ts';
+import { formatName, parseDistinguishedName } from '../../../src/pki/x509/name.ts';
+import type { CertificateRow, Store } from '../../../src/store/store.ts';
+import { openStore, type StoreOptions } from '../../../src/store/sqlite/open.ts';
+import { reservation } from '../../store/support.ts';
+import { makeCa } from '../../support/ca.ts';
+import { keyPair, spkiDer } from '../../support/keys.ts';
+import { temporaryFolder } from '../../support/openssl.ts';
+
+export const TOKEN = 'an-admin-token-of-the-tests';
+/** What the fixture's clock says until a test moves it. */
+export const NOW = Date.UTC(2026, 10, 21, 12);
+export const DAY = 86_400_000;
+
+const BEARER_ONLY: AdminAuthSettings = {
+  mode: 'none',
+  trust: undefined,
+  bearer_token: {
+    enabled: true,
+    tokens: [
+      { token_hash: `sha256:${createHash('sha256').update('another').digest('hex')}`, description: 'somebody else' },
+      { token_hash: `sha256:${createHash('sha256').update(TOKEN).digest('hex')}`, description: 'test admin' },
+    ],
+  },
+};
+
+/** A hash that costs nothing; what argon2id costs is not the admin API's matter. */
+const OTP_SETTINGS: OtpSettings = {
+  hash_algorithm: 'sha256-hmac',
+  hmacKey: randomBytes(32),
+  argon2: { memory_kib: 7168, iterations: 1, parallelism: 1 },
+  bcrypt_cost: 10,
+  token_length: 20,
+  max_failures: 5,
+  failure_window: 300,
+  lockout_duration: 900,
+  lockout_scope: 'address',
+};
+
+export interface AdminFixture {
+  readonly app: AdminApp;
+  readonly store: Store;
+  /** Everything logged, as JSON lines. */
+  readonly logged: () => string;
+  /** Moves the clock on by milliseconds. */
+  readonly advance: (ms: number) => void;
+  /** A call with the admin token. */
+  readonly call: (method: string, url: string, body?: unknown) => Promise<LightMyRequestResponse>;
+  /** A call as it is told. */
+  readonly raw: (
+    method: string,
+    url: string,
+    headers?: Record<string, string>,
+    payload?: string,
+  ) => Promise<LightMyRequestResponse>;
+}
+
+export interface FixtureOptions {
+  readonly cas?: readonly Ca[];
+  readonly settings?: { readonly [section in keyof AdminSettings]?: Partial<AdminSettings[section]> };
+  /** Puts something between the admin API and the store. */
+  readonly wrapStore?: (store: Store) => Store;
+  readonly tls?: ServerOptions;
+  /** What differs from one bearer token and no client certificates. */
+  readonly auth?: Partial<AdminAuthSettings>;
+  /** Told of committed events, see {@link openStore}. */
+  readonly onCommit?: StoreOptions['onCommit'];
+  /** What the clock says at first, milliseconds; {@link NOW} unless told. */
+  readonly start?: number;
+  /** Takes what has to be run at the end; the end of the test unless told. */
+  readonly onEnd?: (cleanUp: () => Promise<void>) => void;
+}
+
+/** An admin app with one administrator, whose bearer token is {@link TOKEN}; closed when the test ends, or as `onEnd` says. */
+export async function adminFixture(options: FixtureOptions = {}): Promise<AdminFixture> {
+  let time = options.start ?? NOW;
+  const now = () => time;
+  const folder = temporaryFolder();
+  const store = await openStore({
+    path: folder.file('est.db'),
+    auditFile: folder.file('audit.log'),
+    now,
+    onCommit: options.onCommit ?? (() => undefined),
+  });
+  const lines: string[] = [];
+  const used = options.wrapStore?.(store) ?? store;
+  const deps: AdminDependencies = {
+    store: used,
+    otp: await OtpService.create(used, OTP_SETTINGS, new HashingPool({ concurrency: 1, queue: 1, retryAfter: 1 }), now),
+    authenticator: new AdminAuthenticator(() => ({ ...BEARER_ONLY, ...options.auth }), used, now),
+    cas: new CaRouter(options.cas ?? [ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true)]),
+    settings: {
+      server: {
+        body_limit: 65_536,
+        headers_timeout: 10,
+        request_timeout: 30,
+        keep_alive_timeout: 30,
+        ...options.settings?.server,
+      },
+      otp: { enabled: true, max_uses: 1, default_ttl: 86_400, ...options.settings?.otp },
+      admin: { public_metrics: false, ...options.settings?.admin },
+    },
+    metrics: new Metrics('0'),
+    version: '0.0.0-test',
+    now,
+    log: createLogger('debug', { write: (line) => void lines.push(line) }),
+  };
+  const app = createAdminApp(deps, options.tls);
+  (options.onEnd ?? onTestFinished)(async () => {
+    await app.close();
+    await store.close();
+    folder.remove();
+  });
+  await app.ready();
+  const raw: AdminFixture['raw'] = (method, url, headers = {}, payload) =>
+    app.inject({ method: method as 'GET', url, headers, ...(payload === undefined ? {} : { payload }) });
+  return {
+    app,
+    store,
+    logged: () => lines.join('\n'),
+    advance: (ms) => void (time += ms),
+    raw,
+    call: (method, url, body) =>
+      body === undefined
+        ? raw(method, url, bearer)
+        : raw(method, url, { ...bearer, 'content-type': 'application/json' }, JSON.stringify(body)),
+  };
+}
+
+export const bearer = { authorization: `Bearer ${TOKEN}` };
+
+/** What every failure has to look like. */
+export function failure(response: LightMyRequestResponse): { statusCode: number; code: string; message: string } {
+  const body: unknown = response.json();
+  if (typeof body !== 'object' || body === null) throw new Error(`not an error body: ${response.body}`);
+  const { statusCode, error, code, message, ...rest } = body as Record<string, unknown>;
+  if (Object.keys(rest).length > 0) throw new Error(`more than an error has: ${response.body}`);
+  if (typeof statusCode !== 'number' || typeof error !== 'string') throw new Error(`not an error: ${response.body}`);
+  if (typeof code !== 'string' || typeof message !== 'string') throw new Error(`not an error: ${response.body}`);
+  if (!/^application\/json/.test(String(response.headers['content-type']))) throw new Error('not application/json');
+  if (statusCode !== response.statusCode) throw new Error(`${statusCode} in a ${response.statusCode}`);
+  return { statusCode, code, message };
+}
+
+/** A real CA on the file driver, made for the test. */
+export async function fileCa(
+  folder: { file: (name: string) => string },
+  label: string,
+  isDefault = false,
+): Promise<Ca> {
+  const made = makeCa(folder.file, label, { kind: 'ec:P-256' });
+  const config = caConfig(label, isDefault, { certificate: made.certificate, chain: made.root, key: made.privateKey });
+  return new Ca(config, await createFileCa(config, { now: Date.now }));
+}
+
+function caConfig(
+  label: string,
+  isDefault: boolean,
+  files: { certificate: string; chain: string; key: string },
+): FileCaConfig {
+  return {
+    label,
+    default: isDefault,
+    driver: 'file',
+    approval: 'auto',
+    certificate: files.certificate,
+    chain: files.chain,
+    file: { private_key: files.key },
+    profile: {
+      validity_days: 30,
+      max_validity_days: 90,
+      key_types: ['ec:P-256'],
+      key_usage: ['digitalSignature'],
+      extended_key_usage: ['clientAuth'],
+      subject: { required: [], patterns: {} },
+      san: { allowed: ['dns', 'ip', 'email', 'uri'], required: [], wildcards: false, max: 4 },
+      allow_subject_change: false,
+      renewal_grace_days: 0,
+      mtls_subject: 'any',
+    },
+  };
+}
+
+/** Lets a CA issue a certificate and records it as an enrolment does. */
+export async function issueFrom(
+  ca: Ca,
+  store: Store,
+  subject: string,
+  sans: readonly GeneralName[] = [],
+): Promise<CertificateRow> {
+  const request_id = randomBytes(8).toString('hex');
+  const name = parseDistinguishedName(subject);
+  const spki = spkiDer(keyPair('ec:P-256', 'subject'));
+  const prepared = await ca.driver.prepare({ request_id, subject: name, subjectAltNames: sans, spki, csr: undefined });
+  await store.reserve(
+    reservation({ request_id, ca: ca.label, serial: prepared.serial, subject, created_at: Date.now() }),
+    [],
+  );
+  const issued = await prepared.issue();
+  if (issued.status !== 'issued') throw new Error(issued.status);
+  const certificate = parseCertificate(issued.certificate);
+  const row: CertificateRow = {
+    ca: ca.label,
+    serial: certificate.serialNumber,
+    subject: formatName(certificate.subject),
+    sans: certificate.subjectAltNames.map(formatGeneralName),
+    not_before: certificate.notBefore.getTime(),
+    not_after: certificate.notAfter.getTime(),
+    der: issued.certificate,
+    fingerprint_sha256: certificate.fingerprint,
+    requester: 'otp:1',
+    method: 'otp',
+    request_id,
+    key_identifier: null,
+    archived_key_id: null,
+    revoked_at: null,
+    reason: null,
+    invalidity_date: null,
+  };
+  await store.recordCertificate(row, []);
+  return row;
+}
+
+/** A CA whose driver only has a chain and a state of health; for what a real CA cannot be made to do. */
+export function ailingCa(
+  label: string,
+  health: () => Promise<HealthReport>,
+  chain: readonly Buffer[] = [],
+  isDefault = false,
+): Ca {
+  const no = () => Promise.reject(new Error('this CA has its health only'));
+  const close = () => Promise.resolve();
+  const driver: CaDriver = { chain: () => chain, health, prepare: no, revoke: no, close };
+  return new Ca(caConfig(label, isDefault, { certificate: '', chain: '', key: '' }), driver);
+}

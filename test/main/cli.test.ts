@@ -1,0 +1,262 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFile, copyFile, cp, link, mkdir, readFile, realpath, writeFile } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { run, runAny, type CommandResult } from '../support/command.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+import { QUICKSTART } from '../support/quickstart.ts';
+import { ROOT } from '../support/root.ts';
+import { NODE, SERVER, startServer, type ServerProcess } from '../support/server-process.ts';
+
+const folder = temporaryFolder();
+const config = folder.file('est.toml');
+
+beforeAll(async () => {
+  await run(QUICKSTART, ['--no-start', '--dir', folder.path, '--est-port', '0', '--admin-port', '0'], {
+    timeout: 110_000,
+  });
+});
+afterAll(() => folder.remove());
+
+interface Runtime {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+const estuary = (...args: string[]): Promise<CommandResult> => runAny(NODE, [SERVER, ...args]);
+
+async function versionOfPackage(): Promise<string> {
+  const manifest: unknown = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  expect(manifest).toHaveProperty('version');
+  return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : '';
+}
+
+describe('contract §1: the command', () => {
+  test('--version prints the version of the package', async () => {
+    const { code, stdout } = await estuary('--version');
+    expect(code).toBe(0);
+    expect(stdout.toString()).toBe(`estuary ${await versionOfPackage()}\n`);
+  });
+
+  test('--help names every flag and exit code', async () => {
+    const { code, output } = await estuary('--help');
+    expect(code).toBe(0);
+    for (const word of ['--config', '--check', '--version', '--help', 'audit verify', 'exit codes', 'SIGHUP'])
+      expect(output).toContain(word);
+  });
+
+  test.each([
+    [[], '--config FILE is missing'],
+    [['--config'], '--config'],
+    [['--conf', 'x'], '--conf'],
+    [['serve', '--config', 'est.toml'], 'there is no command "serve"'],
+    [['audit', '--config', 'est.toml'], 'there is no command "audit"'],
+    [['audit', 'verify', '--check', '--config', 'est.toml'], '--check does not go with "audit verify"'],
+  ])('%j is refused with a sentence and exit code 1', async (args, sentence) => {
+    const { code, stdout, output } = await estuary(...args);
+    expect(code).toBe(1);
+    expect(stdout.toString()).toBe('');
+    expect(output).toMatch(/^estuary: /);
+    expect(output).toContain(sentence);
+  });
+
+  test('--check accepts what the quickstart writes, with exit code 0, and starts nothing', async () => {
+    const { code, stdout } = await estuary('--config', config, '--check');
+    expect(stdout.toString()).toBe(`${config}: the configuration is valid\n`);
+    expect(code).toBe(0);
+  });
+
+  test.each([['--check'], []])(
+    'a refused configuration prints every problem to stderr, exit code 2 (%s)',
+    async (...flags) => {
+      const bad = folder.file('bad.toml');
+      await writeFile(bad, `${await readFile(config, 'utf8')}\n[lgo]\nlevel = "info"\n[log]\nlevel = "loud"\n`);
+      const { code, stdout, output } = await estuary('--config', bad, ...flags);
+      expect(code).toBe(2);
+      expect(stdout.toString()).toBe('');
+      expect(output.split('\n')).toEqual([
+        `${bad}: lgo: unknown key (the nearest known one is "log")`,
+        `${bad}: log.level: "loud" is not known ("fatal", "error", "warn", "info", "debug", "trace", "silent")`,
+        '',
+      ]);
+    },
+  );
+
+  test('a configuration file that is not there: exit code 2', async () => {
+    const { code, output } = await estuary('--config', folder.file('absent.toml'));
+    expect(code).toBe(2);
+    expect(output).toContain('absent.toml: cannot be read: there is no such file');
+  });
+
+  test('a port that is taken: exit code 1 with the reason', async () => {
+    const server = await startServer({ config });
+    try {
+      const taken = folder.file('taken.toml');
+      const text = (await readFile(config, 'utf8')).replace(/^port = 0$/m, `port = ${server.port('est')}`);
+      await writeFile(taken, text.replaceAll('data/', 'data2/'));
+      const { code, output } = await estuary('--config', taken);
+      expect(output).toContain('EADDRINUSE');
+      expect(code).toBe(1);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe('contract §7: audit verify', () => {
+  test('a whole log: exit code 0; a changed record: exit code 1 and its number', async () => {
+    await (await startServer({ config })).stop();
+    const whole = await estuary('audit', 'verify', '--config', config);
+    expect(whole.output).toMatch(/^the audit log is whole: \d+ records\n$/);
+    expect(whole.code).toBe(0);
+
+    const broken = temporaryFolder();
+    try {
+      await cp(folder.path, broken.path, { recursive: true });
+      const log = await readFile(broken.file('data/audit.log'), 'utf8');
+      await writeFile(broken.file('data/audit.log'), log.replace('"service.start"', '"service.stop"'));
+      const { code, output } = await estuary('audit', 'verify', '--config', broken.file('est.toml'));
+      expect(output).toMatch(/^audit record 1 is broken: /);
+      expect(code).toBe(1);
+    } finally {
+      broken.remove();
+    }
+  });
+});
+
+describe('contract §1: signals', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s stops the server with exit code 0', async (name) => {
+    const server = await startServer({ config });
+    server.signal(name);
+    expect(await server.exited).toEqual({ code: 0, signal: null });
+  });
+
+  test('SIGHUP reads the file again; a file that is refused leaves the server as it was', async () => {
+    const changed = folder.file('changed.toml');
+    await copyFile(config, changed);
+    const server = await startServer({ config: changed });
+    try {
+      await appendFile(changed, '\n[log]\nlevel = "debug"\n');
+      server.signal('SIGHUP');
+      await logged(server, 'configuration reloaded');
+      await appendFile(changed, '\n[oops]\n');
+      server.signal('SIGHUP');
+      await logged(server, 'reload failed');
+      expect(await answers(server.port('est'))).toBe(true);
+    } finally {
+      expect(await server.stop()).toEqual({ code: 0, signal: null });
+    }
+  });
+});
+
+describe('stack: on an older Node the command hands over to the pinned runtime', () => {
+  let older: Runtime;
+  beforeAll(async () => {
+    older = (await olderNode()) ?? (await pretendedOlderNode());
+  });
+
+  test('same arguments, output and exit code', async () => {
+    const ok = await runAny(older.command, [...older.args, SERVER, '--version']);
+    expect(ok.output).toBe(`estuary ${await versionOfPackage()}\n`);
+    expect(ok.code).toBe(0);
+    const refused = await runAny(older.command, [
+      ...older.args,
+      SERVER,
+      '--config',
+      folder.file('a b.toml'),
+      '--check',
+    ]);
+    expect(refused.output).toContain('a b.toml: cannot be read');
+    expect(refused.code).toBe(2);
+  });
+
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s stops the server with exit code 0', async (name) => {
+    const { child, port } = await launch();
+    expect(await answers(port)).toBe(true);
+    child.kill(name);
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    expect(await answers(port)).toBe(false);
+  });
+
+  test('SIGKILL of the launcher ends the server too, so that its ports are free for the next', async () => {
+    const { child, port, closed } = await launch();
+    child.kill('SIGKILL');
+    await closed;
+    expect(await answers(port)).toBe(false);
+  });
+
+  test('without the pinned runtime it says what is missing, exit code 1', async () => {
+    const lonely = temporaryFolder();
+    try {
+      await mkdir(lonely.file('dist'));
+      await copyFile(SERVER, lonely.file('dist/server.js'));
+      await writeFile(lonely.file('package.json'), '{"type":"module"}');
+      const { code, output } = await runAny(older.command, [...older.args, lonely.file('dist/server.js'), '--version']);
+      expect(output).toMatch(/^estuary needs Node\.js 26 or newer; this is \d+\..*npm ci.*\n$/);
+      expect(code).toBe(1);
+    } finally {
+      lonely.remove();
+    }
+  });
+
+  /** A server under the older Node. `closed`: everybody who could write to its output is gone. */
+  async function launch() {
+    const child = spawn(older.command, [...older.args, SERVER, '--config', config], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const closed = once(child, 'close');
+    let output = '';
+    const port = await new Promise<number>((resolve, reject) => {
+      void closed.then(() => reject(new Error(`ended early:\n${output}`)));
+      child.stdout.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+        const est = /"listener":"est","address":"[^"]*","port":(\d+)/.exec(output)?.[1];
+        if (est !== undefined && output.includes('"listener":"admin"')) resolve(Number(est));
+      });
+    });
+    return { child, port, closed };
+  }
+});
+
+/** A Node below 26 on the PATH, outside of node_modules. */
+async function olderNode(): Promise<Runtime | undefined> {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((path) => !path.includes('node_modules'));
+  for (const path of [...folders, '/usr/bin', '/usr/local/bin']) {
+    const command = join(path, 'node');
+    const { code, output } = await runAny(command, ['--version']).catch(() => ({ code: -1, output: '' }));
+    if (code === 0 && Number(/^v(\d+)\./.exec(output)?.[1] ?? 99) < 26) return { command, args: [] };
+  }
+  return undefined;
+}
+
+/** The pinned Node under another path, that takes itself for an older one: for machines that have no older. */
+async function pretendedOlderNode(): Promise<Runtime> {
+  const command = folder.file('older-node');
+  await link(await realpath(NODE), command).catch(async () => copyFile(await realpath(NODE), command));
+  const preload = folder.file('older.mjs');
+  await writeFile(
+    preload,
+    `if (process.execPath.endsWith('older-node'))
+       Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } });`,
+  );
+  return { command, args: ['--import', preload] };
+}
+
+/** Resolves when the server has logged a message that begins so. */
+async function logged(server: ServerProcess, message: string): Promise<void> {
+  await expect
+    .poll(() => server.log().map(({ msg }) => String(msg)), { timeout: 15_000 })
+    .toContainEqual(expect.stringMatching(`^${message}`));
+}
+
+/** Whether somebody listens on the port. */
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}

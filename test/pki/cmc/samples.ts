@@ -1,0 +1,148 @@
+/** CMC structures for tests, made of the DER writer and node:crypto; one of every control. */
+import { sign } from 'node:crypto';
+import type { ControlName, ControlValue } from '../../../src/pki/cmc/controls.ts';
+import {
+  bitString,
+  contextConstructed,
+  explicit,
+  integer,
+  octetString,
+  oid,
+  parseDer,
+  printableString,
+  sequence,
+  tlv,
+  utf8String,
+} from '../../../src/pki/der/der.ts';
+import { encodeExtensions, type Extension } from '../../../src/pki/x509/extensions.ts';
+import { parseDistinguishedName } from '../../../src/pki/x509/name.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
+import { ALGORITHM, buildCsr, makeKey, type TestKey } from '../../support/csr.ts';
+
+const issuer = parseDistinguishedName('CN=Issuing CA,O=Example');
+const sha256 = { oid: OID.sha256 };
+const hmacWithSHA256 = { oid: OID.hmacWithSHA256 };
+const witness = { keyAlgorithm: sha256, macAlgorithm: hmacWithSHA256, witness: Buffer.alloc(32, 7) };
+const status: ControlValue<'statusInfoV2'> = {
+  status: 'failed',
+  bodyList: [1, [2, 3]],
+  statusString: 'né',
+  otherInfo: { failInfo: 'badRequest' },
+};
+const certTemplate = sequence(explicit(5, issuer.der));
+
+/** A value for each control. */
+export const CONTROL_VALUES: { readonly [N in ControlName]: ControlValue<N> } = {
+  statusInfo: {
+    status: 'pending',
+    bodyList: [4_294_967_295],
+    otherInfo: { pendInfo: { pendToken: Buffer.from('token'), pendTime: new Date('2026-11-21T05:00:00Z') } },
+  },
+  identification: 'device 7',
+  identityProof: Buffer.alloc(20, 1),
+  dataReturn: Buffer.from('state'),
+  transactionId: '00deadbeefdeadbeefdeadbeef',
+  senderNonce: Buffer.from('sender'),
+  recipientNonce: Buffer.from('recipient'),
+  addExtensions: {
+    pkiDataReference: 0,
+    certReferences: [1],
+    extensions: [{ oid: OID.keyUsage, critical: true, value: bitString(Buffer.of(0x80), 7) }],
+  },
+  encryptedPOP: {
+    request: { kind: 'orm', bodyPartID: 9, type: '1.2.3', der: integer(1) },
+    cms: sequence(oid(OID.data), explicit(0, octetString(Buffer.of(1)))),
+    thePopAlgorithm: hmacWithSHA256,
+    witnessAlgorithm: sha256,
+    witness: Buffer.alloc(32),
+  },
+  decryptedPOP: { bodyPartID: 9, thePopAlgorithm: hmacWithSHA256, thePop: Buffer.alloc(32) },
+  lraPOPWitness: { pkiDataBodyid: 0, bodyIds: [1, 2] },
+  getCert: {
+    issuerName: { kind: 'other', tag: contextConstructed(4), der: explicit(4, issuer.der) },
+    serialNumber: 'ff01',
+  },
+  getCRL: {
+    issuerName: issuer,
+    crlName: { kind: 'uri', value: 'http://a.example/crl' },
+    time: new Date('2026-11-21T05:00:00Z'),
+    reasons: bitString(Buffer.of(0x40), 6),
+  },
+  revokeRequest: {
+    issuer,
+    serialNumber: '8001',
+    reason: 'keyCompromise',
+    invalidityDate: new Date('2026-11-20T00:00:00Z'),
+    sharedSecret: Buffer.from('revoke me'),
+    comment: 'lost',
+  },
+  regInfo: Buffer.from('registration'),
+  responseInfo: Buffer.from('response'),
+  queryPending: Buffer.from('token'),
+  popLinkRandom: Buffer.alloc(64, 3),
+  popLinkWitness: Buffer.alloc(20, 4),
+  confirmCertAcceptance: { issuer, serialNumber: '0a' },
+  statusInfoV2: status,
+  trustedAnchors: { seqNumber: 1, hashAlgorithm: sha256, anchorHashes: [Buffer.alloc(32, 5)] },
+  authData: 5,
+  batchRequests: [6, 7],
+  batchResponses: [8],
+  publishCert: { hashAlgorithm: sha256, certHashes: [Buffer.alloc(32, 6)], pubInfo: sequence(integer(0)) },
+  modCertTemplate: { pkiDataReference: [4], certReferences: [1], replace: false, certTemplate },
+  controlProcessed: [1, [2, 3]],
+  popLinkWitnessV2: witness,
+  identityProofV2: witness,
+  raIdentityWitness: [4, 5],
+  responseBody: [4],
+};
+
+export interface CrmfOptions {
+  readonly certReqId?: number;
+  readonly subject?: string;
+  readonly extensions?: readonly Extension[];
+  /** DER of each AttributeTypeAndValue. */
+  readonly controls?: readonly Buffer[];
+  /** Further fields of the template, before the subject. */
+  readonly before?: readonly Buffer[];
+  /** In place of the fields subject and publicKey. */
+  readonly fields?: readonly Buffer[];
+  /** In place of the signature; null leaves the proof of possession out. */
+  readonly popo?: Buffer | null;
+  readonly regInfo?: Buffer;
+  /** Signs this in place of the CertRequest. */
+  readonly signed?: Buffer;
+}
+
+/** DER CertReqMsg of a P-256 key. */
+export function buildCrmf(key: TestKey, options: CrmfOptions = {}): Buffer {
+  const { certReqId = 1, subject = 'CN=crmf', extensions, controls, before = [], popo, regInfo } = options;
+  const fields = options.fields ?? [
+    explicit(5, parseDistinguishedName(subject).der),
+    tlv(contextConstructed(6), parseDer(key.spki).value),
+  ];
+  const template = sequence(
+    ...before,
+    ...fields,
+    ...(extensions === undefined ? [] : [tlv(contextConstructed(9), parseDer(encodeExtensions(extensions)).value)]),
+  );
+  const certReq = sequence(integer(certReqId), template, ...(controls === undefined ? [] : [sequence(...controls)]));
+  const signature = sign('sha256', options.signed ?? certReq, key.privateKey);
+  const proof = popo === null ? [] : [popo ?? tlv(contextConstructed(1), ALGORITHM.ecdsaSha256, bitString(signature))];
+  return sequence(certReq, ...proof, ...(regInfo === undefined ? [] : [regInfo]));
+}
+
+/** A regInfo of CRMF. */
+export const REG_INFO = sequence(sequence(oid('1.3.6.1.5.5.7.5.2.1'), utf8String('a?b%')));
+
+/** A request of either kind and one of neither. */
+export function sampleRequests(): readonly [
+  { readonly kind: 'tcr'; readonly bodyPartID: number; readonly der: Buffer },
+  { readonly kind: 'crm'; readonly bodyPartID: number; readonly der: Buffer },
+  { readonly kind: 'orm'; readonly bodyPartID: number; readonly type: string; readonly der: Buffer },
+] {
+  return [
+    { kind: 'tcr', bodyPartID: 1, der: buildCsr(makeKey()) },
+    { kind: 'crm', bodyPartID: 2, der: buildCrmf(makeKey(), { certReqId: 2 }) },
+    { kind: 'orm', bodyPartID: 3, type: '1.2.3.4', der: printableString('other') },
+  ];
+}

@@ -1,0 +1,82 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, expect, test } from 'vitest';
+import { DerError, sequence } from '../../../src/pki/der/der.ts';
+import { failureResponse, isIssuedBy, parseOcspRequest } from '../../../src/pki/ocsp/ocsp.ts';
+import { parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
+import { makeCa } from '../../support/ca.ts';
+import { openssl, temporaryFolder } from '../../support/openssl.ts';
+
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+const ca = makeCa(folder.file, 'ocsp', { kind: 'ec:P-256' });
+const [issuer] = parsePemCertificates(readFileSync(ca.certificate, 'latin1'));
+if (issuer === undefined) throw new Error('no CA certificate');
+
+/** A request as openssl makes it. */
+function request(...args: readonly string[]): Buffer {
+  const out = folder.file('request.der');
+  openssl(['ocsp', '-issuer', ca.certificate, '-reqout', out, ...args]);
+  return readFileSync(out);
+}
+
+test.each(['-sha1', '-sha256', '-sha384', '-sha512'])('RFC 6960 §4.1.1: reads a request with %s', (hash) => {
+  const { certIds, nonce } = parseOcspRequest(request(hash, '-serial', '0x7fab', '-no_nonce'));
+  expect(certIds.map(({ serialNumber }) => serialNumber)).toEqual(['7fab']);
+  expect(nonce).toBeUndefined();
+  expect(certIds.map((id) => isIssuedBy(id, { name: issuer.subject.der, spki: issuer.spki }))).toEqual([true]);
+});
+
+test('a serial number whose top bit is set is read as the store writes it', () => {
+  expect(parseOcspRequest(request('-serial', '0xff01')).certIds[0]?.serialNumber).toBe('ff01');
+});
+
+test('several certificates in one request, and the nonce', () => {
+  const { certIds, nonce } = parseOcspRequest(request('-serial', '1', '-serial', '2'));
+  expect(certIds.map(({ serialNumber }) => serialNumber)).toEqual(['01', '02']);
+  expect(nonce?.length).toBeGreaterThan(0);
+});
+
+test('a certificate of another issuer is not taken for ours', () => {
+  const other = makeCa(folder.file, 'other', { kind: 'ec:P-256', subject: '/CN=somebody else' });
+  const [elsewhere] = parsePemCertificates(readFileSync(other.certificate, 'latin1'));
+  const [id] = parseOcspRequest(request('-serial', '1')).certIds;
+  if (id === undefined || elsewhere === undefined) throw new Error('nothing parsed');
+  expect(isIssuedBy(id, { name: elsewhere.subject.der, spki: issuer.spki })).toBe(false);
+});
+
+test('every truncation and every changed byte is a DerError or another request, never anything else', () => {
+  const good = request('-serial', '0x7fab');
+  for (let at = 0; at < good.length; at++) {
+    expect(() => parseOcspRequest(good.subarray(0, at)), `cut at ${at}`).toThrow(DerError);
+    const bad = Buffer.from(good);
+    bad.writeUInt8(bad.readUInt8(at) ^ 0xff, at);
+    try {
+      parseOcspRequest(bad);
+    } catch (error) {
+      expect(error).toBeInstanceOf(DerError);
+    }
+  }
+});
+
+test('a request about nothing and one about very many are refused', () => {
+  expect(() => parseOcspRequest(sequence(sequence(sequence())))).toThrow(/requestList/);
+  const many = Array.from({ length: 33 }, (_, n) => ['-serial', String(n + 1)]).flat();
+  expect(() => parseOcspRequest(request(...many))).toThrow(/requestList/);
+});
+
+test('RFC 6960 §2.3: error responses are those that openssl reads', () => {
+  for (const [reason, words] of [
+    ['malformedRequest', 'malformedrequest'],
+    ['internalError', 'internalerror'],
+    ['tryLater', 'trylater'],
+  ] as const) {
+    writeFileSync(folder.file('response.der'), failureResponse(reason));
+    // openssl prints the reason and exits with 1
+    const { stdout, stderr } = spawnSync('openssl', ['ocsp', '-respin', folder.file('response.der')], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    expect(stdout + stderr).toContain(`Responder Error: ${words}`);
+  }
+});

@@ -1,0 +1,226 @@
+import { describe, expect, test } from 'vitest';
+
+import {
+  DerError,
+  Tag,
+  contextPrimitive,
+  explicit,
+  integer,
+  sequence,
+  tlv,
+  utf8String,
+} from '../../../src/pki/der/der.ts';
+import {
+  encodeGeneralNames,
+  formatGeneralName,
+  generalNameProblem,
+  ipAddress,
+  parseGeneralNames,
+  sameGeneralNames,
+  type GeneralName,
+} from '../../../src/pki/x509/general-name.ts';
+import { buildCsr, commonName, dns, email, extension, extensionRequest, ip, makeKey, uri } from '../../support/csr.ts';
+import { opensslText } from '../../support/openssl.ts';
+
+const key = makeKey();
+const dnsName = (value: string): GeneralName => ({ kind: 'dns', value });
+
+describe('RFC 5280 §4.2.1.6: what is encoded is read again, and OpenSSL reads the same', () => {
+  const names: readonly GeneralName[] = [
+    dnsName('a.example'),
+    { kind: 'email', value: 'a@b.example' },
+    { kind: 'uri', value: 'https://a.example/x?y#z' },
+    ipAddress('192.0.2.255'),
+    ipAddress('2001:db8::1'),
+  ];
+
+  test('all kinds', () => {
+    const der = encodeGeneralNames(names);
+    expect(parseGeneralNames(der)).toEqual(names);
+    const csr = buildCsr(key, { attributes: [extensionRequest(extension('2.5.29.17', der))] });
+    expect(opensslText(['req', '-inform', 'DER', '-noout', '-text'], csr)).toContain(
+      'DNS:a.example, email:a@b.example, URI:https://a.example/x?y#z, IP Address:192.0.2.255, IP Address:2001:DB8:0:0:0:0:0:1',
+    );
+  });
+
+  test('other kinds are kept as they are', () => {
+    const directory = explicit(4, commonName('x'));
+    const [parsed] = parseGeneralNames(sequence(directory));
+    expect(parsed).toEqual({ kind: 'other', tag: 0xa4, der: directory });
+    expect(encodeGeneralNames(parsed === undefined ? [] : [parsed])).toEqual(sequence(directory));
+  });
+
+  test('text for people', () => {
+    expect(names.map(formatGeneralName)).toEqual([
+      'DNS:a.example',
+      'email:a@b.example',
+      'URI:https://a.example/x?y#z',
+      'IP:192.0.2.255',
+      'IP:2001:db8::1',
+    ]);
+  });
+});
+
+describe('RFC 5952: the canonical text of an address', () => {
+  test.each([
+    ['::', '::'],
+    ['::1', '::1'],
+    ['1::', '1::'],
+    ['2001:DB8:0:0:0:0:0:1', '2001:db8::1'],
+    ['2001:db8:0:1:1:1:1:1', '2001:db8:0:1:1:1:1:1'],
+    ['2001:0:0:1:0:0:0:1', '2001:0:0:1::1'],
+    ['2001:db8:0:0:1:0:0:1', '2001:db8::1:0:0:1'],
+    ['0:0:1:0:0:0:0:0', '0:0:1::'],
+    ['10:0:0:10:0:0:0:10', '10:0:0:10::10'],
+    ['100:0:0:20:0:0:30:0', '100::20:0:0:30:0'],
+    ['::ffff:192.0.2.1', '::ffff:c000:201'],
+    ['fe80::1:2.3.4.5', 'fe80::1:203:405'],
+    ['255.255.255.255', '255.255.255.255'],
+  ])('%s → %s', (text, canonical) => {
+    const address = ipAddress(text);
+    expect(formatGeneralName(address)).toBe(`IP:${canonical}`);
+    expect(parseGeneralNames(encodeGeneralNames([address]))).toEqual([address]);
+    expect(ipAddress(canonical)).toEqual(address);
+  });
+
+  test.each([
+    '',
+    '1.2.3',
+    '1.2.3.4.5',
+    '1.2.3.256',
+    '01.2.3.4',
+    ':::',
+    '1::2::3',
+    'fe80::1%eth0',
+    'a.example',
+    '1:2:3:4:5:6:7',
+  ])('%j is none', (text) => {
+    expect(() => ipAddress(text)).toThrow(RangeError);
+  });
+});
+
+describe('contract §3: SANs are equal as sets, DNS names without case', () => {
+  const a = [dnsName('A.example'), ipAddress('10.0.0.1')];
+  test.each<[string, boolean, readonly GeneralName[]]>([
+    ['another order and case', true, [ipAddress('10.0.0.1'), dnsName('a.EXAMPLE')]],
+    ['a repetition', true, [...a, dnsName('a.example')]],
+    ['one more', false, [...a, dnsName('b.example')]],
+    ['one less', false, [dnsName('a.example')]],
+    ['none', false, []],
+    ['the same text of another kind', false, [{ kind: 'uri', value: 'A.example' }, ipAddress('10.0.0.1')]],
+  ])('%s: %s', (_, same, b) => {
+    expect(sameGeneralNames(a, b)).toBe(same);
+    expect(sameGeneralNames(b, a)).toBe(same);
+  });
+
+  test("RFC 5321 §2.4: a mailbox's domain is compared without case, its local part with", () => {
+    const mail = (value: string): GeneralName[] => [{ kind: 'email', value }];
+    expect(sameGeneralNames(mail('a@B.example'), mail('a@b.example'))).toBe(true);
+    expect(sameGeneralNames(mail('A@b.example'), mail('a@b.example'))).toBe(false);
+  });
+});
+
+describe('the form of a name', () => {
+  const value = (kind: 'dns' | 'email' | 'uri') => (text: string) => generalNameProblem({ kind, value: text });
+
+  test.each([
+    'a',
+    'a.example',
+    'A-1.Example',
+    '1.example',
+    '*.a.example',
+    `${'a'.repeat(63)}.example`,
+    'xn--bcher-kva.example',
+  ])('DNS %j is well-formed', (text) => {
+    expect(value('dns')(text)).toBeUndefined();
+  });
+  test.each([
+    '',
+    '.',
+    'a.',
+    '.a',
+    'a..b',
+    '-a',
+    'a-',
+    'a_b',
+    'a b',
+    '*',
+    '*.a',
+    'a.*.b',
+    '*a.b.c',
+    'a/b',
+    `${'a'.repeat(64)}.b`,
+    'ä.example',
+    'a\0',
+  ])('DNS %j is not', (text) => {
+    expect(value('dns')(text)).toBeTypeOf('string');
+  });
+
+  test.each(['a@b', 'a.b+c@d.example', "o'neil@b.example"])('email %j is well-formed', (text) => {
+    expect(value('email')(text)).toBeUndefined();
+  });
+  test.each([
+    '',
+    'a',
+    '@',
+    'a@',
+    '@b',
+    'a@b@c',
+    'a..b@c',
+    '.a@b',
+    'a b@c',
+    'a@b_c',
+    'a@*.b.c',
+    '"a"@b',
+    `${'a'.repeat(65)}@b`,
+  ])('email %j is not', (text) => {
+    expect(value('email')(text)).toBeTypeOf('string');
+  });
+
+  test.each([
+    'http://a.example',
+    'https://u@a.example:443/p?q#f',
+    'urn:x:y',
+    'http://[::1]/',
+    'http://10.0.0.1/%20',
+    'mailto:a@b',
+  ])('URI %j is well-formed', (text) => {
+    expect(value('uri')(text)).toBeUndefined();
+  });
+  test.each([
+    '',
+    'a',
+    '/a',
+    '//a/b',
+    'http:',
+    'http://',
+    'http:///x',
+    '1a:b',
+    'a b:c',
+    'http://a/ b',
+    'http://a/%zz',
+    'http://a b/',
+    'x:\0',
+    'http://a/<b>',
+  ])('URI %j is not', (text) => {
+    expect(value('uri')(text)).toBeTypeOf('string');
+  });
+});
+
+describe('X.690: what is no GeneralNames is refused', () => {
+  test.each([
+    ['an empty list', sequence()],
+    ['a universal tag', sequence(utf8String('a'))],
+    ['an unknown context tag', sequence(tlv(0x8f, Buffer.from('a')))],
+    ['eight-bit text', sequence(tlv(contextPrimitive(2), Buffer.from([0xe9])))],
+    ['an address of 5 octets', sequence(ip(1, 2, 3, 4, 5))],
+    ['an INTEGER', integer(1)],
+    ['a SET', tlv(Tag.SET, dns('a'), email('a@b'), uri('a:b'))],
+  ])('%s', (_, der) => {
+    expect(() => parseGeneralNames(der)).toThrow(DerError);
+  });
+
+  test('text outside of ASCII is never encoded', () => {
+    expect(() => encodeGeneralNames([dnsName('ä.example')])).toThrow(RangeError);
+  });
+});
