@@ -26,7 +26,7 @@ export interface OtpIdentity extends IdentityBase {
    * queued before (contract, "OTP and 202"); for anything else {@link OtpService.refuseConsumed} is the answer.
    */
   readonly usable: boolean;
-  /** What a failure with this token counts on; see {@link OtpService.refuseConsumed}. */
+  /** What a failure with this token counts on, see {@link OtpService.refuseConsumed}, and what a use of it clears. */
   readonly lockoutKeys: readonly string[];
   /** The presented password: serverkeygen encrypts with it when policy says so. Never logged. */
   readonly password: Buffer;

@@ -1,4 +1,7 @@
-/** Counting failures of shared secrets and locking out (contract §3). The counts live in the store, so a restart keeps them. */
+/**
+ * Counting failures of shared secrets and locking out (contract §3). The counts live in the store, so a restart keeps
+ * them. A right password clears nothing: only what comes of its use does, in the same transaction (contract §9).
+ */
 import { createHash } from 'node:crypto';
 
 import type { AuditEvent } from '../audit/event.ts';
@@ -67,11 +70,6 @@ export class Lockout {
   /** Counts a failure; the event is committed with the count. */
   async countFailure(keys: readonly string[], now: number, event: AuditEvent): Promise<void> {
     await this.#store.recordFailure(keys, this.#settings, now, [event]);
-  }
-
-  /** Forgets the failures, after a success. */
-  async clear(keys: readonly string[]): Promise<void> {
-    await this.#store.clearFailures(keys);
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * The shared secrets of `[[cmc.shared_secrets]]`: whoever proves to know one is its holder. Failures count toward the
- * lockout like those of one-time passwords, on the address and on the identification (`otp.lockout_scope`).
+ * lockout like those of one-time passwords, on the address and on the identification (`otp.lockout_scope`). A right
+ * proof clears no count: a secret has no uses to spend, so that its holder could guess others for ever.
  */
 import { randomBytes } from 'node:crypto';
 import type { AuditEvent } from '../audit/event.ts';
@@ -64,10 +65,7 @@ export class SharedSecrets {
       await lockout.check(keys, attempt.now, event);
       const known = identification === undefined ? undefined : parties().secrets.get(identification);
       const shared: SharedSecret = { secret: known ?? this.#nobodys, identification };
-      if ((await check(shared)) && known !== undefined) {
-        await lockout.clear(keys);
-        return shared;
-      }
+      if ((await check(shared)) && known !== undefined) return shared;
       const detail = known === undefined ? 'no such identification' : 'wrong secret';
       await lockout.countFailure(keys, attempt.now, { ...event, detail });
       throw new CmcRefusal(401, 'badIdentity', [attempt.bodyPart], 'The shared secret is wrong.', {

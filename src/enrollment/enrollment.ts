@@ -23,6 +23,7 @@ import { Releases } from './releases.ts';
 import { RemoteRequests, type RemoteCa } from './remote-requests.ts';
 import { RequestQueue } from './request-queue.ts';
 import {
+  clearedBy,
   eventBase,
   keyed,
   recogniseOwnKey,
@@ -198,7 +199,8 @@ export class Enrollment {
     const prepared = await this.#reserve(request, approved);
     const archivedKeyId = await this.#archive(request);
     const certificate = await this.#sign(request, prepared);
-    await this.#record(request, certificate, archivedKeyId);
+    // Of what was queued, the use was taken when it was.
+    await this.#record(request, certificate, archivedKeyId, approved ? [] : clearedBy(request));
     return certificate;
   }
 
@@ -288,7 +290,12 @@ export class Enrollment {
     }
   }
 
-  async #record(request: KeyedRequest, der: Buffer, archivedKeyId: string | null): Promise<void> {
+  async #record(
+    request: KeyedRequest,
+    der: Buffer,
+    archivedKeyId: string | null,
+    succeeded: readonly string[],
+  ): Promise<void> {
     const row = certificateRow(der, {
       ca: request.ca.label,
       requester: request.identity.display,
@@ -298,10 +305,11 @@ export class Enrollment {
     });
     const event = { ...eventBase(request), serial: row.serial };
     try {
-      await this.#store.recordCertificate(row, [
+      const events: readonly AuditEvent[] = [
         { ...event, type: 'ca.signature', outcome: 'success' },
         { ...event, type: 'certificate.issued', outcome: 'success', detail: request.operation },
-      ]);
+      ];
+      await this.#store.recordCertificate(row, events, succeeded);
     } catch (error) {
       await this.#release(request, describe(error));
       throw error;

@@ -14,7 +14,7 @@ import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
 import type { RequestEnd, RequestRow, Reservation, Store } from '../store/store.ts';
 import { certificateRow } from './certificate-row.ts';
 import type { Releases } from './releases.ts';
-import { eventBase, RequestTaken, type EnrollmentOutcome, type KeyedRequest } from './request.ts';
+import { clearedBy, eventBase, RequestTaken, type EnrollmentOutcome, type KeyedRequest } from './request.ts';
 
 export interface RemoteRequestsOptions {
   readonly store: Store;
@@ -71,6 +71,8 @@ export class RemoteRequests {
   }
 
   async #issue(request: KeyedRequest, prepared: PreparedIssuance, row: RequestRow): Promise<EnrollmentOutcome> {
+    // Of what an administrator has approved, the use was taken when it was queued.
+    const succeeded = row.status === 'approved' ? [] : clearedBy(request);
     let result;
     try {
       result = await prepared.issue();
@@ -80,20 +82,16 @@ export class RemoteRequests {
       throw error;
     }
     if (result.status === 'pending') {
-      await this.#orRelease(request.requestId, () =>
-        this.#store.awaitCa(row.id, result.reference, [
-          {
-            ...eventBase(request),
-            type: 'request.queued',
-            outcome: 'success',
-            detail: `at the CA as ${result.reference}`,
-          },
-        ]),
-      );
+      const detail = `at the CA as ${result.reference}`;
+      const events: readonly AuditEvent[] = [
+        { ...eventBase(request), type: 'request.queued', outcome: 'success', detail },
+      ];
+      await this.#orRelease(request.requestId, () => this.#store.awaitCa(row.id, result.reference, events, succeeded));
       return { status: 'pending', requestId: row.id };
     }
     if (result.status === 'issued') {
-      await this.#orRelease(request.requestId, () => this.#record(row, result.certificate, request.address));
+      const { address } = request;
+      await this.#orRelease(request.requestId, () => this.#record(row, result.certificate, { address, succeeded }));
       return result;
     }
     const reason = result.status === 'rejected' ? result.reason : 'The CA canceled the request.';
@@ -257,14 +255,19 @@ export class RemoteRequests {
     return { status: 'issued', certificate };
   }
 
-  async #record(row: RequestRow, der: Buffer, address?: string): Promise<void> {
+  async #record(
+    row: RequestRow,
+    der: Buffer,
+    { address, succeeded }: { readonly address?: string; readonly succeeded?: readonly string[] } = {},
+  ): Promise<void> {
     const { ca, requester, method, id } = row;
     const certificate = certificateRow(der, { ca, requester, method, request_id: id });
     const event = { ...rowEvent(row), ...(address === undefined ? {} : { address }), serial: certificate.serial };
-    await this.#store.recordCertificate(certificate, [
+    const events: readonly AuditEvent[] = [
       { ...event, type: 'ca.signature', outcome: 'success' },
       { ...event, type: 'certificate.issued', outcome: 'success', detail: row.operation },
-    ]);
+    ];
+    await this.#store.recordCertificate(certificate, events, succeeded);
   }
 
   /** What the CA issued is not what was asked for: that is the end of the request. */

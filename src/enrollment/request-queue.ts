@@ -4,6 +4,7 @@
  * docs/approval.md tells why.
  */
 import { createHash } from 'node:crypto';
+import type { AuditEvent } from '../audit/event.ts';
 import type { Identity } from '../auth/identity.ts';
 import { EstuaryError, describe, failed, forbidden, unauthorized } from '../errors.ts';
 import type { CsrContent } from '../pki/pkcs10/csr.ts';
@@ -11,6 +12,7 @@ import { comparableGeneralNames, formatGeneralName } from '../pki/x509/general-n
 import { comparableName, formatName } from '../pki/x509/name.ts';
 import type { CertificateRow, RequestFormat, RequestRow, Store } from '../store/store.ts';
 import {
+  clearedBy,
   eventBase,
   RequestTaken,
   subjectFor,
@@ -97,11 +99,13 @@ export class RequestQueue {
       return 'known' in result ? this.#answer(queueable, await this.#withCertificate(result.known)) : result;
     }
     await queueable.check();
-    const result = await this.#store.queueRequest(rowOf(queueable, key, this.#now()), known?.row.id ?? null, [
+    const events: readonly AuditEvent[] = [
       ...request.events,
       { ...eventBase(request), type: 'request.received', outcome: 'success', detail: operation },
       { ...eventBase(request), type: 'request.queued', outcome: 'success', detail: operation },
-    ]);
+    ];
+    const row = rowOf(queueable, key, this.#now());
+    const result = await this.#store.queueRequest(row, known?.row.id ?? null, events, clearedBy(request));
     if (result === 'otp-unusable')
       throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left when it was to be queued' });
     // Two of the same request at once: the other one was queued.

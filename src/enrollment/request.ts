@@ -91,6 +91,11 @@ export function subjectFor(identity: Identity, csr: Pick<CsrContent, 'subject'>)
   return identity.method === 'gssapi' ? identity.subject : csr.subject;
 }
 
+/** The lockout keys that the acceptance of a request clears: those of whom it costs a use of a password (contract §9). */
+export function clearedBy({ identity }: RequestBase): readonly string[] {
+  return identity.method === 'otp' ? identity.lockoutKeys : [];
+}
+
 /** What the audit events of a request have in common. */
 export function eventBase(request: RequestBase): Pick<AuditEvent, 'subject' | 'address' | 'ca' | 'request_id'> {
   return {

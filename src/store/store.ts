@@ -281,7 +281,8 @@ export interface Store {
   /** Marks the token dead. `false`: no such token. Revoking twice is not an error, but commits no second event. */
   revokeOtp(id: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
 
-  // lockout: keys are `address:…` / `username:…` / `identification:…`
+  // lockout: keys are `address:…` / `username:…` / `identification:…`. Only what comes of a use of a password clears
+  // counts: `succeeded` names the keys of that password's sender. A lockout in force stays.
   /** The latest end of a lockout in force for any of the keys. */
   lockedUntil(keys: readonly string[], now: number): Promise<number | undefined>;
   /**
@@ -294,8 +295,6 @@ export interface Store {
     now: number,
     events: readonly AuditEvent[],
   ): Promise<void>;
-  /** A success: forgets the failures counted so far. A lockout in force stays. */
-  clearFailures(keys: readonly string[]): Promise<void>;
   listLockouts(page: PageRequest, now: number): Promise<Page<LockoutRow>>;
   deleteLockout(key: string, events: readonly AuditEvent[]): Promise<boolean>;
 
@@ -310,8 +309,9 @@ export interface Store {
    *
    * @throws {EstuaryError} 500 `RESERVATION_NOT_OPEN` when there is none (it was released, or recorded already), or
    *   it is for another CA or serial; 500 `SERIAL_TAKEN` when the CA has a certificate of this serial
+   * @param succeeded the lockout keys to clear
    */
-  recordCertificate(row: CertificateRow, events: readonly AuditEvent[]): Promise<void>;
+  recordCertificate(row: CertificateRow, events: readonly AuditEvent[], succeeded?: readonly string[]): Promise<void>;
   /**
    * Closes a reservation without a certificate and gives the OTP use back, exactly once. `false`: it was not open;
    * nothing changed and none of the events was committed.
@@ -329,11 +329,14 @@ export interface Store {
   /**
    * Takes the OTP use (if any) and queues a `pending` request, unless {@link findRequest} finds one other than
    * `supersedes`: that one is the answer then, and nothing changed.
+   *
+   * @param succeeded the lockout keys to clear with `queued`
    */
   queueRequest(
     row: RequestRow,
     supersedes: string | null,
     events: readonly AuditEvent[],
+    succeeded?: readonly string[],
   ): Promise<'queued' | 'otp-unusable' | RequestRow>;
   /** The newest pending, approved, issued or rejected request with this recognition. */
   findRequest(recognition: string): Promise<RequestRow | undefined>;
@@ -359,8 +362,18 @@ export interface Store {
     reservation: Reservation,
     events: readonly AuditEvent[],
   ): Promise<'submitted' | 'otp-unusable' | RequestRow>;
-  /** Closes the reservation; the request waits at the CA. null: what became of the submission is not known. */
-  awaitCa(id: string, reference: string | null, events: readonly AuditEvent[]): Promise<void>;
+  /**
+   * Closes the reservation; the request waits at the CA.
+   *
+   * @param reference null: what became of the submission is not known
+   * @param succeeded the lockout keys to clear
+   */
+  awaitCa(
+    id: string,
+    reference: string | null,
+    events: readonly AuditEvent[],
+    succeeded?: readonly string[],
+  ): Promise<void>;
   /** Closes the reservation of what the CA certainly did not take. The request never was, or is approved again; its OTP use goes back in the first case. */
   withdrawRequest(id: string, events: readonly AuditEvent[]): Promise<void>;
   /** Notes that somebody asks; true: the CA has not been asked since `before`, nobody is at work on it, the caller may. */

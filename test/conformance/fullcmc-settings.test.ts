@@ -83,6 +83,17 @@ test('contract §3: wrong secrets count toward the lockout, on the identificatio
   expect([reply.status, ...inShort(reply)]).toEqual([200, 'success [1]']);
 });
 
+test('issue 11.7: the holder of one shared secret clears no count: it has no uses to spend', async () => {
+  await started((config) => {
+    Object.assign(section(config, 'otp'), { max_failures: 2 });
+    section(config, 'est')['fullcmc_require_mtls'] = false;
+  });
+  const statuses: number[] = [];
+  for (const secret of ['wrong', 'wrong', SECRET, 'wrong', SECRET])
+    statuses.push((await exchange(server, withSecret(secret))).status);
+  expect(statuses).toEqual([401, 401, 200, 401, 401]);
+});
+
 test('est.fullcmc_require_mtls = false: the message alone authenticates; est.fullcmc = false: 501', async () => {
   await started((config) => {
     section(config, 'est')['fullcmc_require_mtls'] = false;

@@ -20,6 +20,7 @@ import { temporaryFolder } from '../support/openssl.ts';
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
+const ADDRESS = 'address:192.0.2.1';
 const otp = otpRow();
 const csr = parseCsrWithoutProof(simpleCsr(makeKey(), 'device-1', ['device-1.example']));
 let store: Store;
@@ -100,7 +101,7 @@ function requestTo(ca: Ca): ServerKeyRequest {
       otp_id: otp.id,
       client_id: 'device-1',
       usable: true,
-      lockoutKeys: [],
+      lockoutKeys: [ADDRESS],
       password: Buffer.alloc(0),
     },
     generateKey: (keyType, use) =>
@@ -172,6 +173,16 @@ describe('a CA with a key archive', () => {
     expect(await store.openReservations()).toEqual([]);
     expect((await store.listCertificates({ limit: 10 }, T0)).items).toEqual([]);
     expect(await archivals()).toEqual([expect.objectContaining({ outcome: 'failure' })]);
+  });
+
+  test('issue 11.7: which breaks: the use that goes back clears no lockout count', async () => {
+    const fail = () =>
+      store.recordFailure([ADDRESS], { max_failures: 1, failure_window: 300, lockout_duration: 900 }, T0, []);
+    archive = () => Promise.reject(new Error('odd'));
+    await fail();
+    await expect(enrollGenerated(await remoteCa({ keyArchive }))).rejects.toMatchObject({ status: 500 });
+    await fail();
+    expect(await store.lockedUntil([ADDRESS], T0)).toBe(T0 + 900_000);
   });
 
   test('whose archived key could not be audited signs nothing', async () => {

@@ -1,7 +1,7 @@
 /** Rows with sensible contents; without vitest, for child processes too. */
 import { randomBytes } from 'node:crypto';
 import type { AuditEvent } from '../../src/audit/event.ts';
-import type { CertificateRow, OtpRow, Reservation } from '../../src/store/store.ts';
+import type { CertificateRow, OtpRow, RequestRow, Reservation } from '../../src/store/store.ts';
 
 /** A fixed beginning for tests that set the clock. */
 export const T0 = Date.UTC(2026, 0, 1);
@@ -41,6 +41,34 @@ export function reservation(more: Partial<Reservation> = {}): Reservation {
     spki_sha256: '00'.repeat(32),
     otp_id: null,
     created_at: T0 + 1000,
+    ...more,
+  };
+}
+
+export function requestRow(more: Partial<RequestRow> = {}): RequestRow {
+  return {
+    id: randomBytes(8).toString('hex'),
+    ca: 'devices',
+    operation: 'simpleenroll',
+    subject: 'CN=device-1',
+    sans: ['DNS:device-1.example'],
+    key_type: 'ec:P-256',
+    requester: 'device-1',
+    method: 'otp',
+    status: 'pending',
+    created_at: T0,
+    decided_at: null,
+    reason: null,
+    serial: null,
+    csr: randomBytes(300),
+    format: 'pkcs10',
+    spki_sha256: '00'.repeat(32),
+    otp_id: null,
+    recognition: randomBytes(32).toString('hex'),
+    changed_at: T0,
+    decider: 'admin',
+    reference: null,
+    missing_since: null,
     ...more,
   };
 }

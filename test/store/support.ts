@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/sqlite/open.ts';
 import type { CertificateRow, Store } from '../../src/store/store.ts';
 import { certificateRow, reservation } from './rows.ts';
 
-export { certificateRow, event, otpRow, reservation, T0 } from './rows.ts';
+export { certificateRow, event, otpRow, requestRow, reservation, T0 } from './rows.ts';
 
 export interface Paths {
   readonly folder: string;

@@ -102,8 +102,9 @@ export class OtpService {
    * Checks a token: lockout first, then one hash, then its state. The time of a failure does not tell whether there
    * is such a token, nor in which state it is.
    *
-   * A consumed token authenticates with `usable: false`, see {@link OtpIdentity.usable}; it neither clears the count
-   * of failures nor adds to it. Of one lockout key, a few attempts are under way at a time, and the lockout is asked
+   * A consumed token authenticates with `usable: false`, see {@link OtpIdentity.usable}, and adds nothing to the count
+   * of failures. No token clears it here: that would let the holder of one guess others for ever, with requests that
+   * take no use. Of one lockout key, a few attempts are under way at a time, and the lockout is asked
    * again after every wait and before an answer is given: parallel attempts get no more guesses than attempts in a
    * row, but for those few.
    *
@@ -137,8 +138,6 @@ export class OtpService {
     const problem = stateProblem(row, attempt);
     if (problem !== undefined)
       throw await this.#refuse(keys, attempt, { ...event, subject: row.client_id }, `token ${row.id} ${problem}`);
-    const usable = row.uses < row.max_uses;
-    if (usable) await this.lockout.clear(keys);
     return {
       method: 'otp',
       requester: `otp:${row.id}`,
@@ -146,7 +145,7 @@ export class OtpService {
       otp_id: row.id,
       client_id: row.client_id,
       password: Buffer.from(password),
-      usable,
+      usable: row.uses < row.max_uses,
       lockoutKeys: keys,
     };
   }

@@ -3,6 +3,7 @@ import { failed } from '../../errors.ts';
 import type { CertificateRow, ClaimResult, Reservation, ReserveResult } from '../store.ts';
 import { insertCertificate } from './certificates.ts';
 import type { Db } from './database.ts';
+import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
@@ -55,6 +56,7 @@ export function issuanceWrites(db: Db) {
     'DELETE FROM reservation WHERE request_id = ? RETURNING ca, serial, otp_id, created_at',
   );
   const insertRow = insertCertificate(db);
+  const clear = clearFailures(db);
 
   return {
     reserve(reservation: Reservation, events: readonly AuditEvent[]): Outcome<ReserveResult> {
@@ -71,7 +73,11 @@ export function issuanceWrites(db: Db) {
       insert({ ...reservation, otp_id: null });
       return done('reserved', events);
     },
-    recordCertificate(row: CertificateRow, events: readonly AuditEvent[]): Outcome<undefined> {
+    recordCertificate(
+      row: CertificateRow,
+      events: readonly AuditEvent[],
+      succeeded: readonly string[] = [],
+    ): Outcome<undefined> {
       const open = close.get(row.request_id);
       if (open?.ca !== row.ca || (open.serial !== null && open.serial !== row.serial))
         throw failed('RESERVATION_NOT_OPEN', 'the certificate could not be recorded', {
@@ -80,6 +86,7 @@ export function issuanceWrites(db: Db) {
       insertRow(row);
       forget.run(row.request_id);
       markIssued.run({ id: row.request_id, serial: row.serial, at: open.created_at });
+      clear(succeeded);
       return done(undefined, events);
     },
     releaseReservation(request_id: string, events: readonly AuditEvent[]): Outcome<boolean> {

@@ -40,6 +40,14 @@ export function lockoutReads(db: Db) {
   };
 }
 
+/** Forgets the failures counted on some keys: part of every way in which a use of a password comes to something. */
+export function clearFailures(db: Db): (keys: readonly string[]) => void {
+  const clear = db.prepare<[string]>('DELETE FROM failure WHERE key = ?');
+  return (keys) => {
+    for (const key of keys) clear.run(key);
+  };
+}
+
 /** The writes of lockouts: a sliding window of failure times per key, and the lockouts that came of them. */
 export function lockoutWrites(db: Db) {
   const locked = db.prepare<[string, number], { key: string }>(
@@ -87,10 +95,6 @@ export function lockoutWrites(db: Db) {
       forgetLockouts.run(now);
       const started = keys.flatMap((key) => countFailure(key, policy, now));
       return done(undefined, [...events, ...started]);
-    },
-    clearFailures(keys: readonly string[]): Outcome<undefined> {
-      for (const key of keys) clear.run(key);
-      return undone(undefined);
     },
     deleteLockout(key: string, events: readonly AuditEvent[]): Outcome<boolean> {
       clear.run(key);

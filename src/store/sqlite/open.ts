@@ -68,7 +68,6 @@ class SqliteStore implements Store {
     await this.#write('recordFailure', keys, policy, now, events);
     this.#onCommit(events);
   };
-  clearFailures: Store['clearFailures'] = (keys) => this.#write('clearFailures', keys);
   listLockouts: Store['listLockouts'] = (page, now) => this.#read('listLockouts', page, now);
   deleteLockout: Store['deleteLockout'] = (key, events) => this.#write('deleteLockout', key, events);
 
@@ -78,9 +77,10 @@ class SqliteStore implements Store {
     this.#write('releaseReservation', request_id, events);
   openReservations: Store['openReservations'] = (instance) => this.#read('openReservations', instance);
 
-  async recordCertificate(row: CertificateRow, events: readonly AuditEvent[]): Promise<void> {
+  async recordCertificate(...args: Parameters<Store['recordCertificate']>): Promise<void> {
+    const [row, events, succeeded] = args;
     // A copy of its own: the clone of a slice would carry the whole memory block it lies in.
-    await this.#write('recordCertificate', { ...row, der: copyOf(row.der) }, events);
+    await this.#write('recordCertificate', { ...row, der: copyOf(row.der) }, events, succeeded);
     this.#onCommit(events);
   }
 

@@ -2,6 +2,7 @@ import type { AuditEvent } from '../../audit/event.ts';
 import type { RequestEnd, RequestRow, Reservation } from '../store.ts';
 import type { Db } from './database.ts';
 import { insertReservation } from './issuance.ts';
+import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 import { findNewest, insertRequest, REQUEST_COLUMNS, toRow, type Stored } from './requests.ts';
@@ -29,6 +30,7 @@ export function requestAtCaWrites(db: Db) {
   const takeUse = takeOtpUse(db);
   const giveBackUse = giveBackOtpUse(db);
   const insert = insertRequest(db);
+  const clear = clearFailures(db);
   const passOn = db.prepare<{ id: string; now: number }>(
     `UPDATE request SET status = 'pending', decider = 'ca', changed_at = @now WHERE id = @id AND status = 'approved'
      AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id)`,
@@ -80,8 +82,14 @@ export function requestAtCaWrites(db: Db) {
       reserve({ ...reservation, otp_id: null });
       return done('submitted', events);
     },
-    awaitCa(id: string, reference: string | null, events: readonly AuditEvent[]): Outcome<undefined> {
+    awaitCa(
+      id: string,
+      reference: string | null,
+      events: readonly AuditEvent[],
+      succeeded: readonly string[] = [],
+    ): Outcome<undefined> {
       close.get(id);
+      clear(succeeded);
       if (reference !== null) setReference.run({ id, reference });
       return done(undefined, events);
     },

@@ -3,6 +3,7 @@ import type { Decision, Page, RequestFilter, RequestLifetimes, RequestRow } from
 import { readSans } from './certificates.ts';
 import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
+import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
@@ -71,6 +72,7 @@ export function requestWrites(db: Db) {
   const takeUse = takeOtpUse(db);
   const giveBackUse = giveBackOtpUse(db);
   const insert = insertRequest(db);
+  const clear = clearFailures(db);
   const exists = db.prepare<[string], { id: string }>('SELECT id FROM request WHERE id = ?');
   const decide = db.prepare<[Decision]>(
     `UPDATE request SET status = @status, reason = @reason, decided_at = @decided_at, changed_at = @decided_at
@@ -87,11 +89,13 @@ export function requestWrites(db: Db) {
       row: RequestRow,
       supersedes: string | null,
       events: readonly AuditEvent[],
+      succeeded: readonly string[] = [],
     ): Outcome<'queued' | 'otp-unusable' | RequestRow> {
       const known = find(row.recognition);
       if (known !== undefined && known.id !== supersedes) return undone(known);
       if (row.otp_id !== null && !takeUse(row.otp_id, row.created_at)) return undone('otp-unusable');
       insert(row);
+      clear(succeeded);
       return done('queued', events);
     },
     decideRequest(decision: Decision, events: readonly AuditEvent[]): Outcome<'decided' | 'not-pending' | 'unknown'> {

@@ -1,35 +1,16 @@
-import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { RequestRow, Store } from '../../../src/store/store.ts';
-import { auditTypes, certificateRow, event, opened, otpRow, reservation, T0, temporaryPaths } from '../support.ts';
-
-function requestRow(more: Partial<RequestRow> = {}): RequestRow {
-  return {
-    id: randomBytes(8).toString('hex'),
-    ca: 'devices',
-    operation: 'simpleenroll',
-    subject: 'CN=device-1',
-    sans: ['DNS:device-1.example'],
-    key_type: 'ec:P-256',
-    requester: 'device-1',
-    method: 'otp',
-    status: 'pending',
-    created_at: T0,
-    decided_at: null,
-    reason: null,
-    serial: null,
-    csr: randomBytes(300),
-    format: 'pkcs10',
-    spki_sha256: '00'.repeat(32),
-    otp_id: null,
-    recognition: randomBytes(32).toString('hex'),
-    changed_at: T0,
-    decider: 'admin',
-    reference: null,
-    missing_since: null,
-    ...more,
-  };
-}
+import {
+  auditTypes,
+  certificateRow,
+  event,
+  opened,
+  otpRow,
+  requestRow,
+  reservation,
+  T0,
+  temporaryPaths,
+} from '../support.ts';
 
 async function queue(store: Store, more: Partial<RequestRow> = {}): Promise<RequestRow> {
   const row = requestRow(more);

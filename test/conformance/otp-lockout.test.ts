@@ -1,0 +1,80 @@
+/** Contract §9: only a use of a password that was taken clears the lockout count. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { caSection, Estuary } from '../support/estuary.ts';
+import { approve } from '../support/queued-requests.ts';
+
+const LIMIT = 5;
+const INVALID = '401 invalid OTP token\n';
+const LOCKED = '401 too many failures, locked out\n';
+
+let estuary: Estuary;
+const key = makeKey();
+const good = (cn: string): string => onTheWire(simpleCsr(key, cn));
+const BAD = Buffer.from('no CSR').toString('base64');
+
+beforeAll(async () => {
+  estuary = await Estuary.start({
+    configure: (config) => {
+      caSection(config, 1)['approval'] = 'manual';
+    },
+  });
+});
+afterAll(() => estuary.stop());
+afterEach(async () => {
+  await estuary.admin('DELETE', '/admin/lockouts/address:127.0.0.1');
+});
+
+async function guess(times: number): Promise<string[]> {
+  const answers: string[] = [];
+  for (let i = 0; i < times; i++) {
+    const { status, text } = await estuary.enroll(good('guess'), { password: 'Wrong0Wrong0Wrong0Wr' });
+    answers.push(`${status} ${text.trimEnd()}\n`);
+  }
+  return answers;
+}
+
+/** Whether the count stands where it stood after as many failures as are tolerated. */
+const expectCounted = async (): Promise<void> => expect(await guess(2)).toEqual([INVALID, LOCKED]);
+const expectCleared = async (): Promise<void> => expect(await guess(LIMIT)).toEqual(Array(LIMIT).fill(INVALID));
+
+describe('issue 11.7: a live token whose request comes to nothing clears no count', () => {
+  test.each([
+    ['simpleenroll', BAD],
+    ['serverkeygen', BAD],
+    ['lab/simpleenroll', BAD],
+    ['lab/serverkeygen', BAD],
+    ['simpleenroll', onTheWire(simpleCsr(makeKey('rsa1024'), 'refused-by-policy'))],
+  ])('%s', async (path, body) => {
+    const { token } = await estuary.otp({ max_uses: 3 });
+    await guess(LIMIT);
+    expect((await estuary.enroll(body, { password: token, path })).status).toBe(400);
+    await expectCounted();
+  });
+});
+
+describe('issue 11.7: a use that was taken clears the count', () => {
+  test.each([
+    ['simpleenroll', 200],
+    ['serverkeygen', 200],
+    ['lab/simpleenroll', 202],
+    ['lab/serverkeygen', 202],
+  ])('%s: %d', async (path, status) => {
+    const { token } = await estuary.otp();
+    await guess(LIMIT);
+    expect((await estuary.enroll(good(path.replace('/', '-')), { password: token, path })).status).toBe(status);
+    await expectCleared();
+  });
+});
+
+test('contract §9: a poll of a queued request, and the certificate it comes to, neither add nor clear', async () => {
+  const { token } = await estuary.otp({ max_uses: 2 });
+  const poll = async (): Promise<number> =>
+    (await estuary.enroll(good('polled'), { password: token, path: 'lab/simpleenroll' })).status;
+  expect(await poll()).toBe(202);
+  await guess(LIMIT);
+  expect(await poll()).toBe(202);
+  await approve(estuary, 'polled');
+  expect(await poll()).toBe(200);
+  await expectCounted();
+});
