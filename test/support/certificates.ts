@@ -53,6 +53,8 @@ export interface CertificateSpec {
   readonly version?: 1 | 3;
   /** Lower-case hex. */
   readonly serial?: string;
+  /** DER INTEGER, in place of `serial`. */
+  readonly serialDer?: Buffer;
   readonly extensions?: readonly Extension[];
   /** DER AlgorithmIdentifier and how to sign, where not the issuer key's usual. */
   readonly algorithm?: SignatureAlgorithm;
@@ -70,7 +72,7 @@ export async function makeCertificate(spec: CertificateSpec): Promise<Issuer> {
   const extensions = spec.extensions ?? [];
   const tbs = sequence(
     ...(spec.version === 1 ? [] : [explicit(0, integer(2))]),
-    integer(Buffer.from(spec.serial ?? `01${randomBytes(12).toString('hex')}`, 'hex')),
+    spec.serialDer ?? integer(Buffer.from(spec.serial ?? `01${randomBytes(12).toString('hex')}`, 'hex')),
     algorithmDer,
     parseDistinguishedName(spec.issuerName ?? signer.subject).der,
     sequence(time(new Date(spec.notBefore ?? NOT_BEFORE)), time(new Date(spec.notAfter ?? NOT_AFTER))),
@@ -150,6 +152,8 @@ export const ip = (value: string): GeneralName => ipAddress(value);
 
 export interface CrlSpec {
   readonly revoked?: readonly string[];
+  /** DER INTEGERs, in place of `revoked`. */
+  readonly revokedDer?: readonly Buffer[];
   readonly thisUpdate?: number;
   /** null: none. */
   readonly nextUpdate?: number | null;
@@ -165,9 +169,10 @@ export async function makeCrl(issuer: Issuer, spec: CrlSpec = {}): Promise<Buffe
   if (algorithm === undefined) throw new Error(`no signature algorithm for ${issuer.kind}`);
   const thisUpdate = new Date(spec.thisUpdate ?? NOT_BEFORE);
   const nextUpdate = spec.nextUpdate === null ? [] : [time(new Date(spec.nextUpdate ?? NOT_AFTER))];
-  const entries = (spec.revoked ?? []).map((serial) =>
+  const serials = spec.revokedDer ?? (spec.revoked ?? []).map((serial) => integer(Buffer.from(serial, 'hex')));
+  const entries = serials.map((serial) =>
     sequence(
-      integer(Buffer.from(serial, 'hex')),
+      serial,
       time(thisUpdate),
       ...(spec.entryExtensions === undefined ? [] : [sequence(...spec.entryExtensions.map(encodeExtension))]),
     ),

@@ -64,14 +64,16 @@ export class ClientTrust {
     });
     const candidates = new ClientTrust(anchors, helpers, await RevocationLists.load([], []), new Set());
     const trusted: Certificate[] = [];
+    const paths = anchors.map((anchor): readonly Certificate[] => [anchor]);
     const links = new Set<string>();
     for (const helper of helpers) {
-      const found = await findPath(helper, candidates.issuers([]), undefined);
+      const found = await findPath(helper, candidates.issuers([]), undefined, true);
       if (!('path' in found)) continue;
       trusted.push(helper);
+      paths.push(found.path);
       for (const [i, issuer] of found.path.slice(1).entries()) links.add(linkOf(found.path[i] ?? helper, issuer));
     }
-    const revocation = await RevocationLists.load(input.crls ?? [], [...anchors, ...trusted]);
+    const revocation = await RevocationLists.load(input.crls ?? [], paths);
     return new ClientTrust(anchors, trusted, revocation, links);
   }
 

@@ -110,10 +110,11 @@ function checkEndEntity(leaf: Certificate, at: number, purposes: readonly string
   if (!isValidAt(leaf, at)) throw unauthorized('CLIENT_CERTIFICATE_EXPIRED', 'client certificate expired');
 }
 
+/** From the anchor down: a revoked CA is the reason to give, not that its own CRL is worth nothing any more. */
 function checkRevocationLists(trust: ClientTrust, path: readonly Certificate[], now: number): void {
-  for (const [i, certificate] of path.entries()) {
+  for (const [i, certificate] of [...path.entries()].reverse()) {
     const issuer = path[i + 1];
-    if (issuer === undefined) return;
+    if (issuer === undefined) continue;
     const status = trust.revocation.status(certificate, issuer, now);
     if (status === 'good') continue;
     const options = { detail: `${certificate.fingerprint} is ${status} by its issuer's CRL` };

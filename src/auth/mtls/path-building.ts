@@ -25,13 +25,15 @@ export type PathSearchResult =
 
 /**
  * @param at milliseconds at which every issuer has to be valid; undefined: their validity does not matter
+ * @param ofIssuer the path is that of a CA certificate, not of an end entity
  */
 export async function findPath(
   endEntity: Certificate,
   source: IssuerSource,
   at: number | undefined,
+  ofIssuer = false,
 ): Promise<PathSearchResult> {
-  const search = new Search(source, at);
+  const search = new Search(source, at, ofIssuer);
   const path = await search.extend([endEntity], endEntity);
   return path === undefined ? { problem: search.problem } : { path };
 }
@@ -39,18 +41,20 @@ export async function findPath(
 class Search {
   readonly #source: IssuerSource;
   readonly #at: number | undefined;
+  readonly #ofIssuer: boolean;
   #signatures = 0;
   /** The last obstacle. */
   problem = 'none of its issuers has its authorityKeyIdentifier';
 
-  constructor(source: IssuerSource, at: number | undefined) {
+  constructor(source: IssuerSource, at: number | undefined, ofIssuer: boolean) {
     this.#source = source;
     this.#at = at;
+    this.#ofIssuer = ofIssuer;
   }
 
   async extend(path: readonly Certificate[], top: Certificate): Promise<readonly Certificate[] | undefined> {
     if (this.#source.isAnchor(top)) {
-      const problem = pathNamesProblem(path);
+      const problem = pathNamesProblem(path, this.#ofIssuer);
       if (problem === undefined) return path;
       this.#note(top, problem);
       return undefined;

@@ -2,8 +2,8 @@
  * Certification path validation (RFC 5280 §6.1): the rules for one certificate of a path and for the path as a whole.
  * Finding a path is {@link ./path-building.ts}'s matter.
  *
- * Not implemented, and therefore refused where a certificate marks it critical: policyConstraints (the rest of policy
- * processing has no effect without it, as every policy is acceptable here) and every extension that is not listed below.
+ * Not implemented, and therefore refused: policyConstraints (the rest of policy processing has no effect without it, as every
+ * policy is acceptable here), and every extension marked critical that is not listed below.
  */
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { DerError } from '../../pki/der/der.ts';
@@ -28,9 +28,14 @@ const PROCESSED: ReadonlySet<string> = new Set([
   OID.inhibitAnyPolicy,
 ]);
 
-/** The critical extension of a certificate that is not processed here, if any (RFC 5280 §4.2). */
+/**
+ * The critical extension of a certificate that is not processed here, if any (RFC 5280 §4.2). policyConstraints, which
+ * §4.2.1.11 has always critical, counts as such however it is marked: passed over, it would lift what a CA demands.
+ */
 export function unprocessedCriticalExtension(certificate: Certificate): string | undefined {
-  return certificate.extensions.find(({ oid, critical }) => critical && !PROCESSED.has(oid))?.oid;
+  return certificate.extensions.find(
+    ({ oid, critical }) => (critical && !PROCESSED.has(oid)) || oid === OID.policyConstraints,
+  )?.oid;
 }
 
 /** Issuer and subject are the same name (RFC 5280 §6.1). */
@@ -98,15 +103,16 @@ function mayIssue(certificate: Certificate, anchor: boolean): boolean {
  * trust anchor count too.
  *
  * @param path the end entity first, the trust anchor last
+ * @param ofIssuer the path begins with a CA certificate of which certificates below will be judged: it is no end entity
  */
-export function pathNamesProblem(path: readonly Certificate[]): string | undefined {
+export function pathNamesProblem(path: readonly Certificate[], ofIssuer = false): string | undefined {
   for (const [height, issuer] of path.entries()) {
     const extension = findExtension(issuer.extensions, OID.nameConstraints);
     if (extension === undefined || height === 0) continue;
     try {
       const constraints = parseNameConstraints(extension.value);
       for (const [position, certificate] of path.slice(0, height).entries()) {
-        const endEntity = position === 0;
+        const endEntity = position === 0 && !ofIssuer;
         if (!endEntity && isSelfIssued(certificate)) continue;
         const problem = nameConstraintProblem(constraints, certificate.subject, certificate.subjectAltNames, endEntity);
         if (problem !== undefined) return problem;

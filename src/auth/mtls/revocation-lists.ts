@@ -31,7 +31,12 @@ interface LoadedList {
   readonly scope: IssuingDistributionPoint | undefined;
   readonly scopeKey: string;
   readonly serials: ReadonlySet<string>;
+  /** Paths of the certificates that the signing key has and that may sign CRLs. */
+  readonly signers: readonly Path[];
 }
+
+/** A CA certificate first, a trust anchor last (the anchor alone for its own). */
+type Path = readonly Certificate[];
 
 /** Entries read before other work gets its turn. */
 const SLICE = 2000;
@@ -45,19 +50,23 @@ const KNOWN_CRITICAL: ReadonlySet<string> = new Set([
 
 export class RevocationLists {
   readonly #byIssuer: ReadonlyMap<string, readonly LoadedList[]>;
+  /** Lists whose signer is revoked: what they list is revoked, and for what they leave out they are no word. */
+  readonly #void: ReadonlySet<LoadedList>;
 
   private constructor(lists: readonly LoadedList[]) {
-    this.#byIssuer = Map.groupBy(newest(lists), ({ issuer }) => issuer);
+    const current = newest(lists);
+    this.#byIssuer = Map.groupBy(current, ({ issuer }) => issuer);
+    this.#void = new Set(current.filter(({ signers }) => signers.every((path) => this.#hasRevoked(path))));
   }
 
   /**
    * Verifies and reads every list. An expired list is loaded: it makes its issuer's certificates fail.
    *
-   * @param issuers the CA certificates that may have signed them
+   * @param issuers the CA certificates that may have signed them, each with its path
    * @throws EstuaryError 500 `CRL_INVALID` that names the list: malformed, of an unknown issuer, wrongly signed, a
    *   delta or indirect CRL, for some reasons only, or without nextUpdate
    */
-  static async load(sources: readonly CrlSource[], issuers: readonly Certificate[]): Promise<RevocationLists> {
+  static async load(sources: readonly CrlSource[], issuers: readonly Path[]): Promise<RevocationLists> {
     const lists: LoadedList[] = [];
     for (const source of sources) {
       try {
@@ -72,21 +81,39 @@ export class RevocationLists {
 
   /**
    * What the lists of its issuer say of a certificate. `good` where the issuer has no list at all; `unknown` where it
-   * has lists, but none of them covers the certificate or one that does is out of date.
+   * has lists, but none of them covers the certificate, or one that does is out of date or of a revoked signer.
    *
    * @param now milliseconds
    */
   status(certificate: Certificate, issuer: Certificate, now: number): RevocationStatus {
+    const decisive = this.#decisive(certificate, issuer);
+    if (decisive === undefined) return 'good';
+    if (isListed(certificate, decisive)) return 'revoked';
+    const speaking = decisive.filter((list) => !this.#void.has(list));
+    if (speaking.length === 0) return 'unknown';
+    return speaking.every((list) => now >= list.thisUpdate && now < list.nextUpdate) ? 'good' : 'unknown';
+  }
+
+  /** The lists that decide about a certificate; undefined where its issuer has none at all. */
+  #decisive(certificate: Certificate, issuer: Certificate): readonly LoadedList[] | undefined {
     const named = this.#byIssuer.get(foldedName(issuer.subject));
-    if (named === undefined) return 'good';
-    // Two CAs may share a name; a CA that changed its key signs for the old one's certificates too.
-    const sameKey = named.filter(({ issuerSpki }) => issuerSpki.equals(issuer.spki));
-    const covering = (sameKey.length > 0 ? sameKey : named).filter((list) => covers(list, certificate));
-    if (covering.some(({ serials }) => serials.has(certificate.serialNumber))) return 'revoked';
-    if (covering.length === 0) return 'unknown';
-    return covering.every((list) => now >= list.thisUpdate && now < list.nextUpdate) ? 'good' : 'unknown';
+    if (named === undefined) return undefined;
+    // Two CAs may share a name; a CA that changed its key, or signs lists with another, signs for the old one's too.
+    const covering = named.filter((list) => covers(list, certificate));
+    const sameKey = covering.filter(({ issuerSpki }) => issuerSpki.equals(issuer.spki));
+    return sameKey.length > 0 ? sameKey : covering;
+  }
+
+  #hasRevoked(path: Path): boolean {
+    return path.some((certificate, i) => {
+      const issuer = path[i + 1];
+      return issuer !== undefined && isListed(certificate, this.#decisive(certificate, issuer) ?? []);
+    });
   }
 }
+
+const isListed = ({ serialNumber }: Certificate, lists: readonly LoadedList[]): boolean =>
+  lists.some(({ serials }) => serials.has(serialNumber));
 
 /** Of several lists with the same issuer, key and scope only the newest counts. */
 function newest(lists: readonly LoadedList[]): LoadedList[] {
@@ -113,17 +140,18 @@ function pointsOf(certificate: Certificate): Buffer[] {
   return unlessMalformed(() => distributionPointNames(certificate.extensions), []);
 }
 
-async function loadList(list: CertificateList, issuers: readonly Certificate[]): Promise<LoadedList> {
+async function loadList(list: CertificateList, issuers: readonly Path[]): Promise<LoadedList> {
   const extension = findExtension(list.extensions, OID.issuingDistributionPoint);
   const scope = extension && parseIssuingDistributionPoint(extension.value);
   refuseUnsupported(list, scope);
   if (list.nextUpdate === undefined) throw new RangeError('it has no nextUpdate (RFC 5280 §5.1.2.5)');
 
   const issuer = foldedName(list.issuer);
-  const signer = await findSigner(list, issuer, issuers);
+  const { spki, signers } = await findSigner(list, issuer, issuers);
   return {
     issuer,
-    issuerSpki: signer.spki,
+    issuerSpki: spki,
+    signers,
     thisUpdate: list.thisUpdate.getTime(),
     nextUpdate: list.nextUpdate.getTime(),
     scope,
@@ -142,16 +170,21 @@ function refuseUnsupported(list: CertificateList, scope: IssuingDistributionPoin
   if (critical !== undefined) throw new RangeError(`its critical extension ${critical.oid} is not supported`);
 }
 
+/** The key that signed, and the paths of its certificates (a cross-certified CA has several). */
 async function findSigner(
   list: CertificateList,
   issuer: string,
-  issuers: readonly Certificate[],
-): Promise<Certificate> {
-  const named = issuers.filter(({ subject }) => foldedName(subject) === issuer);
+  issuers: readonly Path[],
+): Promise<{ spki: Buffer; signers: Path[] }> {
+  const named = issuers.filter(
+    ([certificate]) => certificate !== undefined && foldedName(certificate.subject) === issuer,
+  );
   if (named.length === 0) throw new RangeError('its issuer is none of the trust anchors or CAs known here');
-  for (const candidate of named) {
-    if (candidate.keyUsage !== undefined && !candidate.keyUsage.includes('cRLSign')) continue;
-    if (await isListSignedBy(list, candidate.publicKey)) return candidate;
+  const candidates = named.filter(([certificate]) => certificate?.keyUsage?.includes('cRLSign') !== false);
+  for (const [candidate] of candidates) {
+    if (candidate === undefined || !(await isListSignedBy(list, candidate.publicKey))) continue;
+    const { spki } = candidate;
+    return { spki, signers: candidates.filter(([certificate]) => certificate?.spki.equals(spki) === true) };
   }
   throw new RangeError("its signature is not one of its issuer's that may sign CRLs");
 }

@@ -1,12 +1,11 @@
 /** The structures that the controls of clients and their answers carry (RFC 5272 §6), in and out. All readers throw DerError. */
 import { issuerAndSerialNumber, encodeSignerIdentifier } from '../cms/cms.ts';
-import { serialHex } from '../x509/certificate.ts';
+import { serialHex, serialInteger } from '../x509/certificate.ts';
 import { CRL_REASONS, isCrlReason, type CrlReason } from '../x509/crl-reasons.ts';
 import {
   DerError,
   Tag,
   generalizedTime,
-  integer,
   integerBytes,
   octetString,
   readInteger,
@@ -132,7 +131,7 @@ export const REVOKE_REQUEST: Syntax<RevokeRequest> = {
   encode: ({ issuer, serialNumber, reason, invalidityDate, sharedSecret, comment }) =>
     sequence(
       issuer.der,
-      integer(Buffer.from(serialNumber, 'hex')),
+      serialInteger(serialNumber),
       tlv(Tag.ENUMERATED, Buffer.of(CRL_REASONS[reason])),
       ...present(invalidityDate && generalizedTime(invalidityDate)),
       ...present(sharedSecret && octetString(sharedSecret)),
@@ -148,8 +147,7 @@ export const GET_CERT: Syntax<GetCert> = {
     reader.end();
     return { issuerName, serialNumber };
   },
-  encode: ({ issuerName, serialNumber }) =>
-    sequence(encodeGeneralName(issuerName), integer(Buffer.from(serialNumber, 'hex'))),
+  encode: ({ issuerName, serialNumber }) => sequence(encodeGeneralName(issuerName), serialInteger(serialNumber)),
 };
 
 export const GET_CRL: Syntax<GetCrl> = {

@@ -1,6 +1,6 @@
 /** CMS SignedData (RFC 5652 §5), in and out, for CMC and server-generated keys. DER; run BER through `berToDer` first. */
 import { createHash, timingSafeEqual, type KeyObject } from 'node:crypto';
-import type { Certificate } from '../x509/certificate.ts';
+import { serialHex, serialInteger, type Certificate } from '../x509/certificate.ts';
 import {
   children,
   contextConstructed,
@@ -49,7 +49,7 @@ export type SignerIdentifier =
   | {
       readonly kind: 'issuerAndSerialNumber';
       readonly issuer: Name;
-      /** lower-case hex */ readonly serialNumber: string;
+      /** as serialHex writes it */ readonly serialNumber: string;
     }
   | { readonly kind: 'subjectKeyIdentifier'; readonly keyIdentifier: Buffer };
 
@@ -161,8 +161,7 @@ export function parseSignerIdentifier(element: DerElement): SignerIdentifier {
   const issuer = parseName(reader.next(Tag.SEQUENCE, 'issuer').raw);
   const octets = integerBytes(reader.next(Tag.INTEGER, 'serialNumber'));
   reader.end();
-  const serialNumber = (octets.length > 1 && octets[0] === 0 ? octets.subarray(1) : octets).toString('hex');
-  return { kind: 'issuerAndSerialNumber', issuer, serialNumber };
+  return { kind: 'issuerAndSerialNumber', issuer, serialNumber: serialHex(octets) };
 }
 
 /** A digest's AlgorithmIdentifier. @throws DerError on SHA-1, MD5 and unknown ones */
@@ -323,5 +322,5 @@ async function signerInfo(signer: CmsSigner, input: SignedDataContent): Promise<
 /** SignerIdentifier as DER. */
 export function encodeSignerIdentifier(sid: SignerIdentifier): Buffer {
   if (sid.kind === 'subjectKeyIdentifier') return tlv(contextPrimitive(0), sid.keyIdentifier);
-  return sequence(sid.issuer.der, integer(Buffer.from(sid.serialNumber, 'hex')));
+  return sequence(sid.issuer.der, serialInteger(sid.serialNumber));
 }

@@ -108,6 +108,9 @@ export const OID = {
   subjectInfoAccess: '1.3.6.1.5.5.7.1.11',
   tlsFeature: '1.3.6.1.5.5.7.1.24',
 
+  // name forms (RFC 9598)
+  smtpUTF8Mailbox: '1.3.6.1.5.5.7.8.9',
+
   // key purposes (RFC 5280 §4.2.1.12, RFC 6402 §2.10)
   anyExtendedKeyUsage: '2.5.29.37.0',
   serverAuth: '1.3.6.1.5.5.7.3.1',

@@ -7,6 +7,7 @@ import {
   Tag,
   contextConstructed,
   contextPrimitive,
+  integer,
   integerBytes,
   parseDer,
   readBitStringOctets,
@@ -37,7 +38,7 @@ import { parseSignatureAlgorithm, verifySignature } from './signature-algorithms
 export interface TbsFields {
   /** 1, 2 or 3. */
   readonly version: number;
-  /** Lower-case hex of the INTEGER's octets without a leading zero octet. */
+  /** As {@link serialHex} writes it. */
   readonly serialNumber: string;
   /** The INTEGER's content octets as encoded. */
   readonly serialOctets: Buffer;
@@ -112,9 +113,21 @@ export function parseTbsCertificate(der: Buffer): TbsFields {
   };
 }
 
-/** A serial number as Estuary writes it: lower-case hex of the INTEGER's content, without a leading zero octet. */
+/**
+ * A serial number as Estuary writes it: lower-case hex of the INTEGER's content, without a leading zero octet. A negative one,
+ * which RFC 5280 §4.1.2.2 wants handled, is `-` and the hex of its magnitude: −1 (content `ff`) is not 255 (`00ff`).
+ */
 export function serialHex(octets: Buffer): string {
+  if (octets.readUInt8(0) >= 0x80) {
+    const magnitude = (-BigInt.asIntN(octets.length * 8, BigInt(`0x${octets.toString('hex')}`))).toString(16);
+    return `-${magnitude.padStart(magnitude.length + (magnitude.length % 2), '0')}`;
+  }
   return (octets.length > 1 && octets[0] === 0 ? octets.subarray(1) : octets).toString('hex');
+}
+
+/** DER INTEGER of what {@link serialHex} writes. */
+export function serialInteger(serial: string): Buffer {
+  return serial.startsWith('-') ? integer(-BigInt(`0x${serial.slice(1)}`)) : integer(Buffer.from(serial, 'hex'));
 }
 
 class ParsedCertificate implements Certificate {

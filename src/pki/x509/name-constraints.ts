@@ -8,6 +8,7 @@ import {
   contextPrimitive,
   parseDer,
   readInteger,
+  readOid,
   readString,
   type DerElement,
 } from '../der/der.ts';
@@ -35,22 +36,28 @@ type ConstrainedName = { readonly text: string } & (
   | { readonly kind: 'other'; readonly tag: number }
 );
 
+const OTHER_NAME = contextConstructed(0);
 const DIRECTORY_NAME = contextConstructed(4);
 
 /** Names × subtrees above this are refused: a hostile certificate must not cost more than its signature. */
 const MAX_COMPARISONS = 1 << 14;
 
-/** @throws DerError, also for `minimum` or `maximum`, which RFC 5280 does not use */
+/**
+ * @throws DerError, also for what RFC 5280 forbids and nothing can be held against: no subtrees at all or an empty list of
+ *   them, `minimum` or `maximum`, a base that is no host, mailbox or network
+ */
 export function parseNameConstraints(value: Buffer): NameConstraints {
   const reader = DerReader.of(value, 'NameConstraints');
   const permitted = reader.optional(contextConstructed(0), 'permittedSubtrees');
   const excluded = reader.optional(contextConstructed(1), 'excludedSubtrees');
   reader.end();
+  if (permitted === undefined && excluded === undefined) throw new DerError('NameConstraints: empty');
   return { permitted: subtrees(permitted), excluded: subtrees(excluded) };
 }
 
 function subtrees(list: DerElement | undefined): Base[] {
   if (list === undefined) return [];
+  if (list.value.length === 0) throw new DerError('GeneralSubtrees: empty');
   return children(list.value, 'GeneralSubtree').map((element) => {
     const reader = DerReader.of(element.raw, 'GeneralSubtree');
     const base = parseBase(reader.next(undefined, 'base'));
@@ -65,17 +72,19 @@ function subtrees(list: DerElement | undefined): Base[] {
 function parseBase(element: DerElement): Base {
   const ia5 = (): string => readString({ ...element, tag: Tag.IA5_STRING }, 'GeneralSubtree.base');
   switch (element.tag) {
-    case contextPrimitive(1):
-      return { kind: 'email', value: ia5() };
-    case contextPrimitive(2):
-      return { kind: 'dns', value: ia5() };
-    case contextPrimitive(6):
-      return { kind: 'uri', value: ia5() };
-    case contextPrimitive(7): {
-      const half = element.value.length / 2;
-      if (half !== 4 && half !== 16) throw new DerError('GeneralSubtree.base: not an address and a mask');
-      return { kind: 'ip', address: element.value.subarray(0, half), mask: element.value.subarray(half) };
+    case contextPrimitive(1): {
+      const value = ia5();
+      const at = value.lastIndexOf('@') + 1;
+      if (at > 1 && !isMailbox(value)) throw new DerError('GeneralSubtree.base: not a mailbox');
+      return { kind: 'email', value: value.slice(0, at) + hostBase(value.slice(at)) };
     }
+    case contextPrimitive(2):
+      return { kind: 'dns', value: hostBase(ia5()) };
+    case contextPrimitive(6):
+      if (element.value.length === 0) throw new DerError('GeneralSubtree.base: not a host');
+      return { kind: 'uri', value: hostBase(ia5()) };
+    case contextPrimitive(7):
+      return network(element.value);
     case DIRECTORY_NAME:
       return { kind: 'directory', rdns: foldedRdns(parseName(element.value)) };
     default:
@@ -83,9 +92,26 @@ function parseBase(element: DerElement): Base {
   }
 }
 
+/** A host or, with a leading dot, a domain, in lower case; empty for all of them. @throws DerError */
+function hostBase(text: string): string {
+  if (text !== '' && !isHost(text.replace(/^\./, ''))) throw new DerError('GeneralSubtree.base: not a host');
+  return text.toLowerCase();
+}
+
+/** RFC 5280 §4.2.1.10: an address and a mask in the style of RFC 4632, so ones before zeros. @throws DerError */
+function network(octets: Buffer): Base {
+  const half = octets.length / 2;
+  if (half !== 4 && half !== 16) throw new DerError('GeneralSubtree.base: not an address and a mask');
+  const mask = octets.subarray(half);
+  if (!/^1*0*$/.test([...mask].map((octet) => octet.toString(2).padStart(8, '0')).join('')))
+    throw new DerError('GeneralSubtree.base: not the mask of a network');
+  return { kind: 'ip', address: octets.subarray(0, half), mask };
+}
+
 /**
  * Why the constraints of a CA forbid the names of a certificate below it, or undefined. A kind of name that is not
- * supported is forbidden as soon as it is both constrained and present.
+ * supported is forbidden as soon as it is both constrained and present, and so is one that is not well-formed (a trailing
+ * dot, a percent-encoded host): whoever reads it later may read another name.
  *
  * @param endEntity the last certificate of the path: its CN counts as a DNS name where it has no DNS name and the CN
  *   looks like one (as OpenSSL does)
@@ -107,10 +133,32 @@ function isForbidden(name: ConstrainedName, constraints: NameConstraints): boole
   const permitted = constraints.permitted.filter((base) => sameKind(base, name));
   const excluded = constraints.excluded.filter((base) => sameKind(base, name));
   if (permitted.length + excluded.length === 0) return false;
-  // RFC 5280 §4.2.1.10: a URI whose host is not a domain name fails every constraint on URIs
-  if (name.kind === 'other' || (name.kind === 'uri' && uriHost(name.value) === undefined)) return true;
+  if (!isComparable(name)) return true;
   if (permitted.length > 0 && !permitted.some((base) => isWithin(name, base))) return true;
-  return excluded.some((base) => isWithin(name, base));
+  return excluded.some((base) => isWithin(name, base) || isCoveredByWildcard(name, base));
+}
+
+function isComparable(name: ConstrainedName): boolean {
+  switch (name.kind) {
+    case 'dns':
+      return isHost(name.value.replace(/^\*\./, ''));
+    case 'email':
+      return isMailbox(name.value);
+    case 'uri':
+      // RFC 5280 §4.2.1.10: a URI whose host is not a domain name fails every constraint on URIs
+      return uriHost(name.value) !== undefined;
+    case 'ip':
+    case 'directory':
+      return true;
+    case 'other':
+      return false;
+  }
+}
+
+/** Whether `*.example.com` stands for the excluded `bar.example.com`, among others. */
+function isCoveredByWildcard(name: ConstrainedName, base: Base): boolean {
+  if (name.kind !== 'dns' || base.kind !== 'dns' || !name.value.startsWith('*.')) return false;
+  return /^\.?[^.]+(\..*)$/.exec(base.value)?.[1] === name.value.slice(1).toLowerCase();
 }
 
 function sameKind(base: Base, name: ConstrainedName): boolean {
@@ -122,10 +170,17 @@ function constrainedNames(
   subjectAltNames: readonly GeneralName[],
   endEntity: boolean,
 ): ConstrainedName[] {
-  const names: ConstrainedName[] = subjectAltNames.map((name) => {
+  const names: ConstrainedName[] = subjectAltNames.flatMap((name) => {
     const text = formatGeneralName(name);
     if (name.kind !== 'other') return { ...name, text };
-    return name.tag === DIRECTORY_NAME ? directory(parseName(parseDer(name.der).value)) : { ...name, text };
+    if (name.tag === DIRECTORY_NAME) return directory(parseName(parseDer(name.der).value));
+    const mailbox = name.tag === OTHER_NAME ? smtpUtf8Mailbox(name.der) : undefined;
+    return mailbox === undefined
+      ? { ...name, text }
+      : [
+          { ...name, text },
+          { kind: 'email', value: mailbox, text },
+        ];
   });
   if (subject.rdns.length > 0) names.push(directory(subject));
   for (const value of attributeValues(subject, OID.emailAddress))
@@ -136,9 +191,23 @@ function constrainedNames(
   return names;
 }
 
-const LABEL = '[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?';
-/** What OpenSSL takes for a host name in a CN: two labels or more. */
-const HOST_NAME = new RegExp(`^${LABEL}(?:\\.${LABEL})+$`);
+/** RFC 9598 §6: constraints on mailboxes hold for those with characters outside of ASCII too. @throws DerError */
+function smtpUtf8Mailbox(der: Buffer): string | undefined {
+  const other = new DerReader(parseDer(der).value, 'OtherName');
+  if (other.nextTag !== Tag.OID || readOid(other.next()) !== OID.smtpUTF8Mailbox) return undefined;
+  return readString(parseDer(other.next(contextConstructed(0), 'value').value, Tag.UTF8_STRING), 'SmtpUTF8Mailbox');
+}
+
+/** Labels of letters, digits and hyphens, and the underscores that many use; no trailing dot. */
+const LABEL = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?';
+const HOST = new RegExp(`^${LABEL}(?:\\.${LABEL})*$`);
+const isHost = (text: string): boolean => text.length <= 253 && HOST.test(text);
+
+/** What looks like a host name in a CN: two labels or more, as OpenSSL has it; a wildcard or a trailing dot makes it no other. */
+const HOST_NAME = new RegExp(`^(?:\\*\\.)?${LABEL}(?:\\.${LABEL})+\\.?$`);
+
+const isMailbox = (text: string): boolean =>
+  /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.]+@/.test(text) && isHost(text.slice(text.indexOf('@') + 1));
 
 const directory = (name: Name): ConstrainedName => ({
   kind: 'directory',
@@ -167,15 +236,13 @@ function isWithin(name: ConstrainedName, base: Base): boolean {
 function dnsWithin(value: string, base: string): boolean {
   if (base === '') return true;
   const name = value.toLowerCase();
-  const suffix = base.toLowerCase();
-  return suffix.startsWith('.') ? name.endsWith(suffix) : name === suffix || name.endsWith(`.${suffix}`);
+  return base.startsWith('.') ? name.endsWith(base) : name === base || name.endsWith(`.${base}`);
 }
 
 /** A host exactly, or with a leading dot the hosts of a domain. */
 function hostWithin(host: string, base: string): boolean {
   const name = host.toLowerCase();
-  const suffix = base.toLowerCase();
-  return suffix.startsWith('.') ? name.endsWith(suffix) : name === suffix;
+  return base.startsWith('.') ? name.endsWith(base) : name === base;
 }
 
 /** A mailbox (its local part with case), all mailboxes of a host, or with a leading dot of a domain's hosts. */
@@ -188,10 +255,12 @@ function emailWithin(value: string, base: string): boolean {
   return hostWithin(host, base.slice(baseAt + 1));
 }
 
-/** The host name of a URI's authority; undefined where there is none, or it is an address. */
+/** The host name of a URI's authority (RFC 3986 §3.2); undefined where there is none, or it is an address. */
 function uriHost(uri: string): string | undefined {
-  const host = /^[^:/?#]+:\/\/(?:[^/?#@]*@)?([^/?#:[\]]+)(?::\d*)?(?:[/?#]|$)/.exec(uri)?.[1];
-  return host === undefined || /^[\d.]+$/.test(host) ? undefined : host;
+  const host = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?([^/?#:]+)(?::\d*)?(?:[/?#]|$)/.exec(
+    uri,
+  )?.[1];
+  return host === undefined || !isHost(host) || /^[\d.]+$/.test(host) ? undefined : host;
 }
 
 function addressWithin(address: Buffer, base: Buffer, mask: Buffer): boolean {

@@ -8,8 +8,10 @@ import {
   oid,
   sequence,
   tlv,
+  utf8String,
 } from '../../../src/pki/der/der.ts';
 import type { Extension } from '../../../src/pki/x509/extensions.ts';
+import type { GeneralName } from '../../../src/pki/x509/general-name.ts';
 import { parseDistinguishedName } from '../../../src/pki/x509/name.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import {
@@ -38,6 +40,130 @@ function nameConstraints(permitted: readonly Buffer[], excluded: readonly Buffer
     subtrees.length === 0 ? [] : [tlv(contextConstructed(n), ...subtrees)];
   return extension(OID.nameConstraints, true, sequence(...part(0, permitted), ...part(1, excluded)));
 }
+
+/** UTF8String in an otherName of the type SmtpUTF8Mailbox (RFC 9598). */
+const smtpUtf8Mailbox = (text: string): GeneralName => ({
+  kind: 'other',
+  tag: contextConstructed(0),
+  der: tlv(contextConstructed(0), oid('1.3.6.1.5.5.7.8.9'), explicit(0, utf8String(text))),
+});
+
+const empty = (...parts: Buffer[]): Extension => extension(OID.nameConstraints, true, sequence(...parts));
+
+const RFC = 'RFC 5280 §4.2.1.10 has no such name or constraint; OpenSSL compares the text';
+
+/** Chains whose verdict hangs on a name's form; with OpenSSL's, where it is another. */
+const formRows: readonly [string, Extension, Parameters<typeof subtreeLeaf>[0], boolean, string?][] = [
+  [
+    'a wildcard that stands for an excluded name',
+    nameConstraints([], [dnsBase('bar.example.com')]),
+    { sans: [dns('*.Example.com')] },
+    false,
+    'RFC 9525 §6.3: *.example.com stands for bar.example.com; OpenSSL compares the text',
+  ],
+  ['a wildcard beside it', nameConstraints([], [dnsBase('bar.example.com')]), { sans: [dns('*.example.net')] }, true],
+  ['a wildcard of two levels above', nameConstraints([], [dnsBase('a.b.example')]), { sans: [dns('*.example')] }, true],
+  ['a wildcard within', nameConstraints([dnsBase('example.com')]), { sans: [dns('*.example.com')] }, true],
+  ['a wildcard above', nameConstraints([dnsBase('bar.example.com')]), { sans: [dns('*.example.com')] }, false],
+  [
+    'a DNS name with a trailing dot',
+    nameConstraints([], [dnsBase('bad.example')]),
+    { sans: [dns('x.bad.example.')] },
+    false,
+    RFC,
+  ],
+  [
+    'a CN with a trailing dot',
+    nameConstraints([], [dnsBase('bad.example')]),
+    { subject: 'CN=x.bad.example.' },
+    false,
+    RFC,
+  ],
+  [
+    'a CN with a wildcard',
+    nameConstraints([], [dnsBase('bad.example')]),
+    { subject: 'CN=*.bad.example' },
+    false,
+    'OpenSSL takes it for no host name',
+  ],
+  [
+    'a mailbox with a trailing dot',
+    nameConstraints([], [emailBase('bad.example')]),
+    { sans: [email('a@bad.example.')] },
+    false,
+    RFC,
+  ],
+  [
+    'a URI with a trailing dot',
+    nameConstraints([], [uriBase('bad.example')]),
+    { sans: [uri('https://bad.example./x')] },
+    false,
+    RFC,
+  ],
+  [
+    'a URI with a percent-encoded host',
+    nameConstraints([], [uriBase('bad.example')]),
+    { sans: [uri('https://bad%2eexample/x')] },
+    false,
+    RFC,
+  ],
+  [
+    'a URI with a backslash in its user',
+    nameConstraints([uriBase('good.example')]),
+    { sans: [uri('https://bad.example\\@good.example/')] },
+    false,
+  ],
+  [
+    'a DNS name with a leading dot',
+    nameConstraints([dnsBase('example.com')]),
+    { sans: [dns('.example.com')] },
+    false,
+    RFC,
+  ],
+  ['an empty label', nameConstraints([dnsBase('example.com')]), { sans: [dns('a..example.com')] }, false, RFC],
+  [
+    'a DNS name with a space',
+    nameConstraints([dnsBase('example.com')]),
+    { sans: [dns('a b.example.com')] },
+    false,
+    RFC,
+  ],
+  ['an empty DNS name', nameConstraints([], [dnsBase('example.com')]), { sans: [dns('')] }, false, RFC],
+  ['an underscore', nameConstraints([dnsBase('example.com')]), { sans: [dns('_a.example.com')] }, true],
+  [
+    'a mailbox with two at signs',
+    nameConstraints([emailBase('example.com')]),
+    { sans: [email('a@b@example.com')] },
+    false,
+    RFC,
+  ],
+  [
+    'a mailbox without a local part',
+    nameConstraints([emailBase('example.com')]),
+    { sans: [email('@example.com')] },
+    false,
+    RFC,
+  ],
+  ['a mailbox that is none', nameConstraints([], [emailBase('bad.example')]), { sans: [email('bad.example')] }, false],
+  [
+    'a mailbox beyond ASCII outside',
+    nameConstraints([emailBase('example.com')]),
+    { sans: [smtpUtf8Mailbox('ä@other.example')] },
+    false,
+  ],
+  ['empty permitted subtrees', empty(tlv(contextConstructed(0))), {}, false, RFC],
+  ['empty excluded subtrees', empty(tlv(contextConstructed(1))), {}, false, RFC],
+  ['no subtrees', empty(), {}, false, RFC],
+  ['a wildcard as a base', nameConstraints([dnsBase('*.example.com')]), { sans: [dns('a.example.com')] }, false],
+  [
+    'a mailbox as a base that is none',
+    nameConstraints([emailBase('a@b@example.com')]),
+    { sans: [email('a@example.com')] },
+    false,
+  ],
+  ['an address without a mask as a base', nameConstraints([ipBase('0a000000')]), { sans: [ip('10.0.0.0')] }, false],
+  ['a mask with holes', nameConstraints([ipBase('0a000001ff0000ff')]), { sans: [ip('10.2.3.1')] }, false, RFC],
+];
 
 const constraintRows: readonly [string, Extension, Parameters<typeof subtreeLeaf>[0], boolean][] = [
   ['a DNS name within', nameConstraints([dnsBase('example.com')]), { sans: [dns('a.example.com')] }, true],
@@ -163,6 +289,11 @@ export async function makeNameConstraintChains(root: Issuer): Promise<Chain[]> {
   for (const [what, constraint, leaf, accepted] of constraintRows) {
     const ca = await makeCa('CN=Constrained', { issuer: root, extensions: [constraint] });
     add(what, await subtreeLeaf(leaf, ca), [ca], accepted ? undefined : UNKNOWN);
+  }
+  for (const [what, constraint, leaf, accepted, deviation] of formRows) {
+    const ca = await makeCa('CN=Constrained', { issuer: root, extensions: [constraint] });
+    const more = deviation === undefined ? {} : { deviation };
+    add(`issue 11.10: ${what}`, await subtreeLeaf(leaf, ca), [ca], accepted ? undefined : UNKNOWN, more);
   }
   const constrainedRoot = await makeCa('CN=Constrained Root', {
     extensions: [nameConstraints([dnsBase('a.example')])],

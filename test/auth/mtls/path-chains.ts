@@ -191,6 +191,13 @@ export async function makeChains(): Promise<Chain[]> {
   add('an intermediate that requires an explicit policy', await makeClient('CN=a', policy), [policy], UNKNOWN, {
     deviation: 'OpenSSL looks at policies only when asked to; we do not process them, so refuse',
   });
+  const lax = await makeCa('CN=Lax Policy', {
+    issuer: root,
+    extensions: [extension(OID.policyConstraints, false, sequence(tlv(contextPrimitive(0), Buffer.of(0))))],
+  });
+  add('issue 11.11: an explicit policy required, not marked critical', await makeClient('CN=a', lax), [lax], UNKNOWN, {
+    deviation: 'as above; RFC 5280 §4.2.1.11 has it always critical',
+  });
 
   // weak
   const small = generateKeyPairSync('rsa', { modulusLength: 1024 });

@@ -8,6 +8,7 @@ import type { CrlSource } from '../../../src/auth/mtls/revocation-lists.ts';
 import {
   contextConstructed,
   contextPrimitive,
+  explicit,
   NULL,
   sequence,
   tlv,
@@ -17,6 +18,8 @@ import {
 import { encodeCrlDistributionPoints, type Extension } from '../../../src/pki/x509/extensions.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
+import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import { parseDistinguishedName } from '../../../src/pki/x509/name.ts';
 import {
   basicConstraints,
   extension,
@@ -29,7 +32,7 @@ import {
   type Issuer,
 } from '../../support/certificates.ts';
 import { openssl, temporaryFolder } from '../../support/openssl.ts';
-import { CLIENT_USAGES, NOW } from '../chain.ts';
+import { CLIENT_USAGES, NOW, UNKNOWN } from '../chain.ts';
 
 const folder = temporaryFolder();
 afterAll(folder.remove);
@@ -175,6 +178,85 @@ describe('RFC 5280 §6.3: CRLs of client CAs', () => {
     expect(await refusal(trust, await makeClient('CN=a', intermediate))).toBe(
       'client certificate revocation status unknown',
     );
+  });
+
+  test("issue 11.12: a revoked signer's list vouches for nobody, and what it lists stays revoked", async () => {
+    const crlKey = await makeCa('CN=Intermediate', { issuer: root, slot: 'CRL key', serial: '0c21' });
+    const mine = await crl(crlKey, { revoked: ['0badca11'] });
+    const inputs = { trustAnchors: pem(root), intermediates: [intermediate.der, crlKey.der] };
+    const before = await ClientTrust.create({ ...inputs, crls: [await crl(root), mine] });
+    const after = await ClientTrust.create({ ...inputs, crls: [await crl(root, { revoked: ['0c21'] }), mine] });
+    const fine = await makeClient('CN=fine', intermediate, { serial: '600d' });
+    const listed = await makeClient('CN=listed', intermediate, { serial: '0badca11' });
+    expect(await refusal(before, fine)).toBeUndefined();
+    expect(await refusal(before, listed)).toBe('client certificate revoked');
+    expect(await refusal(after, fine)).toBe('client certificate revocation status unknown');
+    expect(await refusal(after, listed)).toBe('client certificate revoked');
+    const other = await ClientTrust.create({
+      ...inputs,
+      crls: [await crl(root, { revoked: ['0c21'] }), mine, await crl(intermediate)],
+    });
+    expect(await refusal(other, fine)).toBeUndefined();
+  });
+
+  test("issue 11.12: a signer below a revoked CA vouches for nobody; the CA's revocation is what the client is told", async () => {
+    const inputs = { trustAnchors: pem(root), intermediates: [intermediate.der] };
+    const fine = await makeClient('CN=fine', intermediate);
+    const crls = [await crl(root, { revoked: ['0c0a'] }), await crl(intermediate)];
+    const trust = await ClientTrust.create({ ...inputs, crls });
+    expect(await refusal(trust, fine)).toBe('client certificate issuer revoked');
+  });
+
+  test('issue 11.12: a signer is good as long as one of its certificates is', async () => {
+    const below = await makeCa('CN=Below', { issuer: intermediate });
+    const crossed = await makeCa('CN=Below', { issuer: root });
+    const leaf = parseCertificate((await makeClient('CN=a', below)).der);
+    const crls = [await crl(root, { revoked: ['0c0a'] }), await crl(below)];
+    const status = async (...helpers: Issuer[]): Promise<string> => {
+      const intermediates = [intermediate, ...helpers].map(({ der }) => der);
+      const trust = await ClientTrust.create({ trustAnchors: pem(root), intermediates, crls });
+      return trust.revocation.status(leaf, parseCertificate(below.der), NOW);
+    };
+    expect(await status(below)).toBe('unknown');
+    expect(await status(below, crossed)).toBe('good');
+  });
+
+  test.each([
+    ['-1', Buffer.of(0xff), '255', Buffer.of(0, 0xff)],
+    ['-128', Buffer.of(0x80), '128', Buffer.of(0, 0x80)],
+    ['-255', Buffer.of(0xff, 0x01), '1', Buffer.of(0x01)],
+  ])('issue 11.12: the serial number %s is not %s (PKITS 4.4.14)', async (_, negative, __, positive) => {
+    const numbered = (serialDer: Buffer): Promise<Issuer> => makeClient('CN=n', root, { serialDer: tlv(2, serialDer) });
+    const trust = async (revokedDer: Buffer): Promise<ClientTrust> =>
+      ClientTrust.create({ trustAnchors: pem(root), crls: [await crl(root, { revokedDer: [tlv(2, revokedDer)] })] });
+    expect(await refusal(await trust(negative), await numbered(negative))).toBe('client certificate revoked');
+    expect(await refusal(await trust(positive), await numbered(positive))).toBe('client certificate revoked');
+    expect(await refusal(await trust(negative), await numbered(positive))).toBeUndefined();
+    expect(await refusal(await trust(positive), await numbered(negative))).toBeUndefined();
+  });
+
+  test('issue 11.12: a list of the same key that does not cover the certificate leaves room for one that does (PKITS 4.5.4)', async () => {
+    const renewed = await makeCa('CN=Root', { slot: 'new key' });
+    const elsewhere = await crl(root, { extensions: [scope(point('http://crl.example/cas.crl'))] });
+    const trust = await ClientTrust.create({
+      trustAnchors: pem(root, renewed),
+      crls: [elsewhere, await crl(renewed, { revoked: ['0badca11'] })],
+    });
+    expect(await refusal(trust, good)).toBeUndefined();
+    expect(await refusal(trust, revoked)).toBe('client certificate revoked');
+  });
+
+  test('issue 11.12: name constraints do not hold for a self-issued helper (PKITS 4.13.19)', async () => {
+    const constraint = extension(
+      OID.nameConstraints,
+      true,
+      sequence(tlv(contextConstructed(0), sequence(explicit(4, parseDistinguishedName('O=Within').der)))),
+    );
+    const constrained = await makeCa('CN=Old Key', { extensions: [constraint] });
+    const selfIssued = await makeCa('CN=Old Key', { issuer: constrained, slot: 'rolled over' });
+    const trust = await ClientTrust.create({ trustAnchors: pem(constrained), intermediates: [selfIssued.der] });
+    expect(await refusal(trust, await makeClient('CN=a,O=Within', selfIssued))).toBeUndefined();
+    expect(await refusal(trust, await makeClient('CN=a,O=Outside', selfIssued))).toBe(UNKNOWN);
   });
 
   test.each<[string, Promise<CrlSource>, string]>([
