@@ -38,6 +38,7 @@ import { Metrics } from '../metrics.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
 import { createPublication } from '../http/publication/create.ts';
 import { openStore } from '../store/sqlite/open.ts';
+import { lockStore, shareStoreLock } from '../store/sqlite/service-lock.ts';
 import type { Store } from '../store/store.ts';
 import type { RunningService } from './running-service.ts';
 import {
@@ -63,6 +64,22 @@ export interface ServiceOptions {
  * @throws whatever keeps it from starting; nothing stays open then
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
+  const { path } = options.config.store;
+  // Before anything else: a start on a store in use changes nothing.
+  const lock = cluster.isWorker ? shareStoreLock(path) : await lockStore(path);
+  try {
+    const service = await startLocked(options);
+    return {
+      reload: () => service.reload(),
+      stop: () => service.stop().finally(() => lock.release()),
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function startLocked(options: ServiceOptions): Promise<RunningService> {
   const { config } = options;
   const log = createLogger(config.log.level);
   const metrics = new Metrics(String(cluster.worker?.id ?? 0));

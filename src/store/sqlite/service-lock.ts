@@ -1,0 +1,158 @@
+/**
+ * One service per store. The lock is the operating system's, on a file beside the database: it ends with the process
+ * that holds it, however that ends, and a file that is left behind locks nobody out.
+ *
+ * The file is an empty SQLite database, because SQLite's locks are the only ones at hand: the service holds the write
+ * lock (RESERVED) as long as it lives and never writes, each of its workers a read lock (SHARED). A start has to get both
+ * for a moment (EXCLUSIVE), so that it also waits for the workers of a supervisor that was killed.
+ */
+import Database from 'better-sqlite3';
+import { closeSync, openSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
+import { makeFolder } from '../../folders.ts';
+import { toEstuaryError } from './errors.ts';
+
+export interface ServiceLock {
+  release(): void;
+}
+
+/** Milliseconds that the workers of a killed supervisor get to notice it. */
+const ORPHANS_END = 5000;
+/** Milliseconds between two looks at them. */
+const PAUSE = 25;
+
+/**
+ * Takes the store for this service, before anything of it is read or written. The database need not exist yet.
+ *
+ * @param storePath the database's path
+ * @throws EstuaryError 500 `STORE_IN_USE` with the holder's host and process id in its detail; 503 `STORE_UNAVAILABLE`
+ *   when the lock's file cannot be used
+ */
+export async function lockStore(storePath: string): Promise<ServiceLock> {
+  const paths = pathsFor(storePath);
+  const db = openLock(paths.lock);
+  try {
+    await takeForService(db, paths);
+  } catch (error) {
+    db.close();
+    throw toEstuaryError(error);
+  }
+  writeOwner(paths.owner);
+  return {
+    release() {
+      if (!db.open) return;
+      // First: the next holder writes its own.
+      rmSync(paths.owner, { force: true });
+      db.close();
+    },
+  };
+}
+
+/**
+ * In a worker of the service that holds the store: keeps others from it until this process is gone too.
+ *
+ * @throws EstuaryError as {@link lockStore}
+ */
+export function shareStoreLock(storePath: string): ServiceLock {
+  const paths = pathsFor(storePath);
+  const db = openLock(paths.lock);
+  db.exec('BEGIN');
+  if (!took(() => db.prepare('SELECT count(*) FROM sqlite_schema').get())) {
+    db.close();
+    throw inUse(paths);
+  }
+  return { release: () => db.close() };
+}
+
+interface LockPaths {
+  readonly store: string;
+  readonly lock: string;
+  readonly owner: string;
+}
+
+/** Beside the database itself, under whatever name it was reached. */
+function pathsFor(storePath: string): LockPaths {
+  try {
+    makeFolder(dirname(storePath));
+    const store = realPath(storePath);
+    return { store, lock: `${store}.lock`, owner: `${store}.owner` };
+  } catch (error) {
+    throw unavailable('STORE_UNAVAILABLE', 'the database cannot be opened', { detail: describe(error), cause: error });
+  }
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    return join(realpathSync(dirname(path)), basename(path));
+  }
+}
+
+function openLock(path: string): Database.Database {
+  try {
+    closeSync(openSync(path, 'a', 0o600));
+    const db = new Database(path, { timeout: 0 });
+    // Without it the write lock would leave an empty journal beside the file.
+    db.pragma('journal_mode = MEMORY');
+    return db;
+  } catch (error) {
+    throw unavailable('STORE_UNAVAILABLE', 'the lock of the store cannot be used', {
+      detail: `${path}: ${describe(error)}`,
+      cause: error,
+    });
+  }
+}
+
+async function takeForService(db: Database.Database, paths: LockPaths): Promise<void> {
+  for (const deadline = performance.now() + ORPHANS_END; ;) {
+    // Another service has it.
+    if (!took(() => db.exec('BEGIN IMMEDIATE'))) throw inUse(paths);
+    db.exec('ROLLBACK');
+    if (took(() => db.exec('BEGIN EXCLUSIVE'))) {
+      db.exec('ROLLBACK');
+      if (took(() => db.exec('BEGIN IMMEDIATE'))) return;
+      throw inUse(paths);
+    }
+    if (performance.now() > deadline) throw inUse(paths);
+    await delay(PAUSE);
+  }
+}
+
+function took(lock: () => unknown): boolean {
+  try {
+    lock();
+    return true;
+  } catch (error) {
+    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')) return false;
+    throw error;
+  }
+}
+
+/** For the text of a refusal only; the lock holds without it, also where the disk is full. */
+function writeOwner(path: string): void {
+  try {
+    rmSync(path, { force: true });
+    writeFileSync(path, `host ${hostname()}, pid ${process.pid}\n`, { mode: 0o600 });
+  } catch {
+    // The text then names nobody.
+  }
+}
+
+function inUse({ store, owner }: LockPaths): EstuaryError {
+  return failed('STORE_IN_USE', 'the store is in use by another service', {
+    detail: `${readOwner(owner)} has ${store}`,
+  });
+}
+
+function readOwner(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim() || 'an unknown process';
+  } catch {
+    return 'an unknown process';
+  }
+}

@@ -1,0 +1,58 @@
+/** Contract §11: one service per SQLite store; and what a start finds after the service was killed. */
+import { hash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runAny, type CommandResult } from '../support/command.ts';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { Estuary, section } from '../support/estuary.ts';
+import { NODE, SERVER } from '../support/server-process.ts';
+
+const wire = onTheWire(simpleCsr(makeKey()));
+let estuary: Estuary;
+
+beforeAll(async () => {
+  estuary = await Estuary.start({ configure: (config) => (section(config, 'server')['workers'] = 2) });
+}, 120_000);
+afterAll(() => estuary.stop());
+
+const command = (...args: string[]): Promise<CommandResult> =>
+  runAny(NODE, [SERVER, '--config', join(estuary.dir, 'est.toml'), ...args]);
+
+/** Digests of what a start would write to. The database's `-shm` is where its readers, too, leave their marks. */
+function storeFiles(): Record<string, string> {
+  const data = join(estuary.dir, 'data');
+  const names = readdirSync(data).filter((name) => !name.endsWith('-shm'));
+  return Object.fromEntries(names.map((name) => [name, hash('sha256', readFileSync(join(data, name)))]));
+}
+
+describe('issue 11.15: a second service on a store', () => {
+  test('is refused with exit code 1 and the host and pid of the first, and changes nothing', async () => {
+    const { token } = await estuary.otp({ max_uses: 2 });
+    expect((await estuary.enroll(wire, { password: token })).status).toBe(200);
+    const before = storeFiles();
+    const { code, output } = await command();
+    expect(output).toBe(
+      'estuary: could not start: the store is in use by another service: ' +
+        `host ${hostname()}, pid ${estuary.server.pid} has ${join(estuary.dir, 'data/est.db')}\n`,
+    );
+    expect(code).toBe(1);
+    expect(storeFiles()).toEqual(before);
+    expect((await estuary.enroll(wire, { password: token })).status).toBe(200);
+  });
+
+  test('--check and `audit verify` work beside the service', async () => {
+    expect((await command('--check')).code).toBe(0);
+    const verified = await command('audit', 'verify');
+    expect(verified.output).toMatch(/^the audit log is whole/);
+    expect(verified.code).toBe(0);
+  });
+
+  test('starts at once after the first was killed, with workers that nobody stopped', async () => {
+    estuary.server.signal('SIGKILL');
+    await estuary.server.exited;
+    await estuary.restart();
+    expect((await estuary.est('cacerts')).status).toBe(200);
+  });
+});
