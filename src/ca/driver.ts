@@ -125,6 +125,8 @@ export interface StatementSigner {
   readonly signatureAlgorithm: Buffer;
   /** DER SEQUENCE of the statement, the algorithm and the signature. @throws EstuaryError 500 or 503 */
   sign(statement: Buffer): Promise<Buffer>;
+  /** How many signatures its key makes at a time, those for certificates included; absent: one. */
+  readonly concurrency?: number | undefined;
   /** Answers OCSP in the CA's place while its certificate is valid. */
   readonly delegate?: OcspDelegate | undefined;
 }
@@ -168,6 +170,8 @@ export interface Signer {
   sign(tbs: Buffer): Promise<Buffer>;
   /** DER AlgorithmIdentifier of every signature of this signer. */
   readonly signatureAlgorithm: Buffer;
+  /** How many signatures it makes at a time; absent: one. */
+  readonly concurrency?: number;
   health(): Promise<HealthReport>;
   close(): Promise<void>;
 }

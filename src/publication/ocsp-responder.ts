@@ -2,6 +2,7 @@
 import type { OcspDelegate, StatementSigner } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { describe, EstuaryError, failed } from '../errors.ts';
+import { Turns } from '../process/turns.ts';
 import type { Logger } from '../log.ts';
 import { isCrlReason } from '../pki/x509/crl-reasons.ts';
 import { DerError } from '../pki/der/der.ts';
@@ -16,12 +17,13 @@ import {
   type OcspStatus,
 } from '../pki/ocsp/ocsp.ts';
 import type { CertificateRow, Store } from '../store/store.ts';
+import { inTurn, isBusy, SigningTurns } from './signing-turns.ts';
 
 export interface OcspResponderOptions {
   readonly store: Pick<Store, 'getCertificates'>;
   /** How long a response is valid, seconds. */
   readonly validity: number;
-  readonly log: Pick<Logger, 'info' | 'error'>;
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -39,13 +41,32 @@ interface Signed {
   readonly nextUpdate: number;
 }
 
+interface Finding {
+  readonly certId: CertId;
+  readonly status: OcspStatus;
+  /** When the status was that, ms: the response says so, however long it waits for its signature. */
+  readonly asOf: number;
+}
+
 /** Responses without a nonce that are kept. */
 const MAX_KEPT = 10_000;
+/** Requests that the store is asked for at a time, so that enrolments find it free; and how many more may wait. */
+const LOOKED_UP = 2;
+const LOOKUPS_WAITING = 256;
+/** A serial number has at most 20 octets (RFC 5280 §4.1.2.2); hex digits. */
+const LONGEST_SERIAL = 40;
+/** Milliseconds between two lines of the log about too many requests. */
+const BUSY_LOGGED_EVERY = 10_000;
 
 export class OcspResponder {
   readonly #options: OcspResponderOptions;
   /** By CA, CertID and status: a revocation makes another key, so a kept response is never wrong. */
   readonly #kept = new Map<string, Signed>();
+  readonly #underWay = new Map<string, Promise<Signed>>();
+  readonly #lookups = new Turns(LOOKED_UP, LOOKUPS_WAITING);
+  /** By the fingerprint of the key's certificate. */
+  readonly #signing = new Map<string, SigningTurns>();
+  #busyLogged = -Infinity;
 
   constructor(options: OcspResponderOptions) {
     this.#options = options;
@@ -55,7 +76,11 @@ export class OcspResponder {
   async answer(ca: Ca, signer: StatementSigner, request: Buffer): Promise<OcspAnswer> {
     try {
       const parsed = parseOcspRequest(request);
-      const signed = await this.#respond(ca, signer, parsed);
+      const findings = await inTurn(this.#lookups, () => this.#look(ca, parsed.certIds));
+      // Anyone can make up serial numbers without end: what nobody issued is not worth a signature (RFC 5019 §2.2.3).
+      if (findings.every(({ status }) => status.status === 'unknown'))
+        return { der: failureResponse('unauthorized'), cacheable: undefined };
+      const signed = await this.#respond(ca, signer, findings, parsed);
       return { der: signed.der, cacheable: parsed.nonce === undefined ? signed : undefined };
     } catch (error) {
       return { der: this.#failure(ca, error), cacheable: undefined };
@@ -67,21 +92,84 @@ export class OcspResponder {
       this.#options.log.info({ ca: ca.label, detail: error.message }, 'malformed OCSP request');
       return failureResponse('malformedRequest');
     }
-    this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'an OCSP request could not be answered');
+    if (isBusy(error)) this.#logBusy(ca, error);
+    else this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'an OCSP request could not be answered');
     return failureResponse(error instanceof EstuaryError && error.status === 503 ? 'tryLater' : 'internalError');
   }
 
-  async #respond(ca: Ca, signer: StatementSigner, { certIds, nonce }: OcspRequest): Promise<Signed> {
-    const statuses = await Promise.all(
-      certIds.map(async (certId) => ({ certId, status: await this.#status(ca, certId) })),
-    );
-    const [first, ...more] = statuses;
-    const only = nonce === undefined && more.length === 0 ? first : undefined;
-    const key = only && `${ca.certificate.fingerprint} ${only.certId.der.toString('latin1')} ${only.status.status}`;
-    const kept = key === undefined ? undefined : this.#kept.get(key);
+  #logBusy(ca: Ca, error: unknown): void {
+    const now = performance.now();
+    if (now - this.#busyLogged < BUSY_LOGGED_EVERY) return;
+    this.#busyLogged = now;
+    this.#options.log.warn({ ca: ca.label, detail: describe(error) }, 'OCSP requests are told to try later');
+  }
+
+  /** One after the other: a request about many certificates takes no more of the store at a time than one about one. */
+  async #look(ca: Ca, certIds: readonly CertId[]): Promise<Finding[]> {
+    const findings: Finding[] = [];
+    const asOf = Math.floor(this.#options.now() / 1000) * 1000;
+    for (const certId of certIds) findings.push({ certId, status: await this.#status(ca, certId), asOf });
+    return findings;
+  }
+
+  /** `unknown`: of another issuer, or a serial number that this CA never issued. */
+  async #status(ca: Ca, certId: CertId): Promise<OcspStatus> {
+    const { subject, spki } = ca.certificate;
+    if (!isIssuedBy(certId, { name: subject.der, spki })) return { status: 'unknown' };
+    if (certId.serialNumber.length > LONGEST_SERIAL) return { status: 'unknown' };
+    const [row] = await this.#options.store.getCertificates(certId.serialNumber, ca.label);
+    return row === undefined ? { status: 'unknown' } : statusOf(row);
+  }
+
+  async #respond(
+    ca: Ca,
+    signer: StatementSigner,
+    findings: readonly Finding[],
+    { nonce }: OcspRequest,
+  ): Promise<Signed> {
+    const [first, ...more] = findings;
+    const only = more.length === 0 ? first : undefined;
+    if (only !== undefined && nonce === undefined) return this.#shared(ca, signer, only);
+    try {
+      return await this.#turns(signer, ca).private(() => this.#sign(ca, signer, findings, nonce));
+    } catch (error) {
+      // Better an answer without the nonce, which a responder may leave out, than none.
+      if (only === undefined || !isBusy(error)) throw error;
+      return await this.#shared(ca, signer, only);
+    }
+  }
+
+  /** The response about one certificate for everybody: signed once for all who ask while it is young. */
+  async #shared(ca: Ca, signer: StatementSigner, finding: Finding): Promise<Signed> {
+    const key = keyOf(ca, finding);
+    const kept = this.#kept.get(key);
     const now = this.#options.now();
     if (kept !== undefined && kept.thisUpdate <= now && now < (kept.thisUpdate + kept.nextUpdate) / 2) return kept;
-    const thisUpdate = Math.floor(now / 1000) * 1000;
+    const underWay = this.#underWay.get(key);
+    if (underWay !== undefined) return underWay;
+    const signing = this.#turns(signer, ca)
+      .shared(() => this.#sign(ca, signer, [finding], undefined))
+      .finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, signing);
+    const signed = await signing;
+    this.#keep(key, signed);
+    return signed;
+  }
+
+  #turns({ delegate, concurrency = 1 }: StatementSigner, ca: Ca): SigningTurns {
+    const { fingerprint } = (delegate ?? ca).certificate;
+    const turns = this.#signing.get(fingerprint) ?? new SigningTurns(delegate === undefined ? concurrency : 1);
+    this.#signing.set(fingerprint, turns);
+    return turns;
+  }
+
+  async #sign(
+    ca: Ca,
+    signer: StatementSigner,
+    statuses: readonly Finding[],
+    nonce: Buffer | undefined,
+  ): Promise<Signed> {
+    const thisUpdate = Math.min(...statuses.map(({ asOf }) => asOf));
     const nextUpdate = thisUpdate + this.#options.validity * 1000;
     const delegate = usable(signer.delegate, thisUpdate, nextUpdate);
     const data = buildResponseData({
@@ -93,10 +181,7 @@ export class OcspResponder {
       nonce,
     });
     const basic = await (delegate ?? signer).sign(data);
-    const signed = { der: successfulResponse(basic), thisUpdate, nextUpdate };
-    // What nobody issued is not kept: anyone can make up serial numbers without end.
-    if (key !== undefined && only?.status.status !== 'unknown') this.#keep(key, signed);
-    return signed;
+    return { der: successfulResponse(basic), thisUpdate, nextUpdate };
   }
 
   #keep(key: string, signed: Signed): void {
@@ -105,14 +190,11 @@ export class OcspResponder {
     const oldest = this.#kept.keys().next();
     if (this.#kept.size > MAX_KEPT && oldest.done !== true) this.#kept.delete(oldest.value);
   }
+}
 
-  /** `unknown`: of another issuer, or a serial number that this CA never issued. */
-  async #status(ca: Ca, certId: CertId): Promise<OcspStatus> {
-    const { subject, spki } = ca.certificate;
-    if (!isIssuedBy(certId, { name: subject.der, spki })) return { status: 'unknown' };
-    const [row] = await this.#options.store.getCertificates(certId.serialNumber, ca.label);
-    return row === undefined ? { status: 'unknown' } : statusOf(row);
-  }
+function keyOf({ certificate }: Ca, { certId, status }: Finding): string {
+  const revoked = status.status === 'revoked' ? `${status.revocationTime.getTime()} ${status.reason}` : '';
+  return `${certificate.fingerprint} ${status.status} ${revoked} ${certId.der.toString('latin1')}`;
 }
 
 /** No response outlives the responder's certificate; then the CA answers itself. */

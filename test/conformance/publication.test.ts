@@ -1,7 +1,8 @@
 /** Contract §5 and issue 3.3: what relying parties fetch over plain HTTP, checked with openssl. */
 import { spawnSync } from 'node:child_process';
-import { createHash, X509Certificate } from 'node:crypto';
+import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
@@ -110,15 +111,20 @@ describe('revocation, seen by openssl', () => {
     expect(crlText(body)).toContain('verify OK');
   });
 
-  test('a serial number that was never issued is unknown, and so is one of another issuer', () => {
-    const answer = ocsp('-serial', '0x1234');
-    expect(answer).toContain('Response verify OK');
-    expect(answer).toContain('0x1234: unknown');
+  test('RFC 5019 §2.2.3: a serial number that was never issued is unauthorized, and so is one of another issuer', () => {
+    expect(ocsp('-serial', '0x1234')).toContain('Responder Error: unauthorized');
     const elsewhere = run(
       ...['ocsp', '-issuer', file('ca/root.pem'), '-CAfile', file('chain.pem'), '-cert', file('good.pem')],
       ...['-url', `${url}/ocsp/devices`],
     );
-    expect(elsewhere).toContain('good.pem: unknown');
+    expect(elsewhere).toContain('Responder Error: unauthorized');
+  });
+
+  test('beside a certificate of the CA, one that was never issued is unknown', () => {
+    const answer = ocsp('-cert', file('good.pem'), '-serial', '0x1234');
+    expect(answer).toContain('Response verify OK');
+    expect(answer).toContain('good.pem: good');
+    expect(answer).toContain('0x1234: unknown');
   });
 
   test('a revocation is in OCSP at once, with time and reason, whatever was asked before', async () => {
@@ -265,3 +271,54 @@ test.each(['AAAA', 'not base64!', 'MAA=', 'MIIB'])('RFC 6960 §2.3: "%s" is answ
   expect(headers.get('content-type')).toBe('application/ocsp-response');
   expect(body.toString('hex')).toBe('30030a0101');
 });
+
+test('issue 11.19: enrolments go on beside a flood of requests about made-up serial numbers and with nonces', async () => {
+  run(
+    'ocsp',
+    '-issuer',
+    file('issuer.pem'),
+    '-serial',
+    `0x${'7f'.repeat(16)}`,
+    '-no_nonce',
+    '-reqout',
+    file('made-up.der'),
+  );
+  run('ocsp', '-issuer', file('issuer.pem'), '-cert', file('good.pem'), '-reqout', file('nonce.der'));
+  const made = readFileSync(file('made-up.der'));
+  const nonce = readFileSync(file('nonce.der'));
+  const agent = new Agent({ keepAlive: true });
+  let running = true;
+  const answers = new Set<string>();
+  const flood = async (next: () => Buffer): Promise<void> => {
+    while (running) answers.add(kindOf(await post(agent, next())));
+  };
+  const madeUp = (): Buffer => Buffer.concat([made.subarray(0, -15), randomBytes(15)]);
+  const floods = Array.from({ length: 64 }, (_, n) => flood(n % 4 === 0 ? () => nonce : madeUp));
+  for (let n = 0; n < 10; n++) await estuary.enrolled(makeKey(), `beside-${n}`);
+  running = false;
+  await Promise.all(floods);
+  agent.destroy();
+  expect([...answers].filter((kind) => kind !== 'tryLater').sort()).toEqual(['successful', 'unauthorized']);
+}, 60_000);
+
+function kindOf(response: Buffer): string {
+  const start = response.toString('hex', 0, 7);
+  return (
+    { '30030a0106': 'unauthorized', '30030a0103': 'tryLater' }[start] ??
+    (/^308.(..){1,2}0a0100/.test(start) ? 'successful' : start)
+  );
+}
+
+/** Posts an OCSP request on a connection that is kept. */
+function post(agent: Agent, body: Buffer): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/ocsp-request', 'content-length': body.length };
+    const outgoing = request(`${url}/ocsp/devices`, { method: 'POST', agent, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve(Buffer.concat(chunks)));
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}

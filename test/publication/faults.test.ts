@@ -3,55 +3,20 @@ import { afterAll, expect, test } from 'vitest';
 import type { StatementSigner } from '../../src/ca/driver.ts';
 import { createFileCa } from '../../src/ca/local/index.ts';
 import { Ca } from '../../src/ca/router.ts';
-import { unavailable } from '../../src/errors.ts';
-import { createLogger } from '../../src/log.ts';
 import { isListSignedBy, parseCertificateList } from '../../src/pki/x509/crl.ts';
-import { integer, octetString, oid, sequence } from '../../src/pki/der/der.ts';
-import { OID } from '../../src/pki/der/oids.ts';
 import { CrlPublisher } from '../../src/publication/crl-publisher.ts';
 import { OcspResponder } from '../../src/publication/ocsp-responder.ts';
-import type { Store } from '../../src/store/store.ts';
-import { fileCa, issueFrom } from '../http/admin/support.ts';
+import { issueFrom } from '../http/admin/support.ts';
 import { makeCa } from '../support/ca.ts';
-import { opened, temporaryPaths } from '../store/support.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { certify, newKey, OCSP_SIGNER } from '../support/rollover.ts';
+import { fixture, INTERVAL, log, ocspRequest, SUCCESSFUL, TRY_LATER } from './support.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
-const INTERVAL = 3600;
-const log = createLogger('silent');
-
-interface Fixture {
-  readonly store: Store;
-  readonly ca: Ca;
-  readonly signer: StatementSigner;
-  readonly clock: { now: number };
-  readonly key: { works: boolean; used: number };
-  readonly publisher: CrlPublisher;
-}
-
-/** A real CA and store; the key can be taken away, and the clock moved. */
-async function fixture(): Promise<Fixture> {
-  const store = await opened(temporaryPaths());
-  const ca = await fileCa(folder, 'devices', true);
-  const real = ca.driver.statements;
-  if (real === undefined) throw new Error('a local CA signs statements');
-  const key = { works: true, used: 0 };
-  const signer: StatementSigner = {
-    signatureAlgorithm: real.signatureAlgorithm,
-    sign(statement) {
-      key.used += 1;
-      return key.works ? real.sign(statement) : Promise.reject(unavailable('TOKEN_DOWN', 'the token is not there'));
-    },
-  };
-  const clock = { now: Date.now() };
-  const publisher = new CrlPublisher({ store, cas: [ca], interval: INTERVAL, log, now: () => clock.now });
-  return { store, ca, signer, clock, key, publisher };
-}
 
 test('a list is signed once for however many ask, and anew when half of its time has passed', async () => {
-  const { ca, signer, clock, key, publisher } = await fixture();
+  const { ca, signer, clock, key, publisher } = await fixture(folder);
   const lists = await Promise.all(Array.from({ length: 5 }, () => publisher.current(ca, signer)));
   expect(new Set(lists.map(({ number }) => number))).toEqual(new Set([1]));
   clock.now += (INTERVAL / 2 - 2) * 1000;
@@ -62,7 +27,7 @@ test('a list is signed once for however many ask, and anew when half of its time
 });
 
 test('a second process takes the list of the first from the store', async () => {
-  const { store, ca, signer, clock, key, publisher } = await fixture();
+  const { store, ca, signer, clock, key, publisher } = await fixture(folder);
   const first = await publisher.current(ca, signer);
   const other = new CrlPublisher({ store, cas: [ca], interval: INTERVAL, log, now: () => clock.now });
   expect(await other.current(ca, signer)).toEqual(first);
@@ -70,7 +35,7 @@ test('a second process takes the list of the first from the store', async () => 
 });
 
 test('RFC 5280 §5.2.3: a process that was slower with a lower number gives out the later list', async () => {
-  const { store, ca, signer, clock, publisher } = await fixture();
+  const { store, ca, signer, clock, publisher } = await fixture(folder);
   const [begun, slow] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
   const slowly: StatementSigner = {
     ...signer,
@@ -91,7 +56,7 @@ test('RFC 5280 §5.2.3: a process that was slower with a lower number gives out 
 });
 
 test('a list of another key under the same label is not given out', async () => {
-  const { store, ca, signer, clock, publisher } = await fixture();
+  const { store, ca, signer, clock, publisher } = await fixture(folder);
   await publisher.current(ca, signer);
   const made = makeCa(folder.file, 'successor', { kind: 'ec:P-384' });
   const driver = await createFileCa(
@@ -112,7 +77,7 @@ test('a list of another key under the same label is not given out', async () => 
 });
 
 test('while the key is away the old list is given out until it ends, and 503 afterwards; then it recovers', async () => {
-  const { ca, signer, clock, key, publisher } = await fixture();
+  const { ca, signer, clock, key, publisher } = await fixture(folder);
   const list = await publisher.current(ca, signer);
   key.works = false;
   clock.now += (INTERVAL - 2) * 1000;
@@ -124,7 +89,7 @@ test('while the key is away the old list is given out until it ends, and 503 aft
 });
 
 test('RFC 5280 §3.3: an entry stays until a list signed after the expiry has had it', async () => {
-  const { store, ca, signer, clock, publisher } = await fixture();
+  const { store, ca, signer, clock, publisher } = await fixture(folder);
   const { serial, not_after } = await issueFrom(ca, store, 'CN=lost');
   await store.revokeCertificate(
     { ca: ca.label, serial, revoked_at: clock.now, reason: 'superseded', invalidity_date: null },
@@ -140,7 +105,7 @@ test('RFC 5280 §3.3: an entry stays until a list signed after the expiry has ha
 });
 
 test('RFC 6960 §2.6: no response outlives the certificate of a delegated responder; the CA answers itself then', async () => {
-  const { store, ca, clock } = await fixture();
+  const { store, ca, clock } = await fixture(folder);
   const made = makeCa(folder.file, 'delegating', { kind: 'ec:P-256' });
   newKey(folder.path, 'responder');
   certify(folder.path, 'responder', {
@@ -161,11 +126,12 @@ test('RFC 6960 §2.6: no response outlives the certificate of a delegated respon
     { now: () => clock.now },
   );
   const delegating = new Ca(ca.config, driver);
+  const { serial } = await issueFrom(delegating, store, 'CN=device');
   const certificate = driver.statements.delegate?.certificate;
   if (certificate === undefined) throw new Error('no delegate');
   const responder = new OcspResponder({ store, validity: 300, log, now: () => clock.now });
   const delegated = async (): Promise<boolean> => {
-    const { der } = await responder.answer(delegating, driver.statements, anyRequest());
+    const { der } = await responder.answer(delegating, driver.statements, ocspRequest(delegating, [serial]));
     expect(der.toString('hex')).toMatch(SUCCESSFUL);
     return der.includes(certificate.der);
   };
@@ -178,20 +144,13 @@ test('RFC 6960 §2.6: no response outlives the certificate of a delegated respon
 });
 
 test('RFC 6960 §2.3: OCSP answers tryLater while the key is away', async () => {
-  const { store, ca, signer, clock, key } = await fixture();
+  const { store, ca, signer, clock, key } = await fixture(folder);
   const responder = new OcspResponder({ store, validity: 300, log, now: () => clock.now });
-  const request = anyRequest();
+  const { serial } = await issueFrom(ca, store, 'CN=device');
+  const request = ocspRequest(ca, [serial]);
   key.works = false;
-  expect((await responder.answer(ca, signer, request)).der.toString('hex')).toBe('30030a0103');
+  expect((await responder.answer(ca, signer, request)).der.toString('hex')).toBe(TRY_LATER);
   key.works = true;
   const { der } = await responder.answer(ca, signer, request);
   expect(der.toString('hex'), 'successful').toMatch(SUCCESSFUL);
 });
-
-const SUCCESSFUL = /^308[12](?:..){1,2}0a0100/;
-
-/** A DER OCSPRequest about a certificate of nobody. */
-function anyRequest(): Buffer {
-  const hash = octetString(Buffer.alloc(20));
-  return sequence(sequence(sequence(sequence(sequence(sequence(oid(OID.sha1)), hash, hash, integer(1))))));
-}

@@ -71,6 +71,7 @@ export class LocalCa implements CaDriver {
     this.statements = {
       signatureAlgorithm: signer.signatureAlgorithm,
       sign: (statement) => this.#key.sign(statement, STATEMENT),
+      concurrency: signer.concurrency,
       delegate,
     };
     this.#chain = [certificate, ...issuers, ...rollover].map(({ der }) => der);

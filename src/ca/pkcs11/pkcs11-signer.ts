@@ -46,6 +46,7 @@ const HARMLESS = new Set([
 export class Pkcs11Signer implements Signer {
   readonly spki: Buffer;
   readonly signatureAlgorithm: Buffer;
+  readonly concurrency: number;
   readonly #process: IsolatedProcess;
   readonly #deadline: { readonly deadlineMs: number };
   readonly #retryAfter: number;
@@ -54,6 +55,7 @@ export class Pkcs11Signer implements Signer {
     this.#process = process;
     this.#deadline = { deadlineMs: options.timeout * 1000 };
     this.#retryAfter = options.retryAfter;
+    this.concurrency = options.max_sessions;
     this.spki = spki;
     this.signatureAlgorithm = algorithm;
   }

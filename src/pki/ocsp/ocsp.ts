@@ -90,7 +90,9 @@ function parseCertId(der: Buffer): CertId {
   const reader = DerReader.of(der, 'CertID');
   const algorithm = reader.enter(Tag.SEQUENCE, 'hashAlgorithm');
   const hashAlgorithm = readOid(algorithm.next(Tag.OID, 'algorithm'));
-  if (!algorithm.done) algorithm.next(undefined, 'parameters');
+  // Absent or NULL: with anything else there, one certificate would have CertIDs without end, and a response for each.
+  if (!algorithm.done && algorithm.next(Tag.NULL, 'parameters').value.length > 0)
+    throw new DerError('CertID.hashAlgorithm.parameters: not NULL');
   algorithm.end();
   const issuerNameHash = reader.next(Tag.OCTET_STRING, 'issuerNameHash').value;
   const issuerKeyHash = reader.next(Tag.OCTET_STRING, 'issuerKeyHash').value;
@@ -193,7 +195,7 @@ export function successfulResponse(basic: Buffer): Buffer {
   return sequence(responseStatus(0), explicit(0, sequence(oid(OID.ocspBasic), octetString(basic))));
 }
 
-const FAILURES = { malformedRequest: 1, internalError: 2, tryLater: 3 } as const;
+const FAILURES = { malformedRequest: 1, internalError: 2, tryLater: 3, unauthorized: 6 } as const;
 
 /** DER OCSPResponse that only says why there is none; never signed (RFC 6960 §2.3). */
 export function failureResponse(reason: keyof typeof FAILURES): Buffer {

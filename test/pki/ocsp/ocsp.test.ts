@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
-import { DerError, sequence } from '../../../src/pki/der/der.ts';
+import { DerError, integer, NULL, octetString, oid, sequence, Tag } from '../../../src/pki/der/der.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
 import { failureResponse, isIssuedBy, parseOcspRequest } from '../../../src/pki/ocsp/ocsp.ts';
 import { parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
 import { makeCa } from '../../support/ca.ts';
@@ -59,6 +60,19 @@ test('every truncation and every changed byte is a DerError or another request, 
   }
 });
 
+test.each<[string, readonly Buffer[], boolean]>([
+  ['absent', [], true],
+  ['NULL', [NULL], true],
+  ['an OCTET STRING', [octetString(Buffer.from('one of very many'))], false],
+  ['a NULL with content', [Buffer.from([Tag.NULL, 1, 0])], false],
+])('issue 11.19: parameters of the hash algorithm that are %s', (_, parameters, taken) => {
+  const hash = octetString(Buffer.alloc(20));
+  const certId = sequence(sequence(oid(OID.sha1), ...parameters), hash, hash, integer(1));
+  const read = () => parseOcspRequest(sequence(sequence(sequence(sequence(certId)))));
+  if (taken) expect(read().certIds.map(({ serialNumber }) => serialNumber)).toEqual(['01']);
+  else expect(read).toThrow(DerError);
+});
+
 test('a request about nothing and one about very many are refused', () => {
   expect(() => parseOcspRequest(sequence(sequence(sequence())))).toThrow(/requestList/);
   const many = Array.from({ length: 33 }, (_, n) => ['-serial', String(n + 1)]).flat();
@@ -70,6 +84,7 @@ test('RFC 6960 §2.3: error responses are those that openssl reads', () => {
     ['malformedRequest', 'malformedrequest'],
     ['internalError', 'internalerror'],
     ['tryLater', 'trylater'],
+    ['unauthorized', 'unauthorized'],
   ] as const) {
     writeFileSync(folder.file('response.der'), failureResponse(reason));
     // openssl prints the reason and exits with 1

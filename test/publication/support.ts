@@ -1,0 +1,75 @@
+/** A real CA and store behind a key that can be taken away, and OCSP requests about its certificates. */
+import { createHash, randomBytes } from 'node:crypto';
+import type { StatementSigner } from '../../src/ca/driver.ts';
+import type { Ca } from '../../src/ca/router.ts';
+import { unavailable } from '../../src/errors.ts';
+import { createLogger } from '../../src/log.ts';
+import { explicit, integer, octetString, oid, sequence } from '../../src/pki/der/der.ts';
+import { encodeExtensions } from '../../src/pki/x509/extensions.ts';
+import { OID } from '../../src/pki/der/oids.ts';
+import { subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
+import { CrlPublisher } from '../../src/publication/crl-publisher.ts';
+import type { Store } from '../../src/store/store.ts';
+import { fileCa } from '../http/admin/support.ts';
+import { opened, temporaryPaths } from '../store/support.ts';
+
+/** Seconds. */
+export const INTERVAL = 3600;
+export const log = createLogger('silent');
+
+export interface Fixture {
+  readonly store: Store;
+  readonly ca: Ca;
+  readonly signer: StatementSigner;
+  readonly clock: { now: number };
+  readonly key: { works: boolean; used: number };
+  readonly publisher: CrlPublisher;
+}
+
+/** A real CA and store; the key can be taken away, and the clock moved. */
+export async function fixture(folder: { file: (name: string) => string }): Promise<Fixture> {
+  const store = await opened(temporaryPaths());
+  const ca = await fileCa(folder, 'devices', true);
+  const real = ca.driver.statements;
+  if (real === undefined) throw new Error('a local CA signs statements');
+  const key = { works: true, used: 0 };
+  const signer: StatementSigner = {
+    signatureAlgorithm: real.signatureAlgorithm,
+    sign(statement) {
+      key.used += 1;
+      return key.works ? real.sign(statement) : Promise.reject(unavailable('TOKEN_DOWN', 'the token is not there'));
+    },
+  };
+  const clock = { now: Date.now() };
+  const publisher = new CrlPublisher({ store, cas: [ca], interval: INTERVAL, log, now: () => clock.now });
+  return { store, ca, signer, clock, key, publisher };
+}
+
+/** DER OCSPResponses. */
+export const SUCCESSFUL = /^3081..0a0100|^3082....0a0100/;
+export const TRY_LATER = '30030a0103';
+export const UNAUTHORIZED = '30030a0106';
+
+/**
+ * A DER OCSPRequest about certificates of this CA.
+ * @param serials lower-case hex
+ */
+export function ocspRequest(
+  { certificate }: Pick<Ca, 'certificate'>,
+  serials: readonly string[],
+  nonce?: Buffer,
+): Buffer {
+  const { subject, spki } = certificate;
+  const issuer = [createHash('sha1').update(subject.der).digest(), subjectKeyIdentifier(spki)].map((hash) =>
+    octetString(hash),
+  );
+  const requests = serials.map((serial) =>
+    sequence(sequence(sequence(oid(OID.sha1)), ...issuer, integer(Buffer.from(serial, 'hex')))),
+  );
+  const extension = (value: Buffer) => [{ oid: OID.ocspNonce, critical: false, value: octetString(value) }];
+  const extensions = nonce === undefined ? [] : [explicit(2, encodeExtensions(extension(nonce)))];
+  return sequence(sequence(sequence(...requests), ...extensions));
+}
+
+/** A serial number that nobody issued. */
+export const madeUp = (): string => `7f${randomBytes(15).toString('hex')}`;
