@@ -1,5 +1,5 @@
 /** RFC 5272, RFC 6402 and contract §3 at the built server: what is refused, with the exact HTTP status and failInfo. */
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
 import { createIdentityProof, createPopLinkWitness } from '../../src/pki/cmc/identity-proof.ts';
@@ -12,10 +12,11 @@ import {
   type TaggedRequest,
 } from '../../src/pki/cmc/pki-data.ts';
 import { buildAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
-import { buildSignedData, contentInfo } from '../../src/pki/cms/cms.ts';
+import { buildSignedData, contentInfo, issuerAndSerialNumber } from '../../src/pki/cms/cms.ts';
 import { integer, NULL, octetString, sequence } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { buildCrmf } from '../pki/cmc/samples.ts';
 import { makeCa, makeClient } from '../support/certificates.ts';
 import {
@@ -290,6 +291,15 @@ describe('the sender', () => {
     const unknown = issuedOutside(server, 'issuing', makeKey(), '/CN=device-1', ['keyUsage=critical,digitalSignature']);
     const der = fullRequest({ reqSequence: [own()] }, { signers: [certified(unknown)] });
     expect(await refusal(der)).toEqual([401, 'failed badIdentity [0]']);
+  });
+
+  test('issue 11.13: a signer with an SM2 key, of which OpenSSL verifies no ECDSA: badMessageCheck', async () => {
+    const { der: sm2 } = await makeClient('CN=device-1', await makeCa('CN=Nobody'), {
+      keys: generateKeyPairSync('ec', { namedCurve: 'SM2' }),
+    });
+    const signer = { ...certified(device), sid: issuerAndSerialNumber(parseCertificate(sm2)) };
+    const der = fullRequest({ reqSequence: [own()] }, { signers: [signer], certificates: [sm2] });
+    expect(await refusal(der)).toEqual([400, 'failed badMessageCheck [0]']);
   });
 
   test('RFC 5272 §3.2: signed with the requested key, but named by issuer and serial number: 401', async () => {

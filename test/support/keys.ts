@@ -30,3 +30,8 @@ export function keyPair(kind: KeyKind, slot = ''): KeyPair {
 
 export const pkcs8Pem = (pair: KeyPair): string => pair.privateKey.export({ format: 'pem', type: 'pkcs8' });
 export const spkiDer = (pair: KeyPair): Buffer => pair.publicKey.export({ format: 'der', type: 'spki' });
+
+/** An RSASSA-PSS key that may sign with SHA-256 alone (RFC 4055 §3.1). */
+export function restrictedPssKey(): KeyPair {
+  return generateKeyPairSync('rsa-pss', { modulusLength: 2048, hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256' });
+}

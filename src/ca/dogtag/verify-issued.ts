@@ -2,7 +2,7 @@
 import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
 import { formatGeneralName, sameGeneralNames, type GeneralName } from '../../pki/x509/general-name.ts';
 import { formatName, namesEqual } from '../../pki/x509/name.ts';
-import { parsePublicKey } from '../../pki/x509/public-key.ts';
+import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';
 import type { IssuanceRequest } from '../driver.ts';
 
 /** Why the certificate is not the one that was asked for, or not this CA's; undefined when it is. */
@@ -24,10 +24,7 @@ export async function issuedProblem(
 
 /** Whether the certificate certifies this key, however its SubjectPublicKeyInfo is encoded. */
 export function isKey({ publicKey }: Pick<Certificate, 'publicKey'>, spki: Buffer): boolean {
-  if (publicKey.spki.equals(spki)) return true;
-  const wanted = parsePublicKey(spki);
-  // Comparing keys of different types leaves an error behind that OpenSSL then reports to a TLS connection.
-  return publicKey.keyType === wanted.keyType && publicKey.keyObject.equals(wanted.keyObject);
+  return samePublicKey(publicKey, parsePublicKey(spki));
 }
 
 const list = (names: readonly GeneralName[]): string => `[${names.map(formatGeneralName).join(', ')}]`;

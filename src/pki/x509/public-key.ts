@@ -125,6 +125,18 @@ function ecKey(spki: Buffer, dotted: string, point: Buffer): PublicKeyInfo {
   return new ParsedPublicKey(spki, 'ec', `ec:${curve.name}`);
 }
 
+/**
+ * Whether both are the same key, however they are encoded. Keys of different types are never held against each other: that
+ * leaves an error in OpenSSL's queue, which fails the next TLS read of the thread on whichever connection.
+ *
+ * @throws DerError when one of them is no usable key
+ */
+export function samePublicKey(a: PublicKeyInfo, b: PublicKeyInfo): boolean {
+  if (a.spki.equals(b.spki)) return true;
+  if (a.keyType !== b.keyType || a.keyObject.asymmetricKeyType !== b.keyObject.asymmetricKeyType) return false;
+  return a.keyObject.equals(b.keyObject);
+}
+
 /** Why a key must not be certified. */
 export interface PublicKeyProblem {
   readonly kind: 'unsupported' | 'weak';

@@ -211,7 +211,9 @@ export function isCheap(keyType: string): boolean {
 }
 
 /**
- * Whether `signature` (DER for ECDSA) is the key's over `data`. False also when the algorithm does not fit the key.
+ * Whether `signature` (DER for ECDSA) is the key's over `data`. False also when the algorithm does not fit the key, also where
+ * only OpenSSL can tell: a restricted RSASSA-PSS key (RFC 4055 §3.1) and another hash, an SM2 key and ECDSA.
+ *
  * @throws DerError when the key itself is no usable one.
  */
 export async function verifySignature(
@@ -222,13 +224,25 @@ export async function verifySignature(
 ): Promise<boolean> {
   if (!algorithmFitsKey(algorithm, publicKey)) return false;
   const key = cryptoKey(algorithm, publicKey.keyObject);
-  if (isCheap(publicKey.keyType)) return verify(algorithm.hash, data, key, signature);
-  return new Promise((resolve, reject) => {
+  if (isCheap(publicKey.keyType)) return verifyAtOnce(algorithm, key, data, signature);
+  return new Promise((resolve) => {
     verify(algorithm.hash, data, key, signature, (error, valid) => {
-      if (error === null) resolve(valid);
-      else reject(error);
+      resolve(error === null && valid);
     });
   });
+}
+
+function verifyAtOnce(
+  algorithm: SignatureAlgorithm,
+  key: ReturnType<typeof cryptoKey>,
+  data: Buffer,
+  signature: Buffer,
+): boolean {
+  try {
+    return verify(algorithm.hash, data, key, signature);
+  } catch {
+    return false;
+  }
 }
 
 /** The signature of a private key over `data`, as X.509 carries it. */

@@ -18,7 +18,7 @@ import {
   ski,
   type Issuer,
 } from '../../support/certificates.ts';
-import { keyPair } from '../../support/keys.ts';
+import { keyPair, restrictedPssKey } from '../../support/keys.ts';
 import { makeNameConstraintChains } from './name-constraint-chains.ts';
 import { CLIENT_USAGES as usages, NOW, UNKNOWN, type Chain } from '../chain.ts';
 
@@ -73,6 +73,21 @@ export async function makeChains(): Promise<Chain[]> {
     [],
     undefined,
     { anchors: [rsa] },
+  );
+  const pss = await makeCa('CN=PSS', {
+    keys: restrictedPssKey(),
+    algorithm: SIGNATURE_ALGORITHMS.rsassaPssSha256,
+    sign: () => Buffer.alloc(256, 1),
+  });
+  const pssLeaf = { algorithm: SIGNATURE_ALGORITHMS.rsassaPssSha384, sign: () => Buffer.alloc(256, 1) };
+  add(
+    "issue 11.13: RSASSA-PSS with a hash that the anchor's key forbids",
+    await makeClient('CN=a', pss, pssLeaf),
+    [],
+    UNKNOWN,
+    {
+      anchors: [pss],
+    },
   );
   const v1Root = await makeCertificate({ subject: 'CN=Old Root', version: 1 });
   add('an anchor of version 1', await makeClient('CN=a', v1Root), [], undefined, { anchors: [v1Root] });
