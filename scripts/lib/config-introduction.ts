@@ -14,7 +14,8 @@ est.toml: the configuration is valid
 \`--check\` exits 0 when the file is accepted and 2 when it is refused. It checks the keys and values, what several keys
 say together, and the files that they name: that certificates and keys can be read, that each key belongs to its
 certificate, that the chain of each CA leads to its root, and that nothing has expired. The server makes the same checks
-when it starts.
+when it starts. A server certificate and the certificate of an OCSP responder that have expired are warnings only (problems
+with \`profile = "niap"\`): a server that runs goes on with them, so a restart must not be its end.
 
 A refused configuration prints every problem to standard error, one a line:
 

@@ -15,7 +15,8 @@ export async function checkOcspDelegate(
   ocsp: { readonly certificate: string; readonly private_key: string },
 ): Promise<void> {
   const key = `${ca}.ocsp.certificate`;
-  const certificate = await check.pair(key, ocsp.certificate, `${ca}.ocsp.private_key`, ocsp.private_key);
+  const effect = "the CA's own key answers OCSP";
+  const certificate = await check.pair(key, ocsp.certificate, `${ca}.ocsp.private_key`, ocsp.private_key, effect);
   const [issuer] = (await check.reading(`${ca}.certificate`, caFile, readCertificates)) ?? [];
   if (certificate === undefined || issuer === undefined) return;
   for (const problem of await ocspDelegateProblems(certificate, issuer))

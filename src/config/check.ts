@@ -1,6 +1,6 @@
 /**
  * What the configuration points at: files exist and parse, keys belong to their certificates, CA certificates are CA
- * certificates and lead to a root, nothing has expired. The keys of problems are the configuration's.
+ * certificates and lead to a root, nothing that is needed has expired. The keys of problems are the configuration's.
  */
 import { OID } from '../pki/der/oids.ts';
 import { defaultSignatureAlgorithm } from '../pki/x509/signature-algorithms.ts';
@@ -23,7 +23,7 @@ export interface FileChecks {
  * @param now milliseconds since the epoch
  */
 export async function checkFiles(config: Config, now: number): Promise<FileChecks> {
-  const check = new FileCheck(now);
+  const check = new FileCheck(now, config.profile === 'niap');
   await checkTls(check, config);
   await checkGssapi(check, config);
   await checkServerKeyGen(check, config);
@@ -44,7 +44,8 @@ async function checkTls(check: FileCheck, { tls, admin }: Config): Promise<void>
 
 /** A TLS server certificate with its key; one that names other purposes only would be refused by clients. */
 async function checkServerCertificate(check: FileCheck, section: string, file: string, key: string): Promise<void> {
-  const certificate = await check.pair(`${section}.certificate`, file, `${section}.private_key`, key);
+  const effect = 'clients that look at it refuse to connect';
+  const certificate = await check.pair(`${section}.certificate`, file, `${section}.private_key`, key, effect);
   const purposes = certificate?.extKeyUsage;
   if (purposes === undefined || purposes.includes(OID.serverAuth) || purposes.includes(OID.anyExtendedKeyUsage)) return;
   check.warn(`${section}.certificate`, 'the certificate is not for TLS servers', 'extKeyUsage serverAuth');

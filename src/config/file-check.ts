@@ -10,9 +10,12 @@ export class FileCheck {
   readonly problems: Problem[] = [];
   readonly warnings: Warning[] = [];
   readonly now: number;
+  readonly #strict: boolean;
 
-  constructor(now: number) {
+  /** @param strict `profile = "niap"`: what else would be a warning about expiry is a problem */
+  constructor(now: number, strict: boolean) {
     this.now = now;
+    this.#strict = strict;
   }
 
   problem(key: string, message: string, allowed: string): void {
@@ -43,18 +46,35 @@ export class FileCheck {
       this.problem(key, `${what} is not valid before ${notBefore.toISOString()}`, 'a certificate that is valid now');
   }
 
-  /** A certificate and its private key: both readable, belonging together, in their validity. */
+  /**
+   * Like {@link validity} for a certificate whose end must not keep a server from starting: one that runs would have gone
+   * on, too. `effect` says what becomes of it.
+   */
+  #validityUnlessExpired(key: string, certificate: Certificate, effect: string): void {
+    const { notAfter } = certificate;
+    if (this.#strict || notAfter.getTime() >= this.now) this.validity(key, certificate, 'the certificate');
+    else this.warn(key, `the certificate expired on ${notAfter.toISOString()}: ${effect}`, 'one that is valid now');
+  }
+
+  /**
+   * A certificate and its private key: both readable, belonging together, in their validity.
+   *
+   * @param onceExpired what happens without it; given, an expired certificate is a warning (with `profile = "niap"` a
+   *   problem like any other)
+   */
   async pair(
     certificateKey: string,
     certificateFile: string,
     key: string,
     keyFile: string,
+    onceExpired?: string,
   ): Promise<Certificate | undefined> {
     const certificates = await this.reading(certificateKey, certificateFile, readCertificates);
     const privateKey = await this.reading(key, keyFile, readPrivateKey);
     await this.permissions(key, keyFile);
     if (certificates === undefined) return undefined;
-    this.validity(certificateKey, certificates[0], 'the certificate');
+    if (onceExpired === undefined) this.validity(certificateKey, certificates[0], 'the certificate');
+    else this.#validityUnlessExpired(certificateKey, certificates[0], onceExpired);
     if (privateKey !== undefined && !isKeyOf(privateKey, certificates[0]))
       this.problem(key, `is not the key of ${certificateKey}`, 'the private key of the first certificate');
     return certificates[0];

@@ -251,7 +251,7 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
 
   test('certificates that have expired, or are not valid yet', async () => {
     const later = await problems(toml(), Date.now() + 40 * DAY);
-    for (const key of ['tls.certificate', 'ca[0].certificate', 'ca[0].chain'])
+    for (const key of ['ca[0].certificate', 'ca[0].chain'])
       expect(later.some((line) => line.startsWith(`est.toml: ${key}: `) && line.includes(' expired on '))).toBe(true);
     for (const key of ['tls.client_auth.trust_anchors', 'admin.tls.trust_anchors'])
       expect(later).toContain(`est.toml: ${key}: every certificate in it has expired (at least one that is valid now)`);
@@ -302,12 +302,26 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
     );
   });
 
-  test('so are one that has expired, and another key', async () => {
+  test("issue 11.18: one that has expired is a warning: the CA's own key answers; NIAP refuses it", async () => {
     issue('ca/ocsp', '/CN=Responder', 'ca/issuing', GOOD, 1);
-    const later = await problems(withOcsp, Date.now() + 2 * DAY);
-    expect(later).toEqual([
-      expect.stringMatching(/^est\.toml: ca\[0\]\.ocsp\.certificate: the certificate expired on /),
+    const now = Date.now() + 2 * DAY;
+    const { warnings } = await folder.load(withOcsp, {}, { now });
+    expect(warnings).toEqual([
+      {
+        key: 'ca[0].ocsp.certificate',
+        message: expect.stringMatching(/^the certificate expired on .*: the CA's own key answers OCSP \(/) as string,
+      },
     ]);
+    const refused = await problems(`profile = "niap"\n${withOcsp}`, now);
+    expect(refused).toContainEqual(
+      expect.stringMatching(/^est\.toml: ca\[0\]\.ocsp\.certificate: the certificate expired on /),
+    );
+    const early = await problems(withOcsp, Date.now() - 2 * DAY);
+    expect(early).toContainEqual(expect.stringMatching(/ca\[0\]\.ocsp\.certificate: .* is not valid before /));
+  });
+
+  test("another key than the certificate's is refused", async () => {
+    issue('ca/ocsp', '/CN=Responder', 'ca/issuing', GOOD);
     await folder.write('ca/ocsp.key', content('ca/other.key'));
     await expectProblem(
       withOcsp,
@@ -328,6 +342,23 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
 });
 
 describe('warnings about files', () => {
+  test('issue 11.18: a server certificate that has expired; NIAP refuses it', async () => {
+    issue('tls/short', '/CN=localhost', 'ca/issuing', ['extendedKeyUsage=serverAuth', LEAF], 1);
+    const now = Date.now() + 2 * DAY;
+    const pair = 'certificate = "tls/short.pem"\nprivate_key = "tls/short.key"';
+    const text = toml('', { tls: `[tls]\n${pair}` }).replace('[admin.tls]', `[admin.tls]\n${pair}`);
+    const { warnings } = await folder.load(text, {}, { now });
+    expect(warnings).toEqual(
+      ['tls.certificate', 'admin.tls.certificate'].map((key) => ({
+        key,
+        message: expect.stringMatching(/^the certificate expired on .*: clients .* refuse to connect \(/) as string,
+      })),
+    );
+    expect(await problems(`profile = "niap"\n${text}`, now)).toContainEqual(
+      expect.stringMatching(/^est\.toml: tls\.certificate: the certificate expired on /),
+    );
+  });
+
   test('a key that everybody can read', async () => {
     await chmod(at('ca/issuing.key'), 0o644);
     const { warnings } = await folder.load(toml(), {}, {});
