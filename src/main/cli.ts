@@ -1,4 +1,4 @@
-/** Flags, exit codes and signals of the command; what it runs is in service.ts. */
+/** Flags and exit codes of the command; what it runs is in service.ts, what signals do in signals.ts. */
 import { parseArgs } from 'node:util';
 import { verifyAudit } from '../audit/verify.ts';
 import { checkGssapi } from '../auth/gssapi/gssapi.ts';
@@ -11,6 +11,7 @@ import { ConfigError, formatProblem } from '../config/problem.ts';
 import { describe } from '../errors.ts';
 import { startService } from './service.ts';
 import type { RunningService } from './running-service.ts';
+import { ServiceSignals, type Signals } from './signals.ts';
 import { VERSION } from '../version.ts';
 
 /** Contract §1: clean stop · could not start or died · configuration refused. */
@@ -32,12 +33,14 @@ signals:    SIGTERM, SIGINT stop; SIGHUP reads certificates, keys, trust anchors
 `;
 
 /** Runs the command. Sets the exit code; returns once the server is up, or the command is done. */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], signals: Signals): Promise<void> {
+  const command = parseCommand(args);
+  // Any command but the server's is ended by a signal like any program.
+  if (typeof command === 'string' || command.name !== 'start') signals.release();
   if (args[0] === 'ca' && args[1] === 'init') {
     process.exitCode = await caInit(args.slice(2), commandContext());
     return;
   }
-  const command = parseCommand(args);
   if (typeof command === 'string') {
     process.stderr.write(`estuary: ${command}\nestuary --help tells what there is.\n`);
     process.exitCode = EXIT.failed;
@@ -50,7 +53,11 @@ export async function main(args: readonly string[]): Promise<void> {
     case 'version':
       process.stdout.write(`estuary ${VERSION}\n`);
       return;
-    default:
+    case 'start':
+      process.exitCode = await start(command.config, signals);
+      return;
+    case 'check':
+    case 'verify':
       process.exitCode = await withConfig(command.name, command.config);
   }
 }
@@ -93,19 +100,24 @@ function parseCommand(args: readonly string[]): Command | string {
 }
 
 /** Reads the configuration and does what was asked for. Resolves with the exit code. */
-async function withConfig(action: Action, file: string): Promise<number> {
-  let loaded;
+async function withConfig(action: 'check' | 'verify', file: string): Promise<number> {
+  // The audit log has to be verifiable on a machine that holds none of the keys.
+  const loaded = await load(file, action === 'verify' ? { files: false } : {});
+  if (loaded === undefined) return EXIT.refused;
+  return action === 'check' ? check(file, loaded) : verify(loaded);
+}
+
+/** The configuration; undefined: it is refused, and stderr has the problems. */
+async function load(file: string, { files = true }: { readonly files?: boolean } = {}) {
   try {
-    // The audit log has to be verifiable on a machine that holds none of the keys.
-    loaded = await loadConfig(file, process.env, { files: action !== 'verify' });
-    if (action !== 'verify') await checkLibraries(file, loaded);
+    const loaded = await loadConfig(file, process.env, { files });
+    if (files) await checkLibraries(file, loaded);
+    return loaded;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);
-    return EXIT.refused;
+    return undefined;
   }
-  if (action === 'check') return check(file, loaded);
-  return action === 'verify' ? verify(loaded) : start(file, loaded);
 }
 
 /** What only the libraries that the configuration needs can tell about it. */
@@ -135,39 +147,22 @@ async function verify({ config }: LoadedConfig): Promise<number> {
   return EXIT.failed;
 }
 
-async function start(configFile: string, { config, warnings }: LoadedConfig): Promise<number> {
-  const service = startService({ config, configFile, warnings });
-  handleSignals(service);
+/** Starts the server; resolves with the exit code when it is up, or will not be. */
+async function start(configFile: string, signals: Signals): Promise<number> {
+  const up = Promise.withResolvers<RunningService>();
+  const control = new ServiceSignals(signals, up.promise, (error) => {
+    if (error !== undefined) process.stderr.write(`estuary: ${describe(error)}\n`);
+    process.exit(error === undefined ? EXIT.ok : EXIT.failed);
+  });
   try {
-    await service;
+    const loaded = await load(configFile);
+    if (loaded === undefined) return EXIT.refused;
+    // Nothing is open yet.
+    if (!control.stopping) up.resolve(await startService({ ...loaded, configFile }));
     return EXIT.ok;
   } catch (error) {
     process.stderr.write(`estuary: could not start: ${describe(error)}\n`);
-    process.exit(EXIT.failed);
+    // Whoever asked for the end has it: the same signal may have ended a worker before it was up.
+    process.exit(control.stopping ? EXIT.ok : EXIT.failed);
   }
-}
-
-/** SIGTERM and SIGINT stop the service, once; SIGHUP reloads it. One that comes too early waits for the start. */
-function handleSignals(service: Promise<RunningService>): void {
-  let stopping = false;
-  const stop = async (): Promise<void> => {
-    if (stopping) return;
-    stopping = true;
-    try {
-      await (await service).stop();
-      process.exit(EXIT.ok);
-    } catch (error) {
-      process.stderr.write(`estuary: could not stop cleanly: ${describe(error)}\n`);
-      process.exit(EXIT.failed);
-    }
-  };
-  const reload = async (): Promise<void> => {
-    try {
-      await (await service).reload();
-    } catch (error) {
-      process.stderr.write(`estuary: could not reload: ${describe(error)}\n`);
-    }
-  };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop());
-  process.on('SIGHUP', () => void reload());
 }

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFile, copyFile, cp, link, mkdir, readFile, realpath, writeFile } from 'node:fs/promises';
+import { appendFile, copyFile, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run, runAny, type CommandResult } from '../support/command.ts';
+import { olderRuntime, type Runtime } from '../support/older-node.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { QUICKSTART } from '../support/quickstart.ts';
 import { ROOT } from '../support/root.ts';
@@ -19,11 +20,6 @@ beforeAll(async () => {
   });
 });
 afterAll(() => folder.remove());
-
-interface Runtime {
-  readonly command: string;
-  readonly args: readonly string[];
-}
 
 const estuary = (...args: string[]): Promise<CommandResult> => runAny(NODE, [SERVER, ...args]);
 
@@ -154,7 +150,7 @@ describe('contract §1: signals', () => {
 describe('stack: on an older Node the command hands over to the pinned runtime', () => {
   let older: Runtime;
   beforeAll(async () => {
-    older = (await olderNode()) ?? (await pretendedOlderNode());
+    older = await olderRuntime(folder.path);
   });
 
   test('same arguments, output and exit code', async () => {
@@ -219,30 +215,6 @@ describe('stack: on an older Node the command hands over to the pinned runtime',
     return { child, port, closed };
   }
 });
-
-/** A Node below 26 on the PATH, outside of node_modules. */
-async function olderNode(): Promise<Runtime | undefined> {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((path) => !path.includes('node_modules'));
-  for (const path of [...folders, '/usr/bin', '/usr/local/bin']) {
-    const command = join(path, 'node');
-    const { code, output } = await runAny(command, ['--version']).catch(() => ({ code: -1, output: '' }));
-    if (code === 0 && Number(/^v(\d+)\./.exec(output)?.[1] ?? 99) < 26) return { command, args: [] };
-  }
-  return undefined;
-}
-
-/** The pinned Node under another path, that takes itself for an older one: for machines that have no older. */
-async function pretendedOlderNode(): Promise<Runtime> {
-  const command = folder.file('older-node');
-  await link(await realpath(NODE), command).catch(async () => copyFile(await realpath(NODE), command));
-  const preload = folder.file('older.mjs');
-  await writeFile(
-    preload,
-    `if (process.execPath.endsWith('older-node'))
-       Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } });`,
-  );
-  return { command, args: ['--import', preload] };
-}
 
 /** Resolves when the server has logged a message that begins so. */
 async function logged(server: ServerProcess, message: string): Promise<void> {
