@@ -28,27 +28,38 @@ export interface PopLinkingPolicy {
   readonly require_pop_linking: boolean;
 }
 
+/** What may tie a request's key to whoever sends it. */
+export type PopLinking =
+  | {
+      readonly kind: 'connection';
+      /** The channel binding of the requester's own connection; worked out only when somebody asks. */
+      readonly binding: () => Buffer | undefined;
+      /** CMC's own way has linked them already (RFC 5272 §6.3), to which this one is the alternative. */
+      readonly linked: boolean;
+    }
+  /** It came over the connection of somebody who answers for the link: a registration authority. */
+  | { readonly kind: 'carried' };
+
 /**
- * Compares the CSR's challengePassword with the connection's channel binding.
+ * Compares the request's challengePassword with the connection's channel binding.
  *
- * @param challengePassword as the CSR has it, base64 of the binding (RFC 7030 §3.5)
- * @param connectionBinding asked only where it matters
+ * @param challengePassword as the request has it, base64 of the binding (RFC 7030 §3.5)
  * @throws EstuaryError 400 `POP_LINKING_MISSING` or `POP_LINKING_MISMATCH`
  */
 export function checkPopLinking(
   challengePassword: string | undefined,
-  connectionBinding: () => Buffer | undefined,
+  linking: PopLinking,
   policy: PopLinkingPolicy,
 ): void {
-  if (policy.challenge_password === 'ignore') return;
+  if (policy.challenge_password === 'ignore' || linking.kind === 'carried') return;
   if (challengePassword === undefined) {
-    if (!policy.require_pop_linking) return;
+    if (!policy.require_pop_linking || linking.linked) return;
     throw badRequest(
       'POP_LINKING_MISSING',
       'The CSR needs a challengePassword with the channel binding of this TLS connection.',
     );
   }
-  const binding = connectionBinding();
+  const binding = linking.binding();
   const claimed = Buffer.from(challengePassword, 'base64');
   if (binding === undefined || claimed.length !== binding.length || !timingSafeEqual(claimed, binding))
     throw badRequest(

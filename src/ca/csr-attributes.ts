@@ -2,7 +2,7 @@
 import type { CsrAttrsConfig } from '../config/schema.ts';
 import { badRequest, type EstuaryError } from '../errors.ts';
 import { children, DerError, parseDer, readOid, Tag } from '../pki/der/der.ts';
-import type { Csr, CsrContent } from '../pki/pkcs10/csr.ts';
+import type { CsrContent, RequestKey } from '../pki/pkcs10/csr.ts';
 import {
   encodeCsrAttrs,
   encodeRequestTemplate,
@@ -22,19 +22,20 @@ export class CsrAttributes {
   /** DER of CsrAttrs; undefined: nothing is asked for. */
   readonly der: Buffer | undefined;
   readonly #config: CsrAttrsConfig | undefined;
-  readonly #challengePassword: boolean;
+  readonly #asksForChallenge: boolean;
   readonly #signature: string | undefined;
   readonly #extensions: readonly ExtensionTemplate[];
   readonly #subject: readonly (readonly AttributeTemplate[])[];
 
   /**
    * @param config `[ca.csrattrs]`
-   * @param popLinking `est.require_pop_linking`, which makes challengePassword a demand (RFC 7030 §3.5)
+   * @param popLinking `est.require_pop_linking`, for which challengePassword is asked for (RFC 7030 §3.5), and which is checked where
+   *   the connection is known
    * @throws RangeError on a name or value that is none
    */
   constructor(config: CsrAttrsConfig | undefined, popLinking: boolean) {
     this.#config = config;
-    this.#challengePassword = popLinking || config?.challenge_password === true;
+    this.#asksForChallenge = popLinking || config?.challenge_password === true;
     this.#signature = config?.signature === undefined ? undefined : dotted(config.signature);
     this.#extensions = (config?.extensions ?? []).map(extensionTemplate);
     this.#subject = config?.template === true ? config.subject.map(rdnTemplate) : [];
@@ -49,7 +50,7 @@ export class CsrAttributes {
       value === undefined ? [] : [{ oid, critical, value }],
     );
     return [
-      ...(this.#challengePassword ? [{ oid: OID.challengePassword }] : []),
+      ...(this.#asksForChallenge ? [{ oid: OID.challengePassword }] : []),
       ...(config?.key_type === undefined ? [] : [keyTypeAttribute(config.key_type)]),
       ...this.#extensions.filter(({ value }) => value === undefined).map(({ oid }) => ({ oid })),
       ...(valued.length === 0 ? [] : [{ oid: OID.extensionRequest, values: [encodeExtensions(valued)] }]),
@@ -73,28 +74,31 @@ export class CsrAttributes {
   }
 
   /**
-   * Refuses a CSR that lacks what csrattrs asks for.
+   * Refuses a request that lacks what csrattrs asks for, whatever its format.
    *
-   * @param csr without its signature algorithm for serverkeygen, where key and signature say nothing (RFC 7030 §4.4.1)
+   * @param own the request's own key and its signature; undefined for serverkeygen, where they say nothing (RFC 7030 §4.4.1)
    * @throws EstuaryError 400 `CSR_ATTRIBUTE_MISSING` or `CSR_ATTRIBUTE_DIFFERS`
    */
-  check(csr: Csr | CsrContent): void {
-    if (this.#challengePassword && csr.challengePassword === undefined) throw missing('a challengePassword');
-    if ('signatureAlgorithm' in csr) this.#checkKey(csr);
+  check(csr: CsrContent, own: RequestKey | undefined): void {
+    if (this.#config?.challenge_password === true && csr.challengePassword === undefined)
+      throw missing('a challengePassword');
+    if (own !== undefined) this.#checkKey(own);
     for (const template of this.#extensions) checkExtension(csr, template);
     for (const attribute of this.#subject.flat()) checkSubjectAttribute(csr, attribute);
-    const present = this.#config?.oids.length === 0 ? undefined : oidsIn(csr);
+    const present = this.#config?.oids.length === 0 ? undefined : oidsIn(csr, own);
     const absent = this.#config?.oids.find((oid) => present?.has(oid) === false);
     if (absent !== undefined) throw missing(`the attribute ${oidName(absent)}`);
   }
 
-  #checkKey(csr: Csr): void {
-    const keyType = this.#config?.key_type;
-    if (keyType !== undefined && csr.publicKey.keyType !== keyType)
-      throw differs(`The CSR's key is ${csr.publicKey.keyType}; this CA asks for ${keyType}.`);
-    if (this.#signature !== undefined && csr.signatureAlgorithm.oid !== this.#signature)
+  #checkKey({ keyType, signatureAlgorithm }: RequestKey): void {
+    const wanted = this.#config?.key_type;
+    if (wanted !== undefined && keyType !== wanted)
+      throw differs(`The CSR's key is ${keyType}; this CA asks for ${wanted}.`);
+    if (this.#signature === undefined) return;
+    if (signatureAlgorithm === undefined) throw missing(`a signature with ${oidName(this.#signature)}`);
+    if (signatureAlgorithm.oid !== this.#signature)
       throw differs(
-        `The CSR's signature algorithm is ${csr.signatureAlgorithm.name}; this CA asks for ${oidName(this.#signature)}.`,
+        `The CSR's signature algorithm is ${signatureAlgorithm.name}; this CA asks for ${oidName(this.#signature)}.`,
       );
   }
 }
@@ -118,13 +122,13 @@ function checkSubjectAttribute(csr: CsrContent, { type, text }: AttributeTemplat
 }
 
 /** Every place where a bare OID can be honoured: attributes, extensions, the subject, the algorithms. */
-function oidsIn(csr: Csr | CsrContent): ReadonlySet<string> {
+function oidsIn(csr: CsrContent, own: RequestKey | undefined): ReadonlySet<string> {
   return new Set([
     ...csr.attributes.map(({ oid }) => oid),
     ...csr.extensions.map(({ oid }) => oid),
     ...csr.subject.rdns.flat().map(({ type }) => type),
     ...directoryAttributes(csr),
-    ...('signatureAlgorithm' in csr ? [csr.signatureAlgorithm.oid] : []),
+    ...(own?.signatureAlgorithm === undefined ? [] : [own.signatureAlgorithm.oid]),
   ]);
 }
 

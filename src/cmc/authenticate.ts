@@ -75,7 +75,12 @@ export class Authenticator {
         return { ...plain(namedIdentity('unsigned')), limitedTo: 'shared-secret revocation' };
       default:
         if (secret?.identification !== undefined)
-          return { ...plain(secretIdentity(secret.identification)), secret, signingRequest };
+          return {
+            ...plain(secretIdentity(secret.identification)),
+            secret,
+            signingRequest,
+            ...(await this.#carried(origin)),
+          };
         return this.#uncertified(origin, voucher, signingRequest);
     }
   }
@@ -150,22 +155,30 @@ export class Authenticator {
   ): Promise<Sender> {
     const sent = envelope.kind === 'signed' ? envelope.signedData.certificates : [];
     const role = await this.#signers.role(certificate, [...sent, ...origin.presented], origin);
-    await this.#checkTls(certificate, origin);
-    const sender = { ...plain(certificateIdentity(certificate)), role, certificate };
+    const carried = await this.#checkTls(certificate, origin);
+    const sender = { ...plain(certificateIdentity(certificate)), role, certificate, ...carried };
     if (isRa(sender)) return sender;
     if (secret?.identification !== undefined)
-      return { ...plain(secretIdentity(secret.identification)), secret, certificate };
+      return { ...plain(secretIdentity(secret.identification)), secret, certificate, ...carried };
     await checkCa(origin, certificate);
     return sender;
   }
 
   /** Contract §3: the TLS identity is the signer's, unless an RA carries the message. */
-  async #checkTls(signer: Certificate, origin: Origin): Promise<void> {
+  async #checkTls(signer: Certificate, origin: Origin): Promise<Pick<Sender, 'carried'>> {
     const { tls } = origin;
-    if (tls === undefined || sameHolder(tls.certificate, signer)) return;
-    const carrier = await this.#signers.role(tls.certificate, origin.presented, origin);
-    if (carrier === 'subscriber')
+    if (tls === undefined || sameHolder(tls.certificate, signer)) return {};
+    const carried = await this.#carried(origin);
+    if (carried.carried === undefined)
       throw notAllowed(0, 'The message is signed by somebody else than the client of this TLS connection.');
+    return carried;
+  }
+
+  /** Whether the TLS connection is a registration authority's. */
+  async #carried(origin: Origin): Promise<Pick<Sender, 'carried'>> {
+    if (origin.tls === undefined) return {};
+    const role = await this.#signers.role(origin.tls.certificate, origin.presented, origin);
+    return role === 'subscriber' ? {} : { carried: true };
   }
 
   /** Signed with a requested key alone: who it is, an RA or the TLS connection has to say. */

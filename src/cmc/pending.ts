@@ -11,6 +11,7 @@ import { controlsNamed } from '../pki/cmc/controls.ts';
 import { requestOfSigner } from '../pki/cmc/requested-key-signer.ts';
 import {
   parseCertificateRequest,
+  requestKey,
   verifyProofOfPossession,
   type CmcCertificateRequest,
 } from '../pki/cmc/tagged-request.ts';
@@ -124,6 +125,7 @@ export async function queuedRequest(row: RequestRow, base: RequestBase): Promise
     csr: changeSubject(csr),
     publicKey: csr.publicKey,
     proof: proof?.method === 'signature' ? proof.csr : undefined,
+    own: requestKey(csr),
     format: row.format,
   };
 }

@@ -81,6 +81,9 @@ const FAIL_INFO: ReadonlyMap<string, CmcFailInfoName> = new Map<string, CmcFailI
   ['EXTENSION_NOT_ALLOWED', 'unsupportedExt'],
   ['EXTENSION_MALFORMED', 'unsupportedExt'],
   ['REQUEST_REJECTED', 'badRequest'],
+  // RFC 7030 §3.5
+  ['POP_LINKING_MISSING', 'popFailed'],
+  ['POP_LINKING_MISMATCH', 'popFailed'],
 ]);
 
 /**

@@ -1,5 +1,6 @@
 /** The certification requests of a message: proof of possession, names, policy, issuance; each with its own outcome. */
 import { createHash } from 'node:crypto';
+import type { PopLinking } from '../auth/channel-binding.ts';
 import {
   authoriseClientId,
   authoriseReenroll,
@@ -15,6 +16,7 @@ import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import { CmcError } from '../pki/cmc/cmc-error.ts';
 import { verifyPopLinkWitness } from '../pki/cmc/identity-proof.ts';
 import {
+  requestKey,
   verifyProofOfPossession,
   type CmcCertificateRequest,
   type ProofOfPossession,
@@ -23,7 +25,7 @@ import { control, type Message, type RequestPart } from './message.ts';
 import { done, outcomeOf, type PartOutcome } from './outcome.ts';
 import { queuedRequest } from './pending.ts';
 import { asRefusal, CmcRefusal, notAllowed } from './refusal.ts';
-import { isRa, type Sender } from './sender.ts';
+import { isRa, type Origin, type Sender } from './sender.ts';
 
 export interface RequestsOptions {
   readonly enrollment: Enrollment;
@@ -33,7 +35,7 @@ export interface RequestsOptions {
 }
 
 /** What the requests of a message share. `requestId` is the message's; each request gets one of its own from it. */
-export interface MessageBase extends RequestBase {
+export interface MessageBase extends RequestBase, Pick<Origin, 'channelBinding'> {
   /** The message was taken before: certificates may have been issued for it. */
   readonly retaken: boolean;
 }
@@ -87,7 +89,8 @@ export class Requests {
     try {
       const proof = await proofOfPossession(part.request, witness);
       const csr = this.#authorised(part.request, message, sender, base);
-      return { bodyPartID, request: keyedRequest(part.request, csr, proof, base) };
+      const linking = linkingOf(part.request, message, sender, base);
+      return { bodyPartID, request: keyedRequest(part.request, csr, proof, { ...base, linking }) };
     } catch (error) {
       return { bodyPartID, refusal: asRefusal(error, bodyPartID) };
     }
@@ -182,18 +185,37 @@ function checkLinked(
 const unlinked = (bodyPartID: BodyPartID, message: string): CmcRefusal =>
   new CmcRefusal(400, 'popFailed', [bodyPartID], message);
 
+/** What ties the request's key to its sender, apart from what {@link checkLinked} demands. */
+function linkingOf(
+  { bodyPartID }: CmcCertificateRequest,
+  message: Message,
+  sender: Sender,
+  { channelBinding: binding }: MessageBase,
+): PopLinking {
+  const { secret, signingRequest, carried, vouchedFor } = sender;
+  if (binding === undefined || carried === true || vouchedFor === true || isRa(sender)) return { kind: 'carried' };
+  // RFC 5272 §6.3.3: a request for the names of the certificate that signed the message is linked by that signature.
+  const linked =
+    secret === undefined
+      ? signingRequest === undefined
+      : signingRequest === bodyPartID || control(message, 'popLinkRandom') !== undefined;
+  return { kind: 'connection', binding, linked };
+}
+
 function keyedRequest(
-  { kind, bodyPartID, publicKey }: CmcCertificateRequest,
+  request: CmcCertificateRequest,
   csr: CmcCertificateRequest,
   proof: ProofOfPossession,
   base: MessageBase,
 ): KeyedRequest {
+  const { kind, bodyPartID, publicKey } = request;
   return {
     ...base,
     requestId: requestIdOf(base.requestId, bodyPartID),
     csr,
     publicKey,
     proof: proof.method === 'signature' ? proof.csr : undefined,
+    own: requestKey(request),
     format: kind,
   };
 }

@@ -23,6 +23,8 @@ export interface Sender {
   readonly secret: SharedSecret | undefined;
   /** The request whose key signed the message: it is linked by that. */
   readonly signingRequest: BodyPartID | undefined;
+  /** A registration authority carries the message over its own TLS connection. */
+  readonly carried?: true;
   /** The names that it asks for are an RA's to answer for, who proved its identity (RFC 6402 §2.5); nothing else is. */
   readonly vouchedFor?: true;
   /**
@@ -70,4 +72,6 @@ export interface Origin {
   readonly tls: MtlsIdentity | undefined;
   /** DER of the certificates that came with the TLS handshake. */
   readonly presented: readonly Buffer[];
+  /** Of the TLS connection; undefined inside of another message, whose sender carries this one. */
+  readonly channelBinding: (() => Buffer | undefined) | undefined;
 }

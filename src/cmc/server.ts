@@ -108,8 +108,7 @@ export class CmcServer {
       checkMessage(message, sender, processedControls(message));
       await checkRecipientNonce(message, transaction, this.#options.store);
     } catch (error) {
-      const refused: PartOutcome = { kind: 'refused', refusal: asRefusal(error, 0) };
-      await this.#auditRefusals([refused], authenticated, received);
+      await this.#auditRefusals(refusedWhole(error), authenticated, received);
       throw error;
     }
     const { key } = transaction;
@@ -167,6 +166,8 @@ export class CmcServer {
       identity: authenticated.sender.identity,
       address: received.address,
       events: [],
+      linking: CARRIED,
+      channelBinding: received.channelBinding,
       retaken,
     });
     await this.#auditRefusals(outcomes, authenticated, received);
@@ -229,31 +230,41 @@ export class CmcServer {
     base: MessageBase,
     budget: { left: number },
   ): Promise<TaggedContentInfo & { readonly unsettled: boolean }> {
-    const within: Received = { ...received, tls: undefined, presented: [] };
+    const within: Received = { ...received, tls: undefined, presented: [], channelBinding: undefined };
     let controls: readonly CmcControl[] = [];
     const work = async (): Promise<PartOutcome[]> => {
       const message = readContent(readEnvelope(contentInfo));
       controls = message.controls;
       const sender = await this.#authenticate(message, within, voucherFor(outer.message, outer.sender, id));
       const inner = { message, sender, witness: popWitness(outer.message, outer.sender, id) };
-      const batch = control(message, 'batchRequests');
-      if (batch !== undefined) throw badMessage(batch.bodyPartID, 'A batch inside of a batch is not processed.');
-      checkMessage(message, sender, processedControls(outer.message, id));
-      budget.left -= message.requests.length;
-      if (budget.left < 0) throw badMessage(0, `The batch has more than ${MAX_REQUESTS} certification requests.`);
-      const outcomes = await this.#outcomes(inner, within, {
-        ...base,
-        requestId: requestIdOf(base.requestId, id),
-        identity: sender.identity,
-      });
+      const outcomes = await this.#innerOutcomes(inner, within, outer, { ...base, id }, budget).catch(refusedWhole);
       await this.#auditRefusals(outcomes, inner, within);
       return outcomes;
     };
-    const outcomes = await work().catch((error: unknown): PartOutcome[] => [
-      { kind: 'refused', refusal: asRefusal(error, 0) },
-    ]);
+    const outcomes = await work().catch(refusedWhole);
     const { der } = await this.#respond(controls, outcomes, received);
     return { bodyPartID: id, contentInfo: der, unsettled: !isSettled(controls, outcomes) };
+  }
+
+  async #innerOutcomes(
+    inner: Authenticated,
+    within: Received,
+    outer: Authenticated,
+    { id, ...base }: MessageBase & { readonly id: BodyPartID },
+    budget: { left: number },
+  ): Promise<PartOutcome[]> {
+    const { message, sender } = inner;
+    const batch = control(message, 'batchRequests');
+    if (batch !== undefined) throw badMessage(batch.bodyPartID, 'A batch inside of a batch is not processed.');
+    checkMessage(message, sender, processedControls(outer.message, id));
+    budget.left -= message.requests.length;
+    if (budget.left < 0) throw badMessage(0, `The batch has more than ${MAX_REQUESTS} certification requests.`);
+    return this.#outcomes(inner, within, {
+      ...base,
+      requestId: requestIdOf(base.requestId, id),
+      identity: sender.identity,
+      channelBinding: undefined,
+    });
   }
 
   /** A refusal of an authenticated sender is in the audit log before it is answered. */
@@ -279,6 +290,12 @@ export class CmcServer {
     return buildResponse({ ca, responder, controls, outcomes, now, retryAfter: this.#options.retryAfter });
   }
 }
+
+/** Nothing of a message was done. */
+const refusedWhole = (error: unknown): PartOutcome[] => [{ kind: 'refused', refusal: asRefusal(error, 0) }];
+
+/** Until a request of the message says more: a query sends no key, so that there is nothing to link. */
+const CARRIED = { kind: 'carried' } as const;
 
 const answeredBefore = ({ status, der }: { readonly status: number; readonly der: Buffer }): CmcAnswerMessage => ({
   httpStatus: status === 200 ? 200 : 400,

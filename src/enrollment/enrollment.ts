@@ -6,6 +6,7 @@
  * reconciles. docs/issuance.md tells why.
  */
 import type { AuditEvent } from '../audit/event.ts';
+import { checkPopLinking, type PopLinkingPolicy } from '../auth/channel-binding.ts';
 import type { Identity } from '../auth/identity.ts';
 import { checkPolicy } from '../ca/profile.ts';
 import type { PreparedIssuance } from '../ca/driver.ts';
@@ -49,6 +50,7 @@ export interface EnrollmentOptions {
   readonly keyGenerator: Pick<KeyGenerator, 'sample' | 'withKey'>;
   /** Seconds between polls of one request that reach a remote CA. */
   readonly retryAfter: number;
+  readonly popLinking: PopLinkingPolicy;
 }
 
 /** A fresh serial collides with probability 2^-100; more than one new attempt means a broken generator. */
@@ -60,6 +62,7 @@ export class Enrollment {
   readonly #instance: string;
   readonly #queue: RequestQueue;
   readonly #keyGenerator: EnrollmentOptions['keyGenerator'];
+  readonly #popLinking: PopLinkingPolicy;
   /** Approved requests whose key is being generated in this process. */
   readonly #generating = new Set<string>();
   readonly #releases: Releases;
@@ -70,6 +73,7 @@ export class Enrollment {
     this.#now = options.now;
     this.#instance = options.instance;
     this.#keyGenerator = options.keyGenerator;
+    this.#popLinking = options.popLinking;
     this.#queue = new RequestQueue(options);
     this.#releases = new Releases(options.store, options.log);
     this.#remote = new RemoteRequests({ ...options, releases: this.#releases, interval: options.retryAfter * 1000 });
@@ -99,6 +103,7 @@ export class Enrollment {
     reread: (row: RequestRow) => Promise<KeyedRequest>,
   ): Promise<EnrollmentOutcome> {
     refuseSubjectChange(request.csr);
+    checkPopLinking(request.csr.challengePassword, request.linking, this.#popLinking);
     const remote = remoteCa(request.ca);
     if (!isQueueing(request) && remote === undefined)
       return { status: 'issued', certificate: await this.#issue(request, false) };
@@ -134,6 +139,7 @@ export class Enrollment {
   async enrollGenerated(request: ServerKeyRequest): Promise<EnrollmentOutcome> {
     const { ca, csr } = request;
     refuseSubjectChange(csr);
+    checkPopLinking(csr.challengePassword, request.linking, this.#popLinking);
     const keyType = chooseKeyType(ca, csr.publicKey.keyType);
     if (!isQueueing(request))
       return { status: 'issued', certificate: await this.#issueGenerated(request, keyType, false) };
@@ -148,7 +154,7 @@ export class Enrollment {
         // What a lint would find after the approval, with a key of the same kind.
         const names = namesFor(request.identity, csr);
         const sample = await sampleKeyForCa(request, names, keyType, this.#keyGenerator);
-        return this.#prepare({ ...request, ...sample, format: 'pkcs10' });
+        return this.#prepare({ ...request, ...sample, own: undefined, format: 'pkcs10' });
       },
       issue: async (row) => {
         const approved = { ...request, csr: changeSubject(parseCsrWithoutProof(row.csr)), requestId: row.id };
@@ -188,7 +194,7 @@ export class Enrollment {
         detail: key.publicKey.keyType,
       };
       const events = [...request.events, generated];
-      return await this.#issue({ ...request, ...key, format: 'pkcs10', events }, approved);
+      return await this.#issue({ ...request, ...key, own: undefined, format: 'pkcs10', events }, approved);
     } finally {
       this.#generating.delete(request.requestId);
     }
@@ -212,10 +218,11 @@ export class Enrollment {
     return this.#remote.submit(request, await this.#prepare(request), row, supersedes);
   }
 
-  /** Policy, and everything that the CA can check before its key is used. */
+  /** What csrattrs asks for, policy, and everything that the CA can check before its key is used. */
   async #prepare(request: KeyedRequest): Promise<PreparedIssuance> {
-    const { requestId, ca, csr, identity, publicKey, proof, operation, format } = request;
+    const { requestId, ca, csr, identity, publicKey, proof, own, operation, format } = request;
     const names = namesFor(identity, csr);
+    ca.csrAttributes.check(csr, own);
     checkPolicy(ca.profile, { ...names, publicKey, extensions: csr.extensions });
     const forwarded = operation === 'fullcmc' && csr.renamed !== true ? { format, der: csr.der } : undefined;
     return ca.driver.prepare({ ...names, request_id: requestId, spki: publicKey.spki, csr: proof, forwarded });
@@ -336,8 +343,9 @@ function isQueueing({ ca, identity }: RequestBase): boolean {
   return ca.config.approval === 'manual' || (identity.method === 'otp' && !identity.usable);
 }
 
-/** What policy says before there is a key. */
+/** What csrattrs and policy say before there is a key. */
 function checkPolicyForGenerated({ ca, identity, csr }: ServerKeyRequest): void {
+  ca.csrAttributes.check(csr, undefined);
   checkPolicy(ca.profile, { ...namesFor(identity, csr), publicKey: undefined, extensions: csr.extensions });
 }
 

@@ -1,10 +1,11 @@
 /** What the parts of an enrolment hand each other. */
 import { createHash } from 'node:crypto';
 import type { AuditEvent } from '../audit/event.ts';
+import type { PopLinking } from '../auth/channel-binding.ts';
 import type { Identity } from '../auth/identity.ts';
 import type { SealedKey } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
-import type { CsrContent, VerifiedCsr } from '../pki/pkcs10/csr.ts';
+import type { CsrContent, RequestKey, VerifiedCsr } from '../pki/pkcs10/csr.ts';
 import type { Name } from '../pki/x509/name.ts';
 import { OID } from '../pki/der/oids.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
@@ -20,6 +21,8 @@ export interface RequestBase {
   readonly address: string;
   /** Of the authentication, committed with the intent. */
   readonly events: readonly AuditEvent[];
+  /** What may tie the requested key to the sender (RFC 7030 §3.5). */
+  readonly linking: PopLinking;
 }
 
 /** An authorised request for one certificate of the requester's own key. */
@@ -40,6 +43,8 @@ export interface KeyedRequest extends RequestBase {
   readonly publicKey: PublicKeyInfo;
   /** The CSR where it proves possession of that key, and asks for the names that the certificate gets. */
   readonly proof: VerifiedCsr | undefined;
+  /** What csrattrs may ask of the request's own key and signature; undefined: the key is one that we generate. */
+  readonly own: RequestKey | undefined;
   /** Of the CSR's DER. */
   readonly format: RequestFormat;
   /** A generated private key for the CA's archive, where it has one. */
@@ -49,7 +54,14 @@ export interface KeyedRequest extends RequestBase {
 /** A request whose CSR holds, and proves, the key to certify. */
 export function keyed(request: EnrollmentRequest): KeyedRequest {
   const { csr } = request;
-  return { ...request, publicKey: csr.publicKey, proof: csr.renamed === true ? undefined : csr, format: 'pkcs10' };
+  const { publicKey, signatureAlgorithm } = csr;
+  return {
+    ...request,
+    publicKey,
+    proof: csr.renamed === true ? undefined : csr,
+    own: { keyType: publicKey.keyType, signatureAlgorithm },
+    format: 'pkcs10',
+  };
 }
 
 /** What polls at once make of an approved request: one issues, for the others this is thrown. */

@@ -217,6 +217,7 @@ class Service implements RunningService {
       instance,
       keyGenerator: this.#keyGenerator,
       retryAfter: this.#config.est.retry_after,
+      popLinking: this.#config.est,
     });
     const { pending_ttl: pending, retention } = this.#config.requests;
     const lifetimes = { pending_ttl: pending * 1000, retention: retention * 1000 };
@@ -251,7 +252,6 @@ class Service implements RunningService {
         store: this.#store,
         retryAfter: est.retry_after,
         clientIdBinding: this.#config.otp.bind_client_id,
-        popLinking: est,
         serverKeyGen: est.serverkeygen,
         currentCrl: (ca, signer) => this.#crls.current(ca, signer),
         keyGenerator: this.#keyGenerator,

@@ -635,6 +635,8 @@ test('what was refused is in the audit log', async () => {
   const { json } = await server.admin('GET', '/admin/audit?type=certificate.denied&limit=1000');
   const details = JSON.stringify(json);
   expect(details).toContain('fullcmc: body part 1: badIdentity');
+  // Of a message inside of a batch, too.
+  expect(details).toContain('fullcmc: body part 5: badIdentity');
   const failures = await server.admin('GET', '/admin/audit?type=auth.cmc&limit=1000');
   expect(JSON.stringify(failures.json)).toContain('wrong secret');
   expect(JSON.stringify([json, failures.json])).not.toContain(SECRET);

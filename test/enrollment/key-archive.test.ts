@@ -93,6 +93,7 @@ function requestTo(ca: Ca): ServerKeyRequest {
     ca,
     address: '192.0.2.1',
     events: [],
+    linking: { kind: 'carried' },
     csr,
     identity: {
       method: 'otp',
@@ -122,6 +123,7 @@ function enrollGenerated(ca: Ca): ReturnType<Enrollment['enrollGenerated']> {
     instance: 'test',
     keyGenerator,
     retryAfter: 1,
+    popLinking: { challenge_password: 'binding', require_pop_linking: false },
   }).enrollGenerated(requestTo(ca));
 }
 

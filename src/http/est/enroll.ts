@@ -1,6 +1,6 @@
 /** What simpleenroll and simplereenroll share: from an authenticated request to its answer. */
 import type { AuditEvent } from '../../audit/event.ts';
-import { checkPopLinking, type PopLinkingPolicy } from '../../auth/channel-binding.ts';
+import type { PopLinking } from '../../auth/channel-binding.ts';
 import type { EstAuthenticator } from '../../auth/est-authenticator.ts';
 import type { OtpService } from '../../auth/otp/otp-service.ts';
 import type { Identity } from '../../auth/identity.ts';
@@ -30,7 +30,6 @@ export interface EnrollDependencies {
   /** Seconds in Retry-After. */
   readonly retryAfter: number;
   readonly clientIdBinding: ClientIdBinding;
-  readonly popLinking: PopLinkingPolicy;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -103,10 +102,7 @@ async function isPoll(
   return enrollment.isQueued(request.ca.label, operation, identity, csr);
 }
 
-/**
- * Asks for the certificate and answers with it alone (contract §3), or with 202. What the CSR must hold beside a subject
- * and a key is checked here: the link to this connection, and what csrattrs asks for.
- */
+/** Asks for the certificate and answers with it alone (contract §3), or with 202. */
 export async function enrollAndAnswer(
   dependencies: EnrollDependencies,
   operation: OperationName,
@@ -114,8 +110,6 @@ export async function enrollAndAnswer(
   { identity, events }: Requester,
   csr: VerifiedCsr,
 ): Promise<EstAnswer> {
-  checkPopLinking(csr.challengePassword, () => request.channelBinding(), dependencies.popLinking);
-  request.ca.csrAttributes.check(csr);
   const outcome = await dependencies.enrollment.enroll({
     requestId: request.requestId,
     operation,
@@ -124,12 +118,18 @@ export async function enrollAndAnswer(
     address: request.presented.address,
     csr,
     events,
+    linking: linkingTo(request),
   });
   const answer =
     outcome.status === 'pending'
       ? pendingAnswer(dependencies.retryAfter)
       : derAnswer(CERTS_ONLY, encodeBody(certsOnly([outcome.certificate]), request.lineLength));
   return withNegotiate(answer, identity);
+}
+
+/** EST has the channel binding alone to link a key to the connection (RFC 7030 §3.5). */
+export function linkingTo(request: EstRequest): PopLinking {
+  return { kind: 'connection', binding: () => request.channelBinding(), linked: false };
 }
 
 /** RFC 4559 §5: the token of mutual authentication goes back with the success. */

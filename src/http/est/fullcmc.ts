@@ -49,6 +49,7 @@ export function fullcmc(dependencies: FullCmcDependencies): EstOperation {
         presented: certificatesOf(request),
         body,
         responder,
+        channelBinding: () => request.channelBinding(),
       });
       return cmcAnswer(answer.httpStatus, answer.der, request, answer.retryAfter);
     },

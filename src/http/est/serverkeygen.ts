@@ -1,4 +1,3 @@
-import { checkPopLinking } from '../../auth/channel-binding.ts';
 import { authoriseEnroll } from '../../enrollment/authorise.ts';
 import type { KeyGenerator } from '../../enrollment/key-generation.ts';
 import type { KeyProtectionSettings } from '../../enrollment/key-encryption-keys.ts';
@@ -9,7 +8,14 @@ import { unavailable, type EstuaryError } from '../../errors.ts';
 import { parseCsrWithoutProof } from '../../pki/pkcs10/csr.ts';
 import { certsOnly } from '../../pki/cms/pkcs7.ts';
 import { decodeBody } from './codec.ts';
-import { authenticate, denialsAudited, withNegotiate, type EnrollDependencies, type Requester } from './enroll.ts';
+import {
+  authenticate,
+  denialsAudited,
+  linkingTo,
+  withNegotiate,
+  type EnrollDependencies,
+  type Requester,
+} from './enroll.ts';
 import { multipart } from './multipart.ts';
 import { CERTS_ONLY, pendingAnswer, type EstAnswer, type EstOperation, type EstRequest } from './operation.ts';
 
@@ -55,8 +61,6 @@ async function generateAndAnswer(
   const { identity, events } = requester;
   const sent = parseCsrWithoutProof(decodeBody(request.body));
   const csr = authoriseEnroll(ca, identity, sent, dependencies.clientIdBinding);
-  checkPopLinking(csr.challengePassword, () => request.channelBinding(), dependencies.popLinking);
-  ca.csrAttributes.check(csr);
   const protection = chooseProtection(dependencies.keyProtection(), csr, identity, dependencies.now());
   checkKeyForm(ca, protection);
   const parts: KeyPart[] = [];
@@ -69,6 +73,7 @@ async function generateAndAnswer(
       address: request.presented.address,
       csr,
       events,
+      linking: linkingTo(request),
       generateKey: (keyType, use) =>
         dependencies.keyGenerator.withKey(keyType, async (key) => {
           const used = await use(key);

@@ -7,6 +7,7 @@ import {
   verifyCsr,
   type Csr,
   type CsrContent,
+  type RequestKey,
   type VerifiedCsr,
 } from '../pkcs10/csr.ts';
 import { DerError } from '../der/der.ts';
@@ -141,6 +142,22 @@ export async function verifyProofOfPossession(request: CmcCertificateRequest): P
   if (!(await isSigned(request, algorithm, popo.signature)))
     throw unproven(bodyPartID, 'popFailed', "The request's proof of possession is not valid.");
   return { method: 'signature', csr: undefined };
+}
+
+/**
+ * The requested key, and the algorithm of the signature that proves its possession, if one does.
+ *
+ * @throws CmcError `algorithm` (badAlg)
+ */
+export function requestKey(request: CmcCertificateRequest): RequestKey {
+  return { keyType: request.publicKey.keyType, signatureAlgorithm: signatureAlgorithmOf(request) };
+}
+
+function signatureAlgorithmOf(request: CmcCertificateRequest): SignatureAlgorithm | undefined {
+  if (request.kind === 'pkcs10') return request.csr.signatureAlgorithm;
+  const { popo } = request.message;
+  if (popo?.kind !== 'signature') return undefined;
+  return naming(request.bodyPartID, () => parseMessageSignatureAlgorithm(popo.algorithm));
 }
 
 const unproven = (bodyPartID: BodyPartID, failInfo: 'popRequired' | 'popFailed', message: string): CmcError =>

@@ -54,6 +54,14 @@ export interface CsrContent {
   readonly renamed?: true;
 }
 
+/** The key of a request in whatever format, and how it was shown that the requester has it. */
+export interface RequestKey {
+  /** As `PublicKeyInfo` names it. */
+  readonly keyType: string;
+  /** Of the request's own signature; undefined: it has none, and a registration authority answers for the key. */
+  readonly signatureAlgorithm: SignatureAlgorithm | undefined;
+}
+
 export interface Csr extends CsrContent {
   readonly signatureAlgorithm: SignatureAlgorithm;
   readonly signature: Buffer;

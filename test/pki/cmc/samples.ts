@@ -111,9 +111,11 @@ export interface CrmfOptions {
   readonly regInfo?: Buffer;
   /** Signs this in place of the CertRequest. */
   readonly signed?: Buffer;
+  /** In place of SHA-256. */
+  readonly hash?: 'sha384';
 }
 
-/** DER CertReqMsg of a P-256 key. */
+/** DER CertReqMsg of an EC key. */
 export function buildCrmf(key: TestKey, options: CrmfOptions = {}): Buffer {
   const { certReqId = 1, subject = 'CN=crmf', extensions, controls, before = [], popo, regInfo } = options;
   const fields = options.fields ?? [
@@ -126,8 +128,9 @@ export function buildCrmf(key: TestKey, options: CrmfOptions = {}): Buffer {
     ...(extensions === undefined ? [] : [tlv(contextConstructed(9), parseDer(encodeExtensions(extensions)).value)]),
   );
   const certReq = sequence(integer(certReqId), template, ...(controls === undefined ? [] : [sequence(...controls)]));
-  const signature = sign('sha256', options.signed ?? certReq, key.privateKey);
-  const proof = popo === null ? [] : [popo ?? tlv(contextConstructed(1), ALGORITHM.ecdsaSha256, bitString(signature))];
+  const signature = sign(options.hash ?? 'sha256', options.signed ?? certReq, key.privateKey);
+  const algorithm = options.hash === undefined ? ALGORITHM.ecdsaSha256 : ALGORITHM.ecdsaSha384;
+  const proof = popo === null ? [] : [popo ?? tlv(contextConstructed(1), algorithm, bitString(signature))];
   return sequence(certReq, ...proof, ...(regInfo === undefined ? [] : [regInfo]));
 }
 
