@@ -30,6 +30,7 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
       name: 'estuary',
       level,
       timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { log: withoutLongTexts },
       redact: { paths: SECRET_NAMES.flatMap(redacted), censor: '[secret]' },
     },
     destination ?? pino.destination({ dest: 1, sync: false }),
@@ -39,4 +40,18 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
 /** The paths of one name: by itself, one and two levels down. */
 function redacted(name: string): string[] {
   return name.startsWith('[') ? [name, `*${name}`, `*.*${name}`] : [name, `*.${name}`, `*.*.${name}`];
+}
+
+/** Characters of a text in the log; what a client sends may be much longer. */
+const MAX_TEXT = 4096;
+
+function withoutLongTexts(fields: Record<string, unknown>): Record<string, unknown> {
+  const long = Object.entries(fields).filter(([, value]) => typeof value === 'string' && value.length > MAX_TEXT);
+  if (long.length === 0) return fields;
+  return { ...fields, ...Object.fromEntries(long.map(([name, value]) => [name, cutText(String(value), MAX_TEXT)])) };
+}
+
+/** The text, or its beginning and how much of it there was. */
+export function cutText(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length)}… (${text.length} characters)`;
 }

@@ -4,10 +4,12 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { EstuaryError, unauthorized } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import type { ClientTrust } from './mtls/client-trust.ts';
+import type { FailureRecords } from './failure-records.ts';
 import type { PresentedCredentials } from './identity.ts';
 import { certificateHolder } from './mtls/mtls-plugin.ts';
-import { validateClientCertificate } from './mtls/mtls.ts';
+import { validatePresented } from './mtls/mtls.ts';
 import { checkNotRevokedHere } from './mtls/own-revocation.ts';
+import { presentedCertificates } from './mtls/presented-certificates.ts';
 
 export interface AdminIdentity {
   readonly method: 'mtls' | 'bearer';
@@ -32,11 +34,13 @@ const MAX_HEADER = 4096;
 export class AdminAuthenticator {
   readonly #settings: () => AdminAuthSettings;
   readonly #store: Store;
+  readonly #failures: FailureRecords;
   readonly #now: () => number;
 
-  constructor(settings: () => AdminAuthSettings, store: Store, now: () => number = Date.now) {
+  constructor(settings: () => AdminAuthSettings, store: Store, failures: FailureRecords, now: () => number = Date.now) {
     this.#settings = settings;
     this.#store = store;
+    this.#failures = failures;
     this.#now = now;
   }
 
@@ -67,10 +71,11 @@ export class AdminAuthenticator {
 
   async #byCertificate(
     { mode, trust }: AdminAuthSettings,
-    { peerCertificate, peerIntermediates }: PresentedCredentials,
+    presented: PresentedCredentials,
   ): Promise<AdminIdentity | undefined> {
-    if (mode === 'none' || trust === undefined || peerCertificate === undefined) return undefined;
-    const { certificate } = await validateClientCertificate(trust, peerCertificate, peerIntermediates, this.#now());
+    const certificates = presentedCertificates(presented);
+    if (mode === 'none' || trust === undefined || certificates === undefined) return undefined;
+    const { certificate } = await validatePresented(trust, certificates, this.#now());
     await checkNotRevokedHere(this.#store, certificate);
     return { method: 'mtls', display: certificateHolder(certificate) };
   }
@@ -78,7 +83,7 @@ export class AdminAuthenticator {
   async #refuse(address: string, failures: readonly string[]): Promise<never> {
     if (failures.length === 0) throw unauthorized(CODE, 'admin authentication required');
     const detail = failures.join('; ');
-    await this.#store.audit([{ type: 'auth.admin', outcome: 'failure', address, detail }]);
+    await this.#failures.record({ type: 'auth.admin', outcome: 'failure', address, detail });
     throw unauthorized(CODE, 'admin authentication failed', { detail });
   }
 }

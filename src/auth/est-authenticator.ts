@@ -1,17 +1,18 @@
 /** Who sends an EST request: the methods in their order of precedence, and what each outcome leaves in the audit log. */
 import type { AuditEvent } from '../audit/event.ts';
 import { EstuaryError, unauthorized } from '../errors.ts';
-import { parseCertificate } from '../pki/x509/certificate.ts';
-import { unlessMalformed } from '../pki/der/der.ts';
 import type { Store } from '../store/store.ts';
+import type { FailureRecords } from './failure-records.ts';
 import type { Identity, PresentedCredentials } from './identity.ts';
 import { certificateHolder } from './mtls/mtls-plugin.ts';
 import type { AuthContext, AuthPlugin } from './plugin.ts';
+import { presentedCertificates } from './mtls/presented-certificates.ts';
 
 export interface EstAuthenticatorOptions {
   /** The methods that are switched on, in any order. */
   readonly plugins: readonly AuthPlugin[];
   readonly store: Store;
+  readonly failures: FailureRecords;
 }
 
 export interface EstAuthenticator {
@@ -28,10 +29,7 @@ export interface EstAuthenticator {
 
 const PRECEDENCE: readonly Identity['method'][] = ['mtls', 'gssapi', 'otp'];
 
-/** Longer subjects of refused certificates are cut off in the audit log. */
-const MAX_SUBJECT = 256;
-
-export function createEstAuthenticator({ plugins, store }: EstAuthenticatorOptions): EstAuthenticator {
+export function createEstAuthenticator({ plugins, store, failures }: EstAuthenticatorOptions): EstAuthenticator {
   const ordered = PRECEDENCE.flatMap((method) => plugins.filter((plugin) => plugin.method === method));
   const certificates = ordered.filter(({ method }) => method === 'mtls');
   return {
@@ -47,7 +45,7 @@ export function createEstAuthenticator({ plugins, store }: EstAuthenticatorOptio
         } catch (error) {
           if (!(error instanceof EstuaryError) || error.status !== 401) throw error;
           if (plugin.auditsFailures !== true)
-            await store.audit([failureEvent(plugin.method, error, presented, context)]);
+            await failures.record(failureEvent(plugin.method, error, presented, context));
           failure = error;
         }
       }
@@ -81,21 +79,27 @@ async function reportSuccess(
 function failureEvent(
   method: Identity['method'],
   error: EstuaryError,
-  { address, peerCertificate }: PresentedCredentials,
+  presented: PresentedCredentials,
   { caLabel, operation }: AuthContext,
 ): AuditEvent {
-  const subject = method === 'mtls' && peerCertificate !== undefined ? refusedSubject(peerCertificate) : undefined;
+  const subject = method === 'mtls' ? refusedSubject(presented) : undefined;
   return {
     type: `auth.${method}`,
     outcome: 'failure',
     ...(subject === undefined ? {} : { subject }),
-    address,
+    address: presented.address,
     ca: caLabel,
     detail: [operation, error.message, error.detail].filter((part) => part !== undefined).join('; '),
   };
 }
 
-/** Whom a certificate that was refused claims to name. */
-function refusedSubject(der: Buffer): string | undefined {
-  return unlessMalformed(() => certificateHolder(parseCertificate(der)).slice(0, MAX_SUBJECT), undefined);
+/** Whom a certificate that was refused claims to name; undefined where it cannot be read. */
+function refusedSubject(presented: PresentedCredentials): string | undefined {
+  try {
+    const certificates = presentedCertificates(presented);
+    return certificates && certificateHolder(certificates.leaf());
+  } catch (error) {
+    if (error instanceof EstuaryError && error.status === 401) return undefined;
+    throw error;
+  }
 }

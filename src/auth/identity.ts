@@ -1,5 +1,6 @@
 import type { Certificate } from '../pki/x509/certificate.ts';
 import type { Name } from '../pki/x509/name.ts';
+import type { ConnectionCertificates } from './mtls/presented-certificates.ts';
 
 interface IdentityBase {
   /** Stable across connections and restarts; what a queued request belongs to. E.g. `mtls:<subject DN>`, `otp:<id>`, `gssapi:<principal>`. */
@@ -51,11 +52,7 @@ export interface CmcIdentity extends IdentityBase {
 export type Identity = MtlsIdentity | OtpIdentity | GssapiIdentity | CmcIdentity;
 
 /** What a request on the EST listener shows of its sender; no HTTP or TLS objects. */
-export interface PresentedCredentials {
-  /** DER of the certificate of the TLS handshake, also on a resumed session. */
-  readonly peerCertificate: Buffer | undefined;
-  /** DER of the further certificates the client sent, where the TLS stack still has them. */
-  readonly peerIntermediates: readonly Buffer[];
+export interface PresentedCredentials extends ConnectionCertificates {
   /** The `Authorization` header. */
   readonly authorization: string | undefined;
   readonly address: string;

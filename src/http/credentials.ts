@@ -1,7 +1,13 @@
 /** What a connection and its request show of the client. */
+import type { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { PresentedCredentials } from '../auth/identity.ts';
+import {
+  MAX_INTERMEDIATES,
+  PresentedCertificates,
+  type ConnectionCertificates,
+} from '../auth/mtls/presented-certificates.ts';
 
 /** The client's network address; an IPv4 one in its own form also on a dual-stack socket. */
 export function remoteAddress(request: IncomingMessage): string {
@@ -13,23 +19,33 @@ export function remoteAddress(request: IncomingMessage): string {
 export function presentedCredentials(request: IncomingMessage): PresentedCredentials {
   const { socket } = request;
   return {
-    peerCertificate: socket instanceof TLSSocket ? socket.getPeerX509Certificate()?.raw : undefined,
-    peerIntermediates: socket instanceof TLSSocket ? furtherCertificates(socket) : [],
+    ...(socket instanceof TLSSocket ? connectionCertificates(socket) : NONE),
     authorization: request.headers.authorization,
     address: remoteAddress(request),
   };
 }
 
-/** A client may send long nonsense; a real chain is short. */
-const MAX_FURTHER = 8;
+const NONE: ConnectionCertificates = { peerCertificate: undefined, peerIntermediates: [], certificates: undefined };
 
-/** DER of what the client sent beside its own certificate; gone after a resumption. */
-function furtherCertificates(socket: TLSSocket): Buffer[] {
-  const certificates: Buffer[] = [];
-  let next = socket.getPeerX509Certificate()?.issuerCertificate;
-  while (next !== undefined && certificates.length < MAX_FURTHER) {
-    certificates.push(next.raw);
-    next = next.issuerCertificate;
-  }
+/** Taken from each connection once: the handshake is over when the first request comes, and there is no other. */
+const byConnection = new WeakMap<TLSSocket, ConnectionCertificates>();
+
+function connectionCertificates(socket: TLSSocket): ConnectionCertificates {
+  const known = byConnection.get(socket);
+  if (known !== undefined) return known;
+  const leaf = socket.getPeerX509Certificate();
+  const certificates = leaf === undefined ? NONE : certificatesFrom(leaf);
+  byConnection.set(socket, certificates);
   return certificates;
+}
+
+/** @param leaf with what the client sent beside it behind it; that is gone after a resumption */
+function certificatesFrom(leaf: X509Certificate): ConnectionCertificates {
+  const further: Buffer[] = [];
+  for (let next = leaf.issuerCertificate; next !== undefined; next = next.issuerCertificate) {
+    if (further.length === MAX_INTERMEDIATES) break;
+    further.push(next.raw);
+  }
+  const { raw } = leaf;
+  return { peerCertificate: raw, peerIntermediates: further, certificates: new PresentedCertificates(raw, further) };
 }

@@ -6,6 +6,7 @@ import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { AdminAuthenticator } from '../auth/admin-authenticator.ts';
 import { createEstAuthenticator } from '../auth/est-authenticator.ts';
+import { FailureRecords } from '../auth/failure-records.ts';
 import { startGssapi } from '../auth/gssapi/gssapi.ts';
 import type { Gssapi } from '../auth/gssapi/gssapi.ts';
 import { MtlsPlugin } from '../auth/mtls/mtls-plugin.ts';
@@ -191,6 +192,7 @@ class Service implements RunningService {
   readonly #gssapi: Gssapi | undefined;
   readonly #keyGenerator = new KeyGenerator();
   readonly #enrollment: Enrollment;
+  readonly #failures: FailureRecords;
   readonly #crls: CrlPublisher;
   readonly #stopSweeping: () => void;
   readonly #stopWatchingExpiry: () => void;
@@ -210,6 +212,8 @@ class Service implements RunningService {
     this.#state = state;
     this.#ticketKeys = share.ticketKeys === undefined ? undefined : Buffer.from(share.ticketKeys, 'hex');
     const { instance } = share;
+    const observe = metrics.observe.bind(metrics);
+    this.#failures = new FailureRecords({ store, log, now: Date.now, observe });
     this.#enrollment = new Enrollment({
       store,
       log,
@@ -238,7 +242,11 @@ class Service implements RunningService {
   #makeEst(parts: Parts): Listener<Server> {
     const { otp } = parts;
     const { est, server, tls, gssapi } = this.#config;
-    const authenticator = createEstAuthenticator({ plugins: this.#plugins(otp), store: this.#store });
+    const authenticator = createEstAuthenticator({
+      plugins: this.#plugins(otp),
+      store: this.#store,
+      failures: this.#failures,
+    });
     const app = createEstListener({
       tls: {
         ...tlsOptions(this.#state.estTls, tls.client_auth.mode, server.handshake_timeout * 1000),
@@ -306,7 +314,7 @@ class Service implements RunningService {
       {
         store: this.#store,
         otp,
-        authenticator: new AdminAuthenticator(() => this.#state.admin, this.#store),
+        authenticator: new AdminAuthenticator(() => this.#state.admin, this.#store, this.#failures),
         cas: this.#router,
         settings: this.#config,
         metrics: this.#metrics,
@@ -376,6 +384,7 @@ class Service implements RunningService {
     this.#enrollment.close();
     await this.#gssapi?.stop();
     await closeDrivers(this.#router);
+    await this.#failures.close();
     if (!cluster.isWorker) await this.#store.audit([{ type: 'service.stop', outcome: 'success' }]);
     await this.#store.close();
     this.#metrics.close();

@@ -4,11 +4,13 @@ import { describe, expect, test } from 'vitest';
 
 import { AdminAuthenticator, type AdminAuthSettings } from '../../src/auth/admin-authenticator.ts';
 import { ClientTrust } from '../../src/auth/mtls/client-trust.ts';
+import type { FailureRecords } from '../../src/auth/failure-records.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { EstuaryError } from '../../src/errors.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import type { Store } from '../../src/store/store.ts';
 import { makeCa, makeClient } from '../support/certificates.ts';
+import { failureRecords } from '../support/failure-records.ts';
 import { opened, T0, temporaryPaths } from '../store/support.ts';
 
 const DAY = 86_400_000;
@@ -28,14 +30,17 @@ const FAILED = '401 admin authentication failed';
 
 interface Setup {
   readonly store: Store;
+  readonly failures: FailureRecords;
   settings: AdminAuthSettings;
   readonly outcome: (presented: Partial<PresentedCredentials>) => Promise<string>;
 }
 
 async function setUp(mode: AdminAuthSettings['mode'], bearer: boolean): Promise<Setup> {
   const store = await opened(temporaryPaths());
+  const failures = failureRecords(store);
   const setup: Setup = {
     store,
+    failures,
     settings: { mode, trust: mode === 'none' ? undefined : trust, bearer_token: { enabled: bearer, tokens: TOKENS } },
     outcome: async (presented) => {
       const none = {
@@ -56,6 +61,7 @@ async function setUp(mode: AdminAuthSettings['mode'], bearer: boolean): Promise<
   const authenticator = new AdminAuthenticator(
     () => setup.settings,
     store,
+    failures,
     () => T0 + DAY,
   );
   return setup;
@@ -131,5 +137,15 @@ describe('contract §7: audit of admin authentication', () => {
     expect(items).toMatchObject([{ type: 'auth.admin', outcome: 'failure', address: '192.0.2.1' }]);
     expect(items[0]?.detail).toContain('certificate signed by unknown authority');
     expect(JSON.stringify(items)).not.toContain('third-token');
+  });
+
+  test('issue 11.2: repeated failures of one address share a record that counts them', async () => {
+    const setup = await setUp('optional', true);
+    for (let n = 0; n < 30; n++) expect(await setup.outcome({ ...foreign, ...wrong })).toBe(FAILED);
+    await setup.failures.close();
+    const { items } = await setup.store.listAudit({ limit: 100 });
+    expect(items).toHaveLength(6);
+    expect(items[5]).toMatchObject({ type: 'auth.admin', outcome: 'failure', address: '192.0.2.1' });
+    expect(items[5]?.detail).toMatch(/^25 more refusals of this address /);
   });
 });

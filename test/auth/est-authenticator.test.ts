@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { AuditEvent } from '../../src/audit/event.ts';
 import { ClientTrust } from '../../src/auth/mtls/client-trust.ts';
 import { createEstAuthenticator, type EstAuthenticator } from '../../src/auth/est-authenticator.ts';
+import type { FailureRecords } from '../../src/auth/failure-records.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { MtlsPlugin } from '../../src/auth/mtls/mtls-plugin.ts';
 import { OtpPlugin } from '../../src/auth/otp/otp-plugin.ts';
@@ -22,6 +23,7 @@ import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { makeCa, makeClient, type Issuer } from '../support/certificates.ts';
+import { failureRecords } from '../support/failure-records.ts';
 import { issue, T0 } from '../store/support.ts';
 import { INVALID, LOCKED, setUpOtp, WRONG, type OtpSetup } from './otp/support.ts';
 import { UNKNOWN } from './chain.ts';
@@ -34,6 +36,7 @@ const trust = await ClientTrust.create({ trustAnchors: encodePem('CERTIFICATE', 
 const basic = (password: string): string => `Basic ${Buffer.from(`device:${password}`).toString('base64')}`;
 
 interface Setup extends OtpSetup {
+  readonly failures: FailureRecords;
   readonly plugins: { readonly mtls: AuthPlugin; readonly otp: AuthPlugin };
   readonly outcome: (
     presented: Partial<PresentedCredentials>,
@@ -53,7 +56,8 @@ async function setUp(): Promise<Setup> {
   const otp = await setUpOtp();
   const plugins = { mtls: new MtlsPlugin(() => trust, otp.store), otp: new OtpPlugin(otp.service) };
   // the order of configuration does not matter
-  const authenticator = createEstAuthenticator({ plugins: [plugins.otp, plugins.mtls], store: otp.store });
+  const failures = failureRecords(otp.store);
+  const authenticator = createEstAuthenticator({ plugins: [plugins.otp, plugins.mtls], store: otp.store, failures });
   const context: AuthContext = {
     operation: 'simpleenroll',
     caLabel: 'devices',
@@ -64,6 +68,7 @@ async function setUp(): Promise<Setup> {
   return {
     ...otp,
     plugins,
+    failures,
     outcome: async (presented, changes = {}, by = authenticator) => {
       try {
         return (await by.authenticate({ ...PRESENTED, ...presented }, { ...context, ...changes })).requester;
@@ -127,14 +132,22 @@ describe('service-spec, Precedence: mTLS, then OTP; a request succeeds if any me
 
   test('with no password method switched on, nothing presented is `client certificate required` everywhere', async () => {
     const setup = await setUp();
-    const alone = createEstAuthenticator({ plugins: [setup.plugins.mtls], store: setup.store });
+    const alone = createEstAuthenticator({
+      plugins: [setup.plugins.mtls],
+      store: setup.store,
+      failures: setup.failures,
+    });
     expect(await setup.outcome({}, {}, alone)).toBe('401 client certificate required');
     expect(await setup.outcome({ authorization: basic(WRONG) }, {}, alone)).toBe('401 client certificate required');
   });
 
   test('with mode none, a certificate is not looked at', async () => {
     const setup = await setUp();
-    const without = createEstAuthenticator({ plugins: [setup.plugins.otp], store: setup.store });
+    const without = createEstAuthenticator({
+      plugins: [setup.plugins.otp],
+      store: setup.store,
+      failures: setup.failures,
+    });
     expect(await setup.outcome({ peerCertificate: client.der }, {}, without)).toBe('401 ');
     expect(await setup.outcome({ peerCertificate: client.der }, { certificateOnly: true }, without)).toBe(
       '401 client certificate required',
@@ -165,6 +178,7 @@ describe('service-spec, Precedence: mTLS, then OTP; a request succeeds if any me
     const three = createEstAuthenticator({
       plugins: [setup.plugins.otp, gssapi, setup.plugins.mtls],
       store: setup.store,
+      failures: setup.failures,
     });
     expect(await setup.outcome({ authorization: 'Negotiate x' }, {}, three)).toBe('gssapi:alice@EXAMPLE.COM');
     expect(await setup.outcome({ authorization: 'Negotiate x', peerCertificate: client.der }, {}, three)).toBe(mtls);
@@ -182,7 +196,11 @@ describe('service-spec, Precedence: mTLS, then OTP; a request succeeds if any me
       method: 'gssapi',
       authenticate: () => Promise.reject(unavailable('GSSAPI_DOWN', 'try again later')),
     };
-    const authenticator = createEstAuthenticator({ plugins: [down, setup.plugins.otp], store: setup.store });
+    const authenticator = createEstAuthenticator({
+      plugins: [down, setup.plugins.otp],
+      store: setup.store,
+      failures: setup.failures,
+    });
     expect(await setup.outcome({ authorization: basic(WRONG) }, {}, authenticator)).toBe('503 try again later');
     expect(await trail(setup)).toEqual([]);
   });
@@ -197,6 +215,24 @@ describe('service-spec, Precedence: mTLS, then OTP; a request succeeds if any me
 });
 
 describe('contract §7: every authentication is audited, success and failure', () => {
+  test.each<[string, AuthPlugin['method'], Partial<PresentedCredentials>]>([
+    ['certificates', 'mtls', { peerCertificate: stranger.der }],
+    ['Kerberos tickets', 'gssapi', { authorization: 'Negotiate x' }],
+  ])('issue 11.2: refused %s of one address share a record that counts them', async (_, method, presented) => {
+    const setup = await setUp();
+    const refusing: AuthPlugin = {
+      method: 'gssapi',
+      authenticate: () => Promise.reject(unauthorized('GSSAPI_FAILED', 'GSSAPI authentication failed')),
+    };
+    const { store, failures, plugins } = setup;
+    const by = createEstAuthenticator({ plugins: [method === 'gssapi' ? refusing : plugins.mtls], store, failures });
+    for (let n = 0; n < 30; n++) expect(await setup.outcome(presented, {}, by)).toMatch(/^401 /);
+    await failures.close();
+    const { items } = await store.listAudit({ limit: 100, type: `auth.${method}` });
+    expect(items).toHaveLength(6);
+    expect(items[5]?.detail).toMatch(/^25 more refusals of this address /);
+  });
+
   test('with method, subject, address, CA and serial; nothing presented leaves no trace', async () => {
     const setup = await setUp();
     const { token } = await setup.newToken();

@@ -25,7 +25,9 @@ const CACHED_PATHS = 2000;
 
 export class ClientTrust {
   readonly anchors: readonly Certificate[];
-  /** For Node's TLS `ca` (with `allowPartialTrustChain: true`): the anchors, and the intermediates that chain to one. */
+  /** The anchors, and the intermediates that chain to one. */
+  readonly certificates: readonly Certificate[];
+  /** The same for Node's TLS `ca` (with `allowPartialTrustChain: true`). */
   readonly tlsCertificates: readonly string[];
   readonly revocation: RevocationLists;
   readonly #anchorFingerprints: ReadonlySet<string>;
@@ -45,8 +47,9 @@ export class ClientTrust {
     this.anchors = anchors;
     this.revocation = revocation;
     this.#anchorFingerprints = new Set(anchors.map(({ fingerprint }) => fingerprint));
-    this.#bySubject = Map.groupBy([...anchors, ...intermediates], ({ subject }) => foldedName(subject));
-    this.tlsCertificates = [...anchors, ...intermediates].map(({ der }) => encodePem('CERTIFICATE', der));
+    this.certificates = [...anchors, ...intermediates];
+    this.#bySubject = Map.groupBy(this.certificates, ({ subject }) => foldedName(subject));
+    this.tlsCertificates = this.certificates.map(({ der }) => encodePem('CERTIFICATE', der));
   }
 
   /**

@@ -5,9 +5,10 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { Store } from '../../store/store.ts';
 import type { ClientTrust } from './client-trust.ts';
 import type { MtlsIdentity, PresentedCredentials } from '../identity.ts';
-import { validateClientCertificate } from './mtls.ts';
+import { validatePresented } from './mtls.ts';
 import { checkNotRevokedHere } from './own-revocation.ts';
 import type { AuthContext, AuthPlugin } from '../plugin.ts';
+import { presentedCertificates } from './presented-certificates.ts';
 
 export class MtlsPlugin implements AuthPlugin {
   readonly method = 'mtls';
@@ -21,14 +22,11 @@ export class MtlsPlugin implements AuthPlugin {
   }
 
   async authenticate(presented: PresentedCredentials, context: AuthContext): Promise<MtlsIdentity | undefined> {
-    if (presented.peerCertificate === undefined) return undefined;
-    const { certificate } = await validateClientCertificate(
-      this.#trust(),
-      presented.peerCertificate,
-      presented.peerIntermediates,
-      context.now,
-      { expiredGraceSeconds: context.expiredGraceSeconds },
-    );
+    const certificates = presentedCertificates(presented);
+    if (certificates === undefined) return undefined;
+    const { certificate } = await validatePresented(this.#trust(), certificates, context.now, {
+      expiredGraceSeconds: context.expiredGraceSeconds,
+    });
     await checkNotRevokedHere(this.#store, certificate);
     const display = certificateHolder(certificate);
     return { method: 'mtls', requester: `mtls:${display}`, display, certificate };

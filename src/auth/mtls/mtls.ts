@@ -1,16 +1,11 @@
 /** Authentication by the client certificate of the TLS handshake. */
-import { createHash } from 'node:crypto';
-
 import { unauthorized } from '../../errors.ts';
-import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
-import { DerError, unlessMalformed } from '../../pki/der/der.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { ClientTrust } from './client-trust.ts';
 import { findPath } from './path-building.ts';
 import { allowsPurpose, isValidAt, keyProblem, unprocessedCriticalExtension } from './path-validation.ts';
-
-/** Certificates of the handshake beside the client's own that are looked at. */
-const MAX_PRESENTED = 8;
+import { PresentedCertificates } from './presented-certificates.ts';
 
 export interface ClientCertificateOptions {
   /** A certificate that expired at most this long ago is accepted (a CA's renewal_grace_days). */
@@ -32,63 +27,64 @@ export interface ValidatedClientCertificate {
  * A certificate without extKeyUsage is accepted, as OpenSSL does. A certificate that is itself an anchor is accepted
  * if it fits the purpose. Within a grace period the issuers have to have been valid when the certificate expired.
  *
- * @param leafDer the client's certificate, DER
- * @param intermediates DER of what else the client sent; what does not parse is passed over
+ * @param presented the connection's, so that a refusal need not be worked out for each of its requests
  * @param now milliseconds
  * @throws EstuaryError 401
  */
-export async function validateClientCertificate(
+export async function validatePresented(
+  trust: ClientTrust,
+  presented: PresentedCertificates,
+  now: number,
+  options: ClientCertificateOptions = {},
+): Promise<ValidatedClientCertificate> {
+  const cached = trust.cachedPath(presented.fingerprint);
+  const leaf = cached?.[0] ?? presented.leaf();
+  const graceEnd = leaf.notAfter.getTime() + 999 + (options.expiredGraceSeconds ?? 0) * 1000;
+  const at = now > leaf.notAfter.getTime() && now <= graceEnd ? leaf.notAfter.getTime() : now;
+  const stillValid = cached?.slice(1).every((issuer) => isValidAt(issuer, at)) === true;
+  const path = stillValid
+    ? cached
+    : await presented.path(trust, at, () => validPath(trust, leaf, presented.intermediates(), at));
+  checkEndEntity(leaf, at, options.purposes);
+  checkRevocationLists(trust, path, now);
+  return { certificate: leaf, path };
+}
+
+/**
+ * {@link validatePresented} for a certificate that did not come with a connection.
+ *
+ * @param leafDer the client's certificate, DER
+ * @param intermediates DER of what else the client sent; what does not parse is passed over
+ */
+export function validateClientCertificate(
   trust: ClientTrust,
   leafDer: Buffer,
   intermediates: readonly Buffer[],
   now: number,
   options: ClientCertificateOptions = {},
 ): Promise<ValidatedClientCertificate> {
-  const cached = trust.cachedPath(createHash('sha256').update(leafDer).digest('hex'));
-  const leaf = cached?.[0] ?? parseLeaf(leafDer);
-  const graceEnd = leaf.notAfter.getTime() + 999 + (options.expiredGraceSeconds ?? 0) * 1000;
-  const at = now > leaf.notAfter.getTime() && now <= graceEnd ? leaf.notAfter.getTime() : now;
-  const stillValid = cached?.slice(1).every((issuer) => isValidAt(issuer, at)) === true;
-  const path = stillValid ? cached : await validPath(trust, leaf, intermediates, at);
-  checkEndEntity(leaf, at, options.purposes);
-  checkRevocationLists(trust, path, now);
-  return { certificate: leaf, path };
-}
-
-function parseLeaf(der: Buffer): Certificate {
-  try {
-    return parseCertificate(der);
-  } catch (error) {
-    if (error instanceof DerError)
-      throw unauthorized('CLIENT_CERTIFICATE_MALFORMED', 'client certificate malformed', { detail: error.message });
-    throw error;
-  }
+  return validatePresented(trust, new PresentedCertificates(leafDer, intermediates), now, options);
 }
 
 async function validPath(
   trust: ClientTrust,
   leaf: Certificate,
-  intermediates: readonly Buffer[],
+  presented: readonly Certificate[],
   at: number,
 ): Promise<readonly Certificate[]> {
-  const issuers = trust.issuers(parsePresented(intermediates));
+  const issuers = trust.issuers(presented);
   const found = await findPath(leaf, issuers, at);
   if ('path' in found) {
     trust.cachePath(found.path);
     return found.path;
   }
-  const untimely = await findPath(leaf, issuers, undefined);
-  if ('path' in untimely)
+  if (found.untimely && 'path' in (await findPath(leaf, issuers, undefined)))
     throw unauthorized('CLIENT_CERTIFICATE_ISSUER_EXPIRED', 'client certificate issuer expired or not yet valid', {
       detail: found.problem,
     });
   throw unauthorized('CLIENT_CERTIFICATE_UNTRUSTED', 'certificate signed by unknown authority', {
     detail: found.problem,
   });
-}
-
-function parsePresented(intermediates: readonly Buffer[]): Certificate[] {
-  return intermediates.slice(0, MAX_PRESENTED).flatMap((der) => unlessMalformed(() => parseCertificate(der), []));
 }
 
 function checkEndEntity(leaf: Certificate, at: number, purposes: readonly string[] = [OID.clientAuth]): void {

@@ -8,6 +8,8 @@ import { isSelfIssued, isValidAt, issuerProblem, pathNamesProblem } from './path
 const MAX_PATH = 10;
 /** Signatures verified for one end entity: what a hostile client may cost us. */
 const MAX_SIGNATURES = 32;
+/** Characters of a name in the log. */
+const MAX_TEXT = 256;
 
 export interface IssuerSource {
   readonly isAnchor: (certificate: Certificate) => boolean;
@@ -21,7 +23,11 @@ export type PathSearchResult =
   /** The end entity first, the trust anchor last; one certificate where the end entity is an anchor itself. */
   | { readonly path: readonly Certificate[] }
   /** Why there is none, as far as the search came; for the log. */
-  | { readonly problem: string };
+  | {
+      readonly problem: string;
+      /** An issuer was passed over because of its validity, so there may be a path at another time. */
+      readonly untimely: boolean;
+    };
 
 /**
  * @param at milliseconds at which every issuer has to be valid; undefined: their validity does not matter
@@ -35,7 +41,7 @@ export async function findPath(
 ): Promise<PathSearchResult> {
   const search = new Search(source, at, ofIssuer);
   const path = await search.extend([endEntity], endEntity);
-  return path === undefined ? { problem: search.problem } : { path };
+  return path === undefined ? { problem: search.problem, untimely: search.untimely } : { path };
 }
 
 class Search {
@@ -45,6 +51,7 @@ class Search {
   #signatures = 0;
   /** The last obstacle. */
   problem = 'none of its issuers has its authorityKeyIdentifier';
+  untimely = false;
 
   constructor(source: IssuerSource, at: number | undefined, ofIssuer: boolean) {
     this.#source = source;
@@ -64,7 +71,7 @@ class Search {
       return undefined;
     }
     const issuers = this.#source.bySubject(foldedName(top.issuer));
-    if (issuers.length === 0) this.#note(top, `its issuer ${formatName(top.issuer)} is not known`);
+    if (issuers.length === 0) this.#note(top, `its issuer ${formatName(top.issuer).slice(0, MAX_TEXT)} is not known`);
     for (const issuer of issuers) {
       if (path.some(({ der }) => der.equals(issuer.der)) || !keyIdentifiersMatch(top, issuer)) continue;
       const problem = this.#roleProblem(path, issuer) ?? (await this.#signatureProblem(top, issuer));
@@ -79,7 +86,10 @@ class Search {
   }
 
   #roleProblem(path: readonly Certificate[], issuer: Certificate): string | undefined {
-    if (this.#at !== undefined && !isValidAt(issuer, this.#at)) return 'is expired or not yet valid';
+    if (this.#at !== undefined && !isValidAt(issuer, this.#at)) {
+      this.untimely = true;
+      return 'is expired or not yet valid';
+    }
     const below = path.slice(1).filter((certificate) => !isSelfIssued(certificate)).length;
     return issuerProblem(issuer, { anchor: this.#source.isAnchor(issuer), below });
   }

@@ -22,6 +22,7 @@ import { openStore, type StoreOptions } from '../../../src/store/sqlite/open.ts'
 import { reservation } from '../../store/support.ts';
 import { makeCa } from '../../support/ca.ts';
 import { keyPair, spkiDer } from '../../support/keys.ts';
+import { failureRecords } from '../../support/failure-records.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 
 export const TOKEN = 'an-admin-token-of-the-tests';
@@ -104,7 +105,12 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
   const deps: AdminDependencies = {
     store: used,
     otp: await OtpService.create(used, OTP_SETTINGS, new HashingPool({ concurrency: 1, queue: 1, retryAfter: 1 }), now),
-    authenticator: new AdminAuthenticator(() => ({ ...BEARER_ONLY, ...options.auth }), used, now),
+    authenticator: new AdminAuthenticator(
+      () => ({ ...BEARER_ONLY, ...options.auth }),
+      used,
+      failureRecords(used, now),
+      now,
+    ),
     cas: new CaRouter(options.cas ?? [ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true)]),
     settings: {
       server: {
