@@ -15,6 +15,7 @@ const SECRET_NAMES = [
   'token',
   'secret',
   'hmac_key',
+  'lookup_key',
   'private_key_pem',
 ] as const;
 

@@ -107,7 +107,7 @@ function* pair(
 
 /** bcrypt ignores what comes after byte 72. */
 const BCRYPT_LIMIT = 72;
-const HMAC_KEY_MINIMUM = 32;
+const KEY_MINIMUM = 32;
 
 function* otpChecks({ otp }: Config): Generator<Finding> {
   const about = ['otp.hash_algorithm'];
@@ -124,8 +124,10 @@ function* otpChecks({ otp }: Config): Generator<Finding> {
         'is missing, and otp.hash_algorithm is "sha256-hmac" (hmac_key_file = "path" or hmac_key_env = "VARIABLE", 32 bytes or more)',
       about,
     };
-  if (otp.hmac_key !== undefined && otp.hmac_key.length < HMAC_KEY_MINIMUM)
-    yield { key: 'otp.hmac_key', message: `has ${otp.hmac_key.length} bytes (${HMAC_KEY_MINIMUM} bytes or more)` };
+  if (otp.hmac_key !== undefined && otp.hmac_key.length < KEY_MINIMUM)
+    yield { key: 'otp.hmac_key', message: `has ${otp.hmac_key.length} bytes (${KEY_MINIMUM} bytes or more)` };
+  if (otp.lookup_key !== undefined && otp.lookup_key.length < KEY_MINIMUM)
+    yield { key: 'otp.lookup_key', message: `has ${otp.lookup_key.length} bytes (${KEY_MINIMUM} bytes or more)` };
   if (otp.argon2.memory_kib < 8 * otp.argon2.parallelism)
     yield {
       key: 'otp.argon2.memory_kib',

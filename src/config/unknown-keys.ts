@@ -5,7 +5,7 @@ import { schemaNode } from './schema.ts';
 import type { Table } from './toml.ts';
 
 /** Names under which an operator may try to write a secret into the file. */
-const SECRET_NAME = /(^|_)(pin|password|passphrase|passwd|secret|hmac_key|symmetric_key|token)$/i;
+const SECRET_NAME = /(^|_)(pin|password|passphrase|passwd|secret|hmac_key|lookup_key|symmetric_key|token)$/i;
 
 /** Farther than this, a word is no mistyping of another. */
 const MISTYPED = 3;

@@ -7,8 +7,10 @@ import { caInit } from './commands/ca-init.ts';
 import type { CommandContext } from './commands/ca-init.ts';
 import { loadConfig } from '../config/load.ts';
 import type { LoadedConfig } from '../config/load.ts';
-import { ConfigError, formatProblem } from '../config/problem.ts';
-import { describe } from '../errors.ts';
+import { ConfigError, formatProblem, type Problem } from '../config/problem.ts';
+import type { Config } from '../config/schema.ts';
+import { describe, EstuaryError } from '../errors.ts';
+import { describeTrouble, findKeyTrouble } from '../store/sqlite/token-lookups.ts';
 import { startService } from './service.ts';
 import type { RunningService } from './running-service.ts';
 import { ServiceSignals, type Signals } from './signals.ts';
@@ -125,8 +127,23 @@ async function checkLibraries(file: string, { config }: LoadedConfig): Promise<v
   const problems = [
     ...(await checkGssapi({ config: config.gssapi, environment: process.env })),
     ...(await tokenProblems(config, { env: process.env, now: Date.now })),
+    ...lookupKeyProblems(config),
   ];
   if (problems.length > 0) throw new ConfigError(file, problems);
+}
+
+/** The key of the tokens' lookups belongs to the store, whose database says which it is. */
+function lookupKeyProblems({ otp, store }: Config): Problem[] {
+  if (!otp.enabled) return [];
+  const key = 'otp.lookup_key';
+  try {
+    const trouble = findKeyTrouble(store.path, otp.lookup_key?.reveal(), Date.now());
+    if (trouble === undefined) return [];
+    return [{ key, message: describeTrouble(trouble, store.path, otp.lookup_key !== undefined) }];
+  } catch (error) {
+    if (!(error instanceof EstuaryError)) throw error;
+    return [{ key, message: describe(error) }];
+  }
 }
 
 function check(file: string, { warnings }: LoadedConfig): number {

@@ -1,6 +1,6 @@
 /** The composition root: makes every part from a `Config`; owns start, reload and stop. */
 import cluster from 'node:cluster';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Server as HttpServer } from 'node:http';
 import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -38,6 +38,8 @@ import { createLogger, type Logger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
 import { createPublication } from '../http/publication/create.ts';
+import { lookupKeyFile, readLookupKey } from '../store/lookup-key-file.ts';
+import { MIN_LOOKUP_KEY } from '../store/token-lookup.ts';
 import { openStore } from '../store/sqlite/open.ts';
 import { lockStore, shareStoreLock } from '../store/sqlite/service-lock.ts';
 import type { Store } from '../store/store.ts';
@@ -87,6 +89,7 @@ async function startLocked(options: ServiceOptions): Promise<RunningService> {
   const store = await openStore({
     path: config.store.path,
     auditFile: config.audit.file,
+    lookupKey: { configured: config.otp.lookup_key?.reveal(), required: config.otp.enabled },
     onCommit: (events) => metrics.observe(events),
   });
   try {
@@ -140,7 +143,7 @@ async function startListeners(options: ServiceOptions, foundation: Foundation): 
       gssapi,
       otp: await OtpService.create(
         foundation.store,
-        { ...otp, hmacKey: otp.hmac_key?.reveal() },
+        { ...otp, hmacKey: otp.hmac_key?.reveal(), lookupKey: lookupKey(options.config) },
         new HashingPool({
           concurrency: otp.hash_concurrency,
           queue: otp.hash_queue,
@@ -155,6 +158,11 @@ async function startListeners(options: ServiceOptions, foundation: Foundation): 
     await closeDrivers(router);
     throw error;
   }
+}
+
+/** As the store has checked it; where it was lost, one-time passwords are off, and nothing is looked up. */
+function lookupKey({ otp, store }: Config): Buffer {
+  return otp.lookup_key?.reveal() ?? readLookupKey(lookupKeyFile(store.path)) ?? randomBytes(MIN_LOOKUP_KEY);
 }
 
 function singleTurns(): SingleTurns {

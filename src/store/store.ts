@@ -26,8 +26,8 @@ export interface PageRequest {
 
 export interface OtpRow {
   readonly id: string;
-  /** The public part of the token that finds its row; unique. */
-  readonly selector: string;
+  /** The keyed hash that finds the row, see token-lookup.ts; unique. */
+  readonly lookup: string;
   /** The encoded hash of the token ($argon2id$…, $2b$…, or hmac-sha256:…). */
   readonly hash: string;
   readonly client_id: string;
@@ -273,8 +273,9 @@ export interface CmcConclusion {
 
 export interface Store {
   // one-time passwords
-  insertOtp(row: OtpRow, events: readonly AuditEvent[]): Promise<'inserted' | 'selector-taken'>;
-  findOtpBySelector(selector: string): Promise<OtpRow | undefined>;
+  insertOtp(row: OtpRow, events: readonly AuditEvent[]): Promise<void>;
+  /** @param former the lookup of a token made before there was a lookup key; `lookup` goes before */
+  findOtp(lookup: string, former: string): Promise<OtpRow | undefined>;
   getOtp(id: string): Promise<OtpRow | undefined>;
   /** Oldest first. */
   listOtps(page: PageRequest): Promise<Page<OtpRow>>;

@@ -16,7 +16,7 @@ export function otpRow(more: Partial<OtpRow> = {}): OtpRow {
   const id = randomBytes(8).toString('hex');
   return {
     id,
-    selector: `selector-${id}`,
+    lookup: randomBytes(32).toString('hex'),
     hash: '$argon2id$v=19$…',
     client_id: 'device-1',
     ca: null,

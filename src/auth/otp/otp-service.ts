@@ -2,18 +2,21 @@
 import { randomUUID } from 'node:crypto';
 
 import type { AuditEvent } from '../../audit/event.ts';
-import { failed, unauthorized, type EstuaryError } from '../../errors.ts';
+import { unauthorized, type EstuaryError } from '../../errors.ts';
 import type { OtpRow, Store } from '../../store/store.ts';
+import { selectorLookup, tokenLookup } from '../../store/token-lookup.ts';
 import type { OtpIdentity } from '../identity.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
 import type { BasicCredentials } from './basic.ts';
 import type { HashingPool } from './hashing-pool.ts';
 import { KeyedGate } from './keyed-gate.ts';
-import { generateToken, isTokenLike, tokenSelector } from './token.ts';
+import { formerSelector, generateToken, isTokenLike } from './token.ts';
 import { TokenHasher, type HashSettings } from './token-hasher.ts';
 
 export interface OtpSettings extends HashSettings, LockoutSettings {
   readonly token_length: number;
+  /** Of the keyed hash that finds a token's row. */
+  readonly lookupKey: Buffer;
 }
 
 /** What an administrator asked for, with defaults filled in and everything checked. */
@@ -34,8 +37,6 @@ export interface OtpAttempt {
   readonly now: number;
 }
 
-/** New selectors tried before giving up; even with millions of tokens a second attempt is rare. */
-const SELECTOR_ATTEMPTS = 20;
 /** Attempts that may wait for others of the same address or name. */
 const WAITING_PER_KEY = 256;
 
@@ -72,30 +73,17 @@ export class OtpService {
    * Makes a token. It is in the answer and nowhere else.
    *
    * @param events committed together with the token and its own `otp.created`; the first one's address is its too
-   * @throws EstuaryError 500 or 503 from the store; 500 `SELECTORS_EXHAUSTED`
+   * @throws EstuaryError 500 or 503 from the store
    */
   async create(order: OtpOrder, events: readonly AuditEvent[]): Promise<{ row: OtpRow; token: string }> {
-    const id = randomUUID();
     // Before the hash, which takes a while: the life of the token counts from when it was ordered.
     const created_at = this.#now();
-    for (let attempt = 0; attempt < SELECTOR_ATTEMPTS; attempt++) {
-      const token = generateToken(this.#settings.token_length);
-      const hash = await this.#pool.run(() => this.#hasher.hash(token), { urgent: true });
-      const row: OtpRow = {
-        ...order,
-        id,
-        selector: tokenSelector(token),
-        hash,
-        created_at,
-        uses: 0,
-        revoked_at: null,
-      };
-      const created = createdEvent(row, events[0]?.address);
-      if ((await this.#store.insertOtp(row, [...events, created])) === 'inserted') return { row, token };
-    }
-    throw failed('SELECTORS_EXHAUSTED', 'no token could be made', {
-      detail: `no free selector in ${SELECTOR_ATTEMPTS} attempts; a greater otp.token_length has more of them`,
-    });
+    const token = generateToken(this.#settings.token_length);
+    const hash = await this.#pool.run(() => this.#hasher.hash(token), { urgent: true });
+    const lookup = tokenLookup(this.#settings.lookupKey, token);
+    const row: OtpRow = { ...order, id: randomUUID(), lookup, hash, created_at, uses: 0, revoked_at: null };
+    await this.#store.insertOtp(row, [...events, createdEvent(row, events[0]?.address)]);
+    return { row, token };
   }
 
   /**
@@ -130,7 +118,9 @@ export class OtpService {
     event: AuditEvent,
   ): Promise<OtpIdentity> {
     if (!isTokenLike(password)) throw await this.#refuse(keys, attempt, event, 'not of the form of a token');
-    const row = await this.#store.findOtpBySelector(tokenSelector(password));
+    const { lookupKey } = this.#settings;
+    const former = selectorLookup(lookupKey, formerSelector(password));
+    const row = await this.#store.findOtp(tokenLookup(lookupKey, password), former);
     const matches = await this.#verify(row?.hash, password, () => this.lockout.check(keys, attempt.now, event));
     await this.lockout.check(keys, attempt.now, event);
 

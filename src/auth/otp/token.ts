@@ -1,7 +1,4 @@
-/**
- * The form of a token: base62, a selector that finds its row and a secret that only its hash can confirm. Its length
- * is `otp.token_length` as a whole; a longer token has a longer selector, up to six characters.
- */
+/** The form of a token: base62, `otp.token_length` characters, all of them secret. */
 import { randomInt } from 'node:crypto';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -9,8 +6,8 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 export const MIN_TOKEN_LENGTH = 8;
 export const MAX_TOKEN_LENGTH = 128;
 
-/** The public part of a token. It depends on nothing but the token, so a change of `token_length` leaves old ones usable. */
-export function tokenSelector(token: string): string {
+/** The part of a token that found its row, and stood there in clear, before there was a lookup key. */
+export function formerSelector(token: string): string {
   return token.slice(0, Math.min(6, Math.floor(token.length / 4)));
 }
 

@@ -65,6 +65,13 @@ export const otp = table(
         raw: true,
       }),
     ),
+    lookup_key: optional(
+      secret({
+        description:
+          'The key of the hash that finds tokens in the store, 32 bytes or more. Absent: the server makes one beside the store, `otp-lookup.key`.',
+        raw: true,
+      }),
+    ),
     hash_concurrency: integer({
       description: 'Password hashes computed at the same time; they share four threads with signatures and files.',
       default: 2,

@@ -1,11 +1,14 @@
 /** The messages between the store's proxy and its threads. Plain objects only, for the structured clone. */
 import { EstuaryError } from '../../errors.ts';
+import type { LookupKeyOptions } from './token-lookups.ts';
 
 /** What the worker thread gets as `workerData`. */
 export interface WorkerOptions {
   readonly role: 'writer' | 'reader';
   readonly path: string;
   readonly audit_file: string;
+  /** Of the writer. */
+  readonly lookup_key: LookupKeyOptions;
   /** Milliseconds since the epoch, for records about what start-up finds. */
   readonly time: number;
 }

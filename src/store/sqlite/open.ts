@@ -3,12 +3,15 @@ import type { CertificateRow, CmcClaim, CmcMessage, CrlRow, Page, RequestRow, St
 import type { ReadOperations, WriteOperations } from './operations.ts';
 import type { Outcome } from './outcome.ts';
 import { StoreThread } from './thread.ts';
+import type { LookupKeyOptions } from './token-lookups.ts';
 
 export interface StoreOptions {
   /** The database; its folder is created where missing. */
   readonly path: string;
   /** The audit file; likewise. */
   readonly auditFile: string;
+  /** The key of the tokens' lookups; one made beside the database unless it says otherwise. */
+  readonly lookupKey?: LookupKeyOptions;
   /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
   readonly now?: () => number;
   /** Told of the events that came with a certificate, a failed password or no other change, once they are committed. */
@@ -21,12 +24,14 @@ type Value<T> = T extends Outcome<infer V> ? V : never;
  * Opens the SQLite store: creates or migrates the database, reconciles the audit file with it, and starts the threads.
  *
  * @throws {EstuaryError} what keeps it from working, e.g. `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_FOREIGN`,
- *   `AUDIT_UNAVAILABLE`, `AUDIT_TAMPERED`; the detail is for the operator
+ *   `AUDIT_UNAVAILABLE`, `AUDIT_TAMPERED`, `LOOKUP_KEY_MISSING`; the detail is for the operator
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { path, auditFile, now = Date.now } = options;
-  const writer = new StoreThread({ role: 'writer', path, audit_file: auditFile }, now);
-  const reader = new StoreThread({ role: 'reader', path, audit_file: auditFile }, now);
+  const { lookupKey = { configured: undefined, required: true } } = options;
+  const common = { path, audit_file: auditFile, lookup_key: lookupKey };
+  const writer = new StoreThread({ ...common, role: 'writer' }, now);
+  const reader = new StoreThread({ ...common, role: 'reader' }, now);
   // The writer first: it makes the database that the reader opens.
   await writer.start();
   try {
@@ -58,7 +63,7 @@ class SqliteStore implements Store {
   }
 
   insertOtp: Store['insertOtp'] = (row, events) => this.#write('insertOtp', row, events);
-  findOtpBySelector: Store['findOtpBySelector'] = (selector) => this.#read('findOtpBySelector', selector);
+  findOtp: Store['findOtp'] = (lookup, former) => this.#read('findOtp', lookup, former);
   getOtp: Store['getOtp'] = (id) => this.#read('getOtp', id);
   listOtps: Store['listOtps'] = (page) => this.#read('listOtps', page);
   revokeOtp: Store['revokeOtp'] = (id, now, events) => this.#write('revokeOtp', id, now, events);

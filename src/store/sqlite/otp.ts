@@ -4,17 +4,19 @@ import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
-const COLUMNS = 'id, selector, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at';
+const COLUMNS = 'id, lookup, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at';
 
 /** The reads of one-time passwords. */
 export function otpReads(db: Db) {
-  const bySelector = db.prepare<[string], OtpRow>(`SELECT ${COLUMNS} FROM otp WHERE selector = ?`);
+  const byLookup = db.prepare<{ lookup: string; former: string }, OtpRow>(
+    `SELECT ${COLUMNS} FROM otp WHERE lookup IN (@lookup, @former) ORDER BY lookup = @lookup DESC LIMIT 1`,
+  );
   const byId = db.prepare<[string], OtpRow>(`SELECT ${COLUMNS} FROM otp WHERE id = ?`);
   const page = db.prepare<[number, number], OtpRow & { position: number }>(
     `SELECT position, ${COLUMNS} FROM otp WHERE position > ? ORDER BY position LIMIT ?`,
   );
   return {
-    findOtpBySelector: (selector: string): OtpRow | undefined => bySelector.get(selector),
+    findOtp: (lookup: string, former: string): OtpRow | undefined => byLookup.get({ lookup, former }),
     getOtp: (id: string): OtpRow | undefined => byId.get(id),
     listOtps(request: PageRequest): Page<OtpRow> {
       const rows = page.all(readPosition('otp', request), request.limit + 1);
@@ -39,14 +41,15 @@ export function giveBackOtpUse(db: Db): (id: string) => void {
 /** The writes of one-time passwords; their uses are taken and given back by the issuance writes. */
 export function otpWrites(db: Db) {
   const insert = db.prepare<[OtpRow]>(
-    `INSERT INTO otp (${COLUMNS}) VALUES (@id, @selector, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses,
-     @uses, @revoked_at) ON CONFLICT (selector) DO NOTHING`,
+    `INSERT INTO otp (${COLUMNS}) VALUES (@id, @lookup, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses,
+     @uses, @revoked_at)`,
   );
   const revoke = db.prepare<[number, string]>('UPDATE otp SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
   const exists = db.prepare<[string], { id: string }>('SELECT id FROM otp WHERE id = ?');
   return {
-    insertOtp(row: OtpRow, events: readonly AuditEvent[]): Outcome<'inserted' | 'selector-taken'> {
-      return insert.run(row).changes === 1 ? done('inserted', events) : undone('selector-taken');
+    insertOtp(row: OtpRow, events: readonly AuditEvent[]): Outcome<undefined> {
+      insert.run(row);
+      return done(undefined, events);
     },
     revokeOtp(id: string, now: number, events: readonly AuditEvent[]): Outcome<boolean> {
       return revoke.run(now, id).changes === 1 ? done(true, events) : undone(exists.get(id) !== undefined);

@@ -13,6 +13,7 @@ import {
 import { openReadOnly, openWritable } from './database.ts';
 import { toEstuaryError } from './errors.ts';
 import { GroupCommit, type WriteOperation } from './group-commit.ts';
+import { settleLookups } from './token-lookups.ts';
 import { readOperations, writeOperations } from './operations.ts';
 
 /** Calls that share a transaction at most: one that waits in the next does not wait long. */
@@ -25,6 +26,7 @@ interface Role {
 
 function writer(options: WorkerOptions): Role {
   const db = openWritable(options.path);
+  settleLookups(db, options.path, options.lookup_key, options.time);
   const log = new AuditLog(db, options.audit_file);
   const operations = new Map<string, WriteOperation>(Object.entries(writeOperations(db, log)));
   const group = new GroupCommit(db, log, operations);

@@ -11,6 +11,7 @@ export const HMAC_KEY = Buffer.alloc(32, 7);
 export const SETTINGS: OtpSettings = {
   hash_algorithm: 'sha256-hmac',
   hmacKey: HMAC_KEY,
+  lookupKey: Buffer.alloc(32, 8),
   argon2: { memory_kib: 1024, iterations: 2, parallelism: 1 },
   bcrypt_cost: 4,
   token_length: 20,

@@ -45,6 +45,7 @@ const BEARER_ONLY: AdminAuthSettings = {
 /** A hash that costs nothing; what argon2id costs is not the admin API's matter. */
 const OTP_SETTINGS: OtpSettings = {
   hash_algorithm: 'sha256-hmac',
+  lookupKey: Buffer.alloc(32, 8),
   hmacKey: randomBytes(32),
   argon2: { memory_kib: 7168, iterations: 1, parallelism: 1 },
   bcrypt_cost: 10,

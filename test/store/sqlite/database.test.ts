@@ -51,7 +51,7 @@ test('a database of the first version keeps its contents through every later mig
   const db = openWritable(paths.path, MIGRATIONS.slice(0, 1));
   const row = otpRow();
   db.prepare(
-    'INSERT INTO otp (id, selector, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at) VALUES (@id, @selector, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses, @uses, @revoked_at)',
+    'INSERT INTO otp (id, selector, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at) VALUES (@id, @lookup, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses, @uses, @revoked_at)',
   ).run(row);
   db.close();
   const store = await opened(paths);

@@ -1,21 +1,28 @@
 import { expect, test } from 'vitest';
 import { auditTypes, event, opened, otpRow, reservation, T0, temporaryPaths } from '../support.ts';
 
-test('a token is found by its selector and by its id, and by nothing else', async () => {
+test('a token is found by its lookup and by its id, and by nothing else', async () => {
   const store = await opened(temporaryPaths());
   const row = otpRow({ ca: 'lab', max_uses: 3 });
-  expect(await store.insertOtp(row, [event('otp.created')])).toBe('inserted');
-  expect(await store.findOtpBySelector(row.selector)).toEqual(row);
+  const former = otpRow();
+  await store.insertOtp(row, [event('otp.created')]);
+  await store.insertOtp(former, [event('otp.created')]);
+  expect(await store.findOtp(row.lookup, 'other')).toEqual(row);
+  expect(await store.findOtp('other', row.lookup)).toEqual(row);
+  expect(await store.findOtp(row.lookup, former.lookup)).toEqual(row);
+  expect(await store.findOtp(former.lookup, row.lookup)).toEqual(former);
   expect(await store.getOtp(row.id)).toEqual(row);
-  expect(await store.findOtpBySelector(row.id)).toBeUndefined();
-  expect(await store.getOtp(row.selector)).toBeUndefined();
+  expect(await store.findOtp(row.id, row.id)).toBeUndefined();
+  expect(await store.getOtp(row.lookup)).toBeUndefined();
 });
 
-test('a selector in use is not taken twice, and nothing is audited then', async () => {
+test('a lookup in use is not taken twice, and nothing is audited then', async () => {
   const store = await opened(temporaryPaths());
   const row = otpRow();
   await store.insertOtp(row, [event('otp.created')]);
-  expect(await store.insertOtp(otpRow({ selector: row.selector }), [event('otp.created')])).toBe('selector-taken');
+  await expect(store.insertOtp(otpRow({ lookup: row.lookup }), [event('otp.created')])).rejects.toMatchObject({
+    code: 'STORE_FAILED',
+  });
   expect(await auditTypes(store)).toEqual(['otp.created']);
 });
 

@@ -5,6 +5,16 @@ import { cmc } from './0004-cmc.ts';
 import { generatedKeys } from './0005-generated-keys.ts';
 import { archivedKeys } from './0006-archived-keys.ts';
 import { requestsAtCa } from './0007-requests-at-ca.ts';
+import { tokenLookup } from './0008-token-lookup.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
-export const MIGRATIONS: readonly string[] = [initial, crl, requests, cmc, generatedKeys, archivedKeys, requestsAtCa];
+export const MIGRATIONS: readonly string[] = [
+  initial,
+  crl,
+  requests,
+  cmc,
+  generatedKeys,
+  archivedKeys,
+  requestsAtCa,
+  tokenLookup,
+];

@@ -1,0 +1,55 @@
+/** Issue 11.23: a lost lookup key is told by the command, before a start and by --check. */
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runAny, type CommandResult } from '../support/command.ts';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { Estuary, section } from '../support/estuary.ts';
+import { NODE, SERVER } from '../support/server-process.ts';
+
+let estuary: Estuary;
+let token: string;
+const wire = onTheWire(simpleCsr(makeKey(), 'device-1'));
+const estuaryCommand = (...args: string[]): Promise<CommandResult> =>
+  runAny(NODE, [SERVER, '--config', join(estuary.dir, 'est.toml'), ...args]);
+
+beforeAll(async () => {
+  estuary = await Estuary.start();
+  ({ token } = await estuary.otp());
+  await estuary.server.stop();
+});
+afterAll(() => estuary.stop());
+
+test('without the key --check and a start refuse with one line that says what to do; with it the token works', async () => {
+  const file = join(estuary.dir, 'data/otp-lookup.key');
+  renameSync(file, `${file}.kept`);
+  for (const args of [['--check'], []]) {
+    const { code, output } = await estuaryCommand(...args);
+    expect(code).toBe(2);
+    expect(output).toContain(`est.toml: otp.lookup_key: ${file} is missing, and tokens live that only the former key`);
+    expect(output).not.toContain(token);
+  }
+  renameSync(`${file}.kept`, file);
+  expect((await estuaryCommand('--check')).code).toBe(0);
+  await estuary.restart();
+  expect((await estuary.enroll(wire, { password: token })).status).toBe(200);
+});
+
+test('the way out: with otp.enabled = false the server starts, and the tokens can be revoked', async () => {
+  const { id } = await estuary.otp();
+  await estuary.server.stop();
+  const file = join(estuary.dir, 'data/otp-lookup.key');
+  renameSync(file, `${file}.kept`);
+  const enable = (enabled: boolean): void =>
+    estuary.reconfigure((config) => {
+      section(config, 'otp')['enabled'] = enabled;
+    });
+  enable(false);
+  await estuary.restart();
+  expect((await estuary.admin('DELETE', `/admin/otp/${id}`)).status).toBe(204);
+  await estuary.server.stop();
+  enable(true);
+  await estuary.restart();
+  const fresh = await estuary.otp();
+  expect((await estuary.enroll(wire, { password: fresh.token })).status).toBe(200);
+});
