@@ -1,46 +1,57 @@
-/** The whole way of a CMC message through its readers, and messages to begin with. */
-import { CmcError } from '../../src/pki/cmc/cmc-error.ts';
-import { buildControl, isControlName, parseControl, type ControlName } from '../../src/pki/cmc/controls.ts';
-import { parseCertTemplate } from '../../src/pki/cmc/crmf.ts';
-import { createPopLinkWitness, verifyIdentityProof, verifyPopLinkWitness } from '../../src/pki/cmc/identity-proof.ts';
+/** CMC messages: the whole way through their readers, part by part, whether or not a signature is right. */
+import { CmcError } from '../../../src/pki/cmc/cmc-error.ts';
+import { buildControl, isControlName, parseControl, type ControlName } from '../../../src/pki/cmc/controls.ts';
+import { parseCertTemplate } from '../../../src/pki/cmc/crmf.ts';
+import {
+  createPopLinkWitness,
+  verifyIdentityProof,
+  verifyPopLinkWitness,
+} from '../../../src/pki/cmc/identity-proof.ts';
 import {
   buildPkiData,
   parsePkiData,
   type TaggedAttribute,
   type TaggedContentInfo,
-} from '../../src/pki/cmc/pki-data.ts';
-import { buildPkiResponse, parsePkiResponse } from '../../src/pki/cmc/pki-response.ts';
-import { requestOfSigner } from '../../src/pki/cmc/requested-key-signer.ts';
+} from '../../../src/pki/cmc/pki-data.ts';
+import { buildPkiResponse, parsePkiResponse } from '../../../src/pki/cmc/pki-response.ts';
+import { readContent, readEnvelope, readableRequests } from '../../../src/cmc/message.ts';
+import { CmcRefusal } from '../../../src/cmc/refusal.ts';
+import { requestOfSigner } from '../../../src/pki/cmc/requested-key-signer.ts';
 import {
   parseCertificateRequest,
   verifyProofOfPossession,
   type CmcCertificateRequest,
-} from '../../src/pki/cmc/tagged-request.ts';
-import { buildAuthenticatedData, parseAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
-import { berToDer } from '../../src/pki/der/ber.ts';
+} from '../../../src/pki/cmc/tagged-request.ts';
+import { buildAuthenticatedData, parseAuthenticatedData } from '../../../src/pki/cms/authenticated-data.ts';
+import { berToDer } from '../../../src/pki/der/ber.ts';
 import {
   buildSignedData,
   keySigner,
   parseContentInfo,
   parseSignedData,
   verifySignerInfo,
-} from '../../src/pki/cms/cms.ts';
-import { DerError, explicit, integer, oid, sequence, setOf, tlv } from '../../src/pki/der/der.ts';
-import { encodeSubjectKeyIdentifier } from '../../src/pki/x509/extensions.ts';
-import { OID } from '../../src/pki/der/oids.ts';
-import { parsePublicKey, subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
-import { buildCrmf, CONTROL_VALUES } from '../pki/cmc/samples.ts';
-import { buildCsr, challengePassword, dns, extensionRequest, makeKey, san } from '../support/csr.ts';
+} from '../../../src/pki/cms/cms.ts';
+import { DerError, explicit, integer, oid, sequence, setOf, tlv } from '../../../src/pki/der/der.ts';
+import { encodeSubjectKeyIdentifier } from '../../../src/pki/x509/extensions.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
+import { parsePublicKey, subjectKeyIdentifier } from '../../../src/pki/x509/public-key.ts';
+import { buildCrmf, CONTROL_VALUES } from '../../pki/cmc/samples.ts';
+import { buildCsr, challengePassword, dns, extensionRequest, makeKey, san } from '../../support/csr.ts';
+import { unlessRefused, type Target } from '../target.ts';
 
 const SECRET = { secret: Buffer.from('a shared secret'), identification: 'device' };
 /** Nested messages deep enough for any batch of batches. */
 const MAX_NESTING = 4;
 
-/** What a reader may throw. */
-export const isRefusal = (error: unknown): boolean => error instanceof CmcError || error instanceof DerError;
+const isRefusal = (error: unknown): boolean => error instanceof CmcError || error instanceof DerError;
 
-/** Reads a message as the server does, part by part. @throws what the first reader throws that refuses something */
-export async function readMessage(bytes: Buffer): Promise<void> {
+/** As the server does; then on where it would have stopped. */
+async function read(bytes: Buffer): Promise<void> {
+  const message = await unlessRefused(
+    () => readContent(readEnvelope(bytes)),
+    (error) => isRefusal(error) || error instanceof CmcRefusal,
+  );
+  if (message !== undefined) readableRequests(message);
   await readContentInfo(berToDer(bytes), 0);
 }
 
@@ -48,18 +59,18 @@ async function readContentInfo(der: Buffer, depth: number): Promise<void> {
   const { contentType } = parseContentInfo(der);
   if (contentType === OID.authenticatedData) {
     const data = parseAuthenticatedData(der);
-    await readContent(data.contentType, data.content, depth);
+    await readParts(data.contentType, data.content, depth);
     return;
   }
   const signed = parseSignedData(der);
   if (signed.content === undefined) return;
-  const requests = await readContent(signed.contentType, signed.content, depth);
+  const requests = await readParts(signed.contentType, signed.content, depth);
   const request = requestOfSigner(signed, requests);
   const [signer] = signed.signerInfos;
   if (request !== undefined && signer !== undefined) await verifySignerInfo(signed, signer, request.publicKey);
 }
 
-async function readContent(type: string, content: Buffer, depth: number): Promise<CmcCertificateRequest[]> {
+async function readParts(type: string, content: Buffer, depth: number): Promise<CmcCertificateRequest[]> {
   if (type === OID.pkiResponse) {
     const response = parsePkiResponse(content);
     for (const attribute of response.controlSequence) readControl(attribute);
@@ -93,7 +104,7 @@ async function readNested(parts: readonly TaggedContentInfo[], depth: number): P
 }
 
 /** One message of every kind, with every control and every kind of request. */
-export async function seeds(): Promise<Buffer[]> {
+async function seeds(): Promise<Buffer[]> {
   const key = makeKey();
   const identifier = subjectKeyIdentifier(key.spki);
   const ski = { oid: OID.subjectKeyIdentifier, critical: false, value: encodeSubjectKeyIdentifier(identifier) };
@@ -163,3 +174,5 @@ function unsigned(content: Buffer): Buffer {
   const encapsulated = sequence(oid(OID.pkiData), explicit(0, tlv(0x04, content)));
   return sequence(oid(OID.signedData), explicit(0, sequence(integer(3), setOf(), encapsulated, setOf())));
 }
+
+export const target: Target = { grammar: 'der', seeds, read, isRefusal };

@@ -1,0 +1,122 @@
+/** The fuzzer finds what it is there to find. */
+import { generateKeyPairSync } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DerError, integer, sequence } from '../../src/pki/der/der.ts';
+import { badRequest, failed } from '../../src/errors.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+import { Coverage } from './coverage.ts';
+import { mutateTree } from './der-mutation.ts';
+import { Fuzzer, type Finding } from './fuzzer.ts';
+import { random } from './mutation.ts';
+import { isClientError, type Target } from './target.ts';
+import { mutateText } from './text-mutation.ts';
+import { TlsProbe } from './tls-probe.ts';
+import { Watchdog } from './watchdog.ts';
+
+const folder = temporaryFolder();
+const watchdog = new Watchdog(folder.file('hang'));
+const coverage = new Coverage();
+let probe: TlsProbe;
+beforeAll(async () => {
+  probe = await TlsProbe.open();
+});
+afterAll(async () => {
+  await probe.close();
+  await watchdog.stop();
+  folder.remove();
+});
+
+function fuzzerOf(read: Target['read'], findings: Finding[], seconds = 0): Fuzzer {
+  const target: Target = {
+    grammar: 'der',
+    seeds: () => [sequence(integer(1))],
+    read,
+    isRefusal: (error) => isClientError(error) || error instanceof RangeError,
+  };
+  return new Fuzzer({
+    target,
+    seed: 1,
+    seconds,
+    coverage,
+    watchdog,
+    probe,
+    corpus: [],
+    onFinding: (finding) => findings.push(finding),
+    onReached: () => undefined,
+  });
+}
+
+async function findingsOf(read: Target['read']): Promise<string[]> {
+  const findings: Finding[] = [];
+  await fuzzerOf(read, findings).replay(Buffer.from('input'));
+  return findings.map(({ what }) => what);
+}
+
+const endless = (depth: number): number => endless(depth + 1) + 1;
+
+function busy(milliseconds: number): void {
+  const { user } = process.cpuUsage();
+  while (process.cpuUsage().user - user < milliseconds * 1000);
+}
+
+/** Leaves an error in OpenSSL's queue, which the next TLS read reports. */
+function poison(): void {
+  generateKeyPairSync('ed25519').publicKey.equals(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey);
+}
+
+describe('a finding', () => {
+  test.each<[string, Target['read'], RegExp]>([
+    ['an exception of no class that is declared', () => JSON.parse('{') as unknown, /^SyntaxError/],
+    ['a rejected promise', () => Promise.reject(new TypeError('no')), /^TypeError: no/],
+    ['a failure of ours', () => Promise.reject(failed('INTERNAL', 'failed')), /^EstuaryError: failed/],
+    ['a stack that overflows, though RangeErrors are declared', () => endless(0), /^RangeError: Maximum call stack/],
+    ['more than 100 ms of CPU', () => busy(250), /^too slow/],
+    ['an error for the next TLS connection', poison, /^leaves an error for the next TLS connection/],
+  ])('is %s', async (_, read, what) => {
+    expect(await findingsOf(read)).toEqual([expect.stringMatching(what)]);
+  });
+
+  test.each<[string, Target['read']]>([
+    ['a refusal', () => Promise.reject(badRequest('X', 'refused'))],
+    ['a RangeError that the parser declares', () => Buffer.alloc(1).readInt8(2)],
+    ['20 ms of CPU', () => busy(20)],
+  ])('is not %s', async (_, read) => {
+    expect(await findingsOf(read)).toEqual([]);
+  });
+
+  test('is one input of thousands that are tried', async () => {
+    const findings: Finding[] = [];
+    const read = (input: Buffer): void => {
+      if (input.includes(Buffer.of(0x02, 0x01, 0x7f))) throw new DerError('found');
+    };
+    await fuzzerOf(read, findings, 2).run();
+    expect(findings.map(({ what }) => what.split('\n')[0])).toEqual(['DerError: found']);
+  });
+
+  test('is memory that is kept', async () => {
+    const findings: Finding[] = [];
+    const held: Buffer[] = [];
+    await fuzzerOf(() => held.push(Buffer.alloc(20_000, 1)), findings, 2).run();
+    expect(findings.map(({ what }) => what.split('\n')[0])).toContain('memory grows');
+  });
+});
+
+test('the connection that was failed by an error is replaced', async () => {
+  poison();
+  expect(await probe.fault()).toBeDefined();
+  expect(await probe.fault()).toBeUndefined();
+});
+
+describe('changes of inputs', () => {
+  const der = sequence(integer(5), sequence(integer(6)));
+  const change = {
+    der: (seed: number) => mutateTree(der, der, random(seed)),
+    text: (seed: number) => mutateText(Buffer.from('a = 1\nb = 2\n'), der, ['[c]'], random(seed)),
+  };
+
+  test.each(['der', 'text'] as const)('of %s are the same for the same seed, and differ between seeds', (grammar) => {
+    const changed = Array.from({ length: 200 }, (_, seed) => change[grammar](seed).toString('hex'));
+    expect(Array.from({ length: 200 }, (_, seed) => change[grammar](seed).toString('hex'))).toEqual(changed);
+    expect(new Set(changed).size).toBeGreaterThan(50);
+  });
+});
