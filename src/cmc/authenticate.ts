@@ -112,7 +112,11 @@ export class Authenticator {
     }
     const queued = await this.#pending.ofSigner(message, signedData, signer, origin.ca);
     if (queued !== undefined) return { kind: 'queued-request', ...queued };
-    throw unauthenticated(0, 'The signer is unknown: no certificate and no request of this message is its.');
+    throw unauthenticated(
+      0,
+      'The signer is unknown: no certificate is known by its name, and no request of this message has it as its subjectKeyIdentifier ' +
+        'extension, which a request whose own key signs the message must have (RFC 5272 §3.2).',
+    );
   }
 
   /** RFC 5272 §3.2: the password is the identification followed by the secret. */

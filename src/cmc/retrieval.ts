@@ -3,7 +3,8 @@ import type { Ca } from '../ca/router.ts';
 import type { StatementSigner } from '../ca/driver.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import { contextConstructed, parseDer, Tag } from '../pki/der/der.ts';
-import { namesEqual, parseName, type Name } from '../pki/x509/name.ts';
+import { namesMatch } from '../pki/x509/name-matching.ts';
+import { parseName, type Name } from '../pki/x509/name.ts';
 import type { GeneralName } from '../pki/x509/general-name.ts';
 import type { CrlRow, Store } from '../store/store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
@@ -25,7 +26,7 @@ export async function getCert(
 ): Promise<PartOutcome> {
   const issuer = directoryName(issuerName);
   for (const { der } of await store.getCertificates(serialNumber, ca.label))
-    if (issuer !== undefined && namesEqual(parseCertificate(der).issuer, issuer))
+    if (issuer !== undefined && namesMatch(parseCertificate(der).issuer, issuer))
       return done(bodyPartID, { certificates: [der] });
   throw new CmcRefusal(400, 'badCertId', [bodyPartID], 'This CA has issued no such certificate.');
 }
@@ -49,7 +50,7 @@ export async function getCrl(
   crls: CrlSource,
 ): Promise<PartOutcome> {
   const { statements } = ca.driver;
-  if (statements === undefined || !namesEqual(issuerName, ca.certificate.subject))
+  if (statements === undefined || !namesMatch(issuerName, ca.certificate.subject))
     throw badMessage(bodyPartID, 'This CA has no CRL of this issuer.');
   const crl = await crls.current(ca, statements);
   if (time !== undefined && time.getTime() < crl.this_update)

@@ -5,7 +5,7 @@ import type { RequestBase } from '../enrollment/request.ts';
 import { eventBase } from '../enrollment/request.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import { REVOCATION_REASONS } from '../pki/x509/crl-reasons.ts';
-import { namesEqual } from '../pki/x509/name.ts';
+import { namesMatch } from '../pki/x509/name-matching.ts';
 import type { CertificateRow, Store } from '../store/store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import type { CertificateId, RevokeRequest } from '../pki/cmc/control-syntax.ts';
@@ -93,7 +93,7 @@ export class CertificateActions {
 
   async #find({ issuer, serialNumber }: CertificateId, ca: Ca): Promise<CertificateRow | undefined> {
     for (const row of await this.#options.store.getCertificates(serialNumber, ca.label))
-      if (namesEqual(parseCertificate(row.der).issuer, issuer)) return row;
+      if (namesMatch(parseCertificate(row.der).issuer, issuer)) return row;
     return undefined;
   }
 

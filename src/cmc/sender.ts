@@ -4,6 +4,7 @@ import { certificateHolder } from '../auth/mtls/mtls-plugin.ts';
 import type { Ca } from '../ca/router.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { sameGeneralNames } from '../pki/x509/general-name.ts';
+import { namesMatch } from '../pki/x509/name-matching.ts';
 import { namesEqual } from '../pki/x509/name.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import type { SharedSecret } from '../pki/cmc/identity-proof.ts';
@@ -56,7 +57,7 @@ export function namedIdentity(display: string): CmcIdentity {
 export function sameHolder(a: Certificate, b: Certificate): boolean {
   return (
     a.fingerprint === b.fingerprint ||
-    (namesEqual(a.issuer, b.issuer) &&
+    (namesMatch(a.issuer, b.issuer) &&
       namesEqual(a.subject, b.subject) &&
       sameGeneralNames(a.subjectAltNames, b.subjectAltNames))
   );

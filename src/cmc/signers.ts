@@ -8,7 +8,7 @@ import { EstuaryError } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { verifySignerInfo, type SignedData, type SignerIdentifier, type SignerInfo } from '../pki/cms/cms.ts';
 import { DerError, unlessMalformed } from '../pki/der/der.ts';
-import { foldedName } from '../pki/x509/name-matching.ts';
+import { namesMatch } from '../pki/x509/name-matching.ts';
 import { OID } from '../pki/der/oids.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { Store } from '../store/store.ts';
@@ -146,5 +146,5 @@ const parsed = (der: Buffer): Certificate[] => unlessMalformed(() => [parseCerti
 function isNamedBy(sid: SignerIdentifier, certificate: Certificate): boolean {
   return sid.kind === 'subjectKeyIdentifier'
     ? certificate.subjectKeyIdentifier?.equals(sid.keyIdentifier) === true
-    : sid.serialNumber === certificate.serialNumber && foldedName(sid.issuer) === foldedName(certificate.issuer);
+    : sid.serialNumber === certificate.serialNumber && namesMatch(sid.issuer, certificate.issuer);
 }

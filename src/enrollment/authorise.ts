@@ -5,6 +5,7 @@ import { forbidden, type EstuaryError } from '../errors.ts';
 import { verifyCertificateSignature, type Certificate } from '../pki/x509/certificate.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr.ts';
 import { formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
+import { namesMatch } from '../pki/x509/name-matching.ts';
 import { namesEqual } from '../pki/x509/name.ts';
 
 /** How an OTP's client_id binds the CSR (`otp.bind_client_id`). */
@@ -69,7 +70,7 @@ export async function isOfCa(ca: Ca, certificate: Certificate): Promise<boolean>
 
 /** Whether the issuer's name and its signature are on the certificate. */
 export async function isIssuedBy(issuer: Certificate, certificate: Certificate): Promise<boolean> {
-  return namesEqual(issuer.subject, certificate.issuer) && (await verifyCertificateSignature(certificate, issuer));
+  return namesMatch(issuer.subject, certificate.issuer) && (await verifyCertificateSignature(certificate, issuer));
 }
 
 /**

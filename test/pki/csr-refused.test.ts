@@ -133,7 +133,9 @@ const PARSED: Table = {
     'an RSA modulus of 16,392 bits': csr({ spki: rsaSpki(integer(Buffer.alloc(2049, 0x85)), e) }),
     'an algorithm that is no SEQUENCE': csr({ algorithm: oid(OID.ecdsaWithSHA256) }),
     'an empty algorithm': csr({ algorithm: sequence() }),
-    'ECDSA with parameters': csr({ algorithm: sequence(oid(OID.ecdsaWithSHA256), NULL) }),
+    'ECDSA with parameters': csr({ algorithm: sequence(oid(OID.ecdsaWithSHA256), sequence()) }),
+    'ECDSA with a NULL of one octet': csr({ algorithm: sequence(oid(OID.ecdsaWithSHA256), tlv(5, Buffer.alloc(1))) }),
+    'ECDSA with NULL and more': csr({ algorithm: sequence(oid(OID.ecdsaWithSHA256), NULL, NULL) }),
     'RSASSA-PSS without parameters': rsaCsr({ algorithm: sequence(oid(OID.rsassaPss)) }),
     'RSASSA-PSS with two hashes': rsaCsr({ algorithm: pssMixed }),
     'a signature with unused bits': sequence(
@@ -155,7 +157,6 @@ const PARSED: Table = {
     'octets after subjectAltName': withExtensions(
       extension(OID.subjectAltName, Buffer.concat([sequence(dns('a')), NULL])),
     ),
-    'a DNS name with eight bits': withSan(dns('b\xfccher.example')),
     'an address of three octets': withSan(ip(1, 2, 3)),
     'an address with a mask': withSan(ip(10, 0, 0, 0, 255, 0, 0, 0)),
     'a SAN with an unknown tag': withSan(tlv(0x8f, Buffer.from('x'))),
@@ -188,7 +189,9 @@ const PARSED: Table = {
     }),
     'an RSA exponent of 1': csr({ spki: rsaSpki(integer(realModulus), integer(1)) }),
     'an RSA exponent of 0': csr({ spki: rsaSpki(integer(realModulus), integer(0)) }),
-    'an even RSA exponent': csr({ spki: rsaSpki(integer(realModulus), integer(65536)) }),
+    'an RSA exponent of 3': csr({ spki: rsaSpki(integer(realModulus), integer(3)) }),
+    'an RSA exponent of 65,535': csr({ spki: rsaSpki(integer(realModulus), integer(65535)) }),
+    'an even RSA exponent': csr({ spki: rsaSpki(integer(realModulus), integer(65538)) }),
     'an RSA exponent of 72 bits': csr({ spki: rsaSpki(integer(realModulus), integer(Buffer.alloc(9, 0x11))) }),
     'an RSA exponent of 2048 bits': csr({ spki: rsaSpki(integer(realModulus), integer(realModulus)) }),
   },
@@ -215,6 +218,22 @@ const PARSED: Table = {
     'a CN that is an IA5String': cn(ia5String('a')),
     'a country of three letters': withSubject(country('USA')),
     'a country in UTF8String': withSubject(attribute(OID.countryName, utf8String('DE'))),
+    'an override of the direction': cn(utf8String('a\u202egpj.exe')),
+    'an isolate': cn(utf8String('a\u2066b')),
+    'a space of no width': cn(utf8String('a\u200bb')),
+    'a byte order mark': cn(utf8String('\ufeffa')),
+    'a soft hyphen': cn(utf8String('a\u00adb')),
+    'a line separator': cn(utf8String('a\u2028b')),
+    'the separators of folded names': cn(utf8String('a\u00012.5.4.3=b\u0002c')),
+    'an attribute type twice in one RDN': csr({
+      subject: sequence(setOf(attribute(OID.commonName, utf8String('a')), attribute(OID.commonName, utf8String('b')))),
+    }),
+    '65 attributes': withSubject(
+      ...Array.from({ length: 65 }, (_, i) => attribute(OID.organizationalUnitName, utf8String(`${i}`))),
+    ),
+    'more than 4 KiB': withSubject(
+      ...Array.from({ length: 5 }, (_, i) => attribute(OID.description, utf8String(`${i}${'x'.repeat(900)}`))),
+    ),
     'an RDN that is not in DER order': csr({
       subject: sequence(
         tlv(0x31, attribute(OID.organizationName, utf8String('a')), attribute(OID.commonName, utf8String('a'))),
@@ -222,6 +241,9 @@ const PARSED: Table = {
     }),
   },
   CSR_SAN_INVALID: {
+    'a DNS name with eight bits': withSan(dns('b\xfccher.example')),
+    'a mailbox with eight bits': withSan(email('b\xfccher@a.example')),
+    'a DNS name that is an IP address': withSan(dns('192.0.2.1')),
     'a NUL in a DNS name': withSan(dns('good.example\0.evil.example')),
     'a space in a DNS name': withSan(dns('a b.example')),
     'an empty label': withSan(dns('a..example')),
@@ -250,10 +272,6 @@ const PARSED: Table = {
         csrAttribute(OID.microsoftExtensionRequest, sequence(san(dns('b')))),
       ],
     }),
-  },
-  CSR_EXTENSION_REQUEST_EMPTY: {
-    'no extension': withExtensions(),
-    "no extension in Microsoft's form": csr({ attributes: [csrAttribute(OID.microsoftExtensionRequest, sequence())] }),
   },
 };
 
@@ -311,6 +329,21 @@ describe('RFC 2986: a malformed request is 400 with its code', () => {
     await expect(verifyCsr(parseCsr(der))).rejects.toMatchObject({ status: 400, code });
   });
 
+  test('issue 11.26: a DNS name beyond ASCII, in Latin-1 or UTF-8, gets a sentence that says what to write', () => {
+    for (const text of ['b\xfccher.example', Buffer.from('bücher.example').toString('latin1')])
+      expect(thrown(withSan(dns(text)))).toMatchObject({
+        message:
+          "The CSR's subjectAltName has a dNSName with characters outside of ASCII (an internationalised name is written in A-labels: xn--…).",
+      });
+  });
+
+  test('issue 11.14: a type twice in one RDN, and too large a subject, are named', () => {
+    const twice = setOf(attribute(OID.commonName, utf8String('a')), attribute(OID.commonName, utf8String('b')));
+    expect(thrown(csr({ subject: sequence(twice) }))).toMatchObject({
+      message: "The CSR's subject has CN more than once in one RDN.",
+    });
+  });
+
   test('no octet of the request stands in the sentence unescaped', () => {
     expect(thrown(withSan(dns('a\nb\u0007')))).toMatchObject({
       message: "The CSR's subjectAltName DNS:a?b? is not a host name of letters, digits and hyphens.",
@@ -327,6 +360,19 @@ describe('what is tolerated', () => {
   test('RFC 2986 §4.1 makes the attributes mandatory; their absence is tolerated', async () => {
     expect((await verify(csr({ attributes: null }))).attributes).toEqual([]);
     expect((await verify(csr({ attributes: [] }))).attributes).toEqual([]);
+  });
+
+  test('issue 11.14: an empty extensionRequest, in either form, and ECDSA with NULL, as OpenSSL and NSS have them', async () => {
+    expect((await verify(withExtensions())).extensions).toEqual([]);
+    const attributes = [csrAttribute(OID.microsoftExtensionRequest, sequence())];
+    expect((await verify(csr({ attributes }))).extensions).toEqual([]);
+    const nss = await verify(csr({ algorithm: sequence(oid(OID.ecdsaWithSHA256), NULL) }));
+    expect(nss.signatureAlgorithm.name).toBe('ecdsaWithSHA256');
+  });
+
+  test('issue 11.14: 64 attributes, and a type twice in different RDNs', async () => {
+    const units = Array.from({ length: 64 }, (_, i) => attribute(OID.organizationalUnitName, utf8String(`${i}`)));
+    expect((await verify(withSubject(...units))).subject.rdns).toHaveLength(64);
   });
 
   test("extensions under Microsoft's OID", async () => {

@@ -1,7 +1,7 @@
 /** Revocation in our own store: it always wins, whatever a CRL says (contract §3). */
 import { unauthorized } from '../../errors.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
-import { foldedName } from '../../pki/x509/name-matching.ts';
+import { namesMatch } from '../../pki/x509/name-matching.ts';
 import type { Store } from '../../store/store.ts';
 
 /**
@@ -13,7 +13,7 @@ import type { Store } from '../../store/store.ts';
 export async function checkNotRevokedHere(store: Store, certificate: Certificate): Promise<void> {
   for (const row of await store.getCertificates(certificate.serialNumber)) {
     if (row.revoked_at === null) continue;
-    if (foldedName(parseCertificate(row.der).issuer) !== foldedName(certificate.issuer)) continue;
+    if (!namesMatch(parseCertificate(row.der).issuer, certificate.issuer)) continue;
     throw unauthorized('CLIENT_CERTIFICATE_REVOKED', 'client certificate revoked', {
       detail: `${row.ca} ${row.serial} is revoked in our store`,
     });

@@ -8,7 +8,7 @@
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { findExtension } from '../../pki/x509/extensions.ts';
-import { foldedName } from '../../pki/x509/name-matching.ts';
+import { namesMatch } from '../../pki/x509/name-matching.ts';
 import { nameConstraintProblem, parseNameConstraints } from '../../pki/x509/name-constraints.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { publicKeyProblem, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
@@ -40,7 +40,7 @@ export function unprocessedCriticalExtension(certificate: Certificate): string |
 
 /** Issuer and subject are the same name (RFC 5280 §6.1). */
 export function isSelfIssued(certificate: Certificate): boolean {
-  return foldedName(certificate.issuer) === foldedName(certificate.subject);
+  return namesMatch(certificate.issuer, certificate.subject);
 }
 
 /** Whether `at` (ms) lies within notBefore … notAfter, both included (RFC 5280 §4.1.2.5). */
@@ -66,7 +66,8 @@ export function keyProblem(key: PublicKeyInfo): string | undefined {
     case 'rsa-pss':
       return Number(key.keyType.split(':')[1]) >= 2048 ? undefined : 'the public key is RSA with less than 2048 bits';
     default: {
-      const problem = publicKeyProblem(key);
+      // Certificates of others, roots among them, have exponents of 3, which weaken no signature that is verified strictly.
+      const problem = publicKeyProblem(key, 3n);
       return problem && `the public key ${problem.reason}`;
     }
   }

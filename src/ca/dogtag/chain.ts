@@ -2,7 +2,8 @@
 import { describe } from '../../errors.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { DerError } from '../../pki/der/der.ts';
-import { formatName, namesEqual } from '../../pki/x509/name.ts';
+import { namesMatch } from '../../pki/x509/name-matching.ts';
+import { formatName } from '../../pki/x509/name.ts';
 import { parseCertsOnly } from '../../pki/cms/pkcs7.ts';
 import { arrangeChain } from '../../pki/x509/ca-chain.ts';
 import type { CaCertificates } from '../local/index.ts';
@@ -81,9 +82,9 @@ function certificatesIn(json: JsonObject): { own: Certificate; others: Certifica
 /** Those that lead from a certificate to its root, in this order; the server's may be in any. */
 function above(certificate: Certificate, others: readonly Certificate[]): Certificate[] {
   const path: Certificate[] = [];
-  for (let last = certificate; !namesEqual(last.subject, last.issuer);) {
+  for (let last = certificate; !namesMatch(last.subject, last.issuer);) {
     const { issuer } = last;
-    const next = others.find((one) => namesEqual(one.subject, issuer) && !path.includes(one));
+    const next = others.find((one) => namesMatch(one.subject, issuer) && !path.includes(one));
     if (next === undefined) break;
     path.push(next);
     last = next;

@@ -1,6 +1,7 @@
 /** What a remote CA issued, held against what was asked for: a certificate of somebody else never leaves. */
 import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
 import { formatGeneralName, sameGeneralNames, type GeneralName } from '../../pki/x509/general-name.ts';
+import { namesMatch } from '../../pki/x509/name-matching.ts';
 import { formatName, namesEqual } from '../../pki/x509/name.ts';
 import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';
 import type { IssuanceRequest } from '../driver.ts';
@@ -17,7 +18,7 @@ export async function issuedProblem(
   if (!sameGeneralNames(certificate.subjectAltNames, wanted.subjectAltNames))
     return `its subjectAltName is ${list(certificate.subjectAltNames)}, not ${list(wanted.subjectAltNames)}`;
   if (certificate.isCa) return 'it is a CA certificate';
-  if (!namesEqual(certificate.issuer, issuer.subject)) return `"${formatName(certificate.issuer)}" issued it`;
+  if (!namesMatch(certificate.issuer, issuer.subject)) return `"${formatName(certificate.issuer)}" issued it`;
   if (!(await verifyCertificateSignature(certificate, issuer))) return 'its signature is not of this CA';
   return undefined;
 }

@@ -15,11 +15,21 @@ const DASHES = '-----';
  * @throws EstuaryError 400 `BODY_EMPTY`, `BODY_NOT_BASE64` or `BODY_BAD_PEM`
  */
 export function decodeBody(body: Buffer): Buffer {
+  if (isRawDer(body))
+    throw badRequest(
+      'BODY_NOT_BASE64',
+      'The request body is raw DER; it must be base64 of DER, with or without PEM armour.',
+    );
   const text = unarmour(body.toString('latin1')).replace(/[ \t\r\n\f\v]+/g, '');
   if (text === '') throw badRequest('BODY_EMPTY', 'The request body is empty; it must be base64 of DER.');
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text))
     throw badRequest('BODY_NOT_BASE64', 'The request body is not valid base64.');
   return Buffer.from(text, 'base64');
+}
+
+/** A SEQUENCE's identifier octet is the character `0`, with which no base64 of a SEQUENCE begins. */
+function isRawDer(body: Buffer): boolean {
+  return body[0] === 0x30 && body.some((octet) => octet < 0x09 || octet > 0x7e);
 }
 
 /** The content of a PEM block, or the text itself where there is no armour. */

@@ -1,6 +1,6 @@
 /** PKCS #10 certification requests (RFC 2986). Everything wrong with one is a 400 with a code of its own. */
 import { badRequest, EstuaryError } from '../../errors.ts';
-import { attributeProblem } from '../x509/attribute-syntax.ts';
+import { subjectProblem } from '../x509/attribute-syntax.ts';
 import { parseChangeSubjectName, type SubjectChange } from './change-subject-name.ts';
 import {
   DerError,
@@ -17,14 +17,20 @@ import {
   unlessMalformed,
 } from '../der/der.ts';
 import { duplicateExtension, findExtension, parseExtensions, type Extension } from '../x509/extensions.ts';
-import { formatGeneralName, generalNameProblem, parseGeneralNames, type GeneralName } from '../x509/general-name.ts';
-import { isDerOrdered, parseName, type Name } from '../x509/name.ts';
+import {
+  NotAsciiError,
+  formatGeneralName,
+  generalNameProblem,
+  parseGeneralNames,
+  type GeneralName,
+} from '../x509/general-name.ts';
+import { parseName, type Name } from '../x509/name.ts';
 import { firstRepeated, OID, oidName } from '../der/oids.ts';
 import { parsePublicKey, publicKeyProblem, unreadableKey, type PublicKeyInfo } from '../x509/public-key.ts';
 import {
   UnsupportedSignatureAlgorithm,
   algorithmFitsKey,
-  parseSignatureAlgorithm,
+  parseMessageSignatureAlgorithm,
   verifySignature,
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
@@ -75,14 +81,13 @@ export type VerifiedCsr = Csr & { readonly [verified]: true };
 /**
  * @param der one CertificationRequest, nothing after it
  * @throws EstuaryError 400: CSR_MALFORMED (not the DER of a request), CSR_VERSION, CSR_KEY_UNSUPPORTED, CSR_KEY_WEAK,
- *   CSR_SIGNATURE_ALGORITHM, CSR_DUPLICATE_ATTRIBUTE, CSR_DUPLICATE_EXTENSION, CSR_EXTENSION_REQUEST_EMPTY,
- *   CSR_SUBJECT_INVALID, CSR_SAN_INVALID
+ *   CSR_SIGNATURE_ALGORITHM, CSR_DUPLICATE_ATTRIBUTE, CSR_DUPLICATE_EXTENSION, CSR_SUBJECT_INVALID, CSR_SAN_INVALID
  */
 export function parseCsr(der: Buffer): Csr {
   return reading(() => {
     const { content, algorithm, signature } = readCsr(der, parsePublicKey);
     checkKey(content.publicKey);
-    const signatureAlgorithm = parseSignatureAlgorithm(algorithm);
+    const signatureAlgorithm = parseMessageSignatureAlgorithm(algorithm);
     if (!algorithmFitsKey(signatureAlgorithm, content.publicKey))
       throw badRequest(
         'CSR_SIGNATURE_ALGORITHM',
@@ -115,6 +120,12 @@ function reading<T>(read: () => T): T {
 }
 
 function malformed(error: DerError): EstuaryError {
+  if (error instanceof NotAsciiError)
+    return badRequest(
+      'CSR_SAN_INVALID',
+      `The CSR's subjectAltName has a ${error.field} with characters outside of ASCII (${INTERNATIONALISED[error.field]}).`,
+      { cause: error },
+    );
   if (error instanceof UnsupportedSignatureAlgorithm)
     return badRequest(
       'CSR_SIGNATURE_ALGORITHM',
@@ -122,6 +133,13 @@ function malformed(error: DerError): EstuaryError {
     );
   return badRequest('CSR_MALFORMED', `The CSR is not valid DER: ${error.message}.`, { cause: error });
 }
+
+/** RFC 5280 §7.2, §7.4, §7.5: what stands in their place. */
+const INTERNATIONALISED: Readonly<Record<NotAsciiError['field'], string>> = {
+  dNSName: 'an internationalised name is written in A-labels: xn--…',
+  rfc822Name: 'an internationalised domain is written in A-labels: xn--…',
+  uniformResourceIdentifier: 'they are percent-encoded, and the host is written in A-labels: xn--…',
+};
 
 interface ReadCsr {
   readonly content: Pick<CsrContent, 'der' | 'info' | 'subject' | 'publicKey'> & {
@@ -198,9 +216,7 @@ export function checkKey(publicKey: PublicKeyInfo): void {
 }
 
 function checkSubject(subject: Name, what: string): void {
-  const problem = isDerOrdered(subject)
-    ? subject.rdns.flat().map(attributeProblem).find(Boolean)
-    : 'has a multi-valued RDN that is not in DER order';
+  const problem = subjectProblem(subject);
   if (problem !== undefined) throw badRequest('CSR_SUBJECT_INVALID', `The CSR's ${what} ${problem}.`);
 }
 
@@ -237,9 +253,8 @@ function requestedExtensions(attributes: readonly CsrAttribute[]): Extension[] {
   return [OID.extensionRequest, OID.microsoftExtensionRequest].flatMap((type) => {
     const value = singleValue(attributes, type);
     if (value === undefined) return [];
-    const list = parseExtensions(value);
-    if (list.length === 0) throw badRequest('CSR_EXTENSION_REQUEST_EMPTY', "The CSR's extensionRequest is empty.");
-    return list;
+    // RFC 5280 §4.1 has one extension at least; OpenSSL takes none for none, and clients write it.
+    return parseExtensions(value);
   });
 }
 

@@ -1,7 +1,7 @@
 /** What RFC 5280 appendix A (and X.520, PKCS #9) allow as the value of a known attribute type. */
 import { Tag } from '../der/der.ts';
-import { attributeName, type AttributeTypeAndValue } from './name.ts';
-import { OID } from '../der/oids.ts';
+import { attributeName, isDerOrdered, type AttributeTypeAndValue, type Name } from './name.ts';
+import { firstRepeated, OID } from '../der/oids.ts';
 import { UPPER_BOUNDS } from './upper-bounds.ts';
 
 const DIRECTORY_STRING: readonly number[] = [
@@ -24,18 +24,38 @@ const STRING_TYPES: ReadonlyMap<string, readonly number[]> = new Map<string, rea
 
 /** C0, DEL and C1: nothing that a name needs, and much that fools whoever reads it. */
 const CONTROL = /[\x00-\x1f\x7f-\x9f]/;
+/** Nor does it need what turns the direction of the text, has no width, or breaks the line. */
+const INVISIBLE = /[\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+/** No device has more; what is done with a name costs its size, in every log line and every comparison. */
+const MAX_ATTRIBUTES = 64;
+const MAX_OCTETS = 4096;
 
 /**
- * What is wrong with an attribute of a name that is to be certified, or undefined. The reason continues
- * "the subject …". Values of types we do not know have to be free of control characters only.
+ * What is wrong with a name that is to be certified as a subject, or undefined. The reason continues "the subject …".
  */
-export function attributeProblem({ type, tag, text }: AttributeTypeAndValue): string | undefined {
+export function subjectProblem(subject: Name): string | undefined {
+  if (subject.der.length > MAX_OCTETS) return 'is longer than 4 KiB';
+  const attributes = subject.rdns.flat();
+  if (attributes.length > MAX_ATTRIBUTES) return `has more than ${MAX_ATTRIBUTES} attributes`;
+  if (!isDerOrdered(subject)) return 'has a multi-valued RDN that is not in DER order';
+  for (const rdn of subject.rdns) {
+    const twice = firstRepeated(rdn.map(({ type }) => type));
+    // X.501 §9.3: each attribute of an RDN is of another type
+    if (twice !== undefined) return `has ${attributeName(twice)} more than once in one RDN`;
+  }
+  return attributes.map(attributeProblem).find(Boolean);
+}
+
+/** The same for one attribute. Values of types we do not know have to be free of what cannot be seen only. */
+function attributeProblem({ type, tag, text }: AttributeTypeAndValue): string | undefined {
   const label = attributeName(type);
   const known = label !== type;
   if (known && !(STRING_TYPES.get(type) ?? DIRECTORY_STRING).includes(tag))
     return `has a ${label} of another string type than RFC 5280 allows`;
   if (text === '') return `has an empty ${label}`;
   if (CONTROL.test(text)) return `has a control character in ${label}`;
+  if (INVISIBLE.test(text)) return `has a bidirectional, zero-width or line separating character in ${label}`;
   if (!text.isWellFormed()) return `has text that is not Unicode in ${label}`;
   const bound = UPPER_BOUNDS.get(type);
   if (bound !== undefined && text.length > bound && Array.from(text).length > bound)

@@ -1,6 +1,7 @@
 /** The certificates above a CA and those of its rollovers, checked once at start. */
 import { verifyCertificateSignature, type Certificate } from './certificate.ts';
-import { formatName, namesEqual } from './name.ts';
+import { namesMatch } from './name-matching.ts';
+import { formatName } from './name.ts';
 import { publicKeyProblem } from './public-key.ts';
 
 export interface CaChain {
@@ -80,7 +81,7 @@ async function firstRoot(
 }
 
 async function isIssuedBy(certificate: Certificate, issuer: Certificate): Promise<boolean> {
-  return namesEqual(certificate.issuer, issuer.subject) && (await verifyCertificateSignature(certificate, issuer));
+  return namesMatch(certificate.issuer, issuer.subject) && (await verifyCertificateSignature(certificate, issuer));
 }
 
 /**
@@ -88,7 +89,7 @@ async function isIssuedBy(certificate: Certificate, issuer: Certificate): Promis
  * of an algorithm that is not accepted, so it is a root too where nothing says that another key signed it.
  */
 async function isRoot(certificate: Certificate, others: readonly Certificate[]): Promise<boolean> {
-  if (!namesEqual(certificate.issuer, certificate.subject)) return false;
+  if (!namesMatch(certificate.issuer, certificate.subject)) return false;
   if (await verifyCertificateSignature(certificate, certificate)) return true;
   const { authorityKeyIdentifier: issuerKey, subjectKeyIdentifier: ownKey } = certificate;
   if (issuerKey !== undefined && ownKey !== undefined && !issuerKey.equals(ownKey)) return false;
@@ -97,7 +98,7 @@ async function isRoot(certificate: Certificate, others: readonly Certificate[]):
 
 /** Why the path ends where it does although there are more certificates. */
 function gapAbove(top: Certificate, rest: readonly Certificate[]): string {
-  return rest.some(({ subject }) => namesEqual(top.issuer, subject))
+  return rest.some(({ subject }) => namesMatch(top.issuer, subject))
     ? `the signature of ${quoted(top)} does not verify with the next certificate of the chain`
     : `${quoted(top)} was issued by "${formatName(top.issuer)}", not by the next of the chain`;
 }
@@ -119,7 +120,7 @@ async function isLink(
   rest: readonly Certificate[],
 ): Promise<boolean> {
   const sameKey = known.some(
-    ({ subject, spki }) => namesEqual(subject, certificate.subject) && spki.equals(certificate.spki),
+    ({ subject, spki }) => namesMatch(subject, certificate.subject) && spki.equals(certificate.spki),
   );
   if (!(await isRoot(certificate, rest)))
     return (
@@ -139,7 +140,7 @@ function pathLengthProblems(path: readonly Certificate[]): string[] {
       i > 0 && pathLength !== undefined && pathLength < below
         ? [`${quoted(certificate)} allows ${pathLength} CAs below it, not ${below}`]
         : [];
-    if (!namesEqual(subject, issuer)) below += 1;
+    if (!namesMatch(subject, issuer)) below += 1;
     return problem;
   });
 }

@@ -8,7 +8,6 @@ import {
   contextPrimitive,
   implicitPrimitive,
   parseDer,
-  readString,
   sequence,
   tlv,
   type DerElement,
@@ -36,15 +35,15 @@ export function parseGeneralNames(der: Buffer): GeneralName[] {
   return elements.map(parseGeneralName);
 }
 
-/** One GeneralName from its element. @throws DerError */
+/** One GeneralName from its element. @throws DerError; {@link NotAsciiError} */
 export function parseGeneralName(element: DerElement): GeneralName {
   switch (element.tag) {
     case contextPrimitive(RFC822_NAME):
-      return { kind: 'email', value: readIa5(element) };
+      return { kind: 'email', value: readIa5(element, 'rfc822Name') };
     case contextPrimitive(DNS_NAME):
-      return { kind: 'dns', value: readIa5(element) };
+      return { kind: 'dns', value: readIa5(element, 'dNSName') };
     case contextPrimitive(URI):
-      return { kind: 'uri', value: readIa5(element) };
+      return { kind: 'uri', value: readIa5(element, 'uniformResourceIdentifier') };
     case contextPrimitive(IP_ADDRESS):
       return { kind: 'ip', value: formatAddress(element.value), bytes: element.value };
     default:
@@ -54,7 +53,21 @@ export function parseGeneralName(element: DerElement): GeneralName {
   }
 }
 
-const readIa5 = (element: DerElement): string => readString({ ...element, tag: Tag.IA5_STRING }, 'GeneralName');
+/** A name that has to be ASCII and is not. */
+export class NotAsciiError extends DerError {
+  readonly field: 'rfc822Name' | 'dNSName' | 'uniformResourceIdentifier';
+
+  constructor(field: NotAsciiError['field']) {
+    super(`GeneralName.${field}: not ASCII`);
+    this.name = 'NotAsciiError';
+    this.field = field;
+  }
+}
+
+function readIa5({ value }: DerElement, field: NotAsciiError['field']): string {
+  if (value.some((octet) => octet > 0x7f)) throw new NotAsciiError(field);
+  return value.toString('latin1');
+}
 
 export function encodeGeneralNames(names: readonly GeneralName[]): Buffer {
   return sequence(...names.map(encodeGeneralName));
@@ -143,6 +156,7 @@ const LABEL = /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 function dnsProblem(value: string): string | undefined {
   if (value === '') return 'is empty';
   if (value.length > 253) return 'is longer than 253 characters';
+  if (isIPv4(value)) return 'is an IP address, which belongs into an iPAddress';
   const labels = value.split('.');
   if (labels[0] === '*' && labels.length > 2) labels.shift();
   return labels.every((label) => LABEL.test(label)) ? undefined : 'is not a host name of letters, digits and hyphens';

@@ -1,20 +1,26 @@
 /** Names as path validation compares them: RFC 5280 §7.1 with case and white space folded, as OpenSSL does. */
-import type { AttributeTypeAndValue, Name } from './name.ts';
+import { isCharacterString, type AttributeTypeAndValue, type Name } from './name.ts';
 
 /**
  * One text for each RDN, equal for RDNs that match: string types are ignored, ASCII letters folded, inner white space
- * collapsed and outer removed; the attributes of one RDN are a set.
+ * collapsed and outer removed; the attributes of one RDN are a set. Nothing that stands in a value can pass for a separator.
  */
 export function foldedRdns(name: Name): string[] {
-  return name.rdns.map((rdn) => rdn.map(foldedAttribute).sort().join('\u0001'));
+  return name.rdns.map((rdn) => JSON.stringify(rdn.map(foldedAttribute).sort()));
 }
 
 /** The same for a whole name: a key for maps. */
 export function foldedName(name: Name): string {
-  return foldedRdns(name).join('\u0002');
+  return JSON.stringify(foldedRdns(name));
 }
 
-function foldedAttribute({ type, text }: AttributeTypeAndValue): string {
+/** Whether two names match so: what path validation, and everybody who follows RFC 5280 §7.1, takes for one name. */
+export function namesMatch(a: Name, b: Name): boolean {
+  return a.der.equals(b.der) || foldedName(a) === foldedName(b);
+}
+
+function foldedAttribute({ type, tag, text }: AttributeTypeAndValue): string {
+  if (!isCharacterString(tag)) return `${type}${text}`;
   const folded = text
     .replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
     .replace(/[\t\n\v\f\r ]+/g, ' ')

@@ -96,6 +96,9 @@ const STRING_TAGS: ReadonlySet<number> = new Set([
   Tag.BMP_STRING,
 ]);
 
+/** Whether a value of this tag is text. */
+export const isCharacterString = (tag: number): boolean => STRING_TAGS.has(tag);
+
 /** The attribute type's short name in the text form, or its dotted OID. */
 export function attributeName(type: string): string {
   return SHORT_NAMES.get(type) ?? type;
@@ -201,7 +204,8 @@ export function attributeValues(name: Name, type: string): string[] {
 }
 
 /**
- * RFC 5280 §7.1 without its case folding: RDNs in order, the attributes of one RDN as a set, each by decoded value
+ * Whether a request has the very names of a certificate, or of another request. Whether two names stand for the same CA is
+ * `namesMatch`'s to say. RFC 5280 §7.1 without its case folding: RDNs in order, the attributes of one RDN as a set, each by decoded value
  * whatever its string type.
  */
 export function namesEqual(a: Name, b: Name): boolean {
@@ -260,7 +264,7 @@ function formatAttribute({ type, tag, text, value }: AttributeTypeAndValue): str
  */
 export function parseDistinguishedName(text: string): Name {
   if (!text.isWellFormed()) throw new RangeError('not Unicode text');
-  if (text.trim() === '') return EMPTY_NAME;
+  if (trimmed(text) === '') return EMPTY_NAME;
   const rdns = split(text, ',').map((rdn) => split(rdn, '+').map(parseTextAttribute));
   return fromRdns(rdns.reverse());
 }
@@ -281,8 +285,8 @@ function split(text: string, separator: string): string[] {
 
 function parseTextAttribute(text: string): AttributeTypeAndValue {
   const equals = text.indexOf('=');
-  if (equals < 0) throw new RangeError(`"${text.trim()}" is not of the form type=value`);
-  const typeName = text.slice(0, equals).trim();
+  if (equals < 0) throw new RangeError(`"${trimmed(text)}" is not of the form type=value`);
+  const typeName = trimmed(text.slice(0, equals));
   const type = attributeType(typeName);
   if (type === undefined) throw new RangeError(`unknown attribute type "${typeName}"`);
   const raw = trimUnescaped(text.slice(equals + 1));
@@ -303,12 +307,17 @@ function parseHexValue(type: string, hex: string): AttributeTypeAndValue {
   }
 }
 
+/** What people put around separators; other spaces (a no-break space, for one) belong to the value. */
+const trimmedStart = (text: string): string => text.replace(/^[ \t\r\n]+/, '');
+const trimmedEnd = (text: string): string => text.replace(/[ \t\r\n]+$/, '');
+const trimmed = (text: string): string => trimmedEnd(trimmedStart(text));
+
 function trimUnescaped(text: string): string {
-  const trimmed = text.trimStart();
-  const end = trimmed.trimEnd();
+  const whole = trimmedStart(text);
+  const end = trimmedEnd(whole);
   // "\ " at the end is an escaped space that belongs to the value
   const backslashes = /\\*$/.exec(end)?.[0].length ?? 0;
-  return backslashes % 2 === 1 && end.length < trimmed.length ? `${end} ` : end;
+  return backslashes % 2 === 1 && end.length < whole.length ? `${end} ` : end;
 }
 
 function unescapeValue(raw: string, typeName: string): string {

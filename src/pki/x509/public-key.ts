@@ -144,8 +144,15 @@ export interface PublicKeyProblem {
   readonly reason: string;
 }
 
-/** Whether a key is of a kind Estuary certifies and not weak; says nothing of the points' being on the curve. */
-export function publicKeyProblem(key: PublicKeyInfo): PublicKeyProblem | undefined {
+/** FIPS 186-5 §5.1 and the CA/Browser Forum's requirements; smaller ones forgive no fault in the padding. */
+const LEAST_EXPONENT = 65_537n;
+
+/**
+ * Whether a key is of a kind Estuary certifies and not weak; says nothing of the points' being on the curve.
+ *
+ * @param leastExponent of an RSA key
+ */
+export function publicKeyProblem(key: PublicKeyInfo, leastExponent = LEAST_EXPONENT): PublicKeyProblem | undefined {
   switch (key.algorithm) {
     case 'ec':
       if (key.keyType === 'ec:explicit')
@@ -154,7 +161,7 @@ export function publicKeyProblem(key: PublicKeyInfo): PublicKeyProblem | undefin
         ? undefined
         : { kind: 'unsupported', reason: `is on the curve ${key.keyType.slice(3)}, which is not supported` };
     case 'rsa':
-      return key.rsa && rsaProblem(key.rsa.modulus, key.rsa.exponent);
+      return key.rsa && rsaProblem(key.rsa.modulus, key.rsa.exponent, leastExponent);
     case 'ed25519':
       return isSmallOrder(key.spki.subarray(-32))
         ? { kind: 'weak', reason: 'is an Ed25519 point of small order, with which anyone can sign' }
@@ -186,14 +193,14 @@ function isSmallOrder(point: Buffer): boolean {
   return SMALL_ORDER.has(y.toString('hex'));
 }
 
-function rsaProblem(modulus: Buffer, exponent: Buffer): PublicKeyProblem | undefined {
+function rsaProblem(modulus: Buffer, exponent: Buffer, leastExponent: bigint): PublicKeyProblem | undefined {
   const weak = (reason: string): PublicKeyProblem => ({ kind: 'weak', reason });
   const bits = bitLength(modulus);
   if (bits < 2048) return weak(`is RSA with ${bits} bits; at least 2048 are needed`);
   if (hasSmallFactor(modulus)) return weak('has an RSA modulus with a small factor');
   if (exponent.length > 8) return weak('has an RSA exponent of more than 64 bits');
   const e = BigInt(`0x0${exponent.toString('hex')}`);
-  if (e < 3n || e % 2n === 0n) return weak('has an RSA exponent that is even or less than 3');
+  if (e < leastExponent || e % 2n === 0n) return weak(`has an RSA exponent that is even or less than ${leastExponent}`);
   return undefined;
 }
 

@@ -6,6 +6,7 @@ import {
   DerReader,
   NULL,
   Tag,
+  children,
   contextConstructed,
   explicit,
   integer,
@@ -87,17 +88,16 @@ export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
 const ECDSA_ARC = '1.2.840.10045.4.3.';
 
 /**
- * The algorithm of a message's signature, which nobody will copy into a certificate: NSS (and so Dogtag's clients) adds
+ * The algorithm of a request's or message's signature, which nobody will copy into a certificate: NSS (and so Dogtag's clients) adds
  * a NULL to ECDSA's, which RFC 5758 §3.2 has without parameters.
  *
  * @throws as {@link parseSignatureAlgorithm}
  */
 export function parseMessageSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
-  const reader = DerReader.of(der, 'AlgorithmIdentifier');
-  const dotted = readOid(reader.next(Tag.OID, 'algorithm'));
-  return parseSignatureAlgorithm(
-    dotted.startsWith(ECDSA_ARC) && reader.nextTag === Tag.NULL ? sequence(oid(dotted)) : der,
-  );
+  const [algorithm, parameters, ...more] = children(parseDer(der, Tag.SEQUENCE, 'AlgorithmIdentifier').value);
+  const hasNull = parameters?.raw.equals(NULL) === true && more.length === 0;
+  if (algorithm === undefined || !hasNull) return parseSignatureAlgorithm(der);
+  return parseSignatureAlgorithm(readOid(algorithm).startsWith(ECDSA_ARC) ? sequence(algorithm.raw) : der);
 }
 
 /** RFC 4055 §3.1, with the same hash for the message and the mask, and one of SHA-256, -384, -512. */

@@ -12,6 +12,7 @@ import {
   generalizedTime,
   integer,
   octetString,
+  oid,
   printableString,
   sequence,
   setOf,
@@ -32,7 +33,7 @@ import { OID } from '../../../src/pki/der/oids.ts';
 import { subjectKeyIdentifier } from '../../../src/pki/x509/public-key.ts';
 import { SIGNATURE_ALGORITHMS } from '../../../src/pki/x509/signature-algorithms.ts';
 import { makeCa } from '../../support/ca.ts';
-import { attribute, commonName, country, dns, email, ip, makeKey, name, uri } from '../../support/csr.ts';
+import { attribute, commonName, country, dns, ecSpki, email, ip, makeKey, name, uri } from '../../support/csr.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 
 const folder = temporaryFolder();
@@ -57,6 +58,12 @@ const DAY = 86_400_000;
 const from = new Date(plainCa.notBefore.getTime() + DAY);
 const until = (days: number): Date => new Date(from.getTime() + days * DAY - 1000);
 const key = makeKey();
+/** A P-256 key with its point in the other form (RFC 5480 §2.2). */
+const compressed = (spki: Buffer): Buffer => {
+  const point = spki.subarray(-65);
+  const short = Buffer.concat([Buffer.from([2 + (point.readUInt8(64) & 1)]), point.subarray(1, 33)]);
+  return ecSpki(oid(OID.secp256r1), short);
+};
 const ecdsa = SIGNATURE_ALGORITHMS.ecdsaWithSHA256.der;
 
 type Extensions = Record<string, Buffer | undefined>;
@@ -174,6 +181,13 @@ const BROKEN: Readonly<Record<string, Readonly<Record<string, Parts>>>> = {
     'an empty CN': subject(OID.commonName, utf8String('')),
     'a NUL': subject(OID.commonName, utf8String('a\0b')),
     'a control character': subject(OID.commonName, utf8String('a\u0085b')),
+    'issue 11.14: a type twice in one RDN': {
+      subject: sequence(setOf(attribute(OID.commonName, utf8String('a')), attribute(OID.commonName, utf8String('b')))),
+    },
+    'issue 11.14: 65 attributes': {
+      subject: name(...Array.from({ length: 65 }, (_, i) => attribute(OID.organizationName, utf8String(`${i}`)))),
+    },
+    'an override of the direction': subject(OID.commonName, utf8String('a\u202eb')),
     'a CN that is no string': subject(OID.commonName, integer(5)),
     'half a surrogate pair': subject(OID.commonName, tlv(Tag.BMP_STRING, Buffer.from([0xd8, 0x00]))),
     'an RDN that is not in DER order': {
@@ -190,7 +204,14 @@ const BROKEN: Readonly<Record<string, Readonly<Record<string, Parts>>>> = {
     },
     'a critical SAN beside a subject': { extensions: san(true, dns('a.example')) },
   },
-  'subject-is-not-issuer': { "the CA's subject": { subject: plainCa.subject.der } },
+  'subject-is-not-issuer': {
+    "the CA's subject": { subject: plainCa.subject.der },
+    "issue 11.9: the CA's subject in other case and with more space": {
+      subject: name(
+        ...plainCa.subject.rdns.flat().map(({ type, text }) => attribute(type, utf8String(` ${text.toUpperCase()}`))),
+      ),
+    },
+  },
   'san-form': {
     'an empty list': { extensions: san(false) },
     'an underscore': { extensions: san(false, dns('a_b.example')) },
@@ -212,6 +233,7 @@ const BROKEN: Readonly<Record<string, Readonly<Record<string, Parts>>>> = {
   },
   'public-key': {
     "the CA's own": { spki: plainCa.spki },
+    "the CA's own, its point compressed": { spki: compressed(plainCa.spki) },
     'RSA of 1024 bits': { spki: weakKey.spki, extensions: usage('digitalSignature') },
     'an unknown curve': { spki: makeKey('secp256k1').spki },
     Ed448: { spki: makeKey('ed448').spki },

@@ -54,6 +54,7 @@ beforeAll(async () => {
   await make('narrow root', 'CN=Narrow', 'narrow', undefined, { pathLength: 0 });
   await make('ca below narrow', 'CN=Issuing', 'issuing', 'narrow root');
   await make('narrow by old root', 'CN=Root', 'new root', 'old root', { pathLength: 1 });
+  await make('ca below ROOT', 'CN=Issuing', 'issuing', 'new root', { issuerName: 'CN=ROOT' });
   certificates.set('a client', await makeClient('CN=device', get('new root')));
 });
 
@@ -70,6 +71,7 @@ const LINKS = ['old root', 'old with new', 'new with old'];
 
 test.each<Case>([
   ['nothing above a root', 'new root', [], ['new root'], []],
+  ["issue 11.9: the root's name in other case", 'ca below ROOT', ['new root'], ['ca below ROOT', 'new root'], []],
   ['after a root rollover', 'ca below new', ['new root', ...LINKS], ['ca below new', 'new root'], LINKS],
   ['the links before the root', 'ca below new', [...LINKS, 'new root'], ['ca below new', 'new root'], LINKS],
   [

@@ -1,4 +1,4 @@
-import { publicKeyProblem } from '../../../pki/x509/public-key.ts';
+import { publicKeyProblem, samePublicKey } from '../../../pki/x509/public-key.ts';
 import type { LintRule } from './rule.ts';
 
 export const publicKey: LintRule = {
@@ -6,7 +6,7 @@ export const publicKey: LintRule = {
   source: 'RFC 5280 §4.1.2.7, NIST SP 800-57 part 1 §5.6.1',
   blames: 'request',
   check: ({ publicKey: key, issuer }) => {
-    if (key.spki.equals(issuer.spki)) return "the public key must not be the CA's own";
+    if (samePublicKey(key, issuer.publicKey)) return "the public key must not be the CA's own";
     const problem = publicKeyProblem(key);
     return problem && `the public key ${problem.reason}`;
   },

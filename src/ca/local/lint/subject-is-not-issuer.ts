@@ -1,4 +1,4 @@
-import { namesEqual } from '../../../pki/x509/name.ts';
+import { namesMatch } from '../../../pki/x509/name-matching.ts';
 import type { LintRule } from './rule.ts';
 
 export const subjectIsNotIssuer: LintRule = {
@@ -6,7 +6,7 @@ export const subjectIsNotIssuer: LintRule = {
   source: 'RFC 5280 §3.2, §6.1',
   blames: 'request',
   check: ({ tbs, issuer }) =>
-    namesEqual(tbs.subject, issuer.subject)
+    namesMatch(tbs.subject, issuer.subject)
       ? "the subject must not be the CA's own: the certificate would pass for self-issued"
       : undefined,
 };
