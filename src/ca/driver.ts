@@ -88,6 +88,11 @@ export interface RemoteQueue {
   readonly settled: number;
   /** Milliseconds for which the CA may not know a request that it has taken before it counts as lost. */
   readonly lostAfter: number;
+  /**
+   * Whether a request is decided in the answer to its submission, so that a key that is generated for it does not get lost.
+   * @throws EstuaryError 500 when the CA does not tell; 503
+   */
+  issuesAtOnce(): Promise<boolean>;
   /** @throws EstuaryError 503 when the CA cannot be asked; 500 when it issued something else than was asked for */
   poll(reference: string, request: IssuanceRequest): Promise<PollResult>;
   /** @throws EstuaryError 503; 500 when the CA cannot be searched */

@@ -150,7 +150,7 @@ export class Enrollment {
       keyType,
       spkiSha256: null,
       check: async () => {
-        checkPolicyForGenerated(request);
+        await this.#checkForGenerated(request);
         // What a lint would find after the approval, with a key of the same kind.
         const names = namesFor(request.identity, csr);
         const sample = await sampleKeyForCa(request, names, keyType, this.#keyGenerator);
@@ -179,8 +179,16 @@ export class Enrollment {
     this.#releases.close();
   }
 
-  async #issueGenerated(request: ServerKeyRequest, keyType: string, approved: boolean): Promise<Buffer> {
+  /** What can be refused before there is a key, and before anything reaches a CA elsewhere. */
+  async #checkForGenerated(request: ServerKeyRequest): Promise<void> {
     checkPolicyForGenerated(request);
+    const { remoteQueue } = request.ca.driver;
+    if (remoteQueue !== undefined && !(await remoteQueue.issuesAtOnce()))
+      throw queuedGeneratedKey('its profile queues');
+  }
+
+  async #issueGenerated(request: ServerKeyRequest, keyType: string, approved: boolean): Promise<Buffer> {
+    await this.#checkForGenerated(request);
     // Of polls at once, one generates: a key takes up to seconds, and only one of them would be used.
     if (this.#generating.has(request.requestId)) throw new RequestTaken();
     this.#generating.add(request.requestId);
@@ -283,10 +291,8 @@ export class Enrollment {
       const result = await prepared.issue();
       if (result.status === 'issued') return result.certificate;
       if (result.status === 'rejected') throw forbidden('CA_REJECTED', result.reason);
-      // The key is gone with this request: nobody could use what the CA may issue later.
-      throw failed('CA_QUEUED_GENERATED_KEY', 'The CA queues requests, so it issues for keys of the client only.', {
-        detail: result.status === 'pending' ? `waits at the CA as ${result.reference}` : result.status,
-      });
+      // It said that it would not queue. The key is gone with this request: nobody could use what may be issued later.
+      throw queuedGeneratedKey(result.status === 'pending' ? `waits at the CA as ${result.reference}` : result.status);
     } catch (error) {
       await this.#release(request, describe(error));
       if (error instanceof EstuaryError) throw error;
@@ -331,6 +337,9 @@ export class Enrollment {
     ]);
   }
 }
+
+const queuedGeneratedKey = (detail: string): EstuaryError =>
+  failed('CA_QUEUED_GENERATED_KEY', 'The CA queues requests, so it issues for keys of the client only.', { detail });
 
 function remoteCa(ca: Ca): RemoteCa | undefined {
   const { remoteQueue: queue } = ca.driver;

@@ -108,7 +108,7 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))("the real Dogtag's queue
     expect(await dogtag.certificatesOf(name)).toHaveLength(2);
   });
 
-  test('serverkeygen is refused: nobody would be there to take the key', async () => {
+  test('issue 11.20: serverkeygen is refused before anything reaches Dogtag: nobody would be there to take the key', async () => {
     const name = `queue-keygen-${RUN}`;
     const otp = await estuary.otp({ client_id: name });
     const csr = onTheWire(simpleCsr(makeKey(), name, [`${name}.example.com`]));
@@ -118,6 +118,7 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))("the real Dogtag's queue
       'The CA queues requests, so it issues for keys of the client only.',
     ]);
     expect((await estuary.admin('GET', `/admin/otp/${otp.id}`)).json['uses']).toBe(0);
+    expect(await dogtag.pending(`CN=${name}`)).toEqual([]);
   });
 
   describe.skipIf(!requires('pki'))('strongSwan pki', () => {

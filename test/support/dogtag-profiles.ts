@@ -28,6 +28,12 @@ const KEY_USAGES = {
   keyUsageDecipherOnly: 'false',
 };
 
+/** What `[ca.profile]` has to ask for, as it is what these profiles (and the stand-in's) give. */
+export const ASKED_PROFILE = {
+  key_usage: ['digitalSignature', 'keyEncipherment'],
+  extended_key_usage: ['clientAuth', 'serverAuth'],
+} as const;
+
 const RULES: readonly Rule[] = [
   {
     defaults: 'userSubjectNameDefaultImpl',

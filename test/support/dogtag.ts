@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TomlTable } from 'smol-toml';
 import { run, runText } from './command.ts';
 import { DOGTAG_FOLDER, readDescription, type DogtagDescription } from './dogtag-folder.ts';
-import { AUTO, QUEUE, type DogtagProfile } from './dogtag-profiles.ts';
+import { ASKED_PROFILE, AUTO, QUEUE, type DogtagProfile } from './dogtag-profiles.ts';
 import type { DogtagSettings } from './dogtag-stand-in/index.ts';
 import { caSection, section } from './estuary.ts';
 import { call, type Answer } from './https.ts';
@@ -107,6 +107,7 @@ export class Dogtag {
     ca['driver'] = 'dogtag';
     const { urls, kra_urls, ...rest } = { ...this.settings(profile.id), ...more };
     ca['dogtag'] = { ...rest, urls: [...urls], kra_urls: [...kra_urls] };
+    Object.assign(section(ca, 'profile'), ASKED_PROFILE);
     const anchors = join(dir, 'client-anchors.pem');
     writeFileSync(anchors, `${readFileSync(join(dir, 'ca/root.pem'), 'latin1')}\n${this.ca}`);
     section(config, 'tls', 'client_auth')['trust_anchors'] = anchors;

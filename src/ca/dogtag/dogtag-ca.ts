@@ -1,6 +1,6 @@
 /** A certificate authority in Dogtag PKI, as the agent of which we ask. docs/dogtag.md tells how it decides. */
 import type { CmsSigner } from '../../pki/cms/cms.ts';
-import { EstuaryError, failed, forbidden, unavailable } from '../../errors.ts';
+import { describe, EstuaryError, failed, forbidden, unavailable } from '../../errors.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { namesEqual } from '../../pki/x509/name.ts';
 import type {
@@ -27,10 +27,11 @@ import {
 } from './enrol.ts';
 import type { CmcService } from './cmc.ts';
 import type { Kra } from './kra.ts';
+import { issuesAtOnce } from './profile.ts';
 import type { Replicas } from './replicas.ts';
 import { revokeCertificate } from './revoke.ts';
 import { findRequest } from './search.ts';
-import { isKey, issuedProblem } from './verify-issued.ts';
+import { isIssuedBy, isKey, issuedProblem, type AskedProfile } from './verify-issued.ts';
 
 export interface DogtagCaOptions {
   readonly label: string;
@@ -42,6 +43,8 @@ export interface DogtagCaOptions {
   readonly kra: Kra | undefined;
   /** The enrolment profile. */
   readonly profile: string;
+  /** What `[ca.profile]` asks of certificates. */
+  readonly asked: AskedProfile;
   /** The class of the profile's input that takes the request; undefined: the profile is asked for it. */
   readonly inputClass: string | undefined;
   /** Milliseconds for which a request may be unknown there before it counts as lost. */
@@ -70,6 +73,7 @@ export class DogtagCa implements CaDriver {
     this.remoteQueue = {
       settled: 2 * options.timeout,
       lostAfter: options.lostAfter,
+      issuesAtOnce: () => issuesAtOnce(options.replicas, options.profile),
       poll: (reference, request) => this.#poll(reference, request),
       find: (sought) => findRequest(options.replicas, sought, requestorOf(sought.request_id)),
       verify: (certificate, request) => this.#verify(parseCertificate(certificate), request),
@@ -168,12 +172,27 @@ export class DogtagCa implements CaDriver {
     return certificate.der;
   }
 
+  /** @throws EstuaryError 500 `CA_ISSUED_OTHER`: it must not leave, and is revoked where it is certainly this request's */
   async #verify(certificate: Certificate, request: IssuanceRequest): Promise<void> {
-    const problem = await issuedProblem(certificate, request, this.#issuer());
-    if (problem !== undefined)
-      throw failed('CA_ISSUED_OTHER', 'The CA issued something else than was asked for.', {
-        detail: `certificate ${certificate.serialNumber}: ${problem}`,
-      });
+    const issuer = this.#issuer();
+    const problem = await issuedProblem(certificate, request, this.#options.asked, issuer);
+    if (problem === undefined) return;
+    // A certificate of another key may be another requester's, mixed up; and another CA's is not ours to revoke.
+    const own = isKey(certificate, request.spki) && (await isIssuedBy(certificate, issuer));
+    const fate = own ? await this.#withdraw(certificate) : 'left as it is';
+    throw failed('CA_ISSUED_OTHER', 'The CA issued something else than was asked for.', {
+      detail: `certificate ${certificate.serialNumber}: ${problem}; ${fate}`,
+    });
+  }
+
+  /** What became of it. */
+  async #withdraw({ serialNumber }: Certificate): Promise<string> {
+    try {
+      await this.revoke({ serial: serialNumber, reason: 'privilegeWithdrawn' });
+      return 'revoked at the CA';
+    } catch (error) {
+      return `could not be revoked: ${describe(error)}`;
+    }
   }
 
   revoke(request: RevocationRequest): Promise<void> {

@@ -12,6 +12,7 @@ import { DogtagCa } from './dogtag-ca.ts';
 import type { DogtagTls } from './http.ts';
 import { Kra } from './kra.ts';
 import { Replicas } from './replicas.ts';
+import type { AskedProfile } from './verify-issued.ts';
 
 export interface DogtagContext {
   /** Seconds in the Retry-After of a 503. */
@@ -22,7 +23,7 @@ export interface DogtagContext {
 
 /** What the driver takes of its `[[ca]]` table. */
 export type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'certificate' | 'chain' | 'dogtag'> & {
-  readonly profile: Pick<DogtagCaConfig['profile'], 'key_escrow'>;
+  readonly profile: Pick<DogtagCaConfig['profile'], 'key_escrow'> & AskedProfile;
 };
 
 /**
@@ -70,6 +71,7 @@ export async function createDogtagCa(
     cmc,
     kra,
     profile: dogtag.profile,
+    asked: config.profile,
     inputClass: dogtag.input_class,
     lostAfter: dogtag.lost_after * 1000,
     timeout,

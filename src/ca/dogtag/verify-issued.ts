@@ -4,12 +4,29 @@ import { formatGeneralName, sameGeneralNames, type GeneralName } from '../../pki
 import { namesMatch } from '../../pki/x509/name-matching.ts';
 import { formatName, namesEqual } from '../../pki/x509/name.ts';
 import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';
+import { oidByName, oidName } from '../../pki/der/oids.ts';
+import type { KeyUsage } from '../../pki/x509/extensions.ts';
 import type { IssuanceRequest } from '../driver.ts';
+import { keyUsageFor } from '../local/key-usage.ts';
+
+/** What `[ca.profile]` says of certificates beyond their names and keys. */
+export interface AskedProfile {
+  /** Empty: whatever the CA gives an end entity. */
+  readonly key_usage: readonly KeyUsage[];
+  /** Names or dotted OIDs; empty: whatever the CA gives. */
+  readonly extended_key_usage: readonly string[];
+  readonly max_validity_days: number;
+}
+
+const DAY = 86_400_000;
+/** A CA may count its days on a calendar with daylight saving time. */
+const CALENDAR_SLACK = 3_600_000;
 
 /** Why the certificate is not the one that was asked for, or not this CA's; undefined when it is. */
 export async function issuedProblem(
   certificate: Certificate,
   wanted: Pick<IssuanceRequest, 'spki' | 'subject' | 'subjectAltNames'>,
+  asked: AskedProfile,
   issuer: Certificate,
 ): Promise<string | undefined> {
   if (!isKey(certificate, wanted.spki)) return 'it certifies another public key';
@@ -19,8 +36,50 @@ export async function issuedProblem(
     return `its subjectAltName is ${list(certificate.subjectAltNames)}, not ${list(wanted.subjectAltNames)}`;
   if (certificate.isCa) return 'it is a CA certificate';
   if (!namesMatch(certificate.issuer, issuer.subject)) return `"${formatName(certificate.issuer)}" issued it`;
-  if (!(await verifyCertificateSignature(certificate, issuer))) return 'its signature is not of this CA';
-  return undefined;
+  if (!(await isIssuedBy(certificate, issuer))) return 'its signature is not of this CA';
+  return (
+    keyUsageProblem(certificate, asked) ?? purposeProblem(certificate, asked) ?? validityProblem(certificate, asked)
+  );
+}
+
+/** Whether it has the CA's name and signature. */
+export async function isIssuedBy(certificate: Certificate, issuer: Certificate): Promise<boolean> {
+  return namesMatch(certificate.issuer, issuer.subject) && (await verifyCertificateSignature(certificate, issuer));
+}
+
+/** Every usage that was asked for and that this kind of key can have, and none that was not; never a CA's. */
+function keyUsageProblem({ keyUsage, publicKey }: Certificate, { key_usage }: AskedProfile): string | undefined {
+  const issued = keyUsage ?? [];
+  const asked = (usage: KeyUsage): boolean =>
+    key_usage.length === 0 ? usage !== 'keyCertSign' && usage !== 'cRLSign' : key_usage.includes(usage);
+  const absent = keyUsage === undefined && key_usage.length > 0;
+  if (!absent && issued.every(asked) && keyUsageFor(publicKey, key_usage).every((usage) => issued.includes(usage)))
+    return undefined;
+  const wanted = key_usage.length === 0 ? "an end entity's" : `[${key_usage.join(', ')}]`;
+  return `its keyUsage is ${keyUsage === undefined ? 'absent' : `[${issued.join(', ')}]`}, not ${wanted} (ca.profile.key_usage)`;
+}
+
+/** Exactly the purposes that were asked for; without the extension a certificate is good for all of them. */
+function purposeProblem({ extKeyUsage }: Certificate, { extended_key_usage }: AskedProfile): string | undefined {
+  if (extended_key_usage.length === 0) return undefined;
+  const asked = new Set(extended_key_usage.map((purpose) => oidByName(purpose) ?? purpose));
+  if (
+    extKeyUsage !== undefined &&
+    asked.size === new Set(extKeyUsage).size &&
+    extKeyUsage.every((purpose) => asked.has(purpose))
+  )
+    return undefined;
+  const issued = extKeyUsage === undefined ? 'absent' : `[${extKeyUsage.map(oidName).join(', ')}]`;
+  return `its extKeyUsage is ${issued}, not [${extended_key_usage.join(', ')}] (ca.profile.extended_key_usage)`;
+}
+
+function validityProblem(
+  { notBefore, notAfter }: Certificate,
+  { max_validity_days }: AskedProfile,
+): string | undefined {
+  const validity = notAfter.getTime() - notBefore.getTime();
+  if (validity > 0 && validity <= max_validity_days * DAY + CALENDAR_SLACK) return undefined;
+  return `it is valid from ${notBefore.toISOString()} to ${notAfter.toISOString()}, beyond ca.profile.max_validity_days (${max_validity_days})`;
 }
 
 /** Whether the certificate certifies this key, however its SubjectPublicKeyInfo is encoded. */

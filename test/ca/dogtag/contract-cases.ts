@@ -4,6 +4,7 @@ import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { formatGeneralName } from '../../../src/pki/x509/general-name.ts';
 import { formatName } from '../../../src/pki/x509/name.ts';
+import { EstuaryError } from '../../../src/errors.ts';
 import { attribute, buildCsr, makeKey, name, simpleCsr, type KeyKind } from '../../support/csr.ts';
 import { utf8String } from '../../../src/pki/der/der.ts';
 import type { DogtagSettings } from '../../support/dogtag-stand-in/index.ts';
@@ -115,6 +116,40 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
         if (result.status !== 'issued') throw new Error(result.status);
         expect(parseCertificate(result.certificate).spki.equals(request.spki)).toBe(true);
       }),
+  },
+  {
+    name: 'issue 11.20: a profile tells whether it issues at once',
+    run: async (target) => {
+      await withDriver(target, 'auto', (ca) => expect(ca.remoteQueue.issuesAtOnce()).resolves.toBe(true));
+      for (const queueing of ['queue', 'caServerCert'] as const)
+        await withDriver(target, queueing, (ca) => expect(ca.remoteQueue.issuesAtOnce()).resolves.toBe(false));
+      await withDriver(target, 'nosuch', (ca) =>
+        expect(ca.remoteQueue.issuesAtOnce()).rejects.toMatchObject({ status: 500, code: 'CA_PROFILE_UNREADABLE' }),
+      );
+    },
+  },
+  {
+    name: 'issue 11.20: a profile is shown to who has logged in, and to nobody else',
+    run: async (target) => {
+      const { status, text } = await target.request('GET', `/ca/rest/profiles/${target.profileId('auto')}`);
+      expect([status, text.includes('No user principal provided')]).toEqual([403, true]);
+    },
+  },
+  {
+    name: 'issue 11.20: what is issued beyond what was asked for is refused, and revoked',
+    run: async (target) => {
+      const ca = await openDriver(target.settings('auto'), { profile: { extended_key_usage: ['clientAuth'] } });
+      try {
+        const refused = await issue(ca, await newRequest('contract-purposes')).catch((error: unknown) => error);
+        expect(refused).toMatchObject({ status: 500, code: 'CA_ISSUED_OTHER' });
+        const detail = refused instanceof EstuaryError ? (refused.detail ?? '') : '';
+        const serial = /^certificate ([0-9a-f]+): its extKeyUsage is .* revoked at the CA$/.exec(detail)?.[1];
+        expect(serial, detail).toBeDefined();
+        expect(await target.certificateStatus(serial ?? '')).toBe('REVOKED');
+      } finally {
+        await ca.close();
+      }
+    },
   },
   {
     name: 'a request that an agent rejects is rejected, one that it cancels is canceled',

@@ -1,11 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { EstuaryError } from '../../../src/errors.ts';
 import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import type { Extension } from '../../../src/pki/x509/extensions.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import {
   basicConstraints,
   dns,
+  extKeyUsage,
   keyUsage,
   makeCa,
   makeCertificate,
@@ -32,6 +36,13 @@ beforeEach(() => {
   standIn.state.issueInstead = undefined;
 });
 
+/** For the log: what did not fit. */
+async function detailOf(issuing: Promise<unknown>): Promise<string | undefined> {
+  const error = await issuing.catch((reason: unknown) => reason);
+  expect(error).toMatchObject(refusal);
+  return error instanceof EstuaryError ? error.detail : undefined;
+}
+
 const refusal = { status: 500, code: 'CA_ISSUED_OTHER' };
 
 describe('what the CA issued is held against what was asked for', () => {
@@ -39,8 +50,9 @@ describe('what the CA issued is held against what was asked for', () => {
     publicKey: csr.publicKey.keyObject,
     privateKey: makeKey().privateKey,
   });
+  const day = 86_400_000;
   const make = (spec: Parameters<typeof makeCertificate>[0]): Promise<Buffer> =>
-    makeCertificate(spec).then(({ der }) => der);
+    makeCertificate({ notBefore: Date.now(), notAfter: Date.now() + day, ...spec }).then(({ der }) => der);
 
   test('another public key', async () => {
     standIn.state.issueInstead = () => make({ subject: 'CN=device', issuer: standIn.issuer });
@@ -74,6 +86,62 @@ describe('what the CA issued is held against what was asked for', () => {
     const impostor = await makeCa(standIn.issuer.subject, { slot: 'impostor' });
     standIn.state.issueInstead = (csr) => make({ subject: 'CN=device', issuer: impostor, keys: keyOf(csr) });
     await expect(issue(ca, await newRequest('device'))).rejects.toMatchObject(refusal);
+  });
+  const whole = [keyUsage('digitalSignature', 'keyEncipherment'), extKeyUsage(OID.clientAuth, OID.serverAuth)];
+  const [usages, purposes] = whole;
+  test.each<[string, readonly (Extension | undefined)[], number, RegExp]>([
+    ['no extKeyUsage', [usages], 90, /its extKeyUsage is absent, not \[clientAuth, serverAuth\]/],
+    ['a purpose too few', [usages, extKeyUsage(OID.clientAuth)], 90, /its extKeyUsage is \[clientAuth\]/],
+    ['one too many', [usages, extKeyUsage(OID.clientAuth, OID.serverAuth, OID.OCSPSigning)], 90, /OCSPSigning\], not/],
+    ['any purpose', [usages, extKeyUsage(OID.anyExtendedKeyUsage)], 90, /its extKeyUsage is/],
+    ['no keyUsage', [purposes], 90, /its keyUsage is absent/],
+    ['a usage too few', [keyUsage('keyEncipherment'), purposes], 90, /its keyUsage is \[keyEncipherment\]/],
+    ['one too many', [keyUsage('digitalSignature', 'keyAgreement'), purposes], 90, /keyAgreement\], not/],
+    ["a CA's", [keyUsage('digitalSignature', 'keyCertSign'), purposes], 90, /keyCertSign\], not/],
+    ['a validity beyond the bound', whole, 826, /beyond ca\.profile\.max_validity_days \(825\)/],
+  ])('issue 11.20: %s', async (_, extensions, days, problem) => {
+    standIn.state.issueInstead = (csr) =>
+      make({
+        subject: 'CN=device',
+        issuer: standIn.issuer,
+        keys: keyOf(csr),
+        serial: '0a',
+        notBefore: Date.now(),
+        notAfter: Date.now() + days * day,
+        extensions: extensions.filter((one) => one !== undefined),
+      });
+    const request = await newRequest('device');
+    expect(await detailOf(issue(ca, request))).toMatch(problem);
+  });
+  test('issue 11.20: empty lists leave it to the CA, but for what belongs to a CA', async () => {
+    const lax = await openDriver(standIn.settings(), { profile: { key_usage: [], extended_key_usage: [] } });
+    const instead = (...extensions: Extension[]) => {
+      standIn.state.issueInstead = (csr) =>
+        make({ subject: 'CN=device', issuer: standIn.issuer, keys: keyOf(csr), extensions });
+    };
+    instead();
+    await issued(lax, await newRequest('device'));
+    instead(keyUsage('keyAgreement'), extKeyUsage(OID.codeSigning));
+    await issued(lax, await newRequest('device'));
+    instead(keyUsage('digitalSignature', 'cRLSign'));
+    await expect(issue(lax, await newRequest('device'))).rejects.toMatchObject(refusal);
+    await lax.close();
+  });
+  test('issue 11.20: keyEncipherment is not missed on a key that cannot have it', async () => {
+    standIn.state.issueInstead = (csr) =>
+      make({
+        subject: 'CN=device',
+        issuer: standIn.issuer,
+        keys: keyOf(csr),
+        extensions: [keyUsage('digitalSignature'), extKeyUsage(OID.serverAuth, OID.clientAuth)],
+      });
+    await issued(ca, await newRequest('device'));
+  });
+  test("issue 11.20: a certificate of somebody else's key is not revoked: it may be in use", async () => {
+    standIn.state.issueInstead = () => make({ subject: 'CN=device', issuer: standIn.issuer });
+    const before = standIn.server.count('POST /ca/rest/agent/certs');
+    expect(await detailOf(issue(ca, await newRequest('device')))).toMatch(/another public key; left as it is$/);
+    expect(standIn.server.count('POST /ca/rest/agent/certs')).toBe(before);
   });
   test('a profile that leaves the subjectAltName out', async () => {
     const drops = await openDriver(standIn.settings({ profile: 'caAgentServerCert' }));

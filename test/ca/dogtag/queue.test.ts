@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { OID } from '../../../src/pki/der/oids.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import { dns, extKeyUsage, keyUsage, makeCertificate, subjectAltName } from '../../support/certificates.ts';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../../support/csr.ts';
 import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in/index.ts';
 import { caSection, certificatesOf, Estuary, section } from '../../support/estuary.ts';
@@ -263,6 +265,55 @@ describe('a submission that is not answered', { timeout: 60_000 }, () => {
     expect(await requestsOf(estuary, device.cn)).toEqual([]);
     expect(await usesOf(estuary, device.otp.id)).toBe(0);
   });
+});
+
+describe('issue 11.20: serverkeygen where the CA queues', { timeout: 30_000 }, () => {
+  const generate = (cn: string, token: string): Promise<Answer> =>
+    estuary.enroll(onTheWire(simpleCsr(makeKey(), cn)), { path: 'serverkeygen', password: token });
+
+  test.each([
+    ['its profile queues', false, 'The CA queues requests, so it issues for keys of the client only.'],
+    ['its agent may not read the profile', true, 'The CA does not say whether it issues at once.'],
+  ])('%s: refused before a key is made, and nothing reaches the CA', async (_, forbidden, text) => {
+    const otp = await estuary.otp();
+    server.faults.profilesForbidden = forbidden;
+    const before = server.count(SUBMIT);
+    const answer = await generate('generated', otp.token);
+    server.faults.profilesForbidden = false;
+    expect([answer.status, answer.text.trim()]).toEqual([500, text]);
+    expect(server.count(SUBMIT)).toBe(before);
+    expect(await usesOf(estuary, otp.id)).toBe(0);
+    const { json } = await estuary.admin('GET', '/admin/audit?type=key.generated');
+    expect(json['items']).toEqual([]);
+  });
+});
+
+test('issue 11.20: what is issued beyond [ca.profile] does not leave; the audit log has it, and it is revoked at the CA', async () => {
+  const device = await newDevice('beyond');
+  await device.enroll();
+  standIn.state.issueInstead = ({ publicKey }) =>
+    makeCertificate({
+      subject: 'CN=beyond',
+      issuer: standIn.issuer,
+      keys: { publicKey: publicKey.keyObject, privateKey: device.key.privateKey },
+      serial: (standIn.state.certificates.size + 10).toString(16).padStart(2, '0'),
+      notAfter: Date.now() + 86_400_000,
+      extensions: [
+        keyUsage('digitalSignature', 'keyEncipherment'),
+        extKeyUsage(OID.clientAuth, OID.serverAuth, OID.codeSigning),
+        subjectAltName(dns('beyond.example')),
+      ],
+    }).then(({ der }) => der);
+  await standIn.decide('approve', await referenceOf(device.cn));
+  const answer = await device.final();
+  expect([answer.status, answer.text.trim()]).toEqual([500, 'The CA issued something else than was asked for.']);
+  expect(await statusOf(device.cn)).toBe('failed');
+  const failures = await auditOf(estuary, 'certificate.failed', await requestId(estuary, device.cn));
+  expect(JSON.stringify(failures)).toMatch(
+    /certificate [0-9a-f]+: its extKeyUsage is .*codeSigning.* revoked at the CA/,
+  );
+  const [issued] = [...standIn.state.certificates.values()].filter(({ subject }) => subject === 'CN=beyond');
+  expect(issued?.revoked).toBe('Privilege_Withdrawn');
 });
 
 describe('approval = "manual" before a CA with a queue', { timeout: 60_000 }, () => {

@@ -6,21 +6,22 @@ import type { IssuanceRequest, IssuanceResult } from '../../../src/ca/driver.ts'
 import { Turns } from '../../../src/process/turns.ts';
 import { parseCsr, verifyCsr } from '../../../src/pki/pkcs10/csr.ts';
 import { makeKey, simpleCsr, type TestKey } from '../../support/csr.ts';
-import type { DogtagSettings } from '../../support/dogtag-stand-in/index.ts';
+import { ASKED_PROFILE, type DogtagSettings } from '../../support/dogtag-stand-in/index.ts';
+import type { AskedProfile } from '../../../src/ca/dogtag/verify-issued.ts';
 
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 export interface OpenOptions {
   /** Path of a certificate that pins the CA. */
   readonly certificate?: string;
-  readonly profile?: { readonly key_escrow?: boolean };
+  readonly profile?: Partial<AskedProfile> & { readonly key_escrow?: boolean };
 }
 
 export function openDriver(dogtag: DogtagSettings, { certificate, profile = {} }: OpenOptions = {}): Promise<DogtagCa> {
   return createDogtagCa(
     {
       label: 'dogtag',
-      profile,
+      profile: { ...ASKED_PROFILE, max_validity_days: 825, ...profile },
       ...(certificate === undefined ? {} : { certificate }),
       dogtag: { ...dogtag, urls: [...dogtag.urls], kra_urls: [...dogtag.kra_urls] },
     },

@@ -8,6 +8,7 @@ import { fetchCertificate, findRequestInfo, profileInputs, submitRequest } from 
 import type { HttpAnswer } from '../../../src/ca/dogtag/http.ts';
 import { readJson } from '../../../src/ca/dogtag/json.ts';
 import { Kra } from '../../../src/ca/dogtag/kra.ts';
+import { issuesAtOnce } from '../../../src/ca/dogtag/profile.ts';
 import { ReplicaFault } from '../../../src/ca/dogtag/replica.ts';
 import { Replicas, type Attempt } from '../../../src/ca/dogtag/replicas.ts';
 import { revokeCertificate } from '../../../src/ca/dogtag/revoke.ts';
@@ -96,7 +97,9 @@ async function read(input: Buffer): Promise<void> {
   });
   await attempt(() => service.submit({ format: 'pkcs10', der: Buffer.alloc(0) }));
   const issued = await attempt(() => fetchCertificate(replicas, '0x1'));
-  if (issued !== undefined) await issuedProblem(issued, wanted, ca);
+  if (issued !== undefined)
+    await issuedProblem(issued, wanted, { key_usage: [], extended_key_usage: [], max_validity_days: 825 }, ca);
+  await attempt(() => issuesAtOnce(replicas, 'profile'));
   const inputs = { requestClass: 'certReqInputImpl', requestorClass: undefined };
   await submitRequest(replicas, { profile: 'p', inputs, type: 'pkcs10', request: Buffer.alloc(0), requestor: 'x' });
 }

@@ -16,11 +16,13 @@ import {
   type Issuer,
 } from '../certificates.ts';
 import { caSection, section } from '../estuary.ts';
+import { ASKED_PROFILE } from '../dogtag-profiles.ts';
 import { call, type Answer, type ClientTls } from '../https.ts';
 import { pkcs8Pem } from '../keys.ts';
 import { StandInServer } from './server.ts';
 import { StandInState } from './state.ts';
 
+export { ASKED_PROFILE } from '../dogtag-profiles.ts';
 export { StandInServer } from './server.ts';
 export type { StoredRequest } from './state.ts';
 
@@ -120,6 +122,7 @@ export class DogtagStandIn {
     ca['driver'] = 'dogtag';
     const { urls, kra_urls, ...settings } = this.settings();
     ca['dogtag'] = { ...settings, urls: [...urls], kra_urls: [...kra_urls], ...more };
+    Object.assign(section(ca, 'profile'), ASKED_PROFILE);
   }
 
   /** Lets the clients of an Estuary authenticate with certificates of this CA, too. */

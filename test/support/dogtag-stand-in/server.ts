@@ -35,6 +35,8 @@ export interface Faults {
   /** Every answer is a proxy's page with status 200. */
   html?: boolean;
   directoryDown?: boolean;
+  /** The agent may not read profiles. */
+  profilesForbidden?: boolean;
   /** Milliseconds before every answer. */
   delay?: number;
   /** A submission is carried out, and its connection cut in place of an answer. */
@@ -53,6 +55,8 @@ export interface StandInTls {
 }
 
 interface Session {
+  /** Whether the agent has logged in; a nonce needs no login. */
+  loggedIn: boolean;
   readonly nonces: Map<string, string>;
 }
 
@@ -158,7 +162,10 @@ export class StandInServer {
     if (/^\/(ca|kra)\/rest\/account\/login$/.test(url.pathname))
       return method === 'GET'
         ? agent
-          ? this.#withSession(request, () => json(200, { id: 'caadmin', Roles: { Role: [] } }))
+          ? this.#withSession(request, (session) => {
+              session.loggedIn = true;
+              return json(200, { id: 'caadmin', Roles: { Role: [] } });
+            })
           : html(401)
         : { status: 405 };
     if (url.pathname.startsWith('/kra/rest/'))
@@ -169,11 +176,31 @@ export class StandInServer {
       return agent
         ? this.#withSession(request, (session) => this.#agent(method, path.slice(1), url, body, session))
         : html(401);
+    if (path[0] === 'profiles')
+      return this.#withSession(request, ({ loggedIn }) => this.#profile(path[1] ?? '', agent && loggedIn));
     if (path[0] === 'certs') return this.#certs(method, path[1] ?? '', body);
     if (path[0] !== 'certrequests') return html(404);
     if (path[1] === 'profiles') return template(path[2] ?? '');
     if (method === 'POST') return this.#submit(body, agent);
     return this.#requestStatus(path[1] ?? '');
+  }
+
+  #profile(id: string, loggedIn: boolean): Answered {
+    if (!loggedIn) return error(403, 'base.ForbiddenException', 'No user principal provided.');
+    if (this.faults.profilesForbidden === true)
+      return error(
+        403,
+        'base.ForbiddenException',
+        'Authorization failed on resource: certServer.profile.configuration',
+      );
+    const profile = PROFILES[id];
+    if (profile === undefined) return error(404, 'profile.ProfileNotFoundException', `Profile ID ${id} not found`);
+    return json(200, {
+      id,
+      classId: 'caEnrollImpl',
+      enabled: true,
+      authenticatorId: profile.auto ? 'AgentCertAuth' : null,
+    });
   }
 
   async #withSession(
@@ -184,7 +211,7 @@ export class StandInServer {
     const session = known === undefined ? undefined : this.#sessions.get(known);
     if (session !== undefined) return work(session);
     const cookie = randomBytes(16).toString('hex').toUpperCase();
-    const made: Session = { nonces: new Map() };
+    const made: Session = { nonces: new Map(), loggedIn: false };
     this.#sessions.set(cookie, made);
     return { ...(await work(made)), cookie };
   }

@@ -118,8 +118,8 @@ export class StandInState {
       notBefore: Date.now() - 60_000,
       notAfter: Date.now() + 86_400_000,
       extensions: [
-        keyUsage('digitalSignature'),
-        extKeyUsage(OID.clientAuth),
+        keyUsage('digitalSignature', 'keyEncipherment'),
+        extKeyUsage(OID.clientAuth, OID.serverAuth),
         ...(keeps ? [{ ...san, value: encodeSubjectAltName(csr.subjectAltNames) }] : []),
       ],
     });
