@@ -7,6 +7,7 @@ import type { ClientTrust } from './mtls/client-trust.ts';
 import type { FailureRecords } from './failure-records.ts';
 import type { PresentedCredentials } from './identity.ts';
 import { certificateHolder } from './mtls/mtls-plugin.ts';
+import { IntermediateMemory } from './mtls/intermediate-memory.ts';
 import { validatePresented } from './mtls/mtls.ts';
 import { checkNotRevokedHere } from './mtls/own-revocation.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
@@ -35,12 +36,14 @@ export class AdminAuthenticator {
   readonly #settings: () => AdminAuthSettings;
   readonly #store: Store;
   readonly #failures: FailureRecords;
+  readonly #memory: IntermediateMemory;
   readonly #now: () => number;
 
   constructor(settings: () => AdminAuthSettings, store: Store, failures: FailureRecords, now: () => number = Date.now) {
     this.#settings = settings;
     this.#store = store;
     this.#failures = failures;
+    this.#memory = new IntermediateMemory(store);
     this.#now = now;
   }
 
@@ -75,7 +78,7 @@ export class AdminAuthenticator {
   ): Promise<AdminIdentity | undefined> {
     const certificates = presentedCertificates(presented);
     if (mode === 'none' || trust === undefined || certificates === undefined) return undefined;
-    const { certificate } = await validatePresented(trust, certificates, this.#now());
+    const { certificate } = await validatePresented(trust, certificates, this.#now(), { memory: this.#memory });
     await checkNotRevokedHere(this.#store, certificate);
     return { method: 'mtls', display: certificateHolder(certificate) };
   }

@@ -106,6 +106,23 @@ export interface Revocation {
 
 export type RevokeResult = 'revoked' | 'already-revoked' | 'unknown';
 
+// --- presented CA certificates -----------------------------------------------------------------------------------
+
+/** A CA certificate that a client sent in a handshake. */
+export interface PresentedIntermediate {
+  /** Hex SHA-256 of `der`. */
+  readonly fingerprint: string;
+  readonly der: Buffer;
+}
+
+/** What led from a client's certificate towards an anchor, and was nobody's but the client's to know. */
+export interface PresentedPath {
+  /** Hex SHA-256 of the client's certificate. */
+  readonly leaf: string;
+  /** The client's issuer first. */
+  readonly intermediates: readonly PresentedIntermediate[];
+}
+
 // --- revocation lists ------------------------------------------------------------------------------------------
 
 /** A CA's latest CRL. */
@@ -417,6 +434,12 @@ export interface Store {
   listCertificates(filter: CertificateFilter, now: number): Promise<Page<CertificateRow>>;
   /** Marks a certificate revoked; the events are committed with `revoked` only. */
   revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Promise<RevokeResult>;
+
+  // CA certificates that clients send with theirs
+  /** What was remembered of this client, by its certificate's fingerprint; empty when nothing was. */
+  recallIntermediates(leaf: string): Promise<readonly PresentedIntermediate[]>;
+  /** Replaces what was remembered of this client. What has not been used for long is forgotten. */
+  rememberIntermediates(path: PresentedPath, now: number): Promise<void>;
 
   // revocation lists
   /** The number of the CA's latest CRL; undefined before the first. */

@@ -31,6 +31,7 @@ export class ClientTrust {
   readonly tlsCertificates: readonly string[];
   readonly revocation: RevocationLists;
   readonly #anchorFingerprints: ReadonlySet<string>;
+  readonly #fingerprints: ReadonlySet<string>;
   readonly #bySubject: ReadonlyMap<string, readonly Certificate[]>;
   /** Signatures of one of our CA certificates on another, verified when the snapshot was made. */
   readonly #links: ReadonlySet<string>;
@@ -48,6 +49,7 @@ export class ClientTrust {
     this.revocation = revocation;
     this.#anchorFingerprints = new Set(anchors.map(({ fingerprint }) => fingerprint));
     this.certificates = [...anchors, ...intermediates];
+    this.#fingerprints = new Set(this.certificates.map(({ fingerprint }) => fingerprint));
     this.#bySubject = Map.groupBy(this.certificates, ({ subject }) => foldedName(subject));
     this.tlsCertificates = this.certificates.map(({ der }) => encodePem('CERTIFICATE', der));
   }
@@ -82,6 +84,11 @@ export class ClientTrust {
 
   isAnchor(certificate: Certificate): boolean {
     return this.#anchorFingerprints.has(certificate.fingerprint);
+  }
+
+  /** Whether it is an anchor, or one of our intermediates that chain to one. */
+  has({ fingerprint }: Certificate): boolean {
+    return this.#fingerprints.has(fingerprint);
   }
 
   /** Where to look for issuers: the anchors, then our intermediates, then what the client sent. */

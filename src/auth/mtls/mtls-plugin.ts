@@ -5,6 +5,7 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { Store } from '../../store/store.ts';
 import type { ClientTrust } from './client-trust.ts';
 import type { MtlsIdentity, PresentedCredentials } from '../identity.ts';
+import { IntermediateMemory } from './intermediate-memory.ts';
 import { validatePresented } from './mtls.ts';
 import { checkNotRevokedHere } from './own-revocation.ts';
 import type { AuthContext, AuthPlugin } from '../plugin.ts';
@@ -14,11 +15,13 @@ export class MtlsPlugin implements AuthPlugin {
   readonly method = 'mtls';
   readonly #trust: () => ClientTrust;
   readonly #store: Store;
+  readonly #memory: IntermediateMemory;
 
   /** @param trust the snapshot in force; a reload replaces it */
   constructor(trust: () => ClientTrust, store: Store) {
     this.#trust = trust;
     this.#store = store;
+    this.#memory = new IntermediateMemory(store);
   }
 
   async authenticate(presented: PresentedCredentials, context: AuthContext): Promise<MtlsIdentity | undefined> {
@@ -26,6 +29,7 @@ export class MtlsPlugin implements AuthPlugin {
     if (certificates === undefined) return undefined;
     const { certificate } = await validatePresented(this.#trust(), certificates, context.now, {
       expiredGraceSeconds: context.expiredGraceSeconds,
+      memory: this.#memory,
     });
     await checkNotRevokedHere(this.#store, certificate);
     const display = certificateHolder(certificate);

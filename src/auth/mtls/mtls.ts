@@ -3,6 +3,7 @@ import { unauthorized } from '../../errors.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { ClientTrust } from './client-trust.ts';
+import type { IntermediateMemory } from './intermediate-memory.ts';
 import { findPath } from './path-building.ts';
 import { allowsPurpose, isValidAt, keyProblem, unprocessedCriticalExtension } from './path-validation.ts';
 import { PresentedCertificates } from './presented-certificates.ts';
@@ -12,6 +13,8 @@ export interface ClientCertificateOptions {
   readonly expiredGraceSeconds?: number;
   /** Extended key usages of which one will do, where the certificate has any; clientAuth unless told. */
   readonly purposes?: readonly string[];
+  /** What clients sent at earlier handshakes; absent: only what is presented counts. */
+  readonly memory?: IntermediateMemory;
 }
 
 export interface ValidatedClientCertificate {
@@ -44,7 +47,7 @@ export async function validatePresented(
   const stillValid = cached?.slice(1).every((issuer) => isValidAt(issuer, at)) === true;
   const path = stillValid
     ? cached
-    : await presented.path(trust, at, () => validPath(trust, leaf, presented.intermediates(), at));
+    : await presented.path(trust, at, () => validPath(trust, presented, { at, now }, options.memory));
   checkEndEntity(leaf, at, options.purposes);
   checkRevocationLists(trust, path, now);
   return { certificate: leaf, path };
@@ -68,14 +71,26 @@ export function validateClientCertificate(
 
 async function validPath(
   trust: ClientTrust,
-  leaf: Certificate,
-  presented: readonly Certificate[],
-  at: number,
+  presented: PresentedCertificates,
+  { at, now }: { readonly at: number; readonly now: number },
+  memory: IntermediateMemory | undefined,
 ): Promise<readonly Certificate[]> {
-  const issuers = trust.issuers(presented);
-  const found = await findPath(leaf, issuers, at);
+  const leaf = presented.leaf();
+  let issuers = trust.issuers(presented.intermediates());
+  let found = await findPath(leaf, issuers, at);
+  // A resumed session has the client's own certificate only.
+  const remembered = 'path' in found || memory === undefined ? [] : await memory.recall(leaf);
+  if (remembered.length > 0) {
+    issuers = trust.issuers([...presented.intermediates(), ...remembered]);
+    found = await findPath(leaf, issuers, at);
+  }
   if ('path' in found) {
     trust.cachePath(found.path);
+    await memory?.remember(
+      leaf,
+      found.path.slice(1).filter((issuer) => !trust.has(issuer)),
+      now,
+    );
     return found.path;
   }
   if (found.untimely && 'path' in (await findPath(leaf, issuers, undefined)))

@@ -1,5 +1,14 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { CertificateRow, CmcClaim, CmcMessage, CrlRow, Page, RequestRow, Store } from '../store.ts';
+import type {
+  CertificateRow,
+  CmcClaim,
+  CmcMessage,
+  CrlRow,
+  Page,
+  PresentedIntermediate,
+  RequestRow,
+  Store,
+} from '../store.ts';
 import type { ReadOperations, WriteOperations } from './operations.ts';
 import type { Outcome } from './outcome.ts';
 import { StoreThread } from './thread.ts';
@@ -119,6 +128,15 @@ class SqliteStore implements Store {
   listRevoked: Store['listRevoked'] = (filter) => this.#read('listRevoked', filter);
   takeCrlNumber: Store['takeCrlNumber'] = (ca) => this.#write('takeCrlNumber', ca);
   saveCrl: Store['saveCrl'] = (row, events) => this.#write('saveCrl', { ...row, der: copyOf(row.der) }, events);
+
+  async recallIntermediates(leaf: string): Promise<readonly PresentedIntermediate[]> {
+    return (await this.#read('recallIntermediates', leaf)).map(withBuffer);
+  }
+
+  rememberIntermediates: Store['rememberIntermediates'] = ({ leaf, intermediates }, now) => {
+    const copies = intermediates.map(({ fingerprint, der }) => ({ fingerprint, der: copyOf(der) }));
+    return this.#write('rememberIntermediates', { leaf, intermediates: copies }, now);
+  };
 
   async getCrl(ca: string): Promise<CrlRow | undefined> {
     const row = await this.#read('getCrl', ca);

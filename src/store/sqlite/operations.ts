@@ -11,6 +11,7 @@ import { issuanceReads, issuanceWrites } from './issuance.ts';
 import { lockoutReads, lockoutWrites } from './lockout.ts';
 import { otpReads, otpWrites } from './otp.ts';
 import { done, type Outcome } from './outcome.ts';
+import { presentedIntermediateReads, presentedIntermediateWrites } from './presented-intermediates.ts';
 import { requestAtCaReads, requestAtCaWrites } from './requests-at-ca.ts';
 import { requestReads, requestWrites } from './requests.ts';
 
@@ -28,6 +29,7 @@ export function readOperations(db: Db) {
     ...requestReads(db),
     ...requestAtCaReads(db),
     ...cmcReads(db),
+    ...presentedIntermediateReads(db),
     ...auditReads(db),
   };
 }
@@ -44,6 +46,7 @@ export function writeOperations(db: Db, log: AuditLog) {
     ...requestWrites(db),
     ...requestAtCaWrites(db),
     ...cmcWrites(db),
+    ...presentedIntermediateWrites(db),
     ...auditWrites(),
     checkWritable(now: number): Outcome<undefined> {
       probe.run(now);

@@ -6,6 +6,7 @@ import { generatedKeys } from './0005-generated-keys.ts';
 import { archivedKeys } from './0006-archived-keys.ts';
 import { requestsAtCa } from './0007-requests-at-ca.ts';
 import { tokenLookup } from './0008-token-lookup.ts';
+import { presentedIntermediates } from './0009-presented-intermediates.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -17,4 +18,5 @@ export const MIGRATIONS: readonly string[] = [
   archivedKeys,
   requestsAtCa,
   tokenLookup,
+  presentedIntermediates,
 ];
