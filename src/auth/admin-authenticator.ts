@@ -20,7 +20,7 @@ export interface AdminIdentity {
 
 /** What is in force; a reload replaces it as a whole. */
 export interface AdminAuthSettings {
-  readonly mode: 'required' | 'optional' | 'none';
+  readonly mode: 'required' | 'optional' | 'required_for_reenroll' | 'none';
   /** Made from admin.tls.trust_anchors; undefined in mode `none`. */
   readonly trust: ClientTrust | undefined;
   readonly bearer_token: {
@@ -49,7 +49,8 @@ export class AdminAuthenticator {
 
   /**
    * A valid certificate authenticates by itself, in every mode but `none`. A bearer token does where it is enabled and
-   * the mode is not `required`: there the handshake demands a certificate, and the certificate has to be good.
+   * the mode is not `required`: there the handshake demands a certificate, and the certificate has to be good. A wrong
+   * token is a failure, also beside a good certificate. `required_for_reenroll` means `optional` here.
    *
    * @throws EstuaryError 401; a failure (not a request without credentials) is audited as `auth.admin`. 500 or 503
    *   from the store
@@ -57,19 +58,19 @@ export class AdminAuthenticator {
   async authenticate(presented: PresentedCredentials): Promise<AdminIdentity> {
     const settings = this.#settings();
     const failures: string[] = [];
+    let byCertificate: AdminIdentity | undefined;
     try {
-      const byCertificate = await this.#byCertificate(settings, presented);
-      if (byCertificate !== undefined) return byCertificate;
+      byCertificate = await this.#byCertificate(settings, presented);
     } catch (error) {
       if (!(error instanceof EstuaryError) || error.status !== 401) throw error;
       failures.push([error.message, error.detail].filter((part) => part !== undefined).join(': '));
     }
-    if (settings.mode !== 'required' && settings.bearer_token.enabled && presented.authorization !== undefined) {
+    if (settings.bearer_token.enabled && presented.authorization !== undefined) {
       const holder = bearerHolder(presented.authorization, settings);
-      if (holder !== undefined) return { method: 'bearer', display: holder };
-      failures.push('bearer token not valid');
+      if (holder === undefined) return this.#refuse(presented.address, [...failures, 'bearer token not valid']);
+      if (byCertificate === undefined && settings.mode !== 'required') return { method: 'bearer', display: holder };
     }
-    return this.#refuse(presented.address, failures);
+    return byCertificate ?? this.#refuse(presented.address, failures);
   }
 
   async #byCertificate(

@@ -4,6 +4,7 @@
  */
 import { OID } from '../pki/der/oids.ts';
 import { defaultSignatureAlgorithm } from '../pki/x509/signature-algorithms.ts';
+import { checkAdminAnchors } from './check-admin-anchors.ts';
 import { checkCaChain } from './check-chain.ts';
 import { checkCrls } from './check-crls.ts';
 import { checkOcspDelegate } from './check-ocsp.ts';
@@ -25,6 +26,7 @@ export interface FileChecks {
 export async function checkFiles(config: Config, now: number): Promise<FileChecks> {
   const check = new FileCheck(now, config.profile === 'niap');
   await checkTls(check, config);
+  await checkAdminAnchors(check, config);
   await checkGssapi(check, config);
   await checkServerKeyGen(check, config);
   await checkCmc(check, config);
@@ -40,6 +42,7 @@ async function checkTls(check: FileCheck, { tls, admin }: Config): Promise<void>
   if (mode !== 'none') await check.anchors('tls.client_auth.trust_anchors', trust_anchors);
   if (crl !== undefined) await checkCrls(check, 'tls.client_auth.crl', crl);
   if (admin.tls.mode !== 'none') await check.anchors('admin.tls.trust_anchors', admin.tls.trust_anchors);
+  if (admin.tls.crl !== undefined) await checkCrls(check, 'admin.tls.crl', admin.tls.crl);
 }
 
 /** A TLS server certificate with its key; one that names other purposes only would be refused by clients. */

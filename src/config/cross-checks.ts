@@ -1,6 +1,7 @@
 import { caChecks } from './ca-checks.ts';
 import type { CrossChecks, Finding } from './finding.ts';
 import { complianceChecks } from './niap.ts';
+import type { Warning } from './problem.ts';
 import type { Config } from './schema.ts';
 
 /** The checks that concern more than one key. Reads no file. */
@@ -20,7 +21,7 @@ export function crossChecks(config: Config): CrossChecks {
       ...popLinkingChecks(config),
       ...compliance.problems,
     ],
-    warnings: compliance.warnings,
+    warnings: [...adminWarnings(config), ...compliance.warnings],
   };
 }
 
@@ -90,6 +91,15 @@ function* adminChecks({ admin }: Config): Generator<Finding> {
       about: ['admin.bearer_token.enabled'],
     };
   yield* pair('admin.tls.certificate', tls.certificate, 'admin.tls.private_key', tls.private_key);
+}
+
+function* adminWarnings({ admin }: Config): Generator<Warning> {
+  if (admin.tls.mode === 'required_for_reenroll')
+    yield {
+      key: 'admin.tls.mode',
+      message:
+        'is "required_for_reenroll", which means "optional" here: nobody re-enrolls on this listener ("optional")',
+    };
 }
 
 /** A certificate and a private key that are given together or not at all. */

@@ -252,11 +252,6 @@ describe('what several keys say together', () => {
       'admin.tls.certificate: is missing, and admin.tls.private_key is given (both or neither)',
     ],
     [
-      'required_for_reenroll for administrators',
-      toml('', { admin: `${PARTS.admin}\nmode = "required_for_reenroll"` }),
-      'admin.tls.mode: "required_for_reenroll" is not known ("required", "optional", "none")',
-    ],
-    [
       'one port for two listeners',
       toml('[est]\nport = 9444'),
       'admin.port: 9444 is the port of est too (a port for each listener)',

@@ -249,6 +249,31 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
     ]);
   });
 
+  test.each([
+    ['the CA', ['ca/issuing'], ['Issuing']],
+    ['the root above it, beside a good one', ['admin/ca', 'ca/root'], ['Root']],
+    ['a CA of the same name and another key', ['ca/issuing2'], []],
+  ])('issue 11.8: admin.tls.trust_anchors is %s', async (_, names, refused) => {
+    await folder.write('admin/ca.pem', Buffer.concat(names.map((name) => content(`${name}.pem`))));
+    expect(await problems(toml())).toEqual(
+      refused.map(
+        (name) =>
+          `est.toml: admin.tls.trust_anchors: "CN=${name}" is a CA of this server or above one, so that any device would be an administrator (a CA for administrators only)`,
+      ),
+    );
+  });
+
+  test('issue 11.8: admin.tls.trust_anchors has signed the CA, though the chain does not name it', async () => {
+    await folder.write('ca/chain.pem', '');
+    issue('ca/above', '/CN=Above', undefined, CA_EXTENSIONS);
+    issue('ca/issuing', '/CN=Issuing', 'ca/above', CA_EXTENSIONS);
+    await folder.write('admin/ca.pem', await readFile(at('ca/above.pem')));
+    const lines = await problems(toml());
+    expect(
+      lines.filter((line) => line.startsWith('est.toml: admin.tls.trust_anchors: "CN=Above" is a CA')),
+    ).toHaveLength(1);
+  });
+
   test('certificates that have expired, or are not valid yet', async () => {
     const later = await problems(toml(), Date.now() + 40 * DAY);
     for (const key of ['ca[0].certificate', 'ca[0].chain'])

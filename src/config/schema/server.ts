@@ -174,16 +174,23 @@ export const admin = table(
     public_metrics: boolean({ description: 'Serves /metrics without authentication.', default: false }),
     tls: table(
       {
-        mode: choice(['required', 'optional', 'none'], {
+        mode: choice(['required', 'optional', 'required_for_reenroll', 'none'], {
           description:
-            'Whether administrators present a certificate: `required` in every handshake; `optional` takes a valid one in place of a bearer token; `none` asks for none.',
+            'Whether administrators present a certificate: `required` in every handshake; `optional` takes a valid one in place of a bearer token; `none` asks for none. `required_for_reenroll` means `optional` here.',
           default: 'none',
           defaultText: '`required` when `trust_anchors` is given, else `none`',
         }),
         trust_anchors: optional(
           path({
             description:
-              'PEM file with the CA certificates that issue admin certificates. Needed unless mode is `none`.',
+              'PEM file with the CA certificates that issue admin certificates. Needed unless mode is `none`. A CA of this server, or one above it, is refused.',
+            live: true,
+          }),
+        ),
+        crl: optional(
+          path({
+            description:
+              'CRLs of the CAs in `trust_anchors`: a PEM or DER file, or a folder of such files. A certificate that one of them revokes does not authenticate.',
             live: true,
           }),
         ),

@@ -7,6 +7,7 @@ import type { ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { accessEvent, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
+import { checkSameSite } from './browser-rules.ts';
 import { registerCas } from './cas.ts';
 import { registerCertificates } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
@@ -72,7 +73,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
   return app;
 }
 
-/** Who may come in: authentication first, then 404, 405, 415 and 413, all before a byte of the body is read. */
+/** Who may come in: authentication first, then the site that a browser calls from, 404, 405, 415 and 413, all before a byte of the body is read. */
 function registerGate(app: AdminApp, deps: AdminDependencies): void {
   const routes: RouteTable = new Map();
   app.decorateRequest('admin', null);
@@ -84,6 +85,7 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
     request.clientAddress = remoteAddress(request.raw);
     if (needsAuthentication(request))
       request.admin = await deps.authenticator.authenticate(presentedCredentials(request.raw));
+    if (isAdminPath(request.url)) checkSameSite(request.headers);
     if (request.is404) refuseUnknown(request, reply, routes);
     if (announcesBody(request)) checkBodyHead(request, deps.settings.server.body_limit);
     if (expectsContinue(request.raw)) reply.raw.writeContinue();

@@ -1,0 +1,60 @@
+/** Whoever is under an anchor of the admin listener is an administrator: no CA that certifies devices may be (contract §10). */
+import { verifyCertificateSignature, type Certificate } from '../pki/x509/certificate.ts';
+import { formatName, namesEqual } from '../pki/x509/name.ts';
+import type { FileCheck } from './file-check.ts';
+import { FileError, readCertificates } from './pem-files.ts';
+import type { CaConfig, Config } from './schema.ts';
+
+/** Problems with `admin.tls.trust_anchors`; files that cannot be read are problems of others. */
+export async function checkAdminAnchors(check: FileCheck, { admin, ca }: Config): Promise<void> {
+  if (admin.tls.mode === 'none') return;
+  const anchors = await readable(admin.tls.trust_anchors);
+  const own = await Promise.all(ca.map(certificatesOf));
+  for (const anchor of await ownAnchors(anchors, own.flat()))
+    check.problem('admin.tls.trust_anchors', ownAnchorMessage(anchor), 'a CA for administrators only');
+}
+
+/**
+ * Those of the anchors that are a CA of this server, by name and key, or have signed one.
+ *
+ * @param own the CAs' certificates, with those above them and those whose certificates may be renewed
+ */
+export async function ownAnchors(
+  anchors: readonly Certificate[],
+  own: readonly Certificate[],
+): Promise<readonly Certificate[]> {
+  const found: Certificate[] = [];
+  for (const anchor of anchors) if (await isOwn(anchor, own)) found.push(anchor);
+  return found;
+}
+
+/** What is wrong with such an anchor. */
+export function ownAnchorMessage({ subject }: Certificate): string {
+  return `"${formatName(subject)}" is a CA of this server or above one, so that any device would be an administrator`;
+}
+
+async function isOwn(anchor: Certificate, own: readonly Certificate[]): Promise<boolean> {
+  for (const certificate of own) {
+    const same =
+      namesEqual(anchor.subject, certificate.subject) && anchor.publicKey.spki.equals(certificate.publicKey.spki);
+    if (same) return true;
+    if (namesEqual(anchor.subject, certificate.issuer) && (await verifyCertificateSignature(certificate, anchor)))
+      return true;
+  }
+  return false;
+}
+
+async function certificatesOf({ certificate, chain, profile }: CaConfig): Promise<readonly Certificate[]> {
+  const files = await Promise.all([certificate, chain, profile.renewal_issuers].map(readable));
+  return files.flat();
+}
+
+async function readable(file: string | undefined): Promise<readonly Certificate[]> {
+  if (file === undefined || file === '') return [];
+  try {
+    return await readCertificates(file);
+  } catch (error) {
+    if (error instanceof FileError) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,68 @@
+/** Contract §4: what a browser sends for a page of another site is refused, whatever its method. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { adminFixture, bearer, failure, type AdminFixture } from './support.ts';
+
+let api: AdminFixture;
+let close: () => Promise<void>;
+beforeAll(async () => {
+  api = await adminFixture({ onEnd: (cleanUp) => (close = cleanUp) });
+});
+afterAll(() => close());
+
+const HOST = 'admin.example:9444';
+const CALLS = [
+  ['GET', '/admin/otp', 200],
+  ['POST', '/admin/requests/1/approve', 404],
+  ['DELETE', '/admin/otp/1', 404],
+  ['GET', '/admin/openapi.json', 200],
+  ['GET', '/admin/nothing', 404],
+] as const;
+
+const call = async (method: string, url: string, headers: Record<string, string>): Promise<number> =>
+  (await api.raw(method, url, { ...bearer, host: HOST, ...headers })).statusCode;
+
+describe.each(CALLS)('issue 11.8: %s %s', (method, url, status) => {
+  test.each<[string, Record<string, string>]>([
+    ['no browser', {}],
+    ["the admin's own page", { 'sec-fetch-site': 'same-origin', origin: `https://${HOST}` }],
+    ['the address bar', { 'sec-fetch-site': 'none' }],
+    ['a browser that has no Fetch Metadata', { origin: `https://${HOST}` }],
+    ['the name in capitals', { origin: `https://${HOST.toUpperCase()}` }],
+  ])('%s passes', async (_, headers) => {
+    expect(await call(method, url, headers)).toBe(status);
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ['another site', { 'sec-fetch-site': 'cross-site' }],
+    ['another origin of the site', { 'sec-fetch-site': 'same-site' }],
+    ['a value of tomorrow', { 'sec-fetch-site': 'same-origin, cross-site' }],
+    ['another origin', { origin: 'https://evil.example' }],
+    ['another port', { origin: 'https://admin.example' }],
+    ['plain HTTP', { origin: `http://${HOST}` }],
+    ['an opaque origin', { origin: 'null' }],
+    ['another origin that says it is the same', { 'sec-fetch-site': 'same-origin', origin: 'https://evil.example' }],
+  ])('%s: 403', async (_, headers) => {
+    const answer = await api.raw(method, url, { ...bearer, host: HOST, ...headers });
+    expect([answer.statusCode, failure(answer).code]).toEqual([403, 'CROSS_SITE']);
+  });
+});
+
+test('issue 11.8: without credentials it is 401, with them the attempt to change something is on record', async () => {
+  const foreign = { host: HOST, 'sec-fetch-site': 'cross-site' };
+  expect((await api.raw('POST', '/admin/otp', foreign)).statusCode).toBe(401);
+  expect((await api.raw('POST', '/admin/otp', { ...bearer, ...foreign })).statusCode).toBe(403);
+  const { items } = await api.store.listAudit({ limit: 1000, type: 'admin.access' });
+  expect(items.at(-1)).toMatchObject({ outcome: 'failure', detail: 'POST /admin/otp: CROSS_SITE' });
+});
+
+test('contract §4: a POST without a body needs no Content-Type; one with a body wants JSON', async () => {
+  expect(await call('POST', '/admin/requests/1/approve', {})).toBe(404);
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
+    const headers = { ...bearer, 'content-type': type };
+    expect((await api.raw('POST', '/admin/otp', headers, '{"client_id":"a"}')).statusCode).toBe(415);
+  }
+});
+
+test('contract §4: what needs no administrator answers every browser', async () => {
+  expect((await api.raw('GET', '/healthz', { 'sec-fetch-site': 'cross-site' })).statusCode).toBe(200);
+});
