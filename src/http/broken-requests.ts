@@ -1,7 +1,9 @@
-/** Requests that Node's HTTP parser gives up on never reach a handler; they get their 4xx here. */
+/** Connections that fail before a request: the handshake, or what Node's HTTP parser gives up on. */
 import { STATUS_CODES, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import type { Logger } from '../log.ts';
+import { networkAddress } from './address.ts';
 
 /** What a broken request is answered with. */
 export interface Refusal {
@@ -18,8 +20,12 @@ const MALFORMED: Refusal = { status: 400, code: 'HTTP_INVALID', text: 'The reque
 
 const plainText = ({ text }: Refusal) => ({ type: 'text/plain; charset=utf-8', body: text });
 
+/** Milliseconds that a refused client has to read its answer and to close; a connection cut at once may lose the answer. */
+const LINGER = 2000;
+
 /**
- * Answers and closes; a connection that was reset or never spoke HTTP is just dropped.
+ * Answers and closes; a connection that was reset, never became secure or never spoke HTTP is just dropped. None of them
+ * waits for its client.
  *
  * @param form how the listener words its errors; plain text unless told
  */
@@ -28,9 +34,16 @@ export function answerBrokenRequests(
   log: Pick<Logger, 'info'>,
   form: (refusal: Refusal) => { readonly type: string; readonly body: string } = plainText,
 ): void {
+  const refused = new WeakSet<Duplex>();
   // Fastify installs a handler of its own.
   server.removeAllListeners('clientError');
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (refused.has(socket)) return;
+    if (wasLeftBehind(error, socket)) {
+      // Or Node takes no answer on it for finished.
+      Reflect.set(socket, '_hadError', false);
+      return;
+    }
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
@@ -42,8 +55,37 @@ export function answerBrokenRequests(
       `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}\r\nContent-Type: ${type}\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
+    refused.add(socket);
+    const cut = setTimeout(() => socket.destroy(), LINGER);
+    socket.once('close', () => clearTimeout(cut));
   });
-  server.on('tlsClientError', (error: NodeJS.ErrnoException) => {
-    log.info({ detail: error.message }, 'TLS handshake failed');
+  // Before Node's own, which makes a clientError of it: a socket that never became secure cannot be ended, only destroyed.
+  server.prependListener('tlsClientError', (error: Error, socket: TLSSocket) => {
+    log.info({ address: addressOf(socket), detail: reasonOf(error, socket) }, 'TLS handshake failed');
+    socket.destroy();
   });
+}
+
+/**
+ * OpenSSL's queue of errors belongs to the thread: what one call leaves there, the next read of any connection reports.
+ * During a handshake OpenSSL verifies the signatures in the chain that a client sends, whoever is to decide about it; when
+ * one of them is wrong, an error that is none of TLS stays behind. The connection itself is sound.
+ */
+function wasLeftBehind(error: Error, socket: Duplex): boolean {
+  const library: unknown = Reflect.get(error, 'library');
+  return socket instanceof TLSSocket && typeof library === 'string' && library !== 'SSL routines';
+}
+
+function reasonOf(error: Error, socket: TLSSocket): string {
+  const refused: unknown = socket.authorizationError;
+  if (typeof refused === 'string') return `client certificate refused: ${refused}`;
+  return error.message === 'socket hang up' ? 'the client closed the connection' : error.message;
+}
+
+/** A destroyed TLSSocket has forgotten its peer; the TCP socket below it remembers, since its address was asked for. */
+function addressOf(socket: TLSSocket): string {
+  const below: unknown = Reflect.get(socket, '_parent');
+  const remembered: unknown =
+    typeof below === 'object' && below !== null ? Reflect.get(below, 'remoteAddress') : undefined;
+  return networkAddress(socket.remoteAddress ?? (typeof remembered === 'string' ? remembered : undefined));
 }

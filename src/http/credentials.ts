@@ -8,11 +8,11 @@ import {
   PresentedCertificates,
   type ConnectionCertificates,
 } from '../auth/mtls/presented-certificates.ts';
+import { networkAddress } from './address.ts';
 
 /** The client's network address; an IPv4 one in its own form also on a dual-stack socket. */
 export function remoteAddress(request: IncomingMessage): string {
-  const address = request.socket.remoteAddress ?? 'unknown';
-  return /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/.exec(address)?.[1] ?? address;
+  return networkAddress(request.socket.remoteAddress);
 }
 
 /** The credentials of a request as authentication takes them. A resumed TLS session still has its certificate. */

@@ -1,6 +1,7 @@
-/** The TLS side of both listeners: versions, suites, client certificates. */
-import { constants } from 'node:crypto';
+/** The TLS side of the EST and admin listeners: versions, suites, client certificates. */
+import { constants, hkdfSync } from 'node:crypto';
 import type { SecureContextOptions, Server, TlsOptions } from 'node:tls';
+import { authorityNames } from './authority-names.ts';
 
 /** AEAD suites with forward secrecy only; the first three are TLS 1.3's. */
 const SUITES = [
@@ -15,6 +16,9 @@ const SUITES = [
   'ECDHE-RSA-AES128-GCM-SHA256',
 ].join(':');
 
+/** Octets that Node wants for session ticket keys. */
+const TICKET_KEYS = 48;
+
 /** The modes of `tls.client_auth.mode` and `admin.tls.mode`. */
 export type ClientAuthMode = 'required' | 'optional' | 'required_for_reenroll' | 'none';
 
@@ -28,10 +32,25 @@ export interface TlsMaterial {
   readonly clientCas: readonly string[];
 }
 
+/** What makes one TLS listener another than the next, from start to stop. */
+export interface TlsListener {
+  readonly name: 'est' | 'admin';
+  readonly mode: ClientAuthMode;
+  /** Milliseconds that a handshake may take. */
+  readonly handshakeTimeout: number;
+  /** What all worker processes share for their session tickets; undefined: there is one process, with keys of its own. */
+  readonly ticketSecret: Buffer | undefined;
+}
+
 /**
  * The part that a reload replaces (`server.setSecureContext`, which wants the full set each time).
+ *
+ * Only mode `required` lets the handshake decide. In the others a bad certificate must still be able to fall back to
+ * another method, so the request is where it is judged: the handshake names the CAs and knows nothing else of them.
+ * Whatever OpenSSL found wrong would stay behind as an error that the next read of the connection reports.
  */
-export function secureContext(material: TlsMaterial): SecureContextOptions {
+export function secureContext(material: TlsMaterial, listener: TlsListener): SecureContextOptions & TlsOptions {
+  const { clientCas } = material;
   return {
     cert: material.certificate,
     key: material.privateKey,
@@ -42,30 +61,35 @@ export function secureContext(material: TlsMaterial): SecureContextOptions {
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     // An anchor may be an intermediate: the spec's file holds "CA certificates that issue acceptable client certificates".
     allowPartialTrustChain: true,
-    ...(material.clientCas.length === 0 ? {} : { ca: [...material.clientCas] }),
+    // Without any, Node takes the public CAs that it knows.
+    ca: listener.mode === 'required' ? [...clientCas] : authorityNames(clientCas),
+    ...sessions(listener),
   };
 }
 
-/**
- * Options for `https.createServer`.
- *
- * Only mode `required` lets the handshake decide. In the others a bad certificate must still be able to fall back to
- * another method, so the request is where it is judged.
- *
- * @param handshakeTimeout milliseconds that a handshake may take
- */
-export function tlsOptions(material: TlsMaterial, mode: ClientAuthMode, handshakeTimeout: number): TlsOptions {
+/** A session of one listener means nothing to the other: its client certificate was asked for under other rules. */
+function sessions({ name, ticketSecret }: TlsListener): TlsOptions {
   return {
-    ...secureContext(material),
-    requestCert: mode !== 'none',
-    rejectUnauthorized: mode === 'required',
-    handshakeTimeout,
+    sessionIdContext: `estuary ${name}`,
+    ...(ticketSecret === undefined
+      ? {}
+      : { ticketKeys: Buffer.from(hkdfSync('sha256', ticketSecret, '', `estuary ${name} tickets`, TICKET_KEYS)) }),
+  };
+}
+
+/** Options for `https.createServer`. */
+export function tlsOptions(material: TlsMaterial, listener: TlsListener): TlsOptions {
+  return {
+    ...secureContext(material, listener),
+    requestCert: listener.mode !== 'none',
+    rejectUnauthorized: listener.mode === 'required',
+    handshakeTimeout: listener.handshakeTimeout,
     ALPNProtocols: ['http/1.1'],
   };
 }
 
 /**
- * Makes `allowPartialTrustChain` true: Node 24's `tls.Server` passes every option on to its context but this one, so
+ * Makes `allowPartialTrustChain` true: Node 26's `tls.Server` passes every option on to its context but this one, so
  * in mode `required` an anchor that is an intermediate would let nobody in. To be called after the server has been made
  * and after each `setSecureContext`. Where Node has nothing of this kind to call, the handshake stays the stricter one.
  */

@@ -1,9 +1,7 @@
 /** The composition root: makes every part from a `Config`; owns start, reload and stop. */
 import cluster from 'node:cluster';
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Server as HttpServer } from 'node:http';
 import type { Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { AdminAuthenticator } from '../auth/admin-authenticator.ts';
 import { createEstAuthenticator } from '../auth/est-authenticator.ts';
 import { FailureRecords } from '../auth/failure-records.ts';
@@ -31,7 +29,9 @@ import { describe } from '../errors.ts';
 import { createOperations } from '../http/est/operations.ts';
 import { createAdminApp } from '../http/admin/listener.ts';
 import { createEstListener } from '../http/est/listener.ts';
-import { acceptPartialChains, secureContext, tlsOptions, type TlsMaterial } from '../http/tls.ts';
+import { affordable, openFileLimit } from '../http/open-files.ts';
+import { acceptPartialChains, secureContext, tlsOptions, type TlsListener } from '../http/tls.ts';
+import { Listener, type ListenerContext } from './listener.ts';
 import { loadLiveState, type LiveState } from './live-state.ts';
 import { Turns, type SingleTurns } from '../process/turns.ts';
 import { createLogger, type Logger } from '../log.ts';
@@ -45,6 +45,7 @@ import { lockStore, shareStoreLock } from '../store/sqlite/service-lock.ts';
 import type { Store } from '../store/store.ts';
 import type { RunningService } from './running-service.ts';
 import {
+  connectionsWithOthers,
   receiveShare,
   reportListening,
   superviseWorkers,
@@ -178,18 +179,6 @@ async function startGssapiIfEnabled({ gssapi }: Config, log: Logger): Promise<Gs
 const closeDrivers = (router: CaRouter): Promise<unknown> =>
   Promise.all(router.all.map(({ driver }) => driver.close()));
 
-/** Milliseconds between looks for connections that have become idle while stopping. */
-const IDLE_CHECK = 100;
-
-interface Listener<S extends HttpServer = HttpServer> {
-  readonly name: 'est' | 'admin' | 'publication';
-  readonly host: string;
-  readonly port: number;
-  readonly server: S;
-  readonly listen: () => Promise<unknown>;
-  readonly close: () => Promise<unknown>;
-}
-
 class Service implements RunningService {
   readonly #options: ServiceOptions;
   #config: Config;
@@ -205,7 +194,8 @@ class Service implements RunningService {
   readonly #stopSweeping: () => void;
   readonly #stopWatchingExpiry: () => void;
   readonly #listeners: readonly [est: Listener<Server>, admin: Listener<Server>, ...publication: Listener[]];
-  readonly #ticketKeys: Buffer | undefined;
+  readonly #ticketSecret: Buffer | undefined;
+  readonly #listenerContext: ListenerContext;
   #state: LiveState;
 
   constructor(options: ServiceOptions, parts: Parts) {
@@ -218,7 +208,8 @@ class Service implements RunningService {
     this.#router = router;
     this.#gssapi = gssapi;
     this.#state = state;
-    this.#ticketKeys = share.ticketKeys === undefined ? undefined : Buffer.from(share.ticketKeys, 'hex');
+    this.#ticketSecret = share.ticketSecret === undefined ? undefined : Buffer.from(share.ticketSecret, 'hex');
+    this.#listenerContext = listenerContext(options.config, log);
     const { instance } = share;
     const observe = metrics.observe.bind(metrics);
     this.#failures = new FailureRecords({ store, log, now: Date.now, observe });
@@ -244,22 +235,19 @@ class Service implements RunningService {
     this.#listeners =
       publication === undefined
         ? [est, admin]
-        : [est, admin, listener('publication', options.config.publication, publication.app)];
+        : [est, admin, new Listener('publication', options.config.publication, publication.app, this.#listenerContext)];
   }
 
   #makeEst(parts: Parts): Listener<Server> {
     const { otp } = parts;
-    const { est, server, tls, gssapi } = this.#config;
+    const { est, server, gssapi } = this.#config;
     const authenticator = createEstAuthenticator({
       plugins: this.#plugins(otp),
       store: this.#store,
       failures: this.#failures,
     });
     const app = createEstListener({
-      tls: {
-        ...tlsOptions(this.#state.estTls, tls.client_auth.mode, server.handshake_timeout * 1000),
-        ...this.#tickets(),
-      },
+      tls: tlsOptions(this.#state.estTls, this.#tlsListener('est')),
       router: this.#router,
       operations: createOperations({
         authenticator,
@@ -288,7 +276,7 @@ class Service implements RunningService {
       lineLength: est.base64_line_length,
       metrics: this.#metrics,
     });
-    return listener('est', est, app);
+    return new Listener('est', est, app, this.#listenerContext);
   }
 
   #makeCmcServer({ otp, share }: Parts): CmcServer {
@@ -317,7 +305,7 @@ class Service implements RunningService {
   }
 
   #makeAdmin(otp: OtpService): Listener<Server> {
-    const { admin, server } = this.#config;
+    const { admin } = this.#config;
     const app = createAdminApp(
       {
         store: this.#store,
@@ -330,22 +318,24 @@ class Service implements RunningService {
         now: Date.now,
         log: this.#log,
       },
-      { ...tlsOptions(this.#state.adminTls, admin.tls.mode, server.handshake_timeout * 1000), ...this.#tickets() },
+      tlsOptions(this.#state.adminTls, this.#tlsListener('admin')),
     );
-    return listener('admin', admin, app);
+    return new Listener('admin', admin, app, this.#listenerContext);
   }
 
-  #tickets(): { ticketKeys?: Buffer } {
-    return this.#ticketKeys === undefined ? {} : { ticketKeys: this.#ticketKeys };
+  #tlsListener(name: TlsListener['name']): TlsListener {
+    const { server, tls, admin } = this.#config;
+    return {
+      name,
+      mode: name === 'est' ? tls.client_auth.mode : admin.tls.mode,
+      handshakeTimeout: server.handshake_timeout * 1000,
+      ticketSecret: this.#ticketSecret,
+    };
   }
 
   async listen(): Promise<void> {
     try {
-      for (const { name, host, port, server, listen } of this.#listeners) {
-        await listen();
-        const address = server.address();
-        this.#log.info({ listener: name, address: host, port: portOf(address) ?? port }, 'listening');
-      }
+      for (const listener of this.#listeners) await listener.listen();
     } catch (error) {
       await this.#closeListeners();
       throw error;
@@ -375,12 +365,9 @@ class Service implements RunningService {
 
   #apply(state: LiveState): void {
     const [est, admin] = this.#listeners;
-    const apply = (server: Server, material: TlsMaterial): void => {
-      server.setSecureContext({ ...secureContext(material), ...this.#tickets() });
-      acceptPartialChains(server);
-    };
-    apply(est.server, state.estTls);
-    apply(admin.server, state.adminTls);
+    est.server.setSecureContext(secureContext(state.estTls, this.#tlsListener('est')));
+    admin.server.setSecureContext(secureContext(state.adminTls, this.#tlsListener('admin')));
+    for (const { server } of [est, admin]) acceptPartialChains(server);
     this.#state = state;
   }
 
@@ -401,42 +388,21 @@ class Service implements RunningService {
 
   /** Requests in flight get their time; what is still open then is cut. */
   async #closeListeners(): Promise<void> {
-    const servers = this.#listeners.map(({ server }) => server);
-    const cut = setTimeout(() => servers.forEach((server) => server.closeAllConnections()), this.#graceMilliseconds());
-    // A connection whose last request has just been answered is kept alive for a next one that must not come.
-    const idle = setInterval(() => servers.forEach((server) => server.closeIdleConnections()), IDLE_CHECK);
-    await Promise.all(this.#listeners.map(({ close }) => close()));
-    clearTimeout(cut);
-    clearInterval(idle);
+    const grace = this.#config.server.shutdown_grace * 1000;
+    await Promise.all(this.#listeners.map((listener) => listener.close(grace)));
     await this.#crls.stop();
   }
-
-  #graceMilliseconds(): number {
-    return this.#config.server.shutdown_grace * 1000;
-  }
 }
 
-interface App<S extends HttpServer> {
-  readonly server: S;
-  readonly listen: (at: { host: string; port: number }) => Promise<unknown>;
-  readonly close: () => Promise<unknown>;
-}
-
-function listener<S extends HttpServer>(
-  name: Listener['name'],
-  { host, port }: { readonly host: string; readonly port: number },
-  app: App<S>,
-): Listener<S> {
-  return {
-    name,
-    host,
-    port,
-    server: app.server,
-    listen: () => app.listen({ host, port }),
-    close: () => app.close(),
-  };
-}
-
-function portOf(address: AddressInfo | string | null): number | undefined {
-  return typeof address === 'object' ? address?.port : undefined;
+/** What all listeners share; says so when the system allows fewer connections than the configuration. */
+function listenerContext({ server, publication }: Config, log: Logger): ListenerContext {
+  const wanted = { total: server.max_connections, perAddress: server.max_connections_per_address };
+  const openFiles = openFileLimit();
+  const limits = affordable(wanted, publication.enabled ? 3 : 2, openFiles);
+  if (limits.total < wanted.total)
+    log.warn(
+      { open_files: openFiles, max_connections: limits.total },
+      'the limit of open files allows fewer connections than server.max_connections (for each listener and process)',
+    );
+  return { limits, log, shared: cluster.isWorker ? connectionsWithOthers() : undefined };
 }

@@ -11,6 +11,7 @@ import { failed } from '../errors.ts';
 import { reconcile } from '../enrollment/reconcile.ts';
 import type { Logger } from '../log.ts';
 import type { RunningService } from './running-service.ts';
+import { ConnectionKeeper, WorkerConnections } from './shared-connections.ts';
 import { TurnKeeper, WorkerTurns } from './shared-turns.ts';
 import type { Store } from '../store/store.ts';
 
@@ -18,8 +19,8 @@ import type { Store } from '../store/store.ts';
 export interface WorkerShare {
   /** The owner of its reservations. */
   readonly instance: string;
-  /** 48 octets, hex: TLS session tickets of one worker resume on another. */
-  readonly ticketKeys: string;
+  /** 48 octets, hex: of these the keys come, so that TLS session tickets of one worker resume on another. */
+  readonly ticketSecret: string;
 }
 
 interface Member {
@@ -58,13 +59,16 @@ export async function superviseWorkers(options: SupervisorOptions): Promise<Runn
 
 class Supervisor implements RunningService {
   readonly #options: SupervisorOptions;
-  readonly #ticketKeys = randomBytes(48).toString('hex');
+  readonly #ticketSecret = randomBytes(48).toString('hex');
   readonly #members = new Map<number, Member>();
   readonly #turns = new TurnKeeper();
+  readonly #connections: ConnectionKeeper;
   #stopping = false;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    const { max_connections: total, max_connections_per_address: perAddress } = options.config.server;
+    this.#connections = new ConnectionKeeper({ total, perAddress });
   }
 
   async start(): Promise<void> {
@@ -104,13 +108,13 @@ class Supervisor implements RunningService {
     const worker = cluster.fork();
     const instance = randomUUID();
     this.#members.set(worker.id, { worker, instance });
-    const share: WorkerShare = { instance, ticketKeys: this.#ticketKeys };
+    const share: WorkerShare = { instance, ticketSecret: this.#ticketSecret };
     return new Promise((resolve, reject) => {
       worker.on('message', (message) => {
         // Only a worker that asks listens: what is sent before that would be lost.
         if (message === ASKING) worker.send(share);
         else if (message === LISTENING) resolve();
-        else this.#turns.take(worker, message);
+        else if (!this.#turns.take(worker, message)) this.#connections.take(worker, message);
       });
       worker.once('exit', (code, signal) => {
         reject(failed('WORKER_START', 'A worker process ended before it listened.'));
@@ -122,6 +126,7 @@ class Supervisor implements RunningService {
   async #ended(worker: Worker, instance: string, reason: string | number): Promise<void> {
     this.#members.delete(worker.id);
     this.#turns.gone(worker);
+    this.#connections.gone(worker);
     if (this.#stopping) return;
     const { log, store } = this.#options;
     log.error({ worker: worker.id, reason }, 'a worker process died');
@@ -152,18 +157,21 @@ function isShare(value: unknown): value is WorkerShare {
     value !== null &&
     'instance' in value &&
     typeof value.instance === 'string' &&
-    'ticketKeys' in value &&
-    typeof value.ticketKeys === 'string'
+    'ticketSecret' in value &&
+    typeof value.ticketSecret === 'string'
   );
 }
 
+const channel = {
+  send: (message: unknown) => process.send?.(message, () => undefined),
+  onMessage: (listener: (message: unknown) => void) => process.on('message', listener),
+};
+
 /** In a worker: the turns that it takes with the others. */
-export function turnsWithOthers(): WorkerTurns {
-  return new WorkerTurns({
-    send: (message) => process.send?.(message, () => undefined),
-    onMessage: (listener) => process.on('message', listener),
-  });
-}
+export const turnsWithOthers = (): WorkerTurns => new WorkerTurns(channel);
+
+/** In a worker: the connections that are counted with the others'. */
+export const connectionsWithOthers = (): WorkerConnections => new WorkerConnections(channel);
 
 /** In a worker: tells the supervisor that the listeners are up. */
 export function reportListening(): void {

@@ -21,6 +21,8 @@ export interface EstuaryOptions {
   readonly configure?: (config: TomlTable, dir: string) => void;
   readonly listeners?: readonly ListenerName[];
   readonly env?: Readonly<Record<string, string>>;
+  /** `ulimit -n` of the server. */
+  readonly openFiles?: number;
 }
 
 export interface EstCall {
@@ -228,5 +230,6 @@ function launch(dir: string, options: EstuaryOptions): Promise<ServerProcess> {
     config: join(dir, 'est.toml'),
     ...(options.listeners === undefined ? {} : { listeners: options.listeners }),
     ...(options.env === undefined ? {} : { env: options.env }),
+    ...(options.openFiles === undefined ? {} : { openFiles: options.openFiles }),
   });
 }

@@ -26,6 +26,8 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** How long the start may take, in milliseconds. */
   readonly timeout?: number;
+  /** `ulimit -n` of the server. */
+  readonly openFiles?: number;
 }
 
 export interface Exit {
@@ -57,7 +59,12 @@ const STOP_TIMEOUT = 15_000;
  */
 export async function startServer(options: StartOptions): Promise<ServerProcess> {
   assertBuilt();
-  const child = spawn(NODE, [SERVER, '--config', options.config], {
+  const command = [NODE, SERVER, '--config', options.config];
+  const [program, ...args] =
+    options.openFiles === undefined
+      ? command
+      : ['/bin/sh', '-c', `ulimit -n ${options.openFiles} && exec "$0" "$@"`, ...command];
+  const child = spawn(program ?? NODE, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },
   });

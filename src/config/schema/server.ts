@@ -25,6 +25,19 @@ export const server = table(
       maximum: 16777216,
       unit: 'bytes',
     }),
+    max_connections: integer({
+      description:
+        'How many connections each listener has at most, over all workers; one more is closed at once. A low limit of open files lowers it.',
+      default: 4096,
+      minimum: 1,
+      maximum: 1000000,
+    }),
+    max_connections_per_address: integer({
+      description: 'How many of them may come from one address (for IPv6, one /64).',
+      default: 1024,
+      minimum: 1,
+      maximum: 1000000,
+    }),
     handshake_timeout: integer({
       description: 'How long a TLS handshake may take before the connection is closed.',
       default: 10,

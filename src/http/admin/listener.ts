@@ -27,6 +27,7 @@ import { presentedCredentials, remoteAddress } from '../credentials.ts';
 import { allowedMethods, isAdminPath, recordRoute, type RouteTable } from './routes.ts';
 import { announcesBody, checkBodyHead, registerJsonParser } from './json-body.ts';
 import { answerExpectations, checkHost, expectsContinue } from '../request-head.ts';
+import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
 /**
  * Makes the admin listener; the caller listens and closes.
@@ -36,8 +37,15 @@ import { answerExpectations, checkHost, expectsContinue } from '../request-head.
 export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): AdminApp {
   const { server } = deps.settings;
   const app: AdminApp = fastify({
-    // Node's own answer to a missing Host has no body.
-    https: tls === undefined ? null : { ...tls, requireHostHeader: false },
+    https:
+      tls === undefined
+        ? null
+        : {
+            ...tls,
+            // Node's own answer to a missing Host has no body.
+            requireHostHeader: false,
+            connectionsCheckingInterval: checkingInterval(server.headers_timeout * 1000),
+          },
     logger: false,
     bodyLimit: server.body_limit,
     requestTimeout: server.request_timeout * 1000,
@@ -50,6 +58,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
   });
   app.server.headersTimeout = server.headers_timeout * 1000;
   answerBrokenRequests(app.server, deps.log, brokenRequestAnswer);
+  boundAnswers(app.server, server.request_timeout * 1000);
   answerExpectations(app.server, refuseExpectation);
   app.setValidatorCompiler(validatorCompiler);
   registerJsonParser(app);

@@ -16,6 +16,7 @@ import { bodyTooLarge, checkHead, resolveRoute, type EstRoute } from './route.ts
 import { answerBrokenRequests } from '../broken-requests.ts';
 import { presentedCredentials } from '../credentials.ts';
 import { answerExpectations, checkHost, expectsContinue } from '../request-head.ts';
+import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
 export interface EstListenerOptions {
   readonly tls: TlsOptions;
@@ -52,7 +53,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
       maxHeaderSize: MAX_HEADER_BYTES,
       // Node's own answer to a missing Host has no text; resolveRoute gives it one.
       requireHostHeader: false,
-      connectionsCheckingInterval: Math.min(options.headersTimeout, 5000),
+      connectionsCheckingInterval: checkingInterval(options.headersTimeout),
     },
     bodyLimit: options.bodyLimit,
     requestTimeout: options.requestTimeout,
@@ -71,6 +72,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
   app.server.headersTimeout = options.headersTimeout;
   answerExpectations(app.server, (response, error) => writeAnswer(response, errorAnswer(error, options.errors)));
   answerBrokenRequests(app.server, options.log);
+  boundAnswers(app.server, options.requestTimeout);
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));

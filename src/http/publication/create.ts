@@ -42,6 +42,7 @@ export function createPublication(
     crls,
     ocsp: new OcspResponder({ store, validity, log, now }),
     log,
+    headersTimeout: server.headers_timeout * 1000,
     requestTimeout: server.request_timeout * 1000,
     keepAliveTimeout: server.keep_alive_timeout * 1000,
     now,

@@ -8,6 +8,7 @@ import type { Logger } from '../../log.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import type { OcspAnswer, OcspResponder } from '../../publication/ocsp-responder.ts';
 import { answerBrokenRequests } from '../broken-requests.ts';
+import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
 export interface PublicationListenerOptions {
   readonly router: Pick<CaRouter, 'find'>;
@@ -15,6 +16,7 @@ export interface PublicationListenerOptions {
   readonly ocsp: Pick<OcspResponder, 'answer'>;
   readonly log: Pick<Logger, 'debug' | 'info' | 'error'>;
   /** Milliseconds. */
+  readonly headersTimeout: number;
   readonly requestTimeout: number;
   readonly keepAliveTimeout: number;
   readonly now: () => number;
@@ -30,6 +32,7 @@ const CA_CERTIFICATE_AGE = 3600;
 /** Makes the listener; the caller listens and closes. */
 export function createPublicationListener(options: PublicationListenerOptions): PublicationListener {
   const app = fastify({
+    http: { connectionsCheckingInterval: checkingInterval(options.headersTimeout) },
     logger: false,
     bodyLimit: MAX_BODY,
     requestTimeout: options.requestTimeout,
@@ -39,7 +42,9 @@ export function createPublicationListener(options: PublicationListenerOptions): 
     routerOptions: { maxParamLength: 1024 },
     frameworkErrors: (error, _request, reply) => void sendError(reply, error),
   });
+  app.server.headersTimeout = options.headersTimeout;
   answerBrokenRequests(app.server, options.log);
+  boundAnswers(app.server, options.requestTimeout);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/ocsp-request', { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),

@@ -1,0 +1,99 @@
+/**
+ * The TCP connections of one listener, from before the TLS handshake until they are closed: no more than there may be
+ * (contract §11), and none left when the service stops. HTTP's own list knows a connection only once its handshake is done.
+ */
+import type { Server, Socket } from 'node:net';
+import type { Logger } from '../log.ts';
+import { lockoutAddress } from '../auth/client-address.ts';
+import { ConnectionTally, type ConnectionLimits, type ReachedLimit } from './connection-tally.ts';
+
+/** The same limits over all processes that share the listener. */
+export interface SharedConnections {
+  /**
+   * Counts one more.
+   *
+   * @param refuse called, later, when it is one too many
+   * @returns what takes it back
+   */
+  opened(listener: string, address: string, refuse: (reached: ReachedLimit) => void): () => void;
+}
+
+export interface ConnectionsOptions {
+  readonly listener: string;
+  readonly server: Server;
+  readonly limits: ConnectionLimits;
+  /** undefined: no other process shares the listener. */
+  readonly shared: SharedConnections | undefined;
+  readonly log: Pick<Logger, 'warn'>;
+}
+
+/** Milliseconds between two lines of log about refused connections. */
+const QUIET = 10_000;
+
+export class Connections {
+  readonly #options: ConnectionsOptions;
+  readonly #tally: ConnectionTally;
+  readonly #open = new Set<Socket>();
+  #refused = 0;
+  #lastWarning = -Infinity;
+
+  /** Steps in before whatever the server does with a connection. */
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+    this.#tally = new ConnectionTally(options.limits);
+    const { server } = options;
+    const listeners = server.listeners('connection');
+    server.removeAllListeners('connection');
+    server.on('connection', (socket) => {
+      if (!this.#admit(socket)) return;
+      for (const listener of listeners) Reflect.apply(listener, server, [socket]);
+    });
+  }
+
+  /** Drops the connections on which nothing has arrived yet. */
+  closeSilent(): void {
+    for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy();
+  }
+
+  closeAll(): void {
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  #admit(socket: Socket): boolean {
+    // It may have been reset already.
+    const { remoteAddress } = socket;
+    if (remoteAddress === undefined) {
+      socket.destroy();
+      return false;
+    }
+    const address = lockoutAddress(remoteAddress);
+    const reached = this.#tally.add(address);
+    if (reached !== undefined) {
+      socket.destroy();
+      this.#warn(address, reached);
+      return false;
+    }
+    const { listener, shared } = this.#options;
+    const closed = shared?.opened(listener, address, (limit) => {
+      socket.destroy();
+      this.#warn(address, limit);
+    });
+    this.#open.add(socket);
+    socket.once('close', () => {
+      this.#open.delete(socket);
+      this.#tally.remove(address);
+      closed?.();
+    });
+    return true;
+  }
+
+  /** Whoever floods the listener does not flood the log. */
+  #warn(address: string, reached: ReachedLimit): void {
+    this.#refused += 1;
+    if (performance.now() - this.#lastWarning < QUIET) return;
+    const { listener, log } = this.#options;
+    log.warn({ listener, address, limit: `server.${reached}`, refused: this.#refused }, 'too many connections');
+    this.#refused = 0;
+    this.#lastWarning = performance.now();
+  }
+}

@@ -1,0 +1,76 @@
+/** One listener of the service, from the first connection to the last. */
+import type { Server as HttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ConnectionLimits } from '../http/connection-tally.ts';
+import { Connections, type SharedConnections } from '../http/connections.ts';
+import type { Logger } from '../log.ts';
+
+export type ListenerName = 'est' | 'admin' | 'publication';
+
+/** A Fastify instance, as far as it matters here. */
+export interface App<S extends HttpServer> {
+  readonly server: S;
+  readonly listen: (at: { host: string; port: number }) => Promise<unknown>;
+  readonly close: () => Promise<unknown>;
+}
+
+export interface ListenerContext {
+  readonly limits: ConnectionLimits;
+  readonly shared: SharedConnections | undefined;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+}
+
+/** Milliseconds between looks for connections that have become idle while stopping. */
+const IDLE_CHECK = 100;
+
+export class Listener<S extends HttpServer = HttpServer> {
+  readonly #name: ListenerName;
+  readonly #at: { readonly host: string; readonly port: number };
+  readonly #app: App<S>;
+  readonly #log: ListenerContext['log'];
+  readonly #connections: Connections;
+
+  constructor(
+    name: ListenerName,
+    { host, port }: { readonly host: string; readonly port: number },
+    app: App<S>,
+    context: ListenerContext,
+  ) {
+    this.#name = name;
+    this.#at = { host, port };
+    this.#app = app;
+    this.#log = context.log;
+    this.#connections = new Connections({ listener: name, server: app.server, ...context });
+  }
+
+  get server(): S {
+    return this.#app.server;
+  }
+
+  async listen(): Promise<void> {
+    const { host, port } = this.#at;
+    await this.#app.listen(this.#at);
+    const address = this.server.address();
+    this.#log.info({ listener: this.#name, address: host, port: portOf(address) ?? port }, 'listening');
+  }
+
+  /**
+   * Stops accepting and waits for the requests in flight.
+   *
+   * @param grace milliseconds; what is still open then is cut
+   */
+  async close(grace: number): Promise<void> {
+    const cut = setTimeout(() => this.#connections.closeAll(), grace);
+    // A connection whose last request has just been answered is kept alive for a next one that must not come.
+    const idle = setInterval(() => this.server.closeIdleConnections(), IDLE_CHECK);
+    const closed = this.#app.close();
+    this.#connections.closeSilent();
+    await closed;
+    clearTimeout(cut);
+    clearInterval(idle);
+  }
+}
+
+function portOf(address: AddressInfo | string | null): number | undefined {
+  return typeof address === 'object' ? address?.port : undefined;
+}

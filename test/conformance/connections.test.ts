@@ -1,0 +1,156 @@
+/** Issue 11.1, contract §11: connections that say nothing, stop half-way or are refused are gone within seconds. */
+import type { Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { TomlTable } from 'smol-toml';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { Estuary, section, type EstuaryOptions } from '../support/estuary.ts';
+import type { ListenerName } from '../support/server-process.ts';
+import { openMany, openTcp, rssMiB, settled, socketsOf, until } from '../support/slow-clients.ts';
+
+vi.setConfig({ testTimeout: 180_000 });
+
+const LISTENERS = ['est', 'admin', 'publication'] as const;
+const wire = onTheWire(simpleCsr(makeKey()));
+let estuary: Estuary | undefined;
+let open: Socket[] = [];
+
+async function start(server: TomlTable, more: Omit<EstuaryOptions, 'configure' | 'listeners'> = {}): Promise<Estuary> {
+  estuary = await Estuary.start({
+    ...more,
+    listeners: LISTENERS,
+    configure(config) {
+      Object.assign(section(config, 'server'), server);
+      const base = { enabled: true, host: '127.0.0.1', port: 0, base_url: 'http://pki.example.test' };
+      Object.assign(section(config, 'publication'), base);
+    },
+  });
+  return estuary;
+}
+afterEach(async () => {
+  for (const socket of open) socket.destroy();
+  open = [];
+  await estuary?.stop();
+  estuary = undefined;
+});
+
+const enrols = async (est: Estuary): Promise<number> => {
+  const { token } = await est.otp();
+  return (await est.enroll(wire, { password: token })).status;
+};
+
+/** The beginning of a TLS record that says it holds a ClientHello of 500 octets. */
+const HALF_HELLO = Buffer.from('16030101f4010001f00303', 'hex');
+
+/** What a client may do and then say no more; the connection stays open on its side. */
+const STALLED: Readonly<Record<string, { readonly tls: boolean; readonly bytes: string | Buffer }>> = {
+  'says nothing': { tls: false, bytes: '' },
+  'half a ClientHello': { tls: false, bytes: HALF_HELLO },
+  'no TLS at all': { tls: false, bytes: 'GET / HTTP/1.1\r\nHost: x\r\n' },
+  'no request after the handshake': { tls: true, bytes: '' },
+  'half a header': { tls: true, bytes: 'POST /.well-known/est/simpleenroll HTTP/1.1\r\nHost: x\r\n' },
+  'half a body': {
+    tls: true,
+    bytes:
+      'POST /.well-known/est/simpleenroll HTTP/1.1\r\nHost: x\r\nContent-Type: application/pkcs10\r\nContent-Length: 900\r\n\r\nMII',
+  },
+  'nonsense in HTTP': { tls: true, bytes: 'nonsense\r\n\r\n' },
+  'a header that is too large': { tls: true, bytes: `GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(200_000)}\r\n\r\n` },
+  'one request, then nothing': { tls: true, bytes: 'GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n' },
+};
+
+async function stall(est: Estuary, listener: ListenerName, kind: string): Promise<void> {
+  const { tls, bytes } = STALLED[kind] ?? { tls: false, bytes: '' };
+  const socket = await openTcp(est.server.port(listener));
+  open.push(socket);
+  if (!tls || listener === 'publication') {
+    socket.write(bytes);
+    return;
+  }
+  const secured = connectTls({ socket, servername: 'localhost', ca: est.root }, () => secured.write(bytes));
+  secured.on('error', () => undefined).resume();
+  open.push(secured);
+}
+
+test('issue 11.1: whatever a client begins and never ends, the server is rid of it within seconds', async () => {
+  const est = await start({ handshake_timeout: 1, headers_timeout: 1, request_timeout: 2, keep_alive_timeout: 1 });
+  expect(await enrols(est)).toBe(200);
+  const before = socketsOf(est.server.pid);
+  const kinds = LISTENERS.flatMap((listener) => Object.keys(STALLED).map((kind) => ({ listener, kind })));
+  await Promise.all(kinds.map(({ listener, kind }) => stall(est, listener, kind)));
+  await until('every connection is gone', () => socketsOf(est.server.pid) <= before);
+  expect(await enrols(est)).toBe(200);
+});
+
+test('issue 11.1: 1,100 silent connections under `ulimit -n 1024` cost nothing once they are gone', async () => {
+  const est = await start({ handshake_timeout: 2, headers_timeout: 2 }, { openFiles: 1024 });
+  expect(await enrols(est)).toBe(200);
+  const before = socketsOf(est.server.pid);
+  for (const listener of LISTENERS) {
+    open.push(...(await openMany(est.server.port(listener), 1100)));
+    for (const other of LISTENERS.filter((name) => name !== listener))
+      await stall(est, other, 'one request, then nothing');
+    await until(`${listener}: every connection is gone`, () => socketsOf(est.server.pid) <= before + 4);
+    expect(await enrols(est), listener).toBe(200);
+  }
+  expect(est.server.log().filter(({ level }) => level === 'error' || level === 50)).toEqual([]);
+});
+
+test('issue 11.1: SIGTERM ends within server.shutdown_grace whatever is open', async () => {
+  const est = await start({ shutdown_grace: 2, handshake_timeout: 600, headers_timeout: 600, request_timeout: 600 });
+  const kinds = LISTENERS.flatMap((listener) => Object.keys(STALLED).map((kind) => ({ listener, kind })));
+  await Promise.all(kinds.map(({ listener, kind }) => stall(est, listener, kind)));
+  expect(await est.server.stop()).toEqual({ code: 0, signal: null });
+});
+
+/** How many of so many connections the server keeps. */
+async function kept(est: Estuary, listener: ListenerName, addresses: readonly string[], each: number): Promise<number> {
+  const port = est.server.port(listener);
+  const sockets = (await Promise.all(addresses.map((address) => openMany(port, each, address)))).flat();
+  open.push(...sockets);
+  let ended = 0;
+  for (const socket of sockets) socket.once('end', () => (ended += 1)).once('error', () => (ended += 1));
+  await settled(() => ended);
+  return sockets.length - ended;
+}
+
+describe.each([1, 2])('contract §11: limits of connections, server.workers = %i', (workers) => {
+  test('of each listener: server.max_connections in all, server.max_connections_per_address from one', async () => {
+    const limits = { max_connections: 20, max_connections_per_address: 8 };
+    const est = await start({ ...limits, workers, handshake_timeout: 600, headers_timeout: 600, request_timeout: 600 });
+    for (const listener of LISTENERS) {
+      expect(await kept(est, listener, ['127.0.0.2'], 12), `${listener}, one address`).toBe(8);
+      expect(await kept(est, listener, ['127.0.0.3', '127.0.0.4'], 12), `${listener}, in all`).toBe(12);
+      expect(await kept(est, listener, ['127.0.0.5'], 1), `${listener}, one more`).toBe(0);
+      for (const socket of open) socket.destroy();
+      await settled(() => socketsOf(est.server.pid));
+      expect(await kept(est, listener, ['127.0.0.6'], 8), `${listener}, when the others are gone`).toBe(8);
+    }
+    const refused = est.server.log().filter(({ msg }) => msg === 'too many connections');
+    expect(refused[0]).toMatchObject({
+      listener: 'est',
+      address: '127.0.0.2',
+      limit: 'server.max_connections_per_address',
+    });
+  });
+});
+
+test('issue 11.1: 6,000 connections cost what the limits allow, and not again the next time', async () => {
+  const est = await start({ handshake_timeout: 5, headers_timeout: 5 });
+  expect(await enrols(est)).toBe(200);
+  const before = socketsOf(est.server.pid);
+  /** Resident memory of the server, MiB, while they are open. */
+  const flood = async (): Promise<number> => {
+    const addresses = Array.from({ length: 6 }, (_, i) => `127.0.0.${10 + i}`);
+    const sockets = await Promise.all(addresses.map((address) => openMany(est.server.port('est'), 1000, address)));
+    expect(socketsOf(est.server.pid) - before).toBeLessThanOrEqual(4096);
+    const memory = rssMiB(est.server.pid);
+    await until('every connection is gone', () => socketsOf(est.server.pid) <= before);
+    for (const socket of sockets.flat()) socket.destroy();
+    return memory;
+  };
+  const first = await flood();
+  await flood();
+  expect(await flood()).toBeLessThan(first + 150);
+  expect(await enrols(est)).toBe(200);
+});

@@ -1,0 +1,128 @@
+/** Issue 11.3: outside mode `required` the handshake of the EST and admin listeners verifies nothing. */
+import { createServer, type Server } from 'node:https';
+import { connect as connectTcp } from 'node:net';
+import { connect, TLSSocket } from 'node:tls';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { answerBrokenRequests } from '../../src/http/broken-requests.ts';
+import { Connections } from '../../src/http/connections.ts';
+import { acceptPartialChains, tlsOptions, type ClientAuthMode } from '../../src/http/tls.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { dns, makeCa, makeClient, subjectAltName, type Issuer } from '../support/certificates.ts';
+import { pkcs8Pem } from '../support/keys.ts';
+import { runAny } from '../support/command.ts';
+
+const pem = (...certificates: readonly Issuer[]): string =>
+  certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
+
+const root = await makeCa('CN=Root');
+const issuing = await makeCa('CN=Issuing', { issuer: root, slot: 'new' });
+/** The same CA before its key was replaced. */
+const formerly = await makeCa('CN=Issuing', { issuer: root, slot: 'old' });
+const server = await makeClient('CN=localhost', root, { extensions: [subjectAltName(dns('localhost'))] });
+const device = await makeClient('CN=device', formerly);
+const current = await makeClient('CN=current', issuing);
+
+let running: Server | undefined;
+const log: Partial<Record<string, unknown>>[] = [];
+afterEach(() => {
+  running?.close();
+  running?.closeAllConnections();
+  log.length = 0;
+});
+
+async function listening(mode: ClientAuthMode, answer?: (socket: TLSSocket) => string): Promise<number> {
+  const material = {
+    certificate: Buffer.from(pem(server)),
+    privateKey: Buffer.from(pkcs8Pem(server.keys)),
+    minVersion: 'TLSv1.2',
+    clientCas: [pem(issuing), pem(root)],
+  } as const;
+  const options = tlsOptions(material, { name: 'est', mode, handshakeTimeout: 5000, ticketSecret: undefined });
+  running = createServer(options, ({ socket }, response) => {
+    response.end(socket instanceof TLSSocket ? (answer?.(socket) ?? '') : '');
+  });
+  acceptPartialChains(running);
+  const keptLog = { info: (fields: object) => log.push({ ...fields }), warn: () => undefined };
+  const limits = { total: 10, perAddress: 10 };
+  new Connections({ listener: 'est', server: running, limits, shared: undefined, log: keptLog });
+  answerBrokenRequests(running, keptLog);
+  await new Promise<void>((resolve) => running?.listen(0, '127.0.0.1', resolve));
+  const address = running.address();
+  if (address === null || typeof address === 'string') throw new Error('not listening');
+  return address.port;
+}
+
+const subjectOf = (socket: TLSSocket): string => `${socket.getPeerX509Certificate()?.subject ?? 'nobody'} `;
+
+/** Two requests on one connection; what was answered. */
+async function talk(port: number, chain: readonly Issuer[], version: 'TLSv1.2' | 'TLSv1.3'): Promise<string> {
+  const [leaf] = chain;
+  const tls = connect({
+    socket: connectTcp(port, '127.0.0.1'),
+    rejectUnauthorized: false,
+    minVersion: version,
+    maxVersion: version,
+    ...(leaf === undefined ? {} : { cert: pem(...chain), key: pkcs8Pem(leaf.keys) }),
+  });
+  let text = '';
+  tls.on('error', (error) => (text += error.message)).on('data', (data: Buffer) => (text += data.toString()));
+  const closed = new Promise((resolve) => tls.once('close', resolve));
+  tls.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  while (!/CN=/.test(text) && !tls.closed) await turn();
+  if (!tls.closed) tls.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  await closed;
+  return text;
+}
+
+describe.each(['TLSv1.2', 'TLSv1.3'] as const)('%s', (version) => {
+  test.each([
+    ['alone', [device]],
+    ['with the CA of today', [device, issuing]],
+    ['with the CA of today and its root', [device, issuing, root]],
+    ['with its own CA', [device, formerly, root]],
+  ])(
+    'issue 11.3: a certificate from before a CA key was replaced under the same name does not break its connection: %s',
+    async (_name, chain) => {
+      const port = await listening('optional', subjectOf);
+      const text = await talk(port, chain, version);
+      expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200']);
+      expect(text.match(/CN=\w+/g)).toEqual(['CN=device', 'CN=device']);
+      expect(log).toEqual([]);
+    },
+  );
+
+  test('what names the CAs is never handed over as the issuer of a client certificate', async () => {
+    const port = await listening('optional', (socket) => {
+      const issuer = socket.getPeerX509Certificate()?.issuerCertificate;
+      return `CN=x sent ${issuer?.fingerprint256 ?? 'no issuer'} `;
+    });
+    expect(await talk(port, [current], version)).toContain('sent no issuer');
+  });
+
+  test.each([
+    ['unknown issuer', device, /client certificate refused: /],
+    ['none', undefined, /did not return a certificate/],
+  ])(
+    'issue 11.25: in mode required a refusal is logged with its reason and the address: %s',
+    async (_name, leaf, reason) => {
+      const port = await listening('required', subjectOf);
+      await talk(port, leaf === undefined ? [] : [leaf], version);
+      expect(log).toHaveLength(1);
+      expect(log[0]?.['address']).toBe('127.0.0.1');
+      expect(log[0]?.['detail']).toMatch(reason);
+    },
+  );
+});
+
+test.each(['optional', 'required_for_reenroll', 'required'] as const)(
+  'issue 11.3: mode %s names the CAs of acceptable certificates (RFC 8446 §4.2.4)',
+  async (mode) => {
+    const port = await listening(mode);
+    const { output } = await runAny('openssl', ['s_client', '-connect', `127.0.0.1:${port}`, '-tls1_3']);
+    expect(/^Acceptable client certificate CA names\n([^]*?)\nRequested/m.exec(output)?.[1]?.split('\n')).toEqual([
+      'CN = Issuing',
+      'CN = Root',
+    ]);
+  },
+);
