@@ -1,9 +1,10 @@
 /** What package.json, the lock file, the Dockerfile and the scripts have to agree on. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
+import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openssl, temporaryFolder } from './support/openssl.ts';
 import { ROOT } from './support/root.ts';
@@ -12,6 +13,71 @@ const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 
 const pinnedNode = (platform: string): string | undefined =>
   new RegExp(`"${platform}": "([^"]+)"`).exec(read('package.json'))?.[1];
+
+const stringsIn = (value: unknown): Readonly<Record<string, string>> =>
+  typeof value === 'object' && value !== null
+    ? Object.fromEntries(
+        Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+      )
+    : {};
+
+/** The packages that some part of package.json names, with their versions. */
+function packagesOf(
+  part: 'dependencies' | 'optionalDependencies' | 'devDependencies',
+): Readonly<Record<string, string>> {
+  const manifest: unknown = JSON.parse(read('package.json'));
+  return typeof manifest === 'object' && manifest !== null ? stringsIn(Reflect.get(manifest, part)) : {};
+}
+
+/** The Node runtimes, which nothing imports. */
+const isRuntime = (name: string): boolean => /^node-(bin-)?(linux|darwin|win)-/.test(name);
+
+/** The packages that modules under `src` load when they run; what is imported for its types alone is none. */
+function importedBySrc(): ReadonlySet<string> {
+  const packages = new Set<string>();
+  for (const file of readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.ts')) continue;
+    const { statements } = ts.createSourceFile(file, read(join('src', file)), ts.ScriptTarget.Latest, true);
+    const note = (node: ts.Node | undefined): void => {
+      if (node === undefined || !ts.isStringLiteral(node) || /^\.|^node:/.test(node.text)) return;
+      const [scope = '', name = ''] = node.text.split('/');
+      packages.add(scope.startsWith('@') ? `${scope}/${name}` : scope);
+    };
+    const visit = (node: ts.Node): void => {
+      if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) note(node.arguments[0]);
+      ts.forEachChild(node, visit);
+    };
+    for (const statement of statements) {
+      if (ts.isImportDeclaration(statement) && statement.importClause?.phaseModifier !== ts.SyntaxKind.TypeKeyword)
+        note(statement.moduleSpecifier);
+      if (ts.isExportDeclaration(statement) && !statement.isTypeOnly) note(statement.moduleSpecifier);
+      visit(statement);
+    }
+  }
+  return packages;
+}
+
+describe('issue 11.22: dependencies', () => {
+  const production = { ...packagesOf('dependencies'), ...packagesOf('optionalDependencies') };
+
+  test('are what src imports and the runtimes, and nothing else', () => {
+    const wanted = Object.keys(production).filter((name) => !isRuntime(name));
+    expect([...importedBySrc()].sort()).toEqual(wanted.sort());
+  });
+
+  test('are no development dependencies as well', () => {
+    expect(Object.keys(packagesOf('devDependencies')).filter((name) => name in production)).toEqual([]);
+  });
+
+  test('have one Node for every platform, all of one version, as optional packages', () => {
+    const runtimes = Object.entries(packagesOf('optionalDependencies')).filter(([name]) => isRuntime(name));
+    expect(runtimes.map(([name]) => name).length).toBeGreaterThanOrEqual(4);
+    expect(Object.keys(packagesOf('dependencies')).filter(isRuntime)).toEqual([]);
+    expect(new Set(runtimes.map(([, version]) => version)).size).toBe(1);
+    const platforms = runtimes.map(([name]) => name.replace(/^node-(bin-)?/, ''));
+    expect(new Set(platforms).size).toBe(platforms.length);
+  });
+});
 
 describe('the container image', () => {
   test('runs the Node release that npm pins elsewhere', () => {

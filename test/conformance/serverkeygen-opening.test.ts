@@ -105,6 +105,18 @@ describe('docs/serverkeygen.md: the printed lines', () => {
     await opens(answer, [lines.symmetric, lines.package], words);
   });
 
+  test('issue 11.26: the printed lines make a request with a key identifier', async () => {
+    const [, after = ''] = readFileSync(join(ROOT, 'docs/serverkeygen.md'), 'utf8').split('## Making a request');
+    const making = (/```\n([^]*?)```/.exec(after)?.[1] ?? '').replaceAll('ID_HEX', KEK_ID);
+    const PATH = `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`;
+    await run('bash', ['-euo', 'pipefail', '-c', making], { cwd: estuary.dir, env: { PATH } });
+    const { token } = await estuary.otp();
+    const body = readFileSync(file('request.b64'));
+    const answer = readServerKey(await estuary.enroll(body, { path: 'serverkeygen', password: token }));
+    const lines = documented();
+    await opens(answer, [lines.symmetric, lines.package], { KEK_HEX: KEK.toString('hex'), ID_HEX: KEK_ID });
+  });
+
   test.each(['rsa', 'ec'])('EnvelopedData for a certificate (%s)', async (name) => {
     const { token } = await estuary.otp();
     const lines = documented();
