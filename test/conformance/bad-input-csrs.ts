@@ -235,7 +235,6 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'two extension requests': csr({
     attributes: [extensionRequest(san(dns('a.example'))), extensionRequest(san(dns('b.example')))],
   }),
-  'an empty extension request': withExtensions(),
   'two subjectAltName extensions': withExtensions(san(dns('a.example')), san(dns('b.example'))),
   'two keyUsage extensions': withExtensions(
     extension(KEY_USAGE, bitString(Buffer.from([0x80]), 7)),

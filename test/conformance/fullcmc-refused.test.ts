@@ -302,6 +302,15 @@ describe('the sender', () => {
     expect(await refusal(der)).toEqual([400, 'failed badMessageCheck [0]']);
   });
 
+  test('issue 11.26: signed with the requested key, but without its subjectKeyIdentifier: the text says what is missing', async () => {
+    const key = makeKey();
+    const der = fullRequest({ reqSequence: [tcr(1, simpleCsr(key, 'device-1'))] }, { signers: [requestedKey(key)] });
+    const reply = await exchange(server, der, device);
+    expect([reply.status, ...inShort(reply)]).toEqual([401, 'failed badIdentity [0]']);
+    expect(reply.statuses[0]?.statusString).toContain('must have (RFC 5272 §3.2)');
+    expect(reply.statuses[0]?.statusString).toContain('subjectKeyIdentifier');
+  });
+
   test('RFC 5272 §3.2: signed with the requested key, but named by issuer and serial number: 401', async () => {
     const key = makeKey();
     const csr = buildCsr(key, { attributes: [extensionRequest(ownKeyIdentifier(key))] });
