@@ -205,6 +205,9 @@ function cryptoKey(algorithm: SignatureAlgorithm, key: KeyObject) {
   return { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: algorithm.saltLength ?? 0 };
 }
 
+/** Octets of an RSA exponent; OpenSSL's own bound, which it keeps above 3072 bits only. */
+const MAX_EXPONENT = 8;
+
 /** P-256 and Ed25519 take well under 0.2 ms, less than a trip to the thread pool; everything else goes there. */
 export function isCheap(keyType: string): boolean {
   return keyType === 'ec:P-256' || keyType === 'ed25519';
@@ -212,7 +215,8 @@ export function isCheap(keyType: string): boolean {
 
 /**
  * Whether `signature` (DER for ECDSA) is the key's over `data`. False also when the algorithm does not fit the key, also where
- * only OpenSSL can tell: a restricted RSASSA-PSS key (RFC 4055 §3.1) and another hash, an SM2 key and ECDSA.
+ * only OpenSSL can tell: a restricted RSASSA-PSS key (RFC 4055 §3.1) and another hash, an SM2 key and ECDSA. And for an RSA
+ * exponent of more than 64 bits: the key may be anybody's, and its signature would cost a hundred times the usual.
  *
  * @throws DerError when the key itself is no usable one.
  */
@@ -222,7 +226,7 @@ export async function verifySignature(
   data: Buffer,
   signature: Buffer,
 ): Promise<boolean> {
-  if (!algorithmFitsKey(algorithm, publicKey)) return false;
+  if (!algorithmFitsKey(algorithm, publicKey) || (publicKey.rsa?.exponent.length ?? 0) > MAX_EXPONENT) return false;
   const key = cryptoKey(algorithm, publicKey.keyObject);
   if (isCheap(publicKey.keyType)) return verifyAtOnce(algorithm, key, data, signature);
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 
 import { describe, expect, test } from 'vitest';
 
@@ -27,6 +27,47 @@ describe('issue 11.13: a signature that the key cannot have made is invalid, wha
     for (const algorithm of Object.values(SIGNATURE_ALGORITHMS))
       for (const signature of SIGNATURES)
         expect(await verifySignature(algorithm, parsePublicKey(spkiDer(key)), DATA, signature)).toBe(false);
+  });
+});
+
+describe('issue 11.2: the exponent of an RSA key bounds what its signature costs', () => {
+  /** The key with another exponent; whoever has the primes can sign with it. */
+  function withExponent(e: bigint): KeyPair {
+    const jwk = keyPair('rsa:2048').privateKey.export({ format: 'jwk' });
+    const number = (name: 'n' | 'p' | 'q'): bigint =>
+      BigInt(`0x${Buffer.from(jwk[name] ?? '', 'base64url').toString('hex')}`);
+    const [p, q] = [number('p'), number('q')];
+    const d = inverse(e, (p - 1n) * (q - 1n));
+    const base64 = (value: bigint): string => {
+      const hex = value.toString(16);
+      return Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex').toString('base64url');
+    };
+    const changed = { ...jwk, e: base64(e), d: base64(d), dp: base64(d % (p - 1n)), dq: base64(d % (q - 1n)) };
+    const privateKey = createPrivateKey({ key: changed, format: 'jwk' });
+    return { privateKey, publicKey: createPublicKey(privateKey) };
+  }
+
+  function inverse(a: bigint, modulus: bigint): bigint {
+    let [r, next, s, nextS] = [modulus, a % modulus, 0n, 1n];
+    while (next > 0n) {
+      const quotient = r / next;
+      [r, next] = [next, r - quotient * next];
+      [s, nextS] = [nextS, s - quotient * nextS];
+    }
+    if (r !== 1n) throw new RangeError('not invertible');
+    return ((s % modulus) + modulus) % modulus;
+  }
+
+  test.each<[string, bigint, boolean]>([
+    ['64 bits', 18446744073709551557n, true],
+    ['127 bits', 170141183460469231731687303715884105727n, false],
+  ])('%s', async (_, exponent, accepted) => {
+    const pair = withExponent(exponent);
+    for (const name of ['sha256WithRSAEncryption', 'rsassaPssSha256'] as const) {
+      const algorithm = SIGNATURE_ALGORITHMS[name];
+      const signature = await createSignature(algorithm, pair.privateKey, 'rsa:2048', DATA);
+      expect(await verifySignature(algorithm, parsePublicKey(spkiDer(pair)), DATA, signature)).toBe(accepted);
+    }
   });
 });
 
