@@ -1,9 +1,13 @@
+/** Characters of a word that are compared; the work grows with them, and no name here is as long. */
+const COMPARED = 100;
+
 /** The candidate that a mistyped word most likely stands for: the smallest edit distance, the first of equals. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  const mistyped = word.slice(0, COMPARED).toLowerCase();
   let best: string | undefined;
   let bestDistance = Infinity;
   for (const candidate of candidates) {
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    const distance = editDistance(mistyped, candidate.toLowerCase());
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best;
