@@ -39,13 +39,17 @@ const watchdog = new Watchdog(join(findings, 'hangs.bin'));
 const probe = await TlsProbe.open();
 /** What an exception thrown outside of any promise of ours belongs to. */
 let running = '';
+/** What targets have running beside them. */
+const stops: (() => Promise<void>)[] = [];
 
 async function fuzzer(name: string, seconds: number): Promise<Fuzzer> {
   const load = TARGETS[name];
   if (load === undefined) throw new Error(`there is no target ${name}; there are ${Object.keys(TARGETS).join(', ')}`);
   running = name;
+  const { target } = await load();
+  if (target.stop !== undefined) stops.push(target.stop);
   return new Fuzzer({
-    target: (await load()).target,
+    target,
     seed,
     seconds,
     coverage,
@@ -113,5 +117,6 @@ else {
     values.replay === undefined ? await fuzz(values.target ?? Object.keys(TARGETS)) : await replay(values.replay);
   if (found > 0) process.exitCode = 1;
 }
+for (const stop of stops) await stop();
 await probe.close();
 await watchdog.stop();

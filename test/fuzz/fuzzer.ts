@@ -8,13 +8,11 @@ import { runInNewContext } from 'node:vm';
 import type { Coverage } from './coverage.ts';
 import { mutateTree } from './der-mutation.ts';
 import { mutate, random, type Random } from './mutation.ts';
-import { MAX_LENGTH, type Target } from './target.ts';
+import { MAX_LENGTH, SLOW, type Target } from './target.ts';
 import { mutateText } from './text-mutation.ts';
 import type { TlsProbe } from './tls-probe.ts';
 import type { Watchdog } from './watchdog.ts';
 
-/** CPU microseconds of this process that one input may take, measured three times before it is believed. */
-const SLOW = 100_000;
 /** Octets that one input may allocate, and that a whole run may keep beside its corpus. */
 const HUNGRY = 64 << 20;
 /** Inputs between two looks at the coverage, which cost more than most inputs. */
@@ -159,10 +157,11 @@ export class Fuzzer {
   }
 
   async #check(input: Buffer): Promise<void> {
+    const slow = (this.#options.target.milliseconds ?? SLOW) * 1000;
     let time = await this.#read(input);
-    for (let again = 0; again < 2 && time > SLOW; again++) time = Math.min(time, await this.#read(input));
+    for (let again = 0; again < 2 && time > slow; again++) time = Math.min(time, await this.#read(input));
     this.#slowest = Math.max(this.#slowest, time);
-    if (time > SLOW) this.#report('too slow', `${Math.round(time / 1000)} ms of CPU`, input);
+    if (time > slow) this.#report('too slow', `${Math.round(time / 1000)} ms of CPU`, input);
   }
 
   /** CPU microseconds of one reading. */

@@ -5,6 +5,9 @@ import { EstuaryError } from '../../src/errors.ts';
 /** Larger bodies are refused before a parser sees them. */
 export const MAX_LENGTH = 64 * 1024;
 
+/** CPU milliseconds of this process that one input may take, measured three times before it is believed. */
+export const SLOW = 100;
+
 export interface Target {
   /** How inputs are changed: by element of DER, or by words and lines. */
   readonly grammar: 'der' | 'text';
@@ -12,12 +15,16 @@ export interface Target {
   readonly words?: readonly string[];
   /** Octets of the longest input that gets to the parser; {@link MAX_LENGTH} unless given. */
   readonly maxLength?: number;
+  /** CPU milliseconds of this process that one input may take; {@link SLOW} unless given. */
+  readonly milliseconds?: number;
   /** Inputs to begin with: one of every kind that the parser knows. They must not depend on random keys that `read` needs. */
   readonly seeds: () => Promise<readonly Buffer[]> | readonly Buffer[];
   /** Reads an input as the server does. What holds for every input may be checked here too: any `Error` is a finding. */
   readonly read: (input: Buffer) => unknown;
   /** Whether `read` may throw this: an error class that the parser declares. */
   readonly isRefusal: (error: unknown) => boolean;
+  /** Ends what runs beside it. */
+  readonly stop?: () => Promise<void>;
 }
 
 export const isDerError = (error: unknown): boolean => error instanceof DerError;

@@ -18,4 +18,5 @@ export const TARGETS: Readonly<Record<string, () => Promise<{ readonly target: T
   authorization: () => import('./targets/authorization.ts'),
   admin: () => import('./targets/admin.ts'),
   dogtag: () => import('./targets/dogtag.ts'),
+  service: () => import('./targets/service.ts'),
 };
