@@ -40,7 +40,8 @@ export function createEstAuthenticator({ plugins, store, failures }: EstAuthenti
         try {
           const identity = await plugin.authenticate(presented, context);
           if (identity === undefined) continue;
-          await reportSuccess(store, identity, presented, context);
+          const hints = identity.method === 'mtls' ? ordered.map((other) => other.hint?.(presented)) : [];
+          await reportSuccess(store, identity, presented, { ...context, hints });
           return identity;
         } catch (error) {
           if (!(error instanceof EstuaryError) || error.status !== 401) throw error;
@@ -61,7 +62,7 @@ async function reportSuccess(
   store: Store,
   identity: Identity,
   { address }: PresentedCredentials,
-  { caLabel, operation, events }: AuthContext,
+  { caLabel, operation, events, hints }: AuthContext & { readonly hints: readonly (string | undefined)[] },
 ): Promise<void> {
   const event: AuditEvent = {
     type: `auth.${identity.method}`,
@@ -70,7 +71,7 @@ async function reportSuccess(
     address,
     ca: caLabel,
     ...(identity.method === 'mtls' ? { serial: identity.certificate.serialNumber } : {}),
-    detail: identity.note === undefined ? operation : `${operation}; ${identity.note}`,
+    detail: [operation, identity.note, ...hints].filter((part) => part !== undefined).join('; '),
   };
   if (events === undefined) await store.audit([event]);
   else events.push(event);

@@ -24,6 +24,8 @@ export interface AuthPlugin {
   readonly method: Identity['method'];
   /** The plugin commits the audit event of a failure itself; otherwise the authenticator does. */
   readonly auditsFailures?: boolean;
+  /** What the audit log adds where a client certificate has authenticated: a claim of this method that nobody verified. */
+  hint?(presented: PresentedCredentials): string | undefined;
   /**
    * The sender's identity; undefined when nothing of this method was presented.
    *

@@ -40,7 +40,7 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc }: Config): Generat
   if (gssapi.enabled && !gssapi.require_crypto_verification)
     yield {
       key: 'gssapi.require_crypto_verification',
-      message: 'is false: Kerberos tickets are not verified and authenticate nobody',
+      message: 'is false: Kerberos tickets are NOT VERIFIED, so anybody can enroll with a made-up one',
       safe: 'true',
       about: ['gssapi.enabled'],
     };

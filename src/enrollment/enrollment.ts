@@ -32,6 +32,7 @@ import {
   RequestTaken,
   spkiHash,
   subjectFor,
+  useEvents,
   type EnrollmentOutcome,
   type EnrollmentRequest,
   type KeyedRequest,
@@ -255,6 +256,7 @@ export class Enrollment {
       const events: readonly AuditEvent[] = [
         ...request.events,
         { ...eventBase(request), type: 'request.received', outcome: 'success', detail: request.operation },
+        ...(approved ? [] : useEvents(request)),
       ];
       const result = approved
         ? await this.#store.claimRequest(reservation, events)

@@ -14,7 +14,7 @@ import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
 import type { RequestEnd, RequestRow, Reservation, Store } from '../store/store.ts';
 import { certificateRow } from './certificate-row.ts';
 import type { Releases } from './releases.ts';
-import { clearedBy, eventBase, RequestTaken, type EnrollmentOutcome, type KeyedRequest } from './request.ts';
+import { clearedBy, eventBase, RequestTaken, useEvents, type EnrollmentOutcome, type KeyedRequest } from './request.ts';
 
 export interface RemoteRequestsOptions {
   readonly store: Store;
@@ -63,6 +63,7 @@ export class RemoteRequests {
     const events: AuditEvent[] = [
       ...request.events,
       { ...eventBase(request), type: 'request.received', outcome: 'success', detail: request.operation },
+      ...(row.status === 'approved' ? [] : useEvents(request)),
     ];
     const result = await this.#store.submitRequest(row, supersedes, this.#reservationOf(row), events);
     if (result === 'otp-unusable')

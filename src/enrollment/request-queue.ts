@@ -16,6 +16,7 @@ import {
   eventBase,
   RequestTaken,
   subjectFor,
+  useEvents,
   type EnrollmentOutcome,
   type RecognisedCsr,
   type RequestBase,
@@ -102,6 +103,7 @@ export class RequestQueue {
     const events: readonly AuditEvent[] = [
       ...request.events,
       { ...eventBase(request), type: 'request.received', outcome: 'success', detail: operation },
+      ...useEvents(request),
       { ...eventBase(request), type: 'request.queued', outcome: 'success', detail: operation },
     ];
     const row = rowOf(queueable, key, this.#now());

@@ -108,6 +108,13 @@ export function clearedBy({ identity }: RequestBase): readonly string[] {
   return identity.method === 'otp' ? identity.lockoutKeys : [];
 }
 
+/** What the audit log says of the use of a password that an accepted request takes; nothing for other methods. */
+export function useEvents(request: RequestBase): readonly AuditEvent[] {
+  const { identity } = request;
+  if (identity.method !== 'otp') return [];
+  return [{ ...eventBase(request), type: 'otp.used', outcome: 'success', detail: `token ${identity.otp_id}` }];
+}
+
 /** What the audit events of a request have in common. */
 export function eventBase(request: RequestBase): Pick<AuditEvent, 'subject' | 'address' | 'ca' | 'request_id'> {
   return {

@@ -6,6 +6,9 @@ import { createEstAuthenticator, type EstAuthenticator } from '../../src/auth/es
 import type { FailureRecords } from '../../src/auth/failure-records.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { MtlsPlugin } from '../../src/auth/mtls/mtls-plugin.ts';
+import { PrincipalMapping } from '../../src/auth/gssapi/principal-mapping.ts';
+import { SpnegoPlugin } from '../../src/auth/gssapi/spnego-plugin.ts';
+import { UnverifiedTickets } from '../../src/auth/gssapi/unverified-ticket.ts';
 import { OtpPlugin } from '../../src/auth/otp/otp-plugin.ts';
 import type { AuthContext, AuthPlugin } from '../../src/auth/plugin.ts';
 import { EstuaryError, unauthorized, unavailable } from '../../src/errors.ts';
@@ -16,6 +19,7 @@ import {
   children,
   Tag,
   bitString,
+  tlv,
   readBitStringOctets,
   readBigInt,
 } from '../../src/pki/der/der.ts';
@@ -24,6 +28,7 @@ import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 import { failureRecords } from '../support/failure-records.ts';
+import { apReq, text } from '../support/ap-req.ts';
 import { issue, T0 } from '../store/support.ts';
 import { INVALID, LOCKED, setUpOtp, WRONG, type OtpSetup } from './otp/support.ts';
 import { UNKNOWN } from './chain.ts';
@@ -315,3 +320,28 @@ function withOtherSignature(der: Buffer): Buffer {
   if (r === undefined || s === undefined) throw new Error('no ECDSA signature');
   return sequence(tbs.raw, algorithm.raw, bitString(sequence(r.raw, integer(n - readBigInt(s)))));
 }
+
+describe('issue 11.24, service-spec GSSAPI point 5: a ticket that is not verified, beside a client certificate', () => {
+  const krb5 = Buffer.from('06092a864886f712010202', 'hex');
+  const token = tlv(0x60, krb5, Buffer.from([1, 0]), apReq({ realm: text('EXAMPLE.TEST') }));
+
+  test.each<[string, string, string]>([
+    [
+      'is recorded as a hint',
+      `Negotiate ${token.toString('base64')}`,
+      '; Kerberos hint, NOT verified: HTTP/localhost@EXAMPLE.TEST',
+    ],
+    ['that is malformed is no hint', 'Negotiate AAAA', ''],
+    ['is not there', basic('any'), ''],
+  ])('%s, and the certificate authenticates', async (_, authorization, hint) => {
+    const setup = await setUp();
+    const mapping = new PrincipalMapping({ principal_mapping: {}, default_template: 'CN={principal}' });
+    const by = createEstAuthenticator({
+      plugins: [new SpnegoPlugin(new UnverifiedTickets(), mapping), setup.plugins.mtls],
+      store: setup.store,
+      failures: setup.failures,
+    });
+    expect(await setup.outcome({ peerCertificate: client.der, authorization }, {}, by)).toBe(mtls);
+    expect(await trail(setup)).toEqual([`auth.mtls success CN=client,O=Example: simpleenroll${hint}`]);
+  });
+});

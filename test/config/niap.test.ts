@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { complianceChecks } from '../../src/config/niap.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { Secret } from '../../src/config/secret.ts';
+import { ROOT } from '../support/root.ts';
 import { configFolder, toml } from './support.ts';
 import type { ConfigFolder } from './support.ts';
 
@@ -54,6 +57,19 @@ describe('contract §2: an unsafe setting starts with a warning that names the k
     expect(problems).toEqual([]);
     expect(warnings.map((warning) => warning.key)).toEqual([key]);
   });
+});
+
+test('issue 11.24: the docs say of unverified tickets what the start and --check say', () => {
+  const { warnings } = complianceChecks({
+    ...base,
+    gssapi: { ...base.gssapi, enabled: true, require_crypto_verification: false },
+  });
+  expect(warnings[0]?.message).toContain('tickets are NOT VERIFIED');
+  expect(warnings[0]?.message).toContain('so anybody can enroll with a made-up one');
+  for (const page of ['docs/gssapi.md', 'docs/configuration.md'])
+    expect(readFileSync(join(ROOT, page), 'utf8')).toMatch(
+      /tickets are NOT VERIFIED(?: then)?, so anybody can enroll with a made-up one/,
+    );
 });
 
 describe('contract §2: profile = "niap" refuses to start', () => {

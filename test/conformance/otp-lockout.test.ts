@@ -1,7 +1,7 @@
 /** Contract §9: only a use of a password that was taken clears the lockout count. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { caSection, Estuary } from '../support/estuary.ts';
+import { caSection, Estuary, itemsOf } from '../support/estuary.ts';
 import { approve } from '../support/queued-requests.ts';
 
 const LIMIT = 5;
@@ -77,4 +77,31 @@ test('contract §9: a poll of a queued request, and the certificate it comes to,
   await approve(estuary, 'polled');
   expect(await poll()).toBe(200);
   await expectCounted();
+});
+
+describe('issue 11.24: the use of a token has an audit type of its own', () => {
+  const records = async (id: string): Promise<Record<string, unknown>[]> =>
+    itemsOf((await estuary.admin('GET', '/admin/audit?type=otp.used&limit=1000')).json).filter(
+      ({ detail }) => detail === `token ${id}`,
+    );
+
+  test('one record for the certificate, none for a request that is refused', async () => {
+    const { token, id } = await estuary.otp({ client_id: 'used-1' });
+    expect((await estuary.enroll(BAD, { password: token })).status).toBe(400);
+    expect(await records(id)).toEqual([]);
+    expect((await estuary.enroll(good('used-1'), { password: token })).status).toBe(200);
+    const [record, ...more] = await records(id);
+    expect(record).toMatchObject({ outcome: 'success', subject: 'used-1', address: '127.0.0.1', ca: 'devices' });
+    expect([record?.['request_id'], more]).toEqual([expect.any(String), []]);
+  });
+
+  test('one for a queued request and the certificate it comes to', async () => {
+    const { token, id } = await estuary.otp({ client_id: 'used-2' });
+    const poll = async (): Promise<number> =>
+      (await estuary.enroll(good('used-2'), { password: token, path: 'lab/simpleenroll' })).status;
+    expect(await poll()).toBe(202);
+    await approve(estuary, 'used-2');
+    expect(await poll()).toBe(200);
+    expect(await records(id)).toMatchObject([{ subject: 'used-2', ca: 'lab' }]);
+  });
 });

@@ -1,4 +1,4 @@
-import { unauthorized } from '../../errors.ts';
+import { EstuaryError, unauthorized } from '../../errors.ts';
 import type { GssapiIdentity, PresentedCredentials } from '../identity.ts';
 import type { AuthPlugin } from '../plugin.ts';
 import { GSSAPI_FAILED } from './kerberos-verifier.ts';
@@ -16,6 +16,17 @@ export class SpnegoPlugin implements AuthPlugin {
   constructor(verifier: TicketVerifier, mapping: PrincipalMapping) {
     this.#verifier = verifier;
     this.#mapping = mapping;
+  }
+
+  hint({ authorization }: PresentedCredentials): string | undefined {
+    const token = negotiateToken(authorization);
+    if (token === undefined || this.#verifier.hint === undefined) return undefined;
+    try {
+      return this.#verifier.hint(readTicket(token));
+    } catch (error) {
+      if (error instanceof EstuaryError) return undefined;
+      throw error;
+    }
   }
 
   /** @throws EstuaryError 401 with the reason in its detail only, 503 when tickets cannot be verified now */

@@ -12,6 +12,8 @@ export interface VerifiedTicket {
 
 /** What stands behind `Authorization: Negotiate`. */
 export interface TicketVerifier {
+  /** What an unverified ticket claims, for the audit log; absent where tickets are verified. */
+  hint?(ticket: TicketService): string;
   start(): Promise<void>;
   stop(): Promise<void>;
   /**

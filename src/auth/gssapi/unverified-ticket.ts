@@ -2,6 +2,9 @@ import { makePrincipal } from './principal.ts';
 import type { TicketService } from './spnego-token.ts';
 import type { TicketVerifier, VerifiedTicket } from './ticket-verifier.ts';
 
+/** Longer names are cut off in the audit log. */
+const MAX_HINT = 256;
+
 /**
  * `require_crypto_verification = false`: takes the service name in the ticket's cleartext for the principal. It
  * authenticates nobody, as anybody can write such a token. For development, and for hints where client certificates
@@ -14,6 +17,10 @@ export class UnverifiedTickets implements TicketVerifier {
 
   async stop(): Promise<void> {
     // Nothing was started.
+  }
+
+  hint({ components, realm }: TicketService): string {
+    return `Kerberos hint, NOT verified: ${makePrincipal(components, realm).text.slice(0, MAX_HINT)}`;
   }
 
   verify(_token: string, ticket: TicketService): Promise<VerifiedTicket> {

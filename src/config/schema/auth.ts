@@ -144,7 +144,7 @@ export const gssapi = table(
     ),
     require_crypto_verification: boolean({
       description:
-        'Verifies tickets in full. Off, a token is only parsed and authenticates nobody: for development only.',
+        'Verifies tickets in full. Off, tickets are NOT VERIFIED, so anybody can enroll with a made-up one: for development, or for hints in the audit log beside client certificates.',
       default: true,
     }),
   },

@@ -92,8 +92,7 @@ export function issuanceWrites(db: Db) {
     releaseReservation(request_id: string, events: readonly AuditEvent[]): Outcome<boolean> {
       const open = close.get(request_id);
       if (open === undefined) return undone(false);
-      if (open.otp_id !== null) giveBackUse(open.otp_id);
-      return done(true, events);
+      return done(true, [...events, ...giveBackUse(open.otp_id, open.ca, request_id)]);
     },
   };
 }

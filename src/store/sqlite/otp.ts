@@ -33,9 +33,17 @@ export function takeOtpUse(db: Db): (id: string, now: number) => boolean {
   return (id, now) => take.run(id, now).changes === 1;
 }
 
-export function giveBackOtpUse(db: Db): (id: string) => void {
-  const giveBack = db.prepare<[string]>('UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0');
-  return (id) => void giveBack.run(id);
+/** Gives a use back, if there is one; what the audit log says of it. */
+export function giveBackOtpUse(db: Db): (otp_id: string | null, ca: string, request_id: string) => AuditEvent[] {
+  const giveBack = db.prepare<[string], { client_id: string }>(
+    'UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0 RETURNING client_id',
+  );
+  return (otp_id, ca, request_id) => {
+    const token = otp_id === null ? undefined : giveBack.get(otp_id);
+    if (token === undefined) return [];
+    const detail = `token ${otp_id}`;
+    return [{ type: 'otp.returned', outcome: 'success', subject: token.client_id, ca, request_id, detail }];
+  };
 }
 
 /** The writes of one-time passwords; their uses are taken and given back by the issuance writes. */

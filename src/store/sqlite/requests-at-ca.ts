@@ -45,8 +45,8 @@ export function requestAtCaWrites(db: Db) {
     `UPDATE request SET status = 'approved', decider = 'admin', polled_at = NULL
      WHERE id = @id AND status = 'pending' AND decider = 'ca' AND decided_at IS NOT NULL`,
   );
-  const remove = db.prepare<[string], { otp_id: string | null }>(
-    "DELETE FROM request WHERE id = ? AND status = 'pending' AND decider = 'ca' RETURNING otp_id",
+  const remove = db.prepare<[string], { otp_id: string | null; ca: string }>(
+    "DELETE FROM request WHERE id = ? AND status = 'pending' AND decider = 'ca' RETURNING otp_id, ca",
   );
   const notePoll = db.prepare<{ id: string; now: number; before: number }>(
     `UPDATE request SET polled_at = @now WHERE id = @id AND status = 'pending' AND decider = 'ca'
@@ -58,10 +58,10 @@ export function requestAtCaWrites(db: Db) {
   );
   const end = db.prepare<
     Omit<RequestEnd, 'final' | 'otp_use_returns'> & { id: string; now: number; final: number },
-    { otp_id: string | null }
+    { otp_id: string | null; ca: string }
   >(
     `UPDATE request SET status = @status, reason = @reason, final = @final, changed_at = @now,
-     decided_at = coalesce(@decided_at, decided_at) WHERE id = @id AND ${IDLE} RETURNING otp_id`,
+     decided_at = coalesce(@decided_at, decided_at) WHERE id = @id AND ${IDLE} RETURNING otp_id, ca`,
   );
 
   return {
@@ -95,11 +95,12 @@ export function requestAtCaWrites(db: Db) {
     },
     withdrawRequest(id: string, events: readonly AuditEvent[]): Outcome<undefined> {
       close.get(id);
-      if (backToApproved.run({ id }).changes === 0) {
-        const removed = remove.get(id);
-        if (removed !== undefined && removed.otp_id !== null) giveBackUse(removed.otp_id);
-      }
-      return done(undefined, events);
+      if (backToApproved.run({ id }).changes > 0) return done(undefined, events);
+      const removed = remove.get(id);
+      return done(undefined, [
+        ...events,
+        ...(removed === undefined ? [] : giveBackUse(removed.otp_id, removed.ca, id)),
+      ]);
     },
     takePoll(id: string, now: number, before: number): Outcome<boolean> {
       const noted = notePoll.run({ id, now, before }).changes === 1;
@@ -113,8 +114,7 @@ export function requestAtCaWrites(db: Db) {
       const { status, reason, decided_at, final, otp_use_returns } = ending;
       const ended = end.get({ id, status, reason, decided_at, now, final: final ? 1 : 0 });
       if (ended === undefined) return undone(false);
-      if (otp_use_returns && ended.otp_id !== null) giveBackUse(ended.otp_id);
-      return done(true, events);
+      return done(true, [...events, ...giveBackUse(otp_use_returns ? ended.otp_id : null, ended.ca, id)]);
     },
   };
 }

@@ -78,9 +78,9 @@ export function requestWrites(db: Db) {
     `UPDATE request SET status = @status, reason = @reason, decided_at = @decided_at, changed_at = @decided_at
      WHERE id = @id AND status = 'pending' AND decider = 'admin'`,
   );
-  const fail = db.prepare<{ id: string; reason: string; now: number }, { otp_id: string | null }>(
+  const fail = db.prepare<{ id: string; reason: string; now: number }, { otp_id: string | null; ca: string }>(
     `UPDATE request SET status = 'failed', reason = @reason, changed_at = @now WHERE id = @id AND status = 'approved'
-     AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id) RETURNING otp_id`,
+     AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id) RETURNING otp_id, ca`,
   );
   const { expire, purge } = sweepStatements(db);
 
@@ -105,8 +105,7 @@ export function requestWrites(db: Db) {
     failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Outcome<boolean> {
       const ended = fail.get({ id, reason, now });
       if (ended === undefined) return undone(false);
-      if (ended.otp_id !== null) giveBackUse(ended.otp_id);
-      return done(true, events);
+      return done(true, [...events, ...giveBackUse(ended.otp_id, ended.ca, id)]);
     },
     expireRequests(
       { pending_ttl, retention }: RequestLifetimes,

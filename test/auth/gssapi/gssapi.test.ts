@@ -29,16 +29,10 @@ function options(config: Partial<GssapiOptions['config']>, environment = {}): Gs
 describe('require_crypto_verification = false', () => {
   const unverified = options({ require_crypto_verification: false, default_template: 'CN={instance},OU={primary}' });
 
-  it('starts with a loud warning and without any Kerberos library', async () => {
+  it('starts without any Kerberos library', async () => {
     const { stop } = await startGssapi(unverified);
     await stop();
-    expect(unverified.log.lines).toEqual([
-      {
-        level: 'warn',
-        fields: { key: 'gssapi.require_crypto_verification' },
-        message: expect.stringContaining('NOT VERIFIED') as string,
-      },
-    ]);
+    expect(unverified.log.lines).toEqual([]);
     expect(await checkGssapi(unverified)).toEqual([]);
   });
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_TOKEN_BYTES, decodeNegotiateToken, parseSpnegoToken } from '../../../src/auth/gssapi/spnego-token.ts';
 import { SpnegoTokenError } from '../../../src/auth/gssapi/spnego-token.ts';
-import { explicit, integer, octetString, oid, sequence, tlv } from '../../../src/pki/der/der.ts';
+import { explicit, octetString, oid, sequence, tlv } from '../../../src/pki/der/der.ts';
 import { Kdc, REALM } from '../../support/kdc.ts';
 import { FLAG, initialToken } from '../../support/negotiate.ts';
+import { apReq, text, type Parts } from '../../support/ap-req.ts';
 import { requires } from '../../support/requires.ts';
 
 const SPNEGO = '1.3.6.1.5.5.2';
@@ -14,30 +15,6 @@ const NTLMSSP = '1.3.6.1.4.1.311.2.2.10';
 
 /** A type-1 NTLM message (MS-NLMP §2.2.1.1). */
 const NTLM_MESSAGE = Buffer.from('4e544c4d535350000100000007820880000000000000000000000000', 'hex');
-
-const text = (value: string): Buffer => tlv(0x1b, Buffer.from(value));
-const encrypted = sequence(explicit(0, integer(18)), explicit(2, octetString(Buffer.alloc(64))));
-
-interface Parts {
-  mechanisms?: readonly string[];
-  mechToken?: Buffer | null;
-  ticket?: Buffer;
-  realm?: Buffer;
-  sname?: readonly Buffer[];
-}
-
-function apReq({ ticket, realm = text(REALM), sname = [text('HTTP'), text('localhost')] }: Parts = {}): Buffer {
-  const name = sequence(explicit(0, integer(3)), explicit(1, sequence(...sname)));
-  const inner = sequence(explicit(0, integer(5)), explicit(1, realm), explicit(2, name), explicit(3, encrypted));
-  const request = sequence(
-    explicit(0, integer(5)),
-    explicit(1, integer(14)),
-    explicit(2, tlv(0x03, Buffer.from([0, 0, 0, 0, 0]))),
-    explicit(3, ticket ?? tlv(0x61, inner)),
-    explicit(4, encrypted),
-  );
-  return tlv(0x6e, request);
-}
 
 const krb5Token = (parts: Parts = {}, mechanism = KRB5): Buffer =>
   tlv(0x60, oid(mechanism), Buffer.from([1, 0]), apReq(parts));

@@ -55,9 +55,7 @@ test('a released reservation gives the token use back exactly once', async () =>
   for (const intent of intents) await store.reserve(intent, []);
   expect((await store.getOtp(row.id))?.uses).toBe(2);
   const first = intents[0]?.request_id ?? '';
-  const released = await Promise.all(
-    Array.from({ length: 5 }, () => store.releaseReservation(first, [event('otp.returned')])),
-  );
+  const released = await Promise.all(Array.from({ length: 5 }, () => store.releaseReservation(first, [])));
   expect(released).toEqual([true, false, false, false, false]);
   expect((await store.getOtp(row.id))?.uses).toBe(1);
   expect(await auditTypes(store)).toEqual(['otp.returned']);
