@@ -75,14 +75,13 @@ function unreported(
   found: readonly (Problem & { readonly about?: readonly string[] })[],
   reported: readonly Problem[],
 ) {
-  const keys = reported.map((problem) => problem.key);
+  const keys = new Set(reported.flatMap(({ key }) => [key, key.replace(/_(file|env)$/, '')]));
   return found
-    .filter(({ key, about = [] }) => [key, ...about].every((one) => !keys.some((other) => touches(one, other))))
+    .filter(({ key, about = [] }) => ![key, ...about].some((one) => around(one).some((other) => keys.has(other))))
     .map(({ key, message }): Problem => ({ key, message }));
 }
 
-/** Whether one key is the other, lies in it, or is the `_file`/`_env` form of it. */
-function touches(one: string, other: string): boolean {
-  const bare = other.replace(/_(file|env)$/, '');
-  return one === other || one === bare || one.startsWith(`${other}.`) || one.startsWith(`${other}[`);
+/** The key itself, and all that it lies in. */
+function around(key: string): string[] {
+  return [key, ...Array.from(key.matchAll(/[.[]/g), ({ index }) => key.slice(0, index))];
 }

@@ -1,5 +1,5 @@
 /** Characters of a word that are compared; the work grows with them, and no name here is as long. */
-const COMPARED = 100;
+const COMPARED = 40;
 
 /** The candidate that a mistyped word most likely stands for: the smallest edit distance, the first of equals. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
@@ -7,6 +7,8 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   let best: string | undefined;
   let bestDistance = Infinity;
   for (const candidate of candidates) {
+    // The distance is no less than the difference of the lengths.
+    if (Math.abs(mistyped.length - candidate.length) >= bestDistance) continue;
     const distance = editDistance(mistyped, candidate.toLowerCase());
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }

@@ -22,6 +22,7 @@ afterAll(async () => {
 
 test.each<[what: string, target: string, input: string]>([
   ['a key of 60,000 characters is compared with all that are known', 'configuration', `${'port'.repeat(15_000)} = 1`],
+  ['each of many problems is compared with each other', 'configuration', '[[serverkeygen.keys]]\n'.repeat(500)],
 ])('%s', async (_, name, input) => {
   const load = TARGETS[name];
   if (load === undefined) throw new Error(`no target ${name}`);

@@ -25,6 +25,8 @@ true false """ ''' {a=1} [1,[2]] _file= _env="SECRET" \\u0000 \\U0010FFFF`.split
 
 export const target: Target = {
   grammar: 'text',
+  // The operator's own file.
+  maxLength: 16_384,
   words: WORDS,
   seeds: () =>
     [
