@@ -11,13 +11,15 @@ const SLOWEST = 16 * 1024;
  * Cuts a client that does not take its answer. What the kernel has room for counts as taken.
  *
  * @param timeout milliseconds for a short answer
+ * @param slowest octets a second that are added to it
  */
-export function boundAnswers(server: Server, timeout: number): void {
-  server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
+export function boundAnswers(server: Server, timeout: number, slowest = SLOWEST): void {
+  // Before whatever may answer at once.
+  server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
     response.once('prefinish', () => {
       const { socket } = response;
       if (socket === null) return;
-      const cut = setTimeout(() => socket.destroy(), timeout + (socket.writableLength / SLOWEST) * 1000);
+      const cut = setTimeout(() => socket.destroy(), timeout + (socket.writableLength / slowest) * 1000);
       response.once('close', () => clearTimeout(cut));
     });
   });

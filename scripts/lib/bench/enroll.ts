@@ -1,6 +1,7 @@
 /** `scripts/bench`: how many enrolments the built server does, how long they take, and the CPU time they cost. */
-import { fork } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -16,6 +17,8 @@ const HELP = `Usage: scripts/bench [--seconds N] [--clients N]
 interface Row {
   readonly name: string;
   readonly hash: HashAlgorithm;
+  /** Whether a crowd of slow clients is on every listener meanwhile. */
+  readonly besideSlow?: boolean;
   readonly job: (fleet: Fleet) => Pick<Job, 'operation' | 'clients' | 'keepAlive'>;
 }
 
@@ -34,6 +37,18 @@ const ROWS: readonly Row[] = [
     name: 'keep-alive, mTLS, simplereenroll',
     hash: 'sha256-hmac',
     job: ({ devices }) => ({ operation: 'simplereenroll', clients: devices, keepAlive: true }),
+  },
+  {
+    name: 'keep-alive, mTLS, simplereenroll, beside slow clients',
+    hash: 'sha256-hmac',
+    besideSlow: true,
+    job: ({ devices }) => ({ operation: 'simplereenroll', clients: devices, keepAlive: true }),
+  },
+  {
+    name: 'new connection, mTLS, simplereenroll, beside slow clients',
+    hash: 'sha256-hmac',
+    besideSlow: true,
+    job: ({ devices }) => ({ operation: 'simplereenroll', clients: devices, keepAlive: false }),
   },
   {
     name: 'keep-alive, OTP (sha256-hmac), simpleenroll',
@@ -72,6 +87,20 @@ function measure(job: Job, folder: string, serverPid: number): Promise<Measureme
       else resolve(measurement);
     });
   });
+}
+
+/** Slow clients on every listener, from an address of their own; resolves when all are there. */
+async function slowCrowd(fleet: Fleet): Promise<ChildProcess> {
+  const ca = readFileSync(fleet.ca, 'utf8');
+  const places = (['est', 'admin', 'publication'] as const).map((listener) => ({
+    listener,
+    port: fleet.server.port(listener),
+    ca,
+    localAddress: '127.0.0.2',
+  }));
+  const child = fork(new URL('./slow.ts', import.meta.url), [JSON.stringify(places)], { stdio: 'inherit' });
+  await once(child, 'message');
+  return child;
 }
 
 function percentile(sorted: readonly number[], share: number): string {
@@ -138,7 +167,9 @@ async function bench(folder: string, seconds: number, clients: number): Promise<
     try {
       for (const row of ROWS.filter((candidate) => candidate.hash === hash)) {
         const job = { port: fleet.server.port('est'), ca: fleet.ca, warmUp: 2, seconds, ...row.job(fleet) };
+        const crowd = row.besideSlow === true ? await slowCrowd(fleet) : undefined;
         console.log(format(row.name, await measure(job, own, fleet.server.pid)));
+        crowd?.kill('SIGKILL');
       }
     } finally {
       await fleet.server.stop();

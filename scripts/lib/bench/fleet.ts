@@ -29,7 +29,11 @@ export async function startFleet(folder: string, hash: HashAlgorithm, size: numb
   const quickstart = ['--no-start', '--dir', folder, '--est-port', '0', '--admin-port', '0'];
   execFileSync(join(ROOT, 'scripts', 'quickstart'), quickstart, { stdio: ['ignore', 'ignore', 'pipe'] });
   configure(folder, hash);
-  const server = await startServer({ config: join(folder, 'est.toml'), env: { NODE_ENV: 'production' } });
+  const server = await startServer({
+    config: join(folder, 'est.toml'),
+    env: { NODE_ENV: 'production' },
+    listeners: ['est', 'admin', 'publication'],
+  });
   try {
     const newcomers: JobClient[] = [];
     const devices: JobClient[] = [];
@@ -45,9 +49,15 @@ export async function startFleet(folder: string, hash: HashAlgorithm, size: numb
   }
 }
 
+const PUBLICATION =
+  '[publication]\nenabled = true\nhost = "127.0.0.1"\nport = 0\nbase_url = "http://pki.example.test"\n';
+
 function configure(folder: string, hash: HashAlgorithm): void {
-  if (hash === 'argon2id') return;
   const path = join(folder, 'est.toml');
+  // Long enough that the idle ones of a crowd are there until the end of a row.
+  const patience = '[server]\nkeep_alive_timeout = 120\n';
+  writeFileSync(path, `${patience}\n${PUBLICATION}\n${readFileSync(path, 'utf8')}`);
+  if (hash === 'argon2id') return;
   writeFileSync(join(folder, 'otp.key'), randomBytes(32), { mode: 0o600 });
   const lines = `hash_algorithm = "${hash}"\nhmac_key_file = "otp.key"`;
   writeFileSync(path, readFileSync(path, 'utf8').replace('hash_algorithm = "argon2id"', lines));

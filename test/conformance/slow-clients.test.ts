@@ -1,0 +1,51 @@
+/** Issue 11: slow clients, many at a time and on every listener, hold up nobody but themselves. */
+import type { Socket } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { Estuary, section, type ClientIdentity } from '../support/estuary.ts';
+import { socketsOf, until } from '../support/slow-clients.ts';
+import { crowd, SLOW_KINDS } from '../support/slow-crowd.ts';
+
+const LISTENERS = ['est', 'admin', 'publication'] as const;
+const ENROLMENTS = 20;
+const key = makeKey();
+const wire = onTheWire(simpleCsr(key));
+let estuary: Estuary;
+let device: ClientIdentity;
+let open: Socket[] = [];
+let before = 0;
+
+beforeAll(async () => {
+  estuary = await Estuary.start({
+    listeners: LISTENERS,
+    configure(config) {
+      const base = { enabled: true, host: '127.0.0.1', port: 0, base_url: 'http://pki.example.test' };
+      Object.assign(section(config, 'publication'), base);
+      const limits = { handshake_timeout: 5, headers_timeout: 5, request_timeout: 10, keep_alive_timeout: 10 };
+      Object.assign(section(config, 'server'), limits);
+    },
+  });
+  device = await estuary.enrolled(key);
+  before = socketsOf(estuary.server.pid);
+});
+afterAll(async () => {
+  for (const socket of open) socket.destroy();
+  await estuary.stop();
+});
+
+test.each(LISTENERS)('%s: enrolments go on beside slow clients and 1,000 idle ones', async (listener) => {
+  const place = { listener, port: estuary.server.port(listener), ca: estuary.root, localAddress: '127.0.0.2' };
+  const crowds = SLOW_KINDS.map((kind) => crowd(kind, kind === 'idle keep-alive' ? 1000 : 4, place));
+  const statuses: number[] = [];
+  const enrolling = (async () => {
+    for (let i = 0; i < ENROLMENTS; i++)
+      statuses.push((await estuary.enroll(wire, { client: device, path: 'simplereenroll' })).status);
+  })();
+  open.push(...(await Promise.all(crowds)).flat());
+  await enrolling;
+  expect(statuses).toEqual(Array(ENROLMENTS).fill(200));
+  await until('the slow clients are gone', () => socketsOf(estuary.server.pid) <= before + 4);
+  for (const socket of open) socket.destroy();
+  open = [];
+  expect((await estuary.enroll(wire, { client: device, path: 'simplereenroll' })).status).toBe(200);
+});
