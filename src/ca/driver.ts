@@ -109,19 +109,21 @@ export interface RevocationRequest {
 
 /** A generated private key, encrypted so that only the archive can read it. */
 export interface SealedKey {
-  /**
-   * Stores it; called once, after the intent has been committed.
-   *
-   * @returns the archive's identifier of the key, once the archive has said that it holds it
-   * @throws EstuaryError 500 or 503; then nobody may rely on the archive having it
-   */
-  archive(request_id: string): Promise<string>;
+  /** In the archive's own words. */
+  readonly parts: Readonly<Record<string, string>>;
 }
 
 /** Keeps copies of the private keys that the server generates for clients (key escrow). */
 export interface KeyArchive {
   /** @param pkcs8 DER PrivateKeyInfo; not kept. @throws EstuaryError 500 or 503 */
   seal(pkcs8: Buffer): Promise<SealedKey>;
+  /**
+   * Stores a key; called once, after the intent has been committed.
+   *
+   * @returns the archive's identifier of the key, once the archive has said that it holds it
+   * @throws EstuaryError 500 or 503; then nobody may rely on the archive having it
+   */
+  archive(key: SealedKey, request_id: string): Promise<string>;
 }
 
 /** Signs what a CA says about its certificates: CRLs and OCSP responses. */

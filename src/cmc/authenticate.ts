@@ -1,5 +1,5 @@
 /** From a received message to its sender: signature or MAC, identity proof, TLS identity (docs/cmc.md). */
-import { isOfCa } from '../enrollment/authorise.ts';
+import { isOfCa } from '../enrollment/names.ts';
 import { Turns } from '../process/turns.ts';
 import { verifyAuthenticatedData, type AuthenticatedData } from '../pki/cms/authenticated-data.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';

@@ -1,20 +1,15 @@
 /** Certification requests that wait for an administrator, and their queries (RFC 5272 §6.13). docs/approval.md */
 import type { Ca } from '../ca/router.ts';
+import { Authenticated } from '../enrollment/authenticated.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';
-import type { KeyedRequest, RequestBase } from '../enrollment/request.ts';
+import type { RequestBase } from '../enrollment/request.ts';
 import { failed } from '../errors.ts';
 import type { SignedData, SignerInfo } from '../pki/cms/cms.ts';
-import { changeSubject } from '../pki/pkcs10/csr.ts';
 import type { RequestRow, Store } from '../store/store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import { controlsNamed } from '../pki/cmc/controls.ts';
 import { requestOfSigner } from '../pki/cmc/requested-key-signer.ts';
-import {
-  parseCertificateRequest,
-  requestKey,
-  verifyProofOfPossession,
-  type CmcCertificateRequest,
-} from '../pki/cmc/tagged-request.ts';
+import { parseCertificateRequest, type CmcCertificateRequest } from '../pki/cmc/tagged-request.ts';
 import type { Message } from './message.ts';
 import { done, type PartOutcome } from './outcome.ts';
 import { badMessage, CmcRefusal, notAllowed } from './refusal.ts';
@@ -26,6 +21,9 @@ export const OPERATION = 'fullcmc';
 
 /** A pendToken is the id of the queued request, in ASCII. */
 export const pendToken = (requestId: string): Buffer => Buffer.from(requestId, 'latin1');
+
+/** A query asks for no names: they were decided before the request was queued. */
+const NOTHING_NEW = { kind: 'none' } as const;
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Tokens of one message that a signer is looked for with. */
@@ -74,10 +72,10 @@ export class PendingRequests {
     switch (row.status) {
       case 'pending':
         // A remote CA may have decided meanwhile.
-        if (row.decider === 'ca') return this.#issue(bodyPartID, row, base);
+        if (row.decider === 'ca') return this.#issue(bodyPartID, row, sender, base);
         return { kind: 'pending', bodyPart: bodyPartID, requestId: row.id };
       case 'approved':
-        return this.#issue(bodyPartID, row, base);
+        return this.#issue(bodyPartID, row, sender, base);
       case 'issued':
         return done(bodyPartID, { certificates: [await this.#certificate(row)] });
       case 'rejected':
@@ -88,9 +86,9 @@ export class PendingRequests {
     }
   }
 
-  async #issue(bodyPartID: BodyPartID, row: RequestRow, base: RequestBase): Promise<PartOutcome> {
-    const request = await queuedRequest(row, base);
-    const outcome = await this.#enrollment.enrollKeyed(request, () => Promise.resolve(request));
+  async #issue(bodyPartID: BodyPartID, row: RequestRow, sender: Sender, base: RequestBase): Promise<PartOutcome> {
+    const poll = Authenticated.bySender({ ...base, linking: { kind: 'carried' } }, sender.identity, NOTHING_NEW);
+    const outcome = await this.#enrollment.resume(poll, row);
     return outcome.status === 'pending'
       ? { kind: 'pending', bodyPart: bodyPartID, requestId: row.id }
       : done(bodyPartID, { certificates: [outcome.certificate] });
@@ -109,25 +107,6 @@ export class PendingRequests {
 /** What a row holds; it was checked and its proof verified before it was queued. */
 function queued({ format, csr }: RequestRow): CmcCertificateRequest {
   return parseCertificateRequest({ kind: format === 'crmf' ? 'crm' : 'tcr', bodyPartID: 1, der: csr });
-}
-
-/**
- * The request that a row holds, ready to be issued.
- *
- * @param base whatever requestId it has, the row's counts
- */
-export async function queuedRequest(row: RequestRow, base: RequestBase): Promise<KeyedRequest> {
-  const csr = queued(row);
-  const proof = csr.kind === 'pkcs10' ? await verifyProofOfPossession(csr) : undefined;
-  return {
-    ...base,
-    requestId: row.id,
-    csr: changeSubject(csr),
-    publicKey: csr.publicKey,
-    proof: proof?.method === 'signature' ? proof.csr : undefined,
-    own: requestKey(csr),
-    format: row.format,
-  };
 }
 
 function mayQuery(sender: Sender, row: RequestRow): boolean {

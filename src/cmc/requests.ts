@@ -1,29 +1,23 @@
 /** The certification requests of a message: proof of possession, names, policy, issuance; each with its own outcome. */
 import { createHash } from 'node:crypto';
 import type { PopLinking } from '../auth/channel-binding.ts';
-import {
-  authoriseClientId,
-  authoriseReenroll,
-  authoriseSubjectChange,
-  type ClientIdBinding,
-} from '../enrollment/authorise.ts';
+import { Authenticated } from '../enrollment/authenticated.ts';
+import type { Authorised } from '../enrollment/authorised.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';
-import type { KeyedRequest, RequestBase } from '../enrollment/request.ts';
-import { forbidden } from '../errors.ts';
-import { changeSubject } from '../pki/pkcs10/csr.ts';
+import type { ClientIdBinding, NameRight } from '../enrollment/names.ts';
+import { Proven } from '../enrollment/proven.ts';
+import type { RequestBase } from '../enrollment/request.ts';
 import type { Store } from '../store/store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import { CmcError } from '../pki/cmc/cmc-error.ts';
 import { verifyPopLinkWitness } from '../pki/cmc/identity-proof.ts';
 import {
-  requestKey,
   verifyProofOfPossession,
   type CmcCertificateRequest,
   type ProofOfPossession,
 } from '../pki/cmc/tagged-request.ts';
 import { control, type Message, type RequestPart } from './message.ts';
 import { done, outcomeOf, type PartOutcome } from './outcome.ts';
-import { queuedRequest } from './pending.ts';
 import { asRefusal, CmcRefusal, notAllowed } from './refusal.ts';
 import { isRa, type Origin, type Sender } from './sender.ts';
 
@@ -50,7 +44,9 @@ export interface PopWitness {
 const AT_A_TIME = 8;
 
 type Checked =
-  | { readonly bodyPartID: BodyPartID; readonly request: KeyedRequest }
+  | { readonly bodyPartID: BodyPartID; readonly authorised: Authorised }
+  /** Issued when the message came before. */
+  | { readonly bodyPartID: BodyPartID; readonly certificate: Buffer }
   | { readonly bodyPartID: BodyPartID; readonly refusal: CmcRefusal };
 
 export class Requests {
@@ -73,7 +69,7 @@ export class Requests {
       }));
     const outcomes: PartOutcome[] = [];
     for (let i = 0; i < checked.length; i += AT_A_TIME)
-      outcomes.push(...(await Promise.all(checked.slice(i, i + AT_A_TIME).map((one) => this.#enroll(one, base)))));
+      outcomes.push(...(await Promise.all(checked.slice(i, i + AT_A_TIME).map((one) => this.#enroll(one)))));
     return outcomes;
   }
 
@@ -86,53 +82,45 @@ export class Requests {
   ): Promise<Checked> {
     const { bodyPartID } = part;
     if ('refusal' in part) return part;
+    const { request } = part;
+    const requestId = requestIdOf(base.requestId, bodyPartID);
     try {
-      const proof = await proofOfPossession(part.request, witness);
-      const csr = this.#authorised(part.request, message, sender, base);
-      const linking = linkingOf(part.request, message, sender, base);
-      return { bodyPartID, request: keyedRequest(part.request, csr, proof, { ...base, linking }) };
+      const proof = await proofOfPossession(request, witness);
+      if (base.retaken) {
+        const row = await this.#options.store.findCertificateByRequest(requestId);
+        if (row !== undefined) return { bodyPartID, certificate: row.der };
+      }
+      const { enrollment, clientIdBinding } = this.#options;
+      const right = rightOf(request, sender);
+      if (right.kind === 'secret') checkLinked(request, message, sender, clientIdBinding);
+      const linking = linkingOf(request, message, sender, base);
+      const authenticated = Authenticated.bySender({ ...base, requestId, linking }, sender.identity, right);
+      return { bodyPartID, authorised: enrollment.authorise(authenticated, Proven.byCmc(request, proof)) };
     } catch (error) {
       return { bodyPartID, refusal: asRefusal(error, bodyPartID) };
     }
   }
 
-  /** Who may ask for which names, and what ties the sender to the key. @throws EstuaryError 403; CmcError; CmcRefusal */
-  #authorised(
-    request: CmcCertificateRequest,
-    message: Message,
-    sender: Sender,
-    { ca }: MessageBase,
-  ): CmcCertificateRequest {
-    if (isRa(sender) || sender.vouchedFor === true) {
-      if (request.subjectChange !== undefined && !ca.profile.allow_subject_change)
-        throw forbidden('SUBJECT_CHANGE_NOT_ALLOWED', 'This CA does not let a request change its subject.');
-      return changeSubject(request);
-    }
-    if (sender.secret !== undefined) {
-      checkLinked(request, message, sender, this.#options.clientIdBinding);
-      authoriseClientId(sender.secret.identification ?? '', request, this.#options.clientIdBinding);
-      return authoriseSubjectChange(ca, undefined, request);
-    }
-    if (sender.certificate === undefined)
-      throw notAllowed(request.bodyPartID, 'The sender may not ask for a certificate with this message.');
-    return authoriseReenroll(ca, { certificate: sender.certificate }, request);
-  }
-
-  #enroll(checked: Checked, base: MessageBase): Promise<PartOutcome> {
+  #enroll(checked: Checked): Promise<PartOutcome> {
     const { bodyPartID } = checked;
     if ('refusal' in checked) return Promise.resolve({ kind: 'refused', refusal: checked.refusal });
-    const { request } = checked;
+    if ('certificate' in checked) return Promise.resolve(done(bodyPartID, { certificates: [checked.certificate] }));
     return outcomeOf(bodyPartID, async () => {
-      if (base.retaken) {
-        const row = await this.#options.store.findCertificateByRequest(request.requestId);
-        if (row !== undefined) return done(bodyPartID, { certificates: [row.der] });
-      }
-      const outcome = await this.#options.enrollment.enrollKeyed(request, (row) => queuedRequest(row, request));
+      const outcome = await this.#options.enrollment.certify(checked.authorised);
       return outcome.status === 'pending'
         ? { kind: 'pending', bodyPart: bodyPartID, requestId: outcome.requestId }
         : done(bodyPartID, { certificates: [outcome.certificate] });
     });
   }
+}
+
+/** For which names a sender may ask. @throws CmcRefusal 403 badIdentity */
+function rightOf({ bodyPartID }: CmcCertificateRequest, sender: Sender): NameRight {
+  if (isRa(sender) || sender.vouchedFor === true) return { kind: 'any' };
+  if (sender.secret !== undefined) return { kind: 'secret', identification: sender.secret.identification ?? '' };
+  if (sender.certificate === undefined)
+    throw notAllowed(bodyPartID, 'The sender may not ask for a certificate with this message.');
+  return { kind: 'renewal', certificate: sender.certificate };
 }
 
 /**
@@ -200,24 +188,6 @@ function linkingOf(
       ? signingRequest === undefined
       : signingRequest === bodyPartID || control(message, 'popLinkRandom') !== undefined;
   return { kind: 'connection', binding, linked };
-}
-
-function keyedRequest(
-  request: CmcCertificateRequest,
-  csr: CmcCertificateRequest,
-  proof: ProofOfPossession,
-  base: MessageBase,
-): KeyedRequest {
-  const { kind, bodyPartID, publicKey } = request;
-  return {
-    ...base,
-    requestId: requestIdOf(base.requestId, bodyPartID),
-    csr,
-    publicKey,
-    proof: proof.method === 'signature' ? proof.csr : undefined,
-    own: requestKey(request),
-    format: kind,
-  };
 }
 
 /** The id of a body part's request: the same each time that the message is taken up. */

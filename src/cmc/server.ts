@@ -166,7 +166,6 @@ export class CmcServer {
       identity: authenticated.sender.identity,
       address: received.address,
       events: [],
-      linking: CARRIED,
       channelBinding: received.channelBinding,
       retaken,
     });
@@ -293,9 +292,6 @@ export class CmcServer {
 
 /** Nothing of a message was done. */
 const refusedWhole = (error: unknown): PartOutcome[] => [{ kind: 'refused', refusal: asRefusal(error, 0) }];
-
-/** Until a request of the message says more: a query sends no key, so that there is nothing to link. */
-const CARRIED = { kind: 'carried' } as const;
 
 const answeredBefore = ({ status, der }: { readonly status: number; readonly der: Buffer }): CmcAnswerMessage => ({
   httpStatus: status === 200 ? 200 : 400,

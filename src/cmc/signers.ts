@@ -3,7 +3,7 @@ import type { ClientTrust } from '../auth/mtls/client-trust.ts';
 import { validateClientCertificate } from '../auth/mtls/mtls.ts';
 import { checkNotRevokedHere } from '../auth/mtls/own-revocation.ts';
 import { isValidAt } from '../auth/mtls/path-validation.ts';
-import { isIssuedBy } from '../enrollment/authorise.ts';
+import { isIssuedBy } from '../enrollment/names.ts';
 import { EstuaryError } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { verifySignerInfo, type SignedData, type SignerIdentifier, type SignerInfo } from '../pki/cms/cms.ts';

@@ -1,45 +1,29 @@
 /**
- * The heart: turns an authenticated, authorised request into a certificate. Knows no HTTP.
+ * The corridor: every way in walks the same stages (docs/architecture.md), each of which takes what the one before returns. Knows no HTTP.
  *
- * Issuance is two-phase. The intent (CA, serial, requester, one OTP use) is committed before the CA signs, the
- * certificate is committed before it is answered; a crash between the two leaves a reservation that start-up
- * reconciles. docs/issuance.md tells why.
+ *   Received → Authenticated → Proven → Authorised → Keyed → Checked → Queued | Reserved → Signed → Recorded → answer
  */
-import type { AuditEvent } from '../audit/event.ts';
-import { checkPopLinking, type PopLinkingPolicy } from '../auth/channel-binding.ts';
+import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { Identity } from '../auth/identity.ts';
-import { checkPolicy } from '../ca/profile.ts';
-import type { PreparedIssuance } from '../ca/driver.ts';
+import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
-import { describe, EstuaryError, failed, forbidden, unauthorized } from '../errors.ts';
+import { EstuaryError, failed, forbidden } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { changeSubject, parseCsr, parseCsrWithoutProof, verifyCsr, type CsrContent } from '../pki/pkcs10/csr.ts';
-import { formatName } from '../pki/x509/name.ts';
-import type { RequestRow, Reservation, Store } from '../store/store.ts';
-import { refuseSubjectChange } from './authorise.ts';
-import { certificateRow } from './certificate-row.ts';
+import type { RequestRow, Store } from '../store/store.ts';
+import { Authenticated, checkRequester } from './authenticated.ts';
+import { Authorised, type AuthorisationRules } from './authorised.ts';
+import { Checked, checkWithoutKey } from './checked.ts';
+import { Recorded, Reserved, Signed, type Issuance } from './issue.ts';
+import type { KeyProtectionSettings } from './key-encryption-keys.ts';
 import { chooseKeyType, keyTypeNotGenerated, type KeyGenerator } from './key-generation.ts';
-import { prepareKeyForCa, sampleKeyForCa } from './generated-key.ts';
+import { checkKeyForm } from './key-part.ts';
+import { chooseProtection } from './key-protection.ts';
+import { Keyed, type Delivery } from './keyed.ts';
+import { Proven } from './proven.ts';
+import { Queued, RequestQueue, type Known, type Place } from './queue.ts';
 import { Releases } from './releases.ts';
 import { RemoteRequests, type RemoteCa } from './remote-requests.ts';
-import { RequestQueue } from './request-queue.ts';
-import {
-  clearedBy,
-  eventBase,
-  keyed,
-  recogniseOwnKey,
-  recogniseServerKey,
-  RequestTaken,
-  spkiHash,
-  subjectFor,
-  useEvents,
-  type EnrollmentOutcome,
-  type EnrollmentRequest,
-  type KeyedRequest,
-  type RecognisedCsr,
-  type RequestBase,
-  type ServerKeyRequest,
-} from './request.ts';
+import { eventBase, RequestTaken, type EnrollmentOutcome, type ReceivedByEst, type RequestBase } from './request.ts';
 
 export interface EnrollmentOptions {
   readonly store: Store;
@@ -48,126 +32,101 @@ export interface EnrollmentOptions {
   readonly now: () => number;
   /** This process, as the owner of its reservations. */
   readonly instance: string;
-  readonly keyGenerator: Pick<KeyGenerator, 'sample' | 'withKey'>;
+  readonly authenticator: EstAuthenticator;
+  readonly otp: Pick<OtpService, 'refuseConsumed'>;
+  readonly rules: AuthorisationRules;
+  readonly keyGenerator: Pick<KeyGenerator, 'generate' | 'sample'>;
+  /** As it is now: a reload replaces it. */
+  readonly keyProtection: () => KeyProtectionSettings;
   /** Seconds between polls of one request that reach a remote CA. */
   readonly retryAfter: number;
-  readonly popLinking: PopLinkingPolicy;
 }
 
-/** A fresh serial collides with probability 2^-100; more than one new attempt means a broken generator. */
-const SERIAL_ATTEMPTS = 3;
+/** What became of a request, and whose it is. */
+export interface Enrolled {
+  readonly outcome: EnrollmentOutcome;
+  readonly identity: Identity;
+}
+
+/** A poll of a request in the queue, and what a generated key would need to leave with it. */
+interface Poll {
+  readonly request: RequestBase;
+  readonly delivery: Delivery | undefined;
+}
 
 export class Enrollment {
-  readonly #store: Store;
-  readonly #now: () => number;
-  readonly #instance: string;
+  readonly #options: EnrollmentOptions;
+  readonly #issuance: Issuance;
   readonly #queue: RequestQueue;
-  readonly #keyGenerator: EnrollmentOptions['keyGenerator'];
-  readonly #popLinking: PopLinkingPolicy;
-  /** Approved requests whose key is being generated in this process. */
-  readonly #generating = new Set<string>();
   readonly #releases: Releases;
   readonly #remote: RemoteRequests;
+  /** Approved requests whose key is being generated in this process. */
+  readonly #generating = new Set<string>();
 
   constructor(options: EnrollmentOptions) {
-    this.#store = options.store;
-    this.#now = options.now;
-    this.#instance = options.instance;
-    this.#keyGenerator = options.keyGenerator;
-    this.#popLinking = options.popLinking;
+    this.#options = options;
     this.#queue = new RequestQueue(options);
     this.#releases = new Releases(options.store, options.log);
+    this.#issuance = { ...options, releases: this.#releases };
     this.#remote = new RemoteRequests({ ...options, releases: this.#releases, interval: options.retryAfter * 1000 });
   }
 
   /**
-   * Policy → prepare → reserve → sign → record; where the CA's `approval` is `manual`, queue → decision → the same.
+   * The whole way of a request to simpleenroll, simplereenroll or serverkeygen, in the order of checks of contract §3. A refusal of an
+   * authenticated requester is audited before it is answered.
    *
-   * @throws EstuaryError 400 refused by policy or lint; 401 the OTP's last use went to another request; 403 rejected by
-   *   an administrator; 500 or 503 from the CA or the store. In each case but 403 no OTP use is lost, and no
-   *   certificate leaves.
+   * @throws EstuaryError 401; 403 requester or names; 400 body, link, csrattrs, policy, lint; 403 rejected, or a key that was sent; 500 or
+   *   503 from the CA or the store. Except after a decision no OTP use is lost, and no certificate leaves
    */
-  async enroll(request: EnrollmentRequest): Promise<EnrollmentOutcome> {
-    return this.enrollKeyed(keyed(request), async (row) =>
-      keyed({ ...request, csr: await verifyCsr(parseCsr(row.csr)) }),
-    );
+  async enroll(received: ReceivedByEst): Promise<Enrolled> {
+    const authenticated = await Authenticated.byEst(received, { ...this.#options, queue: this.#queue });
+    const { request } = authenticated;
+    try {
+      await checkRequester(authenticated);
+      const authorised = this.authorise(authenticated, await Proven.byEst(received));
+      const outcome = await this.certify(authorised, () => received.isGone());
+      return { outcome, identity: request.identity };
+    } catch (error) {
+      await this.#auditDenial(request, error);
+      throw error;
+    }
+  }
+
+  /** @throws EstuaryError 403 names; 400 the link between key and sender */
+  authorise(authenticated: Authenticated, proven: Proven): Authorised {
+    return Authorised.of(authenticated, proven, this.#options.rules);
   }
 
   /**
-   * The same for a request of any format whose key its sender has been found to possess.
+   * From an authorised request to its certificate; where the CA's `approval` is `manual`, or it queues itself, to its place in the queue.
    *
-   * @param reread the request that stands in a queued row
+   * @param isGone whether nobody is there any more to take a generated key
    * @throws EstuaryError as {@link enroll}
    */
-  async enrollKeyed(
-    request: KeyedRequest,
-    reread: (row: RequestRow) => Promise<KeyedRequest>,
-  ): Promise<EnrollmentOutcome> {
-    refuseSubjectChange(request.csr);
-    checkPopLinking(request.csr.challengePassword, request.linking, this.#popLinking);
-    const remote = remoteCa(request.ca);
-    if (!isQueueing(request) && remote === undefined)
-      return { status: 'issued', certificate: await this.#issue(request, false) };
-    return this.#queue.enroll({
-      request,
-      format: request.format,
-      recognised: recogniseOwnKey(request.csr),
-      keyType: request.publicKey.keyType,
-      spkiSha256: spkiHash(request),
-      check: () => this.#prepare(request),
-      issue: async (row) => {
-        const queued = await reread(row);
-        const approved = { ...queued, csr: changeSubject(queued.csr), requestId: row.id };
-        if (remote === undefined) return { status: 'issued', certificate: await this.#issue(approved, true) };
-        const result = await this.#submit(approved, row, null);
-        if ('known' in result) throw new RequestTaken();
-        return result;
-      },
-      remote: remote && {
-        submit: (row, supersedes) => this.#submit(request, row, supersedes),
-        poll: (row) => this.#remote.poll(remote, row),
-      },
-    });
+  async certify(authorised: Authorised, isGone: () => boolean = () => false): Promise<EnrollmentOutcome> {
+    const { request } = authorised;
+    const delivery = this.#delivery(authorised, isGone);
+    const remote = delivery === undefined ? remoteCa(request.ca) : undefined;
+    if (!isQueueing(request) && remote === undefined) return this.#issue(authorised, delivery, false);
+    const found = await this.#queue.find(authorised);
+    if ('row' in found) return this.#answerKnown({ request, delivery }, found);
+    const checked = await this.#checkWaiting(authorised, delivery);
+    const row = this.#queue.rowOf(authorised, checked, found);
+    const result =
+      remote !== undefined && request.ca.config.approval === 'auto'
+        ? await this.#submit(checked, row, found.supersedes)
+        : await this.#enqueue(checked, row, found);
+    // Two of the same request at once: the other one was queued.
+    return 'known' in result ? this.#answerKnown({ request, delivery }, await this.#queue.known(result.known)) : result;
   }
 
   /**
-   * The same for a key that we generate: everything that can be refused is, then the key is made, then a use is taken;
-   * where the CA's `approval` is `manual`, the key is made by the poll that finds the request approved.
+   * Goes on with a request in the queue that its requester, or somebody who may, has asked for by its id.
    *
-   * @throws EstuaryError as {@link enroll}; 400 `KEY_TYPE_NOT_GENERATED`; 403 `KEY_SENT_ONCE` to who asks again for what
-   *   was approved and issued
+   * @throws EstuaryError as {@link enroll}
    */
-  async enrollGenerated(request: ServerKeyRequest): Promise<EnrollmentOutcome> {
-    const { ca, csr } = request;
-    refuseSubjectChange(csr);
-    checkPopLinking(csr.challengePassword, request.linking, this.#popLinking);
-    const keyType = chooseKeyType(ca, csr.publicKey.keyType);
-    if (!isQueueing(request))
-      return { status: 'issued', certificate: await this.#issueGenerated(request, keyType, false) };
-    return this.#queue.enroll({
-      request,
-      format: 'pkcs10',
-      recognised: recogniseServerKey(csr),
-      keyType,
-      spkiSha256: null,
-      check: async () => {
-        await this.#checkForGenerated(request);
-        // What a lint would find after the approval, with a key of the same kind.
-        const names = namesFor(request.identity, csr);
-        const sample = await sampleKeyForCa(request, names, keyType, this.#keyGenerator);
-        return this.#prepare({ ...request, ...sample, own: undefined, format: 'pkcs10' });
-      },
-      issue: async (row) => {
-        const approved = { ...request, csr: changeSubject(parseCsrWithoutProof(row.csr)), requestId: row.id };
-        if (chooseKeyType(ca, row.key_type) !== row.key_type) throw keyTypeNotGenerated();
-        return { status: 'issued', certificate: await this.#issueGenerated(approved, row.key_type, true) };
-      },
-    });
-  }
-
-  /** Whether this request was queued before, so that a token without a use left may ask for it again. */
-  isQueued(label: string, operation: string, identity: Identity, csr: RecognisedCsr): Promise<boolean> {
-    return this.#queue.isQueued(label, operation, identity, csr);
+  async resume(poll: Authenticated, row: RequestRow): Promise<EnrollmentOutcome> {
+    return this.#answerKnown({ request: poll.request, delivery: undefined }, await this.#queue.known(row));
   }
 
   /** Looks into submissions to remote CAs whose answer was lost. Never rejects. */
@@ -180,168 +139,136 @@ export class Enrollment {
     this.#releases.close();
   }
 
-  /** What can be refused before there is a key, and before anything reaches a CA elsewhere. */
-  async #checkForGenerated(request: ServerKeyRequest): Promise<void> {
-    checkPolicyForGenerated(request);
-    const { remoteQueue } = request.ca.driver;
-    if (remoteQueue !== undefined && !(await remoteQueue.issuesAtOnce()))
-      throw queuedGeneratedKey('its profile queues');
+  /** How a key that we generate would leave; undefined for the requester's own. @throws EstuaryError 400 */
+  #delivery({ request, csr, key }: Authorised, isGone: () => boolean): Delivery | undefined {
+    if (key.kind === 'own') return undefined;
+    const { ca, identity } = request;
+    const protection = chooseProtection(this.#options.keyProtection(), csr, identity, this.#options.now());
+    checkKeyForm(ca, protection);
+    return { keyType: chooseKeyType(ca, key.likeKeyType), protection, isGone };
   }
 
-  async #issueGenerated(request: ServerKeyRequest, keyType: string, approved: boolean): Promise<Buffer> {
-    await this.#checkForGenerated(request);
-    // Of polls at once, one generates: a key takes up to seconds, and only one of them would be used.
-    if (this.#generating.has(request.requestId)) throw new RequestTaken();
-    this.#generating.add(request.requestId);
+  /** The stages from an authorised request to its answer. @param waited it was in the queue */
+  async #issue(authorised: Authorised, delivery: Delivery | undefined, waited: boolean): Promise<EnrollmentOutcome> {
+    const keyed = await this.#key(authorised, delivery);
     try {
-      const names = namesFor(request.identity, request.csr);
-      const key = await request.generateKey(keyType, (generated) => prepareKeyForCa(request, names, generated));
-      const generated: AuditEvent = {
-        ...eventBase(request),
-        type: 'key.generated',
-        outcome: 'success',
-        detail: key.publicKey.keyType,
-      };
-      const events = [...request.events, generated];
-      return await this.#issue({ ...request, ...key, own: undefined, format: 'pkcs10', events }, approved);
-    } finally {
-      this.#generating.delete(request.requestId);
-    }
-  }
-
-  /** @param approved its OTP use was taken when it was queued, and no other process may issue it */
-  async #issue(request: KeyedRequest, approved: boolean): Promise<Buffer> {
-    const prepared = await this.#reserve(request, approved);
-    const archivedKeyId = await this.#archive(request);
-    const certificate = await this.#sign(request, prepared);
-    // Of what was queued, the use was taken when it was.
-    await this.#record(request, certificate, archivedKeyId, approved ? [] : clearedBy(request));
-    return certificate;
-  }
-
-  async #submit(
-    request: KeyedRequest,
-    row: RequestRow,
-    supersedes: string | null,
-  ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
-    return this.#remote.submit(request, await this.#prepare(request), row, supersedes);
-  }
-
-  /** What csrattrs asks for, policy, and everything that the CA can check before its key is used. */
-  async #prepare(request: KeyedRequest): Promise<PreparedIssuance> {
-    const { requestId, ca, csr, identity, publicKey, proof, own, operation, format } = request;
-    const names = namesFor(identity, csr);
-    ca.csrAttributes.check(csr, own);
-    checkPolicy(ca.profile, { ...names, publicKey, extensions: csr.extensions });
-    const forwarded = operation === 'fullcmc' && csr.renamed !== true ? { format, der: csr.der } : undefined;
-    return ca.driver.prepare({ ...names, request_id: requestId, spki: publicKey.spki, csr: proof, forwarded });
-  }
-
-  async #reserve(request: KeyedRequest, approved: boolean): Promise<PreparedIssuance> {
-    const { ca, csr, identity } = request;
-    for (let attempt = 0; attempt < SERIAL_ATTEMPTS; attempt++) {
-      const prepared = await this.#prepare(request);
-      const reservation: Reservation = {
-        request_id: request.requestId,
-        instance: this.#instance,
-        ca: ca.label,
-        serial: prepared.serial,
-        requester: identity.requester,
-        operation: request.operation,
-        subject: formatName(subjectFor(identity, csr)),
-        spki_sha256: spkiHash(request),
-        otp_id: !approved && identity.method === 'otp' ? identity.otp_id : null,
-        created_at: this.#now(),
-      };
-      const events: readonly AuditEvent[] = [
-        ...request.events,
-        { ...eventBase(request), type: 'request.received', outcome: 'success', detail: request.operation },
-        ...(approved ? [] : useEvents(request)),
-      ];
-      const result = approved
-        ? await this.#store.claimRequest(reservation, events)
-        : await this.#store.reserve(reservation, events);
-      if (result === 'request-taken') throw new RequestTaken();
-      if (result === 'otp-unusable')
-        throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the reservation' });
-      if (result === 'reserved') return prepared;
-    }
-    throw failed('SERIAL_EXHAUSTED', 'The CA could not choose a serial number.');
-  }
-
-  /**
-   * Where the CA's keys are archived, nothing is signed, and no key leaves, before the archive has it.
-   *
-   * @returns the archive's identifier of the key
-   */
-  async #archive(request: KeyedRequest): Promise<string | null> {
-    if (request.sealed === undefined) return null;
-    const event = { ...eventBase(request), type: 'key.archived' } as const;
-    try {
-      const id = await request.sealed.archive(request.requestId);
-      await this.#store.audit([{ ...event, outcome: 'success', detail: id }]);
-      return id;
+      const reserved = await Reserved.of(await Checked.of(keyed), this.#issuance, waited);
+      const recorded = await Recorded.of(await Signed.of(reserved, this.#issuance), this.#issuance);
+      return recorded.outcome;
     } catch (error) {
-      await this.#release(request, describe(error), [{ ...event, outcome: 'failure', detail: describe(error) }]);
-      if (error instanceof EstuaryError) throw error;
-      throw failed('KEY_ARCHIVAL_FAILED', 'The key could not be archived.', { detail: describe(error), cause: error });
-    }
-  }
-
-  async #sign(request: KeyedRequest, prepared: PreparedIssuance): Promise<Buffer> {
-    try {
-      const result = await prepared.issue();
-      if (result.status === 'issued') return result.certificate;
-      if (result.status === 'rejected') throw forbidden('CA_REJECTED', result.reason);
-      // It said that it would not queue. The key is gone with this request: nobody could use what may be issued later.
-      throw queuedGeneratedKey(result.status === 'pending' ? `waits at the CA as ${result.reference}` : result.status);
-    } catch (error) {
-      await this.#release(request, describe(error));
-      if (error instanceof EstuaryError) throw error;
-      throw failed('CA_SIGNING_FAILED', 'The CA could not sign the certificate.', {
-        detail: describe(error),
-        cause: error,
-      });
-    }
-  }
-
-  async #record(
-    request: KeyedRequest,
-    der: Buffer,
-    archivedKeyId: string | null,
-    succeeded: readonly string[],
-  ): Promise<void> {
-    const row = certificateRow(der, {
-      ca: request.ca.label,
-      requester: request.identity.display,
-      method: request.identity.method,
-      request_id: request.requestId,
-      archived_key_id: archivedKeyId,
-    });
-    const event = { ...eventBase(request), serial: row.serial };
-    try {
-      const events: readonly AuditEvent[] = [
-        { ...event, type: 'ca.signature', outcome: 'success' },
-        { ...event, type: 'certificate.issued', outcome: 'success', detail: request.operation },
-      ];
-      await this.#store.recordCertificate(row, events, succeeded);
-    } catch (error) {
-      await this.#release(request, describe(error));
+      keyed.key.part?.der.fill(0);
       throw error;
     }
   }
 
-  /** Closes the reservation without a certificate. */
-  #release(request: KeyedRequest, reason: string, causes: readonly AuditEvent[] = []): Promise<void> {
-    return this.#releases.release(request.requestId, [
-      ...causes,
-      { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: reason },
+  /** Everything that can be refused is, then a key is made. */
+  async #key(authorised: Authorised, delivery: Delivery | undefined): Promise<Keyed> {
+    if (authorised.key.kind === 'own') return Keyed.own(authorised, authorised.key);
+    if (delivery === undefined) throw failed('KEY_UNDELIVERABLE', 'A generated key cannot be delivered this way.');
+    await checkWithoutKey(authorised);
+    // Of polls at once, one generates: a key takes up to seconds, and only one of them would be used.
+    const { requestId } = authorised.request;
+    if (this.#generating.has(requestId)) throw new RequestTaken();
+    this.#generating.add(requestId);
+    try {
+      return await Keyed.generated(authorised, delivery, { keys: this.#options.keyGenerator, now: this.#options.now });
+    } finally {
+      this.#generating.delete(requestId);
+    }
+  }
+
+  /** What an administrator sees could be issued: with a key of the same kind, where there is none yet. */
+  async #checkWaiting(authorised: Authorised, delivery: Delivery | undefined): Promise<Checked> {
+    if (authorised.key.kind === 'own') return Checked.of(Keyed.own(authorised, authorised.key));
+    await checkWithoutKey(authorised);
+    const keyType = delivery?.keyType ?? authorised.key.likeKeyType;
+    return Checked.of(await Keyed.sample(authorised, keyType, this.#options.keyGenerator));
+  }
+
+  async #enqueue(
+    checked: Checked,
+    row: RequestRow,
+    place: Place,
+  ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
+    const queued = await Queued.of(checked, row, place, this.#options.store);
+    return queued instanceof Queued ? queued.outcome : { known: queued };
+  }
+
+  #submit(
+    checked: Checked,
+    row: RequestRow,
+    supersedes: string | null,
+  ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
+    return this.#remote.submit(checked, row, supersedes);
+  }
+
+  async #answerKnown(poll: Poll, { row, certificate }: Known): Promise<EnrollmentOutcome> {
+    const { request } = poll;
+    const { store } = this.#options;
+    if (row.status === 'approved') return this.#issueApproved(poll, row);
+    if (row.status === 'pending' && row.decider === 'ca') {
+      const remote = remoteCa(request.ca);
+      const outcome = remote && (await this.#remote.poll(remote, row));
+      await store.audit(request.events);
+      return outcome ?? pending(row);
+    }
+    // The refusals are audited, with the events of the authentication, where every refusal is.
+    if (row.status === 'rejected') throw forbidden('REQUEST_REJECTED', row.reason ?? 'The request was rejected.');
+    if (row.status === 'failed') throw forbidden('REQUEST_CANCELED', row.reason ?? 'The request was canceled.');
+    if (row.status === 'issued' && row.spki_sha256 === null) throw keySentOnce(row);
+    await store.audit(request.events);
+    if (row.status === 'pending') return pending(row);
+    if (certificate === undefined)
+      throw failed('CERTIFICATE_MISSING', 'The certificate of this request cannot be found.', {
+        detail: `request ${row.id}: ${row.status}, certificate ${row.ca} ${row.serial}`,
+      });
+    return { status: 'issued', certificate: certificate.der };
+  }
+
+  /** Issues what was queued, by the poll that finds it approved; how a generated key is protected, that poll says. */
+  async #issueApproved({ request, delivery }: Poll, row: RequestRow): Promise<EnrollmentOutcome> {
+    try {
+      const approved = await Authorised.queued(request, row);
+      const remote = row.spki_sha256 === null ? undefined : remoteCa(request.ca);
+      if (remote !== undefined) {
+        const result = await this.#submit(await this.#checkWaiting(approved, undefined), row, null);
+        if ('known' in result) throw new RequestTaken();
+        return result;
+      }
+      if (row.spki_sha256 === null && chooseKeyType(request.ca, row.key_type) !== row.key_type)
+        throw keyTypeNotGenerated();
+      return await this.#issue(approved, delivery && { ...delivery, keyType: row.key_type }, true);
+    } catch (error) {
+      if (error instanceof RequestTaken) return this.#afterOther({ request, delivery }, row);
+      if (error instanceof EstuaryError && error.status < 500) await this.#queue.fail(request, row.id, error);
+      throw error;
+    }
+  }
+
+  /** Another poll issues it at this moment, or has. */
+  async #afterOther(poll: Poll, { id }: RequestRow): Promise<EnrollmentOutcome> {
+    const { store } = this.#options;
+    const row = await store.getRequest(id);
+    if (row?.status === 'issued') return this.#answerKnown(poll, await this.#queue.known(row));
+    await store.audit(poll.request.events);
+    return { status: 'pending', requestId: id };
+  }
+
+  async #auditDenial(request: RequestBase, error: unknown): Promise<void> {
+    if (!(error instanceof EstuaryError) || error.status >= 500) return;
+    await this.#options.store.audit([
+      ...request.events,
+      {
+        ...eventBase(request),
+        type: 'certificate.denied',
+        outcome: 'failure',
+        detail: `${request.operation}: ${error.code}`,
+      },
     ]);
   }
 }
 
-const queuedGeneratedKey = (detail: string): EstuaryError =>
-  failed('CA_QUEUED_GENERATED_KEY', 'The CA queues requests, so it issues for keys of the client only.', { detail });
+const pending = ({ id }: RequestRow): EnrollmentOutcome => ({ status: 'pending', requestId: id });
 
 function remoteCa(ca: Ca): RemoteCa | undefined {
   const { remoteQueue: queue } = ca.driver;
@@ -354,13 +281,11 @@ function isQueueing({ ca, identity }: RequestBase): boolean {
   return ca.config.approval === 'manual' || (identity.method === 'otp' && !identity.usable);
 }
 
-/** What csrattrs and policy say before there is a key. */
-function checkPolicyForGenerated({ ca, identity, csr }: ServerKeyRequest): void {
-  ca.csrAttributes.check(csr, undefined);
-  checkPolicy(ca.profile, { ...namesFor(identity, csr), publicKey: undefined, extensions: csr.extensions });
-}
-
-/** The names that the certificate gets. */
-function namesFor(identity: Identity, csr: CsrContent): Pick<CsrContent, 'subject' | 'subjectAltNames'> {
-  return { subject: subjectFor(identity, csr), subjectAltNames: csr.subjectAltNames };
+/** The answer that held the generated key was the only one: whoever lost it needs another certificate. */
+function keySentOnce({ serial, ca }: RequestRow): EstuaryError {
+  return forbidden(
+    'KEY_SENT_ONCE',
+    `The private key was sent with certificate ${serial} and is not kept; have that certificate revoked, then ask again.`,
+    { detail: `certificate ${ca} ${serial}` },
+  );
 }

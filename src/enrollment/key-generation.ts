@@ -5,11 +5,25 @@ import { badRequest, unavailable, type EstuaryError } from '../errors.ts';
 import { NoTurnError, Turns } from '../process/turns.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../pki/x509/public-key.ts';
 
-/** A fresh key pair. */
-export interface GeneratedKey {
+/** A fresh key pair. Whoever has it generated disposes of it. */
+export class GeneratedKey {
   readonly publicKey: PublicKeyInfo;
-  /** DER PrivateKeyInfo; filled with zeros when the work with it has ended. */
+  /** DER PrivateKeyInfo. */
   readonly pkcs8: Buffer;
+  #turns: Pick<Turns, 'leave'> | undefined;
+
+  constructor(publicKey: PublicKeyInfo, pkcs8: Buffer, turns: Pick<Turns, 'leave'>) {
+    this.publicKey = publicKey;
+    this.pkcs8 = pkcs8;
+    this.#turns = turns;
+  }
+
+  /** Zeroes the private key, and lets the next one be generated. */
+  dispose(): void {
+    this.pkcs8.fill(0);
+    this.#turns?.leave();
+    this.#turns = undefined;
+  }
 }
 
 /**
@@ -58,23 +72,20 @@ export class KeyGenerator {
   readonly #samples = new Map<string, PublicKeyInfo>();
 
   /**
-   * Generates a key in the thread pool when its turn has come, and zeroes the private key after `work`.
+   * Generates a key in the thread pool when its turn has come. The turn lasts until the key is disposed of, which zeroes it.
    *
    * @param keyType from {@link chooseKeyType}
-   * @throws EstuaryError 503 `KEY_GENERATION_BUSY`; otherwise what `work` throws
+   * @throws EstuaryError 503 `KEY_GENERATION_BUSY`
    */
-  async withKey<T>(keyType: string, work: (key: GeneratedKey) => Promise<T>): Promise<T> {
+  async generate(keyType: string): Promise<GeneratedKey> {
     const turns = RSA.test(keyType) ? this.#rsa : this.#others;
     await turns.enter(LONGEST_WAIT).catch(refuseBusy);
     try {
       const { publicKey, privateKey } = await generate(keyType);
-      try {
-        return await work({ publicKey: parsePublicKey(publicKey), pkcs8: privateKey });
-      } finally {
-        privateKey.fill(0);
-      }
-    } finally {
+      return new GeneratedKey(parsePublicKey(publicKey), privateKey, turns);
+    } catch (error) {
       turns.leave();
+      throw error;
     }
   }
 
@@ -82,14 +93,15 @@ export class KeyGenerator {
    * A public key of this kind that belongs to nobody, since its private key was thrown away: for checks of a certificate
    * whose key does not exist yet. Never certified.
    *
-   * @throws EstuaryError as {@link withKey}
+   * @throws EstuaryError as {@link generate}
    */
   async sample(keyType: string): Promise<PublicKeyInfo> {
     const known = this.#samples.get(keyType);
     if (known !== undefined) return known;
-    const sample = await this.withKey(keyType, ({ publicKey }) => Promise.resolve(publicKey));
-    this.#samples.set(keyType, sample);
-    return sample;
+    const key = await this.generate(keyType);
+    key.dispose();
+    this.#samples.set(keyType, key.publicKey);
+    return key.publicKey;
   }
 }
 

@@ -4,7 +4,7 @@
  * before it can be made again. docs/dogtag.md tells why.
  */
 import type { AuditEvent } from '../audit/event.ts';
-import type { Found, IssuanceRequest, PreparedIssuance, RemoteQueue } from '../ca/driver.ts';
+import type { Found, IssuanceRequest, RemoteQueue } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { parseCertificateRequest } from '../pki/cmc/tagged-request.ts';
 import { describe, EstuaryError, forbidden, unauthorized, unavailable } from '../errors.ts';
@@ -13,8 +13,16 @@ import { parseCertificate } from '../pki/x509/certificate.ts';
 import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
 import type { RequestEnd, RequestRow, Reservation, Store } from '../store/store.ts';
 import { certificateRow } from './certificate-row.ts';
+import type { Checked } from './checked.ts';
 import type { Releases } from './releases.ts';
-import { clearedBy, eventBase, RequestTaken, useEvents, type EnrollmentOutcome, type KeyedRequest } from './request.ts';
+import {
+  clearedBy,
+  eventBase,
+  receivedEvents,
+  RequestTaken,
+  type EnrollmentOutcome,
+  type RequestBase,
+} from './request.ts';
 
 export interface RemoteRequestsOptions {
   readonly store: Store;
@@ -48,30 +56,25 @@ export class RemoteRequests {
   }
 
   /**
-   * Submits a request that was prepared: a new one, or one that an administrator has approved.
+   * Submits a request that passed every check: a new one, or one that an administrator has approved.
    *
    * @param row the request as it is to be queued; the approved one, if it is that
    * @returns the outcome, or the request that was found in its place
    * @throws EstuaryError 401 the OTP's last use went elsewhere; 403 the CA refuses it; 500; 503. Its OTP use is not lost then
    */
   async submit(
-    request: KeyedRequest,
-    prepared: PreparedIssuance,
+    checked: Checked,
     row: RequestRow,
     supersedes: string | null,
   ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
-    const events: AuditEvent[] = [
-      ...request.events,
-      { ...eventBase(request), type: 'request.received', outcome: 'success', detail: request.operation },
-      ...(row.status === 'approved' ? [] : useEvents(request)),
-    ];
+    const events = receivedEvents(checked.keyed.request, row.status !== 'approved');
     const result = await this.#store.submitRequest(row, supersedes, this.#reservationOf(row), events);
     if (result === 'otp-unusable')
       throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the submission' });
-    return result === 'submitted' ? this.#issue(request, prepared, row) : { known: result };
+    return result === 'submitted' ? this.#issue(checked, row) : { known: result };
   }
 
-  async #issue(request: KeyedRequest, prepared: PreparedIssuance, row: RequestRow): Promise<EnrollmentOutcome> {
+  async #issue({ keyed: { request }, prepared }: Checked, row: RequestRow): Promise<EnrollmentOutcome> {
     // Of what an administrator has approved, the use was taken when it was queued.
     const succeeded = row.status === 'approved' ? [] : clearedBy(request);
     let result;
@@ -101,7 +104,7 @@ export class RemoteRequests {
   }
 
   /** It may have arrived: from now on the client polls, and the CA is searched for it. */
-  async #unanswered(request: KeyedRequest, error: unknown): Promise<EnrollmentOutcome> {
+  async #unanswered(request: RequestBase, error: unknown): Promise<EnrollmentOutcome> {
     const detail = `not answered by the CA, which may have it: ${describe(error)}`;
     this.#options.log.warn({ ca: request.ca.label, request_id: request.requestId, detail }, 'submission not answered');
     await this.#orRelease(request.requestId, () =>
@@ -112,7 +115,7 @@ export class RemoteRequests {
     return { status: 'pending', requestId: request.requestId };
   }
 
-  async #withdraw(request: KeyedRequest, reason: string): Promise<void> {
+  async #withdraw(request: RequestBase, reason: string): Promise<void> {
     await this.#orRelease(request.requestId, () =>
       this.#store.withdrawRequest(request.requestId, [
         { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: reason },

@@ -3,7 +3,7 @@ import cluster from 'node:cluster';
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Server } from 'node:https';
 import { AdminAuthenticator } from '../auth/admin-authenticator.ts';
-import { createEstAuthenticator } from '../auth/est-authenticator.ts';
+import { createEstAuthenticator, type EstAuthenticator } from '../auth/est-authenticator.ts';
 import { FailureRecords } from '../auth/failure-records.ts';
 import { startGssapi } from '../auth/gssapi/gssapi.ts';
 import type { Gssapi } from '../auth/gssapi/gssapi.ts';
@@ -187,7 +187,7 @@ class Service implements RunningService {
   readonly #store: Store;
   readonly #router: CaRouter;
   readonly #gssapi: Gssapi | undefined;
-  readonly #keyGenerator = new KeyGenerator();
+  readonly #authenticator: EstAuthenticator;
   readonly #enrollment: Enrollment;
   readonly #failures: FailureRecords;
   readonly #crls: CrlPublisher;
@@ -213,14 +213,18 @@ class Service implements RunningService {
     const { instance } = share;
     const observe = metrics.observe.bind(metrics);
     this.#failures = new FailureRecords({ store, log, now: Date.now, observe });
+    this.#authenticator = createEstAuthenticator({ plugins: this.#plugins(otp), store, failures: this.#failures });
     this.#enrollment = new Enrollment({
       store,
       log,
       now: Date.now,
       instance,
-      keyGenerator: this.#keyGenerator,
+      authenticator: this.#authenticator,
+      otp,
+      rules: { clientIdBinding: this.#config.otp.bind_client_id, popLinking: this.#config.est },
+      keyGenerator: new KeyGenerator(),
+      keyProtection: () => this.#state.keyProtection,
       retryAfter: this.#config.est.retry_after,
-      popLinking: this.#config.est,
     });
     const { pending_ttl: pending, retention } = this.#config.requests;
     const lifetimes = { pending_ttl: pending * 1000, retention: retention * 1000 };
@@ -239,27 +243,16 @@ class Service implements RunningService {
   }
 
   #makeEst(parts: Parts): Listener<Server> {
-    const { otp } = parts;
     const { est, server, gssapi } = this.#config;
-    const authenticator = createEstAuthenticator({
-      plugins: this.#plugins(otp),
-      store: this.#store,
-      failures: this.#failures,
-    });
     const app = createEstListener({
       tls: tlsOptions(this.#state.estTls, this.#tlsListener('est')),
       router: this.#router,
       operations: createOperations({
-        authenticator,
-        otp,
+        authenticator: this.#authenticator,
         enrollment: this.#enrollment,
-        store: this.#store,
         retryAfter: est.retry_after,
-        clientIdBinding: this.#config.otp.bind_client_id,
         serverKeyGen: est.serverkeygen,
         currentCrl: (ca, signer) => this.#crls.current(ca, signer),
-        keyGenerator: this.#keyGenerator,
-        keyProtection: () => this.#state.keyProtection,
         csrattrsRequireMtls: est.csrattrs_require_mtls,
         fullCmc: est.fullcmc,
         fullCmcRequireMtls: est.fullcmc_require_mtls,

@@ -2,13 +2,10 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { KeyArchive, PreparedIssuance } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
-import { Enrollment } from '../../src/enrollment/enrollment.ts';
-import { KeyGenerator } from '../../src/enrollment/key-generation.ts';
-import type { ServerKeyRequest } from '../../src/enrollment/request.ts';
+import type { EnrollmentOutcome } from '../../src/enrollment/request.ts';
 import { unavailable } from '../../src/errors.ts';
-import { createLogger } from '../../src/log.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
-import { parseCsrWithoutProof, type VerifiedCsr } from '../../src/pki/pkcs10/csr.ts';
+import type { VerifiedCsr } from '../../src/pki/pkcs10/csr.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -16,29 +13,28 @@ import { fileCa } from '../http/admin/support.ts';
 import { opened, otpRow, T0, temporaryPaths } from '../store/support.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
+import { corridor, otpIdentity, received } from './support.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
 const ADDRESS = 'address:192.0.2.1';
 const otp = otpRow();
-const csr = parseCsrWithoutProof(simpleCsr(makeKey(), 'device-1', ['device-1.example']));
+const csr = simpleCsr(makeKey(), 'device-1', ['device-1.example']);
 let store: Store;
 let steps: string[];
 let sealed: Buffer | undefined;
-let handedOn: Buffer | undefined;
 let offered: VerifiedCsr | undefined;
 let archive: () => Promise<string>;
 
 const keyArchive: KeyArchive = {
   seal: (pkcs8) => {
     sealed = Buffer.from(pkcs8);
-    return Promise.resolve({
-      archive: () => {
-        steps.push('archived');
-        return archive();
-      },
-    });
+    return Promise.resolve({ parts: {} });
+  },
+  archive: () => {
+    steps.push('archived');
+    return archive();
   },
 };
 
@@ -47,7 +43,6 @@ beforeEach(async () => {
   await store.insertOtp(otp, []);
   steps = [];
   sealed = undefined;
-  handedOn = undefined;
   archive = () => Promise.resolve('17');
 });
 
@@ -85,46 +80,11 @@ async function remoteCa(more: {
   });
 }
 
-function requestTo(ca: Ca): ServerKeyRequest {
-  const generator = new KeyGenerator();
-  return {
-    requestId: 'request-1',
-    operation: 'serverkeygen',
-    ca,
-    address: '192.0.2.1',
-    events: [],
-    linking: { kind: 'carried' },
-    csr,
-    identity: {
-      method: 'otp',
-      requester: 'otp:1',
-      display: 'device-1',
-      otp_id: otp.id,
-      client_id: 'device-1',
-      usable: true,
-      lockoutKeys: [ADDRESS],
-      password: Buffer.alloc(0),
-    },
-    generateKey: (keyType, use) =>
-      generator.withKey(keyType, (key) => {
-        handedOn = Buffer.from(key.pkcs8);
-        return use(key);
-      }),
-  };
-}
-
-function enrollGenerated(ca: Ca): ReturnType<Enrollment['enrollGenerated']> {
-  const log = createLogger('error', { write: () => undefined });
-  const keyGenerator = new KeyGenerator();
-  return new Enrollment({
-    store,
-    log,
-    now: () => T0 + 1000,
-    instance: 'test',
-    keyGenerator,
-    retryAfter: 1,
-    popLinking: { challenge_password: 'binding', require_pop_linking: false },
-  }).enrollGenerated(requestTo(ca));
+async function enrollGenerated(ca: Ca): Promise<EnrollmentOutcome> {
+  const who = otpIdentity({ otp_id: otp.id, lockoutKeys: [ADDRESS] });
+  const enrollment = corridor({ store, identity: who });
+  const { outcome } = await enrollment.enroll(received(ca, csr, { operation: 'serverkeygen' }));
+  return outcome;
 }
 
 const archivals = async () => (await store.listAudit({ limit: 100, type: 'key.archived' })).items;
@@ -133,8 +93,8 @@ describe('a CA with a key archive', () => {
   test('has the key archived, then signs, and keeps the id beside the certificate', async () => {
     const outcome = await enrollGenerated(await remoteCa({ keyArchive }));
     expect(steps).toEqual(['archived', 'signed']);
-    expect(sealed).toEqual(handedOn);
     if (outcome.status !== 'issued') throw new Error(outcome.status);
+    expect(sealed).toEqual(outcome.key?.der);
     const { serialNumber } = parseCertificate(outcome.certificate);
     expect((await store.getCertificates(serialNumber))[0]).toMatchObject({ archived_key_id: '17' });
     expect(await archivals()).toEqual([
@@ -154,7 +114,7 @@ describe('a CA with a key archive', () => {
   test('and an administrator who approves: queued with a PKCS#10 of a key for nobody, archived after the approval', async () => {
     const ca = await remoteCa({ keyArchive, approval: 'manual' });
     expect(await enrollGenerated(ca)).toMatchObject({ status: 'pending' });
-    expect([steps, sealed, handedOn]).toEqual([[], undefined, undefined]);
+    expect([steps, sealed]).toEqual([[], undefined]);
     expect(offered && formatName(offered.subject)).toBe('CN=device-1');
     const thrownAway = offered?.publicKey.spki;
     await store.decideRequest({ id: 'request-1', status: 'approved', reason: null, decided_at: T0 + 1000 }, []);

@@ -8,7 +8,7 @@ import type { HealthReport, KeyArchive, SealedKey } from '../driver.ts';
 import { errorOf, jsonOf, readAnswer } from './answers.ts';
 import { certificateIn } from './enrol.ts';
 import { asObject, complaint, textOf, type JsonObject } from './json.ts';
-import { AES_128_CBC, wrapForTransport, type WrappedKey } from './key-wrapping.ts';
+import { AES_128_CBC, wrapForTransport } from './key-wrapping.ts';
 import { ReplicaFault } from './replica.ts';
 import type { Attempt, Replicas } from './replicas.ts';
 
@@ -32,8 +32,7 @@ export class Kra implements KeyArchive {
   }
 
   async seal(pkcs8: Buffer): Promise<SealedKey> {
-    const wrapped = wrapForTransport(pkcs8, await this.#transportKey());
-    return { archive: (requestId) => this.#archive(wrapped, requestId) };
+    return { parts: { ...wrapForTransport(pkcs8, await this.#transportKey()) } };
   }
 
   health(): HealthReport {
@@ -45,9 +44,9 @@ export class Kra implements KeyArchive {
   }
 
   /** A request may archive twice, where signing failed after the first time; an archive's name for a key is used once. */
-  async #archive(wrapped: WrappedKey, requestId: string): Promise<string> {
+  async archive({ parts }: SealedKey, requestId: string): Promise<string> {
     const name = `estuary-${requestId}-${randomBytes(4).toString('hex')}`;
-    const body = Buffer.from(JSON.stringify(archivalRequest(name, wrapped)), 'utf8');
+    const body = Buffer.from(JSON.stringify(archivalRequest(name, parts)), 'utf8');
     try {
       return await this.#read((replica) => archiveAt(replica, name, body));
     } catch (error) {
@@ -88,7 +87,7 @@ function notArchived(detail: string): EstuaryError {
   return failed('KEY_NOT_ARCHIVED', 'The key could not be archived.', { detail });
 }
 
-function archivalRequest(name: string, wrapped: WrappedKey): JsonObject {
+function archivalRequest(name: string, wrapped: SealedKey['parts']): JsonObject {
   const attributes = { clientKeyID: name, dataType: 'passPhrase', algorithmOID: AES_128_CBC, ...wrapped };
   return {
     ClassName: 'com.netscape.certsrv.key.KeyArchivalRequest',

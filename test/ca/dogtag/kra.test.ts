@@ -21,7 +21,7 @@ afterEach(async () => {
 
 async function archive(requestId = 'request-1'): Promise<string | undefined> {
   const sealed = await ca.keyArchive?.seal(KEY);
-  return sealed?.archive(requestId);
+  return sealed && ca.keyArchive?.archive(sealed, requestId);
 }
 
 const archived = () => [...standIn.state.kra.keys];
@@ -72,7 +72,7 @@ describe('archiving a key', () => {
   ])('is 503 with Retry-After when every replica %s', { timeout: 30_000 }, async (_, faults) => {
     const sealed = await ca.keyArchive?.seal(KEY);
     for (const replica of standIn.replicas) Object.assign(replica.faults, faults);
-    await expect(sealed?.archive('request-1')).rejects.toMatchObject({
+    await expect(sealed && ca.keyArchive?.archive(sealed, 'request-1')).rejects.toMatchObject({
       status: 503,
       code: 'KEY_ARCHIVE_UNAVAILABLE',
       retryAfter: 7,

@@ -4,7 +4,7 @@ import { CsrAttributes } from '../../../src/ca/csr-attributes.ts';
 import { lint } from '../../../src/ca/local/lint/index.ts';
 import { buildTbs, constantExtensions } from '../../../src/ca/local/tbs.ts';
 import { chooseProtection } from '../../../src/enrollment/key-protection.ts';
-import { recogniseOwnKey, recogniseServerKey } from '../../../src/enrollment/request.ts';
+import { recognise } from '../../../src/enrollment/recognition.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import {
   changeSubject,
@@ -107,7 +107,7 @@ async function use(csr: CsrContent, own: RequestKey | undefined): Promise<void> 
 async function read(input: Buffer): Promise<void> {
   const unproven = await unlessRefused(() => parseCsrWithoutProof(input), isClientError);
   if (unproven !== undefined) {
-    recogniseServerKey(unproven);
+    recognise(unproven, 'generated');
     const settings = {
       encryption: 'optional',
       password: undefined,
@@ -118,7 +118,7 @@ async function read(input: Buffer): Promise<void> {
     await use(unproven, undefined);
   }
   const csr = parseCsr(input);
-  recogniseOwnKey(csr);
+  recognise(csr, 'own');
   await use(csr, { ...csr, keyType: csr.publicKey.keyType });
   await verifyCsr(csr);
 }

@@ -82,7 +82,8 @@ async function read(input: Buffer): Promise<void> {
   await attempt(() => revokeCertificate(replicas, { serial: '01', reason: 'keyCompromise' }));
   const sought = { request_id: 'x', subject: wanted.subject, spki: wanted.spki, from: 0, until: 1 };
   await attempt(() => findRequest(replicas, sought, 'estuary'));
-  await attempt(() => new Kra(replicas, () => 0).seal(Buffer.from('key')).then((sealed) => sealed.archive('x')));
+  const kra = new Kra(replicas, () => 0);
+  await attempt(async () => kra.archive(await kra.seal(Buffer.from('key')), 'x'));
   const chain = new RemoteChain(undefined);
   await chain.refresh(replicas);
   const service = new CmcService({

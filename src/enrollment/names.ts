@@ -1,17 +1,65 @@
-/** Who may ask for what (403): the rules between authentication and policy. */
-import type { Identity, MtlsIdentity } from '../auth/identity.ts';
+/**
+ * The names of a certificate: who may ask for which (403), and which it gets. The rules between authentication and policy, for every way in.
+ */
+import type { Identity } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
 import { forbidden, type EstuaryError } from '../errors.ts';
 import { verifyCertificateSignature, type Certificate } from '../pki/x509/certificate.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr.ts';
 import { formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
 import { namesMatch } from '../pki/x509/name-matching.ts';
-import { namesEqual } from '../pki/x509/name.ts';
+import { namesEqual, type Name } from '../pki/x509/name.ts';
 
 /** How an OTP's client_id binds the CSR (`otp.bind_client_id`). */
 export type ClientIdBinding = 'off' | 'cn' | 'san';
 
 const COMMON_NAME = '2.5.4.3';
+
+/** Which names a requester is entitled to ask for. */
+export type NameRight =
+  /** An enrolment: as its own method of authentication has it. */
+  | { readonly kind: 'enrolment'; readonly identity: Identity }
+  /** The names of this certificate. */
+  | { readonly kind: 'renewal'; readonly certificate: Certificate }
+  /** Those that its shared secret was made for (RFC 5272 §6.2). */
+  | { readonly kind: 'secret'; readonly identification: string }
+  /** Any: a registration authority, or whom one vouches for. */
+  | { readonly kind: 'any' }
+  /** None: it asks about a request that was queued. */
+  | { readonly kind: 'none' };
+
+/**
+ * The one place where names are decided.
+ *
+ * @returns the request with the names that it may have, those of a ChangeSubjectName included
+ * @throws EstuaryError 403 `SUBJECT_NOT_OWN`, `CLIENT_ID_MISMATCH`, `SUBJECT_MISMATCH`, `SAN_MISMATCH`, `SUBJECT_CHANGE_NOT_ALLOWED`
+ */
+export function decideNames(ca: Ca, right: NameRight, csr: CsrContent, binding: ClientIdBinding): CsrContent {
+  switch (right.kind) {
+    case 'enrolment':
+      return authoriseEnroll(ca, right.identity, csr, binding);
+    case 'renewal':
+      return authoriseReenroll(ca, right.certificate, csr);
+    case 'secret':
+      authoriseClientId(right.identification, csr, binding);
+      return authoriseSubjectChange(ca, undefined, csr);
+    case 'any':
+      if (csr.subjectChange !== undefined) checkChangeAllowed(ca);
+      return changeSubject(csr);
+    case 'none':
+      throw forbidden('NAMES_NOT_OWN', 'The requester may not ask for a certificate with this message.');
+  }
+}
+
+/** The subject that the certificate gets: a Kerberos principal's mapped one, else the request's. */
+export function certifiedSubject(identity: Identity, csr: Pick<CsrContent, 'subject'>): Name {
+  return identity.method === 'gssapi' ? identity.subject : csr.subject;
+}
+
+/** The names that the certificate gets. */
+export function certifiedNames(identity: Identity, csr: CsrContent): Pick<CsrContent, 'subject' | 'subjectAltNames'> {
+  return { subject: certifiedSubject(identity, csr), subjectAltNames: csr.subjectAltNames };
+}
 
 /**
  * What simpleenroll and serverkeygen ask of the pair of requester and CSR.
@@ -20,7 +68,7 @@ const COMMON_NAME = '2.5.4.3';
  * @throws EstuaryError 403 `SUBJECT_NOT_OWN` (`ca.profile.mtls_subject = "same"`), `CLIENT_ID_MISMATCH` (`otp.bind_client_id`) or
  *   as {@link authoriseSubjectChange}
  */
-export function authoriseEnroll<T extends CsrContent>(ca: Ca, identity: Identity, csr: T, binding: ClientIdBinding): T {
+function authoriseEnroll(ca: Ca, identity: Identity, csr: CsrContent, binding: ClientIdBinding): CsrContent {
   if (identity.method === 'mtls' && ca.profile.mtls_subject === 'same') {
     if (!namesEqual(csr.subject, identity.certificate.subject))
       throw forbidden('SUBJECT_NOT_OWN', 'The CSR must ask for the subject of the certificate that authenticates it.');
@@ -34,7 +82,7 @@ export function authoriseEnroll<T extends CsrContent>(ca: Ca, identity: Identity
  *
  * @throws EstuaryError 403 `CLIENT_ID_MISMATCH`
  */
-export function authoriseClientId(clientId: string, csr: CsrContent, binding: ClientIdBinding): void {
+function authoriseClientId(clientId: string, csr: CsrContent, binding: ClientIdBinding): void {
   if (!clientIdMatches(clientId, csr, binding))
     throw forbidden('CLIENT_ID_MISMATCH', 'The CSR does not name the client that the password was made for.');
 }
@@ -51,15 +99,12 @@ function clientIdMatches(clientId: string, csr: CsrContent, binding: ClientIdBin
   });
 }
 
-/**
- * The presented certificate must have been issued by the addressed CA or by one of its `renewal_issuers`; the issuer's
- * signature is checked, not only its name.
- *
- * @throws EstuaryError 403 `NOT_ISSUED_HERE`
- */
-export async function authoriseRenewalIssuer(ca: Ca, identity: MtlsIdentity): Promise<void> {
-  if (await isOfCa(ca, identity.certificate)) return;
-  throw forbidden('NOT_ISSUED_HERE', 'The client certificate was not issued by this CA, so it cannot be renewed here.');
+/** 403: a certificate that is to be renewed elsewhere. */
+export function notIssuedHere(): EstuaryError {
+  return forbidden(
+    'NOT_ISSUED_HERE',
+    'The client certificate was not issued by this CA, so it cannot be renewed here.',
+  );
 }
 
 /** Whether the addressed CA issued the certificate, or one whose certificates may be renewed there. */
@@ -80,11 +125,7 @@ export async function isIssuedBy(issuer: Certificate, certificate: Certificate):
  * @returns the request with the names that its certificate gets
  * @throws EstuaryError 403 `SUBJECT_MISMATCH`, `SAN_MISMATCH` or as {@link authoriseSubjectChange}
  */
-export function authoriseReenroll<T extends CsrContent>(
-  ca: Ca,
-  { certificate }: Pick<MtlsIdentity, 'certificate'>,
-  csr: T,
-): T {
+function authoriseReenroll(ca: Ca, certificate: Certificate, csr: CsrContent): CsrContent {
   checkSameNames(csr, certificate, 'the certificate being renewed');
   return authoriseSubjectChange(ca, certificate, csr);
 }
@@ -97,18 +138,17 @@ export function authoriseReenroll<T extends CsrContent>(
  * @returns the request with the names that its certificate gets
  * @throws EstuaryError 403 `SUBJECT_CHANGE_NOT_ALLOWED` (`ca.profile.allow_subject_change`), `SUBJECT_MISMATCH`, `SAN_MISMATCH`
  */
-export function authoriseSubjectChange<T extends CsrContent>(ca: Ca, presented: Certificate | undefined, csr: T): T {
+function authoriseSubjectChange(ca: Ca, presented: Certificate | undefined, csr: CsrContent): CsrContent {
   if (csr.subjectChange === undefined) return csr;
-  if (!ca.profile.allow_subject_change) throw changeNotAllowed('This CA does not let a request change its subject.');
+  checkChangeAllowed(ca);
   if (presented === undefined)
     throw changeNotAllowed('Only a request that a client certificate authenticates can change its subject.');
   checkSameNames(csr, presented, 'the certificate that authenticates it');
   return changeSubject(csr);
 }
 
-/** Fails closed where nobody has asked {@link authoriseSubjectChange}. @throws EstuaryError 403 `SUBJECT_CHANGE_NOT_ALLOWED` */
-export function refuseSubjectChange(csr: CsrContent): void {
-  if (csr.subjectChange !== undefined) throw changeNotAllowed('This request cannot change its subject.');
+function checkChangeAllowed({ profile }: Ca): void {
+  if (!profile.allow_subject_change) throw changeNotAllowed('This CA does not let a request change its subject.');
 }
 
 const changeNotAllowed = (message: string): EstuaryError => forbidden('SUBJECT_CHANGE_NOT_ALLOWED', message);

@@ -1,0 +1,131 @@
+/** The stage after the sender has been found out: who asks, and for which names that entitles it to ask. */
+import type { AuditEvent } from '../audit/event.ts';
+import type { PopLinking } from '../auth/channel-binding.ts';
+import type { EstAuthenticator } from '../auth/est-authenticator.ts';
+import type { CmcIdentity, Identity } from '../auth/identity.ts';
+import type { OtpService } from '../auth/otp/otp-service.ts';
+import type { Ca } from '../ca/router.ts';
+import { EstuaryError, unauthorized } from '../errors.ts';
+import { isOfCa, notIssuedHere, type NameRight } from './names.ts';
+import { recogniseSent, type Recognised } from './recognition.ts';
+import type { EstEnrolment, Received, ReceivedByEst, RequestBase } from './request.ts';
+
+/** What becomes of a sender of each of EST's operations. */
+interface Rules {
+  readonly certificateOnly: boolean;
+  /** A client certificate may have expired this long ago. */
+  readonly expiredGraceSeconds: (ca: Ca) => number;
+  /** @throws EstuaryError 401 */
+  readonly right: (identity: Identity) => NameRight;
+}
+
+const DAY_SECONDS = 86_400;
+
+const ENROLMENT: Rules = {
+  certificateOnly: false,
+  expiredGraceSeconds: () => 0,
+  right: (identity) => ({ kind: 'enrolment', identity }),
+};
+
+const RULES: Readonly<Record<EstEnrolment, Rules>> = {
+  simpleenroll: ENROLMENT,
+  serverkeygen: ENROLMENT,
+  simplereenroll: {
+    certificateOnly: true,
+    expiredGraceSeconds: (ca) => ca.profile.renewal_grace_days * DAY_SECONDS,
+    right: (identity) => {
+      if (identity.method !== 'mtls') throw unauthorized('CERTIFICATE_REQUIRED', 'client certificate required');
+      return { kind: 'renewal', certificate: identity.certificate };
+    },
+  },
+};
+
+/** Tells whether a request was queued before. */
+export interface QueueLookup {
+  isQueued(request: RequestBase, sent: Recognised): Promise<boolean>;
+}
+
+export interface EstAuthentication {
+  readonly authenticator: EstAuthenticator;
+  readonly otp: Pick<OtpService, 'refuseConsumed'>;
+  readonly queue: QueueLookup;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Made where a sender was authenticated, and nowhere else. */
+export class Authenticated {
+  readonly request: RequestBase;
+  readonly linking: PopLinking;
+  readonly #right: NameRight;
+
+  private constructor(
+    { linking, ...received }: Received,
+    identity: Identity,
+    events: readonly AuditEvent[],
+    right: NameRight,
+  ) {
+    const { requestId, operation, ca, address } = received;
+    this.request = { requestId, operation, ca, address, identity, events };
+    this.linking = linking;
+    this.#right = right;
+  }
+
+  /** Which names this sender may ask for. */
+  get right(): NameRight {
+    return this.#right;
+  }
+
+  /**
+   * By what a request to EST's own operations presents. The events of a success are committed with what comes of the request.
+   *
+   * @throws EstuaryError 401, 500, 503; also 401 for a password without a use left that does not poll its own request
+   */
+  static async byEst(
+    received: ReceivedByEst,
+    { authenticator, otp, queue, now }: EstAuthentication,
+  ): Promise<Authenticated> {
+    const { operation, ca, presented } = received;
+    const rules = RULES[operation];
+    const events: AuditEvent[] = [];
+    const context = {
+      certificateOnly: rules.certificateOnly,
+      expiredGraceSeconds: rules.expiredGraceSeconds(ca),
+      operation,
+      caLabel: ca.label,
+      now: now(),
+      events,
+    };
+    const identity = await authenticator.authenticate(presented, context);
+    if (identity.method === 'otp' && !identity.usable && !(await isPoll(received, identity, queue)))
+      await otp.refuseConsumed(identity, { ...context, address: received.address });
+    return new Authenticated(received, identity, events, rules.right(identity));
+  }
+
+  /** By a message of CMC, which its service has authenticated (docs/cmc.md) and audited. */
+  static bySender(received: Received, identity: CmcIdentity, right: NameRight): Authenticated {
+    return new Authenticated(received, identity, [], right);
+  }
+}
+
+/** Whether a token without a use left comes with the request that it was used for; bad bytes are no such request. */
+async function isPoll(received: ReceivedByEst, identity: Identity, queue: QueueLookup): Promise<boolean> {
+  let sent: Recognised;
+  try {
+    sent = recogniseSent(received);
+  } catch (error) {
+    if (error instanceof EstuaryError && error.status === 400) return false;
+    throw error;
+  }
+  return queue.isQueued({ ...received, identity, events: [] }, sent);
+}
+
+/**
+ * What can be said of a requester before its request is read: a certificate to be renewed is the addressed CA's, by its issuer's
+ * name and signature.
+ *
+ * @throws EstuaryError 403 `NOT_ISSUED_HERE`
+ */
+export async function checkRequester({ request: { ca }, right }: Authenticated): Promise<void> {
+  if (right.kind === 'renewal' && !(await isOfCa(ca, right.certificate))) throw notIssuedHere();
+}

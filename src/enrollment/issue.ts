@@ -1,0 +1,196 @@
+/**
+ * The two phases of an issuance. The intent (CA, serial, requester, one OTP use) is committed before the CA signs, the certificate before
+ * it is answered; a crash between the two leaves a reservation that start-up reconciles (docs/issuance.md).
+ */
+import type { AuditEvent } from '../audit/event.ts';
+import type { PreparedIssuance } from '../ca/driver.ts';
+import { describe, EstuaryError, failed, forbidden, unauthorized } from '../errors.ts';
+import { formatName } from '../pki/x509/name.ts';
+import type { Reservation, Store } from '../store/store.ts';
+import { certificateRow } from './certificate-row.ts';
+import { queuedGeneratedKey, type Checked } from './checked.ts';
+import type { Keyed } from './keyed.ts';
+import { spkiHash } from './recognition.ts';
+import type { Releases } from './releases.ts';
+import { clearedBy, eventBase, receivedEvents, RequestTaken, type EnrollmentOutcome } from './request.ts';
+
+export interface Issuance {
+  readonly store: Store;
+  readonly releases: Pick<Releases, 'release'>;
+  /** This process, as the owner of its reservations. */
+  readonly instance: string;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** A fresh serial collides with probability 2^-100; more than one new attempt means a broken generator. */
+const SERIAL_ATTEMPTS = 3;
+
+/** The intent is committed. */
+export class Reserved {
+  readonly keyed: Keyed;
+  readonly #prepared: PreparedIssuance;
+  /** Lockout keys that its certificate clears. */
+  readonly succeeded: readonly string[];
+
+  private constructor({ keyed, prepared }: Checked, succeeded: readonly string[]) {
+    this.keyed = keyed;
+    this.#prepared = prepared;
+    this.succeeded = succeeded;
+  }
+
+  get prepared(): PreparedIssuance {
+    return this.#prepared;
+  }
+
+  /**
+   * Takes the OTP use, too, unless that was done when the request was queued.
+   *
+   * @param waited it was in the queue, and no other process may issue it
+   * @throws EstuaryError 401 the OTP's last use went elsewhere; 500; 503; RequestTaken another poll issues it
+   */
+  static async of(first: Checked, issuance: Issuance, waited: boolean): Promise<Reserved> {
+    const { request } = first.keyed;
+    let checked = first;
+    for (let attempt = 0; attempt < SERIAL_ATTEMPTS; attempt++) {
+      if (attempt > 0) checked = await checked.again();
+      const reservation = reservationOf(checked, issuance, waited);
+      const events = receivedEvents(request, !waited);
+      const { store } = issuance;
+      const result = waited ? await store.claimRequest(reservation, events) : await store.reserve(reservation, events);
+      if (result === 'request-taken') throw new RequestTaken();
+      if (result === 'otp-unusable')
+        throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the reservation' });
+      // Of what was queued, the use was taken when it was.
+      if (result === 'reserved') return new Reserved(checked, waited ? [] : clearedBy(request));
+    }
+    throw failed('SERIAL_EXHAUSTED', 'The CA could not choose a serial number.');
+  }
+}
+
+function reservationOf({ keyed, prepared }: Checked, { instance, now }: Issuance, waited: boolean): Reservation {
+  const { requestId, ca, identity, operation } = keyed.request;
+  return {
+    request_id: requestId,
+    instance,
+    ca: ca.label,
+    serial: prepared.serial,
+    requester: identity.requester,
+    operation,
+    subject: formatName(keyed.names.subject),
+    spki_sha256: spkiHash(keyed.key.publicKey),
+    otp_id: !waited && identity.method === 'otp' ? identity.otp_id : null,
+    created_at: now(),
+  };
+}
+
+/** The CA has signed, and where it has a key archive, that has the key. */
+export class Signed {
+  readonly reserved: Reserved;
+  /** DER */
+  readonly #certificate: Buffer;
+  /** Of the key, in the archive. */
+  readonly archivedKeyId: string | null;
+
+  private constructor(reserved: Reserved, certificate: Buffer, archivedKeyId: string | null) {
+    this.reserved = reserved;
+    this.#certificate = certificate;
+    this.archivedKeyId = archivedKeyId;
+  }
+
+  get certificate(): Buffer {
+    return this.#certificate;
+  }
+
+  /** @throws EstuaryError 403, 500 or 503; the reservation is closed then, and its OTP use given back */
+  static async of(reserved: Reserved, issuance: Issuance): Promise<Signed> {
+    const archivedKeyId = await archive(reserved.keyed, issuance);
+    return new Signed(reserved, await sign(reserved, issuance), archivedKeyId);
+  }
+}
+
+/** Where the CA's keys are archived, nothing is signed, and no key leaves, before the archive has it. */
+async function archive(keyed: Keyed, issuance: Issuance): Promise<string | null> {
+  const { request, key } = keyed;
+  const { keyArchive } = request.ca.driver;
+  if (key.sealed === undefined || keyArchive === undefined) return null;
+  const event = { ...eventBase(request), type: 'key.archived' } as const;
+  try {
+    const id = await keyArchive.archive(key.sealed, request.requestId);
+    await issuance.store.audit([{ ...event, outcome: 'success', detail: id }]);
+    return id;
+  } catch (error) {
+    await release(keyed, issuance, error, [{ ...event, outcome: 'failure', detail: describe(error) }]);
+    if (error instanceof EstuaryError) throw error;
+    throw failed('KEY_ARCHIVAL_FAILED', 'The key could not be archived.', { detail: describe(error), cause: error });
+  }
+}
+
+async function sign({ keyed, prepared }: Reserved, issuance: Issuance): Promise<Buffer> {
+  try {
+    const result = await prepared.issue();
+    if (result.status === 'issued') return result.certificate;
+    if (result.status === 'rejected') throw forbidden('CA_REJECTED', result.reason);
+    // It said that it would not queue.
+    throw queuedGeneratedKey(result.status === 'pending' ? `waits at the CA as ${result.reference}` : result.status);
+  } catch (error) {
+    await release(keyed, issuance, error);
+    if (error instanceof EstuaryError) throw error;
+    throw failed('CA_SIGNING_FAILED', 'The CA could not sign the certificate.', {
+      detail: describe(error),
+      cause: error,
+    });
+  }
+}
+
+/** The certificate is in the store, with its audit records: from here on it may leave. */
+export class Recorded {
+  readonly #outcome: EnrollmentOutcome;
+
+  private constructor(outcome: EnrollmentOutcome) {
+    this.#outcome = outcome;
+  }
+
+  get outcome(): EnrollmentOutcome {
+    return this.#outcome;
+  }
+
+  /** @throws EstuaryError 500 or 503: the certificate is not handed out, its reservation is closed, its OTP use given back */
+  static async of(signed: Signed, issuance: Issuance): Promise<Recorded> {
+    const { certificate, archivedKeyId, reserved } = signed;
+    const { keyed, succeeded } = reserved;
+    const { requestId, ca, identity, operation } = keyed.request;
+    const row = certificateRow(certificate, {
+      ca: ca.label,
+      requester: identity.display,
+      method: identity.method,
+      request_id: requestId,
+      archived_key_id: archivedKeyId,
+    });
+    const event = { ...eventBase(keyed.request), serial: row.serial };
+    try {
+      const events: readonly AuditEvent[] = [
+        { ...event, type: 'ca.signature', outcome: 'success' },
+        { ...event, type: 'certificate.issued', outcome: 'success', detail: operation },
+      ];
+      await issuance.store.recordCertificate(row, events, succeeded);
+    } catch (error) {
+      await release(keyed, issuance, error);
+      throw error;
+    }
+    return new Recorded({ status: 'issued', certificate, key: keyed.key.part });
+  }
+}
+
+/** Closes the reservation without a certificate. */
+function release(
+  { request }: Keyed,
+  { releases }: Issuance,
+  error: unknown,
+  causes: readonly AuditEvent[] = [],
+): Promise<void> {
+  return releases.release(request.requestId, [
+    ...causes,
+    { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: describe(error) },
+  ]);
+}

@@ -1,0 +1,129 @@
+/** The stage with the key to certify: the requester's own, or one that was generated for it in this step. */
+import type { AuditEvent } from '../audit/event.ts';
+import type { SealedKey } from '../ca/driver.ts';
+import { failed, unavailable, type EstuaryError } from '../errors.ts';
+import { parseCsr, verifyCsr, type CsrContent, type RequestKey, type VerifiedCsr } from '../pki/pkcs10/csr.ts';
+import { buildCsr } from '../pki/pkcs10/csr-builder.ts';
+import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
+import type { RequestFormat } from '../store/store.ts';
+import type { Authorised } from './authorised.ts';
+import type { GeneratedKey, KeyGenerator } from './key-generation.ts';
+import { protectKey, type KeyPart } from './key-part.ts';
+import type { KeyProtection } from './key-protection.ts';
+import type { OwnKey } from './proven.ts';
+import { eventBase, type RequestBase } from './request.ts';
+
+/** How, and to whom, a generated key goes. */
+export interface Delivery {
+  readonly keyType: string;
+  readonly protection: KeyProtection;
+  /** Whether nobody is there any more to take it. */
+  readonly isGone: () => boolean;
+}
+
+interface KeyToCertify {
+  readonly publicKey: PublicKeyInfo;
+  /** A PKCS #10 that proves possession of that key and asks for the certificate's names, for a CA that takes nothing else. */
+  readonly proof: VerifiedCsr | undefined;
+  /** Of the request's DER. */
+  readonly format: RequestFormat;
+  /** What csrattrs may ask of the request's key and signature; undefined: the key is ours. */
+  readonly shown?: RequestKey;
+  /** Encrypted for the CA's key archive, where there is one. */
+  readonly sealed?: SealedKey | undefined;
+  /** As it leaves; undefined: nobody gets it. */
+  readonly part?: KeyPart;
+}
+
+type KeySource = Pick<KeyGenerator, 'generate' | 'sample'>;
+
+/** Made with the key of a request that is authorised, and nowhere else. */
+export class Keyed {
+  readonly request: RequestBase;
+  readonly csr: CsrContent;
+  readonly names: Authorised['names'];
+  readonly #key: KeyToCertify;
+
+  private constructor({ request, csr, names }: Authorised, key: KeyToCertify, more: readonly AuditEvent[] = []) {
+    this.request = { ...request, events: [...request.events, ...more] };
+    this.csr = csr;
+    this.names = names;
+    this.#key = key;
+  }
+
+  get key(): KeyToCertify {
+    return this.#key;
+  }
+
+  static own(authorised: Authorised, { publicKey, proof, format, shown }: OwnKey): Keyed {
+    const unchanged = authorised.csr.renamed === true ? undefined : proof;
+    return new Keyed(authorised, { publicKey, proof: unchanged, format, shown });
+  }
+
+  /**
+   * Generates the key and protects it for its way out; the private key is zeroed before this returns, and also where it fails. The caller
+   * zeroes the part.
+   *
+   * @throws EstuaryError 503 `KEY_GENERATION_BUSY`, `CLIENT_GONE`; 500 `KEY_ARCHIVE_MISSING`; 500 or 503 from archive or signer
+   */
+  static async generated(
+    authorised: Authorised,
+    { keyType, protection, isGone }: Delivery,
+    { keys, now }: { readonly keys: KeySource; readonly now: () => number },
+  ): Promise<Keyed> {
+    const { request } = authorised;
+    const { driver, profile } = request.ca;
+    const generated = await keys.generate(keyType);
+    try {
+      const { publicKey, pkcs8 } = generated;
+      if (driver.keyArchive === undefined && profile.key_escrow === true)
+        throw failed('KEY_ARCHIVE_MISSING', 'The key could not be archived, which this CA requires.');
+      const proof = await proofFor(authorised, generated);
+      const sealed = await driver.keyArchive?.seal(pkcs8);
+      const part = await protectKey(request.ca, pkcs8, protection, new Date(now()));
+      if (isGone()) {
+        part.der.fill(0);
+        throw clientGone();
+      }
+      const event = {
+        ...eventBase(request),
+        type: 'key.generated',
+        outcome: 'success',
+        detail: publicKey.keyType,
+      } as const;
+      return new Keyed(authorised, { publicKey, proof, format: 'pkcs10', sealed, part }, [event]);
+    } finally {
+      generated.dispose();
+    }
+  }
+
+  /**
+   * With a key of this kind that is thrown away: for what can be checked of a certificate before its key exists. Never certified.
+   *
+   * @throws EstuaryError 503 `KEY_GENERATION_BUSY`
+   */
+  static async sample(authorised: Authorised, keyType: string, keys: KeySource): Promise<Keyed> {
+    if (authorised.request.ca.driver.takesCsr !== true)
+      return new Keyed(authorised, { publicKey: await keys.sample(keyType), proof: undefined, format: 'pkcs10' });
+    const generated = await keys.generate(keyType);
+    try {
+      const { publicKey } = generated;
+      return new Keyed(authorised, { publicKey, proof: await proofFor(authorised, generated), format: 'pkcs10' });
+    } finally {
+      generated.dispose();
+    }
+  }
+}
+
+/** A request of the generated key's own, where the CA takes nothing else. */
+async function proofFor(
+  { request, names }: Authorised,
+  { publicKey, pkcs8 }: GeneratedKey,
+): Promise<VerifiedCsr | undefined> {
+  if (request.ca.driver.takesCsr !== true) return undefined;
+  return verifyCsr(parseCsr(await buildCsr({ ...names, publicKey, pkcs8 })));
+}
+
+/** The answer with the key is the only one: without a taker, there is to be no certificate, and no use is taken. */
+const clientGone = (): EstuaryError =>
+  unavailable('CLIENT_GONE', 'The client closed its connection before its key was ready.');

@@ -1,0 +1,88 @@
+/** The stage after a request was read: what it asks for, and the proof that its sender has the key (or wants one of ours). */
+import {
+  parseCertificateRequest,
+  requestKey,
+  type CmcCertificateRequest,
+  type ProofOfPossession,
+} from '../pki/cmc/tagged-request.ts';
+import {
+  parseCsr,
+  parseCsrWithoutProof,
+  verifyCsr,
+  type CsrContent,
+  type RequestKey,
+  type VerifiedCsr,
+} from '../pki/pkcs10/csr.ts';
+import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
+import type { RequestFormat, RequestRow } from '../store/store.ts';
+import { bodyOf, type ReceivedByEst } from './request.ts';
+
+/** The requester's own key. */
+export interface OwnKey {
+  readonly kind: 'own';
+  readonly publicKey: PublicKeyInfo;
+  /** What csrattrs may ask of the key and its signature. */
+  readonly shown: RequestKey;
+  /** The CSR where it proves possession of that key. */
+  readonly proof: VerifiedCsr | undefined;
+  /** Of the request's DER. */
+  readonly format: RequestFormat;
+}
+
+/** A key that we are to generate. */
+export interface WantedKey {
+  readonly kind: 'generated';
+  /** The kind of the CSR's own key, which says nothing else. */
+  readonly likeKeyType: string;
+}
+
+export type RequestedKey = OwnKey | WantedKey;
+
+/** Made of a request whose proof of possession was verified, or that needs none, and nowhere else. */
+export class Proven {
+  readonly csr: CsrContent;
+  readonly #key: RequestedKey;
+
+  private constructor(csr: CsrContent, key: RequestedKey) {
+    this.csr = csr;
+    this.#key = key;
+  }
+
+  get key(): RequestedKey {
+    return this.#key;
+  }
+
+  /** The CSR of one of EST's operations. @throws EstuaryError 400 */
+  static async byEst(received: ReceivedByEst): Promise<Proven> {
+    const der = bodyOf(received);
+    return received.operation === 'serverkeygen' ? Proven.#withoutKey(der) : Proven.#ofCsr(der);
+  }
+
+  /** A request of a CMC message, with the proof that its service has found. @throws CmcError `algorithm` */
+  static byCmc(request: CmcCertificateRequest, proof: ProofOfPossession): Proven {
+    const { publicKey, kind: format } = request;
+    const csr = proof.method === 'signature' ? proof.csr : undefined;
+    return new Proven(request, { kind: 'own', publicKey, shown: requestKey(request), proof: csr, format });
+  }
+
+  /** What stands in the queue: it was proven before it was queued. @throws EstuaryError 400; CmcError */
+  static async queued({ csr: der, format, spki_sha256 }: RequestRow): Promise<Proven> {
+    if (spki_sha256 === null) return Proven.#withoutKey(der);
+    if (format === 'pkcs10') return Proven.#ofCsr(der);
+    const request = parseCertificateRequest({ kind: 'crm', bodyPartID: 1, der });
+    return Proven.byCmc(request, { method: 'signature', csr: undefined });
+  }
+
+  static async #ofCsr(der: Buffer): Promise<Proven> {
+    const csr = await verifyCsr(parseCsr(der));
+    const { publicKey, signatureAlgorithm } = csr;
+    const shown = { keyType: publicKey.keyType, signatureAlgorithm };
+    return new Proven(csr, { kind: 'own', publicKey, shown, proof: csr, format: 'pkcs10' });
+  }
+
+  /** RFC 7030 §4.4.1: the CSR's own key and signature say nothing. */
+  static #withoutKey(der: Buffer): Proven {
+    const csr = parseCsrWithoutProof(der);
+    return new Proven(csr, { kind: 'generated', likeKeyType: csr.publicKey.keyType });
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * Requests that an administrator has to approve (`approval = "manual"`), or that wait at a remote CA. A request is queued once and
+ * recognised when it is made again; once approved it is issued by the poll that comes next, through the same stages as every other.
+ * docs/approval.md tells why.
+ */
+import type { AuditEvent } from '../audit/event.ts';
+import type { Identity } from '../auth/identity.ts';
+import { describe, EstuaryError, unauthorized } from '../errors.ts';
+import { formatGeneralName } from '../pki/x509/general-name.ts';
+import { formatName } from '../pki/x509/name.ts';
+import type { CertificateRow, RequestRow, Store } from '../store/store.ts';
+import type { Authorised } from './authorised.ts';
+import type { Checked } from './checked.ts';
+import { recognise, recognitionOf, spkiHash, type Recognised } from './recognition.ts';
+import { clearedBy, eventBase, receivedEvents, type EnrollmentOutcome, type RequestBase } from './request.ts';
+
+export interface RequestQueueOptions {
+  readonly store: Store;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** A request that was found, and its certificate when it has one. */
+export interface Known {
+  readonly row: RequestRow;
+  readonly certificate: CertificateRow | undefined;
+}
+
+/** What a request is looked for by, and replaces where it is queued. */
+export interface Place {
+  readonly recognition: string;
+  /** The request whose certificate answers no more. */
+  readonly supersedes: string | null;
+}
+
+/** The request is in the queue: with its OTP use, and its audit records. */
+export class Queued {
+  readonly #requestId: string;
+
+  private constructor(requestId: string) {
+    this.#requestId = requestId;
+  }
+
+  get outcome(): EnrollmentOutcome {
+    return { status: 'pending', requestId: this.#requestId };
+  }
+
+  /** @throws EstuaryError 401 the OTP's last use went elsewhere; 500; 503. @returns the request that was found in its place */
+  static async of(
+    { keyed: { request } }: Checked,
+    row: RequestRow,
+    place: Place,
+    store: Store,
+  ): Promise<Queued | RequestRow> {
+    const events: readonly AuditEvent[] = [
+      ...receivedEvents(request, true),
+      { ...eventBase(request), type: 'request.queued', outcome: 'success', detail: request.operation },
+    ];
+    const result = await store.queueRequest(row, place.supersedes, events, clearedBy(request));
+    if (result === 'otp-unusable')
+      throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left when it was to be queued' });
+    return result === 'queued' ? new Queued(row.id) : result;
+  }
+}
+
+export class RequestQueue {
+  readonly #store: Store;
+  readonly #now: () => number;
+
+  constructor({ store, now }: RequestQueueOptions) {
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /** Whether this request was queued before, so that a token without a use left may ask for it again. */
+  async isQueued(request: RequestBase, sent: Recognised): Promise<boolean> {
+    return 'row' in (await this.#find(request, recognitionOf(request, sent)));
+  }
+
+  /** The request that was queued before, or the place of a new one. */
+  find({ request, csr, key }: Authorised): Promise<Known | Place> {
+    return this.#find(request, recognitionOf(request, recognise(csr, key.kind)));
+  }
+
+  async #find(request: RequestBase, recognition: string): Promise<Known | Place> {
+    const row = await this.#store.findRequest(recognition);
+    if (row === undefined) return { recognition, supersedes: null };
+    const known = await this.known(row);
+    return isSuperseded(known, request.identity) ? { recognition, supersedes: row.id } : known;
+  }
+
+  /** A row with its certificate. */
+  async known(row: RequestRow): Promise<Known> {
+    if (row.serial === null) return { row, certificate: undefined };
+    const [certificate] = await this.#store.getCertificates(row.serial, row.ca);
+    return { row, certificate };
+  }
+
+  /** The row of a request that is to be queued here, or submitted elsewhere. */
+  rowOf({ request, csr, names, key: wanted }: Authorised, { keyed }: Checked, { recognition }: Place): RequestRow {
+    const { ca, identity, operation, requestId } = request;
+    const { publicKey, format } = keyed.key;
+    const now = this.#now();
+    return {
+      id: requestId,
+      ca: ca.label,
+      operation,
+      subject: formatName(names.subject),
+      sans: names.subjectAltNames.map(formatGeneralName),
+      key_type: publicKey.keyType,
+      requester: identity.display,
+      method: identity.method,
+      status: 'pending',
+      created_at: now,
+      decided_at: null,
+      reason: null,
+      serial: null,
+      csr: csr.der,
+      format,
+      spki_sha256: wanted.kind === 'own' ? spkiHash(publicKey) : null,
+      otp_id: identity.method === 'otp' ? identity.otp_id : null,
+      recognition,
+      changed_at: now,
+      decider: 'admin',
+      reference: null,
+      missing_since: null,
+    };
+  }
+
+  /** The CA refuses for good what an administrator approved: its policy has changed since. */
+  async fail(request: RequestBase, requestId: string, error: EstuaryError): Promise<void> {
+    await this.#store.failRequest(requestId, error.message, this.#now(), [
+      {
+        ...eventBase({ ...request, requestId }),
+        type: 'certificate.failed',
+        outcome: 'failure',
+        detail: describe(error),
+      },
+    ]);
+  }
+}
+
+/**
+ * A certificate that was revoked, or that the requester presents to have it renewed, answers no further request: the
+ * next one is new.
+ */
+function isSuperseded({ certificate }: Known, identity: Identity): boolean {
+  if (certificate === undefined) return false;
+  if (certificate.revoked_at !== null) return true;
+  const presented = 'certificate' in identity ? identity.certificate : undefined;
+  return presented?.fingerprint === certificate.fingerprint_sha256;
+}

@@ -1,0 +1,52 @@
+/** By what a request is known again when it is sent once more: never by its bytes, which a channel binding changes (docs/approval.md). */
+import { createHash } from 'node:crypto';
+import { OID } from '../pki/der/oids.ts';
+import { parseCsr, parseCsrWithoutProof, type CsrContent } from '../pki/pkcs10/csr.ts';
+import { comparableGeneralNames } from '../pki/x509/general-name.ts';
+import { comparableName } from '../pki/x509/name.ts';
+import { certifiedSubject } from './names.ts';
+import { bodyOf, type ReceivedByEst, type RequestBase } from './request.ts';
+
+/** What a request is recognised by, beside its requester, CA and operation. */
+export interface Recognised extends Pick<CsrContent, 'subject' | 'subjectAltNames'> {
+  /** The requester's own key, or the form in which it wants the key that we generate. */
+  readonly key: string;
+}
+
+/** Hex SHA-256 of the public key that is asked for. */
+export function spkiHash({ spki }: { readonly spki: Buffer }): string {
+  return createHash('sha256').update(spki).digest('hex');
+}
+
+/**
+ * A request for a certificate of its own key is recognised by that key. One for a generated key is not, since the CSR's key may change
+ * from poll to poll; but a request for an encrypted key is another one than a request for a plain one, so that approval of the first never
+ * yields the second.
+ */
+export function recognise(csr: CsrContent, kind: 'own' | 'generated'): Recognised {
+  if (kind === 'own') return { ...csr, key: spkiHash(csr.publicKey) };
+  const has = (type: string): boolean => csr.attributes.some(({ oid }) => oid === type);
+  if (has(OID.decryptKeyIdentifier)) return { ...csr, key: 'generated, symmetric' };
+  return { ...csr, key: has(OID.asymmetricDecryptKeyIdentifier) ? 'generated, asymmetric' : 'generated' };
+}
+
+/** What a request claims to be, before anything of it is proven. @throws EstuaryError 400 */
+export function recogniseSent(received: ReceivedByEst): Recognised {
+  const der = bodyOf(received);
+  return received.operation === 'serverkeygen'
+    ? recognise(parseCsrWithoutProof(der), 'generated')
+    : recognise(parseCsr(der), 'own');
+}
+
+/** The same for the same request of the same requester. */
+export function recognitionOf({ ca, operation, identity }: RequestBase, sent: Recognised): string {
+  const parts = [
+    identity.requester,
+    ca.label,
+    operation,
+    sent.key,
+    comparableName(certifiedSubject(identity, sent)),
+    comparableGeneralNames(sent.subjectAltNames),
+  ];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}

@@ -1,0 +1,69 @@
+/** Issue 12.1: leaving a stage out, or making one by hand, does not compile: these are checked with the types of everything else. */
+import { describe, expectTypeOf, test } from 'vitest';
+import type { Authenticated } from '../../src/enrollment/authenticated.ts';
+import { Authorised } from '../../src/enrollment/authorised.ts';
+import { Checked } from '../../src/enrollment/checked.ts';
+import { Recorded, Reserved, Signed } from '../../src/enrollment/issue.ts';
+import { Keyed } from '../../src/enrollment/keyed.ts';
+import type { Proven } from '../../src/enrollment/proven.ts';
+import { Queued } from '../../src/enrollment/queue.ts';
+
+/** What a way to the next stage takes first. */
+type Takes<F extends (...all: never[]) => unknown> = Parameters<F>[0];
+/** All of a stage that can be seen, put together by hand. */
+type Copy<T> = { [K in keyof T]: T[K] };
+
+describe('issue 12.1: a stage takes the one before', () => {
+  test('names are decided for whoever is authenticated, of what is proven', () => {
+    expectTypeOf<Takes<typeof Authorised.of>>().toEqualTypeOf<Authenticated>();
+    expectTypeOf<Parameters<typeof Authorised.of>[1]>().toEqualTypeOf<Proven>();
+  });
+
+  test('keys are certified of what is authorised', () => {
+    expectTypeOf<Takes<typeof Keyed.own>>().toEqualTypeOf<Authorised>();
+    expectTypeOf<Takes<typeof Keyed.generated>>().toEqualTypeOf<Authorised>();
+    expectTypeOf<Authenticated>().not.toExtend<Takes<typeof Keyed.own>>();
+  });
+
+  test('what is queued or reserved was checked', () => {
+    expectTypeOf<Takes<typeof Checked.of>>().toEqualTypeOf<Keyed>();
+    expectTypeOf<Authorised>().not.toExtend<Takes<typeof Checked.of>>();
+    expectTypeOf<Takes<typeof Queued.of>>().toEqualTypeOf<Checked>();
+    expectTypeOf<Takes<typeof Reserved.of>>().toEqualTypeOf<Checked>();
+    expectTypeOf<Keyed>().not.toExtend<Takes<typeof Reserved.of>>();
+  });
+
+  test('what is signed was reserved, what is recorded was signed', () => {
+    expectTypeOf<Takes<typeof Signed.of>>().toEqualTypeOf<Reserved>();
+    expectTypeOf<Checked>().not.toExtend<Takes<typeof Signed.of>>();
+    expectTypeOf<Takes<typeof Recorded.of>>().toEqualTypeOf<Signed>();
+    expectTypeOf<Reserved>().not.toExtend<Takes<typeof Recorded.of>>();
+  });
+});
+
+test('issue 12.1: no stage can be put together by hand', () => {
+  expectTypeOf<Copy<Authenticated>>().not.toExtend<Authenticated>();
+  expectTypeOf<Copy<Proven>>().not.toExtend<Proven>();
+  expectTypeOf<Copy<Authorised>>().not.toExtend<Authorised>();
+  expectTypeOf<Copy<Keyed>>().not.toExtend<Keyed>();
+  expectTypeOf<Copy<Checked>>().not.toExtend<Checked>();
+  expectTypeOf<Copy<Queued>>().not.toExtend<Queued>();
+  expectTypeOf<Copy<Reserved>>().not.toExtend<Reserved>();
+  expectTypeOf<Copy<Signed>>().not.toExtend<Signed>();
+  expectTypeOf<Copy<Recorded>>().not.toExtend<Recorded>();
+});
+
+/** Any class that can be made with `new`. */
+type Constructor = abstract new (...all: never[]) => unknown;
+
+test('issue 12.1: no stage can be made outside of its file', () => {
+  expectTypeOf<typeof Authenticated>().not.toExtend<Constructor>();
+  expectTypeOf<typeof Proven>().not.toExtend<Constructor>();
+  expectTypeOf<typeof Authorised>().not.toExtend<Constructor>();
+  expectTypeOf<typeof Keyed>().not.toExtend<Constructor>();
+  expectTypeOf<typeof Checked>().not.toExtend<Constructor>();
+  expectTypeOf<typeof Queued>().not.toExtend<Constructor>();
+  expectTypeOf<typeof Reserved>().not.toExtend<Constructor>();
+  expectTypeOf<typeof Signed>().not.toExtend<Constructor>();
+  expectTypeOf<typeof Recorded>().not.toExtend<Constructor>();
+});

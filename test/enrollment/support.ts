@@ -1,0 +1,86 @@
+/** The corridor on a store of its own, with whoever the test wants for its sender. */
+import type { EstAuthenticator } from '../../src/auth/est-authenticator.ts';
+import type { Identity, MtlsIdentity, OtpIdentity } from '../../src/auth/identity.ts';
+import type { Ca } from '../../src/ca/router.ts';
+import type { AuthorisationRules } from '../../src/enrollment/authorised.ts';
+import { Enrollment } from '../../src/enrollment/enrollment.ts';
+import { KeyGenerator } from '../../src/enrollment/key-generation.ts';
+import type { ReceivedByEst } from '../../src/enrollment/request.ts';
+import { unauthorized } from '../../src/errors.ts';
+import { createLogger } from '../../src/log.ts';
+import type { Certificate } from '../../src/pki/x509/certificate.ts';
+import type { Store } from '../../src/store/store.ts';
+import { T0 } from '../store/rows.ts';
+
+export const ADDRESS = '192.0.2.1';
+
+export interface CorridorOptions {
+  readonly store: Store;
+  readonly identity: Identity;
+  readonly rules?: Partial<AuthorisationRules>;
+}
+
+export const RULES: AuthorisationRules = {
+  clientIdBinding: 'off',
+  popLinking: { challenge_password: 'binding', require_pop_linking: false },
+};
+
+/** The corridor of a server to which one sender comes. */
+export function corridor({ store, identity, rules = {} }: CorridorOptions): Enrollment {
+  const authenticator: EstAuthenticator = {
+    authenticate: (_presented, { events }) => {
+      events?.push({ type: `auth.${identity.method}`, outcome: 'success', subject: identity.display });
+      return Promise.resolve(identity);
+    },
+  };
+  return new Enrollment({
+    store,
+    log: createLogger('error', { write: () => undefined }),
+    now: () => T0 + 1000,
+    instance: 'test',
+    authenticator,
+    otp: { refuseConsumed: () => Promise.reject(unauthorized('OTP_INVALID', 'invalid OTP token')) },
+    rules: { ...RULES, ...rules },
+    keyGenerator: new KeyGenerator(),
+    keyProtection: () => ({
+      encryption: 'optional',
+      password: undefined,
+      symmetricKeys: new Map(),
+      certificates: new Map(),
+    }),
+    retryAfter: 1,
+  });
+}
+
+export function otpIdentity(more: Partial<OtpIdentity> = {}): OtpIdentity {
+  return {
+    method: 'otp',
+    requester: 'otp:1',
+    display: 'device-1',
+    otp_id: 'otp-1',
+    client_id: 'device-1',
+    usable: true,
+    lockoutKeys: [],
+    password: Buffer.alloc(0),
+    ...more,
+  };
+}
+
+export function mtlsIdentity(certificate: Certificate): MtlsIdentity {
+  return { method: 'mtls', requester: 'mtls:CN=device-1', display: 'CN=device-1', certificate };
+}
+
+/** A request as EST reads one. */
+export function received(ca: Ca, body: ReceivedByEst['body'], more: Partial<ReceivedByEst> = {}): ReceivedByEst {
+  return {
+    requestId: 'request-1',
+    operation: 'simpleenroll',
+    ca,
+    address: ADDRESS,
+    linking: { kind: 'connection', binding: () => Buffer.from('binding'), linked: false },
+    presented: { peerCertificate: undefined, peerIntermediates: [], authorization: undefined, address: ADDRESS },
+    body,
+    isGone: () => false,
+    ...more,
+  };
+}
