@@ -17,6 +17,7 @@ const NAMES = [
   'ca/issuing.key',
   'tls/server.pem',
   'tls/server.key',
+  'tls/client-anchors.pem',
   'admin/token',
   'admin/ca.pem',
   'admin/client.pem',

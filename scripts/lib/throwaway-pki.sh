@@ -52,6 +52,8 @@ make_pki() {
   new_root 'Quickstart Root CA' "$dir/ca/root" 3650
   new_certificate 'Quickstart Devices CA' "$dir/ca/issuing" 1825 "$dir/ca/root" "${issuing[@]}"
   new_certificate 'Quickstart Lab CA' "$dir/ca/lab" 1825 "$dir/ca/root" "${issuing[@]}"
+  # A file of their own, so that an anchor can be added without touching a CA's chain.
+  cp "$dir/ca/root.pem" "$dir/tls/client-anchors.pem"
 
   host=$(uname -n)
   [[ $host =~ ^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$ ]] || host=localhost
