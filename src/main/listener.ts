@@ -1,6 +1,7 @@
 /** One listener of the service, from the first connection to the last. */
+import { lookup } from 'node:dns/promises';
 import type { Server as HttpServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { isIP, type AddressInfo } from 'node:net';
 import type { ConnectionLimits } from '../http/connection-tally.ts';
 import { Connections, type SharedConnections } from '../http/connections.ts';
 import type { Logger } from '../log.ts';
@@ -49,9 +50,10 @@ export class Listener<S extends HttpServer = HttpServer> {
 
   async listen(): Promise<void> {
     const { host, port } = this.#at;
-    await this.#app.listen(this.#at);
-    const address = this.server.address();
-    this.#log.info({ listener: this.#name, address: host, port: portOf(address) ?? port }, 'listening');
+    // Of `localhost`, Fastify makes further servers for its other addresses, which know no limits, no reload and no end.
+    const address = isIP(host) === 0 ? (await lookup(host)).address : host;
+    await this.#app.listen({ host: address, port });
+    this.#log.info({ listener: this.#name, address, port: portOf(this.server.address()) ?? port }, 'listening');
   }
 
   /**
