@@ -1,4 +1,5 @@
 /** Flags and exit codes of the command; what it runs is in service.ts, what signals do in signals.ts. */
+import cluster from 'node:cluster';
 import { parseArgs } from 'node:util';
 import { verifyAudit } from '../audit/verify.ts';
 import { checkGssapi } from '../auth/gssapi/gssapi.ts';
@@ -11,7 +12,7 @@ import { ConfigError, formatProblem, type Problem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { describe, EstuaryError } from '../errors.ts';
 import { describeTrouble, findKeyTrouble } from '../store/sqlite/token-lookups.ts';
-import { startService } from './service.ts';
+import { startService, startWorker } from './service.ts';
 import type { RunningService } from './running-service.ts';
 import { ServiceSignals, type Signals } from './signals.ts';
 import { VERSION } from '../version.ts';
@@ -172,6 +173,10 @@ async function start(configFile: string, signals: Signals): Promise<number> {
     process.exit(error === undefined ? EXIT.ok : EXIT.failed);
   });
   try {
+    if (cluster.isWorker) {
+      up.resolve(await startWorker());
+      return EXIT.ok;
+    }
     const loaded = await load(configFile);
     if (loaded === undefined) return EXIT.refused;
     // Nothing is open yet.

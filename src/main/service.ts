@@ -2,6 +2,7 @@
 import cluster from 'node:cluster';
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Server } from 'node:https';
+import { createSecureContext } from 'node:tls';
 import { AdminAuthenticator } from '../auth/admin-authenticator.ts';
 import { createEstAuthenticator, type EstAuthenticator } from '../auth/est-authenticator.ts';
 import { FailureRecords } from '../auth/failure-records.ts';
@@ -17,16 +18,14 @@ import { watchExpiry } from '../ca/expiry.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { createCmcServer } from '../cmc/create.ts';
 import type { CmcServer } from '../cmc/server.ts';
-import { planReload } from '../config/diff.ts';
-import { loadConfig } from '../config/load.ts';
 import type { Warning } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { Enrollment } from '../enrollment/enrollment.ts';
 import { KeyGenerator } from '../enrollment/key-generation.ts';
 import { reconcile } from '../enrollment/reconcile.ts';
 import { sweepRequests } from '../enrollment/sweep-requests.ts';
-import { describe } from '../errors.ts';
 import { createOperations } from '../http/est/operations.ts';
+import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import { createAdminApp } from '../http/admin/listener.ts';
 import { createEstListener } from '../http/est/listener.ts';
 import { affordable, openFileLimit } from '../http/open-files.ts';
@@ -41,18 +40,13 @@ import { createPublication } from '../http/publication/create.ts';
 import { lookupKeyFile, readLookupKey } from '../store/lookup-key-file.ts';
 import { MIN_LOOKUP_KEY } from '../store/token-lookup.ts';
 import { openStore } from '../store/sqlite/open.ts';
-import { lockStore, shareStoreLock } from '../store/sqlite/service-lock.ts';
+import { lockStore, shareStoreLock, type ServiceLock } from '../store/sqlite/service-lock.ts';
 import type { Store } from '../store/store.ts';
+import { Reloads, type Prepared } from './reloads.ts';
 import type { RunningService } from './running-service.ts';
-import {
-  connectionsWithOthers,
-  receiveShare,
-  reportListening,
-  superviseWorkers,
-  turnsWithOthers,
-  workerCount,
-  type WorkerShare,
-} from './supervisor.ts';
+import type { WorkerConnections } from './shared-connections.ts';
+import { superviseWorkers, workerCount } from './supervisor.ts';
+import { SupervisorLink } from './worker-channel.ts';
 import { VERSION } from '../version.ts';
 
 export interface ServiceOptions {
@@ -68,54 +62,118 @@ export interface ServiceOptions {
  * @throws whatever keeps it from starting; nothing stays open then
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const { path } = options.config.store;
   // Before anything else: a start on a store in use changes nothing.
-  const lock = cluster.isWorker ? shareStoreLock(path) : await lockStore(path);
-  try {
-    const service = await startLocked(options);
-    return {
-      reload: () => service.reload(),
-      stop: () => service.stop().finally(() => lock.release()),
-    };
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
+  return holding(await lockStore(options.config.store.path), () => startLocked(options));
 }
 
-async function startLocked(options: ServiceOptions): Promise<RunningService> {
-  const { config } = options;
-  const log = createLogger(config.log.level);
-  const metrics = new Metrics(String(cluster.worker?.id ?? 0));
-  const store = await openStore({
-    path: config.store.path,
-    auditFile: config.audit.file,
-    lookupKey: { configured: config.otp.lookup_key?.reveal(), required: config.otp.enabled },
-    onCommit: (events) => metrics.observe(events),
-  });
+async function startLocked({ config, configFile, warnings }: ServiceOptions): Promise<RunningService> {
+  const base = await openBase(config);
+  const { log, store } = base;
   try {
-    if (cluster.isWorker) {
-      const service = await startListeners(options, { log, metrics, store, share: await receiveShare() });
-      reportListening();
-      return service;
-    }
-    for (const { key, message } of options.warnings) log.warn({ key }, message);
+    for (const { key, message } of warnings) log.warn({ key }, message);
     await reconcile(store, log);
     await store.audit([{ type: 'service.start', outcome: 'success', detail: `version ${VERSION}` }]);
     return workerCount(config) > 1
-      ? await superviseWorkers({ config, store, log })
-      : await startListeners(options, { log, metrics, store, share: { instance: randomUUID() } });
+      ? await superviseWorkers({ config, configFile, store, log })
+      : await startAlone(config, configFile, base);
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-interface Foundation {
+/** One process that is the whole service. */
+async function startAlone(config: Config, configFile: string, base: Base): Promise<RunningService> {
+  const { log, store } = base;
+  const reloads = new Reloads({ config, configFile, store, log, prepare: (next) => service.prepare(next) });
+  const service = await startListeners(config, {
+    ...base,
+    instance: randomUUID(),
+    singleTurns: (_name, queueLimit) => new Turns(1, queueLimit),
+    condition: () => ({ workersDown: [], reloadFailed: reloads.failed }),
+  });
+  return {
+    reload: () => reloads.reload(),
+    async stop() {
+      await service.stop();
+      await store.audit([{ type: 'service.stop', outcome: 'success' }]);
+      await store.close();
+    },
+  };
+}
+
+/**
+ * One worker of a supervised service: with the configuration that its supervisor has in force, whatever the file says.
+ *
+ * @throws as {@link startService}
+ */
+export async function startWorker(): Promise<RunningService> {
+  const link = new SupervisorLink();
+  const { inForce: config, instance, ticketSecret } = await link.share();
+  return holding(shareStoreLock(config.store.path), async () => {
+    const base = await openBase(config);
+    try {
+      const service = await startListeners(config, {
+        ...base,
+        instance,
+        ticketSecret: Buffer.from(ticketSecret, 'hex'),
+        connections: link.connections,
+        singleTurns: (name, queueLimit) => link.turns.of(name, queueLimit),
+        condition: () => link.condition,
+      });
+      link.listens((next) => service.prepare(next));
+      return {
+        // The supervisor reloads, for all of its workers at once.
+        reload: () => Promise.resolve(),
+        stop: () => service.stop().then(() => base.store.close()),
+      };
+    } catch (error) {
+      await base.store.close();
+      throw error;
+    }
+  });
+}
+
+/** Starts what needs the store's lock, and lets go of it at the end. */
+async function holding(lock: ServiceLock, start: () => Promise<RunningService>): Promise<RunningService> {
+  try {
+    const service = await start();
+    return { reload: () => service.reload(), stop: () => service.stop().finally(() => lock.release()) };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+interface Base {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly store: Store;
-  readonly share: Pick<WorkerShare, 'instance'> & Partial<WorkerShare>;
+}
+
+async function openBase({ log, store, audit, otp }: Config): Promise<Base> {
+  const metrics = new Metrics(String(cluster.worker?.id ?? 0));
+  return {
+    log: createLogger(log.level),
+    metrics,
+    store: await openStore({
+      path: store.path,
+      auditFile: audit.file,
+      lookupKey: { configured: otp.lookup_key?.reveal(), required: otp.enabled },
+      onCommit: (events) => metrics.observe(events),
+    }),
+  };
+}
+
+interface Foundation extends Base {
+  /** The owner of this process's reservations. */
+  readonly instance: string;
+  /** Given where other processes resume this one's TLS sessions. */
+  readonly ticketSecret?: Buffer;
+  /** Given where connections are counted with those of other processes. */
+  readonly connections?: WorkerConnections;
+  readonly singleTurns: SingleTurns;
+  readonly condition: () => ServiceCondition;
 }
 
 interface Parts extends Foundation {
@@ -126,29 +184,29 @@ interface Parts extends Foundation {
   readonly gssapi: Gssapi | undefined;
 }
 
-async function startListeners(options: ServiceOptions, foundation: Foundation): Promise<RunningService> {
-  const router = await createRouter(options.config, {
+async function startListeners(config: Config, foundation: Foundation): Promise<Service> {
+  const router = await createRouter(config, {
     now: Date.now,
     env: process.env,
     log: foundation.log,
-    singleTurns: singleTurns(),
+    singleTurns: foundation.singleTurns,
   });
   let gssapi: Gssapi | undefined;
   try {
-    const { otp } = options.config;
-    gssapi = await startGssapiIfEnabled(options.config, foundation.log);
-    const service = new Service(options, {
+    const { otp } = config;
+    gssapi = await startGssapiIfEnabled(config, foundation.log);
+    const service = new Service(config, {
       ...foundation,
       router,
-      state: await loadLiveState(options.config, router),
+      state: await loadLiveState(config, router),
       gssapi,
       otp: await OtpService.create(
         foundation.store,
-        { ...otp, hmacKey: otp.hmac_key?.reveal(), lookupKey: lookupKey(options.config) },
+        { ...otp, hmacKey: otp.hmac_key?.reveal(), lookupKey: lookupKey(config) },
         new HashingPool({
           concurrency: otp.hash_concurrency,
           queue: otp.hash_queue,
-          retryAfter: options.config.est.retry_after,
+          retryAfter: config.est.retry_after,
         }),
       ),
     });
@@ -166,12 +224,6 @@ function lookupKey({ otp, store }: Config): Buffer {
   return otp.lookup_key?.reveal() ?? readLookupKey(lookupKeyFile(store.path)) ?? randomBytes(MIN_LOOKUP_KEY);
 }
 
-function singleTurns(): SingleTurns {
-  if (!cluster.isWorker) return (_name, queueLimit) => new Turns(1, queueLimit);
-  const turns = turnsWithOthers();
-  return (name, queueLimit) => turns.of(name, queueLimit);
-}
-
 async function startGssapiIfEnabled({ gssapi }: Config, log: Logger): Promise<Gssapi | undefined> {
   return gssapi.enabled ? await startGssapi({ config: gssapi, environment: process.env, log }) : undefined;
 }
@@ -179,9 +231,8 @@ async function startGssapiIfEnabled({ gssapi }: Config, log: Logger): Promise<Gs
 const closeDrivers = (router: CaRouter): Promise<unknown> =>
   Promise.all(router.all.map(({ driver }) => driver.close()));
 
-class Service implements RunningService {
-  readonly #options: ServiceOptions;
-  #config: Config;
+class Service {
+  readonly #config: Config;
   readonly #log: Logger;
   readonly #metrics: Metrics;
   readonly #store: Store;
@@ -198,19 +249,17 @@ class Service implements RunningService {
   readonly #listenerContext: ListenerContext;
   #state: LiveState;
 
-  constructor(options: ServiceOptions, parts: Parts) {
-    const { log, metrics, store, share, router, state, otp, gssapi } = parts;
-    this.#options = options;
-    this.#config = options.config;
+  constructor(config: Config, parts: Parts) {
+    const { log, metrics, store, instance, router, state, otp, gssapi } = parts;
+    this.#config = config;
     this.#log = log;
     this.#metrics = metrics;
     this.#store = store;
     this.#router = router;
     this.#gssapi = gssapi;
     this.#state = state;
-    this.#ticketSecret = share.ticketSecret === undefined ? undefined : Buffer.from(share.ticketSecret, 'hex');
-    this.#listenerContext = listenerContext(options.config, log);
-    const { instance } = share;
+    this.#ticketSecret = parts.ticketSecret;
+    this.#listenerContext = listenerContext(config, log, parts.connections);
     const observe = metrics.observe.bind(metrics);
     this.#failures = new FailureRecords({ store, log, now: Date.now, observe });
     this.#authenticator = createEstAuthenticator({ plugins: this.#plugins(otp), store, failures: this.#failures });
@@ -233,13 +282,13 @@ class Service implements RunningService {
     this.#stopWatchingExpiry = watchExpiry({ cas: router.all, log, now: Date.now });
     const { crl_interval: interval } = this.#config.publication;
     this.#crls = new CrlPublisher({ store, cas: router.all, interval, log, now: Date.now });
-    const [est, admin] = [this.#makeEst(parts), this.#makeAdmin(otp)];
+    const [est, admin] = [this.#makeEst(parts), this.#makeAdmin(parts)];
     for (const { server } of [est, admin]) acceptPartialChains(server);
-    const publication = createPublication(options.config, { router, crls: this.#crls, store, log, now: Date.now });
+    const publication = createPublication(config, { router, crls: this.#crls, store, log, now: Date.now });
     this.#listeners =
       publication === undefined
         ? [est, admin]
-        : [est, admin, new Listener('publication', options.config.publication, publication.app, this.#listenerContext)];
+        : [est, admin, new Listener('publication', config.publication, publication.app, this.#listenerContext)];
   }
 
   #makeEst(parts: Parts): Listener<Server> {
@@ -272,7 +321,7 @@ class Service implements RunningService {
     return new Listener('est', est, app, this.#listenerContext);
   }
 
-  #makeCmcServer({ otp, share }: Parts): CmcServer {
+  #makeCmcServer({ otp, instance }: Parts): CmcServer {
     const [store, log] = [this.#store, this.#log];
     return createCmcServer(this.#config, {
       store,
@@ -282,7 +331,7 @@ class Service implements RunningService {
       trust: () => this.#state.estTrust,
       parties: () => this.#state.cmc,
       crls: this.#crls,
-      instance: share.instance,
+      instance,
       now: Date.now,
     });
   }
@@ -297,11 +346,12 @@ class Service implements RunningService {
     ];
   }
 
-  #makeAdmin(otp: OtpService): Listener<Server> {
+  #makeAdmin({ otp, condition }: Parts): Listener<Server> {
     const { admin } = this.#config;
     const app = createAdminApp(
       {
         store: this.#store,
+        condition,
         otp,
         authenticator: new AdminAuthenticator(() => this.#state.admin, this.#store, this.#failures),
         cas: this.#router,
@@ -335,25 +385,24 @@ class Service implements RunningService {
     }
   }
 
-  async reload(): Promise<void> {
-    try {
-      const { config, warnings } = await loadConfig(this.#options.configFile, process.env);
-      const plan = planReload(this.#config, config);
-      this.#apply(await loadLiveState(plan.config, this.#router));
-      this.#log.level = plan.config.log.level;
-      this.#config = plan.config;
-      await this.#store.reopenAuditFile();
-      await this.#store.audit([{ type: 'config.reload', outcome: 'success', detail: plan.live.join(', ') }]);
-      for (const { key, message } of warnings) this.#log.warn({ key }, message);
-      if (plan.restart.length > 0) this.#log.warn({ keys: plan.restart }, 'changed keys that need a restart');
-      this.#log.info({ keys: plan.live }, 'configuration reloaded');
-    } catch (error) {
-      const detail = describe(error);
-      this.#log.error({ detail }, 'reload failed; the old configuration stays in force');
-      await this.#store
-        .audit([{ type: 'config.reload', outcome: 'failure', detail }])
-        .catch((failure: unknown) => this.#log.error({ detail: describe(failure) }, 'reload failure not audited'));
-    }
+  /**
+   * Reads what a new configuration names, and checks that it can be used.
+   *
+   * @throws whatever is wrong with it; nothing has changed then
+   */
+  async prepare(config: Config): Promise<Prepared> {
+    // Its own file, in each process: a rotated one is followed whatever becomes of the reload.
+    await this.#store.reopenAuditFile();
+    const state = await loadLiveState(config, this.#router);
+    createSecureContext(secureContext(state.estTls, this.#tlsListener('est')));
+    createSecureContext(secureContext(state.adminTls, this.#tlsListener('admin')));
+    return {
+      apply: () => {
+        this.#apply(state);
+        this.#log.level = config.log.level;
+      },
+      drop: () => undefined,
+    };
   }
 
   #apply(state: LiveState): void {
@@ -364,6 +413,10 @@ class Service implements RunningService {
     this.#state = state;
   }
 
+  /**
+   * Stops accepting, lets requests in flight finish within `server.shutdown_grace`, closes all but the store, which its
+   * opener closes.
+   */
   async stop(): Promise<void> {
     this.#log.info('stopping');
     await this.#closeListeners();
@@ -373,8 +426,6 @@ class Service implements RunningService {
     await this.#gssapi?.stop();
     await closeDrivers(this.#router);
     await this.#failures.close();
-    if (!cluster.isWorker) await this.#store.audit([{ type: 'service.stop', outcome: 'success' }]);
-    await this.#store.close();
     this.#metrics.close();
     this.#log.info('stopped');
   }
@@ -388,7 +439,11 @@ class Service implements RunningService {
 }
 
 /** What all listeners share; says so when the system allows fewer connections than the configuration. */
-function listenerContext({ server, publication }: Config, log: Logger): ListenerContext {
+function listenerContext(
+  { server, publication }: Config,
+  log: Logger,
+  shared: WorkerConnections | undefined,
+): ListenerContext {
   const wanted = { total: server.max_connections, perAddress: server.max_connections_per_address };
   const openFiles = openFileLimit();
   const limits = affordable(wanted, publication.enabled ? 3 : 2, openFiles);
@@ -397,5 +452,5 @@ function listenerContext({ server, publication }: Config, log: Logger): Listener
       { open_files: openFiles, max_connections: limits.total },
       'the limit of open files allows fewer connections than server.max_connections (for each listener and process)',
     );
-  return { limits, log, shared: cluster.isWorker ? connectionsWithOthers() : undefined };
+  return { limits, log, shared };
 }

@@ -1,39 +1,38 @@
 /**
- * `server.workers` > 1: one supervisor, and as many processes that share the listeners. The supervisor holds no key and
- * answers nobody; it hands out what the workers must share, brings back one that died and closes what that one left open.
+ * `server.workers` > 1: one supervisor, and as many processes that share the listeners. The supervisor signs nothing and
+ * answers nobody; it hands out what the workers must share, above all the configuration in force, brings back one that died
+ * and closes what that one left open.
  */
 import cluster, { type Worker } from 'node:cluster';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import type { Config } from '../config/schema.ts';
+import { packConfig } from '../config/transfer.ts';
 import { failed } from '../errors.ts';
 import { reconcile } from '../enrollment/reconcile.ts';
 import type { Logger } from '../log.ts';
+import { Reloads, type Prepared } from './reloads.ts';
 import type { RunningService } from './running-service.ts';
-import { ConnectionKeeper, WorkerConnections } from './shared-connections.ts';
-import { TurnKeeper, WorkerTurns } from './shared-turns.ts';
+import { ConnectionKeeper } from './shared-connections.ts';
+import { TurnKeeper } from './shared-turns.ts';
 import type { Store } from '../store/store.ts';
-
-/** What a worker gets from its supervisor before it starts. */
-export interface WorkerShare {
-  /** The owner of its reservations. */
-  readonly instance: string;
-  /** 48 octets, hex: of these the keys come, so that TLS session tickets of one worker resume on another. */
-  readonly ticketSecret: string;
-}
+import { isFromWorker, type FromWorker, type ToWorker } from './worker-channel.ts';
 
 interface Member {
+  /** From 1; whoever replaces a dead worker gets its number. */
+  readonly slot: number;
   readonly worker: Worker;
   readonly instance: string;
+  /** Has got a configuration, so that it must hear of the next. */
+  informed: boolean;
+  listening: boolean;
 }
-
-/** What a worker says to its supervisor. */
-const ASKING = 'asking for what is shared';
-const LISTENING = 'listening';
 
 /** Milliseconds before a dead worker is replaced, so that one which cannot live does not spin. */
 const RESTART_DELAY = 1000;
+/** Milliseconds that a worker may take to read and check a new configuration. */
+const PREPARE_DEADLINE = 60_000;
 
 /** How many processes the configuration asks for; 0 stands for one per core. */
 export function workerCount(config: Config): number {
@@ -42,6 +41,7 @@ export function workerCount(config: Config): number {
 
 export interface SupervisorOptions {
   readonly config: Config;
+  readonly configFile: string;
   readonly store: Store;
   readonly log: Logger;
 }
@@ -63,31 +63,46 @@ class Supervisor implements RunningService {
   readonly #members = new Map<number, Member>();
   readonly #turns = new TurnKeeper();
   readonly #connections: ConnectionKeeper;
+  readonly #reloads: Reloads;
+  #inForce: unknown;
+  #lastPrepare = 0;
+  /** Those who wait for a share while it is not settled which configuration that has. */
+  #waiting: Member[] | undefined;
   #stopping = false;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
     const { max_connections: total, max_connections_per_address: perAddress } = options.config.server;
     this.#connections = new ConnectionKeeper({ total, perAddress });
+    this.#inForce = packConfig(options.config);
+    this.#reloads = new Reloads({ ...options, prepare: (config) => this.#prepare(config) });
   }
 
   async start(): Promise<void> {
-    const started = Array.from({ length: workerCount(this.#options.config) }, () => this.#startOne());
+    const slots = Array.from({ length: workerCount(this.#options.config) }, (_, index) => index + 1);
     try {
-      await Promise.all(started);
+      await Promise.all(slots.map((slot) => this.#startOne(slot)));
     } catch (error) {
-      await this.stop();
+      await this.#endWorkers();
       throw error;
     }
+    this.#options.log.info({ workers: slots.length }, 'all workers listen');
   }
 
-  /** Each worker reads the configuration again by itself; the same signal tells it to. */
-  reload(): Promise<void> {
-    for (const { worker } of this.#members.values()) worker.process.kill('SIGHUP');
-    return Promise.resolve();
+  async reload(): Promise<void> {
+    await this.#reloads.reload();
+    this.#tellCondition();
   }
 
   async stop(): Promise<void> {
+    const { log, store } = this.#options;
+    await this.#endWorkers();
+    await store.audit([{ type: 'service.stop', outcome: 'success' }]);
+    await store.close();
+    log.info('all workers stopped');
+  }
+
+  async #endWorkers(): Promise<void> {
     this.#stopping = true;
     const ends = [...this.#members.values()].map(async ({ worker }) => {
       if (worker.isDead()) return;
@@ -101,79 +116,126 @@ class Supervisor implements RunningService {
       clearTimeout(timer);
     });
     await Promise.all(ends);
-    await this.#options.store.close();
   }
 
-  #startOne(): Promise<void> {
+  #startOne(slot: number): Promise<void> {
     const worker = cluster.fork();
-    const instance = randomUUID();
-    this.#members.set(worker.id, { worker, instance });
-    const share: WorkerShare = { instance, ticketSecret: this.#ticketSecret };
+    const member: Member = { slot, worker, instance: randomUUID(), informed: false, listening: false };
+    this.#members.set(slot, member);
     return new Promise((resolve, reject) => {
-      worker.on('message', (message) => {
-        // Only a worker that asks listens: what is sent before that would be lost.
-        if (message === ASKING) worker.send(share);
-        else if (message === LISTENING) resolve();
-        else if (!this.#turns.take(worker, message)) this.#connections.take(worker, message);
+      worker.on('message', (message: unknown) => {
+        if (!isFromWorker(message)) {
+          if (!this.#turns.take(worker, message)) this.#connections.take(worker, message);
+        } else if (message.says === 'asks for its share') this.#share(member);
+        else if (message.says === 'listens') {
+          member.listening = true;
+          this.#tellCondition();
+          resolve();
+        }
       });
       worker.once('exit', (code, signal) => {
         reject(failed('WORKER_START', 'A worker process ended before it listened.'));
-        void this.#ended(worker, instance, code === 0 ? signal : code);
+        void this.#ended(member, code === 0 ? signal : code);
       });
     });
   }
 
-  async #ended(worker: Worker, instance: string, reason: string | number): Promise<void> {
-    this.#members.delete(worker.id);
+  /** Only a worker that asks listens: what is sent before that would be lost. */
+  #share(member: Member): void {
+    if (this.#waiting !== undefined) {
+      this.#waiting.push(member);
+      return;
+    }
+    member.informed = true;
+    tell(member, { share: { instance: member.instance, ticketSecret: this.#ticketSecret, config: this.#inForce } });
+  }
+
+  async #ended({ slot, worker, instance }: Member, reason: string | number): Promise<void> {
+    this.#members.delete(slot);
     this.#turns.gone(worker);
     this.#connections.gone(worker);
     if (this.#stopping) return;
     const { log, store } = this.#options;
-    log.error({ worker: worker.id, reason }, 'a worker process died');
+    log.error({ worker: slot, worker_pid: worker.process.pid, reason }, 'a worker process died');
+    this.#tellCondition();
     try {
       await reconcile(store, log, instance);
     } catch (error) {
       log.error({ err: error }, 'what a dead worker left open could not be closed; the next start does it');
     }
     setTimeout(() => {
-      if (!this.#stopping) this.#startOne().catch((error: unknown) => log.error({ err: error }, 'worker not replaced'));
+      if (!this.#stopping)
+        this.#startOne(slot).catch((error: unknown) => log.error({ err: error }, 'worker not replaced'));
     }, RESTART_DELAY);
+  }
+
+  /** Has every worker read and check it; each applies it only once all of them can. */
+  async #prepare(config: Config): Promise<Prepared> {
+    const id = ++this.#lastPrepare;
+    const packed = packConfig(config);
+    this.#waiting = [];
+    const members = [...this.#members.values()].filter(({ informed }) => informed);
+    const end = (message: ToWorker): void => {
+      for (const member of members) tell(member, message);
+      const waiting = this.#waiting ?? [];
+      this.#waiting = undefined;
+      for (const member of waiting) this.#share(member);
+    };
+    try {
+      await Promise.all(members.map((member) => prepared(member, id, packed)));
+    } catch (error) {
+      end({ drop: id });
+      throw error;
+    }
+    return {
+      apply: () => {
+        this.#inForce = packed;
+        end({ apply: id });
+      },
+      drop: () => end({ drop: id }),
+    };
+  }
+
+  /** What `/readyz` of every worker says of the others. */
+  #tellCondition(): void {
+    const up = new Set([...this.#members.values()].filter(({ listening }) => listening).map(({ slot }) => slot));
+    const slots = Array.from({ length: workerCount(this.#options.config) }, (_, index) => index + 1);
+    const workersDown = slots.filter((slot) => !up.has(slot));
+    for (const member of this.#members.values())
+      if (member.listening) tell(member, { condition: { workersDown, reloadFailed: this.#reloads.failed } });
   }
 }
 
-/** In a worker: what the supervisor shares. */
-export async function receiveShare(): Promise<WorkerShare> {
-  const message = await new Promise<unknown>((resolve) => {
-    process.once('message', resolve);
-    process.send?.(ASKING);
+/** A worker that is ending is no error. */
+function tell({ worker }: Member, message: ToWorker): void {
+  if (worker.isConnected()) worker.send(message, () => undefined);
+}
+
+/** Resolves when the worker is ready to apply the configuration, or is gone: its successor gets what is in force then. */
+function prepared(member: Member, id: number, config: unknown): Promise<void> {
+  const { worker, slot } = member;
+  return new Promise((resolve, reject) => {
+    const refuse = (reason: string): void =>
+      reject(failed('CONFIG_RELOAD', 'A worker cannot use the new configuration.', { detail: reason }));
+    const timer = setTimeout(() => refuse(`worker ${slot} did not answer in time`), PREPARE_DEADLINE);
+    const onMessage = (message: unknown): void => {
+      const answer: FromWorker | undefined = isFromWorker(message) ? message : undefined;
+      if (answer?.says !== 'prepared' || answer.id !== id) return;
+      done();
+      if (answer.problem === undefined) resolve();
+      else refuse(answer.problem);
+    };
+    const onExit = (): void => {
+      done();
+      resolve();
+    };
+    const done = (): void => {
+      clearTimeout(timer);
+      worker.off('message', onMessage);
+      worker.off('exit', onExit);
+    };
+    worker.on('message', onMessage);
+    worker.once('exit', onExit);
+    tell(member, { prepare: id, config });
   });
-  if (!isShare(message)) throw new TypeError('the supervisor sent something else than its share');
-  return message;
-}
-
-function isShare(value: unknown): value is WorkerShare {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'instance' in value &&
-    typeof value.instance === 'string' &&
-    'ticketSecret' in value &&
-    typeof value.ticketSecret === 'string'
-  );
-}
-
-const channel = {
-  send: (message: unknown) => process.send?.(message, () => undefined),
-  onMessage: (listener: (message: unknown) => void) => process.on('message', listener),
-};
-
-/** In a worker: the turns that it takes with the others. */
-export const turnsWithOthers = (): WorkerTurns => new WorkerTurns(channel);
-
-/** In a worker: the connections that are counted with the others'. */
-export const connectionsWithOthers = (): WorkerConnections => new WorkerConnections(channel);
-
-/** In a worker: tells the supervisor that the listeners are up. */
-export function reportListening(): void {
-  process.send?.(LISTENING);
 }

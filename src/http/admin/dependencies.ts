@@ -16,6 +16,7 @@ export type AdminApp = FastifyInstance<Server, IncomingMessage, ServerResponse, 
 
 export interface AdminDependencies {
   readonly store: Store;
+  readonly condition: () => ServiceCondition;
   readonly otp: Pick<OtpService, 'create'>;
   readonly authenticator: Pick<AdminAuthenticator, 'authenticate'>;
   readonly cas: Pick<CaRouter, 'all' | 'find'>;
@@ -24,6 +25,14 @@ export interface AdminDependencies {
   readonly version: string;
   readonly now: () => number;
   readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
+}
+
+/** What is not as it should be, though the service answers. */
+export interface ServiceCondition {
+  /** Workers that are dead and not replaced yet, by their number from 1. */
+  readonly workersDown: readonly number[];
+  /** The last reload failed: what is in force is not what the file says. */
+  readonly reloadFailed: boolean;
 }
 
 /** The configuration that the admin API depends on. */

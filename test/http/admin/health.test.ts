@@ -32,6 +32,16 @@ describe('contract §4: GET /healthz and GET /readyz, without authentication', (
     ]);
   });
 
+  it('contract §11, issue 11.16: /readyz stays 200 and names a failed reload, and workers that died', async () => {
+    const condition = { workersDown: [2], reloadFailed: true };
+    const { raw } = await adminFixture({ cas: [devices], condition });
+    const response = await raw('GET', '/readyz');
+    expect([response.statusCode, response.json()]).toEqual([
+      200,
+      { status: 'degraded', parts: { store: 'ok', 'ca:devices': 'ok', 'worker:2': 'down', reload: 'degraded' } },
+    ]);
+  });
+
   it('/readyz is 503 and names what fails; why goes to the log, not to the public', async () => {
     const { raw, logged } = await adminFixture({
       cas: [devices, ailingCa('lab', down), ailingCa('old', () => Promise.reject(new Error('gone')))],

@@ -3,7 +3,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { ServerOptions } from 'node:https';
 import type { LightMyRequestResponse } from 'fastify';
 import { onTestFinished } from 'vitest';
-import type { AdminApp, AdminDependencies, AdminSettings } from '../../../src/http/admin/dependencies.ts';
+import type {
+  AdminApp,
+  AdminDependencies,
+  AdminSettings,
+  ServiceCondition,
+} from '../../../src/http/admin/dependencies.ts';
 import type { CaDriver, HealthReport } from '../../../src/ca/driver.ts';
 import { AdminAuthenticator, type AdminAuthSettings } from '../../../src/auth/admin-authenticator.ts';
 import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
@@ -80,6 +85,8 @@ export interface FixtureOptions {
   /** Puts something between the admin API and the store. */
   readonly wrapStore?: (store: Store) => Store;
   readonly tls?: ServerOptions;
+  /** Everything is in order unless told. */
+  readonly condition?: ServiceCondition;
   /** What differs from one bearer token and no client certificates. */
   readonly auth?: Partial<AdminAuthSettings>;
   /** Told of committed events, see {@link openStore}. */
@@ -125,6 +132,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
       admin: { public_metrics: false, ...options.settings?.admin },
     },
     metrics: new Metrics('0'),
+    condition: () => options.condition ?? { workersDown: [], reloadFailed: false },
     version: '0.0.0-test',
     now,
     log: createLogger('debug', { write: (line) => void lines.push(line) }),

@@ -1,0 +1,77 @@
+/** SIGHUP: reads the configuration again and brings it into force, wholly or not at all. */
+import { planReload } from '../config/diff.ts';
+import { loadConfig } from '../config/load.ts';
+import type { Config } from '../config/schema.ts';
+import { describe } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { Store } from '../store/store.ts';
+
+/** A new configuration that is read and checked, and changes nothing yet. One of the two is called, once. */
+export interface Prepared {
+  /** Brings it into force; cannot fail. */
+  apply(): void;
+  drop(): void;
+}
+
+/** What takes a new configuration: one process, or a supervisor for all of its workers. */
+export type Prepare = (config: Config) => Promise<Prepared>;
+
+export interface ReloadsOptions {
+  readonly config: Config;
+  readonly configFile: string;
+  readonly store: Pick<Store, 'audit' | 'reopenAuditFile'>;
+  readonly log: Logger;
+  readonly prepare: Prepare;
+}
+
+export class Reloads {
+  readonly #options: ReloadsOptions;
+  #config: Config;
+  #failed = false;
+
+  constructor(options: ReloadsOptions) {
+    this.#options = options;
+    this.#config = options.config;
+  }
+
+  /** Whether the last one failed, so that what is in force is not what the file says. */
+  get failed(): boolean {
+    return this.#failed;
+  }
+
+  /** One reload: one outcome, one audit record. Never throws. Not to be called while one is under way. */
+  async reload(): Promise<void> {
+    const { log, store } = this.#options;
+    try {
+      await this.#reload();
+      this.#failed = false;
+    } catch (error) {
+      this.#failed = true;
+      const detail = describe(error);
+      log.error({ detail }, 'reload failed; the old configuration stays in force');
+      await store
+        .audit([{ type: 'config.reload', outcome: 'failure', detail }])
+        .catch((failure: unknown) => log.error({ detail: describe(failure) }, 'reload failure not audited'));
+    }
+  }
+
+  async #reload(): Promise<void> {
+    const { configFile, log, store, prepare } = this.#options;
+    await store.reopenAuditFile();
+    const { config, warnings } = await loadConfig(configFile, process.env);
+    const plan = planReload(this.#config, config);
+    const prepared = await prepare(plan.config);
+    try {
+      await store.audit([{ type: 'config.reload', outcome: 'success', detail: plan.live.join(', ') }]);
+    } catch (error) {
+      prepared.drop();
+      throw error;
+    }
+    prepared.apply();
+    this.#config = plan.config;
+    log.level = plan.config.log.level;
+    for (const { key, message } of warnings) log.warn({ key }, message);
+    if (plan.restart.length > 0) log.warn({ keys: plan.restart }, 'changed keys that need a restart');
+    log.info({ keys: plan.live }, 'configuration reloaded');
+  }
+}

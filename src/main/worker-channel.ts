@@ -1,0 +1,116 @@
+/** What a supervisor and its workers tell each other, beside the turns of shared-turns.ts, and the worker's end of it. */
+import { unpackConfig } from '../config/transfer.ts';
+import type { Config } from '../config/schema.ts';
+import { describe } from '../errors.ts';
+import type { ServiceCondition } from '../http/admin/dependencies.ts';
+import type { Prepare, Prepared } from './reloads.ts';
+import { WorkerConnections } from './shared-connections.ts';
+import { WorkerTurns } from './shared-turns.ts';
+
+/** What a worker gets from its supervisor before it starts. */
+export interface WorkerShare {
+  /** The owner of its reservations. */
+  readonly instance: string;
+  /** 48 octets, hex: of these the keys come, so that TLS session tickets of one worker resume on another. */
+  readonly ticketSecret: string;
+  /** The configuration in force, which the file may not hold any more: packed. */
+  readonly config: unknown;
+}
+
+/** Supervisor to worker. */
+export type ToWorker =
+  | { readonly share: WorkerShare }
+  | { readonly condition: ServiceCondition }
+  | { readonly prepare: number; readonly config: unknown }
+  | { readonly apply: number }
+  | { readonly drop: number };
+
+/** Worker to supervisor. */
+export type FromWorker =
+  | { readonly says: 'asks for its share' | 'listens' }
+  /** `problem`: why it cannot; undefined: it is ready to apply it. */
+  | { readonly says: 'prepared'; readonly id: number; readonly problem?: string };
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+export function isFromWorker(value: unknown): value is FromWorker {
+  if (!isObject(value)) return false;
+  const { says, id } = value;
+  return says === 'asks for its share' || says === 'listens' || (says === 'prepared' && typeof id === 'number');
+}
+
+function isToWorker(value: unknown): value is ToWorker {
+  return isObject(value) && ['share', 'condition', 'prepare', 'apply', 'drop'].some((kind) => kind in value);
+}
+
+/** A worker's line to its supervisor. */
+export class SupervisorLink {
+  readonly turns: WorkerTurns;
+  readonly connections: WorkerConnections;
+  readonly #share = Promise.withResolvers<WorkerShare>();
+  readonly #prepare = Promise.withResolvers<Prepare>();
+  readonly #prepared = new Map<number, Prepared>();
+  #condition: ServiceCondition = { workersDown: [], reloadFailed: false };
+
+  constructor() {
+    const channel = {
+      send: (message: unknown) => process.send?.(message, () => undefined),
+      onMessage: (listener: (message: unknown) => void) => process.on('message', listener),
+    };
+    this.turns = new WorkerTurns(channel);
+    this.connections = new WorkerConnections(channel);
+    process.on('message', (message: unknown) => {
+      if (isToWorker(message)) this.#take(message);
+    });
+  }
+
+  get condition(): ServiceCondition {
+    return this.#condition;
+  }
+
+  /** Asks for the share and waits for it. */
+  async share(): Promise<WorkerShare & { readonly inForce: Config }> {
+    this.#tell({ says: 'asks for its share' });
+    const share = await this.#share.promise;
+    return { ...share, inForce: unpackConfig(share.config) };
+  }
+
+  /** Tells the supervisor that the listeners are up; from now on reloads are carried out. */
+  listens(prepare: Prepare): void {
+    this.#prepare.resolve(prepare);
+    this.#tell({ says: 'listens' });
+  }
+
+  #take(message: ToWorker): void {
+    if ('share' in message) this.#share.resolve(message.share);
+    else if ('condition' in message) this.#condition = message.condition;
+    else if ('prepare' in message) void this.#prepareOne(message.prepare, message.config);
+    else if ('apply' in message) this.#end(message.apply)?.apply();
+    else this.#end(message.drop)?.drop();
+  }
+
+  async #prepareOne(id: number, config: unknown): Promise<void> {
+    // One at a time; what is left of one that the supervisor gave up counts no more.
+    this.#prepared.clear();
+    try {
+      const prepare = await this.#prepare.promise;
+      this.#prepared.set(id, await prepare(unpackConfig(config)));
+      this.#tell({ says: 'prepared', id });
+    } catch (error) {
+      this.#tell({ says: 'prepared', id, problem: describe(error) });
+    }
+  }
+
+  #end(id: number): Prepared | undefined {
+    const prepared = this.#prepared.get(id);
+    this.#prepared.delete(id);
+    return prepared;
+  }
+
+  #tell(message: FromWorker): void {
+    // A supervisor that is gone ends this process by itself.
+    process.send?.(message, () => undefined);
+  }
+}
