@@ -169,7 +169,7 @@ test('a full disk under the audit file: 503, and nothing in the store, until the
 test('files that may not grow (as on a full disk): what was acknowledged is there, the rest failed whole', async () => {
   const paths = temporaryPaths();
   // The limit meets the write-ahead log and the audit file in the middle of a write, at the COMMIT or before.
-  for (const kibibytes of [220, 300, 301, 450]) {
+  for (const kibibytes of [270, 320, 321, 450]) {
     const command = `trap '' XFSZ; ulimit -f ${kibibytes}; exec "$0" "$@"`;
     const args = ['-c', command, process.execPath, WRITER, paths.path, paths.auditFile, 'limited', '400'];
     const child = spawnSync('bash', args, { encoding: 'utf8', timeout: 60_000 });
