@@ -23,6 +23,8 @@ afterAll(async () => {
 test.each<[what: string, target: string, input: string]>([
   ['a key of 60,000 characters is compared with all that are known', 'configuration', `${'port'.repeat(15_000)} = 1`],
   ['each of many problems is compared with each other', 'configuration', '[[serverkeygen.keys]]\n'.repeat(500)],
+  ['each of many spaces in a name is taken for the first of those at its end', 'name', `CN${' '.repeat(30_000)}x=y`],
+  ['each of many backslashes is taken for the first of those at the end', 'name', `CN=${'\\'.repeat(40_000)}x`],
 ])('%s', async (_, name, input) => {
   const load = TARGETS[name];
   if (load === undefined) throw new Error(`no target ${name}`);

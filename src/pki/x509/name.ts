@@ -309,14 +309,22 @@ function parseHexValue(type: string, hex: string): AttributeTypeAndValue {
 
 /** What people put around separators; other spaces (a no-break space, for one) belong to the value. */
 const trimmedStart = (text: string): string => text.replace(/^[ \t\r\n]+/, '');
-const trimmedEnd = (text: string): string => text.replace(/[ \t\r\n]+$/, '');
+/** Not with a regular expression, which would begin anew at each of the spaces that something follows. */
+const trimmedEnd = (text: string): string => text.slice(0, lengthWithout(' \t\r\n', text));
 const trimmed = (text: string): string => trimmedEnd(trimmedStart(text));
+
+/** The length of a text without these characters at its end. */
+function lengthWithout(characters: string, text: string): number {
+  let { length } = text;
+  while (length > 0 && characters.includes(text.charAt(length - 1))) length--;
+  return length;
+}
 
 function trimUnescaped(text: string): string {
   const whole = trimmedStart(text);
   const end = trimmedEnd(whole);
   // "\ " at the end is an escaped space that belongs to the value
-  const backslashes = /\\*$/.exec(end)?.[0].length ?? 0;
+  const backslashes = end.length - lengthWithout('\\', end);
   return backslashes % 2 === 1 && end.length < whole.length ? `${end} ` : end;
 }
 
