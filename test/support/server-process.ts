@@ -75,7 +75,7 @@ export async function startServer(options: StartOptions): Promise<ServerProcess>
 export async function untilListening(
   child: ChildProcess,
   listeners: readonly ListenerName[] = ['est', 'admin'],
-  timeout = 30_000,
+  timeout = 100_000,
 ): Promise<ServerProcess> {
   const server = new RunningServer(child);
   try {
