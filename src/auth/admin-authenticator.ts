@@ -2,7 +2,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
 import { EstuaryError, unauthorized } from '../errors.ts';
-import type { Store } from '../store/store.ts';
+import type { CertificateStore } from '../store/certificate-store.ts';
+import type { IntermediateStore } from '../store/intermediate-store.ts';
 import type { ClientTrust } from './mtls/client-trust.ts';
 import type { FailureRecords } from './failure-records.ts';
 import type { PresentedCredentials } from './identity.ts';
@@ -34,12 +35,17 @@ const MAX_HEADER = 4096;
 
 export class AdminAuthenticator {
   readonly #settings: () => AdminAuthSettings;
-  readonly #store: Store;
+  readonly #store: CertificateStore & IntermediateStore;
   readonly #failures: FailureRecords;
   readonly #memory: IntermediateMemory;
   readonly #now: () => number;
 
-  constructor(settings: () => AdminAuthSettings, store: Store, failures: FailureRecords, now: () => number = Date.now) {
+  constructor(
+    settings: () => AdminAuthSettings,
+    store: CertificateStore & IntermediateStore,
+    failures: FailureRecords,
+    now: () => number = Date.now,
+  ) {
     this.#settings = settings;
     this.#store = store;
     this.#failures = failures;

@@ -1,7 +1,7 @@
 /** Who sends an EST request: the methods in their order of precedence, and what each outcome leaves in the audit log. */
 import type { AuditEvent } from '../audit/event.ts';
 import { EstuaryError, unauthorized } from '../errors.ts';
-import type { Store } from '../store/store.ts';
+import type { AuditStore } from '../store/audit-store.ts';
 import type { FailureRecords } from './failure-records.ts';
 import type { Identity, PresentedCredentials } from './identity.ts';
 import { certificateHolder } from './mtls/mtls-plugin.ts';
@@ -11,7 +11,7 @@ import { presentedCertificates } from './mtls/presented-certificates.ts';
 export interface EstAuthenticatorOptions {
   /** The methods that are switched on, in any order. */
   readonly plugins: readonly AuthPlugin[];
-  readonly store: Store;
+  readonly store: AuditStore;
   readonly failures: FailureRecords;
 }
 
@@ -59,7 +59,7 @@ export function createEstAuthenticator({ plugins, store, failures }: EstAuthenti
 }
 
 async function reportSuccess(
-  store: Store,
+  store: AuditStore,
   identity: Identity,
   { address }: PresentedCredentials,
   { caLabel, operation, events, hints }: AuthContext & { readonly hints: readonly (string | undefined)[] },

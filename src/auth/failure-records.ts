@@ -5,7 +5,7 @@
 import type { AuditEvent } from '../audit/event.ts';
 import { describe } from '../errors.ts';
 import { cutText } from '../log.ts';
-import type { Store } from '../store/store.ts';
+import type { AuditStore } from '../store/audit-store.ts';
 import { lockoutAddress } from './client-address.ts';
 
 /** Milliseconds after the first refusal of an address after which the count of the others is recorded. */
@@ -20,7 +20,7 @@ const MAX_SUBJECT = 256;
 const MAX_DETAIL = 1024;
 
 export interface FailureRecordsOptions {
-  readonly store: Pick<Store, 'audit'>;
+  readonly store: Pick<AuditStore, 'audit'>;
   readonly log: { readonly error: (fields: object, message: string) => void };
   /** Milliseconds since the epoch. */
   readonly now: () => number;

@@ -6,7 +6,8 @@ import { createHash } from 'node:crypto';
 
 import type { AuditEvent } from '../audit/event.ts';
 import { unauthorized } from '../errors.ts';
-import type { LockoutPolicy, Store } from '../store/store.ts';
+import type { LockoutPolicy, LockoutStore } from '../store/lockout-store.ts';
+import type { AuditStore } from '../store/audit-store.ts';
 import { lockoutAddress } from './client-address.ts';
 
 export interface LockoutSettings extends LockoutPolicy {
@@ -25,11 +26,11 @@ const REPORT_INTERVAL = 60_000;
 const MAX_REPORTS = 1000;
 
 export class Lockout {
-  readonly #store: Store;
+  readonly #store: AuditStore & LockoutStore;
   readonly #settings: LockoutSettings;
   readonly #reported = new Map<string, number>();
 
-  constructor(store: Store, settings: LockoutSettings) {
+  constructor(store: AuditStore & LockoutStore, settings: LockoutSettings) {
     this.#store = store;
     this.#settings = settings;
   }

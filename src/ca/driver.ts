@@ -9,7 +9,7 @@ import type { GeneralName } from '../pki/x509/general-name.ts';
 import type { Name } from '../pki/x509/name.ts';
 import type { CmsSigner } from '../pki/cms/cms.ts';
 import type { VerifiedCsr } from '../pki/pkcs10/csr.ts';
-import type { RequestFormat } from '../store/store.ts';
+import type { RequestFormat } from '../store/request-store.ts';
 
 export type Health = 'ok' | 'degraded' | 'down';
 

@@ -5,7 +5,8 @@ import type { Enrollment } from '../enrollment/enrollment.ts';
 import type { RequestBase } from '../enrollment/request.ts';
 import { failed } from '../errors.ts';
 import type { SignedData, SignerInfo } from '../pki/cms/cms.ts';
-import type { RequestRow, Store } from '../store/store.ts';
+import type { RequestRow, RequestStore } from '../store/request-store.ts';
+import type { CertificateStore } from '../store/certificate-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import { controlsNamed } from '../pki/cmc/controls.ts';
 import { requestOfSigner } from '../pki/cmc/requested-key-signer.ts';
@@ -30,10 +31,10 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const MAX_TOKENS = 4;
 
 export class PendingRequests {
-  readonly #store: Store;
+  readonly #store: CertificateStore & RequestStore;
   readonly #enrollment: Enrollment;
 
-  constructor(store: Store, enrollment: Enrollment) {
+  constructor(store: CertificateStore & RequestStore, enrollment: Enrollment) {
     this.#store = store;
     this.#enrollment = enrollment;
   }

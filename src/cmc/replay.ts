@@ -1,6 +1,6 @@
 /** A message that comes again gets the answer that it got (RFC 5272 §6.6); nonces belong to their transaction. */
 import { createHash } from 'node:crypto';
-import type { Store } from '../store/store.ts';
+import type { CmcStore } from '../store/cmc-store.ts';
 import { control, type Message } from './message.ts';
 import { badMessage } from './refusal.ts';
 import type { Sender } from './sender.ts';
@@ -37,7 +37,7 @@ const hash = (parts: readonly (string | null)[]): string =>
 export async function checkRecipientNonce(
   message: Message,
   { transactionKey }: Transaction,
-  store: Pick<Store, 'isCmcNonce'>,
+  store: Pick<CmcStore, 'isCmcNonce'>,
 ): Promise<void> {
   const echoed = control(message, 'recipientNonce');
   if (echoed !== undefined && !(await store.isCmcNonce(transactionKey, echoed.value)))

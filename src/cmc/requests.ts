@@ -7,7 +7,7 @@ import type { Enrollment } from '../enrollment/enrollment.ts';
 import type { ClientIdBinding, NameRight } from '../enrollment/names.ts';
 import { Proven } from '../enrollment/proven.ts';
 import type { RequestBase } from '../enrollment/request.ts';
-import type { Store } from '../store/store.ts';
+import type { CertificateStore } from '../store/certificate-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import { CmcError } from '../pki/cmc/cmc-error.ts';
 import { verifyPopLinkWitness } from '../pki/cmc/identity-proof.ts';
@@ -23,7 +23,7 @@ import { isRa, type Origin, type Sender } from './sender.ts';
 
 export interface RequestsOptions {
   readonly enrollment: Enrollment;
-  readonly store: Store;
+  readonly store: CertificateStore;
   /** `otp.bind_client_id`: a shared secret's identification counts as the client_id. */
   readonly clientIdBinding: ClientIdBinding;
 }

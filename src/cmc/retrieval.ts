@@ -6,7 +6,8 @@ import { contextConstructed, parseDer, Tag } from '../pki/der/der.ts';
 import { namesMatch } from '../pki/x509/name-matching.ts';
 import { parseName, type Name } from '../pki/x509/name.ts';
 import type { GeneralName } from '../pki/x509/general-name.ts';
-import type { CrlRow, Store } from '../store/store.ts';
+import type { CrlRow } from '../store/crl-store.ts';
+import type { CertificateStore } from '../store/certificate-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import type { GetCert, GetCrl } from '../pki/cmc/control-syntax.ts';
 import { done, type PartOutcome } from './outcome.ts';
@@ -22,7 +23,7 @@ export async function getCert(
   bodyPartID: BodyPartID,
   { issuerName, serialNumber }: GetCert,
   ca: Ca,
-  store: Store,
+  store: CertificateStore,
 ): Promise<PartOutcome> {
   const issuer = directoryName(issuerName);
   for (const { der } of await store.getCertificates(serialNumber, ca.label))

@@ -6,7 +6,8 @@ import { eventBase } from '../enrollment/request.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import { REVOCATION_REASONS } from '../pki/x509/crl-reasons.ts';
 import { namesMatch } from '../pki/x509/name-matching.ts';
-import type { CertificateRow, Store } from '../store/store.ts';
+import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
+import type { AuditStore } from '../store/audit-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import type { CertificateId, RevokeRequest } from '../pki/cmc/control-syntax.ts';
 import { sameSecret } from '../pki/cmc/identity-proof.ts';
@@ -16,7 +17,7 @@ import { isRa, sameHolder, secretIdentity, type Sender } from './sender.ts';
 import type { SharedSecrets } from './shared-secrets.ts';
 
 export interface CertificateActionsOptions {
-  readonly store: Store;
+  readonly store: AuditStore & CertificateStore;
   readonly secrets: SharedSecrets;
   /** Milliseconds since the epoch. */
   readonly now: () => number;

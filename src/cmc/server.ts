@@ -1,7 +1,9 @@
 /** The CMC server of the CAs whose keys are here: from a received message to its answer (RFC 5272; docs/cmc.md). */
 import type { AuditEvent } from '../audit/event.ts';
 import type { Logger } from '../log.ts';
-import type { CmcMessage, Store } from '../store/store.ts';
+import type { CmcMessage, CmcStore } from '../store/cmc-store.ts';
+import type { AuditStore } from '../store/audit-store.ts';
+import type { CertificateStore } from '../store/certificate-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import { controlsNamed, type CmcControl, type ControlName } from '../pki/cmc/controls.ts';
 import type { Authenticator, Voucher } from './authenticate.ts';
@@ -21,7 +23,7 @@ import type { CertificateActions } from './revocation.ts';
 import type { Origin, Sender } from './sender.ts';
 
 export interface CmcServerOptions {
-  readonly store: Store;
+  readonly store: AuditStore & CertificateStore & CmcStore;
   readonly log: Logger;
   readonly authenticator: Authenticator;
   readonly requests: Requests;

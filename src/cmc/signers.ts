@@ -11,13 +11,13 @@ import { DerError, unlessMalformed } from '../pki/der/der.ts';
 import { namesMatch } from '../pki/x509/name-matching.ts';
 import { OID } from '../pki/der/oids.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
-import type { Store } from '../store/store.ts';
+import type { CertificateStore } from '../store/certificate-store.ts';
 import type { CmcParties } from './parties.ts';
 import { unauthenticated } from './refusal.ts';
 import type { Origin, Role } from './sender.ts';
 
 export interface SignersOptions {
-  readonly store: Store;
+  readonly store: CertificateStore;
   /** The snapshot in force; undefined: no client certificate is trusted. */
   readonly trust: () => ClientTrust | undefined;
   readonly parties: () => Pick<CmcParties, 'raCertificates'>;

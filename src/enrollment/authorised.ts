@@ -1,7 +1,7 @@
 /** The stage after the names were decided: this requester may ask for this, and its key is linked to it. */
 import { checkPopLinking, type PopLinkingPolicy } from '../auth/channel-binding.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr.ts';
-import type { RequestRow } from '../store/store.ts';
+import type { RequestRow } from '../store/request-store.ts';
 import type { Authenticated } from './authenticated.ts';
 import { certifiedNames, decideNames, type ClientIdBinding } from './names.ts';
 import { Proven, type RequestedKey } from './proven.ts';

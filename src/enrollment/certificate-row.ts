@@ -1,7 +1,7 @@
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
-import type { CertificateRow } from '../store/store.ts';
+import type { CertificateRow } from '../store/certificate-store.ts';
 
 /** Whose certificate it is. */
 export type CertificateOwner = Pick<CertificateRow, 'ca' | 'requester' | 'method' | 'request_id'> &

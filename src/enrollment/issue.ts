@@ -6,7 +6,8 @@ import type { AuditEvent } from '../audit/event.ts';
 import type { PreparedIssuance } from '../ca/driver.ts';
 import { describe, EstuaryError, failed, forbidden, unauthorized } from '../errors.ts';
 import { formatName } from '../pki/x509/name.ts';
-import type { Reservation, Store } from '../store/store.ts';
+import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
+import type { AuditStore } from '../store/audit-store.ts';
 import { certificateRow } from './certificate-row.ts';
 import { queuedGeneratedKey, type Checked } from './checked.ts';
 import type { Keyed } from './keyed.ts';
@@ -15,7 +16,7 @@ import type { Releases } from './releases.ts';
 import { clearedBy, eventBase, receivedEvents, RequestTaken, type EnrollmentOutcome } from './request.ts';
 
 export interface Issuance {
-  readonly store: Store;
+  readonly store: AuditStore & IssuanceStore;
   readonly releases: Pick<Releases, 'release'>;
   /** This process, as the owner of its reservations. */
   readonly instance: string;

@@ -5,7 +5,7 @@ import { failed, unavailable, type EstuaryError } from '../errors.ts';
 import { parseCsr, verifyCsr, type CsrContent, type RequestKey, type VerifiedCsr } from '../pki/pkcs10/csr.ts';
 import { buildCsr } from '../pki/pkcs10/csr-builder.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
-import type { RequestFormat } from '../store/store.ts';
+import type { RequestFormat } from '../store/request-store.ts';
 import type { Authorised } from './authorised.ts';
 import type { GeneratedKey, KeyGenerator } from './key-generation.ts';
 import { protectKey, type KeyPart } from './key-part.ts';

@@ -14,7 +14,7 @@ import {
   type VerifiedCsr,
 } from '../pki/pkcs10/csr.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
-import type { RequestFormat, RequestRow } from '../store/store.ts';
+import type { RequestFormat, RequestRow } from '../store/request-store.ts';
 import { bodyOf, type ReceivedByEst } from './request.ts';
 
 /** The requester's own key. */

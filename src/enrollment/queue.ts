@@ -8,14 +8,15 @@ import type { Identity } from '../auth/identity.ts';
 import { describe, EstuaryError, unauthorized } from '../errors.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
-import type { CertificateRow, RequestRow, Store } from '../store/store.ts';
+import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
+import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import type { Authorised } from './authorised.ts';
 import type { Checked } from './checked.ts';
 import { recognise, recognitionOf, spkiHash, type Recognised } from './recognition.ts';
 import { clearedBy, eventBase, receivedEvents, type EnrollmentOutcome, type RequestBase } from './request.ts';
 
 export interface RequestQueueOptions {
-  readonly store: Store;
+  readonly store: CertificateStore & RequestStore;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -50,7 +51,7 @@ export class Queued {
     { keyed: { request } }: Checked,
     row: RequestRow,
     place: Place,
-    store: Store,
+    store: CertificateStore & RequestStore,
   ): Promise<Queued | RequestRow> {
     const events: readonly AuditEvent[] = [
       ...receivedEvents(request, true),
@@ -64,7 +65,7 @@ export class Queued {
 }
 
 export class RequestQueue {
-  readonly #store: Store;
+  readonly #store: CertificateStore & RequestStore;
   readonly #now: () => number;
 
   constructor({ store, now }: RequestQueueOptions) {

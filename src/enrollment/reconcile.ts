@@ -1,5 +1,7 @@
 import type { Logger } from '../log.ts';
-import type { Store } from '../store/store.ts';
+import type { CmcStore } from '../store/cmc-store.ts';
+import type { IssuanceStore } from '../store/issuance-store.ts';
+import type { RequestStore } from '../store/request-store.ts';
 
 /**
  * Closes intents whose process ended before it recorded a certificate, so before it answered one: the OTP use goes
@@ -8,7 +10,11 @@ import type { Store } from '../store/store.ts';
  *
  * @returns how many were closed
  */
-export async function reconcile(store: Store, log: Logger, instance?: string): Promise<number> {
+export async function reconcile(
+  store: CmcStore & IssuanceStore & RequestStore,
+  log: Logger,
+  instance?: string,
+): Promise<number> {
   const open = await store.openReservations(instance);
   for (const reservation of open) {
     const atCa = (await store.getRequest(reservation.request_id))?.decider === 'ca';

@@ -1,19 +1,19 @@
 import type { AuditEvent } from '../audit/event.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { Store } from '../store/store.ts';
+import type { IssuanceStore } from '../store/issuance-store.ts';
 
 /** Milliseconds between attempts to close reservations that the store could not close. */
 const RETRY = 2000;
 
 /** Closes reservations without a certificate; where the store cannot do it now, goes on trying in the background. */
 export class Releases {
-  readonly #store: Pick<Store, 'releaseReservation'>;
+  readonly #store: Pick<IssuanceStore, 'releaseReservation'>;
   readonly #log: Pick<Logger, 'error'>;
   readonly #open = new Map<string, readonly AuditEvent[]>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(store: Pick<Store, 'releaseReservation'>, log: Pick<Logger, 'error'>) {
+  constructor(store: Pick<IssuanceStore, 'releaseReservation'>, log: Pick<Logger, 'error'>) {
     this.#store = store;
     this.#log = log;
   }

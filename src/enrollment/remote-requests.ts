@@ -11,7 +11,10 @@ import { describe, EstuaryError, forbidden, unauthorized, unavailable } from '..
 import type { Logger } from '../log.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
-import type { RequestEnd, RequestRow, Reservation, Store } from '../store/store.ts';
+import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
+import type { RemoteRequestStore, RequestEnd } from '../store/remote-request-store.ts';
+import type { RequestRow } from '../store/request-store.ts';
+import type { CertificateStore } from '../store/certificate-store.ts';
 import { certificateRow } from './certificate-row.ts';
 import type { Checked } from './checked.ts';
 import type { Releases } from './releases.ts';
@@ -25,7 +28,7 @@ import {
 } from './request.ts';
 
 export interface RemoteRequestsOptions {
-  readonly store: Store;
+  readonly store: CertificateStore & IssuanceStore & RemoteRequestStore;
   readonly log: Pick<Logger, 'warn'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -48,7 +51,7 @@ const SWEEP_LIMIT = 50;
 
 export class RemoteRequests {
   readonly #options: RemoteRequestsOptions;
-  readonly #store: Store;
+  readonly #store: CertificateStore & IssuanceStore & RemoteRequestStore;
 
   constructor(options: RemoteRequestsOptions) {
     this.#options = options;

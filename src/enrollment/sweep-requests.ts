@@ -1,9 +1,10 @@
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { RequestLifetimes, Store } from '../store/store.ts';
+import type { RequestLifetimes, RequestStore } from '../store/request-store.ts';
+import type { CmcStore } from '../store/cmc-store.ts';
 
 export interface SweepOptions {
-  readonly store: Pick<Store, 'expireRequests' | 'purgeCmcMessages'>;
+  readonly store: Pick<CmcStore & RequestStore, 'expireRequests' | 'purgeCmcMessages'>;
   readonly log: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;

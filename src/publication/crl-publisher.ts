@@ -7,10 +7,10 @@ import { buildTbsCertList, encodeCrlEntry } from '../pki/x509/crl-builder.ts';
 import { isCrlReason } from '../pki/x509/crl-reasons.ts';
 import { isListSignedBy, parseCertificateList } from '../pki/x509/crl.ts';
 import { subjectKeyIdentifier } from '../pki/x509/public-key.ts';
-import type { CrlRow, RevokedRow, Store } from '../store/store.ts';
+import type { CrlRow, CrlStore, RevokedRow } from '../store/crl-store.ts';
 
 export interface CrlPublisherOptions {
-  readonly store: Pick<Store, 'crlNumber' | 'getCrl' | 'listRevoked' | 'takeCrlNumber' | 'saveCrl'>;
+  readonly store: CrlStore;
   readonly cas: readonly Ca[];
   /** How long a CRL is valid, seconds; a new one is signed when half of it has passed. */
   readonly interval: number;

@@ -16,11 +16,11 @@ import {
   type OcspRequest,
   type OcspStatus,
 } from '../pki/ocsp/ocsp.ts';
-import type { CertificateRow, Store } from '../store/store.ts';
+import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 import { inTurn, isBusy, SigningTurns } from './signing-turns.ts';
 
 export interface OcspResponderOptions {
-  readonly store: Pick<Store, 'getCertificates'>;
+  readonly store: Pick<CertificateStore, 'getCertificates'>;
   /** How long a response is valid, seconds. */
   readonly validity: number;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;

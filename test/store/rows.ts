@@ -1,7 +1,10 @@
 /** Rows with sensible contents; without vitest, for child processes too. */
 import { randomBytes } from 'node:crypto';
 import type { AuditEvent } from '../../src/audit/event.ts';
-import type { CertificateRow, OtpRow, RequestRow, Reservation } from '../../src/store/store.ts';
+import type { CertificateRow } from '../../src/store/certificate-store.ts';
+import type { Reservation } from '../../src/store/issuance-store.ts';
+import type { OtpRow } from '../../src/store/otp-store.ts';
+import type { RequestRow } from '../../src/store/request-store.ts';
 
 /** A fixed beginning for tests that set the clock. */
 export const T0 = Date.UTC(2026, 0, 1);

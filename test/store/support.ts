@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/sqlite/open.ts';
-import type { CertificateRow, Store } from '../../src/store/store.ts';
+import type { CertificateRow } from '../../src/store/certificate-store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { certificateRow, reservation } from './rows.ts';
 
 export { certificateRow, event, otpRow, requestRow, reservation, T0 } from './rows.ts';

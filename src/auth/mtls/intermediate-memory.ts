@@ -3,7 +3,7 @@
  * session has the latter alone. They are candidates for a path and nothing more; each path is validated anew.
  */
 import type { Certificate } from '../../pki/x509/certificate.ts';
-import type { PresentedIntermediate, Store } from '../../store/store.ts';
+import type { IntermediateStore, PresentedIntermediate } from '../../store/intermediate-store.ts';
 import { readCertificates } from './presented-certificates.ts';
 
 /** Clients remembered in this process; the store has more, and what other processes saw. */
@@ -18,11 +18,11 @@ interface Remembered {
 }
 
 export class IntermediateMemory {
-  readonly #store: Pick<Store, 'recallIntermediates' | 'rememberIntermediates'>;
+  readonly #store: IntermediateStore;
   /** What this process told the store of, by the client's fingerprint; the oldest first. */
   readonly #told = new Map<string, Remembered>();
 
-  constructor(store: Pick<Store, 'recallIntermediates' | 'rememberIntermediates'>) {
+  constructor(store: IntermediateStore) {
     this.#store = store;
   }
 

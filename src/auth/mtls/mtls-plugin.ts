@@ -2,7 +2,8 @@
 import { formatGeneralName } from '../../pki/x509/general-name.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
-import type { Store } from '../../store/store.ts';
+import type { CertificateStore } from '../../store/certificate-store.ts';
+import type { IntermediateStore } from '../../store/intermediate-store.ts';
 import type { ClientTrust } from './client-trust.ts';
 import type { MtlsIdentity, PresentedCredentials } from '../identity.ts';
 import { IntermediateMemory } from './intermediate-memory.ts';
@@ -14,11 +15,11 @@ import { presentedCertificates } from './presented-certificates.ts';
 export class MtlsPlugin implements AuthPlugin {
   readonly method = 'mtls';
   readonly #trust: () => ClientTrust;
-  readonly #store: Store;
+  readonly #store: CertificateStore & IntermediateStore;
   readonly #memory: IntermediateMemory;
 
   /** @param trust the snapshot in force; a reload replaces it */
-  constructor(trust: () => ClientTrust, store: Store) {
+  constructor(trust: () => ClientTrust, store: CertificateStore & IntermediateStore) {
     this.#trust = trust;
     this.#store = store;
     this.#memory = new IntermediateMemory(store);

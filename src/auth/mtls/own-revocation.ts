@@ -2,7 +2,7 @@
 import { unauthorized } from '../../errors.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { namesMatch } from '../../pki/x509/name-matching.ts';
-import type { Store } from '../../store/store.ts';
+import type { CertificateStore } from '../../store/certificate-store.ts';
 
 /**
  * Looks the certificate up by issuer and serial number, not by its fingerprint: of an ECDSA signature (r, s) there is
@@ -10,7 +10,7 @@ import type { Store } from '../../store/store.ts';
  *
  * @throws EstuaryError 401 when the store knows it as revoked; 500 or 503 when the store cannot say
  */
-export async function checkNotRevokedHere(store: Store, certificate: Certificate): Promise<void> {
+export async function checkNotRevokedHere(store: CertificateStore, certificate: Certificate): Promise<void> {
   for (const row of await store.getCertificates(certificate.serialNumber)) {
     if (row.revoked_at === null) continue;
     if (!namesMatch(parseCertificate(row.der).issuer, certificate.issuer)) continue;

@@ -3,7 +3,9 @@ import { randomUUID } from 'node:crypto';
 
 import type { AuditEvent } from '../../audit/event.ts';
 import { unauthorized, type EstuaryError } from '../../errors.ts';
-import type { OtpRow, Store } from '../../store/store.ts';
+import type { AuditStore } from '../../store/audit-store.ts';
+import type { LockoutStore } from '../../store/lockout-store.ts';
+import type { OtpRow, OtpStore } from '../../store/otp-store.ts';
 import { selectorLookup, tokenLookup } from '../../store/token-lookup.ts';
 import type { OtpIdentity } from '../identity.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
@@ -41,7 +43,7 @@ export interface OtpAttempt {
 const WAITING_PER_KEY = 256;
 
 export class OtpService {
-  readonly #store: Store;
+  readonly #store: OtpStore;
   readonly #settings: OtpSettings;
   readonly #hasher: TokenHasher;
   readonly #pool: HashingPool;
@@ -49,7 +51,13 @@ export class OtpService {
   readonly #now: () => number;
   readonly lockout: Lockout;
 
-  private constructor(store: Store, settings: OtpSettings, hasher: TokenHasher, pool: HashingPool, now: () => number) {
+  private constructor(
+    store: AuditStore & LockoutStore & OtpStore,
+    settings: OtpSettings,
+    hasher: TokenHasher,
+    pool: HashingPool,
+    now: () => number,
+  ) {
     this.#store = store;
     this.#settings = settings;
     this.#hasher = hasher;
@@ -61,7 +69,7 @@ export class OtpService {
 
   /** @throws RangeError when the hash algorithm lacks its key */
   static async create(
-    store: Store,
+    store: AuditStore & LockoutStore & OtpStore,
     settings: OtpSettings,
     pool: HashingPool,
     now: () => number = Date.now,

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import { badRequest, notFound, type EstuaryError } from '../../errors.ts';
 import { encodePem } from '../../pki/der/pem.ts';
-import type { CertificateRow, Store } from '../../store/store.ts';
+import type { CertificateRow, CertificateStore } from '../../store/certificate-store.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { mapPage, pageRequest } from './paging.ts';
 import { errorResponses, listOf, nullable, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
@@ -103,7 +103,11 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
  *
  * @throws {EstuaryError} 404 `CERTIFICATE_NOT_FOUND`; 400 `SERIAL_AMBIGUOUS` when several CAs used the number and `ca` names none
  */
-export async function findCertificate(store: Store, serial: string, ca: string | undefined): Promise<CertificateRow> {
+export async function findCertificate(
+  store: CertificateStore,
+  serial: string,
+  ca: string | undefined,
+): Promise<CertificateRow> {
   const hex = normaliseSerial(serial);
   const rows = hex === undefined ? [] : await store.getCertificates(hex, ca);
   const [row] = rows;

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import { badRequest, conflict, notFound } from '../../errors.ts';
-import type { OtpRow } from '../../store/store.ts';
+import type { OtpRow } from '../../store/otp-store.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { mapPage, pageRequest } from './paging.ts';

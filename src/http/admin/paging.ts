@@ -1,5 +1,5 @@
 import { badRequest } from '../../errors.ts';
-import type { Page, PageRequest } from '../../store/store.ts';
+import type { Page, PageRequest } from '../../store/page.ts';
 import { DEFAULT_LIMIT } from './schemas.ts';
 
 /** What a list's query says about its page. */

@@ -2,7 +2,7 @@ import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { badRequest, conflict, notFound } from '../../errors.ts';
 import { encodePem } from '../../pki/der/pem.ts';
-import { REQUEST_STATUSES, type Decision, type RequestRow } from '../../store/store.ts';
+import { type Decision, REQUEST_STATUSES, type RequestRow } from '../../store/request-store.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { mapPage, pageRequest } from './paging.ts';

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../../audit/event.ts';
 import { badRequest, conflict } from '../../errors.ts';
 import { REVOCATION_REASONS } from '../../pki/x509/crl-reasons.ts';
-import type { CertificateRow, Revocation } from '../../store/store.ts';
+import type { CertificateRow, Revocation } from '../../store/certificate-store.ts';
 import { accessEvent, actor } from './access.ts';
 import { CertificateRecord, certificateNotFound, certificateRecord, findCertificate } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';

@@ -2,7 +2,7 @@ import type { StatementSigner } from '../../ca/driver.ts';
 import type { Ca } from '../../ca/router.ts';
 import { EstuaryError } from '../../errors.ts';
 import { crlsOnly } from '../../pki/cms/pkcs7.ts';
-import type { CrlRow } from '../../store/store.ts';
+import type { CrlRow } from '../../store/crl-store.ts';
 import { encodeBody } from './codec.ts';
 import { derAnswer, type EstOperation } from './operation.ts';
 

@@ -3,14 +3,14 @@ import type { CaRouter } from '../../ca/router.ts';
 import type { Config } from '../../config/schema.ts';
 import { createPublicationListener, type PublicationListener } from './listener.ts';
 import type { Logger } from '../../log.ts';
-import type { Store } from '../../store/store.ts';
+import type { CertificateStore } from '../../store/certificate-store.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import { OcspResponder } from '../../publication/ocsp-responder.ts';
 
 export interface PublicationContext {
   readonly router: CaRouter;
   readonly crls: CrlPublisher;
-  readonly store: Store;
+  readonly store: CertificateStore;
   readonly log: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;

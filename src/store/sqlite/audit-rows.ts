@@ -1,15 +1,11 @@
-import type { AuditEvent, AuditRecord, AuditType } from '../../audit/event.ts';
+import type { AuditEvent, AuditRecord } from '../../audit/event.ts';
 import { isAuditRecord } from '../../audit/record.ts';
 import { failed } from '../../errors.ts';
-import type { Page, PageRequest } from '../store.ts';
+import type { AuditFilter } from '../audit-store.ts';
+import type { Page } from '../page.ts';
 import { readPosition, toPage } from './cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome } from './outcome.ts';
-
-export interface AuditFilter extends PageRequest {
-  readonly since?: number | undefined;
-  readonly type?: AuditType | undefined;
-}
 
 function toRecord(row: { line: string }): AuditRecord {
   const record: unknown = JSON.parse(row.line);

@@ -1,6 +1,13 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { failed } from '../../errors.ts';
-import type { CertificateFilter, CertificateRow, CertificateStatus, Page, Revocation, RevokeResult } from '../store.ts';
+import type {
+  CertificateFilter,
+  CertificateRow,
+  CertificateStatus,
+  Revocation,
+  RevokeResult,
+} from '../certificate-store.ts';
+import type { Page } from '../page.ts';
 import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';

@@ -1,5 +1,5 @@
 import { failed } from '../../errors.ts';
-import type { CmcAnswer, CmcClaim, CmcConclusion, CmcMessage } from '../store.ts';
+import type { CmcAnswer, CmcClaim, CmcConclusion, CmcMessage } from '../cmc-store.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 

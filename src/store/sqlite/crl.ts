@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { CrlRow, RevokedFilter, RevokedRow } from '../store.ts';
+import type { CrlRow, RevokedFilter, RevokedRow } from '../crl-store.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 

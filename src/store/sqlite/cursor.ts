@@ -1,5 +1,5 @@
 import { badRequest } from '../../errors.ts';
-import type { Page, PageRequest } from '../store.ts';
+import type { Page, PageRequest } from '../page.ts';
 
 /** The lists; a cursor works for the list that gave it out. */
 type ListName = 'otp' | 'certificate' | 'lockout' | 'request' | 'audit';

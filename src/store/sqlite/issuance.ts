@@ -1,6 +1,7 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { failed } from '../../errors.ts';
-import type { CertificateRow, ClaimResult, Reservation, ReserveResult } from '../store.ts';
+import type { CertificateRow } from '../certificate-store.ts';
+import type { ClaimResult, Reservation, ReserveResult } from '../issuance-store.ts';
 import { insertCertificate } from './certificates.ts';
 import type { Db } from './database.ts';
 import { clearFailures } from './lockout.ts';

@@ -1,5 +1,6 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { LockoutPolicy, LockoutRow, Page, PageRequest } from '../store.ts';
+import type { LockoutPolicy, LockoutRow } from '../lockout-store.ts';
+import type { Page, PageRequest } from '../page.ts';
 import { readCursor, toPage } from './cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';

@@ -1,14 +1,11 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type {
-  CertificateRow,
-  CmcClaim,
-  CmcMessage,
-  CrlRow,
-  Page,
-  PresentedIntermediate,
-  RequestRow,
-  Store,
-} from '../store.ts';
+import type { CertificateRow } from '../certificate-store.ts';
+import type { CmcClaim, CmcMessage } from '../cmc-store.ts';
+import type { CrlRow } from '../crl-store.ts';
+import type { PresentedIntermediate } from '../intermediate-store.ts';
+import type { Page } from '../page.ts';
+import type { RequestRow } from '../request-store.ts';
+import type { Store } from '../store.ts';
 import type { ReadOperations, WriteOperations } from './operations.ts';
 import type { Outcome } from './outcome.ts';
 import { StoreThread } from './thread.ts';

@@ -1,5 +1,6 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { OtpRow, Page, PageRequest } from '../store.ts';
+import type { OtpRow } from '../otp-store.ts';
+import type { Page, PageRequest } from '../page.ts';
 import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';

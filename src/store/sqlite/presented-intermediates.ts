@@ -1,4 +1,4 @@
-import type { PresentedIntermediate, PresentedPath } from '../store.ts';
+import type { PresentedIntermediate, PresentedPath } from '../intermediate-store.ts';
 import type { Db } from './database.ts';
 import { type Outcome, undone } from './outcome.ts';
 

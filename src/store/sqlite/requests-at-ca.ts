@@ -1,5 +1,7 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { RequestEnd, RequestRow, Reservation } from '../store.ts';
+import type { Reservation } from '../issuance-store.ts';
+import type { RequestEnd } from '../remote-request-store.ts';
+import type { RequestRow } from '../request-store.ts';
 import type { Db } from './database.ts';
 import { insertReservation } from './issuance.ts';
 import { clearFailures } from './lockout.ts';

@@ -1,5 +1,6 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { Decision, Page, RequestFilter, RequestLifetimes, RequestRow } from '../store.ts';
+import type { Page } from '../page.ts';
+import type { Decision, RequestFilter, RequestLifetimes, RequestRow } from '../request-store.ts';
 import { readSans } from './certificates.ts';
 import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';

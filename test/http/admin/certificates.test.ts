@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Ca } from '../../../src/ca/router.ts';
 import { ipAddress } from '../../../src/pki/x509/general-name.ts';
-import type { CertificateRow } from '../../../src/store/store.ts';
+import type { CertificateRow } from '../../../src/store/certificate-store.ts';
 import { issue } from '../../store/support.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { adminFixture, DAY, failure, fileCa, issueFrom, type AdminFixture } from './support.ts';

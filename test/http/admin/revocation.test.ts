@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Ca } from '../../../src/ca/router.ts';
 import { unavailable } from '../../../src/errors.ts';
-import type { CertificateRow } from '../../../src/store/store.ts';
+import type { CertificateRow } from '../../../src/store/certificate-store.ts';
 import { issue } from '../../store/support.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { adminFixture, ailingCa, failure, fileCa, issueFrom, type AdminFixture } from './support.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { CertificateFilter, Store } from '../../../src/store/store.ts';
+import type { CertificateFilter } from '../../../src/store/certificate-store.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { auditTypes, event, issue, opened, T0, temporaryPaths } from '../support.ts';
 
 const DAY = 86_400_000;

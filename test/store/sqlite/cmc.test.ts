@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { CmcMessage } from '../../../src/store/store.ts';
+import type { CmcMessage } from '../../../src/store/cmc-store.ts';
 import { issue, opened, T0, temporaryPaths } from '../support.ts';
 
 function message(more: Partial<CmcMessage> = {}): CmcMessage {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import type { PresentedIntermediate } from '../../../src/store/store.ts';
+import type { PresentedIntermediate } from '../../../src/store/intermediate-store.ts';
 import { opened, T0, temporaryPaths } from '../support.ts';
 
 const DAY = 86_400_000;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { RequestRow, Store } from '../../../src/store/store.ts';
+import type { RequestRow } from '../../../src/store/request-store.ts';
+import type { Store } from '../../../src/store/store.ts';
 import {
   auditTypes,
   certificateRow,

@@ -7,7 +7,7 @@ import { MIGRATIONS } from '../../../src/store/sqlite/migrations/index.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { findKeyTrouble } from '../../../src/store/sqlite/token-lookups.ts';
 import { selectorLookup } from '../../../src/store/token-lookup.ts';
-import type { OtpRow } from '../../../src/store/store.ts';
+import type { OtpRow } from '../../../src/store/otp-store.ts';
 import { opened, otpRow, requestRow, T0, temporaryPaths, type Paths } from '../support.ts';
 
 const now = (): number => T0 + 1000;

@@ -1,0 +1,63 @@
+import type { AuditEvent } from '../audit/event.ts';
+import type { Page, PageRequest } from './page.ts';
+
+export type CertificateStatus = 'valid' | 'revoked' | 'expired';
+
+export interface CertificateRow {
+  readonly ca: string;
+  readonly serial: string;
+  /** RFC 4514. */
+  readonly subject: string;
+  /** `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`. */
+  readonly sans: readonly string[];
+  readonly not_before: number;
+  readonly not_after: number;
+  readonly der: Buffer;
+  /** Hex SHA-256 of `der`. */
+  readonly fingerprint_sha256: string;
+  readonly requester: string;
+  readonly method: string;
+  readonly request_id: string;
+  /** Hex of its subjectKeyIdentifier extension. */
+  readonly key_identifier: string | null;
+  /** The key archive's identifier of the private key, where it was generated and archived. */
+  readonly archived_key_id: string | null;
+  readonly revoked_at: number | null;
+  /** RFC 5280 CRLReason name. */
+  readonly reason: string | null;
+  readonly invalidity_date: number | null;
+}
+
+export interface CertificateFilter extends PageRequest {
+  readonly ca?: string | undefined;
+  /** A part of the subject, upper and lower case alike. */
+  readonly subject?: string | undefined;
+  readonly serial?: string | undefined;
+  readonly status?: CertificateStatus | undefined;
+  readonly expires_before?: number | undefined;
+}
+
+export interface Revocation {
+  readonly ca: string;
+  readonly serial: string;
+  readonly revoked_at: number;
+  /** RFC 5280 CRLReason name. */
+  readonly reason: string;
+  readonly invalidity_date: number | null;
+}
+
+export type RevokeResult = 'revoked' | 'already-revoked' | 'unknown';
+
+/** The certificates that were issued. */
+export interface CertificateStore {
+  getCertificates(serial: string, ca?: string): Promise<readonly CertificateRow[]>;
+  findCertificateByFingerprint(fingerprint_sha256: string): Promise<CertificateRow | undefined>;
+  /** The certificate that a request came to. */
+  findCertificateByRequest(request_id: string): Promise<CertificateRow | undefined>;
+  /** By the subjectKeyIdentifier, hex; the newest first. */
+  findCertificatesByKey(key_identifier: string): Promise<readonly CertificateRow[]>;
+  /** Oldest first. */
+  listCertificates(filter: CertificateFilter, now: number): Promise<Page<CertificateRow>>;
+  /** Marks a certificate revoked; the events are committed with `revoked` only. */
+  revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Promise<RevokeResult>;
+}

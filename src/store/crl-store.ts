@@ -1,0 +1,43 @@
+import type { AuditEvent } from '../audit/event.ts';
+
+/** A CA's latest CRL. */
+export interface CrlRow {
+  readonly ca: string;
+  readonly number: number;
+  readonly this_update: number;
+  readonly next_update: number;
+  readonly der: Buffer;
+}
+
+export interface RevokedFilter {
+  readonly ca: string;
+  /** Revoked at this time or before. */
+  readonly revoked_until: number;
+  /** Not expired at this time. */
+  readonly valid_at: number;
+  /** The position of the last row of the page before; 0 for the first. */
+  readonly after: number;
+  readonly limit: number;
+}
+
+export interface RevokedRow {
+  readonly position: number;
+  readonly serial: string;
+  readonly revoked_at: number;
+  /** RFC 5280 CRLReason name. */
+  readonly reason: string;
+  readonly invalidity_date: number | null;
+}
+
+/** The revocation lists, and what goes into them. */
+export interface CrlStore {
+  /** The number of the CA's latest CRL; undefined before the first. */
+  crlNumber(ca: string): Promise<number | undefined>;
+  getCrl(ca: string): Promise<CrlRow | undefined>;
+  /** Revoked certificates in the order of their issuance. */
+  listRevoked(filter: RevokedFilter): Promise<readonly RevokedRow[]>;
+  /** A number for a CRL to come: higher than every one before, also those of lists that never came to be. */
+  takeCrlNumber(ca: string): Promise<number>;
+  /** `false`: there is a list with a higher number already; nothing changed. */
+  saveCrl(row: CrlRow, events: readonly AuditEvent[]): Promise<boolean>;
+}

@@ -1,0 +1,30 @@
+import type { AuditEvent } from '../audit/event.ts';
+import type { Page, PageRequest } from './page.ts';
+
+export interface OtpRow {
+  readonly id: string;
+  /** The keyed hash that finds the row, see token-lookup.ts; unique. */
+  readonly lookup: string;
+  /** The encoded hash of the token ($argon2id$…, $2b$…, or hmac-sha256:…). */
+  readonly hash: string;
+  readonly client_id: string;
+  /** The label the token is limited to, or null. */
+  readonly ca: string | null;
+  readonly created_at: number;
+  readonly expires_at: number;
+  readonly max_uses: number;
+  readonly uses: number;
+  readonly revoked_at: number | null;
+}
+
+/** The one-time passwords in the store. Their uses are taken with a reservation or a queued request, in its transaction. */
+export interface OtpStore {
+  insertOtp(row: OtpRow, events: readonly AuditEvent[]): Promise<void>;
+  /** @param former the lookup of a token made before there was a lookup key; `lookup` goes before */
+  findOtp(lookup: string, former: string): Promise<OtpRow | undefined>;
+  getOtp(id: string): Promise<OtpRow | undefined>;
+  /** Oldest first. */
+  listOtps(page: PageRequest): Promise<Page<OtpRow>>;
+  /** Marks the token dead. `false`: no such token. Revoking twice is not an error, but commits no second event. */
+  revokeOtp(id: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
+}

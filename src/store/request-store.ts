@@ -1,0 +1,97 @@
+import type { AuditEvent } from '../audit/event.ts';
+import type { Page, PageRequest } from './page.ts';
+
+export const REQUEST_STATUSES = ['pending', 'approved', 'issued', 'rejected', 'failed', 'expired'] as const;
+export type RequestStatus = (typeof REQUEST_STATUSES)[number];
+
+/** How a request is written: as a CertificationRequest (RFC 2986), or as a CertReqMsg (RFC 4211) that came in CMC. */
+export type RequestFormat = 'pkcs10' | 'crmf';
+
+export interface RequestRow {
+  readonly id: string;
+  readonly ca: string;
+  readonly operation: string;
+  /** RFC 4514. */
+  readonly subject: string;
+  /** As in {@link CertificateRow}. */
+  readonly sans: readonly string[];
+  readonly key_type: string;
+  readonly requester: string;
+  readonly method: string;
+  readonly status: RequestStatus;
+  readonly created_at: number;
+  readonly decided_at: number | null;
+  /** Why it was rejected or failed. */
+  readonly reason: string | null;
+  /** Of its certificate. */
+  readonly serial: string | null;
+  /** DER of the request that was queued: what is approved is what is issued. */
+  readonly csr: Buffer;
+  readonly format: RequestFormat;
+  /** Hex SHA-256 of the SubjectPublicKeyInfo; null where the server generates the key, when it is issued. */
+  readonly spki_sha256: string | null;
+  /** The OTP of which it holds one use. */
+  readonly otp_id: string | null;
+  /** The same for the same request: a hash of requester, CA, operation, public key (unless we generate it) and names. */
+  readonly recognition: string;
+  /** When it got its status, or was submitted. */
+  readonly changed_at: number;
+  /** Who decides now: an administrator here, or the people at a remote CA. */
+  readonly decider: 'admin' | 'ca';
+  /** What the CA calls it; null where it decides: what became of the submission is not known. */
+  readonly reference: string | null;
+  /** Since when the CA works and does not know it. */
+  readonly missing_since: number | null;
+}
+
+export interface RequestFilter extends PageRequest {
+  readonly status?: RequestStatus | undefined;
+}
+
+export interface Decision {
+  readonly id: string;
+  readonly status: 'approved' | 'rejected';
+  readonly reason: string | null;
+  readonly decided_at: number;
+}
+
+/** How long queued requests are kept, in milliseconds. */
+export interface RequestLifetimes {
+  /** From queued to decided, and from approved to issued. */
+  readonly pending_ttl: number;
+  /** After that. */
+  readonly retention: number;
+}
+
+/** The requests that wait for a decision. */
+export interface RequestStore {
+  /**
+   * Takes the OTP use (if any) and queues a `pending` request, unless {@link findRequest} finds one other than
+   * `supersedes`: that one is the answer then, and nothing changed.
+   *
+   * @param succeeded the lockout keys to clear with `queued`
+   */
+  queueRequest(
+    row: RequestRow,
+    supersedes: string | null,
+    events: readonly AuditEvent[],
+    succeeded?: readonly string[],
+  ): Promise<'queued' | 'otp-unusable' | RequestRow>;
+  /** The newest pending, approved, issued or rejected request with this recognition. */
+  findRequest(recognition: string): Promise<RequestRow | undefined>;
+  getRequest(id: string): Promise<RequestRow | undefined>;
+  /** Oldest first. */
+  listRequests(filter: RequestFilter): Promise<Page<RequestRow>>;
+  /** Decides a pending request of ours. The events are committed with `decided` only. */
+  decideRequest(decision: Decision, events: readonly AuditEvent[]): Promise<'decided' | 'not-pending' | 'unknown'>;
+  /**
+   * Ends an approved request that the CA refuses for good; its OTP use goes back. `false`: it is not approved, or its
+   * issuance is under way; nothing changed.
+   */
+  failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
+  /**
+   * Ends what waited longer than `pending_ttl` (and audits `request.expired`), deletes what ended longer ago than
+   * `retention`. OTP uses do not go back.
+   */
+  expireRequests(lifetimes: RequestLifetimes, now: number): Promise<{ expired: number; purged: number }>;
+}
