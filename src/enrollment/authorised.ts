@@ -51,6 +51,6 @@ export class Authorised {
    */
   static async queued(poll: RequestBase, row: RequestRow): Promise<Authorised> {
     const { csr, key } = await Proven.queued(row);
-    return new Authorised({ ...poll, requestId: row.id }, changeSubject(csr), key);
+    return new Authorised({ ...poll, requestId: row.id, owner: row.requester }, changeSubject(csr), key);
   }
 }

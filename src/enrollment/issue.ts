@@ -160,10 +160,10 @@ export class Recorded {
   static async of(signed: Signed, issuance: Issuance): Promise<Recorded> {
     const { certificate, archivedKeyId, reserved } = signed;
     const { keyed, succeeded } = reserved;
-    const { requestId, ca, identity, operation } = keyed.request;
+    const { requestId, ca, identity, operation, owner } = keyed.request;
     const row = certificateRow(certificate, {
       ca: ca.label,
-      requester: identity.display,
+      requester: owner ?? identity.display,
       method: identity.method,
       request_id: requestId,
       archived_key_id: archivedKeyId,

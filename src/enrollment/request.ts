@@ -40,6 +40,8 @@ export interface RequestBase extends Omit<Received, 'linking'> {
   readonly identity: Identity;
   /** Of the authentication, and what came after it; committed with the next transaction. */
   readonly events: readonly AuditEvent[];
+  /** Whose the certificate is, where somebody else asks for it: a registration authority for what was queued. */
+  readonly owner?: string;
 }
 
 export type EnrollmentOutcome =

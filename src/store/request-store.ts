@@ -1,8 +1,6 @@
 import type { AuditEvent } from '../audit/event.ts';
 import type { Page, PageRequest } from './page.ts';
-
-export const REQUEST_STATUSES = ['pending', 'approved', 'issued', 'rejected', 'failed', 'expired'] as const;
-export type RequestStatus = (typeof REQUEST_STATUSES)[number];
+import type { RequestStatus } from './request-state.ts';
 
 /** How a request is written: as a CertificationRequest (RFC 2986), or as a CertReqMsg (RFC 4211) that came in CMC. */
 export type RequestFormat = 'pkcs10' | 'crmf';

@@ -103,6 +103,12 @@ describe('RFC 5272 §6.13: pending', () => {
     const token = pendTokenOf(await exchange(server, der, device));
     expect(summary(await query(other, token))).toEqual([403, 'failed badIdentity [5]']);
     expect(summary(await query(setting.participants.ra, token))).toEqual([200, 'pending [5]']);
+    await decide(token, 'approve');
+    const issued = await query(setting.participants.ra, token);
+    expect(summary(issued)).toEqual([200, 'success [5]']);
+    const [certificate] = issuedBy(issued);
+    const record = await server.admin('GET', `/admin/certificates/${certificate?.serialNumber}?ca=devices`);
+    expect(record.json).toMatchObject({ requester: 'CN=device-1', method: 'cmc' });
   });
 
   test('a batch with an open query is no final answer: the same batch gets the certificate later', async () => {

@@ -1,4 +1,5 @@
 import type { AuditEvent } from '../../audit/event.ts';
+import { mayGo, restsIn, TRANSITIONS } from '../request-state.ts';
 import { failed } from '../../errors.ts';
 import type { CertificateRow } from '../certificate-store.ts';
 import type { ClaimResult, Reservation, ReserveResult } from '../issuance-store.ts';
@@ -36,17 +37,16 @@ export function issuanceWrites(db: Db) {
   const takeUse = takeOtpUse(db);
   const giveBackUse = giveBackOtpUse(db);
   const claimable = db.prepare<[string], { id: string }>(
-    `SELECT id FROM request WHERE id = ? AND (status = 'approved' OR (status = 'pending' AND decider = 'ca'))
-     AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id)`,
+    `SELECT id FROM request WHERE id = ? AND ${restsIn(...TRANSITIONS.issue.from)}`,
   );
   // A CA's answer at once leaves no queued request behind, unless somebody was told meanwhile that it waits.
   const forget = db.prepare<[string]>(
-    `DELETE FROM request WHERE id = ? AND status = 'pending' AND decider = 'ca' AND reference IS NULL
+    `DELETE FROM request WHERE id = ? AND ${mayGo('withdraw')} AND reference IS NULL
      AND polled_at IS NULL AND decided_at IS NULL`,
   );
   const markIssued = db.prepare<{ id: string; serial: string; at: number }>(
     `UPDATE request SET status = 'issued', serial = @serial, changed_at = @at
-     WHERE id = @id AND (status = 'approved' OR (status = 'pending' AND decider = 'ca'))`,
+     WHERE id = @id AND ${mayGo('issue')}`,
   );
   const serialTaken = db.prepare<{ ca: string; serial: string | null }, { serial: string }>(
     `SELECT serial FROM reservation WHERE ca = @ca AND serial = @serial

@@ -2,6 +2,7 @@ import type { AuditEvent } from '../../audit/event.ts';
 import type { Reservation } from '../issuance-store.ts';
 import type { RequestEnd } from '../remote-request-store.ts';
 import type { RequestRow } from '../request-store.ts';
+import { mayGo, restsIn } from '../request-state.ts';
 import type { Db } from './database.ts';
 import { insertReservation } from './issuance.ts';
 import { clearFailures } from './lockout.ts';
@@ -10,8 +11,7 @@ import { done, type Outcome, undone } from './outcome.ts';
 import { findNewest, insertRequest, REQUEST_COLUMNS, toRow, type Stored } from './requests.ts';
 
 /** Waits at the CA, and nobody is at work on it. */
-const IDLE = `status = 'pending' AND decider = 'ca'
-  AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id)`;
+const IDLE = restsIn('pending at the CA');
 
 /** The reads of requests that a remote CA decides about. */
 export function requestAtCaReads(db: Db) {
@@ -34,8 +34,8 @@ export function requestAtCaWrites(db: Db) {
   const insert = insertRequest(db);
   const clear = clearFailures(db);
   const passOn = db.prepare<{ id: string; now: number }>(
-    `UPDATE request SET status = 'pending', decider = 'ca', changed_at = @now WHERE id = @id AND status = 'approved'
-     AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id)`,
+    `UPDATE request SET status = 'pending', decider = 'ca', changed_at = @now WHERE id = @id
+     AND ${mayGo('handOver')}`,
   );
   const close = db.prepare<[string], { request_id: string }>(
     'DELETE FROM reservation WHERE request_id = ? RETURNING request_id',
@@ -45,13 +45,13 @@ export function requestAtCaWrites(db: Db) {
   );
   const backToApproved = db.prepare<{ id: string }>(
     `UPDATE request SET status = 'approved', decider = 'admin', polled_at = NULL
-     WHERE id = @id AND status = 'pending' AND decider = 'ca' AND decided_at IS NOT NULL`,
+     WHERE id = @id AND ${mayGo('takeBack')} AND decided_at IS NOT NULL`,
   );
   const remove = db.prepare<[string], { otp_id: string | null; ca: string }>(
-    "DELETE FROM request WHERE id = ? AND status = 'pending' AND decider = 'ca' RETURNING otp_id, ca",
+    `DELETE FROM request WHERE id = ? AND ${mayGo('withdraw')} RETURNING otp_id, ca`,
   );
   const notePoll = db.prepare<{ id: string; now: number; before: number }>(
-    `UPDATE request SET polled_at = @now WHERE id = @id AND status = 'pending' AND decider = 'ca'
+    `UPDATE request SET polled_at = @now WHERE id = @id AND ${mayGo('withdraw')}
      AND (polled_at IS NULL OR polled_at <= @before)`,
   );
   const idle = db.prepare<[string], { id: string }>(`SELECT id FROM request WHERE id = ? AND ${IDLE}`);
@@ -63,7 +63,7 @@ export function requestAtCaWrites(db: Db) {
     { otp_id: string | null; ca: string }
   >(
     `UPDATE request SET status = @status, reason = @reason, final = @final, changed_at = @now,
-     decided_at = coalesce(@decided_at, decided_at) WHERE id = @id AND ${IDLE} RETURNING otp_id, ca`,
+     decided_at = coalesce(@decided_at, decided_at) WHERE id = @id AND ${mayGo('failAtCa')} RETURNING otp_id, ca`,
   );
 
   return {

@@ -1,6 +1,7 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { Page } from '../page.ts';
 import type { Decision, RequestFilter, RequestLifetimes, RequestRow } from '../request-store.ts';
+import { ANSWERED, ENDED, inStatus, mayGo } from '../request-state.ts';
 import { readSans } from './certificates.ts';
 import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
@@ -23,7 +24,7 @@ export const toRow = (stored: Stored): RequestRow => ({
 export function findNewest(db: Db): (recognition: string) => RequestRow | undefined {
   const newest = db.prepare<[string], Stored>(
     `SELECT ${REQUEST_COLUMNS} FROM request WHERE recognition = ?
-     AND (status IN ('pending', 'approved', 'issued', 'rejected') OR (status = 'failed' AND final = 1)) ORDER BY position DESC LIMIT 1`,
+     AND (${inStatus(ANSWERED)} OR (status = 'failed' AND final = 1)) ORDER BY position DESC LIMIT 1`,
   );
   return (recognition) => {
     const stored = newest.get(recognition);
@@ -77,11 +78,11 @@ export function requestWrites(db: Db) {
   const exists = db.prepare<[string], { id: string }>('SELECT id FROM request WHERE id = ?');
   const decide = db.prepare<[Decision]>(
     `UPDATE request SET status = @status, reason = @reason, decided_at = @decided_at, changed_at = @decided_at
-     WHERE id = @id AND status = 'pending' AND decider = 'admin'`,
+     WHERE id = @id AND ${mayGo('approve')}`,
   );
   const fail = db.prepare<{ id: string; reason: string; now: number }, { otp_id: string | null; ca: string }>(
-    `UPDATE request SET status = 'failed', reason = @reason, changed_at = @now WHERE id = @id AND status = 'approved'
-     AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id) RETURNING otp_id, ca`,
+    `UPDATE request SET status = 'failed', reason = @reason, changed_at = @now WHERE id = @id AND ${mayGo('refuse')}
+     RETURNING otp_id, ca`,
   );
   const { expire, purge } = sweepStatements(db);
 
@@ -125,13 +126,10 @@ function sweepStatements(db: Db) {
   return {
     expire: db.prepare<{ now: number; before: number }, Expired>(
       `UPDATE request SET status = 'expired', changed_at = @now
-       WHERE status IN ('pending', 'approved') AND changed_at <= @before
-       AND NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id)
+       WHERE ${mayGo('expire')} AND changed_at <= @before
        RETURNING id, ca, requester, decided_at`,
     ),
-    purge: db.prepare<[number]>(
-      "DELETE FROM request WHERE status IN ('issued', 'rejected', 'failed', 'expired') AND changed_at <= ?",
-    ),
+    purge: db.prepare<[number]>(`DELETE FROM request WHERE ${inStatus(ENDED)} AND changed_at <= ?`),
   };
 }
 

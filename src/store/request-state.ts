@@ -1,0 +1,118 @@
+/**
+ * The states of a queued request, and the ways from one to the next: the one table that the store's guards, the queue, remote CAs and
+ * docs/approval.md follow.
+ */
+
+export const REQUEST_STATUSES = ['pending', 'approved', 'issued', 'rejected', 'failed', 'expired'] as const;
+export type RequestStatus = (typeof REQUEST_STATUSES)[number];
+
+/** A status; and of what is pending, whether the people of a CA elsewhere decide. */
+export type RequestState = RequestStatus | 'pending at the CA';
+
+export interface Transition {
+  /** Empty: a new request. */
+  readonly from: readonly RequestState[];
+  /** null: it is forgotten, as if it had never been. */
+  readonly to: RequestState | null;
+  /** Only while no process is at work on it, which its open reservation says. */
+  readonly idle?: true;
+  /** What becomes of the use of a one-time password that it holds. */
+  readonly use: 'is taken' | 'stays taken' | 'goes back' | 'goes back, unless the CA decided';
+  readonly when: string;
+}
+
+export const TRANSITIONS = {
+  queue: { from: [], to: 'pending', use: 'is taken', when: 'a request passes every check' },
+  submit: {
+    from: [],
+    to: 'pending at the CA',
+    use: 'is taken',
+    when: 'the same, before it is submitted to a CA elsewhere',
+  },
+  approve: { from: ['pending'], to: 'approved', use: 'stays taken', when: 'an administrator approves' },
+  reject: { from: ['pending'], to: 'rejected', use: 'stays taken', when: 'an administrator rejects' },
+  handOver: {
+    from: ['approved'],
+    to: 'pending at the CA',
+    idle: true,
+    use: 'stays taken',
+    when: 'a poll finds it approved, and the CA is elsewhere',
+  },
+  issue: {
+    from: ['approved', 'pending at the CA'],
+    to: 'issued',
+    use: 'stays taken',
+    when: 'a poll finds it approved, or issued at the CA; its reservation is open then',
+  },
+  refuse: {
+    from: ['approved'],
+    to: 'failed',
+    idle: true,
+    use: 'goes back',
+    when: 'the CA’s policy has changed since the approval',
+  },
+  withdraw: {
+    from: ['pending at the CA'],
+    to: null,
+    use: 'goes back',
+    when: 'the CA elsewhere certainly did not take it',
+  },
+  takeBack: {
+    from: ['pending at the CA'],
+    to: 'approved',
+    use: 'stays taken',
+    when: 'the same, of what an administrator has approved',
+  },
+  rejectAtCa: {
+    from: ['pending at the CA'],
+    to: 'rejected',
+    idle: true,
+    use: 'stays taken',
+    when: 'the people of the CA reject it',
+  },
+  failAtCa: {
+    from: ['pending at the CA'],
+    to: 'failed',
+    idle: true,
+    use: 'goes back, unless the CA decided',
+    when: 'they cancel it, the CA has lost it, or has issued something else',
+  },
+  expire: {
+    from: ['pending', 'pending at the CA', 'approved'],
+    to: 'expired',
+    idle: true,
+    use: 'stays taken',
+    when: '`requests.pending_ttl` has passed',
+  },
+} as const satisfies Readonly<Record<string, Transition>>;
+
+/** States that nothing leads out of but the end of `requests.retention`. */
+export const ENDED = REQUEST_STATUSES.filter(
+  (status) => !Object.values<Transition>(TRANSITIONS).some(({ from }) => from.includes(status)),
+);
+
+/** States in which a request that is made again is answered; and `failed`, where it failed for good. */
+export const ANSWERED: readonly RequestStatus[] = ['pending', 'approved', 'issued', 'rejected'];
+
+const NOBODY_AT_WORK = 'NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id)';
+
+const list = (values: readonly string[]): string => `(${values.map((value) => `'${value}'`).join(', ')})`;
+
+/** SQL that is true of the rows in one of these statuses. */
+export const inStatus = (statuses: readonly RequestStatus[]): string => `status IN ${list(statuses)}`;
+
+function inState(state: RequestState): string {
+  if (state === 'pending at the CA') return "(status = 'pending' AND decider = 'ca')";
+  return state === 'pending' ? "(status = 'pending' AND decider = 'admin')" : `status = '${state}'`;
+}
+
+/** SQL that is true of the rows of table `request` that may go this way. */
+export function mayGo(name: keyof typeof TRANSITIONS): string {
+  const { from, idle }: Transition = TRANSITIONS[name];
+  const states = `(${from.map(inState).join(' OR ')})`;
+  return idle === true ? `${states} AND ${NOBODY_AT_WORK}` : states;
+}
+
+/** SQL that is true of the rows in this state that no process is at work on. */
+export const restsIn = (...states: readonly RequestState[]): string =>
+  `(${states.map(inState).join(' OR ')}) AND ${NOBODY_AT_WORK}`;
