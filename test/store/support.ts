@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/sqlite/open.ts';
-import type { CertificateRow } from '../../src/store/certificate-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { certificateRow, reservation } from './rows.ts';
 
+export { auditTypes, issue } from './contract/support.ts';
 export { certificateRow, event, otpRow, requestRow, reservation, T0 } from './rows.ts';
 
 export interface Paths {
@@ -27,22 +26,4 @@ export async function opened(paths: Paths, now?: () => number): Promise<Store> {
   const store = await openStore({ ...paths, ...(now === undefined ? {} : { now }) });
   onTestFinished(() => store.close());
   return store;
-}
-
-/** Reserves and records a certificate. */
-export async function issue(store: Store, more: Partial<CertificateRow> = {}): Promise<CertificateRow> {
-  const intent = reservation({
-    ...(more.ca === undefined ? {} : { ca: more.ca }),
-    ...(more.serial === undefined ? {} : { serial: more.serial }),
-  });
-  const result = await store.reserve(intent, []);
-  if (result !== 'reserved') throw new Error(result);
-  const row = certificateRow(intent, more);
-  await store.recordCertificate(row, []);
-  return row;
-}
-
-/** The types of all audit records, in order. */
-export async function auditTypes(store: Store): Promise<string[]> {
-  return (await store.listAudit({ limit: 1000 })).items.map((record) => record.type);
 }

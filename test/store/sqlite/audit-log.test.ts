@@ -66,21 +66,6 @@ test('records are in the file and in the store, the same ones in the same order'
   ]);
 });
 
-test('GET /admin/audit: pages, a type, a time, all together', async () => {
-  let now = 0;
-  const store = await opened(temporaryPaths(), () => now);
-  for (now = 1000; now <= 6000; now += 1000) await store.audit([event(now % 2000 === 0 ? 'auth.otp' : 'auth.mtls')]);
-  const seqs = async (filter: Partial<Parameters<Store['listAudit']>[0]>): Promise<number[]> =>
-    (await store.listAudit({ limit: 100, ...filter })).items.map((record) => record.seq);
-  expect(await seqs({})).toEqual([1, 2, 3, 4, 5, 6]);
-  expect(await seqs({ type: 'auth.otp' })).toEqual([2, 4, 6]);
-  expect(await seqs({ since: 3000 })).toEqual([3, 4, 5, 6]);
-  expect(await seqs({ since: 3001, type: 'auth.mtls' })).toEqual([5]);
-  const page = await store.listAudit({ limit: 2, type: 'auth.otp' });
-  expect(page.items.map((record) => record.seq)).toEqual([2, 4]);
-  expect(await seqs({ type: 'auth.otp', cursor: page.next_cursor ?? undefined })).toEqual([6]);
-});
-
 test('start-up adopts records whose change did not commit, and says so', async () => {
   const paths = await closedStore();
   appendUncommitted(paths, 2);

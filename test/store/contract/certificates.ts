@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import type { CertificateFilter } from '../../../src/store/certificate-store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { event, T0 } from '../rows.ts';
+import { auditTypes, issue, type NewDatabase } from './support.ts';
+
+const DAY = 86_400_000;
+const NOW = T0 + 100 * DAY;
+
+async function subjects(store: Store, filter: Partial<CertificateFilter>): Promise<string[]> {
+  const page = await store.listCertificates({ limit: 100, ...filter }, NOW);
+  return page.items.map((row) => row.subject);
+}
+
+export function certificateStoreContract(newDatabase: NewDatabase): void {
+  describe('CertificateStore', () => {
+    test('a certificate comes back as it was recorded, by serial, by CA and serial, by fingerprint', async () => {
+      const store = await newDatabase().open();
+      const row = await issue(store, { ca: 'devices', serial: '0a0b' });
+      const other = await issue(store, { ca: 'lab', serial: '0a0b' });
+      expect(await store.getCertificates('0a0b')).toEqual([row, other]);
+      expect(await store.getCertificates('0a0b', 'lab')).toEqual([other]);
+      expect(await store.getCertificates('0a0b', 'no-such-ca')).toEqual([]);
+      const found = await store.findCertificateByFingerprint(row.fingerprint_sha256);
+      expect(found).toEqual(row);
+      expect(Buffer.isBuffer(found?.der)).toBe(true);
+      expect(await store.findCertificateByFingerprint('00')).toBeUndefined();
+    });
+
+    test('GET /admin/certificates: each filter, alone and together', async () => {
+      const store = await newDatabase().open();
+      await issue(store, { ca: 'devices', serial: '01', subject: 'CN=Müller-1,O=Example', not_after: T0 + 10 * DAY });
+      await issue(store, { ca: 'devices', serial: '02', subject: 'CN=device_%', not_after: T0 + 200 * DAY });
+      await issue(store, { ca: 'lab', serial: '02', subject: 'CN=MÜLLER-2', not_after: T0 + 300 * DAY });
+      await store.revokeCertificate(
+        { ca: 'lab', serial: '02', revoked_at: NOW, reason: 'keyCompromise', invalidity_date: null },
+        [],
+      );
+      expect(await subjects(store, {})).toEqual(['CN=Müller-1,O=Example', 'CN=device_%', 'CN=MÜLLER-2']);
+      expect(await subjects(store, { ca: 'devices' })).toEqual(['CN=Müller-1,O=Example', 'CN=device_%']);
+      expect(await subjects(store, { subject: 'müller' })).toEqual(['CN=Müller-1,O=Example', 'CN=MÜLLER-2']);
+      expect(await subjects(store, { subject: '_%' })).toEqual(['CN=device_%']);
+      expect(await subjects(store, { subject: "'; DROP TABLE certificate; --" })).toEqual([]);
+      expect(await subjects(store, { serial: '02' })).toEqual(['CN=device_%', 'CN=MÜLLER-2']);
+      expect(await subjects(store, { status: 'expired' })).toEqual(['CN=Müller-1,O=Example']);
+      expect(await subjects(store, { status: 'valid' })).toEqual(['CN=device_%']);
+      expect(await subjects(store, { status: 'revoked' })).toEqual(['CN=MÜLLER-2']);
+      expect(await subjects(store, { expires_before: T0 + 200 * DAY })).toEqual(['CN=Müller-1,O=Example']);
+      expect(await subjects(store, { expires_before: T0 + 300 * DAY + 1, serial: '02', ca: 'lab' })).toEqual([
+        'CN=MÜLLER-2',
+      ]);
+    });
+
+    test('the list pages in order of issuance, and a page begun before an insert goes on where it was', async () => {
+      const store = await newDatabase().open();
+      for (const name of ['a', 'b', 'c', 'd']) await issue(store, { subject: `CN=${name}` });
+      const seen: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await store.listCertificates({ limit: 2, cursor }, NOW);
+        seen.push(...page.items.map((row) => row.subject));
+        cursor = page.next_cursor ?? undefined;
+        if (seen.length === 2) await issue(store, { subject: 'CN=e' });
+      } while (cursor !== undefined);
+      expect(seen).toEqual(['CN=a', 'CN=b', 'CN=c', 'CN=d', 'CN=e']);
+    });
+
+    test('revoking marks the certificate once; again and unknown ones are told apart and not audited', async () => {
+      const store = await newDatabase().open();
+      const { ca, serial } = await issue(store);
+      const revocation = { ca, serial, revoked_at: NOW, reason: 'keyCompromise', invalidity_date: T0 };
+      const events = [event('certificate.revoked')];
+      expect(await store.revokeCertificate(revocation, events)).toBe('revoked');
+      expect(await store.revokeCertificate({ ...revocation, reason: 'superseded' }, events)).toBe('already-revoked');
+      expect(await store.revokeCertificate({ ...revocation, ca: 'lab' }, events)).toBe('unknown');
+      expect(await store.getCertificates(serial)).toMatchObject([
+        { revoked_at: NOW, reason: 'keyCompromise', invalidity_date: T0 },
+      ]);
+      expect(await auditTypes(store)).toEqual(['certificate.revoked']);
+    });
+
+    test('certificates are found by the request that they came from, and by their key', async () => {
+      const store = await newDatabase().open();
+      const older = await issue(store, { key_identifier: 'abcd' });
+      const newer = await issue(store, { key_identifier: 'abcd' });
+      await issue(store, { key_identifier: 'ef01' });
+      expect(await store.findCertificateByRequest(older.request_id)).toEqual(older);
+      expect(await store.findCertificateByRequest('none')).toBeUndefined();
+      expect(await store.findCertificatesByKey('abcd')).toEqual([newer, older]);
+      expect(await store.findCertificatesByKey('00')).toEqual([]);
+    });
+  });
+}

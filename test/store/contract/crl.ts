@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { event, T0 } from '../rows.ts';
+import { auditTypes, issue, type NewDatabase } from './support.ts';
+
+const list = (number: number, text = `list ${number}`) => ({
+  ca: 'devices',
+  number,
+  this_update: T0,
+  next_update: T0 + 3_600_000,
+  der: Buffer.from(text),
+});
+
+export function crlStoreContract(newDatabase: NewDatabase): void {
+  describe('CrlStore', () => {
+    test('RFC 5280 §5.2.3: CRL numbers rise, for each CA, over restarts, and also over lists that never came to be', async () => {
+      const database = newDatabase();
+      const store = await database.open();
+      expect(await store.crlNumber('devices')).toBeUndefined();
+      expect([await store.takeCrlNumber('devices'), await store.takeCrlNumber('devices')]).toEqual([1, 2]);
+      expect(await store.takeCrlNumber('lab')).toBe(1);
+      expect(await store.crlNumber('devices'), 'given out, but no list yet').toBeUndefined();
+      await store.close();
+      expect(await (await database.open()).takeCrlNumber('devices')).toBe(3);
+    });
+
+    test('the latest list is kept with its audit event; one with a lower number changes nothing', async () => {
+      const store = await newDatabase().open();
+      for (let n = 0; n < 3; n++) await store.takeCrlNumber('devices');
+      expect(await store.saveCrl(list(2), [event('crl.issued')])).toBe(true);
+      expect(await store.saveCrl(list(1), [event('crl.issued')])).toBe(false);
+      expect(await store.saveCrl(list(2, 'again'), [event('crl.issued')])).toBe(false);
+      expect(await store.crlNumber('devices')).toBe(2);
+      expect(await store.getCrl('devices')).toEqual(list(2));
+      expect(await store.getCrl('lab')).toBeUndefined();
+      expect((await auditTypes(store)).filter((type) => type === 'crl.issued')).toHaveLength(1);
+    });
+
+    test('lists revoked certificates in pages: of one CA, up to a time, without what had expired', async () => {
+      const store = await newDatabase().open();
+      const revoke = async (more: Parameters<typeof issue>[1], revoked_at: number, ca = 'devices'): Promise<string> => {
+        const { serial } = await issue(store, { ca, ...more });
+        await store.revokeCertificate({ ca, serial, revoked_at, reason: 'superseded', invalidity_date: null }, []);
+        return serial;
+      };
+      const expected = [await revoke({}, T0), await revoke({}, T0 + 1), await revoke({}, T0 + 2)];
+      await revoke({}, T0 + 3);
+      await revoke({}, T0, 'lab');
+      await revoke({ not_before: T0 - 9000, not_after: T0 - 1 }, T0 - 5000);
+      await issue(store, { ca: 'devices' });
+      const filter = { ca: 'devices', revoked_until: T0 + 2, valid_at: T0, limit: 2 };
+      const first = await store.listRevoked({ ...filter, after: 0 });
+      expect(first[0]).toMatchObject({ revoked_at: T0, reason: 'superseded', invalidity_date: null });
+      const second = await store.listRevoked({ ...filter, after: first.at(-1)?.position ?? 0 });
+      expect([...first, ...second].map(({ serial }) => serial)).toEqual(expected);
+    });
+  });
+}

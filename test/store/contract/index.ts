@@ -1,0 +1,26 @@
+/** What every driver of the store has to keep, subject by subject. */
+import { auditStoreContract } from './audit.ts';
+import { certificateStoreContract } from './certificates.ts';
+import { cmcStoreContract } from './cmc.ts';
+import { crlStoreContract } from './crl.ts';
+import { intermediateStoreContract } from './intermediates.ts';
+import { issuanceStoreContract } from './issuance.ts';
+import { lockoutStoreContract } from './lockout.ts';
+import { otpStoreContract } from './otp.ts';
+import { remoteRequestStoreContract } from './remote-requests.ts';
+import { requestStoreContract } from './requests.ts';
+import type { NewDatabase } from './support.ts';
+
+/** The whole contract of {@link Store}: a driver's test file calls it with how to make a database. */
+export function storeContract(newDatabase: NewDatabase): void {
+  auditStoreContract(newDatabase);
+  certificateStoreContract(newDatabase);
+  cmcStoreContract(newDatabase);
+  crlStoreContract(newDatabase);
+  intermediateStoreContract(newDatabase);
+  issuanceStoreContract(newDatabase);
+  lockoutStoreContract(newDatabase);
+  otpStoreContract(newDatabase);
+  remoteRequestStoreContract(newDatabase);
+  requestStoreContract(newDatabase);
+}

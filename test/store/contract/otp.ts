@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest';
+import { event, otpRow, reservation, T0 } from '../rows.ts';
+import { auditTypes, type NewDatabase } from './support.ts';
+
+export function otpStoreContract(newDatabase: NewDatabase): void {
+  describe('OtpStore', () => {
+    test('a token is found by its lookup and by its id, and by nothing else', async () => {
+      const store = await newDatabase().open();
+      const row = otpRow({ ca: 'lab', max_uses: 3 });
+      const former = otpRow();
+      await store.insertOtp(row, [event('otp.created')]);
+      await store.insertOtp(former, [event('otp.created')]);
+      expect(await store.findOtp(row.lookup, 'other')).toEqual(row);
+      expect(await store.findOtp('other', row.lookup)).toEqual(row);
+      expect(await store.findOtp(row.lookup, former.lookup)).toEqual(row);
+      expect(await store.findOtp(former.lookup, row.lookup)).toEqual(former);
+      expect(await store.getOtp(row.id)).toEqual(row);
+      expect(await store.findOtp(row.id, row.id)).toBeUndefined();
+      expect(await store.getOtp(row.lookup)).toBeUndefined();
+    });
+
+    test('a lookup in use is not taken twice, and nothing is audited then', async () => {
+      const store = await newDatabase().open();
+      const row = otpRow();
+      await store.insertOtp(row, [event('otp.created')]);
+      await expect(store.insertOtp(otpRow({ lookup: row.lookup }), [event('otp.created')])).rejects.toMatchObject({
+        code: 'STORE_FAILED',
+      });
+      expect(await auditTypes(store)).toEqual(['otp.created']);
+    });
+
+    test('of 50 parallel reservations with one single-use token exactly one is made', async () => {
+      const store = await newDatabase().open();
+      const row = otpRow();
+      await store.insertOtp(row, []);
+      const results = await Promise.all(
+        Array.from({ length: 50 }, () => store.reserve(reservation({ otp_id: row.id }), [event('otp.used')])),
+      );
+      expect(results.filter((result) => result === 'reserved')).toHaveLength(1);
+      expect(results.filter((result) => result === 'otp-unusable')).toHaveLength(49);
+      expect((await store.getOtp(row.id))?.uses).toBe(1);
+      expect(await store.openReservations()).toHaveLength(1);
+      expect(await auditTypes(store)).toEqual(['otp.used']);
+    });
+
+    test('a token of max_uses 3 serves exactly three of 20 parallel reservations', async () => {
+      const store = await newDatabase().open();
+      const row = otpRow({ max_uses: 3 });
+      await store.insertOtp(row, []);
+      const results = await Promise.all(
+        Array.from({ length: 20 }, () => store.reserve(reservation({ otp_id: row.id }), [])),
+      );
+      expect(results.filter((result) => result === 'reserved')).toHaveLength(3);
+    });
+
+    test.each([
+      ['unknown', {}, 'no-such-token'],
+      ['revoked', { revoked_at: T0 }, undefined],
+      ['expired a millisecond ago', { expires_at: T0 + 999 }, undefined],
+      ['expiring this millisecond', { expires_at: T0 + 1000 }, undefined],
+      ['consumed', { uses: 1 }, undefined],
+    ])('a token that is %s reserves nothing', async (_name, more, id) => {
+      const store = await newDatabase().open();
+      const row = otpRow(more);
+      await store.insertOtp(row, []);
+      const intent = reservation({ otp_id: id ?? row.id, created_at: T0 + 1000 });
+      expect(await store.reserve(intent, [event('otp.used')])).toBe('otp-unusable');
+      expect(await store.openReservations()).toEqual([]);
+      expect(await auditTypes(store)).toEqual([]);
+    });
+
+    test('a revoked token is dead at once; revoking again changes and audits nothing', async () => {
+      const store = await newDatabase().open();
+      const row = otpRow();
+      await store.insertOtp(row, []);
+      expect(await store.revokeOtp(row.id, T0 + 5, [event('otp.revoked')])).toBe(true);
+      expect(await store.revokeOtp(row.id, T0 + 9, [event('otp.revoked')])).toBe(true);
+      expect(await store.revokeOtp('no-such-token', T0, [event('otp.revoked')])).toBe(false);
+      expect((await store.getOtp(row.id))?.revoked_at).toBe(T0 + 5);
+      expect(await store.reserve(reservation({ otp_id: row.id }), [])).toBe('otp-unusable');
+      expect(await auditTypes(store)).toEqual(['otp.revoked']);
+    });
+
+    test('the list of tokens pages in order of creation and stays stable under inserts', async () => {
+      const store = await newDatabase().open();
+      const rows = Array.from({ length: 5 }, () => otpRow());
+      for (const row of rows) await store.insertOtp(row, []);
+      const first = await store.listOtps({ limit: 3 });
+      expect(first.items).toEqual(rows.slice(0, 3));
+      const late = otpRow({ created_at: T0 - 1 });
+      await store.insertOtp(late, []);
+      const second = await store.listOtps({ limit: 3, cursor: first.next_cursor ?? undefined });
+      expect(second).toEqual({ items: [...rows.slice(3), late], next_cursor: null });
+    });
+
+    test.each([
+      '',
+      'x',
+      'bm9wZQ',
+      Buffer.from('certificate:1').toString('base64url'),
+      Buffer.from('otp:x').toString('base64url'),
+    ])('a cursor that the list did not give out is refused: %j', async (cursor) => {
+      const store = await newDatabase().open();
+      await expect(store.listOtps({ limit: 1, cursor })).rejects.toMatchObject({ status: 400, code: 'CURSOR_INVALID' });
+    });
+  });
+}
