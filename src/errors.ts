@@ -1,3 +1,7 @@
+import type { CodeOf, ErrorCode, ErrorStatus } from './errors/codes.ts';
+
+export type { ErrorCode, ErrorStatus } from './errors/codes.ts';
+
 /** What an error needs beside its public sentence. */
 export interface ErrorOptions {
   /** For the log only: may name paths, library messages, identifiers. Never a secret. */
@@ -8,16 +12,16 @@ export interface ErrorOptions {
 }
 
 /**
- * The one error family of Estuary. `code` is stable (tests and the admin API rely on it), `status` is the HTTP
+ * The one error family of Estuary. `code` is stable (docs/errors.md lists them all), `status` is the HTTP
  * status it maps to, `message` is public: one sentence a person can act on. Everything private goes into `detail`.
  */
 export class EstuaryError extends Error {
-  readonly code: string;
-  readonly status: number;
+  readonly code: ErrorCode;
+  readonly status: ErrorStatus;
   readonly detail: string | undefined;
   readonly retryAfter: number | undefined;
 
-  constructor(status: number, code: string, message: string, options: ErrorOptions = {}) {
+  constructor(status: ErrorStatus, code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'EstuaryError';
     this.code = code;
@@ -27,38 +31,48 @@ export class EstuaryError extends Error {
   }
 }
 
+/** An error of a status that has no function of its own below. */
+export function errorWith<Status extends ErrorStatus>(
+  status: Status,
+  code: CodeOf<Status>,
+  message: string,
+  options?: ErrorOptions,
+): EstuaryError {
+  return new EstuaryError(status, code, message, options);
+}
+
 /** 400: the request is malformed or refused by policy. */
-export function badRequest(code: string, message: string, options?: ErrorOptions): EstuaryError {
+export function badRequest(code: CodeOf<400>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(400, code, message, options);
 }
 
 /** 401: nobody authenticated, with the message of the method that was tried. */
-export function unauthorized(code: string, message: string, options?: ErrorOptions): EstuaryError {
+export function unauthorized(code: CodeOf<401>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(401, code, message, options);
 }
 
 /** 403: authenticated, but not allowed to do this. */
-export function forbidden(code: string, message: string, options?: ErrorOptions): EstuaryError {
+export function forbidden(code: CodeOf<403>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(403, code, message, options);
 }
 
 /** 404: no such label, token, certificate … */
-export function notFound(code: string, message: string, options?: ErrorOptions): EstuaryError {
+export function notFound(code: CodeOf<404>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(404, code, message, options);
 }
 
 /** 409: the thing is already in the state asked for, or in one that forbids it. */
-export function conflict(code: string, message: string, options?: ErrorOptions): EstuaryError {
+export function conflict(code: CodeOf<409>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(409, code, message, options);
 }
 
 /** 500: something of ours failed; the reason goes to the log only. */
-export function failed(code: string, message: string, options?: ErrorOptions): EstuaryError {
+export function failed(code: CodeOf<500>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(500, code, message, options);
 }
 
 /** 503: known to be down or at its bound for now; carries Retry-After where the caller knows the seconds. */
-export function unavailable(code: string, message: string, options?: ErrorOptions): EstuaryError {
+export function unavailable(code: CodeOf<503>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(503, code, message, options);
 }
 

@@ -2,13 +2,14 @@
 import { STATUS_CODES, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import type { ErrorCode } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { networkAddress } from './address.ts';
 
 /** What a broken request is answered with. */
 export interface Refusal {
   readonly status: number;
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly text: string;
 }
 

@@ -1,7 +1,7 @@
 /** What a request's head asks of HTTP itself, on either listener. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
-import { badRequest, EstuaryError } from '../errors.ts';
+import { badRequest, errorWith, EstuaryError } from '../errors.ts';
 
 /**
  * Lets a request with `Expect: 100-continue` through to the checks instead of inviting its body at once; what else
@@ -18,7 +18,7 @@ export function answerExpectations(
   });
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const text = 'The only expectation this server meets is 100-continue.';
-    refuse(response, new EstuaryError(417, 'EXPECTATION_FAILED', text));
+    refuse(response, errorWith(417, 'EXPECTATION_FAILED', text));
   });
 }
 

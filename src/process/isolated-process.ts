@@ -16,8 +16,8 @@ export type IsolatedState = 'stopped' | 'starting' | 'up' | 'down';
 export interface IsolatedProcessOptions {
   /** The child's module, which calls `serve()`; from `siblingModule()`. */
   readonly module: URL;
-  /** Prefix of the error codes, e.g. `PKCS11` → `PKCS11_DOWN`, `PKCS11_BUSY`, `PKCS11_FAILED`, `PKCS11_TIMEOUT`. */
-  readonly code: string;
+  /** Prefix of the error codes: `PKCS11` → `PKCS11_DOWN`, `PKCS11_BUSY`, `PKCS11_FAILED`, `PKCS11_TIMEOUT`. */
+  readonly code: 'GSSAPI' | 'PKCS11';
   /** The subject of the public error sentences, e.g. `the hardware security module`. */
   readonly subject: string;
   /** The child's whole environment. Secrets belong into `init`. */
@@ -141,7 +141,7 @@ export class IsolatedProcess {
     return this.#unavailable('DOWN', `${this.#options.subject} is temporarily unavailable`, this.#reason);
   }
 
-  #unavailable(suffix: string, message: string, detail: string): EstuaryError {
+  #unavailable(suffix: 'BUSY' | 'DOWN', message: string, detail: string): EstuaryError {
     const { code, retryAfter } = this.#options;
     return unavailable(`${code}_${suffix}`, message, { retryAfter, detail });
   }

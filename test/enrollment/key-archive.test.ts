@@ -125,7 +125,7 @@ describe('a CA with a key archive', () => {
   });
 
   test.each([
-    ['is down', () => Promise.reject(unavailable('KRA_UNAVAILABLE', 'not now', { retryAfter: 5 })), 503],
+    ['is down', () => Promise.reject(unavailable('KEY_ARCHIVE_UNAVAILABLE', 'not now', { retryAfter: 5 })), 503],
     ['breaks', () => Promise.reject(new Error('odd')), 500],
   ])('which %s: nothing is signed, the OTP use goes back, the failure is audited', async (_, fails, status) => {
     archive = fails;

@@ -77,7 +77,7 @@ describe('a finding', () => {
   });
 
   test.each<[string, Target['read']]>([
-    ['a refusal', () => Promise.reject(badRequest('X', 'refused'))],
+    ['a refusal', () => Promise.reject(badRequest('BAD_REQUEST', 'refused'))],
     ['a RangeError that the parser declares', () => Buffer.alloc(1).readInt8(2)],
     ['20 ms of CPU', () => busy(20)],
   ])('is not %s', async (_, read) => {

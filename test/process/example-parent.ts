@@ -4,7 +4,7 @@ import { siblingModule } from '../../src/process/sibling-module.ts';
 
 const child = new IsolatedProcess({
   module: siblingModule(import.meta.url, './example-child'),
-  code: 'EXAMPLE',
+  code: 'PKCS11',
   subject: 'the example',
   env: {},
   init: 'hello',

@@ -21,7 +21,7 @@ const note =
 function example(options: Partial<IsolatedProcessOptions> = {}): IsolatedProcess {
   const child = new IsolatedProcess({
     module: siblingModule(import.meta.url, './example-child'),
-    code: 'EXAMPLE',
+    code: 'PKCS11',
     subject: 'the example',
     env: { ONLY_THIS: '1' },
     init: 'hello',
@@ -60,8 +60,8 @@ afterEach(async () => {
   events.length = 0;
 });
 
-const lost = { status: 500, code: 'EXAMPLE_FAILED', message: 'the example failed' };
-const down = { status: 503, code: 'EXAMPLE_DOWN', retryAfter: 7, message: 'the example is temporarily unavailable' };
+const lost = { status: 500, code: 'PKCS11_FAILED', message: 'the example failed' };
+const down = { status: 503, code: 'PKCS11_DOWN', retryAfter: 7, message: 'the example is temporarily unavailable' };
 
 describe('calls', () => {
   test('are correlated by id: a slow one does not hold up a quick one', async () => {
@@ -103,7 +103,7 @@ describe('calls', () => {
     const second = child.call('greet', 'two', deadline);
     await expect(child.call('greet', 'three', deadline)).rejects.toMatchObject({
       status: 503,
-      code: 'EXAMPLE_BUSY',
+      code: 'PKCS11_BUSY',
       retryAfter: 7,
     });
     expect(await Promise.all([first, second])).toEqual([200, 'hello two']);
@@ -114,7 +114,7 @@ describe('calls', () => {
     await child.start();
     const { pid } = child;
     const first = child.call('later', 500, deadline);
-    await expect(child.call('greet', 'two', { deadlineMs: 50 })).rejects.toMatchObject({ code: 'EXAMPLE_BUSY' });
+    await expect(child.call('greet', 'two', { deadlineMs: 50 })).rejects.toMatchObject({ code: 'PKCS11_BUSY' });
     expect(await first).toBe(500);
     expect(child.pid).toBe(pid);
   });
@@ -136,8 +136,8 @@ describe('a child that fails', () => {
     const pid = child.pid ?? 0;
     const bystander = child.call('later', 60_000, deadline);
     const hung = child.call('hang', undefined, { deadlineMs: 200 });
-    await expect(hung).rejects.toMatchObject({ status: 500, code: 'EXAMPLE_TIMEOUT' });
-    await expect(bystander).rejects.toMatchObject({ status: 500, code: 'EXAMPLE_TIMEOUT' });
+    await expect(hung).rejects.toMatchObject({ status: 500, code: 'PKCS11_TIMEOUT' });
+    await expect(bystander).rejects.toMatchObject({ status: 500, code: 'PKCS11_TIMEOUT' });
     await expect(child.call('greet', 'x', deadline)).rejects.toMatchObject(down);
     await until(() => child.state === 'up', 'restart');
     expect(await child.call('greet', 'again', deadline)).toBe('hello again');
@@ -149,7 +149,7 @@ describe('a child that fails', () => {
     const child = example();
     await child.start();
     process.kill(child.pid ?? 0, 'SIGSTOP');
-    await expect(child.call('greet', 'x', { deadlineMs: 200 })).rejects.toMatchObject({ code: 'EXAMPLE_TIMEOUT' });
+    await expect(child.call('greet', 'x', { deadlineMs: 200 })).rejects.toMatchObject({ code: 'PKCS11_TIMEOUT' });
     await until(() => child.state === 'up', 'restart');
     expect(await child.call('greet', 'again', deadline)).toBe('hello again');
   });
@@ -189,7 +189,7 @@ describe('starting', () => {
   test.each([
     ['refuse', { name: 'IsolatedError', code: 'NO_KEY', message: 'the key is missing' }],
     ['crash', lost],
-    ['hang', { code: 'EXAMPLE_TIMEOUT', status: 500 }],
+    ['hang', { code: 'PKCS11_TIMEOUT', status: 500 }],
   ])('fails when the first init does %s, and nothing is left running', async (init, error) => {
     const child = example({ init, startTimeoutMs: init === 'hang' ? 1500 : 20_000 });
     await expect(child.start()).rejects.toMatchObject(error);

@@ -37,7 +37,7 @@ export async function fixture(folder: { file: (name: string) => string }): Promi
     signatureAlgorithm: real.signatureAlgorithm,
     sign(statement) {
       key.used += 1;
-      return key.works ? real.sign(statement) : Promise.reject(unavailable('TOKEN_DOWN', 'the token is not there'));
+      return key.works ? real.sign(statement) : Promise.reject(unavailable('PKCS11_DOWN', 'the token is not there'));
     },
   };
   const clock = { now: Date.now() };

@@ -1,20 +1,20 @@
 /** Failures as the admin API answers them: `{statusCode, error, code, message}`. */
 import { STATUS_CODES } from 'node:http';
-import { EstuaryError } from '../../errors.ts';
+import { EstuaryError, type ErrorCode } from '../../errors.ts';
 
 export interface ErrorAnswer {
   readonly statusCode: number;
   readonly error: string;
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly message: string;
 }
 
-export function errorAnswer(statusCode: number, code: string, message: string): ErrorAnswer {
+export function errorAnswer(statusCode: number, code: ErrorCode, message: string): ErrorAnswer {
   return { statusCode, error: STATUS_CODES[statusCode] ?? 'Error', code, message };
 }
 
 /** Fastify's own refusals, in our words. */
-const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [status: number, code: string, message: string]>> = {
+const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [status: number, code: ErrorCode, message: string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'MEDIA_TYPE_UNSUPPORTED', 'the body must be application/json'],
   FST_ERR_CTP_BODY_TOO_LARGE: [413, 'BODY_TOO_LARGE', 'the body is larger than server.body_limit allows'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'BODY_LENGTH_MISMATCH', 'the body is not as long as Content-Length says'],

@@ -1,7 +1,7 @@
 /** Bodies of the admin API: JSON in UTF-8 and nothing else. */
 import type { FastifyRequest } from 'fastify';
 import type { AdminApp } from './dependencies.ts';
-import { badRequest, EstuaryError } from '../../errors.ts';
+import { badRequest, errorWith } from '../../errors.ts';
 
 /** Reads bodies; what is not JSON is 400. An empty body counts as none: a DELETE may name the type of a body it lacks. */
 export function registerJsonParser(app: AdminApp): void {
@@ -29,10 +29,10 @@ export const announcesBody = ({ headers }: FastifyRequest): boolean =>
  */
 export function checkBodyHead({ headers }: FastifyRequest, limit: number): void {
   if (!/^application\/json[ \t]*(?:;|$)/i.test(headers['content-type'] ?? ''))
-    throw new EstuaryError(415, 'MEDIA_TYPE_UNSUPPORTED', 'the body must be application/json');
+    throw errorWith(415, 'MEDIA_TYPE_UNSUPPORTED', 'the body must be application/json');
   const coding = headers['content-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'identity')
-    throw new EstuaryError(415, 'CONTENT_CODING_UNSUPPORTED', 'the body must not be compressed');
+    throw errorWith(415, 'CONTENT_CODING_UNSUPPORTED', 'the body must not be compressed');
   if (Number(headers['content-length'] ?? 0) > limit)
-    throw new EstuaryError(413, 'BODY_TOO_LARGE', 'the body is larger than server.body_limit allows');
+    throw errorWith(413, 'BODY_TOO_LARGE', 'the body is larger than server.body_limit allows');
 }

@@ -21,7 +21,7 @@ import { registerOtp } from './otp.ts';
 import { registerRevocation } from './revocation.ts';
 import { registerRequests } from './requests.ts';
 import { validatorCompiler } from './validation.ts';
-import { describe, EstuaryError, notFound } from '../../errors.ts';
+import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
 import { answerBrokenRequests, type Refusal } from '../broken-requests.ts';
 import { presentedCredentials, remoteAddress } from '../credentials.ts';
 import { allowedMethods, isAdminPath, recordRoute, type RouteTable } from './routes.ts';
@@ -110,7 +110,7 @@ function refuseUnknown(request: FastifyRequest, reply: FastifyReply, routes: Rou
   const allowed = allowedMethods(routes, request.url);
   if (allowed.length === 0) throw notFound('ROUTE_NOT_FOUND', 'there is nothing at this path');
   reply.header('allow', allowed.join(', '));
-  throw new EstuaryError(405, 'METHOD_NOT_ALLOWED', `this path takes ${allowed.join(', ')}`);
+  throw errorWith(405, 'METHOD_NOT_ALLOWED', `this path takes ${allowed.join(', ')}`);
 }
 
 function registerErrorHandling(app: AdminApp, deps: AdminDependencies): void {

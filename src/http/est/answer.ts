@@ -1,6 +1,6 @@
 /** Writes EST answers and errors. The one place where an error becomes HTTP on this listener. */
 import { STATUS_CODES, type ServerResponse } from 'node:http';
-import { EstuaryError, failed } from '../../errors.ts';
+import { errorWith, EstuaryError, failed } from '../../errors.ts';
 import { DerError } from '../../pki/der/der.ts';
 import type { EstAnswer } from './operation.ts';
 import { MethodNotAllowed } from './route.ts';
@@ -55,7 +55,7 @@ function writeHttp10(
 export function asEstuaryError(error: unknown): EstuaryError {
   if (error instanceof EstuaryError) return error;
   if (error instanceof DerError) {
-    return new EstuaryError(400, 'MALFORMED_DER', 'The request body is not the DER structure expected.', {
+    return errorWith(400, 'MALFORMED_DER', 'The request body is not the DER structure expected.', {
       detail: error.message,
     });
   }

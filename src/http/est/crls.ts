@@ -1,6 +1,6 @@
 import type { StatementSigner } from '../../ca/driver.ts';
 import type { Ca } from '../../ca/router.ts';
-import { EstuaryError } from '../../errors.ts';
+import { errorWith } from '../../errors.ts';
 import { crlsOnly } from '../../pki/cms/pkcs7.ts';
 import type { CrlRow } from '../../store/crl-store.ts';
 import { encodeBody } from './codec.ts';
@@ -38,7 +38,7 @@ export function crls({ currentCrl }: CrlsDependencies): EstOperation {
     handle: async ({ ca, lineLength }) => {
       const signer = ca.driver.statements;
       if (signer === undefined)
-        throw new EstuaryError(501, 'OPERATION_OFF', 'This CA publishes its revocation lists itself, elsewhere.');
+        throw errorWith(501, 'OPERATION_OFF', 'This CA publishes its revocation lists itself, elsewhere.');
       const { der } = await currentCrl(ca, signer);
       return derAnswer(CRLS_ONLY, bodyOf(der, lineLength));
     },

@@ -2,7 +2,7 @@ import type { EstAuthenticator } from '../../auth/est-authenticator.ts';
 import type { MtlsIdentity } from '../../auth/identity.ts';
 import { responderFor, type CmcParties } from '../../cmc/parties.ts';
 import type { CmcServer } from '../../cmc/server.ts';
-import { EstuaryError, unauthorized } from '../../errors.ts';
+import { errorWith, unauthorized } from '../../errors.ts';
 import { decodeBody, encodeBody } from './codec.ts';
 import type { EstAnswer, EstOperation, EstRequest } from './operation.ts';
 
@@ -35,11 +35,7 @@ export function fullcmc(dependencies: FullCmcDependencies): EstOperation {
       const body = decodeBody(request.body);
       const responder = responderFor(dependencies.cmcParties(), ca);
       if (responder === undefined)
-        throw new EstuaryError(
-          501,
-          'FULLCMC_NO_SIGNER',
-          'This CA signs no CMC responses, so it takes no CMC requests.',
-        );
+        throw errorWith(501, 'FULLCMC_NO_SIGNER', 'This CA signs no CMC responses, so it takes no CMC requests.');
       const answer = await dependencies.cmcServer.answer({
         requestId,
         ca,

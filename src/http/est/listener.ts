@@ -6,7 +6,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { channelBinding } from '../../auth/channel-binding.ts';
 import type { PresentedCredentials } from '../../auth/identity.ts';
 import type { CaRouter } from '../../ca/router.ts';
-import { badRequest, EstuaryError, unauthorized } from '../../errors.ts';
+import { EstuaryError, badRequest, errorWith, unauthorized } from '../../errors.ts';
 import { lineLengthFor } from './codec.ts';
 import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
 import type { Logger } from '../../log.ts';
@@ -97,7 +97,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
 
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const route = routes.get(request);
-    if (route === undefined) throw new EstuaryError(404, 'NOT_FOUND', 'There is no such EST path.');
+    if (route === undefined) throw errorWith(404, 'NOT_FOUND', 'There is no such EST path.');
     const { socket } = request.raw;
     const answer = await route.operation.handle({
       requestId: request.id,

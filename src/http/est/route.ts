@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Ca, CaRouter } from '../../ca/router.ts';
 import { OPERATION_NAMES } from '../../config/operation-names.ts';
-import { badRequest, EstuaryError, notFound } from '../../errors.ts';
+import { badRequest, errorWith, EstuaryError, notFound } from '../../errors.ts';
 import type { EstOperation, OperationName } from './operation.ts';
 
 const PREFIX = '/.well-known/est/';
@@ -39,8 +39,7 @@ export function resolveRoute(
   const operation = OPERATION_NAMES.find((known) => known === name);
   if (operation === undefined) throw notFound('UNKNOWN_OPERATION', 'There is no such EST operation.');
   const handler = operations.get(operation);
-  if (handler?.enabled !== true)
-    throw new EstuaryError(501, 'OPERATION_OFF', `This server does not offer ${operation}.`);
+  if (handler?.enabled !== true) throw errorWith(501, 'OPERATION_OFF', `This server does not offer ${operation}.`);
   if (method !== handler.method) throw new MethodNotAllowed(operation, handler.method);
   return { ca, operation: handler };
 }
@@ -74,10 +73,10 @@ export function checkHead(operation: EstOperation, headers: IncomingHttpHeaders,
     throw badRequest('CONTENT_TYPE_MISSING', `The request needs Content-Type: ${operation.requestType}.`);
   const mediaType = contentType.split(';', 1)[0]?.trim().toLowerCase();
   if (mediaType !== operation.requestType)
-    throw new EstuaryError(415, 'CONTENT_TYPE_WRONG', `${operation.name} takes ${operation.requestType} only.`);
+    throw errorWith(415, 'CONTENT_TYPE_WRONG', `${operation.name} takes ${operation.requestType} only.`);
   const encoding = headers['content-encoding']?.trim().toLowerCase();
   if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
-    throw new EstuaryError(415, 'CONTENT_ENCODING', 'The request body must not be compressed.');
+    throw errorWith(415, 'CONTENT_ENCODING', 'The request body must not be compressed.');
   const transfer = headers['transfer-encoding']?.trim().toLowerCase();
   if (transfer !== undefined && transfer !== 'chunked')
     throw badRequest('TRANSFER_ENCODING', 'The only transfer coding supported is chunked.');
@@ -86,5 +85,5 @@ export function checkHead(operation: EstOperation, headers: IncomingHttpHeaders,
 
 /** 413 for a body above `server.body_limit` bytes. */
 export function bodyTooLarge(bodyLimit: number): EstuaryError {
-  return new EstuaryError(413, 'BODY_TOO_LARGE', `The request body is larger than ${bodyLimit} bytes.`);
+  return errorWith(413, 'BODY_TOO_LARGE', `The request body is larger than ${bodyLimit} bytes.`);
 }

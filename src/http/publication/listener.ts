@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { StatementSigner } from '../../ca/driver.ts';
 import type { Ca, CaRouter } from '../../ca/router.ts';
-import { describe, EstuaryError, notFound } from '../../errors.ts';
+import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import type { OcspAnswer, OcspResponder } from '../../publication/ocsp-responder.ts';
@@ -181,14 +181,13 @@ function refuseOthers(app: PublicationListener, paths: readonly string[], method
       exposeHeadRoute: false,
       onRequest: (_request, reply, done) => {
         reply.header('Allow', allow);
-        done(new EstuaryError(405, 'METHOD_NOT_ALLOWED', `This path takes ${allow}.`));
+        done(errorWith(405, 'METHOD_NOT_ALLOWED', `This path takes ${allow}.`));
       },
       handler: () => undefined,
     });
 }
 
-const wrongMediaType = () =>
-  new EstuaryError(415, 'MEDIA_TYPE_UNSUPPORTED', 'The body must be application/ocsp-request.');
+const wrongMediaType = () => errorWith(415, 'MEDIA_TYPE_UNSUPPORTED', 'The body must be application/ocsp-request.');
 
 /** Plain text, one sentence. */
 function sendError(reply: FastifyReply, error: unknown): FastifyReply {
@@ -203,9 +202,9 @@ function asEstuaryError(error: unknown): EstuaryError {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return wrongMediaType();
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return new EstuaryError(413, 'BODY_TOO_LARGE', `The body is larger than ${MAX_BODY} bytes.`);
+    return errorWith(413, 'BODY_TOO_LARGE', `The body is larger than ${MAX_BODY} bytes.`);
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
   return typeof status === 'number' && status >= 400 && status < 500
-    ? new EstuaryError(status, 'BAD_REQUEST', 'The request is not valid.')
-    : new EstuaryError(500, 'INTERNAL', 'The request failed inside the server.');
+    ? errorWith(status === 414 ? 414 : 400, 'BAD_REQUEST', 'The request is not valid.')
+    : errorWith(500, 'INTERNAL', 'The request failed inside the server.');
 }

@@ -1,5 +1,5 @@
 /** The messages between the store's proxy and its threads. Plain objects only, for the structured clone. */
-import { EstuaryError } from '../../errors.ts';
+import { EstuaryError, type ErrorCode, type ErrorStatus } from '../../errors.ts';
 import type { LookupKeyOptions } from './token-lookups.ts';
 
 /** What the worker thread gets as `workerData`. */
@@ -30,8 +30,8 @@ export interface Call {
 export type Request = { readonly calls: readonly Call[] } | { readonly close: true };
 
 export interface PlainError {
-  readonly status: number;
-  readonly code: string;
+  readonly status: ErrorStatus;
+  readonly code: ErrorCode;
   readonly message: string;
   readonly detail: string | undefined;
   readonly retryAfter: number | undefined;

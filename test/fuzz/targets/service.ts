@@ -54,12 +54,12 @@ const ROUTES: readonly { path: string; type: string; body: (content: Buffer) => 
 
 async function read(input: Buffer): Promise<void> {
   const [operation, content] = children(parseDer(input, Tag.SEQUENCE).value);
-  if (operation === undefined || content === undefined) throw badRequest('NO_REQUEST', 'no request');
+  if (operation === undefined || content === undefined) throw badRequest('BODY_EMPTY', 'no request');
   const route = ROUTES[Math.abs(readInteger(operation)) % ROUTES.length];
-  if (route === undefined) throw badRequest('NO_ROUTE', 'no route');
+  if (route === undefined) throw badRequest('BAD_PATH', 'no route');
   const { status, text } = await service.post(route.path, route.type, await route.body(content.raw));
   if (status >= 500 && status !== 501) throw new Error(`${route.path} answers ${status}: ${text.slice(0, 100)}`);
-  if (status >= 400) throw badRequest('REFUSED', 'the server refuses');
+  if (status >= 400) throw badRequest('BAD_REQUEST', 'the server refuses');
   if (route.type === CMC) parseSignedData(Buffer.from(text, 'base64'));
 }
 

@@ -1,0 +1,80 @@
+import type { ErrorTable } from './table.ts';
+
+/** What the admin API refuses, and what becomes of requests that wait. */
+export const ADMIN_ERRORS = {
+  ALREADY_REVOKED: { status: 409, cause: 'The certificate was revoked before.', remedy: 'Nothing is left to do.' },
+  CERTIFICATE_MISSING: {
+    status: 500,
+    cause: 'A request is marked as issued and its certificate is not in the store.',
+    remedy: 'Restore the store from a backup that holds it; the log has the request.',
+  },
+  CERTIFICATE_NOT_FOUND: {
+    status: 404,
+    cause: 'No certificate in the store has this serial number.',
+    remedy: 'Compare the serial number, and the CA where one is given.',
+  },
+  CURSOR_INVALID: {
+    status: 400,
+    cause: 'The cursor does not come from a page of this list.',
+    remedy: 'Start again from the first page.',
+  },
+  DECIDED_AT_CA: {
+    status: 409,
+    cause: 'The request waits at the CA behind, so it cannot be decided here.',
+    remedy: 'Have an agent decide it there.',
+  },
+  FIELD_INVALID: {
+    status: 400,
+    cause: 'A field or parameter of the call breaks its rule.',
+    remedy: 'Correct what the answer names.',
+  },
+  LOCKOUT_NOT_FOUND: {
+    status: 404,
+    cause: 'Nobody is locked out under this key.',
+    remedy: 'List the lockouts; it may have ended.',
+  },
+  NOT_READY: {
+    status: 503,
+    cause: 'A part that enrolment needs is down.',
+    remedy: 'Look at the parts that the answer names.',
+  },
+  OTP_DISABLED: { status: 409, cause: 'One-time passwords are switched off.', remedy: 'Set otp.enabled, and restart.' },
+  OTP_NOT_FOUND: { status: 404, cause: 'No one-time password has this id.', remedy: 'List them and compare.' },
+  REQUEST_CANCELED: {
+    status: 403,
+    cause: 'The request that the client polls for was canceled.',
+    remedy: 'Send a new request.',
+    text: "(the CA's reason)<br>The request was canceled.",
+  },
+  REQUEST_DECIDED: {
+    status: 409,
+    cause: 'The request has been decided before.',
+    remedy: 'Get the request to see how.',
+  },
+  REQUEST_LOST: {
+    status: 503,
+    cause: 'The CA behind does not know the request any more.',
+    remedy: 'Send the request again.',
+  },
+  REQUEST_NOT_FOUND: {
+    status: 404,
+    cause: 'No request has this id.',
+    remedy: 'List them and compare; old ones are purged.',
+  },
+  REQUEST_REJECTED: {
+    status: 403,
+    cause: "An administrator, or the CA's agent, rejected the request.",
+    remedy: 'Ask for the reason, then send a request that meets it.',
+    text: '(the reason given)<br>The request was rejected.',
+  },
+  SERIAL_AMBIGUOUS: {
+    status: 400,
+    cause: 'Certificates of several CAs have this serial number.',
+    remedy: 'Name the CA with the parameter ca.',
+  },
+  SUBMISSION_LOST: {
+    status: 503,
+    cause: 'It cannot be told whether the CA behind took the request.',
+    remedy: 'Send the request again.',
+  },
+} as const satisfies ErrorTable;

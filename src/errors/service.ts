@@ -1,0 +1,102 @@
+import type { ErrorTable } from './table.ts';
+
+/** What the store, the audit log, the start or a reload fails at. */
+export const SERVICE_ERRORS = {
+  ADMIN_ANCHOR_OWN: {
+    status: 500,
+    cause: 'admin.tls.trust_anchors holds a CA that issues to devices here, so each device would be an administrator.',
+    remedy: 'Give administrators a CA of their own.',
+  },
+  AUDIT_TAMPERED: {
+    status: 503,
+    cause: 'The end of the audit log is not what the store remembers of it, so nothing more is written.',
+    remedy: 'Run "estuary audit verify", find out what happened, and restore the log.',
+  },
+  AUDIT_UNAVAILABLE: {
+    status: 503,
+    cause: 'The audit log cannot be written, so nothing is issued.',
+    remedy: "Make room on the disk, or restore the file's permissions.",
+  },
+  CMC_MESSAGE_NOT_CLAIMED: {
+    status: 500,
+    cause: "The answer to a CMC message was to be kept for a message that is not the server's own.",
+    remedy: 'Send the message again; look whether two services use one store.',
+  },
+  CONFIG_RELOAD: {
+    status: 500,
+    cause: 'A key was changed that a reload cannot take over.',
+    remedy: 'Restart the server, or undo the change.',
+  },
+  CRL_INVALID: {
+    status: 500,
+    cause: 'A CRL of the configuration cannot be used for client certificates.',
+    remedy: 'Replace the file by a current CRL of a trusted CA; the message says what is wrong.',
+  },
+  LOOKUP_KEY_DAMAGED: {
+    status: 500,
+    cause: 'The file with the key that finds one-time passwords does not hold one.',
+    remedy: 'Restore the file.',
+  },
+  LOOKUP_KEY_MISSING: {
+    status: 500,
+    cause: 'The key that finds one-time passwords is gone while some are alive.',
+    remedy: 'Restore the key, or revoke those passwords with otp.enabled = false.',
+    text: 'the key that finds one-time passwords is not the one of this store',
+  },
+  LOOKUP_KEY_OTHER: {
+    status: 500,
+    cause: 'The key that finds one-time passwords is another than that of the store.',
+    remedy: 'Restore the former key, or revoke those passwords with otp.enabled = false.',
+    text: 'the key that finds one-time passwords is not the one of this store',
+  },
+  LOOKUP_KEY_UNAVAILABLE: {
+    status: 503,
+    cause: 'The file with the key that finds one-time passwords cannot be read or written.',
+    remedy: 'Restore its permissions.',
+  },
+  RESERVATION_NOT_OPEN: {
+    status: 500,
+    cause: 'A certificate was signed for a reservation that the store does not hold open, so it is not handed out.',
+    remedy: 'Look whether two services use one store.',
+  },
+  SERIAL_TAKEN: {
+    status: 500,
+    cause: 'The serial number of a signed certificate is in the store already, so the certificate is not handed out.',
+    remedy: "Look whether two services use one store, or the CA's serial numbers began anew.",
+  },
+  STORE_FAILED: {
+    status: 500,
+    cause: 'The store answered with an error that will not pass by itself.',
+    remedy: 'Look for the SQLite code in the log; check the database.',
+  },
+  STORE_FOREIGN: {
+    status: 500,
+    cause: 'The file that the configuration names as the store belongs to another program.',
+    remedy: 'Correct store.path.',
+  },
+  STORE_IN_USE: {
+    status: 500,
+    cause: 'Another service holds the store.',
+    remedy: 'Stop that service, or give this one a store of its own.',
+  },
+  STORE_TOO_NEW: {
+    status: 500,
+    cause: 'A newer version of Estuary made the store.',
+    remedy: 'Run that version, or restore the backup of before the update.',
+  },
+  STORE_UNAVAILABLE: {
+    status: 503,
+    cause: 'The store cannot be opened, read or written at present.',
+    remedy: 'Make room on the disk, or restore permissions; look for the SQLite code in the log.',
+  },
+  TRUST_ANCHORS_INVALID: {
+    status: 500,
+    cause: 'The file of trust anchors for client certificates cannot be used.',
+    remedy: 'Put the CA certificates into it, in PEM.',
+  },
+  WORKER_START: {
+    status: 500,
+    cause: 'A worker process ended while it started.',
+    remedy: 'Look for its own error in the log.',
+  },
+} as const satisfies ErrorTable;
