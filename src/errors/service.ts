@@ -54,6 +54,11 @@ export const SERVICE_ERRORS = {
     cause: 'The file with the key that finds one-time passwords cannot be read or written.',
     remedy: 'Restore its permissions.',
   },
+  METRICS_INCOMPLETE: {
+    status: 503,
+    cause: 'A worker process did not tell its metrics in time; a sum without them would look like a restart.',
+    remedy: 'Scrape again; look in the log for a worker that hangs or is short of file descriptors.',
+  },
   RESERVATION_NOT_OPEN: {
     status: 500,
     cause: 'A certificate was signed for a reservation that the store does not hold open, so it is not handed out.',

@@ -1,5 +1,4 @@
 /** The composition root: makes every part from a `Config`; owns start, reload and stop. */
-import cluster from 'node:cluster';
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Server } from 'node:https';
 import { createSecureContext } from 'node:tls';
@@ -111,7 +110,7 @@ export async function startWorker(): Promise<RunningService> {
   const link = new SupervisorLink();
   const { inForce: config, instance, ticketSecret } = await link.share();
   return holding(shareStoreLock(config.store.path), async () => {
-    const base = await openBase(config);
+    const base = await openBase(config, new Metrics((own) => link.shareMetrics(own)));
     try {
       const service = await startListeners(config, {
         ...base,
@@ -151,8 +150,7 @@ interface Base {
   readonly store: Store;
 }
 
-async function openBase({ log, store, audit, otp }: Config): Promise<Base> {
-  const metrics = new Metrics(String(cluster.worker?.id ?? 0));
+async function openBase({ log, store, audit, otp }: Config, metrics = new Metrics()): Promise<Base> {
   return {
     log: createLogger(log.level),
     metrics,

@@ -15,6 +15,7 @@ import type { Logger } from '../log.ts';
 import { Reloads, type Prepared } from './reloads.ts';
 import type { RunningService } from './running-service.ts';
 import { ConnectionKeeper } from './shared-connections.ts';
+import { MetricsKeeper } from './shared-metrics.ts';
 import { TurnKeeper } from './shared-turns.ts';
 import type { Store } from '../store/store.ts';
 import { isFromWorker, type FromWorker, type ToWorker } from './worker-channel.ts';
@@ -63,6 +64,7 @@ class Supervisor implements RunningService {
   readonly #members = new Map<number, Member>();
   readonly #turns = new TurnKeeper();
   readonly #connections: ConnectionKeeper;
+  readonly #metrics = new MetricsKeeper();
   readonly #reloads: Reloads;
   #inForce: unknown;
   #lastPrepare = 0;
@@ -125,10 +127,12 @@ class Supervisor implements RunningService {
     return new Promise((resolve, reject) => {
       worker.on('message', (message: unknown) => {
         if (!isFromWorker(message)) {
-          if (!this.#turns.take(worker, message)) this.#connections.take(worker, message);
+          if (!this.#turns.take(worker, message) && !this.#metrics.take(worker, message))
+            this.#connections.take(worker, message);
         } else if (message.says === 'asks for its share') this.#share(member);
         else if (message.says === 'listens') {
           member.listening = true;
+          this.#metrics.add(worker);
           this.#tellCondition();
           resolve();
         }
@@ -154,6 +158,7 @@ class Supervisor implements RunningService {
     this.#members.delete(slot);
     this.#turns.gone(worker);
     this.#connections.gone(worker);
+    this.#metrics.gone(worker);
     if (this.#stopping) return;
     const { log, store } = this.#options;
     log.error({ worker: slot, worker_pid: worker.process.pid, reason }, 'a worker process died');

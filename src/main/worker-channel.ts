@@ -3,8 +3,10 @@ import { unpackConfig } from '../config/transfer.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
 import type { ServiceCondition } from '../http/admin/dependencies.ts';
+import type { CollectFromAll, MetricFamilies } from '../metrics.ts';
 import type { Prepare, Prepared } from './reloads.ts';
 import { WorkerConnections } from './shared-connections.ts';
+import { WorkerMetrics, type SupervisorChannel } from './shared-metrics.ts';
 import { WorkerTurns } from './shared-turns.ts';
 
 /** What a worker gets from its supervisor before it starts. */
@@ -49,18 +51,18 @@ function isToWorker(value: unknown): value is ToWorker {
 export class SupervisorLink {
   readonly turns: WorkerTurns;
   readonly connections: WorkerConnections;
+  readonly #channel: SupervisorChannel = {
+    send: (message: unknown) => process.send?.(message, () => undefined),
+    onMessage: (listener: (message: unknown) => void) => process.on('message', listener),
+  };
   readonly #share = Promise.withResolvers<WorkerShare>();
   readonly #prepare = Promise.withResolvers<Prepare>();
   readonly #prepared = new Map<number, Prepared>();
   #condition: ServiceCondition = { workersDown: [], reloadFailed: false };
 
   constructor() {
-    const channel = {
-      send: (message: unknown) => process.send?.(message, () => undefined),
-      onMessage: (listener: (message: unknown) => void) => process.on('message', listener),
-    };
-    this.turns = new WorkerTurns(channel);
-    this.connections = new WorkerConnections(channel);
+    this.turns = new WorkerTurns(this.#channel);
+    this.connections = new WorkerConnections(this.#channel);
     process.on('message', (message: unknown) => {
       if (isToWorker(message)) this.#take(message);
     });
@@ -75,6 +77,12 @@ export class SupervisorLink {
     this.#tell({ says: 'asks for its share' });
     const share = await this.#share.promise;
     return { ...share, inForce: unpackConfig(share.config) };
+  }
+
+  /** Adds the metrics of this process to the others'. */
+  shareMetrics(own: () => Promise<MetricFamilies>): CollectFromAll {
+    const metrics = new WorkerMetrics(this.#channel, own);
+    return () => metrics.collect();
   }
 
   /** Tells the supervisor that the listeners are up; from now on reloads are carried out. */

@@ -49,9 +49,9 @@ describe('health', () => {
     expect(logged()).toContain('the CA certificate ends in 12 days');
     const metrics = (await call('GET', '/metrics')).body;
     expect(metrics).toMatch(
-      new RegExp(`^estuary_ca_certificate_expiry_timestamp_seconds\\{ca="devices",.*\\} ${end / 1000}$`, 'm'),
+      new RegExp(`^estuary_ca_certificate_expiry_timestamp_seconds\\{ca="devices"\\} ${end / 1000}$`, 'm'),
     );
-    expect(metrics).toMatch(/^estuary_ca_up\{ca="devices",.*\} 1$/m);
+    expect(metrics).toMatch(/^estuary_ca_up\{ca="devices"\} 1$/m);
   });
 });
 

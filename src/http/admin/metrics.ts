@@ -11,7 +11,7 @@ export function registerMetrics(app: AdminApp, deps: AdminDependencies, monitor:
     {
       config: { public: isPublic },
       schema: {
-        summary: "The process's counters, for Prometheus",
+        summary: 'The counters of all processes, for Prometheus',
         tags: ['health'],
         ...(isPublic ? { security: [] } : {}),
         querystring: strictObject({}),
@@ -32,7 +32,7 @@ export function registerMetrics(app: AdminApp, deps: AdminDependencies, monitor:
           not_after: ca.driver.chain().length === 0 ? undefined : ca.certificate.notAfter.getTime(),
         })),
       );
-      return reply.type('text/plain; version=0.0.4; charset=utf-8').send(deps.metrics.render(cas));
+      return reply.type('text/plain; version=0.0.4; charset=utf-8').send(await deps.metrics.render(cas));
     },
   );
 }

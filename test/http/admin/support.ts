@@ -132,7 +132,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
       otp: { enabled: true, max_uses: 1, default_ttl: 86_400, ...options.settings?.otp },
       admin: { public_metrics: false, ...options.settings?.admin },
     },
-    metrics: new Metrics('0'),
+    metrics: new Metrics(),
     condition: () => options.condition ?? { workersDown: [], reloadFailed: false },
     version: '0.0.0-test',
     now,
