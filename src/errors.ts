@@ -12,12 +12,26 @@ export interface ErrorOptions {
 }
 
 /**
+ * What an error means to the code that catches it; statuses are for the answer alone. The first three are refusals:
+ * the same request is refused again.
+ */
+export type ErrorKind = 'bad-request' | 'unauthenticated' | 'forbidden' | 'unavailable' | 'failure';
+
+function kindOf(status: ErrorStatus): ErrorKind {
+  if (status === 401) return 'unauthenticated';
+  if (status === 403) return 'forbidden';
+  if (status === 503) return 'unavailable';
+  return status < 500 ? 'bad-request' : 'failure';
+}
+
+/**
  * The one error family of Estuary. `code` is stable (docs/errors.md lists them all), `status` is the HTTP
  * status it maps to, `message` is public: one sentence a person can act on. Everything private goes into `detail`.
  */
 export class EstuaryError extends Error {
   readonly code: ErrorCode;
   readonly status: ErrorStatus;
+  readonly kind: ErrorKind;
   readonly detail: string | undefined;
   readonly retryAfter: number | undefined;
 
@@ -26,6 +40,7 @@ export class EstuaryError extends Error {
     this.name = 'EstuaryError';
     this.code = code;
     this.status = status;
+    this.kind = kindOf(status);
     this.detail = options.detail;
     this.retryAfter = options.retryAfter;
   }
@@ -74,6 +89,23 @@ export function failed(code: CodeOf<500>, message: string, options?: ErrorOption
 /** 503: known to be down or at its bound for now; carries Retry-After where the caller knows the seconds. */
 export function unavailable(code: CodeOf<503>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(503, code, message, options);
+}
+
+type OfKind<Kind extends ErrorKind> = EstuaryError & { readonly kind: Kind };
+
+/** Whether the request itself was refused, so that it would be again: not a failure, and nothing that passes. */
+export function isRefusal(error: unknown): error is OfKind<'bad-request' | 'unauthenticated' | 'forbidden'> {
+  return error instanceof EstuaryError && error.kind !== 'unavailable' && error.kind !== 'failure';
+}
+
+/** Whether nobody was authenticated. */
+export function isUnauthenticated(error: unknown): error is OfKind<'unauthenticated'> {
+  return error instanceof EstuaryError && error.kind === 'unauthenticated';
+}
+
+/** Whether it passes: something is down or at its bound for now. */
+export function isUnavailable(error: unknown): error is OfKind<'unavailable'> {
+  return error instanceof EstuaryError && error.kind === 'unavailable';
 }
 
 /** The message of anything thrown, for a log's detail. */

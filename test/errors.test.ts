@@ -3,15 +3,26 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { errorReference } from '../scripts/lib/error-reference.ts';
-import { badRequest, errorWith } from '../src/errors.ts';
+import {
+  badRequest,
+  errorWith,
+  failed,
+  forbidden,
+  isRefusal,
+  isUnauthenticated,
+  isUnavailable,
+  unauthorized,
+  unavailable,
+  type EstuaryError,
+} from '../src/errors.ts';
 import { ERRORS } from '../src/errors/codes.ts';
 import type { ErrorEntry } from '../src/errors/table.ts';
 import { ROOT } from './support/root.ts';
 
-const source = globSync('src/**/*.ts', { cwd: ROOT })
+const sources = globSync('src/**/*.ts', { cwd: ROOT })
   .filter((file) => !/^src.errors\b/.test(file))
-  .map((file) => readFileSync(join(ROOT, file), 'utf8'))
-  .join('\n');
+  .map((file) => [file, readFileSync(join(ROOT, file), 'utf8')] as const);
+const source = sources.map(([, text]) => text).join('\n');
 
 const page = errorReference();
 
@@ -52,4 +63,33 @@ test('issue 12.5: an unknown code, and a known one with a status that is not its
   // @ts-expect-error it is a 415
   expect(errorWith(413, 'CONTENT_ENCODING', 'no').status).toBe(413);
   expect(errorWith(415, 'CONTENT_ENCODING', 'no').status).toBe(415);
+});
+
+describe('issue 12.5: what catches an error asks for its kind, not for its status', () => {
+  const each: [EstuaryError, boolean, boolean, boolean][] = [
+    [badRequest('BODY_EMPTY', ''), true, false, false],
+    [unauthorized('OTP_INVALID', ''), true, true, false],
+    [forbidden('SAN_MISMATCH', ''), true, false, false],
+    [errorWith(415, 'CONTENT_ENCODING', ''), true, false, false],
+    [failed('STORE_FAILED', ''), false, false, false],
+    [errorWith(501, 'OPERATION_OFF', ''), false, false, false],
+    [unavailable('STORE_UNAVAILABLE', ''), false, false, true],
+  ];
+
+  test.each(each)('$code ($status): refusal %s, unauthenticated %s, unavailable %s', (error, ...kinds) => {
+    expect([isRefusal(error), isUnauthenticated(error), isUnavailable(error)]).toEqual(kinds);
+  });
+
+  test('an error of another family is of no kind', () => {
+    const error = new Error('401');
+    expect([isRefusal(error), isUnauthenticated(error), isUnavailable(error)]).toEqual([false, false, false]);
+  });
+
+  test('no status steers the flow outside of HTTP', () => {
+    // In http/est/answer.ts a status decides which headers it goes out with, which is HTTP's own rule.
+    const files = sources.filter(([file]) => file !== join('src', 'http', 'est', 'answer.ts'));
+    expect(
+      files.filter(([, text]) => /\berror\.status (?:[<>]=?|[!=]==) ?\d/.test(text)).map(([file]) => file),
+    ).toEqual([]);
+  });
 });

@@ -1,7 +1,7 @@
 /** Who sends an admin request: a bearer token or a client certificate, apart from everything on the EST listener. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-import { EstuaryError, unauthorized } from '../errors.ts';
+import { unauthorized, isUnauthenticated } from '../errors.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IntermediateStore } from '../store/intermediate-store.ts';
 import type { ClientTrust } from './mtls/client-trust.ts';
@@ -68,7 +68,7 @@ export class AdminAuthenticator {
     try {
       byCertificate = await this.#byCertificate(settings, presented);
     } catch (error) {
-      if (!(error instanceof EstuaryError) || error.status !== 401) throw error;
+      if (!isUnauthenticated(error)) throw error;
       failures.push([error.message, error.detail].filter((part) => part !== undefined).join(': '));
     }
     if (settings.bearer_token.enabled && presented.authorization !== undefined) {

@@ -1,6 +1,6 @@
 /** Who sends an EST request: the methods in their order of precedence, and what each outcome leaves in the audit log. */
 import type { AuditEvent } from '../audit/event.ts';
-import { EstuaryError, unauthorized } from '../errors.ts';
+import { EstuaryError, unauthorized, isUnauthenticated } from '../errors.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { FailureRecords } from './failure-records.ts';
 import type { Identity, PresentedCredentials } from './identity.ts';
@@ -44,7 +44,7 @@ export function createEstAuthenticator({ plugins, store, failures }: EstAuthenti
           await reportSuccess(store, identity, presented, { ...context, hints });
           return identity;
         } catch (error) {
-          if (!(error instanceof EstuaryError) || error.status !== 401) throw error;
+          if (!isUnauthenticated(error)) throw error;
           if (plugin.auditsFailures !== true)
             await failures.record(failureEvent(plugin.method, error, presented, context));
           failure = error;
@@ -100,7 +100,7 @@ function refusedSubject(presented: PresentedCredentials): string | undefined {
     const certificates = presentedCertificates(presented);
     return certificates && certificateHolder(certificates.leaf());
   } catch (error) {
-    if (error instanceof EstuaryError && error.status === 401) return undefined;
+    if (isUnauthenticated(error)) return undefined;
     throw error;
   }
 }

@@ -110,10 +110,18 @@ export function asRefusal(error: unknown, bodyPart: BodyPartReference): CmcRefus
   });
 }
 
-function meaning({ status, code }: EstuaryError): [RefusalStatus, CmcFailInfoName] {
+function meaning({ kind, code }: EstuaryError): [RefusalStatus, CmcFailInfoName] {
   const failInfo = FAIL_INFO.get(code);
-  if (status === 401 || status === 403) return [status, failInfo ?? 'badIdentity'];
-  if (status === 503) return [503, 'tryLater'];
-  if (status >= 500) return [500, 'internalCAError'];
-  return [400, failInfo ?? 'badRequest'];
+  switch (kind) {
+    case 'unauthenticated':
+      return [401, failInfo ?? 'badIdentity'];
+    case 'forbidden':
+      return [403, failInfo ?? 'badIdentity'];
+    case 'unavailable':
+      return [503, 'tryLater'];
+    case 'failure':
+      return [500, 'internalCAError'];
+    case 'bad-request':
+      return [400, failInfo ?? 'badRequest'];
+  }
 }

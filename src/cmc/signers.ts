@@ -4,7 +4,7 @@ import { validateClientCertificate } from '../auth/mtls/mtls.ts';
 import { checkNotRevokedHere } from '../auth/mtls/own-revocation.ts';
 import { isValidAt } from '../auth/mtls/path-validation.ts';
 import { isIssuedBy } from '../enrollment/names.ts';
-import { EstuaryError } from '../errors.ts';
+import { EstuaryError, isUnauthenticated } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { verifySignerInfo, type SignedData, type SignerIdentifier, type SignerInfo } from '../pki/cms/cms.ts';
 import { DerError, unlessMalformed } from '../pki/der/der.ts';
@@ -124,7 +124,7 @@ const refused = (reason: string, detail?: string) =>
   unauthenticated(0, `The certificate that the message is signed with is not accepted: ${reason}.`, detail);
 
 function asRefused(error: unknown): unknown {
-  return error instanceof EstuaryError && error.status === 401 ? refused(error.message, error.detail) : error;
+  return isUnauthenticated(error) ? refused(error.message, error.detail) : error;
 }
 
 /** Whether the key made the signature; attributes that are malformed are no signature. */

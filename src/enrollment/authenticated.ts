@@ -114,7 +114,7 @@ async function isPoll(received: ReceivedByEst, identity: Identity, queue: QueueL
   try {
     sent = recogniseSent(received);
   } catch (error) {
-    if (error instanceof EstuaryError && error.status === 400) return false;
+    if (error instanceof EstuaryError && error.kind === 'bad-request') return false;
     throw error;
   }
   return queue.isQueued({ ...received, identity, events: [] }, sent);

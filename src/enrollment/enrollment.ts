@@ -7,7 +7,7 @@ import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { Identity } from '../auth/identity.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
-import { EstuaryError, failed, forbidden } from '../errors.ts';
+import { EstuaryError, failed, forbidden, isRefusal } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Store } from '../store/store.ts';
@@ -241,7 +241,7 @@ export class Enrollment {
       return await this.#issue(approved, delivery && { ...delivery, keyType: row.key_type }, true);
     } catch (error) {
       if (error instanceof RequestTaken) return this.#afterOther({ request, delivery }, row);
-      if (error instanceof EstuaryError && error.status < 500) await this.#queue.fail(request, row.id, error);
+      if (isRefusal(error)) await this.#queue.fail(request, row.id, error);
       throw error;
     }
   }
@@ -256,7 +256,7 @@ export class Enrollment {
   }
 
   async #auditDenial(request: RequestBase, error: unknown): Promise<void> {
-    if (!(error instanceof EstuaryError) || error.status >= 500) return;
+    if (!isRefusal(error)) return;
     await this.#options.store.audit([
       ...request.events,
       {

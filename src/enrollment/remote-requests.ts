@@ -7,7 +7,7 @@ import type { AuditEvent } from '../audit/event.ts';
 import type { Found, IssuanceRequest, RemoteQueue } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { parseCertificateRequest } from '../pki/cmc/tagged-request.ts';
-import { describe, EstuaryError, forbidden, unauthorized, unavailable } from '../errors.ts';
+import { describe, EstuaryError, forbidden, unauthorized, unavailable, isRefusal } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
@@ -151,7 +151,7 @@ export class RemoteRequests {
       return (await this.#ask(remote, row, reference)) ?? waits;
     } catch (error) {
       if (error instanceof RequestTaken) return waits;
-      const lasting = error instanceof EstuaryError && error.status < 500;
+      const lasting = isRefusal(error);
       if (lasting || (error instanceof EstuaryError && ENDINGS.has(error.code))) throw error;
       // The request is where it is; that the CA cannot be asked now changes nothing.
       this.#options.log.warn({ ca: row.ca, request_id: row.id, detail: describe(error) }, 'request not polled');

@@ -1,7 +1,7 @@
 /** Answers OCSP requests from the store, signed by the CA's own key or by a responder that it delegated (RFC 6960 §2.2). */
 import type { OcspDelegate, StatementSigner } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
-import { describe, EstuaryError, failed } from '../errors.ts';
+import { describe, failed, isUnavailable } from '../errors.ts';
 import { Turns } from '../process/turns.ts';
 import type { Logger } from '../log.ts';
 import { isCrlReason } from '../pki/x509/crl-reasons.ts';
@@ -94,7 +94,7 @@ export class OcspResponder {
     }
     if (isBusy(error)) this.#logBusy(ca, error);
     else this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'an OCSP request could not be answered');
-    return failureResponse(error instanceof EstuaryError && error.status === 503 ? 'tryLater' : 'internalError');
+    return failureResponse(isUnavailable(error) ? 'tryLater' : 'internalError');
   }
 
   #logBusy(ca: Ca, error: unknown): void {

@@ -1,4 +1,4 @@
-import { EstuaryError, describe, unauthorized, unavailable } from '../../errors.ts';
+import { EstuaryError, describe, unauthorized, unavailable, isUnavailable } from '../../errors.ts';
 import { IsolatedError } from '../../process/protocol.ts';
 import { IsolatedProcess } from '../../process/isolated-process.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
@@ -98,7 +98,7 @@ export class KerberosVerifier implements TicketVerifier {
       return readAccepted(await this.#process.call('accept', { token }, { deadlineMs: this.#deadlineMs }));
     } catch (error) {
       if (error instanceof IsolatedError && error.code === 'REFUSED') throw refused(error.message, ticket);
-      if (error instanceof EstuaryError && error.status === 503) throw error;
+      if (isUnavailable(error)) throw error;
       // Without credentials of our own, or when the library crashed or hung, the client's ticket was not judged.
       const options = { retryAfter: RETRY_AFTER, detail: describe(error), cause: error };
       throw unavailable('GSSAPI_UNAVAILABLE', `${SUBJECT} is temporarily unavailable`, options);

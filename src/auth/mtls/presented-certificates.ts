@@ -1,7 +1,7 @@
 /** The certificates that a client shows on one connection: read once, judged once. */
 import { hash } from 'node:crypto';
 
-import { EstuaryError, unauthorized } from '../../errors.ts';
+import { EstuaryError, unauthorized, isUnauthenticated } from '../../errors.ts';
 import { boundsProblem } from '../../pki/x509/certificate-bounds.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { DerError, unlessMalformed } from '../../pki/der/der.ts';
@@ -70,7 +70,7 @@ export class PresentedCertificates {
       if (this.#refusals.get(trust) === refusal) this.#refusals.delete(trust);
     };
     refusal.verdict.then(forget, (error: unknown) => {
-      if (!(error instanceof EstuaryError && error.status === 401)) forget();
+      if (!isUnauthenticated(error)) forget();
     });
     return refusal.verdict;
   }

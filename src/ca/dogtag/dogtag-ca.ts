@@ -1,6 +1,6 @@
 /** A certificate authority in Dogtag PKI, as the agent of which we ask. docs/dogtag.md tells how it decides. */
 import type { CmsSigner } from '../../pki/cms/cms.ts';
-import { describe, EstuaryError, failed, forbidden, unavailable } from '../../errors.ts';
+import { describe, failed, forbidden, unavailable, isUnavailable } from '../../errors.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { namesEqual } from '../../pki/x509/name.ts';
 import type {
@@ -126,7 +126,7 @@ export class DogtagCa implements CaDriver {
       return await this.#outcome(info, request);
     } catch (error) {
       // It is complete there; only its certificate could not be had now. A poll gets it.
-      if (error instanceof EstuaryError && error.status === 503) return { status: 'pending', reference: info.id };
+      if (isUnavailable(error)) return { status: 'pending', reference: info.id };
       throw error;
     }
   }

@@ -3,7 +3,7 @@
  * private keys is answered with "complete" and stored nowhere, the one for pass phrases keeps the octets.
  */
 import { randomBytes, type KeyObject } from 'node:crypto';
-import { EstuaryError, failed, unavailable } from '../../errors.ts';
+import { EstuaryError, failed, unavailable, isUnavailable } from '../../errors.ts';
 import type { HealthReport, KeyArchive, SealedKey } from '../driver.ts';
 import { errorOf, jsonOf, readAnswer } from './answers.ts';
 import { certificateIn } from './enrol.ts';
@@ -73,8 +73,8 @@ export class Kra implements KeyArchive {
       return await this.#replicas.read(work);
     } catch (error) {
       if (!(error instanceof EstuaryError)) throw error;
-      const { status, detail, retryAfter } = error;
-      if (status !== 503) throw notArchived(detail ?? error.message);
+      const { detail, retryAfter } = error;
+      if (!isUnavailable(error)) throw notArchived(detail ?? error.message);
       throw unavailable('KEY_ARCHIVE_UNAVAILABLE', 'The key archive is not available at present.', {
         ...(detail === undefined ? {} : { detail }),
         ...(retryAfter === undefined ? {} : { retryAfter }),

@@ -1,5 +1,5 @@
 /** What a profile of Dogtag does with a request, as Dogtag itself describes it to its agents. */
-import { EstuaryError, failed } from '../../errors.ts';
+import { EstuaryError, failed, isUnavailable } from '../../errors.ts';
 import { readAnswer } from './answers.ts';
 import { textOf } from './json.ts';
 import type { Replicas } from './replicas.ts';
@@ -22,7 +22,7 @@ export async function issuesAtOnce(replicas: Replicas, profile: string): Promise
       }),
     );
   } catch (error) {
-    if (!(error instanceof EstuaryError) || error.status === 503) throw error;
+    if (!(error instanceof EstuaryError) || isUnavailable(error)) throw error;
     throw failed('CA_PROFILE_UNREADABLE', 'The CA does not say whether it issues at once.', {
       detail: `the profile ${profile}: ${error.detail ?? error.message}`,
       cause: error,

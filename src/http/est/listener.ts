@@ -6,7 +6,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { channelBinding } from '../../auth/channel-binding.ts';
 import type { PresentedCredentials } from '../../auth/identity.ts';
 import type { CaRouter } from '../../ca/router.ts';
-import { EstuaryError, badRequest, errorWith, unauthorized } from '../../errors.ts';
+import { EstuaryError, badRequest, errorWith, unauthorized, isRefusal } from '../../errors.ts';
 import { lineLengthFor } from './codec.ts';
 import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
 import type { Logger } from '../../log.ts';
@@ -121,7 +121,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
 
   app.setErrorHandler((error, request, reply) => {
     const mapped = mapFrameworkError(error, options.bodyLimit);
-    const level = mapped.status >= 500 ? 'error' : 'info';
+    const level = isRefusal(mapped) ? 'info' : 'error';
     options.log[level](
       { request_id: request.id, status: mapped.status, code: mapped.code, detail: mapped.detail, url: request.url },
       'request refused',
