@@ -41,9 +41,9 @@ export type Reply =
   | { readonly id: number; readonly value: unknown; readonly error?: undefined }
   | { readonly id: number; readonly error: PlainError };
 
-/** Worker to main thread: one `ready` or `failed` at first, then replies. */
+/** Worker to main thread: at first one `ready`, with the names of the operations, or `failed`; then replies. */
 export type Response =
-  { readonly ready: true } | { readonly failed: PlainError } | { readonly replies: readonly Reply[] };
+  { readonly ready: readonly string[] } | { readonly failed: PlainError } | { readonly replies: readonly Reply[] };
 
 export function toPlainError(error: EstuaryError): PlainError {
   const { status, code, message, detail, retryAfter } = error;

@@ -18,7 +18,7 @@ import { requestReads, requestWrites } from './requests.ts';
 /** Free bytes below which the store counts as full: room for some thousand audit records. */
 const MIN_FREE = 4 << 20;
 
-/** Every read, by the name that the proxy calls it. */
+/** Every read, by the name that {@link Store} has for it; the reading thread carries it out. */
 export function readOperations(db: Db) {
   return {
     ...otpReads(db),
@@ -34,7 +34,10 @@ export function readOperations(db: Db) {
   };
 }
 
-/** Every write. Each runs in a savepoint of a transaction, and returns what is to be audited in it. */
+/**
+ * Every write, likewise, for the writing thread. Each runs in a savepoint of a transaction that it shares with others
+ * (group-commit.ts), and returns what is to be audited in it.
+ */
 export function writeOperations(db: Db, log: AuditLog) {
   const probe = db.prepare<[number]>('UPDATE probe SET at = ?');
   return {

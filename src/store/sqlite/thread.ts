@@ -23,6 +23,7 @@ export class StoreThread {
   readonly #now: () => number;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
+  #operations: readonly string[] = [];
   #outbox: Call[] = [];
   #lastId = 0;
   #restartDelay = RESTART_MIN;
@@ -50,6 +51,7 @@ export class StoreThread {
       else if ('failed' in response) died = fromPlainError(response.failed);
       else {
         this.#worker = worker;
+        this.#operations = response.ready;
         resolve(undefined);
       }
     });
@@ -64,7 +66,12 @@ export class StoreThread {
     await promise;
   }
 
-  /** Carries an operation out in the thread. The caller knows its types; see {@link Call}. */
+  /** The names of what it carries out, once it has started. */
+  get operations(): readonly string[] {
+    return this.#operations;
+  }
+
+  /** Carries an operation out in the thread. The caller knows its types; see thread-calls.ts. */
   async call<Result>(operation: string, args: readonly unknown[]): Promise<Result> {
     if (this.#closing !== undefined) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
     if (this.#worker === undefined) throw this.#reason ?? gone('not started');

@@ -20,6 +20,8 @@ import { readOperations, writeOperations } from './operations.ts';
 const MAX_GROUP = 256;
 
 interface Role {
+  /** The names of what it carries out. */
+  readonly operations: readonly string[];
   carryOut(calls: readonly Call[]): readonly Reply[];
   close(): void;
 }
@@ -32,6 +34,7 @@ function writer(options: WorkerOptions): Role {
   const group = new GroupCommit(db, log, operations);
   group.recover(options.time);
   return {
+    operations: [...operations.keys()],
     carryOut: (calls) => group.run(calls, calls[0]?.time ?? options.time),
     close() {
       log.close();
@@ -52,7 +55,7 @@ function reader(options: WorkerOptions): Role {
       return { id: call.id, error: toPlainError(toEstuaryError(error)) };
     }
   };
-  return { carryOut: (calls) => calls.map(read), close: () => db.close() };
+  return { operations: [...operations.keys()], carryOut: (calls) => calls.map(read), close: () => db.close() };
 }
 
 /** Everything that waits now, after `first`. */
@@ -78,7 +81,7 @@ function serve(port: MessagePort, role: Role): void {
     role.close();
     port.close();
   });
-  send({ ready: true });
+  send({ ready: role.operations });
 }
 
 function start(port: MessagePort, options: WorkerOptions): void {
