@@ -27,11 +27,15 @@ export interface TurnTaker {
 /** Makes a {@link TurnTaker} of one turn at a time: the same name, the same turn, in all processes of the service. */
 export type SingleTurns = (name: string, queueLimit: number) => TurnTaker;
 
-/** At most `concurrency` holders at a time and a bounded, first-come queue of those who wait. */
+/**
+ * At most `concurrency` holders at a time and a bounded, first-come queue of those who wait: the one limiter of the house.
+ * Libraries such as p-queue bound neither the queue nor the wait, and end a turn with the function that they call; a
+ * generated key holds its turn until it is disposed of.
+ */
 export class Turns implements TurnTaker {
   readonly #concurrency: number;
   readonly #queueLimit: number;
-  readonly #waiting = new Set<Waiter>();
+  #waiting = new Set<Waiter>();
   #held = 0;
 
   constructor(concurrency: number, queueLimit: number) {
@@ -39,15 +43,39 @@ export class Turns implements TurnTaker {
     this.#queueLimit = queueLimit;
   }
 
-  enter(waitMs: number): Promise<void> {
-    if (this.#held < this.#concurrency) {
+  /** Whether nobody has a turn or waits for one. */
+  get idle(): boolean {
+    return this.#held === 0;
+  }
+
+  /** Whether whoever comes now has to wait. */
+  get full(): boolean {
+    return this.#held >= this.#concurrency;
+  }
+
+  /** How many wait. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /**
+   * As {@link TurnTaker.enter}.
+   *
+   * @param waitMs undefined: as long as it takes
+   * @param urgent goes before all who wait, and is never turned away
+   */
+  enter(waitMs?: number, { urgent = false } = {}): Promise<void> {
+    if (!this.full) {
       this.#held += 1;
       return Promise.resolve();
     }
-    if (this.#waiting.size >= this.#queueLimit)
+    if (!urgent && this.#waiting.size >= this.#queueLimit)
       return Promise.reject(new NoTurnError(`${this.#queueLimit} are waiting already`));
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => waiter.refuse(new NoTurnError(`no turn within ${waitMs} ms`)), waitMs);
+      const timer =
+        waitMs === undefined
+          ? undefined
+          : setTimeout(() => waiter.refuse(new NoTurnError(`no turn within ${waitMs} ms`)), waitMs);
       const settle = (): void => {
         clearTimeout(timer);
         this.#waiting.delete(waiter);
@@ -62,7 +90,8 @@ export class Turns implements TurnTaker {
           reject(error);
         },
       };
-      this.#waiting.add(waiter);
+      if (urgent) this.#waiting = new Set([waiter, ...this.#waiting]);
+      else this.#waiting.add(waiter);
     });
   }
 

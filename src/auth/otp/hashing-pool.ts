@@ -4,6 +4,7 @@
  * request beyond that is answered 503 at once.
  */
 import { unavailable } from '../../errors.ts';
+import { NoTurnError, Turns } from '../../process/turns.ts';
 
 export interface HashingPoolOptions {
   readonly concurrency: number;
@@ -14,16 +15,16 @@ export interface HashingPoolOptions {
 
 export class HashingPool {
   readonly options: HashingPoolOptions;
-  #active = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #turns: Turns;
 
   constructor(options: HashingPoolOptions) {
     this.options = options;
+    this.#turns = new Turns(options.concurrency, options.queue);
   }
 
   /** Hashes waiting for their turn. */
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#turns.waiting;
   }
 
   /**
@@ -32,27 +33,25 @@ export class HashingPool {
    * @param urgent goes before all others and is never turned away: for administrators
    * @throws EstuaryError 503 `PASSWORD_CHECK_BUSY` when the queue is full; otherwise what `work` throws
    */
-  async run<T>(work: (waited: boolean) => Promise<T>, { urgent = false } = {}): Promise<T> {
-    const waited = this.#active >= this.options.concurrency;
-    if (waited) await this.#turn(urgent);
-    else this.#active++;
-    try {
-      return await work(waited);
-    } finally {
-      // The place goes to the next in line, or is free.
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#active--;
-      else next();
-    }
+  run<T>(work: (waited: boolean) => Promise<T>, { urgent = false } = {}): Promise<T> {
+    return inTurn(this.#turns, work, { urgent, retryAfter: this.options.retryAfter });
   }
+}
 
-  #turn(urgent: boolean): Promise<void> {
-    const { queue, retryAfter } = this.options;
-    if (!urgent && this.#waiting.length >= queue)
-      throw unavailable('PASSWORD_CHECK_BUSY', 'too many passwords to check; try again later', { retryAfter });
-    return new Promise((resolve) => {
-      if (urgent) this.#waiting.unshift(resolve);
-      else this.#waiting.push(resolve);
-    });
+/** As {@link HashingPool.run}, with any turns. */
+export async function inTurn<T>(
+  turns: Turns,
+  work: (waited: boolean) => Promise<T>,
+  { urgent = false, retryAfter }: { readonly urgent?: boolean; readonly retryAfter: number },
+): Promise<T> {
+  const waited = turns.full;
+  await turns.enter(undefined, { urgent }).catch((error: unknown) => {
+    if (!(error instanceof NoTurnError)) throw error;
+    throw unavailable('PASSWORD_CHECK_BUSY', 'too many passwords to check; try again later', { retryAfter });
+  });
+  try {
+    return await work(waited);
+  } finally {
+    turns.leave();
   }
 }

@@ -2,7 +2,8 @@
  * Bounds the attempts under way for one lockout key: without it, a client that sends a thousand guesses at once would
  * have them all checked before the first failure is counted, and would fill the queue of the hashing pool.
  */
-import { unavailable } from '../../errors.ts';
+import { Turns } from '../../process/turns.ts';
+import { inTurn } from './hashing-pool.ts';
 
 export interface KeyedGateOptions {
   /** Attempts of one key at a time. */
@@ -13,14 +14,9 @@ export interface KeyedGateOptions {
   readonly retryAfter: number;
 }
 
-interface Lane {
-  active: number;
-  readonly waiting: (() => void)[];
-}
-
 export class KeyedGate {
   readonly #options: KeyedGateOptions;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #lanes = new Map<string, Turns>();
 
   constructor(options: KeyedGateOptions) {
     this.#options = options;
@@ -40,26 +36,14 @@ export class KeyedGate {
   async run<T>(keys: readonly string[], work: (waited: boolean) => Promise<T>, waitedBefore = false): Promise<T> {
     const [key, ...others] = keys;
     if (key === undefined) return work(waitedBefore);
-    const lane = this.#lanes.get(key) ?? { active: 0, waiting: [] };
+    const { width, queue, retryAfter } = this.#options;
+    const lane = this.#lanes.get(key) ?? new Turns(width, queue);
     this.#lanes.set(key, lane);
-    const waited = lane.active >= this.#options.width;
-    if (waited) await this.#turn(lane);
-    else lane.active++;
     try {
-      return await this.run(others, work, waited || waitedBefore);
+      return await inTurn(lane, (waited) => this.run(others, work, waited || waitedBefore), { retryAfter });
     } finally {
-      const next = lane.waiting.shift();
-      if (next !== undefined) next();
-      else if (--lane.active === 0) this.#lanes.delete(key);
+      // Another of this lane may have removed it already, and a new one stand in its place.
+      if (lane.idle && this.#lanes.get(key) === lane) this.#lanes.delete(key);
     }
-  }
-
-  #turn(lane: Lane): Promise<void> {
-    const { queue, retryAfter } = this.#options;
-    if (lane.waiting.length >= queue)
-      throw unavailable('PASSWORD_CHECK_BUSY', 'too many passwords to check; try again later', { retryAfter });
-    return new Promise((resolve) => {
-      lane.waiting.push(resolve);
-    });
   }
 }
