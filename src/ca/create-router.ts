@@ -24,7 +24,7 @@ export interface CaContext {
 /**
  * Opens every configured CA.
  *
- * @throws RangeError or EstuaryError that names the label and what keeps the CA from working; CAs opened before are closed then
+ * @throws EstuaryError that names the label and what keeps the CA from working; CAs opened before are closed then
  */
 export async function createRouter(config: Config, context: CaContext): Promise<CaRouter> {
   const cas: Ca[] = [];

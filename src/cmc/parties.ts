@@ -3,6 +3,7 @@ import { createPrivateKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Ca } from '../ca/router.ts';
 import type { Config } from '../config/schema.ts';
+import { failed } from '../errors.ts';
 import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
 import { issuerAndSerialNumber, keySigner, type CmsSigner } from '../pki/cms/cms.ts';
 
@@ -21,7 +22,7 @@ export interface CmcParties {
   readonly secrets: ReadonlyMap<string, Buffer>;
 }
 
-/** @throws a file error, DerError, or RangeError where a file holds no certificate */
+/** @throws a file error, DerError, or EstuaryError 500 `CMC_SIGNER_UNUSABLE` where a file holds no certificate */
 export async function loadCmcParties({ cmc }: Pick<Config, 'cmc'>): Promise<CmcParties> {
   const authorities = await Promise.all(cmc.ra_certificates.map((file) => readFile(file, 'latin1')));
   return {
@@ -38,7 +39,7 @@ async function loadResponder({
   if (file === undefined || keyFile === undefined) return undefined;
   const certificates = parsePemCertificates(await readFile(file, 'latin1'));
   const [certificate] = certificates;
-  if (certificate === undefined) throw new RangeError(`cmc.certificate: ${file} holds no certificate`);
+  if (certificate === undefined) throw failed('CMC_SIGNER_UNUSABLE', `cmc.certificate: ${file} holds no certificate`);
   const privateKey = createPrivateKey(await readFile(keyFile));
   return {
     signer: keySigner(privateKey, certificate.publicKey, issuerAndSerialNumber(certificate)),

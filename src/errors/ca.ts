@@ -121,4 +121,15 @@ export const CA_ERRORS = {
     cause: 'Serial numbers drawn at random were all taken.',
     remedy: 'Look at the store and the source of randomness: chance does not do this.',
   },
+  CA_UNUSABLE: {
+    status: 500,
+    cause:
+      'A certificate, key, token or chain that the configuration gives a CA cannot be used, so the server does not start.',
+    remedy: 'Correct the key of the configuration that the message names, or its file.',
+  },
+  CMC_SIGNER_UNUSABLE: {
+    status: 500,
+    cause: 'The certificate file of the CMC responder holds none.',
+    remedy: 'Put the certificate into the file that cmc.certificate names.',
+  },
 } as const satisfies ErrorTable;

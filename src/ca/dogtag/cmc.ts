@@ -65,12 +65,12 @@ export class CmcService {
   readonly #agent: Certificate;
   readonly signer: CmsSigner;
 
-  /** @throws RangeError where the agent's certificate is none, or its key cannot sign */
+  /** @throws EstuaryError 500 `CA_UNUSABLE` where the agent's certificate is none; RangeError where its key cannot sign */
   constructor(options: CmcServiceOptions) {
     this.#options = options;
     this.#turns = options.singleTurns(`cmc:${options.label}`, QUEUE);
     const [agent] = parsePemCertificates(options.tls.cert);
-    if (agent === undefined) throw new RangeError('dogtag.client_certificate holds no certificate');
+    if (agent === undefined) throw failed('CA_UNUSABLE', 'dogtag.client_certificate holds no certificate');
     this.#agent = agent;
     this.signer = keySigner(createPrivateKey(options.tls.key), agent.publicKey, issuerAndSerialNumber(agent));
   }

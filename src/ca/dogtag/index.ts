@@ -1,7 +1,7 @@
 /** Makes CAs behind Dogtag PKI (`driver = "dogtag"`). */
 import { readFile } from 'node:fs/promises';
 import type { DogtagCaConfig } from '../../config/schema.ts';
-import { describe } from '../../errors.ts';
+import { failed, describe } from '../../errors.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import type { SingleTurns } from '../../process/turns.ts';
 import { labelledLog } from '../labelled-log.ts';
@@ -29,7 +29,7 @@ export type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'certificate' | 'cha
 /**
  * A CA behind Dogtag. The server need not be up: it is found as soon as it is.
  *
- * @throws RangeError that names the label, the key and what is wrong with a file
+ * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong with a file
  */
 export async function createDogtagCa(
   config: DogtagSettings,
@@ -79,13 +79,13 @@ export async function createDogtagCa(
   });
 }
 
-/** The files behind every connection to Dogtag. @throws RangeError that names the label and the key */
+/** The files behind every connection to Dogtag. @throws EstuaryError 500 `CA_UNUSABLE` that names the label and the key */
 export async function loadTls({ label, dogtag }: DogtagSettings): Promise<DogtagTls> {
   const read = async (key: 'trust_anchors' | 'client_certificate' | 'client_key'): Promise<string> => {
     try {
       return await readFile(dogtag[key], 'latin1');
     } catch (error) {
-      throw new RangeError(`ca "${label}": dogtag.${key}: ${describe(error)}`, { cause: error });
+      throw failed('CA_UNUSABLE', `ca "${label}": dogtag.${key}: ${describe(error)}`, { cause: error });
     }
   };
   return {

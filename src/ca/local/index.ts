@@ -1,7 +1,7 @@
 /** Makes CAs of our own from their configuration. */
 import { readFile } from 'node:fs/promises';
 
-import { describe } from '../../errors.ts';
+import { describe, failed, type EstuaryError } from '../../errors.ts';
 import { parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
 import type { OcspDelegate, Signer } from '../driver.ts';
 import { arrangeChain } from '../../pki/x509/ca-chain.ts';
@@ -44,7 +44,7 @@ export interface CaCertificates {
 
 /**
  * Reads and checks the certificates of a `[[ca]]` table.
- * @throws RangeError that names the label, the key and what is wrong
+ * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
  */
 export async function loadCaCertificates(
   config: Pick<LocalCaConfig, 'label' | 'certificate' | 'chain'>,
@@ -61,7 +61,7 @@ export async function loadCaCertificates(
 
 /**
  * A CA over any signer.
- * @throws RangeError that names the label, the key and what is wrong
+ * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
  */
 export async function createLocalCa(config: LocalCaConfig, signer: Signer, context: LocalCaContext): Promise<LocalCa> {
   const certificates = await loadCaCertificates(config);
@@ -75,7 +75,7 @@ export async function createLocalCa(config: LocalCaConfig, signer: Signer, conte
 
 /**
  * A CA whose key is in a file (`driver = "file"`).
- * @throws RangeError that names the label, the key and what is wrong
+ * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
  */
 export async function createFileCa(
   config: LocalCaConfig & { readonly file: { readonly private_key: string } },
@@ -128,5 +128,5 @@ async function read(label: string, key: string, path: string): Promise<string> {
   }
 }
 
-const problem = (label: string, key: string, reason: string): RangeError =>
-  new RangeError(`ca "${label}": ${key}: ${reason}`);
+const problem = (label: string, key: string, reason: string): EstuaryError =>
+  failed('CA_UNUSABLE', `ca "${label}": ${key}: ${reason}`);

@@ -20,12 +20,12 @@ export interface Pkcs11Context {
 type Pkcs11Key = 'module' | 'slot' | 'token_label' | 'pin' | 'key_label' | 'key_id';
 
 /** A token or a key that cannot be used, with the key of `[ca.pkcs11]` to look at. */
-export class TokenProblem extends RangeError {
+export class TokenProblem extends EstuaryError {
   readonly key: Pkcs11Key;
   readonly reason: string;
 
   constructor(label: string, key: Pkcs11Key, cause: Error) {
-    super(`ca "${label}": pkcs11.${key}: ${describe(cause)}`, { cause });
+    super(500, 'CA_UNUSABLE', `ca "${label}": pkcs11.${key}: ${describe(cause)}`, { cause });
     this.name = 'TokenProblem';
     this.key = key;
     this.reason = describe(cause);
@@ -34,7 +34,7 @@ export class TokenProblem extends RangeError {
 
 /**
  * A CA of our own over a key in a token. The key must be there and be the certificate's.
- * @throws RangeError that names the label, the key and what is wrong
+ * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
  */
 export async function createPkcs11Ca(
   config: LocalCaConfig & Pick<Pkcs11CaConfig, 'pkcs11'>,
