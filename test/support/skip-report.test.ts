@@ -28,7 +28,7 @@ describe('the list of tests that were left out', { timeout: 110_000 }, () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   function run(file: string, ci: string, ...more: string[]): { status: number | null; output: string } {
-    const vitest = join(ROOT, 'node_modules/vitest/dist/main/cli.js');
+    const vitest = join(ROOT, 'node_modules/vitest/dist/cli.js');
     const report = join(ROOT, 'test/support/skip-report.ts');
     const env = { ...process.env, CI: ci, NO_COLOR: '1' };
     const args = [vitest, 'run', '--root', folder, '--reporter', 'default', '--reporter', report, file, ...more];
