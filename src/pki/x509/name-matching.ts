@@ -9,9 +9,17 @@ export function foldedRdns(name: Name): string[] {
   return name.rdns.map((rdn) => JSON.stringify(rdn.map(foldedAttribute).sort()));
 }
 
+/** A CA's name is compared with at each request: it is folded once. */
+const folded = new WeakMap<Name, string>();
+
 /** The same for a whole name: a key for maps. */
 export function foldedName(name: Name): string {
-  return JSON.stringify(foldedRdns(name));
+  let text = folded.get(name);
+  if (text === undefined) {
+    text = JSON.stringify(foldedRdns(name));
+    folded.set(name, text);
+  }
+  return text;
 }
 
 /** Whether two names match so: what path validation, and everybody who follows RFC 5280 §7.1, takes for one name. */
@@ -21,9 +29,9 @@ export function namesMatch(a: Name, b: Name): boolean {
 
 function foldedAttribute({ type, tag, text }: AttributeTypeAndValue): string {
   if (!isCharacterString(tag)) return `${type}${text}`;
-  const folded = text
+  const value = text
     .replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
     .replace(/[\t\n\v\f\r ]+/g, ' ')
     .replace(/^ | $/g, '');
-  return `${type}=${folded}`;
+  return `${type}=${value}`;
 }
