@@ -3,8 +3,7 @@
  * finding is an exception that the target does not declare, an input that takes too long or too much memory, and an
  * error that is left behind for the next TLS connection.
  */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { Session } from 'node:inspector/promises';
 import type { Coverage } from './coverage.ts';
 import { mutateTree } from './der-mutation.ts';
 import { mutate, random, type Random } from './mutation.ts';
@@ -60,12 +59,12 @@ const cpu = (): number => {
   return user + system;
 };
 
-setFlagsFromString('--expose-gc');
-const collectGarbage: unknown = runInNewContext('gc');
+const inspector = new Session();
+inspector.connect();
 
 /** Octets in use after everything that nobody holds is gone. */
-function kept(): number {
-  if (typeof collectGarbage === 'function') Reflect.apply(collectGarbage, undefined, []);
+async function kept(): Promise<number> {
+  await inspector.post('HeapProfiler.collectGarbage');
   return inUse();
 }
 
@@ -104,12 +103,12 @@ export class Fuzzer {
       // Whatever is kept of an earlier run has to be worth it now; the seeds are always there.
       if (coverage.reachedMore() || seeds.includes(seed)) this.#corpus.push(seed);
     }
-    let keptBefore = kept();
+    let keptBefore = await kept();
     for (let batches = 1; cpu() < end; batches++) {
       await this.#batch();
-      if (batches % BATCHES === 0) keptBefore = this.#checkKept(keptBefore);
+      if (batches % BATCHES === 0) keptBefore = await this.#checkKept(keptBefore);
     }
-    this.#checkKept(keptBefore);
+    await this.#checkKept(keptBefore);
     return {
       cpuSeconds: (cpu() - start) / 1e6,
       executions: this.#executions,
@@ -196,7 +195,7 @@ export class Fuzzer {
 
   async #findHungry(batch: readonly Buffer[]): Promise<void> {
     for (const input of batch) {
-      const before = kept();
+      const before = await kept();
       await this.#read(input);
       const octets = inUse() - before;
       if (octets > HUNGRY) this.#report('too hungry', `allocates ${octets >> 20} MiB`, input);
@@ -204,8 +203,8 @@ export class Fuzzer {
   }
 
   /** @returns what is kept now */
-  #checkKept(before: number): number {
-    const now = kept();
+  async #checkKept(before: number): Promise<number> {
+    const now = await kept();
     const last = this.#corpus.at(-1) ?? Buffer.alloc(0);
     if (now - before > HUNGRY)
       this.#report('memory grows', `${(now - before) >> 20} MiB more after up to ${BATCH * BATCHES} inputs`, last);
