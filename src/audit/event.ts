@@ -31,13 +31,33 @@ export const AUDIT_TYPES = [
   'admin.access',
   'audit.recovered',
   'audit.rotated',
+  'audit.archived',
 ] as const;
 
 export type AuditType = (typeof AUDIT_TYPES)[number];
 export type AuditOutcome = 'success' | 'failure';
 
-/** What happened, as its cause knows it. Sequence, time and hashes are added when it is committed. Never holds a secret. */
-export interface AuditEvent {
+/** Who asked, beside the name in `subject` (contract §8.1). Where nobody was authenticated, all of it is absent. */
+export interface AuditedRequester {
+  /** How it proved who it is: `mtls`, `otp`, `gssapi`, `cmc`. */
+  readonly method?: string;
+  /** The issuer of its certificate, RFC 4514. */
+  readonly requester_issuer?: string;
+  /** The subjectAltNames of its certificate, written as in certificate records: `DNS:a`. */
+  readonly requester_sans?: readonly string[];
+}
+
+/** A run of records that has left the store for an archive: from then on this record stands for them. */
+export interface ArchivedRange {
+  /** The first and the last `seq`. */
+  readonly first: number;
+  readonly last: number;
+  /** The hash of the last one, which the first record that is still there follows. */
+  readonly hash: string;
+}
+
+/** What happened, as its cause knows it. Sequence, time, node and hashes are added when it is committed. Never holds a secret. */
+export interface AuditEvent extends AuditedRequester {
   readonly type: AuditType;
   readonly outcome: AuditOutcome;
   /** Who: a subject DN, an OTP's client_id, a principal, an admin's description. */
@@ -48,15 +68,25 @@ export interface AuditEvent {
   readonly ca?: string;
   /** Lower-case hex. */
   readonly serial?: string;
+  /** Of the certificate that was issued: its subject, RFC 4514, and its subjectAltNames. */
+  readonly certificate_subject?: string;
+  readonly certificate_sans?: readonly string[];
   readonly request_id?: string;
   readonly detail?: string;
+  /** Of `audit.archived`. */
+  readonly archived?: ArchivedRange;
 }
 
-/** A committed event: one line of the audit file, one row of the store, one item of `GET /admin/audit`. */
+/**
+ * A committed event: one line of the audit file, one row of the store, one item of `GET /admin/audit`. A record of a later version may have
+ * fields that are not listed here; they are hashed like all others.
+ */
 export interface AuditRecord extends AuditEvent {
   readonly seq: number;
   /** ISO 8601 UTC with milliseconds. */
   readonly time: string;
+  /** The node that wrote it (`[store] node_name`). */
+  readonly node?: string;
   /** Hex SHA-256 of the record before; 64 zeros for the first. */
   readonly prev_hash: string;
   /** Hex SHA-256 over the canonical JSON of all other fields. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { AuditEvent, AuditRecord } from './event.ts';
+import type { ArchivedRange, AuditEvent, AuditRecord } from './event.ts';
 
 /** `prev_hash` of the very first record. */
 export const GENESIS_HASH = '0'.repeat(64);
@@ -22,26 +22,50 @@ export interface ChainedRecord {
   readonly line: string;
 }
 
-/** Longest value of a field: a record tells what happened, it does not carry a requester's 60 kB subject. */
+/** Longest value of a field, in all its parts: a record tells what happened, it does not carry a requester's 60 kB subject. */
 const MAX_FIELD = 2048;
 
 function bounded(value: string | undefined): string | undefined {
   return value === undefined || value.length <= MAX_FIELD ? value : `${value.slice(0, MAX_FIELD)}…`;
 }
 
+/** None rather than an empty list; of a long one the beginning, with `…` at its end. */
+function boundedList(values: readonly string[] | undefined): readonly string[] | undefined {
+  if (values === undefined || values.length === 0) return undefined;
+  let length = 0;
+  const kept = values.findIndex((value) => (length += value.length) > MAX_FIELD);
+  return kept === -1 ? values : [...values.slice(0, kept), '…'];
+}
+
+/** What of a record its commit adds to the event. */
+interface Place {
+  readonly seq: number;
+  /** ISO 8601. */
+  readonly time: string;
+  readonly node: string | undefined;
+  readonly prev_hash: string;
+}
+
 /** The canonical JSON that is hashed: these fields in this order, absent ones left out, no white space. */
-function canonicalJson(event: AuditEvent, seq: number, time: string, prev_hash: string): string {
+function canonicalJson(event: AuditEvent, { seq, time, node, prev_hash }: Place): string {
   return JSON.stringify({
     seq,
     time,
+    node,
     type: event.type,
     outcome: event.outcome,
     subject: bounded(event.subject),
+    method: event.method,
+    requester_issuer: bounded(event.requester_issuer),
+    requester_sans: boundedList(event.requester_sans),
     address: bounded(event.address),
     ca: bounded(event.ca),
     serial: bounded(event.serial),
+    certificate_subject: bounded(event.certificate_subject),
+    certificate_sans: boundedList(event.certificate_sans),
     request_id: bounded(event.request_id),
     detail: bounded(event.detail),
+    archived: event.archived,
     prev_hash,
   });
 }
@@ -54,14 +78,19 @@ function withHash(canonical: string, hash: string): string {
   return `${canonical.slice(0, -1)},"hash":"${hash}"}`;
 }
 
+/** Characters that {@link withHash} puts in the place of the closing brace. */
+const HASH_LENGTH = withHash('}', GENESIS_HASH).length;
+
 /**
  * Makes an event the next record of a chain.
  *
  * @param time milliseconds since the epoch
+ * @param node the name of the node that writes it
  */
-export function chain(head: ChainHead, event: AuditEvent, time: number): ChainedRecord {
+export function chain(head: ChainHead, event: AuditEvent, time: number, node?: string): ChainedRecord {
   const seq = head.seq + 1;
-  const canonical = canonicalJson(event, seq, new Date(time).toISOString(), head.hash);
+  const place = { seq, time: new Date(time).toISOString(), node, prev_hash: head.hash };
+  const canonical = canonicalJson(event, place);
   const digest = sha256(canonical);
   return { seq, type: event.type, time, hash: digest, line: withHash(canonical, digest) };
 }
@@ -69,10 +98,13 @@ export function chain(head: ChainHead, event: AuditEvent, time: number): Chained
 /** A line read back: a record whose own hash fits, though not necessarily the next of any chain. */
 export interface ParsedRecord extends ChainedRecord {
   readonly prev_hash: string;
+  readonly archived: ArchivedRange | undefined;
 }
 
 /**
- * Reads a line that {@link chain} wrote. The line must be canonical to the byte and its hash must fit.
+ * Reads a line that {@link chain} wrote, in this version or in another: which fields a record has is its version's matter, so earlier logs
+ * verify and an earlier version verifies what a later one wrote. The line must be canonical JSON to the byte and its hash, the last
+ * field, must fit.
  *
  * @returns undefined for anything else
  */
@@ -83,12 +115,19 @@ export function parseLine(line: string): ParsedRecord | undefined {
   } catch {
     return undefined;
   }
-  if (!isAuditRecord(record)) return undefined;
-  const { seq, time, type, prev_hash } = record;
-  const canonical = canonicalJson(record, seq, time, prev_hash);
+  if (!isAuditRecord(record) || JSON.stringify(record) !== line) return undefined;
+  const { seq, time, type, prev_hash, archived } = record;
+  const canonical = `${line.slice(0, -HASH_LENGTH)}}`;
   const digest = sha256(canonical);
   if (withHash(canonical, digest) !== line) return undefined;
-  return { seq, type, time: Date.parse(time), hash: digest, prev_hash, line };
+  const range = isArchivedRange(archived) ? archived : undefined;
+  return { seq, type, time: Date.parse(time), hash: digest, prev_hash, archived: range, line };
+}
+
+function isArchivedRange(value: unknown): value is ArchivedRange {
+  if (typeof value !== 'object' || value === null) return false;
+  const { first, last, hash } = value as Record<keyof ArchivedRange, unknown>;
+  return Number.isSafeInteger(first) && Number.isSafeInteger(last) && typeof hash === 'string';
 }
 
 /** Whether a value has what every record has; says nothing of its hash. */

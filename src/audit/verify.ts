@@ -9,6 +9,8 @@ export type AuditVerdict =
       readonly ok: true;
       /** Records in the store, all of them in one chain. */
       readonly records: number;
+      /** Records before them that left the store for an archive; a record says so. Absent where there are none. */
+      readonly archived?: number;
       /** Well-chained lines at the end of the file that the store does not have (yet): a write under way, or a crash. */
       readonly ahead: number;
     }
@@ -86,7 +88,9 @@ function verifySnapshot(db: Database.Database, auditFile: string): AuditVerdict 
   if (stored === undefined) throw new Broken(null, 'the store has lost the end of the audit chain');
   const file = new FileCursor(auditFile, stored);
   try {
-    let head: ChainHead = { seq: 0, hash: GENESIS_HASH };
+    const begin = beginning(db);
+    file.skip(begin);
+    let head = begin;
     const rows = db.prepare<[], StoredRecord>('SELECT seq, time, type, line FROM audit ORDER BY seq');
     for (const row of rows.iterate()) {
       head = nextInStore(head, row, stored);
@@ -96,10 +100,22 @@ function verifySnapshot(db: Database.Database, auditFile: string): AuditVerdict 
       throw new Broken(head.seq + 1, `record ${head.seq + 1} is missing from the store, which ends with ${stored.seq}`);
     if (head.hash !== stored.hash)
       throw new Broken(head.seq, `record ${head.seq} in the store is not the one that was written last`);
-    return { ok: true, records: head.seq, ahead: file.surplus(head) };
+    const archived = begin.seq === 0 ? {} : { archived: begin.seq };
+    return { ok: true, records: head.seq - begin.seq, ...archived, ahead: file.surplus(head) };
   } finally {
     file.close();
   }
+}
+
+/** The record before the first in the store: none, or the last that was archived, as the newest `audit.archived` has it. */
+function beginning(db: Database.Database): ChainHead {
+  const first = db.prepare<[], StoredRecord>('SELECT seq, time, type, line FROM audit ORDER BY seq LIMIT 1').get();
+  if (first === undefined || first.seq <= 1) return { seq: 0, hash: GENESIS_HASH };
+  const newest = "SELECT seq, time, type, line FROM audit WHERE type = 'audit.archived' ORDER BY seq DESC LIMIT 1";
+  const row = db.prepare<[], StoredRecord>(newest).get();
+  const archived = row && parseLine(row.line)?.archived;
+  if (archived?.last === first.seq - 1) return { seq: archived.last, hash: archived.hash };
+  throw new Broken(1, 'record 1 is missing from the store, and no record says that it was archived');
 }
 
 /** Checks that a row is the record after `head`. */
@@ -136,6 +152,23 @@ class FileCursor {
         stored.file_start,
         `the audit file is missing or empty; it had the records from ${stored.file_start} to ${stored.seq}`,
       );
+  }
+
+  /** Goes past the lines that the store has archived and the file still has. */
+  skip(begin: ChainHead): void {
+    let head: ChainHead | undefined;
+    for (let seq = this.#stored.file_start; seq <= begin.seq; seq++) {
+      const next = this.#lines.next();
+      if (next.done === true)
+        throw new BrokenFile(seq, `record ${seq} is missing from the audit file, which was cut short`);
+      const record = next.value.whole ? parseLine(next.value.text) : undefined;
+      if (record === undefined || record.seq !== seq) throw new BrokenFile(seq, difference(seq, next.value));
+      if (head !== undefined && !follows(head, record))
+        throw new BrokenFile(seq, `record ${seq} in the audit file does not follow record ${head.seq}`);
+      head = record;
+    }
+    if (head !== undefined && head.hash !== begin.hash)
+      throw new BrokenFile(begin.seq, `record ${begin.seq} in the audit file is not the one that was archived`);
   }
 
   /** The next line has to be this record's. */

@@ -1,6 +1,7 @@
 /** Who sends an EST request: the methods in their order of precedence, and what each outcome leaves in the audit log. */
 import type { AuditEvent } from '../audit/event.ts';
 import { EstuaryError, unauthorized, isUnauthenticated } from '../errors.ts';
+import { auditedRequester } from './audited-requester.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { FailureRecords } from './failure-records.ts';
 import type { Identity, PresentedCredentials } from './identity.ts';
@@ -67,7 +68,7 @@ async function reportSuccess(
   const event: AuditEvent = {
     type: `auth.${identity.method}`,
     outcome: 'success',
-    subject: identity.display,
+    ...auditedRequester(identity),
     address,
     ca: caLabel,
     ...(identity.method === 'mtls' ? { serial: identity.certificate.serialNumber } : {}),

@@ -1,5 +1,6 @@
 /** What became of the parts of a message. */
 import type { AuditEvent } from '../audit/event.ts';
+import { auditedRequester } from '../auth/audited-requester.ts';
 import type { BodyPartID, BodyPartReference } from '../pki/cmc/body-part.ts';
 import type { TaggedContentInfo } from '../pki/cmc/pki-data.ts';
 import { asRefusal, type CmcRefusal } from './refusal.ts';
@@ -47,7 +48,7 @@ export function denials(
       {
         type: 'certificate.denied',
         outcome: 'failure',
-        subject: identity.display,
+        ...auditedRequester(identity),
         address,
         ca: ca.label,
         request_id: requestId,

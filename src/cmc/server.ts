@@ -1,5 +1,6 @@
 /** The CMC server of the CAs whose keys are here: from a received message to its answer (RFC 5272; docs/cmc.md). */
 import type { AuditEvent } from '../audit/event.ts';
+import { auditedRequester } from '../auth/audited-requester.ts';
 import type { Logger } from '../log.ts';
 import type { CmcMessage, CmcStore } from '../store/cmc-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
@@ -91,7 +92,7 @@ export class CmcServer {
     };
     try {
       const sender = await authenticator.authenticate(message, received, voucher);
-      await store.audit([{ ...event, subject: sender.identity.display, detail: sender.role }]);
+      await store.audit([{ ...event, ...auditedRequester(sender.identity), detail: sender.role }]);
       return sender;
     } catch (error) {
       const refusal = asRefusal(error, 0);

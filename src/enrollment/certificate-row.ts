@@ -1,6 +1,7 @@
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
+import type { AuditEvent } from '../audit/event.ts';
 import type { CertificateRow } from '../store/certificate-store.ts';
 
 /** Whose certificate it is. */
@@ -25,4 +26,12 @@ export function certificateRow(der: Buffer, owner: CertificateOwner): Certificat
     reason: null,
     invalidity_date: null,
   };
+}
+
+/** The names in a certificate, for the audit record of its issue. */
+export function issuedNames({
+  subject,
+  sans,
+}: CertificateRow): Pick<AuditEvent, 'certificate_subject' | 'certificate_sans'> {
+  return { certificate_subject: subject, certificate_sans: sans };
 }

@@ -8,7 +8,7 @@ import { describe, EstuaryError, failed, forbidden, unauthorized } from '../erro
 import { formatName } from '../pki/x509/name.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
-import { certificateRow } from './certificate-row.ts';
+import { certificateRow, issuedNames } from './certificate-row.ts';
 import { queuedGeneratedKey, type Checked } from './checked.ts';
 import type { Keyed } from './keyed.ts';
 import { spkiHash } from './recognition.ts';
@@ -172,7 +172,7 @@ export class Recorded {
     try {
       const events: readonly AuditEvent[] = [
         { ...event, type: 'ca.signature', outcome: 'success' },
-        { ...event, type: 'certificate.issued', outcome: 'success', detail: operation },
+        { ...event, ...issuedNames(row), type: 'certificate.issued', outcome: 'success', detail: operation },
       ];
       await issuance.store.recordCertificate(row, events, succeeded);
     } catch (error) {

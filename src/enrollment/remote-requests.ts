@@ -15,7 +15,7 @@ import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import type { RemoteRequestStore, RequestEnd } from '../store/remote-request-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
-import { certificateRow } from './certificate-row.ts';
+import { certificateRow, issuedNames } from './certificate-row.ts';
 import type { Checked } from './checked.ts';
 import type { Releases } from './releases.ts';
 import {
@@ -272,7 +272,7 @@ export class RemoteRequests {
     const event = { ...rowEvent(row), ...(address === undefined ? {} : { address }), serial: certificate.serial };
     const events: readonly AuditEvent[] = [
       { ...event, type: 'ca.signature', outcome: 'success' },
-      { ...event, type: 'certificate.issued', outcome: 'success', detail: row.operation },
+      { ...event, ...issuedNames(certificate), type: 'certificate.issued', outcome: 'success', detail: row.operation },
     ];
     await this.#store.recordCertificate(certificate, events, succeeded);
   }

@@ -1,5 +1,6 @@
 /** What the stages of a request share (docs/architecture.md, "A request's way"). */
-import type { AuditEvent } from '../audit/event.ts';
+import type { AuditedRequester, AuditEvent } from '../audit/event.ts';
+import { auditedRequester } from '../auth/audited-requester.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
 import type { Identity, PresentedCredentials } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
@@ -58,9 +59,11 @@ export type EnrollmentOutcome =
 export class RequestTaken extends Error {}
 
 /** What the audit events of a request have in common. */
-export function eventBase(request: RequestBase): Pick<AuditEvent, 'subject' | 'address' | 'ca' | 'request_id'> {
+export function eventBase(
+  request: RequestBase,
+): AuditedRequester & Pick<AuditEvent, 'subject' | 'address' | 'ca' | 'request_id'> {
   return {
-    subject: request.identity.display,
+    ...auditedRequester(request.identity),
     address: request.address,
     ca: request.ca.label,
     request_id: request.requestId,

@@ -157,7 +157,8 @@ function check(file: string, { warnings }: LoadedConfig): number {
 async function verify({ config }: LoadedConfig): Promise<number> {
   const verdict = await verifyAudit({ storePath: config.store.path, auditFile: config.audit.file });
   if (verdict.ok) {
-    process.stdout.write(`the audit log is whole: ${verdict.records} records\n`);
+    const archived = verdict.archived === undefined ? '' : `, and ${verdict.archived} before them are archived`;
+    process.stdout.write(`the audit log is whole: ${verdict.records} records${archived}\n`);
     return EXIT.ok;
   }
   const place = verdict.seq === null ? 'the audit log' : `audit record ${verdict.seq}`;

@@ -1,6 +1,7 @@
 /** The composition root: makes every part from a `Config`; owns start, reload and stop. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Server } from 'node:https';
+import { hostname } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { AdminAuthenticator } from '../auth/admin-authenticator.ts';
 import { createEstAuthenticator, type EstAuthenticator } from '../auth/est-authenticator.ts';
@@ -157,6 +158,7 @@ async function openBase({ log, store, audit, otp }: Config, metrics = new Metric
     store: await openStore({
       path: store.path,
       auditFile: audit.file,
+      node: store.node_name ?? hostname(),
       lookupKey: { configured: otp.lookup_key?.reveal(), required: otp.enabled },
       onCommit: (events) => metrics.observe(events),
     }),

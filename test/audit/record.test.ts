@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { AuditEvent } from '../../src/audit/event.ts';
+import type { AuditEvent, AuditRecord } from '../../src/audit/event.ts';
 import { chain, follows, GENESIS_HASH, parseLine } from '../../src/audit/record.ts';
 import { openssl } from '../support/openssl.ts';
 
@@ -50,6 +50,49 @@ test('each record holds the hash of the one before it', () => {
 test('fields that are absent are left out', () => {
   const { line } = chain(GENESIS, { type: 'service.start', outcome: 'success' }, TIME);
   expect(Object.keys(JSON.parse(line) as object)).toEqual(['seq', 'time', 'type', 'outcome', 'prev_hash', 'hash']);
+});
+
+test("issue 12: a record names the node, the requester with its certificate's issuer, the issued names, archived records", () => {
+  const event: AuditEvent = {
+    ...EVENT,
+    method: 'mtls',
+    requester_issuer: 'CN=Maker',
+    requester_sans: ['DNS:old.example.com'],
+    certificate_subject: 'CN=device-1',
+    certificate_sans: ['DNS:new.example.com', 'IP:192.0.2.1'],
+    archived: { first: 1, last: 7, hash: GENESIS_HASH },
+  };
+  const { line } = chain(GENESIS, event, TIME, 'node-1');
+  const { hash, ...record } = JSON.parse(line) as Record<string, unknown>;
+  expect(hash).toMatch(/^[0-9a-f]{64}$/);
+  expect(record).toEqual({
+    seq: 1,
+    time: '2026-11-21T01:02:03.004Z',
+    node: 'node-1',
+    ...event,
+    prev_hash: GENESIS_HASH,
+  });
+  expect(parseLine(line)).toMatchObject({ seq: 1, archived: event.archived });
+  expect(parseLine(line.replace('CN=Maker', 'CN=Other'))).toBeUndefined();
+  expect(parseLine(line.replace('node-1', 'node-2'))).toBeUndefined();
+});
+
+test('an empty list of names is left out, a long one is cut', () => {
+  const names = (count: number) => Array.from({ length: count }, (_, i) => `DNS:host-${i}.example.com`);
+  const sansOf = (event: Partial<AuditEvent>) =>
+    (JSON.parse(chain(GENESIS, { ...EVENT, ...event }, TIME).line) as AuditRecord).certificate_sans;
+  expect(sansOf({ certificate_sans: [] })).toBeUndefined();
+  expect(sansOf({ certificate_sans: names(20) })).toEqual(names(20));
+  const cut = sansOf({ certificate_sans: names(1000) }) ?? [];
+  expect(cut.length).toBeLessThan(120);
+  expect(cut.slice(0, -1)).toEqual(names(cut.length - 1));
+  expect(cut.at(-1)).toBe('…');
+});
+
+test('a record of another version verifies, whatever fields it has', () => {
+  const canonical = `{"seq":1,"time":"2026-11-21T01:02:03.004Z","type":"new.type","new":{"field":[1]},"prev_hash":"${GENESIS_HASH}"}`;
+  const hash = openssl(['dgst', '-sha256', '-binary'], canonical).toString('hex');
+  expect(parseLine(`${canonical.slice(0, -1)},"hash":"${hash}"}`)).toMatchObject({ seq: 1, type: 'new.type', hash });
 });
 
 test('an oversized field is cut, so that a request cannot fill the audit log', () => {

@@ -1,10 +1,13 @@
 import Database from 'better-sqlite3';
-import { appendFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { beforeAll, expect, test } from 'vitest';
+import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { ArchivedRange } from '../../src/audit/event.ts';
 import { chain, parseLine } from '../../src/audit/record.ts';
 import { type AuditVerdict, verifyAudit } from '../../src/audit/verify.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import { temporaryFolder } from '../support/openssl.ts';
+import { ROOT } from '../support/root.ts';
 import { event, opened, type Paths, temporaryPaths } from '../store/support.ts';
 
 const RECORDS = 8;
@@ -212,4 +215,97 @@ test('after a rotation the chain goes on in the new file, and the former one is 
   expect(await verify(paths)).toEqual({ ok: true, records: RECORDS + 2, ahead: 0 });
   inFile(paths, (lines) => lines.slice(1));
   expect(await verify(paths)).toMatchObject({ ok: false, seq: RECORDS + 1 });
+});
+
+/** Puts an audit file into a new store as the server that wrote it left it. */
+async function storeOf(lines: readonly string[]): Promise<Paths> {
+  const paths = temporaryPaths();
+  await (await opened(paths)).close();
+  writeFileSync(paths.auditFile, lines.map((line) => `${line}\n`).join(''));
+  const db = new Database(paths.path);
+  try {
+    const insert = db.prepare('INSERT INTO audit (seq, time, type, line) VALUES (@seq, @time, @type, @line)');
+    const records = lines.map((line) => parseLine(line));
+    for (const record of records) if (record !== undefined) insert.run(record);
+    const last = records.at(-1);
+    const size = statSync(paths.auditFile).size;
+    db.prepare('UPDATE audit_head SET seq = ?, hash = ?, file_start = 1, file_size = ?').run(
+      last?.seq,
+      last?.hash,
+      size,
+    );
+  } finally {
+    db.close();
+  }
+  return paths;
+}
+
+test('a log of the first format verifies, goes on with the present one, and a change in it is found', async () => {
+  const old = readFileSync(join(ROOT, 'fixtures/audit-first-format.jsonl'), 'utf8').split('\n').slice(0, -1);
+  const paths = await storeOf(old);
+  expect(await verify(paths)).toEqual({ ok: true, records: old.length, ahead: 0 });
+  const store = await openStore({ ...paths, node: 'node-1' });
+  onTestFinished(() => store.close());
+  await store.audit([event('certificate.issued', { certificate_sans: ['DNS:a.example.com'] })]);
+  expect(await verify(paths)).toEqual({ ok: true, records: old.length + 1, ahead: 0 });
+  const { items } = await store.listAudit({ limit: 100 });
+  expect(items.map(({ node }) => node)).toEqual([...old.map(() => undefined), 'node-1']);
+  inStore(paths, "UPDATE audit SET line = replace(line, 'CN=device-1', 'CN=device-2') WHERE seq = 3");
+  expect(await verify(paths)).toMatchObject({ ok: false, seq: 3 });
+});
+
+describe('records that were archived', () => {
+  const ARCHIVED = 5;
+
+  /** A store whose first five records are gone, with the record that says so, if any. */
+  async function archived(change: (hash: string) => Partial<ArchivedRange> | undefined = () => ({})): Promise<Paths> {
+    const paths = written();
+    const line = readFileSync(paths.auditFile, 'utf8').split('\n')[ARCHIVED - 1] ?? '';
+    const hash = parseLine(line)?.hash ?? '';
+    const range = change(hash);
+    const store = await openStore(paths);
+    await store.audit([
+      range === undefined
+        ? event('audit.archived')
+        : event('audit.archived', { archived: { first: 1, last: ARCHIVED, hash, ...range } }),
+    ]);
+    await store.close();
+    inStore(paths, `DELETE FROM audit WHERE seq <= ${ARCHIVED}`);
+    return paths;
+  }
+
+  test('contract §11: the chain verifies across them, with their lines in the audit file and without', async () => {
+    const paths = await archived();
+    const verdict = { ok: true, records: RECORDS + 1 - ARCHIVED, archived: ARCHIVED, ahead: 0 };
+    expect(await verify(paths)).toEqual(verdict);
+    renameSync(paths.auditFile, `${paths.auditFile}.1`);
+    const store = await openStore(paths);
+    await store.audit([event('service.start')]);
+    await store.close();
+    expect(await verify(paths)).toEqual({ ...verdict, records: verdict.records + 2 });
+  });
+
+  test.each<[string, number, (hash: string) => Partial<ArchivedRange> | undefined]>([
+    ['no range', 1, () => undefined],
+    ['an earlier end', 1, () => ({ last: ARCHIVED - 1 })],
+    ['a later end', 1, () => ({ last: ARCHIVED + 1 })],
+    ['another hash', ARCHIVED, (hash) => ({ hash: hash.replace(/^./, (digit) => (digit === '0' ? '1' : '0')) })],
+  ])('a record that says so with %s does not stand for them', async (_name, seq, change) => {
+    expect(await verify(await archived(change))).toMatchObject({ ok: false, seq });
+  });
+
+  test('one more record removed is found, and a change of their lines in the audit file', async () => {
+    const paths = await archived();
+    inStore(paths, `DELETE FROM audit WHERE seq = ${ARCHIVED + 1}`);
+    expect(await verify(paths)).toMatchObject({ ok: false, seq: 1 });
+    const other = await archived();
+    inFile(other, (lines) => lines.map((line) => line.replace('device-3', 'device-9')));
+    expect(await verify(other)).toMatchObject({ ok: false, seq: 3 });
+    const forgery = await archived();
+    inFile(forgery, (lines) => lines.map((line, n) => (n === 2 ? forged(line) : line)));
+    expect(await verify(forgery)).toMatchObject({ ok: false, seq: 4 });
+    const end = await archived();
+    inFile(end, (lines) => lines.map((line, n) => (n === ARCHIVED - 1 ? forged(line) : line)));
+    expect(await verify(end)).toMatchObject({ ok: false, seq: ARCHIVED });
+  });
 });

@@ -40,7 +40,12 @@ const key = makeKey();
 const csr = simpleCsr(key, 'device-1', ['device-1.example']);
 
 beforeAll(async () => {
-  store = await openStore({ path: folder.file('est.db'), auditFile: folder.file('audit.log'), now: () => T0 });
+  store = await openStore({
+    path: folder.file('est.db'),
+    auditFile: folder.file('audit.log'),
+    node: 'node-1',
+    now: () => T0,
+  });
   devices = await fileCa(folder, 'devices', true);
   lab = await fileCa(folder, 'lab');
   const { identity } = await token(2);
@@ -204,6 +209,26 @@ describe('issue 12.9: the order of checks of contract §3, one fault mended afte
     const { outcome } = await sent(asked('device-1', 'device-1.example', binding), renewal());
     expect(formatName(certificateOf(outcome).subject)).toBe('CN=device-1');
     expect(await audited()).toEqual(['auth.mtls', 'request.received', 'ca.signature', 'certificate.issued']);
+  });
+
+  test('the audit records name the requester with the issuer of its certificate, and what was issued', async () => {
+    await sent(asked('device-1', 'device-1.example', binding), renewal());
+    const requester = {
+      node: 'node-1',
+      subject: 'CN=device-1',
+      method: 'mtls',
+      requester_issuer: formatName(own.issuer),
+      requester_sans: ['DNS:device-1.example'],
+    };
+    // The first is the authentication's, which stands aside here.
+    const records = (await store.listAudit({ limit: 1000 })).items.slice(seen + 1);
+    expect(records).toMatchObject(records.map(() => requester));
+    const issued = { certificate_subject: 'CN=device-1', certificate_sans: ['DNS:device-1.example'] };
+    expect(records.at(-1)).toMatchObject({ type: 'certificate.issued', ...issued });
+    const refused = sent(asked('device-1', 'other.example', binding), renewal());
+    expect(await refusal(refused)).toBe('NAMES_CHANGED');
+    const denied = (await store.listAudit({ limit: 1000, type: 'certificate.denied' })).items.at(-1);
+    expect(denied).toMatchObject(requester);
   });
 });
 

@@ -132,6 +132,13 @@ export const store = table(
   {
     driver: choice(['sqlite'], { description: 'The database.', default: 'sqlite' }),
     path: path({ description: 'The database file; its folder is made when it is not there.', default: 'data/est.db' }),
+    node_name: optional(
+      text({
+        description: "The name of this server in its audit records; the host's name unless given.",
+        allowed: '1 to 64 letters, digits, "-", "." or "_"',
+        pattern: /^[A-Za-z0-9._-]{1,64}$/,
+      }),
+    ),
   },
   { description: 'Where tokens, certificates, requests and the audit log are kept.' },
 );

@@ -1,5 +1,5 @@
 import { Type } from '@fastify/type-provider-typebox';
-import { AUDIT_TYPES } from '../../audit/event.ts';
+import { AUDIT_TYPES, type AuditRecord } from '../../audit/event.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { mapPage, pageRequest } from './paging.ts';
 import { errorResponses, listOf, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
@@ -7,18 +7,37 @@ import { parseTimestamp } from './timestamps.ts';
 
 const type = oneOf(AUDIT_TYPES);
 
+const text = (description?: string) => Type.Optional(Type.String(description === undefined ? {} : { description }));
+const names = (description: string) => Type.Optional(Type.Array(Type.String(), { description }));
+
 const Record = Type.Object(
   {
     seq: Type.Integer(),
     time: Timestamp(),
+    node: text('The node that wrote it.'),
     type,
     outcome: oneOf(['success', 'failure']),
-    subject: Type.Optional(Type.String({ description: 'Who.' })),
-    address: Type.Optional(Type.String({ description: "The client's network address." })),
-    ca: Type.Optional(Type.String()),
-    serial: Type.Optional(Type.String()),
-    request_id: Type.Optional(Type.String()),
-    detail: Type.Optional(Type.String()),
+    subject: text('Who.'),
+    method: text('How the requester proved who it is: `mtls`, `otp`, `gssapi` or `cmc`.'),
+    requester_issuer: text("The issuer of the requester's certificate."),
+    requester_sans: names("The subjectAltNames of the requester's certificate."),
+    address: text("The client's network address."),
+    ca: text('A label.'),
+    serial: text('Of a certificate: the issued or revoked one, of a client the presented one.'),
+    certificate_subject: text('Of the issued certificate.'),
+    certificate_sans: names('Of the issued certificate.'),
+    request_id: text('The same in all records of a request.'),
+    detail: text(),
+    archived: Type.Optional(
+      Type.Object(
+        {
+          first: Type.Integer({ description: 'The `seq` of the first.' }),
+          last: Type.Integer({ description: 'The `seq` of the last.' }),
+          hash: Type.String({ description: 'The hash of the last.' }),
+        },
+        { description: 'Records that left the store for an archive.' },
+      ),
+    ),
     prev_hash: Type.String({ description: 'The hash of the record before.' }),
     hash: Type.String({ description: 'SHA-256, hex.' }),
   },
@@ -48,7 +67,14 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
         type: wanted,
         ...pageRequest(request.query),
       });
-      return mapPage(page, (record) => ({ ...record }));
+      return mapPage(page, toItem);
     },
   );
 }
+
+const toItem = ({ requester_sans, certificate_sans, archived, ...record }: AuditRecord) => ({
+  ...record,
+  ...(requester_sans === undefined ? {} : { requester_sans: [...requester_sans] }),
+  ...(certificate_sans === undefined ? {} : { certificate_sans: [...certificate_sans] }),
+  ...(archived === undefined ? {} : { archived }),
+});

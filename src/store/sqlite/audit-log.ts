@@ -22,6 +22,7 @@ interface Head {
  */
 export class AuditLog {
   readonly #file: AuditFile;
+  readonly #node: string | undefined;
   readonly #readHead;
   readonly #writeHead;
   readonly #insert;
@@ -36,7 +37,9 @@ export class AuditLog {
   /** Whether the last write to the file failed. */
   #failing = false;
 
-  constructor(db: Db, path: string) {
+  /** @param node the name of this node, in every record that it writes */
+  constructor(db: Db, path: string, node?: string) {
+    this.#node = node;
     this.#file = new AuditFile(path);
     this.#readHead = db.prepare<[], Head>('SELECT seq, hash, file_start, file_size FROM audit_head');
     this.#writeHead = db.prepare<[Head]>(
@@ -79,7 +82,7 @@ export class AuditLog {
 
   /** Makes an event the next record of this transaction. */
   add(event: AuditEvent, time: number): void {
-    const record = chain(this.#head, event, time);
+    const record = chain(this.#head, event, time, this.#node);
     this.#insert.run(record);
     this.#head = { ...this.#head, seq: record.seq, hash: record.hash };
     this.#lines.push(record.line);

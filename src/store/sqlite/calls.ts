@@ -7,6 +7,8 @@ export interface WorkerOptions {
   readonly role: 'writer' | 'reader';
   readonly path: string;
   readonly audit_file: string;
+  /** In every audit record. */
+  readonly node: string | undefined;
   /** Of the writer. */
   readonly lookup_key: LookupKeyOptions;
   /** Milliseconds since the epoch, for records about what start-up finds. */

@@ -10,6 +10,8 @@ export interface StoreOptions {
   readonly path: string;
   /** The audit file; likewise. */
   readonly auditFile: string;
+  /** The name of this node, in its audit records. */
+  readonly node?: string;
   /** The key of the tokens' lookups; one made beside the database unless it says otherwise. */
   readonly lookupKey?: LookupKeyOptions;
   /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
@@ -29,9 +31,9 @@ export interface StoreOptions {
  *   `AUDIT_UNAVAILABLE`, `AUDIT_TAMPERED`, `LOOKUP_KEY_MISSING`; the detail is for the operator
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { path, auditFile, now = Date.now, onCommit = () => undefined } = options;
+  const { path, auditFile, node, now = Date.now, onCommit = () => undefined } = options;
   const { lookupKey = { configured: undefined, required: true } } = options;
-  const common = { path, audit_file: auditFile, lookup_key: lookupKey };
+  const common = { path, audit_file: auditFile, node, lookup_key: lookupKey };
   const writer = new StoreThread({ ...common, role: 'writer' }, now);
   const reader = new StoreThread({ ...common, role: 'reader' }, now);
   // The writer first: it makes the database that the reader opens.

@@ -29,7 +29,7 @@ interface Role {
 function writer(options: WorkerOptions): Role {
   const db = openWritable(options.path);
   settleLookups(db, options.path, options.lookup_key, options.time);
-  const log = new AuditLog(db, options.audit_file);
+  const log = new AuditLog(db, options.audit_file, options.node);
   const operations = new Map<string, WriteOperation>(Object.entries(writeOperations(db, log)));
   const group = new GroupCommit(db, log, operations);
   group.recover(options.time);

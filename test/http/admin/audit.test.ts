@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { AUDIT_TYPES } from '../../../src/audit/event.ts';
+import { AUDIT_TYPES, type AuditEvent } from '../../../src/audit/event.ts';
 import { adminFixture, NOW } from './support.ts';
 
 interface Page {
@@ -33,10 +33,36 @@ describe('contract §4: GET /admin/audit', () => {
     expect(items[1]?.['prev_hash']).toBe(items[0]?.['hash']);
     // What a reader needs to check the hash is in the answer.
     for (const record of items) {
-      const order = 'seq time type outcome subject address ca serial request_id detail prev_hash'.split(' ');
+      const order = 'seq time node type outcome subject address ca serial request_id detail prev_hash'.split(' ');
       const hashed = JSON.stringify(record, order);
       expect(createHash('sha256').update(hashed).digest('hex')).toBe(record['hash']);
     }
+  });
+
+  it('issue 12: shows every field that a record has, so that its hash can be checked', async () => {
+    const { call, store } = await adminFixture();
+    const event: AuditEvent = {
+      type: 'certificate.issued',
+      outcome: 'success',
+      subject: 'CN=d',
+      method: 'mtls',
+      requester_issuer: 'CN=Maker',
+      requester_sans: ['DNS:old.example.com'],
+      address: '192.0.2.1',
+      ca: 'devices',
+      serial: '0a',
+      certificate_subject: 'CN=d',
+      certificate_sans: ['DNS:new.example.com', 'IP:192.0.2.1'],
+      request_id: 'r1',
+      detail: 'x',
+      archived: { first: 1, last: 7, hash: '0'.repeat(64) },
+    };
+    await store.audit([event]);
+    const [record = {}] = (await call('GET', '/admin/audit')).json<Page>().items;
+    expect(record).toMatchObject({ ...event, node: 'node-1' });
+    const order = ['seq', 'time', 'node', ...Object.keys(event), 'prev_hash'];
+    const hashed = JSON.stringify(Object.fromEntries(order.map((name) => [name, record[name]])));
+    expect(createHash('sha256').update(hashed).digest('hex')).toBe(record['hash']);
   });
 
   it('filters by type and by time, and pages', async () => {

@@ -104,6 +104,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
   const now = () => time;
   const folder = temporaryFolder();
   const store = await openStore({
+    node: 'node-1',
     path: folder.file('est.db'),
     auditFile: folder.file('audit.log'),
     now,
