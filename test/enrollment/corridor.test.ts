@@ -226,7 +226,7 @@ describe('issue 12.9: the order of checks of contract §3, one fault mended afte
     const issued = { certificate_subject: 'CN=device-1', certificate_sans: ['DNS:device-1.example'] };
     expect(records.at(-1)).toMatchObject({ type: 'certificate.issued', ...issued });
     const refused = sent(asked('device-1', 'other.example', binding), renewal());
-    expect(await refusal(refused)).toBe('NAMES_CHANGED');
+    expect(await refusal(refused)).toBe('SAN_MISMATCH');
     const denied = (await store.listAudit({ limit: 1000, type: 'certificate.denied' })).items.at(-1);
     expect(denied).toMatchObject(requester);
   });
