@@ -51,6 +51,9 @@ export class Authorised {
    */
   static async queued(poll: RequestBase, row: RequestRow): Promise<Authorised> {
     const { csr, key } = await Proven.queued(row);
-    return new Authorised({ ...poll, requestId: row.id, owner: row.requester }, changeSubject(csr), key);
+    const { device, device_key: deviceKey } = row;
+    const queued = device === null || deviceKey === null ? poll.device : { id: device, key: deviceKey, attributes: {} };
+    const request = { ...poll, requestId: row.id, owner: row.requester, ...(queued && { device: queued }) };
+    return new Authorised(request, changeSubject(csr), key);
   }
 }

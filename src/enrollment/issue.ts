@@ -13,7 +13,15 @@ import { queuedGeneratedKey, type Checked } from './checked.ts';
 import type { Keyed } from './keyed.ts';
 import { spkiHash } from './recognition.ts';
 import type { Releases } from './releases.ts';
-import { clearedBy, eventBase, receivedEvents, RequestTaken, type EnrollmentOutcome } from './request.ts';
+import {
+  clearedBy,
+  deviceNotRegistered,
+  deviceOf,
+  eventBase,
+  receivedEvents,
+  RequestTaken,
+  type EnrollmentOutcome,
+} from './request.ts';
 
 export interface Issuance {
   readonly store: AuditStore & IssuanceStore;
@@ -48,7 +56,7 @@ export class Reserved {
    * Takes the OTP use, too, unless that was done when the request was queued.
    *
    * @param waited it was in the queue, and no other process may issue it
-   * @throws EstuaryError 401 the OTP's last use went elsewhere; 500; 503; RequestTaken another poll issues it
+   * @throws EstuaryError 401 the OTP's last use went elsewhere; 403 the device was disabled; 500; 503; RequestTaken another poll issues it
    */
   static async of(first: Checked, issuance: Issuance, waited: boolean): Promise<Reserved> {
     const { request } = first.keyed;
@@ -60,6 +68,7 @@ export class Reserved {
       const { store } = issuance;
       const result = waited ? await store.claimRequest(reservation, events) : await store.reserve(reservation, events);
       if (result === 'request-taken') throw new RequestTaken();
+      if (result === 'device-refused') throw deviceNotRegistered('at the reservation');
       if (result === 'otp-unusable')
         throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the reservation' });
       // Of what was queued, the use was taken when it was.
@@ -80,6 +89,7 @@ function reservationOf({ keyed, prepared }: Checked, { instance, now }: Issuance
     operation,
     subject: formatName(keyed.names.subject),
     spki_sha256: spkiHash(keyed.key.publicKey),
+    device_key: deviceOf(keyed.request).device_key,
     otp_id: !waited && identity.method === 'otp' ? identity.otp_id : null,
     created_at: now(),
   };
@@ -167,6 +177,7 @@ export class Recorded {
       method: identity.method,
       request_id: requestId,
       archived_key_id: archivedKeyId,
+      ...deviceOf(keyed.request),
     });
     const event = { ...eventBase(keyed.request), serial: row.serial };
     try {

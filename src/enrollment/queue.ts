@@ -13,7 +13,15 @@ import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import type { Authorised } from './authorised.ts';
 import type { Checked } from './checked.ts';
 import { recognise, recognitionOf, spkiHash, type Recognised } from './recognition.ts';
-import { clearedBy, eventBase, receivedEvents, type EnrollmentOutcome, type RequestBase } from './request.ts';
+import {
+  clearedBy,
+  deviceNotRegistered,
+  deviceOf,
+  eventBase,
+  receivedEvents,
+  type EnrollmentOutcome,
+  type RequestBase,
+} from './request.ts';
 
 export interface RequestQueueOptions {
   readonly store: CertificateStore & RequestStore;
@@ -60,6 +68,7 @@ export class Queued {
     const result = await store.queueRequest(row, place.supersedes, events, clearedBy(request));
     if (result === 'otp-unusable')
       throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left when it was to be queued' });
+    if (result === 'device-refused') throw deviceNotRegistered('when it was to be queued');
     return result === 'queued' ? new Queued(row.id) : result;
   }
 }
@@ -125,6 +134,7 @@ export class RequestQueue {
       decider: 'admin',
       reference: null,
       missing_since: null,
+      ...deviceOf(request),
     };
   }
 

@@ -20,6 +20,7 @@ import type { Checked } from './checked.ts';
 import type { Releases } from './releases.ts';
 import {
   clearedBy,
+  deviceNotRegistered,
   eventBase,
   receivedEvents,
   RequestTaken,
@@ -74,6 +75,7 @@ export class RemoteRequests {
     const result = await this.#store.submitRequest(row, supersedes, this.#reservationOf(row), events);
     if (result === 'otp-unusable')
       throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the submission' });
+    if (result === 'device-refused') throw deviceNotRegistered('at the submission');
     return result === 'submitted' ? this.#issue(checked, row) : { known: result };
   }
 
@@ -267,8 +269,8 @@ export class RemoteRequests {
     der: Buffer,
     { address, succeeded }: { readonly address?: string; readonly succeeded?: readonly string[] } = {},
   ): Promise<void> {
-    const { ca, requester, method, id } = row;
-    const certificate = certificateRow(der, { ca, requester, method, request_id: id });
+    const { ca, requester, method, id, device, device_key } = row;
+    const certificate = certificateRow(der, { ca, requester, method, request_id: id, device, device_key });
     const event = { ...rowEvent(row), ...(address === undefined ? {} : { address }), serial: certificate.serial };
     const events: readonly AuditEvent[] = [
       { ...event, type: 'ca.signature', outcome: 'success' },
@@ -307,6 +309,8 @@ export class RemoteRequests {
       subject: row.subject,
       spki_sha256: row.spki_sha256,
       otp_id: null,
+      // Looked at when it was submitted; what the CA has issued is recorded whatever has become of the device.
+      device_key: null,
       created_at: this.#options.now(),
     };
   }

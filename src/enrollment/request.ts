@@ -4,7 +4,8 @@ import { auditedRequester } from '../auth/audited-requester.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
 import type { Identity, PresentedCredentials } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
-import { EstuaryError } from '../errors.ts';
+import { EstuaryError, forbidden } from '../errors.ts';
+import type { DeviceRow } from '../store/device-store.ts';
 import type { KeyPart } from './key-part.ts';
 
 /** The operations of EST that come to a certificate. */
@@ -30,6 +31,22 @@ export interface ReceivedByEst extends Received {
   isGone(): boolean;
 }
 
+/** A registered device, as far as a request has to know it. */
+export type RequestDevice = Pick<DeviceRow, 'key' | 'id' | 'attributes'>;
+
+/** Whose the records of a request are. */
+export function deviceOf({ device }: Pick<RequestBase, 'device'>): {
+  device: string | null;
+  device_key: string | null;
+} {
+  return { device: device?.id ?? null, device_key: device?.key ?? null };
+}
+
+/** 403: what the store says of a device that was disabled, has expired or is gone by now. */
+export function deviceNotRegistered(detail: string): EstuaryError {
+  return forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail });
+}
+
 /** DER of the CSR. @throws EstuaryError 400 why there is none */
 export function bodyOf({ body }: Pick<ReceivedByEst, 'body'>): Buffer {
   if (body instanceof EstuaryError) throw body;
@@ -43,6 +60,8 @@ export interface RequestBase extends Omit<Received, 'linking'> {
   readonly events: readonly AuditEvent[];
   /** Whose the certificate is, where somebody else asks for it: a registration authority for what was queued. */
   readonly owner?: string;
+  /** The registered device that it is for, where the CA asks for one. */
+  readonly device?: RequestDevice;
 }
 
 export type EnrollmentOutcome =

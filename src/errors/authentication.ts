@@ -89,6 +89,16 @@ export const AUTHENTICATION_ERRORS = {
     cause: 'The one-time password was made for another client than the one the CSR names.',
     remedy: 'Ask for the names of that client, or have a password made for this one.',
   },
+  DEVICE_AMBIGUOUS: {
+    status: 403,
+    cause: 'The requester fits more than one registered device, so that nobody can say which it is.',
+    remedy: 'Give one of the devices a match that the other does not fit; the log names them.',
+  },
+  DEVICE_NOT_REGISTERED: {
+    status: [403, 409],
+    cause: 'The CA issues to registered devices only, and the requester is none that is enabled and has not expired.',
+    remedy: 'Register or enable the device; its match, id and label have to fit the requester (docs/devices.md).',
+  },
   GSSAPI_DOWN: {
     status: 503,
     cause: 'The process that accepts Kerberos tickets is being started anew.',

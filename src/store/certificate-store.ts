@@ -18,6 +18,9 @@ export interface CertificateRow {
   readonly requester: string;
   readonly method: string;
   readonly request_id: string;
+  /** The id of the device that its requester was, and the key of that entry; null: none was asked for. */
+  readonly device: string | null;
+  readonly device_key: string | null;
   /** Hex of its subjectKeyIdentifier extension. */
   readonly key_identifier: string | null;
   /** The key archive's identifier of the private key, where it was generated and archived. */
@@ -33,6 +36,9 @@ export interface CertificateFilter extends PageRequest {
   /** A part of the subject, upper and lower case alike. */
   readonly subject?: string | undefined;
   readonly serial?: string | undefined;
+  /** A device's id, whichever entry of that id it was. */
+  readonly device?: string | undefined;
+  readonly device_key?: string | undefined;
   readonly status?: CertificateStatus | undefined;
   readonly expires_before?: number | undefined;
 }

@@ -16,13 +16,16 @@ export interface Reservation {
   readonly spki_sha256: string | null;
   /** The OTP of which one use is taken, in the same transaction. */
   readonly otp_id: string | null;
+  /** The key of the device that the certificate is for; it has to be enabled until the certificate is recorded. */
+  readonly device_key: string | null;
   readonly created_at: number;
 }
 
-export type ReserveResult = 'reserved' | 'otp-unusable' | 'serial-taken';
+/** `device-refused`: the device is disabled, expired, gone, or may not come to this CA. */
+export type ReserveResult = 'reserved' | 'otp-unusable' | 'serial-taken' | 'device-refused';
 
 /** `reserved`, or why not; `request-taken`: it is not approved (any more), or its issuance is under way. */
-export type ClaimResult = 'reserved' | 'request-taken' | 'serial-taken';
+export type ClaimResult = 'reserved' | 'request-taken' | 'serial-taken' | 'device-refused';
 
 /** Issuance in two steps: the intent before the CA signs, the certificate after. */
 export interface IssuanceStore {
@@ -35,7 +38,8 @@ export interface IssuanceStore {
    * Stores the certificate and closes the reservation of its `request_id`.
    *
    * @throws {EstuaryError} 500 `RESERVATION_NOT_OPEN` when there is none (it was released, or recorded already), or
-   *   it is for another CA or serial; 500 `SERIAL_TAKEN` when the CA has a certificate of this serial
+   *   it is for another CA or serial; 500 `SERIAL_TAKEN` when the CA has a certificate of this serial; 403 `DEVICE_NOT_REGISTERED` when the
+   *   reservation's device was disabled meanwhile
    * @param succeeded the lockout keys to clear
    */
   recordCertificate(row: CertificateRow, events: readonly AuditEvent[], succeeded?: readonly string[]): Promise<void>;

@@ -24,7 +24,7 @@ export interface RemoteRequestStore {
     supersedes: string | null,
     reservation: Reservation,
     events: readonly AuditEvent[],
-  ): Promise<'submitted' | 'otp-unusable' | RequestRow>;
+  ): Promise<'submitted' | 'otp-unusable' | 'device-refused' | RequestRow>;
   /**
    * Closes the reservation; the request waits at the CA.
    *

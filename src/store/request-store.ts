@@ -40,6 +40,9 @@ export interface RequestRow {
   readonly reference: string | null;
   /** Since when the CA works and does not know it. */
   readonly missing_since: number | null;
+  /** The id of the device that asks, and the key of that entry; null: none was asked for. */
+  readonly device: string | null;
+  readonly device_key: string | null;
 }
 
 export interface RequestFilter extends PageRequest {
@@ -74,14 +77,20 @@ export interface RequestStore {
     supersedes: string | null,
     events: readonly AuditEvent[],
     succeeded?: readonly string[],
-  ): Promise<'queued' | 'otp-unusable' | RequestRow>;
+  ): Promise<'queued' | 'otp-unusable' | 'device-refused' | RequestRow>;
   /** The newest pending, approved, issued or rejected request with this recognition. */
   findRequest(recognition: string): Promise<RequestRow | undefined>;
   getRequest(id: string): Promise<RequestRow | undefined>;
   /** Oldest first. */
   listRequests(filter: RequestFilter): Promise<Page<RequestRow>>;
-  /** Decides a pending request of ours. The events are committed with `decided` only. */
-  decideRequest(decision: Decision, events: readonly AuditEvent[]): Promise<'decided' | 'not-pending' | 'unknown'>;
+  /**
+   * Decides a pending request of ours. The events are committed with `decided` only. `device-refused`: its device may have no certificate
+   * any more, so that it cannot be approved.
+   */
+  decideRequest(
+    decision: Decision,
+    events: readonly AuditEvent[],
+  ): Promise<'decided' | 'not-pending' | 'device-refused' | 'unknown'>;
   /**
    * Ends an approved request that the CA refuses for good; its OTP use goes back. `false`: it is not approved, or its
    * issuance is under way; nothing changed.

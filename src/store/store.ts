@@ -15,6 +15,7 @@ import type { AuditStore } from './audit-store.ts';
 import type { CertificateStore } from './certificate-store.ts';
 import type { CmcStore } from './cmc-store.ts';
 import type { CrlStore } from './crl-store.ts';
+import type { DeviceStore } from './device-store.ts';
 import type { IntermediateStore } from './intermediate-store.ts';
 import type { IssuanceStore } from './issuance-store.ts';
 import type { LockoutStore } from './lockout-store.ts';
@@ -27,6 +28,7 @@ export interface Store
     OtpStore,
     LockoutStore,
     CertificateStore,
+    DeviceStore,
     IntermediateStore,
     CrlStore,
     IssuanceStore,

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AuditEvent } from '../../src/audit/event.ts';
 import type { CertificateRow } from '../../src/store/certificate-store.ts';
+import type { DeviceRow } from '../../src/store/device-store.ts';
 import type { Reservation } from '../../src/store/issuance-store.ts';
 import type { OtpRow } from '../../src/store/otp-store.ts';
 import type { RequestRow } from '../../src/store/request-store.ts';
@@ -43,6 +44,7 @@ export function reservation(more: Partial<Reservation> = {}): Reservation {
     subject: 'CN=device-1',
     spki_sha256: '00'.repeat(32),
     otp_id: null,
+    device_key: null,
     created_at: T0 + 1000,
     ...more,
   };
@@ -72,6 +74,8 @@ export function requestRow(more: Partial<RequestRow> = {}): RequestRow {
     decider: 'admin',
     reference: null,
     missing_since: null,
+    device: null,
+    device_key: null,
     ...more,
   };
 }
@@ -90,11 +94,30 @@ export function certificateRow(of: Reservation, more: Partial<CertificateRow> = 
     requester: of.requester,
     method: 'otp',
     request_id: of.request_id,
+    device: null,
+    device_key: null,
     key_identifier: null,
     archived_key_id: null,
     revoked_at: null,
     reason: null,
     invalidity_date: null,
+    ...more,
+  };
+}
+
+export function deviceRow(more: Partial<DeviceRow> = {}): DeviceRow {
+  return {
+    key: randomBytes(8).toString('hex'),
+    id: 'device-1',
+    ca: null,
+    enabled: true,
+    not_after: null,
+    note: null,
+    match: null,
+    match_key: null,
+    attributes: {},
+    created_at: T0,
+    changed_at: T0,
     ...more,
   };
 }

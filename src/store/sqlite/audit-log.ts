@@ -80,12 +80,13 @@ export class AuditLog {
     return 'ready';
   }
 
-  /** Makes an event the next record of this transaction. */
-  add(event: AuditEvent, time: number): void {
+  /** Makes an event the next record of this transaction; its number. */
+  add(event: AuditEvent, time: number): number {
     const record = chain(this.#head, event, time, this.#node);
     this.#insert.run(record);
     this.#head = { ...this.#head, seq: record.seq, hash: record.hash };
     this.#lines.push(record.line);
+    return record.seq;
   }
 
   /** Puts this transaction's records into the file and forces them to disk; the last thing before COMMIT. */

@@ -7,7 +7,8 @@ import { readPosition, toPage } from './cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome } from './outcome.ts';
 
-function toRecord(row: { line: string }): AuditRecord {
+/** A row's record. @throws EstuaryError 500 `STORE_FAILED` */
+export function toRecord(row: { line: string }): AuditRecord {
   const record: unknown = JSON.parse(row.line);
   if (!isAuditRecord(record))
     throw failed('STORE_FAILED', 'the store failed', { detail: `no audit record: ${row.line}` });

@@ -12,14 +12,14 @@ import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
-const COLUMNS =
-  'ca, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, key_identifier, archived_key_id, revoked_at, reason, invalidity_date';
+export const CERTIFICATE_COLUMNS =
+  'ca, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, key_identifier, archived_key_id, revoked_at, reason, invalidity_date';
 
 /** Certificates of one key that are looked at. */
 const SAME_KEY = 8;
 
 /** A row as SQLite has it. */
-type Stored = Omit<CertificateRow, 'sans'> & { readonly sans: string };
+export type StoredCertificate = Omit<CertificateRow, 'sans'> & { readonly sans: string };
 
 const CONDITIONS: Readonly<Record<CertificateStatus, string>> = {
   valid: 'revoked_at IS NULL AND not_after >= @now',
@@ -27,7 +27,7 @@ const CONDITIONS: Readonly<Record<CertificateStatus, string>> = {
   expired: 'revoked_at IS NULL AND not_after < @now',
 };
 
-function toRow(stored: Stored): CertificateRow {
+export function toCertificateRow(stored: StoredCertificate): CertificateRow {
   return { ...stored, sans: readSans(stored.sans, `certificate ${stored.ca} ${stored.serial}`) };
 }
 
@@ -43,6 +43,8 @@ function conditions(filter: CertificateFilter): string {
   const all = ['position > @after'];
   if (filter.ca !== undefined) all.push('ca = @ca');
   if (filter.serial !== undefined) all.push('serial = @serial');
+  if (filter.device !== undefined) all.push('device = @device');
+  if (filter.device_key !== undefined) all.push('device_key = @device_key');
   if (filter.subject !== undefined) all.push('instr(subject_folded, @subject) > 0');
   if (filter.expires_before !== undefined) all.push('not_after < @expires_before');
   if (filter.status !== undefined) all.push(CONDITIONS[filter.status]);
@@ -51,34 +53,40 @@ function conditions(filter: CertificateFilter): string {
 
 /** The reads of certificates. */
 export function certificateReads(db: Db) {
-  const bySerial = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM certificate WHERE serial = ? ORDER BY ca`);
-  const byCaAndSerial = db.prepare<[string, string], Stored>(
-    `SELECT ${COLUMNS} FROM certificate WHERE serial = ? AND ca = ?`,
+  const bySerial = db.prepare<[string], StoredCertificate>(
+    `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE serial = ? ORDER BY ca`,
   );
-  const byFingerprint = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM certificate WHERE fingerprint_sha256 = ?`);
-  const byRequest = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM certificate WHERE request_id = ?`);
-  const byKey = db.prepare<[string, number], Stored>(
-    `SELECT ${COLUMNS} FROM certificate WHERE key_identifier = ? ORDER BY position DESC LIMIT ?`,
+  const byCaAndSerial = db.prepare<[string, string], StoredCertificate>(
+    `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE serial = ? AND ca = ?`,
+  );
+  const byFingerprint = db.prepare<[string], StoredCertificate>(
+    `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE fingerprint_sha256 = ?`,
+  );
+  const byRequest = db.prepare<[string], StoredCertificate>(
+    `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE request_id = ?`,
+  );
+  const byKey = db.prepare<[string, number], StoredCertificate>(
+    `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE key_identifier = ? ORDER BY position DESC LIMIT ?`,
   );
   return {
     getCertificates(serial: string, ca: string | undefined): readonly CertificateRow[] {
-      return (ca === undefined ? bySerial.all(serial) : byCaAndSerial.all(serial, ca)).map(toRow);
+      return (ca === undefined ? bySerial.all(serial) : byCaAndSerial.all(serial, ca)).map(toCertificateRow);
     },
     findCertificateByFingerprint(fingerprint: string): CertificateRow | undefined {
       const stored = byFingerprint.get(fingerprint);
-      return stored === undefined ? undefined : toRow(stored);
+      return stored === undefined ? undefined : toCertificateRow(stored);
     },
     findCertificateByRequest(request_id: string): CertificateRow | undefined {
       const stored = byRequest.get(request_id);
-      return stored === undefined ? undefined : toRow(stored);
+      return stored === undefined ? undefined : toCertificateRow(stored);
     },
     findCertificatesByKey: (key_identifier: string): readonly CertificateRow[] =>
-      byKey.all(key_identifier, SAME_KEY).map(toRow),
+      byKey.all(key_identifier, SAME_KEY).map(toCertificateRow),
     listCertificates(filter: CertificateFilter, now: number): Page<CertificateRow> {
       const { limit } = filter;
       const rows = db
-        .prepare<[object], Stored & { position: number }>(
-          `SELECT position, ${COLUMNS} FROM certificate WHERE ${conditions(filter)} ORDER BY position LIMIT @take`,
+        .prepare<[object], StoredCertificate & { position: number }>(
+          `SELECT position, ${CERTIFICATE_COLUMNS} FROM certificate WHERE ${conditions(filter)} ORDER BY position LIMIT @take`,
         )
         .all({
           ...filter,
@@ -92,7 +100,7 @@ export function certificateReads(db: Db) {
         rows,
         limit,
         (row) => row.position,
-        (row) => toRow(withoutPosition(row)),
+        (row) => toCertificateRow(withoutPosition(row)),
       );
     },
   };
@@ -101,9 +109,9 @@ export function certificateReads(db: Db) {
 /** Inserts a certificate; part of recording an issuance. */
 export function insertCertificate(db: Db): (row: CertificateRow) => void {
   const insert = db.prepare<[object]>(
-    `INSERT INTO certificate (subject_folded, ${COLUMNS}) VALUES (@subject_folded, @ca, @serial, @subject, @sans,
-     @not_before, @not_after, @der, @fingerprint_sha256, @requester, @method, @request_id, @key_identifier,
-     @archived_key_id, @revoked_at, @reason, @invalidity_date) ON CONFLICT DO NOTHING`,
+    `INSERT INTO certificate (subject_folded, ${CERTIFICATE_COLUMNS}) VALUES (@subject_folded, @ca, @serial, @subject, @sans,
+     @not_before, @not_after, @der, @fingerprint_sha256, @requester, @method, @request_id, @device, @device_key,
+     @key_identifier, @archived_key_id, @revoked_at, @reason, @invalidity_date) ON CONFLICT DO NOTHING`,
   );
   return (row) => {
     const stored = { ...row, sans: JSON.stringify(row.sans), subject_folded: row.subject.toLowerCase() };

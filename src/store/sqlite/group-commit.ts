@@ -1,3 +1,4 @@
+import type { AuditEvent } from '../../audit/event.ts';
 import type { AuditLog } from './audit-log.ts';
 import { type Call, type Reply, toPlainError } from './calls.ts';
 import type { Db } from './database.ts';
@@ -22,6 +23,7 @@ export class GroupCommit {
   readonly #savepoint;
   readonly #release;
   readonly #rollbackTo;
+  readonly #noteDevice;
 
   constructor(db: Db, log: AuditLog, operations: ReadonlyMap<string, WriteOperation>) {
     this.#db = db;
@@ -34,6 +36,7 @@ export class GroupCommit {
     this.#savepoint = db.prepare('SAVEPOINT one_call');
     this.#release = db.prepare('RELEASE one_call');
     this.#rollbackTo = db.prepare('ROLLBACK TO one_call');
+    this.#noteDevice = db.prepare<[string, number]>('INSERT INTO device_event (device_key, seq) VALUES (?, ?)');
   }
 
   /**
@@ -96,8 +99,14 @@ export class GroupCommit {
     }
     this.#release.run();
     // Outside the savepoint: when an audit record cannot be written, everything fails.
-    for (const event of outcome.events) this.#log.add(event, call.time);
+    for (const event of outcome.events) this.#record(event, call.time, outcome.device ?? undefined);
+    for (const { event, device } of outcome.ofDevices ?? []) this.#record(event, call.time, device);
     return { id: call.id, value: outcome.value };
+  }
+
+  #record(event: AuditEvent, time: number, device: string | undefined): void {
+    const seq = this.#log.add(event, time);
+    if (device !== undefined) this.#noteDevice.run(device, seq);
   }
 
   #undo(): void {

@@ -1,15 +1,17 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { mayGo, restsIn, TRANSITIONS } from '../request-state.ts';
-import { failed } from '../../errors.ts';
+import { failed, forbidden } from '../../errors.ts';
 import type { CertificateRow } from '../certificate-store.ts';
 import type { ClaimResult, Reservation, ReserveResult } from '../issuance-store.ts';
 import { insertCertificate } from './certificates.ts';
 import type { Db } from './database.ts';
+import { mayIssueTo } from './device-admission.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
-const COLUMNS = 'request_id, instance, ca, serial, requester, operation, subject, spki_sha256, otp_id, created_at';
+const COLUMNS =
+  'request_id, instance, ca, serial, requester, operation, subject, spki_sha256, otp_id, device_key, created_at';
 
 /** The reads of reservations. */
 export function issuanceReads(db: Db) {
@@ -27,7 +29,7 @@ export function issuanceReads(db: Db) {
 export function insertReservation(db: Db): (reservation: Reservation) => void {
   const insert = db.prepare<[Reservation]>(
     `INSERT INTO reservation (${COLUMNS}) VALUES (@request_id, @instance, @ca, @serial, @requester, @operation,
-     @subject, @spki_sha256, @otp_id, @created_at)`,
+     @subject, @spki_sha256, @otp_id, @device_key, @created_at)`,
   );
   return (reservation) => void insert.run(reservation);
 }
@@ -53,26 +55,29 @@ export function issuanceWrites(db: Db) {
      UNION ALL SELECT serial FROM certificate WHERE ca = @ca AND serial = @serial`,
   );
   const insert = insertReservation(db);
-  const close = db.prepare<[string], Pick<Reservation, 'ca' | 'serial' | 'otp_id' | 'created_at'>>(
-    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, serial, otp_id, created_at',
+  const mayIssue = mayIssueTo(db);
+  const close = db.prepare<[string], Pick<Reservation, 'ca' | 'serial' | 'otp_id' | 'device_key' | 'created_at'>>(
+    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, serial, otp_id, device_key, created_at',
   );
   const insertRow = insertCertificate(db);
   const clear = clearFailures(db);
 
   return {
     reserve(reservation: Reservation, events: readonly AuditEvent[]): Outcome<ReserveResult> {
-      const { ca, serial, otp_id } = reservation;
+      const { ca, serial, otp_id, device_key } = reservation;
+      if (!mayIssue(device_key, ca, reservation.created_at)) return undone('device-refused');
       if (serial !== null && serialTaken.get({ ca, serial }) !== undefined) return undone('serial-taken');
       if (otp_id !== null && !takeUse(otp_id, reservation.created_at)) return undone('otp-unusable');
       insert(reservation);
-      return done('reserved', events);
+      return done('reserved', events, device_key);
     },
     claimRequest(reservation: Reservation, events: readonly AuditEvent[]): Outcome<ClaimResult> {
-      const { request_id, ca, serial } = reservation;
+      const { request_id, ca, serial, device_key } = reservation;
       if (claimable.get(request_id) === undefined) return undone('request-taken');
+      if (!mayIssue(device_key, ca, reservation.created_at)) return undone('device-refused');
       if (serial !== null && serialTaken.get({ ca, serial }) !== undefined) return undone('serial-taken');
       insert({ ...reservation, otp_id: null });
-      return done('reserved', events);
+      return done('reserved', events, device_key);
     },
     recordCertificate(
       row: CertificateRow,
@@ -84,16 +89,19 @@ export function issuanceWrites(db: Db) {
         throw failed('RESERVATION_NOT_OPEN', 'the certificate could not be recorded', {
           detail: `no open reservation of request ${row.request_id} for ${row.ca} ${row.serial}`,
         });
+      // Whoever disables a device has no certificate of it to come; its expiry was judged at the reservation.
+      if (!mayIssue(open.device_key, row.ca, open.created_at))
+        throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
       insertRow(row);
       forget.run(row.request_id);
       markIssued.run({ id: row.request_id, serial: row.serial, at: open.created_at });
       clear(succeeded);
-      return done(undefined, events);
+      return done(undefined, events, row.device_key);
     },
     releaseReservation(request_id: string, events: readonly AuditEvent[]): Outcome<boolean> {
       const open = close.get(request_id);
       if (open === undefined) return undone(false);
-      return done(true, [...events, ...giveBackUse(open.otp_id, open.ca, request_id)]);
+      return done(true, [...events, ...giveBackUse(open.otp_id, open.ca, request_id)], open.device_key);
     },
   };
 }

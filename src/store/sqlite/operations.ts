@@ -7,6 +7,7 @@ import { certificateReads, certificateWrites } from './certificates.ts';
 import { cmcReads, cmcWrites } from './cmc.ts';
 import { crlReads, crlWrites } from './crl.ts';
 import type { Db } from './database.ts';
+import { deviceReads, deviceWrites } from './devices.ts';
 import { issuanceReads, issuanceWrites } from './issuance.ts';
 import { lockoutReads, lockoutWrites } from './lockout.ts';
 import { otpReads, otpWrites } from './otp.ts';
@@ -25,6 +26,7 @@ export function readOperations(db: Db) {
     ...lockoutReads(db),
     ...issuanceReads(db),
     ...certificateReads(db),
+    ...deviceReads(db),
     ...crlReads(db),
     ...requestReads(db),
     ...requestAtCaReads(db),
@@ -45,6 +47,7 @@ export function writeOperations(db: Db, log: AuditLog) {
     ...lockoutWrites(db),
     ...issuanceWrites(db),
     ...certificateWrites(db),
+    ...deviceWrites(db),
     ...crlWrites(db),
     ...requestWrites(db),
     ...requestAtCaWrites(db),

@@ -5,16 +5,16 @@ import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
-const COLUMNS = 'id, lookup, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at';
+export const OTP_COLUMNS = 'id, lookup, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at';
 
 /** The reads of one-time passwords. */
 export function otpReads(db: Db) {
   const byLookup = db.prepare<{ lookup: string; former: string }, OtpRow>(
-    `SELECT ${COLUMNS} FROM otp WHERE lookup IN (@lookup, @former) ORDER BY lookup = @lookup DESC LIMIT 1`,
+    `SELECT ${OTP_COLUMNS} FROM otp WHERE lookup IN (@lookup, @former) ORDER BY lookup = @lookup DESC LIMIT 1`,
   );
-  const byId = db.prepare<[string], OtpRow>(`SELECT ${COLUMNS} FROM otp WHERE id = ?`);
+  const byId = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE id = ?`);
   const page = db.prepare<[number, number], OtpRow & { position: number }>(
-    `SELECT position, ${COLUMNS} FROM otp WHERE position > ? ORDER BY position LIMIT ?`,
+    `SELECT position, ${OTP_COLUMNS} FROM otp WHERE position > ? ORDER BY position LIMIT ?`,
   );
   return {
     findOtp: (lookup: string, former: string): OtpRow | undefined => byLookup.get({ lookup, former }),
@@ -50,7 +50,7 @@ export function giveBackOtpUse(db: Db): (otp_id: string | null, ca: string, requ
 /** The writes of one-time passwords; their uses are taken and given back by the issuance writes. */
 export function otpWrites(db: Db) {
   const insert = db.prepare<[OtpRow]>(
-    `INSERT INTO otp (${COLUMNS}) VALUES (@id, @lookup, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses,
+    `INSERT INTO otp (${OTP_COLUMNS}) VALUES (@id, @lookup, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses,
      @uses, @revoked_at)`,
   );
   const revoke = db.prepare<[number, string]>('UPDATE otp SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');

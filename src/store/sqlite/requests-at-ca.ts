@@ -4,6 +4,7 @@ import type { RequestEnd } from '../remote-request-store.ts';
 import type { RequestRow } from '../request-store.ts';
 import { mayGo, restsIn } from '../request-state.ts';
 import type { Db } from './database.ts';
+import { mayIssueTo } from './device-admission.ts';
 import { insertReservation } from './issuance.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp.ts';
@@ -32,6 +33,7 @@ export function requestAtCaWrites(db: Db) {
   const takeUse = takeOtpUse(db);
   const giveBackUse = giveBackOtpUse(db);
   const insert = insertRequest(db);
+  const mayIssue = mayIssueTo(db);
   const clear = clearFailures(db);
   const passOn = db.prepare<{ id: string; now: number }>(
     `UPDATE request SET status = 'pending', decider = 'ca', changed_at = @now WHERE id = @id
@@ -72,8 +74,9 @@ export function requestAtCaWrites(db: Db) {
       supersedes: string | null,
       reservation: Reservation,
       events: readonly AuditEvent[],
-    ): Outcome<'submitted' | 'otp-unusable' | RequestRow> {
+    ): Outcome<'submitted' | 'otp-unusable' | 'device-refused' | RequestRow> {
       const known = find(row.recognition);
+      if (!mayIssue(row.device_key, row.ca, reservation.created_at)) return undone('device-refused');
       if (known?.id === row.id) {
         if (passOn.run({ id: row.id, now: reservation.created_at }).changes === 0) return undone(known);
       } else {
@@ -82,7 +85,7 @@ export function requestAtCaWrites(db: Db) {
         insert({ ...row, decider: 'ca' });
       }
       reserve({ ...reservation, otp_id: null });
-      return done('submitted', events);
+      return done('submitted', events, row.device_key);
     },
     awaitCa(
       id: string,

@@ -5,12 +5,13 @@ import { ANSWERED, ENDED, inStatus, mayGo } from '../request-state.ts';
 import { readSans } from './certificates.ts';
 import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
+import { mayIssueTo } from './device-admission.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
 export const REQUEST_COLUMNS =
-  'id, ca, operation, subject, sans, key_type, requester, method, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since';
+  'id, ca, operation, subject, sans, key_type, requester, method, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key';
 
 /** A row as SQLite has it. */
 export type Stored = Omit<RequestRow, 'sans'> & { readonly sans: string };
@@ -63,7 +64,7 @@ export function insertRequest(db: Db): (row: RequestRow) => void {
   const insert = db.prepare<[object]>(
     `INSERT INTO request (${REQUEST_COLUMNS}) VALUES (@id, @ca, @operation, @subject, @sans, @key_type, @requester,
      @method, @status, @created_at, @decided_at, @reason, @serial, @csr, @format, @spki_sha256, @otp_id, @recognition,
-     @changed_at, @decider, @reference, @missing_since)`,
+     @changed_at, @decider, @reference, @missing_since, @device, @device_key)`,
   );
   return (row) => void insert.run({ ...row, sans: JSON.stringify(row.sans) });
 }
@@ -74,12 +75,16 @@ export function requestWrites(db: Db) {
   const takeUse = takeOtpUse(db);
   const giveBackUse = giveBackOtpUse(db);
   const insert = insertRequest(db);
+  const mayIssue = mayIssueTo(db);
   const clear = clearFailures(db);
-  const exists = db.prepare<[string], { id: string }>('SELECT id FROM request WHERE id = ?');
+  const byId = db.prepare<[string], Pick<RequestRow, 'ca' | 'device_key'>>(
+    'SELECT ca, device_key FROM request WHERE id = ?',
+  );
   const decide = db.prepare<[Decision]>(
     `UPDATE request SET status = @status, reason = @reason, decided_at = @decided_at, changed_at = @decided_at
      WHERE id = @id AND ${mayGo('approve')}`,
   );
+  const waiting = db.prepare<[string], { id: string }>(`SELECT id FROM request WHERE id = ? AND ${mayGo('approve')}`);
   const fail = db.prepare<{ id: string; reason: string; now: number }, { otp_id: string | null; ca: string }>(
     `UPDATE request SET status = 'failed', reason = @reason, changed_at = @now WHERE id = @id AND ${mayGo('refuse')}
      RETURNING otp_id, ca`,
@@ -92,17 +97,25 @@ export function requestWrites(db: Db) {
       supersedes: string | null,
       events: readonly AuditEvent[],
       succeeded: readonly string[] = [],
-    ): Outcome<'queued' | 'otp-unusable' | RequestRow> {
+    ): Outcome<'queued' | 'otp-unusable' | 'device-refused' | RequestRow> {
       const known = find(row.recognition);
       if (known !== undefined && known.id !== supersedes) return undone(known);
+      if (!mayIssue(row.device_key, row.ca, row.created_at)) return undone('device-refused');
       if (row.otp_id !== null && !takeUse(row.otp_id, row.created_at)) return undone('otp-unusable');
       insert(row);
       clear(succeeded);
-      return done('queued', events);
+      return done('queued', events, row.device_key);
     },
-    decideRequest(decision: Decision, events: readonly AuditEvent[]): Outcome<'decided' | 'not-pending' | 'unknown'> {
-      if (decide.run(decision).changes === 1) return done('decided', events);
-      return undone(exists.get(decision.id) === undefined ? 'unknown' : 'not-pending');
+    decideRequest(
+      decision: Decision,
+      events: readonly AuditEvent[],
+    ): Outcome<'decided' | 'not-pending' | 'device-refused' | 'unknown'> {
+      const row = byId.get(decision.id);
+      if (row === undefined) return undone('unknown');
+      const { ca, device_key } = row;
+      if (decision.status === 'approved' && !mayIssue(device_key, ca, decision.decided_at))
+        return undone(waiting.get(decision.id) === undefined ? 'not-pending' : 'device-refused');
+      return decide.run(decision).changes === 1 ? done('decided', events, device_key) : undone('not-pending');
     },
     failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Outcome<boolean> {
       const ended = fail.get({ id, reason, now });

@@ -92,6 +92,7 @@ export async function takeUse(store: Store, otp_id: string, clock: Clock): Promi
       operation: 'simpleenroll',
       subject: 'CN=device-1',
       spki_sha256: null,
+      device_key: null,
       otp_id,
       created_at: clock.now,
     },

@@ -134,6 +134,7 @@ describe('contract §4: GET and DELETE /admin/otp', () => {
         operation: 'simpleenroll',
         subject: 'CN=d',
         spki_sha256: null,
+        device_key: null,
         otp_id: used,
         created_at: NOW,
       },

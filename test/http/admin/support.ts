@@ -246,6 +246,8 @@ export async function issueFrom(
     method: 'otp',
     request_id,
     key_identifier: null,
+    device: null,
+    device_key: null,
     archived_key_id: null,
     revoked_at: null,
     reason: null,

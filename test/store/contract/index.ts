@@ -3,6 +3,7 @@ import { auditStoreContract } from './audit.ts';
 import { certificateStoreContract } from './certificates.ts';
 import { cmcStoreContract } from './cmc.ts';
 import { crlStoreContract } from './crl.ts';
+import { deviceStoreContract } from './devices.ts';
 import { intermediateStoreContract } from './intermediates.ts';
 import { issuanceStoreContract } from './issuance.ts';
 import { lockoutStoreContract } from './lockout.ts';
@@ -17,6 +18,7 @@ export function storeContract(newDatabase: NewDatabase): void {
   certificateStoreContract(newDatabase);
   cmcStoreContract(newDatabase);
   crlStoreContract(newDatabase);
+  deviceStoreContract(newDatabase);
   intermediateStoreContract(newDatabase);
   issuanceStoreContract(newDatabase);
   lockoutStoreContract(newDatabase);

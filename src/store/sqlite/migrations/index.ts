@@ -7,6 +7,7 @@ import { archivedKeys } from './0006-archived-keys.ts';
 import { requestsAtCa } from './0007-requests-at-ca.ts';
 import { tokenLookup } from './0008-token-lookup.ts';
 import { presentedIntermediates } from './0009-presented-intermediates.ts';
+import { devices } from './0010-devices.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -19,4 +20,5 @@ export const MIGRATIONS: readonly string[] = [
   requestsAtCa,
   tokenLookup,
   presentedIntermediates,
+  devices,
 ];

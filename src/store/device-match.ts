@@ -1,0 +1,101 @@
+/**
+ * Which device a certificate is: a `match` is found by one hash of everything that it asks for, so that a look-up costs the same whatever
+ * is given and however many devices there are. A certificate has one such hash for each combination that it fits.
+ */
+import { hash } from 'node:crypto';
+import { isIP } from 'node:net';
+import { OID } from '../pki/der/oids.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import { formatGeneralName, ipAddress, type GeneralName } from '../pki/x509/general-name.ts';
+import { foldedName } from '../pki/x509/name-matching.ts';
+import { attributeValues, parseDistinguishedName } from '../pki/x509/name.ts';
+import type { DeviceMatch } from './device-store.ts';
+
+/** Names of a certificate that are looked at: a device with more is no device. */
+const MAX_NAMES = 64;
+
+type Part = string | undefined;
+
+const keyOf = (issuer: Part, serialNumber: Part, commonName: Part, san: Part): string =>
+  hash('sha256', JSON.stringify([issuer ?? null, serialNumber ?? null, commonName ?? null, san ?? null]), 'base64url');
+
+const fingerprintKey = (fingerprint: string): string => `sha256:${fingerprint}`;
+
+/** What a match is found by. @throws RangeError where the issuer is no distinguished name */
+export function deviceMatchKey({ issuer, serial_number, common_name, san, fingerprint_sha256 }: DeviceMatch): string {
+  if (fingerprint_sha256 !== undefined) return fingerprintKey(fingerprint_sha256.toLowerCase());
+  return keyOf(foldedIssuer(issuer), serial_number, common_name, san === undefined ? undefined : comparableSan(san));
+}
+
+/** What the matches that a certificate may fit are found by; {@link fitsMatch} says whether one does. */
+export function certificateMatchKeys(certificate: Certificate): string[] {
+  const { issuer, serialNumbers, commonNames, sans } = factsOf(certificate);
+  const keys = [fingerprintKey(certificate.fingerprint)];
+  for (const serialNumber of [undefined, ...serialNumbers])
+    for (const commonName of [undefined, ...commonNames])
+      for (const san of [undefined, ...sans]) keys.push(keyOf(issuer, serialNumber, commonName, san));
+  return keys;
+}
+
+/** Whether everything that a match gives is so of the certificate; one without an issuer or a fingerprint fits nothing. */
+export function fitsMatch(match: DeviceMatch, certificate: Certificate): boolean {
+  const { issuer, serialNumbers, commonNames, sans } = factsOf(certificate);
+  const { fingerprint_sha256, serial_number, common_name, san } = match;
+  if (match.issuer === undefined && fingerprint_sha256 === undefined) return false;
+  return (
+    (fingerprint_sha256 === undefined || fingerprint_sha256 === certificate.fingerprint) &&
+    (match.issuer === undefined || foldedIssuer(match.issuer) === issuer) &&
+    (serial_number === undefined || serialNumbers.includes(serial_number)) &&
+    (common_name === undefined || commonNames.includes(common_name)) &&
+    (san === undefined || sans.includes(comparableSan(san)))
+  );
+}
+
+interface Facts {
+  readonly issuer: string;
+  readonly serialNumbers: readonly string[];
+  readonly commonNames: readonly string[];
+  readonly sans: readonly string[];
+}
+
+const known = new WeakMap<Certificate, Facts>();
+
+function factsOf(certificate: Certificate): Facts {
+  let facts = known.get(certificate);
+  if (facts === undefined) {
+    const { subject, issuer, subjectAltNames } = certificate;
+    const few = (values: readonly string[]): string[] => [...new Set(values)].slice(0, MAX_NAMES);
+    facts = {
+      issuer: foldedName(issuer),
+      serialNumbers: few(attributeValues(subject, OID.serialNumber)).slice(0, 4),
+      commonNames: few(attributeValues(subject, OID.commonName)).slice(0, 4),
+      sans: few(subjectAltNames.map(comparable)),
+    };
+    known.set(certificate, facts);
+  }
+  return facts;
+}
+
+const foldedIssuer = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : foldedName(parseDistinguishedName(text));
+
+const comparable = (name: GeneralName): string => comparableSan(formatGeneralName(name));
+
+/** Whether a text is a name as records have them: `DNS:a`, `IP:192.0.2.1`, `email:a@example.com`, `URI:…`. */
+export function isSan(text: string): boolean {
+  const [kind, value] = parts(text);
+  if (kind === 'IP') return isIP(value) !== 0;
+  return ['DNS', 'email', 'URI'].includes(kind) && /^[\x21-\x7e]+$/.test(value);
+}
+
+/** The same text for the same name: DNS names without case, addresses in one form. */
+function comparableSan(text: string): string {
+  const [kind, value] = parts(text);
+  if (kind === 'DNS') return `DNS:${value.toLowerCase()}`;
+  return kind === 'IP' && isIP(value) !== 0 ? formatGeneralName(ipAddress(value)) : text;
+}
+
+function parts(text: string): [kind: string, value: string] {
+  const colon = text.indexOf(':');
+  return [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)];
+}

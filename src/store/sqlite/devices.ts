@@ -1,0 +1,215 @@
+import type { AuditEvent } from '../../audit/event.ts';
+import { failed } from '../../errors.ts';
+import type {
+  DeviceChange,
+  DeviceEntry,
+  DeviceFilter,
+  DeviceHistory,
+  DeviceMatch,
+  DeviceQuery,
+  DeviceRow,
+  DeviceSelection,
+  EntryResult,
+} from '../device-store.ts';
+import type { OtpRow } from '../otp-store.ts';
+import type { Page } from '../page.ts';
+import { toRecord } from './audit-rows.ts';
+import { CERTIFICATE_COLUMNS, toCertificateRow, type StoredCertificate } from './certificates.ts';
+import { readPosition, toPage, withoutPosition } from './cursor.ts';
+import type { Db } from './database.ts';
+import { OTP_COLUMNS } from './otp.ts';
+import { done, type Outcome, undone } from './outcome.ts';
+import { REQUEST_COLUMNS, toRow as toRequestRow, type Stored as StoredRequest } from './requests.ts';
+
+const COLUMNS = 'key, id, ca, enabled, not_after, note, match, match_key, attributes, created_at, changed_at';
+
+/** Devices that a requester may be, at most: two are one too many already. */
+const FOUND = 8;
+
+/** A row as SQLite has it. */
+type Stored = Omit<DeviceRow, 'enabled' | 'match' | 'attributes'> & {
+  readonly enabled: number;
+  readonly match: string | null;
+  readonly attributes: string;
+};
+
+function toRow(stored: Stored): DeviceRow {
+  return {
+    ...stored,
+    enabled: stored.enabled === 1,
+    match: stored.match === null ? null : readMatch(stored.match, stored.id),
+    attributes: readTexts(stored.attributes, stored.id),
+  };
+}
+
+const toStored = (row: DeviceRow): Stored => ({
+  ...row,
+  enabled: row.enabled ? 1 : 0,
+  match: row.match === null ? null : JSON.stringify(row.match),
+  attributes: JSON.stringify(row.attributes),
+});
+
+const MATCH_FIELDS = ['issuer', 'serial_number', 'common_name', 'san', 'fingerprint_sha256'] as const;
+
+function readMatch(json: string, id: string): DeviceMatch {
+  const texts = readTexts(json, id);
+  return Object.fromEntries(
+    MATCH_FIELDS.flatMap((field) => (texts[field] === undefined ? [] : [[field, texts[field]]])),
+  );
+}
+
+function readTexts(json: string, id: string): Record<string, string> {
+  const value: unknown = JSON.parse(json);
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : undefined;
+  const texts = entries?.flatMap(([name, text]: [string, unknown]) => (typeof text === 'string' ? [[name, text]] : []));
+  if (entries === undefined || texts?.length !== entries.length)
+    throw failed('STORE_FAILED', 'the store failed', { detail: `device ${id}: no object of strings` });
+  return Object.fromEntries(texts) as Record<string, string>;
+}
+
+/** The WHERE clause of a selection. */
+function conditions({ id, ca, enabled }: DeviceSelection): string[] {
+  const all: string[] = [];
+  if (id !== undefined) all.push('id = @id');
+  if (ca !== undefined) all.push('ca = @ca');
+  if (enabled !== undefined) all.push(`enabled = ${enabled ? 1 : 0}`);
+  return all;
+}
+
+/** The reads of devices. */
+export function deviceReads(db: Db) {
+  const byId = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM device WHERE id = ?`);
+  const mayCome = '(ca IS NULL OR ca = @ca)';
+  const byKey = db.prepare<{ key: string; ca: string }, Stored>(
+    `SELECT ${COLUMNS} FROM device WHERE key = @key AND ${mayCome}`,
+  );
+  const byIdAndCa = db.prepare<{ id: string; ca: string }, Stored>(
+    `SELECT ${COLUMNS} FROM device WHERE id = @id AND ${mayCome}`,
+  );
+  const byMatch = db.prepare<{ keys: string; ca: string }, Stored>(
+    `SELECT ${COLUMNS} FROM device WHERE match_key IN (SELECT value FROM json_each(@keys)) AND ${mayCome} LIMIT ${FOUND}`,
+  );
+  return {
+    getDevice(id: string): DeviceRow | undefined {
+      const stored = byId.get(id);
+      return stored === undefined ? undefined : toRow(stored);
+    },
+    findDevices(query: DeviceQuery, ca: string): readonly DeviceRow[] {
+      if ('key' in query) return byKey.all({ key: query.key, ca }).map(toRow);
+      if ('id' in query) return byIdAndCa.all({ id: query.id, ca }).map(toRow);
+      return byMatch.all({ keys: JSON.stringify(query.match_keys), ca }).map(toRow);
+    },
+    listDevices(filter: DeviceFilter): Page<DeviceRow> {
+      const { limit, order = 'asc', id, ca } = filter;
+      const position = readPosition('device', filter);
+      const behind = order === 'asc' ? 'position > @position' : '(@position = 0 OR position < @position)';
+      const rows = db
+        .prepare<[object], Stored & { position: number }>(
+          `SELECT position, ${COLUMNS} FROM device WHERE ${[behind, ...conditions(filter)].join(' AND ')}
+           ORDER BY position ${order} LIMIT @take`,
+        )
+        .all({ position, id, ca, take: limit + 1 });
+      return toPage(
+        'device',
+        rows,
+        limit,
+        (row) => row.position,
+        (row) => toRow(withoutPosition(row)),
+      );
+    },
+    listDeviceAttributes(selection: DeviceSelection): readonly string[] {
+      const where = conditions(selection);
+      return db
+        .prepare<[object], { name: string }>(
+          `SELECT DISTINCT attribute.key AS name FROM device, json_each(device.attributes) AS attribute
+           ${where.length === 0 ? '' : `WHERE ${where.map((one) => `device.${one}`).join(' AND ')}`} ORDER BY name`,
+        )
+        .all({ id: selection.id, ca: selection.ca })
+        .map(({ name }) => name);
+    },
+    ...historyReads(db),
+  };
+}
+
+function historyReads(db: Db) {
+  const newest = 'ORDER BY position DESC LIMIT ?';
+  const certificates = db.prepare<[string, number], StoredCertificate>(
+    `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE device_key = ? ${newest}`,
+  );
+  const tokens = db.prepare<[string, number], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE client_id = ? ${newest}`);
+  const requests = db.prepare<[string, number], StoredRequest>(
+    `SELECT ${REQUEST_COLUMNS} FROM request WHERE device_key = ? ${newest}`,
+  );
+  const events = db.prepare<[string, number], { line: string }>(
+    `SELECT line FROM device_event JOIN audit USING (seq) WHERE device_key = ? ORDER BY seq DESC LIMIT ?`,
+  );
+  return {
+    deviceHistory: ({ id, key }: Pick<DeviceRow, 'id' | 'key'>, limit: number): DeviceHistory => ({
+      certificates: certificates.all(key, limit).map(toCertificateRow),
+      tokens: tokens.all(id, limit),
+      requests: requests.all(key, limit).map(toRequestRow),
+      events: events.all(key, limit).map(toRecord),
+    }),
+  };
+}
+
+/** The writes of devices. */
+export function deviceWrites(db: Db) {
+  const byId = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM device WHERE id = ?`);
+  const insert = db.prepare<[Stored]>(
+    `INSERT INTO device (${COLUMNS}) VALUES (@key, @id, @ca, @enabled, @not_after, @note, @match, @match_key,
+     @attributes, @created_at, @changed_at) ON CONFLICT (id) DO NOTHING`,
+  );
+  const update = db.prepare<[Stored]>(
+    `UPDATE device SET ca = @ca, enabled = @enabled, not_after = @not_after, note = @note, match = @match,
+     match_key = @match_key, attributes = @attributes, changed_at = @changed_at WHERE id = @id`,
+  );
+  const remove = db.prepare<[string], { id: string }>('DELETE FROM device WHERE key = ? RETURNING id');
+  const forget = db.prepare<[string]>('DELETE FROM device_event WHERE device_key = ?');
+
+  const put = ({ row, events }: DeviceEntry, mode: 'create' | 'upsert'): Entered => {
+    if (insert.run(toStored(row)).changes === 1)
+      return { result: 'created', events: events.map((event) => ({ event, device: row.key })) };
+    const before = byId.get(row.id);
+    if (mode === 'create' || before === undefined) return { result: 'known', events: [] };
+    update.run(toStored(row));
+    return { result: 'replaced', events: events.map((event) => ({ event: asChange(event), device: before.key })) };
+  };
+
+  return {
+    putDevices(entries: readonly DeviceEntry[], mode: 'create' | 'upsert'): Outcome<readonly EntryResult[]> {
+      const entered = entries.map((entry) => put(entry, mode));
+      return {
+        value: entered.map(({ result }) => result),
+        events: [],
+        ofDevices: entered.flatMap(({ events }) => events),
+      };
+    },
+    changeDevice(
+      id: string,
+      change: DeviceChange,
+      now: number,
+      events: readonly AuditEvent[],
+    ): Outcome<DeviceRow | undefined> {
+      const before = byId.get(id);
+      if (before === undefined) return undone(undefined);
+      const row: DeviceRow = { ...toRow(before), ...change, changed_at: now };
+      update.run(toStored(row));
+      return done(row, events, row.key);
+    },
+    deleteDevice(key: string, events: readonly AuditEvent[]): Outcome<boolean> {
+      if (remove.get(key) === undefined) return undone(false);
+      forget.run(key);
+      return done(true, events);
+    },
+    auditDevice: (key: string, events: readonly AuditEvent[]): Outcome<undefined> => done(undefined, events, key),
+  };
+}
+
+interface Entered {
+  readonly result: EntryResult;
+  readonly events: readonly { readonly event: AuditEvent; readonly device: string }[];
+}
+
+const asChange = (event: AuditEvent): AuditEvent =>
+  event.type === 'device.created' ? { ...event, type: 'device.changed' } : event;

@@ -1,0 +1,213 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import type { DeviceFilter, DeviceRow } from '../../../src/store/device-store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { certificateRow, deviceRow, event, otpRow, requestRow, reservation, T0 } from '../rows.ts';
+import { auditTypes, type NewDatabase } from './support.ts';
+
+const NOW = T0 + 1000;
+
+async function enter(store: Store, ...rows: readonly DeviceRow[]): Promise<void> {
+  const entries = rows.map((row) => ({ row, events: [event('device.created', { detail: row.id })] }));
+  expect(await store.putDevices(entries, 'create')).toEqual(rows.map(() => 'created'));
+}
+
+const ids = async (store: Store, filter: Partial<DeviceFilter> = {}): Promise<string[]> =>
+  (await store.listDevices({ limit: 100, ...filter })).items.map(({ id }) => id);
+
+/** What keeps a device from a certificate of the CA `devices` at {@link NOW}. */
+const REFUSED: readonly [string, Partial<DeviceRow>][] = [
+  ['disabled', { enabled: false }],
+  ['expired', { not_after: NOW - 1 }],
+  ['expiring this millisecond', { not_after: NOW }],
+  ["another CA's", { ca: 'lab' }],
+];
+
+export function deviceStoreContract(newDatabase: NewDatabase): void {
+  describe('DeviceStore', () => {
+    test('a device comes back as it was entered; a known id is refused, or replaced and stays the same device', async () => {
+      const store = await newDatabase().open();
+      const row = deviceRow({
+        ca: 'lab',
+        enabled: false,
+        not_after: T0 + 5,
+        note: 'a note',
+        match: { issuer: 'CN=Maker', serial_number: '4711' },
+        match_key: 'k',
+        attributes: { site: 'Berlin', __proto__x: 'y' },
+      });
+      await enter(store, row);
+      expect(await store.getDevice('device-1')).toEqual(row);
+      expect(await store.getDevice('device-2')).toBeUndefined();
+      const other = { row: deviceRow({ note: 'another' }), events: [event('device.created')] };
+      const fresh = { row: deviceRow({ id: 'device-2' }), events: [event('device.created')] };
+      expect(await store.putDevices([other, fresh], 'create')).toEqual(['known', 'created']);
+      expect(await store.getDevice('device-1')).toEqual(row);
+      expect(await store.putDevices([{ ...other, row: { ...other.row, changed_at: NOW } }], 'upsert')).toEqual([
+        'replaced',
+      ]);
+      expect(await store.getDevice('device-1')).toEqual({ ...other.row, key: row.key, changed_at: NOW });
+      expect(await auditTypes(store)).toEqual(['device.created', 'device.created', 'device.changed']);
+    });
+
+    test('a change leaves what it does not name', async () => {
+      const store = await newDatabase().open();
+      const row = deviceRow({ note: 'a note', attributes: { site: 'Berlin' } });
+      await enter(store, row);
+      const changed = { ...row, enabled: false, changed_at: NOW };
+      expect(await store.changeDevice('device-1', { enabled: false }, NOW, [event('device.changed')])).toEqual(changed);
+      expect(await store.getDevice('device-1')).toEqual(changed);
+      expect(await store.changeDevice('device-9', {}, NOW, [event('device.changed')])).toBeUndefined();
+      expect(await auditTypes(store)).toEqual(['device.created', 'device.changed']);
+    });
+
+    test('GET /admin/devices: each filter, both orders, pages', async () => {
+      const store = await newDatabase().open();
+      await enter(
+        store,
+        deviceRow({ id: 'a', ca: 'lab', attributes: { site: 'x', b: '' } }),
+        deviceRow({ id: 'b', enabled: false, attributes: { rack: '1' } }),
+        deviceRow({ id: 'c', ca: 'lab', enabled: false }),
+      );
+      expect(await ids(store)).toEqual(['a', 'b', 'c']);
+      expect(await ids(store, { order: 'desc' })).toEqual(['c', 'b', 'a']);
+      expect(await ids(store, { ca: 'lab' })).toEqual(['a', 'c']);
+      expect(await ids(store, { enabled: false, order: 'desc' })).toEqual(['c', 'b']);
+      expect(await ids(store, { id: 'a' })).toEqual(['a']);
+      for (const [order, expected] of [
+        ['asc', 'c'],
+        ['desc', 'a'],
+      ] as const) {
+        const page = await store.listDevices({ limit: 2, order });
+        expect(await ids(store, { order, cursor: page.next_cursor ?? undefined })).toEqual([expected]);
+      }
+      expect(await store.listDeviceAttributes({})).toEqual(['b', 'rack', 'site']);
+      expect(await store.listDeviceAttributes({ ca: 'lab' })).toEqual(['b', 'site']);
+    });
+
+    test('a requester is looked for by key, by id, by match, among those that may come to the CA', async () => {
+      const store = await newDatabase().open();
+      const a = deviceRow({ id: 'a', match: { issuer: 'CN=Maker' }, match_key: 'k1' });
+      const b = deviceRow({ id: 'b', match: { issuer: 'CN=Maker' }, match_key: 'k1', enabled: false });
+      const c = deviceRow({ id: 'c', ca: 'lab', match_key: 'k2' });
+      await enter(store, a, b, c);
+      expect(await store.findDevices({ key: a.key }, 'devices')).toEqual([a]);
+      expect(await store.findDevices({ id: 'c' }, 'lab')).toEqual([c]);
+      expect(await store.findDevices({ id: 'c' }, 'devices')).toEqual([]);
+      expect(await store.findDevices({ match_keys: ['k0', 'k1', 'k2'] }, 'devices')).toEqual([a, b]);
+      expect(await store.findDevices({ match_keys: ['k2'] }, 'devices')).toEqual([]);
+      expect(await store.findDevices({ match_keys: [] }, 'devices')).toEqual([]);
+    });
+
+    test.each(REFUSED)('issue 13.4: nothing is reserved for a device that is %s', async (_, more) => {
+      const store = await newDatabase().open();
+      const row = deviceRow(more);
+      await enter(store, row);
+      const otp = otpRow();
+      await store.insertOtp(otp, []);
+      const intent = reservation({ device_key: row.key, otp_id: otp.id });
+      expect(await store.reserve(intent, [event('request.received')])).toBe('device-refused');
+      expect(await store.openReservations()).toEqual([]);
+      expect((await store.getOtp(otp.id))?.uses).toBe(0);
+      expect(await auditTypes(store)).toEqual(['device.created']);
+    });
+
+    test.each(REFUSED)(
+      'issue 13.4: nothing is queued, submitted or approved for a device that is %s',
+      async (_, more) => {
+        const store = await newDatabase().open();
+        const row = deviceRow();
+        await enter(store, row);
+        const waiting = requestRow({ device: row.id, device_key: row.key, created_at: NOW });
+        expect(await store.queueRequest(waiting, null, [])).toBe('queued');
+        await store.changeDevice(row.id, more, NOW, []);
+        const late = requestRow({ device: row.id, device_key: row.key, created_at: NOW });
+        expect(await store.queueRequest(late, null, [])).toBe('device-refused');
+        expect(await store.submitRequest(late, null, reservation({ request_id: late.id }), [])).toBe('device-refused');
+        const approval = { id: waiting.id, status: 'approved', reason: null, decided_at: NOW } as const;
+        expect(await store.decideRequest(approval, [event('request.approved')])).toBe('device-refused');
+        expect((await store.getRequest(waiting.id))?.status).toBe('pending');
+        expect(await store.decideRequest({ ...approval, status: 'rejected', reason: 'no' }, [])).toBe('decided');
+        expect(await store.decideRequest(approval, [])).toBe('not-pending');
+      },
+    );
+
+    test('issue 13.4: an approved request is not claimed once its device is disabled', async () => {
+      const store = await newDatabase().open();
+      const row = deviceRow();
+      await enter(store, row);
+      const waiting = requestRow({ device: row.id, device_key: row.key, created_at: NOW });
+      await store.queueRequest(waiting, null, []);
+      await store.decideRequest({ id: waiting.id, status: 'approved', reason: null, decided_at: NOW }, []);
+      await store.changeDevice(row.id, { enabled: false }, NOW, []);
+      const intent = reservation({ request_id: waiting.id, device_key: row.key });
+      expect(await store.claimRequest(intent, [])).toBe('device-refused');
+      await store.changeDevice(row.id, { enabled: true }, NOW, []);
+      expect(await store.claimRequest(intent, [])).toBe('reserved');
+    });
+
+    test.each([
+      ['disabled', (store: Store, row: DeviceRow) => store.changeDevice(row.id, { enabled: false }, NOW, [])],
+      ['deleted', (store: Store, row: DeviceRow) => store.deleteDevice(row.key, [])],
+    ])('issue 13.4: no certificate is recorded for a device that was %s while the CA signed', async (_, end) => {
+      const store = await newDatabase().open();
+      const row = deviceRow();
+      await enter(store, row);
+      const intent = reservation({ device_key: row.key });
+      expect(await store.reserve(intent, [])).toBe('reserved');
+      await end(store, row);
+      const certificate = certificateRow(intent, { device: row.id, device_key: row.key });
+      await expect(store.recordCertificate(certificate, [])).rejects.toMatchObject({ code: 'DEVICE_NOT_REGISTERED' });
+      expect(await store.getCertificates(certificate.serial)).toEqual([]);
+      expect(await store.releaseReservation(intent.request_id, [])).toBe(true);
+    });
+
+    test('the history of a device: its certificates, tokens, requests and audit records; none of an earlier one of its id', async () => {
+      const store = await newDatabase().open();
+      const row = deviceRow();
+      await enter(store, row, deviceRow({ id: 'device-2' }));
+      const intent = reservation({ device_key: row.key });
+      await store.reserve(intent, [event('request.received', { request_id: intent.request_id })]);
+      const certificate = certificateRow(intent, { device: row.id, device_key: row.key });
+      await store.recordCertificate(certificate, [event('certificate.issued')]);
+      const waiting = requestRow({ device: row.id, device_key: row.key, created_at: NOW });
+      await store.queueRequest(waiting, null, [event('request.queued')]);
+      const token = otpRow({ client_id: row.id });
+      await store.insertOtp(token, [event('otp.created')]);
+      await store.auditDevice(row.key, [event('certificate.denied')]);
+      const types = (of: { readonly events: readonly { readonly type: string }[] }) =>
+        of.events.map(({ type }) => type);
+      const history = await store.deviceHistory(row, 10);
+      expect(history).toMatchObject({ certificates: [certificate], tokens: [token], requests: [waiting] });
+      expect(types(history)).toEqual([
+        'certificate.denied',
+        'request.queued',
+        'certificate.issued',
+        'request.received',
+        'device.created',
+      ]);
+      expect(types(await store.deviceHistory(row, 2))).toEqual(['certificate.denied', 'request.queued']);
+      const byDevice = await store.listCertificates({ limit: 9, device_key: row.key }, NOW);
+      expect(byDevice.items).toEqual([certificate]);
+      expect(await store.deleteDevice(row.key, [event('device.deleted')])).toBe(true);
+      expect(await store.deleteDevice(row.key, [event('device.deleted')])).toBe(false);
+      const again = deviceRow();
+      await enter(store, again);
+      const later = await store.deviceHistory(again, 10);
+      expect(later).toMatchObject({ certificates: [], requests: [], tokens: [token] });
+      expect(types(later)).toEqual(['device.created']);
+      expect((await store.listCertificates({ limit: 9, device: row.id }, NOW)).items).toEqual([certificate]);
+    });
+
+    test('of many devices entered at once each is one', async () => {
+      const store = await newDatabase().open();
+      const entries = Array.from({ length: 50 }, () => ({
+        row: deviceRow({ id: `same-${randomBytes(1).readUInt8() % 2}` }),
+        events: [],
+      }));
+      const results = await Promise.all(entries.map((entry) => store.putDevices([entry], 'create')));
+      const distinct = new Set(entries.map(({ row }) => row.id)).size;
+      expect(results.flat().filter((result) => result === 'created')).toHaveLength(distinct);
+    });
+  });
+}
