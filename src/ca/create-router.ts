@@ -4,7 +4,7 @@ import type { CaConfig, Config } from '../config/schema.ts';
 import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
 import type { CaDriver } from './driver.ts';
 import type { IsolatedLog } from '../process/isolated-process.ts';
-import type { SingleTurns } from '../process/turns.ts';
+import type { MakeMutex } from '../process/semaphore.ts';
 import { createDogtagCa } from './dogtag/index.ts';
 import { createFileCa, type LocalCaContext } from './local/index.ts';
 import { publicationUrls } from './publication-urls.ts';
@@ -17,8 +17,8 @@ export interface CaContext {
   /** The environment, where PKCS#11 modules look for their own configuration. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: IsolatedLog;
-  /** Turns that the processes of the service take together. */
-  readonly singleTurns: SingleTurns;
+  /** Mutexes that the processes of the service share. */
+  readonly makeMutex: MakeMutex;
 }
 
 /**

@@ -127,11 +127,11 @@ export interface KeyArchive {
 }
 
 /** Signs what a CA says about its certificates: CRLs and OCSP responses. */
-export interface StatementSigner {
+export interface StatusSigner {
   /** DER AlgorithmIdentifier of the signatures. */
   readonly signatureAlgorithm: Buffer;
-  /** DER SEQUENCE of the statement, the algorithm and the signature. @throws EstuaryError 500 or 503 */
-  sign(statement: Buffer): Promise<Buffer>;
+  /** DER SEQUENCE of `tbs`, the algorithm and the signature. @throws EstuaryError 500 or 503 */
+  sign(tbs: Buffer): Promise<Buffer>;
   /** How many signatures its key makes at a time, those for certificates included; absent: one. */
   readonly concurrency?: number | undefined;
   /** Answers OCSP in the CA's place while its certificate is valid. */
@@ -148,7 +148,7 @@ export interface OcspDelegate {
 
 export interface CaDriver {
   /** Absent where the CA publishes its CRLs and answers OCSP itself. */
-  readonly statements?: StatementSigner;
+  readonly statusSigner?: StatusSigner;
   /** DER certificates, what cacerts answers: the issuing CA first, those above it up to the root, then those of rollovers. */
   chain(): readonly Buffer[];
   /** Builds and lints what would be signed; throws when the CA would not sign it. */

@@ -41,7 +41,7 @@ export function watchExpiry({ cas, log, now }: ExpiryWatchOptions): () => void {
       const warning = days === undefined ? undefined : warningOf(ca, days);
       if (warning !== undefined)
         log.warn({ ca: ca.label, days_left: days, not_after: ca.certificate.notAfter.toISOString() }, warning);
-      const delegateEnd = ca.driver.statements?.delegate?.certificate.notAfter;
+      const delegateEnd = ca.driver.statusSigner?.delegate?.certificate.notAfter;
       if (delegateEnd !== undefined && delegateEnd.getTime() - now() < DELEGATE_NEAR_END * DAY)
         log.warn({ ca: ca.label, not_after: delegateEnd.toISOString() }, DELEGATE_ENDS);
     }
@@ -53,8 +53,8 @@ export function watchExpiry({ cas, log, now }: ExpiryWatchOptions): () => void {
 
 function warningOf(ca: Ca, days: number): string | undefined {
   if (days < NEAR_END) return ending(ca, days);
-  // Whoever signs its own statements takes the validity from the profile.
-  return ca.driver.statements !== undefined && days < ca.profile.validity_days
+  // A CA that signs its own revocation status takes the validity from the profile.
+  return ca.driver.statusSigner !== undefined && days < ca.profile.validity_days
     ? `certificates end with the CA now, before validity_days (${ca.profile.validity_days}) are over`
     : undefined;
 }

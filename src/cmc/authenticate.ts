@@ -1,6 +1,6 @@
 /** From a received message to its sender: signature or MAC, identity proof, TLS identity (docs/cmc.md). */
 import { isOfCa } from '../enrollment/names.ts';
-import { Turns } from '../process/turns.ts';
+import { Semaphore } from '../process/semaphore.ts';
 import { verifyAuthenticatedData, type AuthenticatedData } from '../pki/cms/authenticated-data.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
@@ -47,7 +47,7 @@ export class Authenticator {
   readonly #signers: Signers;
   readonly #secrets: SharedSecrets;
   readonly #pending: PendingRequests;
-  readonly #derivations = new Turns(DERIVATIONS_AT_A_TIME, DERIVATIONS_WAITING);
+  readonly #derivations = new Semaphore(DERIVATIONS_AT_A_TIME, DERIVATIONS_WAITING);
 
   constructor(signers: Signers, secrets: SharedSecrets, pending: PendingRequests) {
     this.#signers = signers;
@@ -123,11 +123,11 @@ export class Authenticator {
   async #authenticatedBy(message: Message, data: AuthenticatedData, origin: Origin): Promise<SharedSecret> {
     const identification = control(message, 'identification')?.value;
     return this.#secrets.verify(identification, attempt(origin, 0), async ({ secret }) => {
-      await this.#derivations.enter(LONGEST_WAIT);
+      await this.#derivations.acquire(LONGEST_WAIT);
       try {
         return await verifyAuthenticatedData(data, Buffer.concat([Buffer.from(identification ?? '', 'utf8'), secret]));
       } finally {
-        this.#derivations.leave();
+        this.#derivations.release();
       }
     });
   }

@@ -1,6 +1,6 @@
 /** getCert and getCRL (RFC 5272 §6.9, §6.10). */
 import type { Ca } from '../ca/router.ts';
-import type { StatementSigner } from '../ca/driver.ts';
+import type { StatusSigner } from '../ca/driver.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import { contextConstructed, parseDer, Tag } from '../pki/der/der.ts';
 import { namesMatch } from '../pki/x509/name-matching.ts';
@@ -15,7 +15,7 @@ import { badMessage, CmcRefusal } from './refusal.ts';
 
 /** The CRLs that are published. */
 export interface CrlSource {
-  current(ca: Ca, signer: StatementSigner): Promise<CrlRow>;
+  current(ca: Ca, signer: StatusSigner): Promise<CrlRow>;
 }
 
 /** A certificate of the addressed CA. @throws CmcRefusal 400 badCertId */
@@ -50,10 +50,10 @@ export async function getCrl(
   ca: Ca,
   crls: CrlSource,
 ): Promise<PartOutcome> {
-  const { statements } = ca.driver;
-  if (statements === undefined || !namesMatch(issuerName, ca.certificate.subject))
+  const { statusSigner } = ca.driver;
+  if (statusSigner === undefined || !namesMatch(issuerName, ca.certificate.subject))
     throw badMessage(bodyPartID, 'This CA has no CRL of this issuer.');
-  const crl = await crls.current(ca, statements);
+  const crl = await crls.current(ca, statusSigner);
   if (time !== undefined && time.getTime() < crl.this_update)
     throw badMessage(bodyPartID, 'Only the latest CRL is kept.');
   return done(bodyPartID, { crls: [crl.der] });

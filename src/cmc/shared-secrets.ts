@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AuditEvent } from '../audit/event.ts';
 import { presentableName, type Lockout } from '../auth/lockout.ts';
-import { KeyedGate } from '../auth/otp/keyed-gate.ts';
+import { KeyedLimiter } from '../auth/otp/keyed-limiter.ts';
 import type { BodyPartReference } from '../pki/cmc/body-part.ts';
 import type { SharedSecret } from '../pki/cmc/identity-proof.ts';
 import type { CmcParties } from './parties.ts';
@@ -36,14 +36,14 @@ const WAITING_PER_KEY = 64;
 
 export class SharedSecrets {
   readonly #options: SharedSecretsOptions;
-  readonly #gate: KeyedGate;
+  readonly #limiter: KeyedLimiter;
   /** In the place of a secret that does not exist, so that the time does not tell. */
   readonly #nobodys = randomBytes(32);
 
   constructor(options: SharedSecretsOptions) {
     this.#options = options;
     // One after the other: a thousand guesses at once must not all be checked before the first failure is counted.
-    this.#gate = new KeyedGate({ width: 1, queue: WAITING_PER_KEY, retryAfter: options.retryAfter });
+    this.#limiter = new KeyedLimiter({ width: 1, queue: WAITING_PER_KEY, retryAfter: options.retryAfter });
   }
 
   /**
@@ -61,7 +61,7 @@ export class SharedSecrets {
     const { lockout, parties } = this.#options;
     const event = this.failure(identification, attempt);
     const keys = lockout.keys(attempt.address, { kind: 'identification', name: event.subject });
-    return this.#gate.run(keys, async () => {
+    return this.#limiter.run(keys, async () => {
       await lockout.check(keys, attempt.now, event);
       const known = identification === undefined ? undefined : parties().secrets.get(identification);
       const shared: SharedSecret = { secret: known ?? this.#nobodys, identification };

@@ -22,7 +22,7 @@ import { chooseProtection } from './key-protection.ts';
 import { Keyed, type Delivery } from './keyed.ts';
 import { Proven } from './proven.ts';
 import { Queued, RequestQueue, type Known, type Place } from './queue.ts';
-import { Releases } from './releases.ts';
+import { ReservationReleaser } from './reservation-releaser.ts';
 import { RemoteRequests, type RemoteCa } from './remote-requests.ts';
 import { eventBase, RequestTaken, type EnrollmentOutcome, type ReceivedByEst, type RequestBase } from './request.ts';
 
@@ -59,7 +59,7 @@ export class Enrollment {
   readonly #options: EnrollmentOptions;
   readonly #issuance: Issuance;
   readonly #queue: RequestQueue;
-  readonly #releases: Releases;
+  readonly #releaser: ReservationReleaser;
   readonly #remote: RemoteRequests;
   /** Approved requests whose key is being generated in this process. */
   readonly #generating = new Set<string>();
@@ -67,9 +67,9 @@ export class Enrollment {
   constructor(options: EnrollmentOptions) {
     this.#options = options;
     this.#queue = new RequestQueue(options);
-    this.#releases = new Releases(options.store, options.log);
-    this.#issuance = { ...options, releases: this.#releases };
-    this.#remote = new RemoteRequests({ ...options, releases: this.#releases, interval: options.retryAfter * 1000 });
+    this.#releaser = new ReservationReleaser(options.store, options.log);
+    this.#issuance = { ...options, releaser: this.#releaser };
+    this.#remote = new RemoteRequests({ ...options, releaser: this.#releaser, interval: options.retryAfter * 1000 });
   }
 
   /**
@@ -137,7 +137,7 @@ export class Enrollment {
 
   /** Stops the background retries. */
   close(): void {
-    this.#releases.close();
+    this.#releaser.close();
   }
 
   /** How a key that we generate would leave; undefined for the requester's own. @throws EstuaryError 400 */

@@ -12,7 +12,6 @@ import { certificateRow, issuedNames } from './certificate-row.ts';
 import { queuedGeneratedKey, type Checked } from './checked.ts';
 import type { Keyed } from './keyed.ts';
 import { spkiHash } from './recognition.ts';
-import type { Releases } from './releases.ts';
 import {
   clearedBy,
   deviceNotRegistered,
@@ -22,10 +21,11 @@ import {
   RequestTaken,
   type EnrollmentOutcome,
 } from './request.ts';
+import type { ReservationReleaser } from './reservation-releaser.ts';
 
 export interface Issuance {
   readonly store: AuditStore & IssuanceStore;
-  readonly releases: Pick<Releases, 'release'>;
+  readonly releaser: Pick<ReservationReleaser, 'release'>;
   /** This process, as the owner of its reservations. */
   readonly instance: string;
   /** Milliseconds since the epoch. */
@@ -197,11 +197,11 @@ export class Recorded {
 /** Closes the reservation without a certificate. */
 function release(
   { request }: Keyed,
-  { releases }: Issuance,
+  { releaser }: Issuance,
   error: unknown,
   causes: readonly AuditEvent[] = [],
 ): Promise<void> {
-  return releases.release(request.requestId, [
+  return releaser.release(request.requestId, [
     ...causes,
     { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: describe(error) },
   ]);

@@ -2,7 +2,7 @@
 import { generateKeyPair } from 'node:crypto';
 import type { Ca } from '../ca/router.ts';
 import { badRequest, unavailable, type EstuaryError } from '../errors.ts';
-import { NoTurnError, Turns } from '../process/turns.ts';
+import { NoPermitError, Semaphore } from '../process/semaphore.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../pki/x509/public-key.ts';
 
 /** A fresh key pair. Whoever has it generated disposes of it. */
@@ -10,19 +10,19 @@ export class GeneratedKey {
   readonly publicKey: PublicKeyInfo;
   /** DER PrivateKeyInfo. */
   readonly pkcs8: Buffer;
-  #turns: Pick<Turns, 'leave'> | undefined;
+  #semaphore: Pick<Semaphore, 'release'> | undefined;
 
-  constructor(publicKey: PublicKeyInfo, pkcs8: Buffer, turns: Pick<Turns, 'leave'>) {
+  constructor(publicKey: PublicKeyInfo, pkcs8: Buffer, semaphore: Pick<Semaphore, 'release'>) {
     this.publicKey = publicKey;
     this.pkcs8 = pkcs8;
-    this.#turns = turns;
+    this.#semaphore = semaphore;
   }
 
   /** Zeroes the private key, and lets the next one be generated. */
   dispose(): void {
     this.pkcs8.fill(0);
-    this.#turns?.leave();
-    this.#turns = undefined;
+    this.#semaphore?.release();
+    this.#semaphore = undefined;
   }
 }
 
@@ -63,28 +63,28 @@ const RSA_WAITING = 32;
 /** Other keys are made in under a millisecond, but the password form derives a key for tens of them. */
 const OTHERS_AT_A_TIME = 2;
 const OTHERS_WAITING = 256;
-/** Milliseconds that a request waits for its turn at most. */
+/** Milliseconds that a request waits for a permit at most. */
 const LONGEST_WAIT = 10_000;
 
 export class KeyGenerator {
-  readonly #rsa = new Turns(RSA_AT_A_TIME, RSA_WAITING);
-  readonly #others = new Turns(OTHERS_AT_A_TIME, OTHERS_WAITING);
+  readonly #rsa = new Semaphore(RSA_AT_A_TIME, RSA_WAITING);
+  readonly #others = new Semaphore(OTHERS_AT_A_TIME, OTHERS_WAITING);
   readonly #samples = new Map<string, PublicKeyInfo>();
 
   /**
-   * Generates a key in the thread pool when its turn has come. The turn lasts until the key is disposed of, which zeroes it.
+   * Generates a key in the thread pool when there is a permit, which is held until the key is disposed of, which zeroes it.
    *
    * @param keyType from {@link chooseKeyType}
    * @throws EstuaryError 503 `KEY_GENERATION_BUSY`
    */
   async generate(keyType: string): Promise<GeneratedKey> {
-    const turns = RSA.test(keyType) ? this.#rsa : this.#others;
-    await turns.enter(LONGEST_WAIT).catch(refuseBusy);
+    const semaphore = RSA.test(keyType) ? this.#rsa : this.#others;
+    await semaphore.acquire(LONGEST_WAIT).catch(refuseBusy);
     try {
       const { publicKey, privateKey } = await generate(keyType);
-      return new GeneratedKey(parsePublicKey(publicKey), privateKey, turns);
+      return new GeneratedKey(parsePublicKey(publicKey), privateKey, semaphore);
     } catch (error) {
-      turns.leave();
+      semaphore.release();
       throw error;
     }
   }
@@ -106,7 +106,7 @@ export class KeyGenerator {
 }
 
 function refuseBusy(error: unknown): never {
-  if (!(error instanceof NoTurnError)) throw error;
+  if (!(error instanceof NoPermitError)) throw error;
   throw unavailable('KEY_GENERATION_BUSY', 'The server is generating as many keys as it can; try again later.', {
     detail: error.message,
   });

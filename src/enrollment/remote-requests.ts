@@ -17,7 +17,7 @@ import type { RequestRow } from '../store/request-store.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import { certificateRow, issuedNames } from './certificate-row.ts';
 import type { Checked } from './checked.ts';
-import type { Releases } from './releases.ts';
+import type { ReservationReleaser } from './reservation-releaser.ts';
 import {
   clearedBy,
   deviceNotRegistered,
@@ -38,7 +38,7 @@ export interface RemoteRequestsOptions {
   /** Milliseconds between polls of one request that reach the CA, however many clients ask. */
   readonly interval: number;
   /** Closes the reservations that the store cannot close now. */
-  readonly releases: Pick<Releases, 'release'>;
+  readonly releaser: Pick<ReservationReleaser, 'release'>;
 }
 
 /** A CA with a queue of its own. */
@@ -133,7 +133,7 @@ export class RemoteRequests {
     try {
       await work();
     } catch (error) {
-      await this.#options.releases.release(requestId, []);
+      await this.#options.releaser.release(requestId, []);
       throw error;
     }
   }

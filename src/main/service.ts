@@ -32,7 +32,7 @@ import { affordable, openFileLimit } from '../http/open-files.ts';
 import { acceptPartialChains, secureContext, tlsOptions, type TlsListener } from '../http/tls.ts';
 import { Listener, type ListenerContext } from './listener.ts';
 import { loadLiveState, type LiveState } from './live-state.ts';
-import { Turns, type SingleTurns } from '../process/turns.ts';
+import { Semaphore, type MakeMutex } from '../process/semaphore.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
@@ -89,7 +89,7 @@ async function startAlone(config: Config, configFile: string, base: Base): Promi
   const service = await startListeners(config, {
     ...base,
     instance: randomUUID(),
-    singleTurns: (_name, queueLimit) => new Turns(1, queueLimit),
+    makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
     condition: () => ({ workersDown: [], reloadFailed: reloads.failed }),
   });
   return {
@@ -118,7 +118,7 @@ export async function startWorker(): Promise<RunningService> {
         instance,
         ticketSecret: Buffer.from(ticketSecret, 'hex'),
         connections: link.connections,
-        singleTurns: (name, queueLimit) => link.turns.of(name, queueLimit),
+        makeMutex: (name, queueLimit) => link.mutexes.of(name, queueLimit),
         condition: () => link.condition,
       });
       link.listens((next) => service.prepare(next));
@@ -172,7 +172,7 @@ interface Foundation extends Base {
   readonly ticketSecret?: Buffer;
   /** Given where connections are counted with those of other processes. */
   readonly connections?: WorkerConnections;
-  readonly singleTurns: SingleTurns;
+  readonly makeMutex: MakeMutex;
   readonly condition: () => ServiceCondition;
 }
 
@@ -189,7 +189,7 @@ async function startListeners(config: Config, foundation: Foundation): Promise<S
     now: Date.now,
     env: process.env,
     log: foundation.log,
-    singleTurns: foundation.singleTurns,
+    makeMutex: foundation.makeMutex,
   });
   let gssapi: Gssapi | undefined;
   try {

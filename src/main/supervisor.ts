@@ -16,7 +16,7 @@ import { Reloads, type Prepared } from './reloads.ts';
 import type { RunningService } from './running-service.ts';
 import { ConnectionKeeper } from './shared-connections.ts';
 import { MetricsKeeper } from './shared-metrics.ts';
-import { TurnKeeper } from './shared-turns.ts';
+import { SharedMutexes } from './shared-mutexes.ts';
 import type { Store } from '../store/store.ts';
 import { isFromWorker, type FromWorker, type ToWorker } from './worker-channel.ts';
 
@@ -62,7 +62,7 @@ class Supervisor implements RunningService {
   readonly #options: SupervisorOptions;
   readonly #ticketSecret = randomBytes(48).toString('hex');
   readonly #members = new Map<number, Member>();
-  readonly #turns = new TurnKeeper();
+  readonly #mutexes = new SharedMutexes();
   readonly #connections: ConnectionKeeper;
   readonly #metrics = new MetricsKeeper();
   readonly #reloads: Reloads;
@@ -127,7 +127,7 @@ class Supervisor implements RunningService {
     return new Promise((resolve, reject) => {
       worker.on('message', (message: unknown) => {
         if (!isFromWorker(message)) {
-          if (!this.#turns.take(worker, message) && !this.#metrics.take(worker, message))
+          if (!this.#mutexes.take(worker, message) && !this.#metrics.take(worker, message))
             this.#connections.take(worker, message);
         } else if (message.says === 'asks for its share') this.#share(member);
         else if (message.says === 'listens') {
@@ -156,7 +156,7 @@ class Supervisor implements RunningService {
 
   async #ended({ slot, worker, instance }: Member, reason: string | number): Promise<void> {
     this.#members.delete(slot);
-    this.#turns.gone(worker);
+    this.#mutexes.gone(worker);
     this.#connections.gone(worker);
     this.#metrics.gone(worker);
     if (this.#stopping) return;

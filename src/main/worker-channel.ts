@@ -1,4 +1,4 @@
-/** What a supervisor and its workers tell each other, beside the turns of shared-turns.ts, and the worker's end of it. */
+/** What a supervisor and its workers tell each other, beside the mutexes of shared-mutexes.ts, and the worker's end of it. */
 import { unpackConfig } from '../config/transfer.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
@@ -7,7 +7,7 @@ import type { CollectFromAll, MetricFamilies } from '../metrics.ts';
 import type { Prepare, Prepared } from './reloads.ts';
 import { WorkerConnections } from './shared-connections.ts';
 import { WorkerMetrics, type SupervisorChannel } from './shared-metrics.ts';
-import { WorkerTurns } from './shared-turns.ts';
+import { WorkerMutexes } from './shared-mutexes.ts';
 
 /** What a worker gets from its supervisor before it starts. */
 export interface WorkerShare {
@@ -49,7 +49,7 @@ function isToWorker(value: unknown): value is ToWorker {
 
 /** A worker's line to its supervisor. */
 export class SupervisorLink {
-  readonly turns: WorkerTurns;
+  readonly mutexes: WorkerMutexes;
   readonly connections: WorkerConnections;
   readonly #channel: SupervisorChannel = {
     send: (message: unknown) => process.send?.(message, () => undefined),
@@ -61,7 +61,7 @@ export class SupervisorLink {
   #condition: ServiceCondition = { workersDown: [], reloadFailed: false };
 
   constructor() {
-    this.turns = new WorkerTurns(this.#channel);
+    this.mutexes = new WorkerMutexes(this.#channel);
     this.connections = new WorkerConnections(this.#channel);
     process.on('message', (message: unknown) => {
       if (isToWorker(message)) this.#take(message);

@@ -1,8 +1,8 @@
 import { failed, unavailable } from '../errors.ts';
 import type { EstuaryError } from '../errors.ts';
-import { Incarnation } from './incarnation.ts';
+import { ChildInstance } from './child-instance.ts';
 import { IsolatedError } from './protocol.ts';
-import { NoTurnError, Turns } from './turns.ts';
+import { NoPermitError, Semaphore } from './semaphore.ts';
 
 /** Where lifecycle events go; pino's loggers fit. */
 export interface IsolatedLog {
@@ -40,7 +40,7 @@ export interface IsolatedProcessOptions {
 
 /** How long the child may take to end by itself after `stop()`. */
 const STOP_GRACE_MS = 2000;
-/** An incarnation that lived this long ends the doubling of the back-off. */
+/** An instance that lived this long ends the doubling of the back-off. */
 const STABLE_AFTER_MS = 10_000;
 
 /**
@@ -50,9 +50,9 @@ const STABLE_AFTER_MS = 10_000;
  */
 export class IsolatedProcess {
   readonly #options: IsolatedProcessOptions;
-  readonly #turns: Turns;
+  readonly #semaphore: Semaphore;
   #state: IsolatedState = 'stopped';
-  #current: Incarnation | undefined;
+  #current: ChildInstance | undefined;
   #restartTimer: NodeJS.Timeout | undefined;
   #backoffMs: number;
   #upSince = 0;
@@ -60,7 +60,7 @@ export class IsolatedProcess {
 
   constructor(options: IsolatedProcessOptions) {
     this.#options = options;
-    this.#turns = new Turns(options.concurrency, options.queueLimit);
+    this.#semaphore = new Semaphore(options.concurrency, options.queueLimit);
     this.#backoffMs = this.#minBackoffMs;
   }
 
@@ -98,23 +98,23 @@ export class IsolatedProcess {
 
   /**
    * Calls a method of the child. `args` and the result are structured clones; the result is the child's word and is
-   * to be checked by the caller. `deadlineMs` bounds the wait for a turn and, separately, the call itself.
+   * to be checked by the caller. `deadlineMs` bounds the wait for a permit and, separately, the call itself.
    *
    * @throws IsolatedError thrown by the method; EstuaryError 503 while down or busy, 500 when a crash or a hang hit the call
    */
   async call(method: string, args: unknown, limits: { readonly deadlineMs: number }): Promise<unknown> {
     this.#requireUp();
     try {
-      await this.#turns.enter(limits.deadlineMs);
+      await this.#semaphore.acquire(limits.deadlineMs);
     } catch (error) {
-      if (!(error instanceof NoTurnError)) throw error;
+      if (!(error instanceof NoPermitError)) throw error;
       throw this.#unavailable('BUSY', `${this.#options.subject} has too many requests in hand`, error.message);
     }
     try {
-      const incarnation = this.#requireUp();
-      return await incarnation.call(method, args, limits.deadlineMs);
+      const instance = this.#requireUp();
+      return await instance.call(method, args, limits.deadlineMs);
     } finally {
-      this.#turns.leave();
+      this.#semaphore.release();
     }
   }
 
@@ -132,7 +132,7 @@ export class IsolatedProcess {
     await current?.end(STOP_GRACE_MS);
   }
 
-  #requireUp(): Incarnation {
+  #requireUp(): ChildInstance {
     if (this.#state !== 'up' || this.#current === undefined) throw this.#downError();
     return this.#current;
   }
@@ -149,29 +149,29 @@ export class IsolatedProcess {
   #enterState(state: IsolatedState, reason: string): void {
     this.#state = state;
     this.#reason = reason;
-    if (state !== 'up') this.#turns.refuseWaiting(this.#downError());
+    if (state !== 'up') this.#semaphore.refuseWaiting(this.#downError());
   }
 
   async #launch(): Promise<void> {
     const { module, env, init, startTimeoutMs, code, subject, log } = this.#options;
     this.#enterState('starting', 'starting');
-    const incarnation = new Incarnation({
+    const instance = new ChildInstance({
       module,
       env,
       lost: (kind, detail) => failed(`${code}_${kind}`, `${subject} failed`, { detail }),
-      onEnd: (reason) => this.#ended(incarnation, reason),
+      onEnd: (reason) => this.#ended(instance, reason),
     });
-    this.#current = incarnation;
-    await incarnation.init(init, startTimeoutMs);
-    if (this.#current !== incarnation) throw this.#downError();
+    this.#current = instance;
+    await instance.init(init, startTimeoutMs);
+    if (this.#current !== instance) throw this.#downError();
     this.#upSince = performance.now();
     this.#enterState('up', '');
-    log.info({ process: code, child: incarnation.pid }, `${subject}: process is up`);
+    log.info({ process: code, child: instance.pid }, `${subject}: process is up`);
   }
 
-  /** Called once for every incarnation that ends without `stop()`. */
-  #ended(incarnation: Incarnation, reason: string): void {
-    if (this.#current !== incarnation) return;
+  /** Called once for every instance that ends without `stop()`. */
+  #ended(instance: ChildInstance, reason: string): void {
+    if (this.#current !== instance) return;
     const { code, subject, log } = this.#options;
     const wasUp = this.#state === 'up';
     this.#current = undefined;

@@ -1,6 +1,6 @@
 /** Keeps a CRL of each CA at hand: signed on time, numbered without a gap backwards, shared by all processes of a store. */
 import type { Ca } from '../ca/router.ts';
-import type { StatementSigner } from '../ca/driver.ts';
+import type { StatusSigner } from '../ca/driver.ts';
 import { describe, failed } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { buildTbsCertList, encodeCrlEntry } from '../pki/x509/crl-builder.ts';
@@ -37,8 +37,8 @@ export class CrlPublisher {
   start(): void {
     const refresh = (): void => {
       for (const ca of this.#options.cas)
-        if (ca.driver.statements !== undefined)
-          this.current(ca, ca.driver.statements).catch((error: unknown) => {
+        if (ca.driver.statusSigner !== undefined)
+          this.current(ca, ca.driver.statusSigner).catch((error: unknown) => {
             this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'no CRL could be signed');
           });
     };
@@ -58,7 +58,7 @@ export class CrlPublisher {
    * The CA's CRL. One that is due but cannot be renewed is still given out until its nextUpdate.
    * @throws EstuaryError when there is none that is valid and none can be signed
    */
-  async current(ca: Ca, signer: StatementSigner): Promise<CrlRow> {
+  async current(ca: Ca, signer: StatusSigner): Promise<CrlRow> {
     const known = await this.#load(ca);
     if (known !== undefined && !this.#isDue(known)) return known;
     try {
@@ -96,7 +96,7 @@ export class CrlPublisher {
   }
 
   /** One at a time for each CA, however many ask. */
-  #renew(ca: Ca, signer: StatementSigner, before: CrlRow | undefined): Promise<CrlRow> {
+  #renew(ca: Ca, signer: StatusSigner, before: CrlRow | undefined): Promise<CrlRow> {
     const already = this.#underWay.get(ca.label);
     if (already !== undefined) return already;
     const renewal = this.#sign(ca, signer, before).finally(() => this.#underWay.delete(ca.label));
@@ -104,7 +104,7 @@ export class CrlPublisher {
     return renewal;
   }
 
-  async #sign(ca: Ca, signer: StatementSigner, before: CrlRow | undefined): Promise<CrlRow> {
+  async #sign(ca: Ca, signer: StatusSigner, before: CrlRow | undefined): Promise<CrlRow> {
     const { store, interval, now, log } = this.#options;
     const number = await store.takeCrlNumber(ca.label);
     const this_update = Math.floor(now() / 1000) * 1000;

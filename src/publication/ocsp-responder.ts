@@ -1,8 +1,8 @@
 /** Answers OCSP requests from the store, signed by the CA's own key or by a responder that it delegated (RFC 6960 §2.2). */
-import type { OcspDelegate, StatementSigner } from '../ca/driver.ts';
+import type { OcspDelegate, StatusSigner } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { describe, failed, isUnavailable } from '../errors.ts';
-import { Turns } from '../process/turns.ts';
+import { Semaphore } from '../process/semaphore.ts';
 import type { Logger } from '../log.ts';
 import { isCrlReason } from '../pki/x509/crl-reasons.ts';
 import { DerError } from '../pki/der/der.ts';
@@ -17,7 +17,7 @@ import {
   type OcspStatus,
 } from '../pki/ocsp/ocsp.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
-import { inTurn, isBusy, SigningTurns } from './signing-turns.ts';
+import { withPermit, isBusy, SigningLimiter } from './signing-limiter.ts';
 
 export interface OcspResponderOptions {
   readonly store: Pick<CertificateStore, 'getCertificates'>;
@@ -63,9 +63,9 @@ export class OcspResponder {
   /** By CA, CertID and status: a revocation makes another key, so a kept response is never wrong. */
   readonly #kept = new Map<string, Signed>();
   readonly #underWay = new Map<string, Promise<Signed>>();
-  readonly #lookups = new Turns(LOOKED_UP, LOOKUPS_WAITING);
+  readonly #lookups = new Semaphore(LOOKED_UP, LOOKUPS_WAITING);
   /** By the fingerprint of the key's certificate. */
-  readonly #signing = new Map<string, SigningTurns>();
+  readonly #signing = new Map<string, SigningLimiter>();
   #busyLogged = -Infinity;
 
   constructor(options: OcspResponderOptions) {
@@ -73,10 +73,10 @@ export class OcspResponder {
   }
 
   /** The response to a DER OCSPRequest. Never throws: what goes wrong is an OCSP error response. */
-  async answer(ca: Ca, signer: StatementSigner, request: Buffer): Promise<OcspAnswer> {
+  async answer(ca: Ca, signer: StatusSigner, request: Buffer): Promise<OcspAnswer> {
     try {
       const parsed = parseOcspRequest(request);
-      const findings = await inTurn(this.#lookups, () => this.#look(ca, parsed.certIds));
+      const findings = await withPermit(this.#lookups, () => this.#look(ca, parsed.certIds));
       // Anyone can make up serial numbers without end: what nobody issued is not worth a signature (RFC 5019 §2.2.3).
       if (findings.every(({ status }) => status.status === 'unknown'))
         return { der: failureResponse('unauthorized'), cacheable: undefined };
@@ -121,17 +121,12 @@ export class OcspResponder {
     return row === undefined ? { status: 'unknown' } : statusOf(row);
   }
 
-  async #respond(
-    ca: Ca,
-    signer: StatementSigner,
-    findings: readonly Finding[],
-    { nonce }: OcspRequest,
-  ): Promise<Signed> {
+  async #respond(ca: Ca, signer: StatusSigner, findings: readonly Finding[], { nonce }: OcspRequest): Promise<Signed> {
     const [first, ...more] = findings;
     const only = more.length === 0 ? first : undefined;
     if (only !== undefined && nonce === undefined) return this.#shared(ca, signer, only);
     try {
-      return await this.#turns(signer, ca).private(() => this.#sign(ca, signer, findings, nonce));
+      return await this.#limiter(signer, ca).private(() => this.#sign(ca, signer, findings, nonce));
     } catch (error) {
       // Better an answer without the nonce, which a responder may leave out, than none.
       if (only === undefined || !isBusy(error)) throw error;
@@ -140,14 +135,14 @@ export class OcspResponder {
   }
 
   /** The response about one certificate for everybody: signed once for all who ask while it is young. */
-  async #shared(ca: Ca, signer: StatementSigner, finding: Finding): Promise<Signed> {
+  async #shared(ca: Ca, signer: StatusSigner, finding: Finding): Promise<Signed> {
     const key = keyOf(ca, finding);
     const kept = this.#kept.get(key);
     const now = this.#options.now();
     if (kept !== undefined && kept.thisUpdate <= now && now < (kept.thisUpdate + kept.nextUpdate) / 2) return kept;
     const underWay = this.#underWay.get(key);
     if (underWay !== undefined) return underWay;
-    const signing = this.#turns(signer, ca)
+    const signing = this.#limiter(signer, ca)
       .shared(() => this.#sign(ca, signer, [finding], undefined))
       .finally(() => this.#underWay.delete(key));
     this.#underWay.set(key, signing);
@@ -156,19 +151,14 @@ export class OcspResponder {
     return signed;
   }
 
-  #turns({ delegate, concurrency = 1 }: StatementSigner, ca: Ca): SigningTurns {
+  #limiter({ delegate, concurrency = 1 }: StatusSigner, ca: Ca): SigningLimiter {
     const { fingerprint } = (delegate ?? ca).certificate;
-    const turns = this.#signing.get(fingerprint) ?? new SigningTurns(delegate === undefined ? concurrency : 1);
-    this.#signing.set(fingerprint, turns);
-    return turns;
+    const limiter = this.#signing.get(fingerprint) ?? new SigningLimiter(delegate === undefined ? concurrency : 1);
+    this.#signing.set(fingerprint, limiter);
+    return limiter;
   }
 
-  async #sign(
-    ca: Ca,
-    signer: StatementSigner,
-    statuses: readonly Finding[],
-    nonce: Buffer | undefined,
-  ): Promise<Signed> {
+  async #sign(ca: Ca, signer: StatusSigner, statuses: readonly Finding[], nonce: Buffer | undefined): Promise<Signed> {
     const thisUpdate = Math.min(...statuses.map(({ asOf }) => asOf));
     const nextUpdate = thisUpdate + this.#options.validity * 1000;
     const delegate = usable(signer.delegate, thisUpdate, nextUpdate);

@@ -113,9 +113,9 @@ describe('the log', () => {
 
   test("that an OCSP responder's certificate ends, in its last week", () => {
     const certificate = { notAfter: new Date(end - 100 * DAY) };
-    const statements = { delegate: { certificate } };
+    const statusSigner = { delegate: { certificate } };
     const { label, certificate: own, profile } = ca;
-    const delegating = { label, certificate: own, profile, driver: { chain: () => [own.der], statements } };
+    const delegating = { label, certificate: own, profile, driver: { chain: () => [own.der], statusSigner } };
     const lookAt = (days: number): void => {
       vi.setSystemTime(end - (100 + days) * DAY);
       watchExpiry({ cas: [delegating as never], log: log as never, now: Date.now })();

@@ -1,6 +1,6 @@
 /** What relying parties get while the CA's key cannot be used, and that lists are renewed on time. */
 import { afterAll, expect, test } from 'vitest';
-import type { StatementSigner } from '../../src/ca/driver.ts';
+import type { StatusSigner } from '../../src/ca/driver.ts';
 import { createFileCa } from '../../src/ca/local/index.ts';
 import { Ca } from '../../src/ca/router.ts';
 import { isListSignedBy, parseCertificateList } from '../../src/pki/x509/crl.ts';
@@ -37,7 +37,7 @@ test('a second process takes the list of the first from the store', async () => 
 test('RFC 5280 §5.2.3: a process that was slower with a lower number gives out the later list', async () => {
   const { store, ca, signer, clock, publisher } = await fixture(folder);
   const [begun, slow] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
-  const slowly: StatementSigner = {
+  const slowly: StatusSigner = {
     ...signer,
     sign: async (statement) => {
       begun.resolve(undefined);
@@ -71,7 +71,7 @@ test('a list of another key under the same label is not given out', async () => 
   );
   const successor = new Ca(ca.config, driver);
   const next = new CrlPublisher({ store, cas: [successor], interval: INTERVAL, log, now: () => clock.now });
-  const list = await next.current(successor, driver.statements);
+  const list = await next.current(successor, driver.statusSigner);
   expect(list.number).toBe(2);
   expect(await isListSignedBy(parseCertificateList(list.der), successor.certificate.publicKey)).toBe(true);
 });
@@ -127,11 +127,11 @@ test('RFC 6960 §2.6: no response outlives the certificate of a delegated respon
   );
   const delegating = new Ca(ca.config, driver);
   const { serial } = await issueFrom(delegating, store, 'CN=device');
-  const certificate = driver.statements.delegate?.certificate;
+  const certificate = driver.statusSigner.delegate?.certificate;
   if (certificate === undefined) throw new Error('no delegate');
   const responder = new OcspResponder({ store, validity: 300, log, now: () => clock.now });
   const delegated = async (): Promise<boolean> => {
-    const { der } = await responder.answer(delegating, driver.statements, ocspRequest(delegating, [serial]));
+    const { der } = await responder.answer(delegating, driver.statusSigner, ocspRequest(delegating, [serial]));
     expect(der.toString('hex')).toMatch(SUCCESSFUL);
     return der.includes(certificate.der);
   };

@@ -1,7 +1,7 @@
 /** Issue 11.19: what anybody can ask for over plain HTTP does not take the CA's key away from enrolment. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
-import type { StatementSigner } from '../../src/ca/driver.ts';
+import type { StatusSigner } from '../../src/ca/driver.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { OcspResponder } from '../../src/publication/ocsp-responder.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -19,7 +19,7 @@ interface Loaded extends Fixture {
   readonly lookups: { count: number };
   readonly responder: OcspResponder;
   /** The response in hex. */
-  readonly ask: (request: Buffer, signer?: StatementSigner) => Promise<string>;
+  readonly ask: (request: Buffer, signer?: StatusSigner) => Promise<string>;
 }
 
 async function loaded(): Promise<Loaded> {
@@ -48,7 +48,7 @@ const tally = (answers: readonly string[]): Record<string, number> => {
 
 /** The key, as slow as the test wants it: signatures that have begun wait to be let go. */
 function slow({ signer, key }: Fixture): {
-  signer: StatementSigner;
+  signer: StatusSigner;
   begun: () => number;
   atOnce: () => number;
   go: () => void;

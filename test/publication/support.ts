@@ -1,6 +1,6 @@
 /** A real CA and store behind a key that can be taken away, and OCSP requests about its certificates. */
 import { createHash, randomBytes } from 'node:crypto';
-import type { StatementSigner } from '../../src/ca/driver.ts';
+import type { StatusSigner } from '../../src/ca/driver.ts';
 import type { Ca } from '../../src/ca/router.ts';
 import { unavailable } from '../../src/errors.ts';
 import { createLogger } from '../../src/log.ts';
@@ -20,7 +20,7 @@ export const log = createLogger('silent');
 export interface Fixture {
   readonly store: Store;
   readonly ca: Ca;
-  readonly signer: StatementSigner;
+  readonly signer: StatusSigner;
   readonly clock: { now: number };
   readonly key: { works: boolean; used: number };
   readonly publisher: CrlPublisher;
@@ -30,10 +30,10 @@ export interface Fixture {
 export async function fixture(folder: { file: (name: string) => string }): Promise<Fixture> {
   const store = await opened(temporaryPaths());
   const ca = await fileCa(folder, 'devices', true);
-  const real = ca.driver.statements;
-  if (real === undefined) throw new Error('a local CA signs statements');
+  const real = ca.driver.statusSigner;
+  if (real === undefined) throw new Error('a local CA signs status information');
   const key = { works: true, used: 0 };
-  const signer: StatementSigner = {
+  const signer: StatusSigner = {
     signatureAlgorithm: real.signatureAlgorithm,
     sign(statement) {
       key.used += 1;

@@ -17,7 +17,7 @@ export interface KerberosVerifierOptions {
   /** The server's environment, of which the Kerberos libraries' variables are passed on. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: IsolatedLog;
-  /** Milliseconds that a client waits at most for a free turn, and again for the library. */
+  /** Milliseconds that a client waits at most for a permit, and again for the library. */
   readonly deadlineMs?: number;
 }
 

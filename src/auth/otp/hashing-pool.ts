@@ -4,7 +4,7 @@
  * request beyond that is answered 503 at once.
  */
 import { unavailable } from '../../errors.ts';
-import { NoTurnError, Turns } from '../../process/turns.ts';
+import { NoPermitError, Semaphore } from '../../process/semaphore.ts';
 
 export interface HashingPoolOptions {
   readonly concurrency: number;
@@ -15,43 +15,43 @@ export interface HashingPoolOptions {
 
 export class HashingPool {
   readonly options: HashingPoolOptions;
-  readonly #turns: Turns;
+  readonly #semaphore: Semaphore;
 
   constructor(options: HashingPoolOptions) {
     this.options = options;
-    this.#turns = new Turns(options.concurrency, options.queue);
+    this.#semaphore = new Semaphore(options.concurrency, options.queue);
   }
 
-  /** Hashes waiting for their turn. */
+  /** Hashes waiting for a permit. */
   get waiting(): number {
-    return this.#turns.waiting;
+    return this.#semaphore.waiting;
   }
 
   /**
-   * Runs `work` when its turn has come; `waited` tells it whether time has passed.
+   * Runs `work` when there is a permit; `waited` tells it whether time has passed.
    *
    * @param urgent goes before all others and is never turned away: for administrators
    * @throws EstuaryError 503 `PASSWORD_CHECK_BUSY` when the queue is full; otherwise what `work` throws
    */
   run<T>(work: (waited: boolean) => Promise<T>, { urgent = false } = {}): Promise<T> {
-    return inTurn(this.#turns, work, { urgent, retryAfter: this.options.retryAfter });
+    return withPermit(this.#semaphore, work, { urgent, retryAfter: this.options.retryAfter });
   }
 }
 
-/** As {@link HashingPool.run}, with any turns. */
-export async function inTurn<T>(
-  turns: Turns,
+/** As {@link HashingPool.run}, with any semaphore. */
+export async function withPermit<T>(
+  semaphore: Semaphore,
   work: (waited: boolean) => Promise<T>,
   { urgent = false, retryAfter }: { readonly urgent?: boolean; readonly retryAfter: number },
 ): Promise<T> {
-  const waited = turns.full;
-  await turns.enter(undefined, { urgent }).catch((error: unknown) => {
-    if (!(error instanceof NoTurnError)) throw error;
+  const waited = semaphore.full;
+  await semaphore.acquire(undefined, { urgent }).catch((error: unknown) => {
+    if (!(error instanceof NoPermitError)) throw error;
     throw unavailable('PASSWORD_CHECK_BUSY', 'too many passwords to check; try again later', { retryAfter });
   });
   try {
     return await work(waited);
   } finally {
-    turns.leave();
+    semaphore.release();
   }
 }

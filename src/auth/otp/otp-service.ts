@@ -11,7 +11,7 @@ import type { OtpIdentity } from '../identity.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
 import type { BasicCredentials } from './basic.ts';
 import type { HashingPool } from './hashing-pool.ts';
-import { KeyedGate } from './keyed-gate.ts';
+import { KeyedLimiter } from './keyed-limiter.ts';
 import { formerSelector, generateToken, isTokenLike } from './token.ts';
 import { TokenHasher, type HashSettings } from './token-hasher.ts';
 
@@ -47,7 +47,7 @@ export class OtpService {
   readonly #settings: OtpSettings;
   readonly #hasher: TokenHasher;
   readonly #pool: HashingPool;
-  readonly #gate: KeyedGate;
+  readonly #limiter: KeyedLimiter;
   readonly #now: () => number;
   readonly lockout: Lockout;
 
@@ -62,7 +62,7 @@ export class OtpService {
     this.#settings = settings;
     this.#hasher = hasher;
     this.#pool = pool;
-    this.#gate = new KeyedGate({ ...pool.options, width: pool.options.concurrency, queue: WAITING_PER_KEY });
+    this.#limiter = new KeyedLimiter({ ...pool.options, width: pool.options.concurrency, queue: WAITING_PER_KEY });
     this.#now = now;
     this.lockout = new Lockout(store, settings);
   }
@@ -113,7 +113,7 @@ export class OtpService {
     const event = failureEvent(attempt, username);
     await this.lockout.check(keys, attempt.now, event);
 
-    return this.#gate.run(keys, async (waited) => {
+    return this.#limiter.run(keys, async (waited) => {
       if (waited) await this.lockout.check(keys, attempt.now, event);
       return this.#check(credentials?.password ?? '', attempt, keys, event);
     });

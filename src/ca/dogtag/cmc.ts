@@ -10,7 +10,7 @@ import { buildPkiData } from '../../pki/cmc/pki-data.ts';
 import { parsePkiResponse } from '../../pki/cmc/pki-response.ts';
 import type { CmcStatusInfo } from '../../pki/cmc/status-info.ts';
 import { failed, unavailable } from '../../errors.ts';
-import { NoTurnError, type SingleTurns, type TurnTaker } from '../../process/turns.ts';
+import { NoPermitError, type MakeMutex, type Limiter } from '../../process/semaphore.ts';
 import { parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
 import {
   buildSignedData,
@@ -48,12 +48,12 @@ export interface CmcServiceOptions {
   readonly chain: Pick<RemoteChain, 'certificate'>;
   /** The CA's label; the CA takes one request at a time from all processes. */
   readonly label: string;
-  readonly singleTurns: SingleTurns;
+  readonly makeMutex: MakeMutex;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-/** Requests that may wait for their turn, and for how many milliseconds. */
+/** Requests that may wait for the mutex, and for how many milliseconds. */
 const QUEUE = 256;
 const WAIT = 30_000;
 const BODY_PART = 1;
@@ -61,14 +61,14 @@ const BODY_PART = 1;
 export class CmcService {
   readonly #options: CmcServiceOptions;
   /** Dogtag 10.10 keeps a message in a field that all its threads share: two at once get each other's certificates. */
-  readonly #turns: TurnTaker;
+  readonly #mutex: Limiter;
   readonly #agent: Certificate;
   readonly signer: CmsSigner;
 
   /** @throws EstuaryError 500 `CA_UNUSABLE` where the agent's certificate is none; RangeError where its key cannot sign */
   constructor(options: CmcServiceOptions) {
     this.#options = options;
-    this.#turns = options.singleTurns(`cmc:${options.label}`, QUEUE);
+    this.#mutex = options.makeMutex(`cmc:${options.label}`, QUEUE);
     const [agent] = parsePemCertificates(options.tls.cert);
     if (agent === undefined) throw failed('CA_UNUSABLE', 'dogtag.client_certificate holds no certificate');
     this.#agent = agent;
@@ -90,9 +90,9 @@ export class CmcService {
     const { replicas, retryAfter, profile } = this.#options;
     const body = await this.#message(request);
     try {
-      await this.#turns.enter(WAIT);
+      await this.#mutex.acquire(WAIT);
     } catch (error) {
-      if (!(error instanceof NoTurnError)) throw error;
+      if (!(error instanceof NoPermitError)) throw error;
       throw unavailable('CA_BUSY', 'The CA is busy at present.', { retryAfter, detail: error.message });
     }
     try {
@@ -108,7 +108,7 @@ export class CmcService {
         ),
       );
     } finally {
-      this.#turns.leave();
+      this.#mutex.release();
     }
   }
 

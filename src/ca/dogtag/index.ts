@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { DogtagCaConfig } from '../../config/schema.ts';
 import { failed, describe } from '../../errors.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
-import type { SingleTurns } from '../../process/turns.ts';
+import type { MakeMutex } from '../../process/semaphore.ts';
 import { labelledLog } from '../labelled-log.ts';
 import { loadCaCertificates } from '../local/index.ts';
 import { RemoteChain } from './chain.ts';
@@ -18,7 +18,7 @@ export interface DogtagContext {
   /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   readonly log: IsolatedLog;
-  readonly singleTurns: SingleTurns;
+  readonly makeMutex: MakeMutex;
 }
 
 /** What the driver takes of its `[[ca]]` table. */
@@ -33,7 +33,7 @@ export type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'certificate' | 'cha
  */
 export async function createDogtagCa(
   config: DogtagSettings,
-  { retryAfter, log, singleTurns }: DogtagContext,
+  { retryAfter, log, makeMutex }: DogtagContext,
 ): Promise<DogtagCa> {
   const { label, certificate, dogtag } = config;
   const pinned = certificate === undefined ? undefined : await loadCaCertificates({ ...config, certificate });
@@ -56,7 +56,7 @@ export async function createDogtagCa(
     retryAfter,
     chain,
     label,
-    singleTurns,
+    makeMutex,
     now: Date.now,
   });
   const archives = dogtag.kra_urls.length > 0 && config.profile.key_escrow !== false;

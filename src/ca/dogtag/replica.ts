@@ -1,5 +1,5 @@
 /** One replica: whether it can be used, and the agent's session there. */
-import { NoTurnError, Turns } from '../../process/turns.ts';
+import { NoPermitError, Semaphore } from '../../process/semaphore.ts';
 import { HttpClient, TransportError, type DogtagTls, type HttpAnswer, type HttpCall } from './http.ts';
 import { complaint, readJson } from './json.ts';
 
@@ -37,7 +37,7 @@ export class Replica {
   readonly url: string;
   readonly #subsystem: Subsystem;
   readonly #client: HttpClient;
-  readonly #turns = new Turns(1, SESSION_QUEUE);
+  readonly #semaphore = new Semaphore(1, SESSION_QUEUE);
   #cookie: string | undefined;
   #faults = 0;
   #problem: string | undefined;
@@ -75,15 +75,15 @@ export class Replica {
    */
   async session<T>(deadline: number, work: (call: SessionCall) => Promise<T>): Promise<T> {
     try {
-      await this.#turns.enter(Math.max(0, deadline - Date.now()));
+      await this.#semaphore.acquire(Math.max(0, deadline - Date.now()));
     } catch (error) {
-      if (error instanceof NoTurnError) throw new NotHere(`the agent's session is busy: ${error.message}`);
+      if (error instanceof NoPermitError) throw new NotHere(`the agent's session is busy: ${error.message}`);
       throw error;
     }
     try {
       return await work((call) => this.#inSession({ ...call, deadline }));
     } finally {
-      this.#turns.leave();
+      this.#semaphore.release();
     }
   }
 

@@ -13,11 +13,11 @@ import type {
   OcspDelegate,
   PreparedIssuance,
   Signer,
-  StatementSigner,
+  StatusSigner,
 } from '../driver.ts';
 import { keyUsageFor } from './key-usage.ts';
 import { lint, type LintFinding } from './lint/index.ts';
-import { STATEMENT, VerifiedSigner } from './signing.ts';
+import { STATUS, VerifiedSigner } from './signing.ts';
 import { buildTbs, constantExtensions, randomSerial, type PublicationUrls, type TbsConstants } from './tbs.ts';
 
 /** The parts of `[ca.profile]` that shape the certificate. */
@@ -55,7 +55,7 @@ const NOWHERE: PublicationUrls = { crl: [], ocsp: [], caIssuers: [] };
 export class LocalCa implements CaDriver {
   readonly certificate: Certificate;
   readonly signer: Signer;
-  readonly statements: StatementSigner;
+  readonly statusSigner: StatusSigner;
   readonly #chain: readonly Buffer[];
   readonly #profile: IssuanceProfile;
   readonly #constants: TbsConstants;
@@ -68,9 +68,9 @@ export class LocalCa implements CaDriver {
     this.certificate = certificate;
     this.signer = signer;
     this.#key = new VerifiedSigner(signer, certificate.publicKey);
-    this.statements = {
+    this.statusSigner = {
       signatureAlgorithm: signer.signatureAlgorithm,
-      sign: (statement) => this.#key.sign(statement, STATEMENT),
+      sign: (tbs) => this.#key.sign(tbs, STATUS),
       concurrency: signer.concurrency,
       delegate,
     };

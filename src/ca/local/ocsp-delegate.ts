@@ -2,7 +2,7 @@
 import type { OcspDelegate, Signer } from '../driver.ts';
 import { explicit, sequence } from '../../pki/der/der.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
-import { STATEMENT, VerifiedSigner } from './signing.ts';
+import { STATUS, VerifiedSigner } from './signing.ts';
 
 /** @throws RangeError when the key is not the certificate's. */
 export function ocspDelegate(certificate: Certificate, signer: Signer): OcspDelegate {
@@ -12,6 +12,6 @@ export function ocspDelegate(certificate: Certificate, signer: Signer): OcspDele
   const certificates = explicit(0, sequence(certificate.der));
   return {
     certificate,
-    sign: (responseData) => key.sign(responseData, STATEMENT, certificates),
+    sign: (responseData) => key.sign(responseData, STATUS, certificates),
   };
 }

@@ -10,7 +10,7 @@ import {
 import type { Signer } from '../driver.ts';
 
 /** What CRLs and OCSP responses are to the public. */
-export const STATEMENT = 'its revocation data';
+export const STATUS = 'its revocation data';
 
 /** A signer with the public key that others verify with. */
 export class VerifiedSigner {

@@ -1,4 +1,4 @@
-import type { StatementSigner } from '../../ca/driver.ts';
+import type { StatusSigner } from '../../ca/driver.ts';
 import type { Ca } from '../../ca/router.ts';
 import { errorWith } from '../../errors.ts';
 import { crlsOnly } from '../../pki/cms/pkcs7.ts';
@@ -8,7 +8,7 @@ import { derAnswer, type EstOperation } from './operation.ts';
 
 export interface CrlsDependencies {
   /** The CA's CRL, signed anew where it is due. */
-  readonly currentCrl: (ca: Ca, signer: StatementSigner) => Promise<CrlRow>;
+  readonly currentCrl: (ca: Ca, signer: StatusSigner) => Promise<CrlRow>;
 }
 
 /** RFC 8295 §4.2 has the type with crls-only in place of certs-only. */
@@ -36,7 +36,7 @@ export function crls({ currentCrl }: CrlsDependencies): EstOperation {
     enabled: true,
     challenges: false,
     handle: async ({ ca, lineLength }) => {
-      const signer = ca.driver.statements;
+      const signer = ca.driver.statusSigner;
       if (signer === undefined)
         throw errorWith(501, 'OPERATION_OFF', 'This CA publishes its revocation lists itself, elsewhere.');
       const { der } = await currentCrl(ca, signer);

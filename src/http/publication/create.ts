@@ -31,7 +31,7 @@ export function createPublication(
 ): Publication | undefined {
   if (!publication.enabled) return undefined;
   for (const { label, driver, certificate } of router.all)
-    if (driver.statements !== undefined && certificate.keyUsage?.includes('cRLSign') === false)
+    if (driver.statusSigner !== undefined && certificate.keyUsage?.includes('cRLSign') === false)
       log.warn(
         { ca: label },
         'the CA certificate may not sign CRLs (keyUsage without cRLSign): nobody will take its CRL',

@@ -1,7 +1,7 @@
 /** The publication listener (contract §5): plain HTTP for relying parties. Everything on it is public and signed. */
 import { createHash } from 'node:crypto';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { StatementSigner } from '../../ca/driver.ts';
+import type { StatusSigner } from '../../ca/driver.ts';
 import type { Ca, CaRouter } from '../../ca/router.ts';
 import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
@@ -159,9 +159,9 @@ function isFresh({ headers }: FastifyRequest, etag: string, lastModified: number
 }
 
 /** A CA that signs its own CRLs and OCSP responses. @throws EstuaryError 404 */
-function signing(router: Pick<CaRouter, 'find'>, label: string): { ca: Ca; signer: StatementSigner } {
+function signing(router: Pick<CaRouter, 'find'>, label: string): { ca: Ca; signer: StatusSigner } {
   const ca = router.find(label);
-  const signer = ca.driver.statements;
+  const signer = ca.driver.statusSigner;
   if (signer === undefined)
     throw notFound('NOT_PUBLISHED_HERE', 'This CA publishes its revocations itself, elsewhere.');
   return { ca, signer };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { EstuaryError } from '../../../src/errors.ts';
-import { KeyedGate } from '../../../src/auth/otp/keyed-gate.ts';
+import { KeyedLimiter } from '../../../src/auth/otp/keyed-limiter.ts';
 import { OtpService } from '../../../src/auth/otp/otp-service.ts';
 import { opened } from '../../store/support.ts';
 import { attemptOn, INVALID, LOCKED, SETTINGS, setUpOtp, takeUse, WRONG, type OtpSetup } from './support.ts';
@@ -227,7 +227,7 @@ describe('parallel attempts', () => {
 
 describe('the gate before the checks', () => {
   test('lets a few attempts of a key through, holds a bounded number, and forgets the key afterwards', async () => {
-    const gate = new KeyedGate({ width: 2, queue: 3, retryAfter: 9 });
+    const gate = new KeyedLimiter({ width: 2, queue: 3, retryAfter: 9 });
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const work = (waited: boolean): Promise<boolean> => promise.then(() => waited);
     const running = Array.from({ length: 5 }, () => gate.run(['a', 'b'], work));
@@ -240,7 +240,7 @@ describe('the gate before the checks', () => {
   });
 
   test('work that throws makes room', async () => {
-    const gate = new KeyedGate({ width: 1, queue: 9, retryAfter: 9 });
+    const gate = new KeyedLimiter({ width: 1, queue: 9, retryAfter: 9 });
     const failing = Array.from({ length: 5 }, () => gate.run(['a'], () => Promise.reject(new Error('no'))));
     expect((await Promise.allSettled(failing)).map(({ status }) => status)).toEqual(Array(5).fill('rejected'));
     expect(gate.size).toBe(0);

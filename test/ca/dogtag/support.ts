@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
 import { createDogtagCa } from '../../../src/ca/dogtag/index.ts';
 import type { IssuanceRequest, IssuanceResult } from '../../../src/ca/driver.ts';
-import { Turns } from '../../../src/process/turns.ts';
+import { Semaphore } from '../../../src/process/semaphore.ts';
 import { parseCsr, verifyCsr } from '../../../src/pki/pkcs10/csr.ts';
 import { makeKey, simpleCsr, type TestKey } from '../../support/csr.ts';
 import { ASKED_PROFILE, type DogtagSettings } from '../../support/dogtag-stand-in/index.ts';
@@ -25,7 +25,7 @@ export function openDriver(dogtag: DogtagSettings, { certificate, profile = {} }
       ...(certificate === undefined ? {} : { certificate }),
       dogtag: { ...dogtag, urls: [...dogtag.urls], kra_urls: [...dogtag.kra_urls] },
     },
-    { retryAfter: 7, log: QUIET, singleTurns: (_name, queueLimit) => new Turns(1, queueLimit) },
+    { retryAfter: 7, log: QUIET, makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit) },
   );
 }
 

@@ -278,7 +278,7 @@ describe('signing', () => {
     const code = 'CA_SIGNATURE_FAILED';
     const certificate = (await broken.prepare(request())).issue();
     await expect(certificate).rejects.toMatchObject({ code, message: 'The CA could not sign the certificate.' });
-    const list = broken.statements.sign(Buffer.from('a list'));
+    const list = broken.statusSigner.sign(Buffer.from('a list'));
     await expect(list).rejects.toMatchObject({ code, message: 'The CA could not sign its revocation data.' });
   });
 

@@ -6,7 +6,7 @@ import { Pkcs11Signer } from '../../../src/ca/pkcs11/pkcs11-signer.ts';
 import type { Pkcs11SignerOptions } from '../../../src/ca/pkcs11/pkcs11-signer.ts';
 import { parsePublicKey } from '../../../src/pki/x509/public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from '../../../src/pki/x509/signature-algorithms.ts';
-import { SigningTurns } from '../../../src/publication/signing-turns.ts';
+import { SigningLimiter } from '../../../src/publication/signing-limiter.ts';
 import { runText } from '../../support/command.ts';
 import { keyPair, spkiDer } from '../../support/keys.ts';
 import { openssl, opensslText } from '../../support/openssl.ts';
@@ -108,10 +108,10 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
   test('issue 11.19: a certificate waits behind no more OCSP responses than their share of the sessions', async () => {
     expect((await open({ max_sessions: 4 })).concurrency).toBe(4);
     const signer = await open({ max_sessions: 1 });
-    const turns = new SigningTurns(signer.concurrency);
+    const limiter = new SigningLimiter(signer.concurrency);
     let responses = 0;
     const flood = Array.from({ length: 60 }, async () => {
-      await turns.shared(() => signer.sign(Buffer.from('a response')));
+      await limiter.shared(() => signer.sign(Buffer.from('a response')));
       responses += 1;
     });
     await signer.sign(Buffer.from('a certificate'));

@@ -93,7 +93,7 @@ async function read(input: Buffer): Promise<void> {
     retryAfter: 1,
     chain: { certificate: chain.certificate ?? ca },
     label: 'dogtag',
-    singleTurns: () => ({ enter: () => Promise.resolve(), leave: () => undefined }),
+    makeMutex: () => ({ acquire: () => Promise.resolve(), release: () => undefined }),
     now: () => 0,
   });
   await attempt(() => service.submit({ format: 'pkcs10', der: Buffer.alloc(0) }));

@@ -9,7 +9,7 @@ import { INIT, IsolatedError, parseReply } from './protocol.ts';
 /** What became of calls that got no answer. */
 export type Loss = 'FAILED' | 'TIMEOUT';
 
-interface IncarnationOptions {
+interface ChildInstanceOptions {
   readonly module: URL;
   readonly env: Readonly<Record<string, string>>;
   /** Makes the error of a call that got no answer; `detail` is for the log. */
@@ -29,16 +29,16 @@ const STDERR_TAIL = 2048;
 const STDERR_WAIT_MS = 100;
 
 /** One life of an isolated child: from fork to exit, with the calls that it owes an answer. */
-export class Incarnation {
+export class ChildInstance {
   readonly #child: ChildProcess;
-  readonly #options: IncarnationOptions;
+  readonly #options: ChildInstanceOptions;
   readonly #pending = new Map<number, Pending>();
   readonly #exited: Promise<void>;
   #nextId = 0;
   #stderr = '';
   #over = false;
 
-  constructor(options: IncarnationOptions) {
+  constructor(options: ChildInstanceOptions) {
     this.#options = options;
     this.#child = fork(fileURLToPath(options.module), [], {
       // Nothing of the parent's command line, NODE_OPTIONS or environment leaks into the child.

@@ -2,10 +2,10 @@
  * Bounds the attempts under way for one lockout key: without it, a client that sends a thousand guesses at once would
  * have them all checked before the first failure is counted, and would fill the queue of the hashing pool.
  */
-import { Turns } from '../../process/turns.ts';
-import { inTurn } from './hashing-pool.ts';
+import { Semaphore } from '../../process/semaphore.ts';
+import { withPermit } from './hashing-pool.ts';
 
-export interface KeyedGateOptions {
+export interface KeyedLimiterOptions {
   /** Attempts of one key at a time. */
   readonly width: number;
   /** Attempts of one key that may wait. */
@@ -14,17 +14,17 @@ export interface KeyedGateOptions {
   readonly retryAfter: number;
 }
 
-export class KeyedGate {
-  readonly #options: KeyedGateOptions;
-  readonly #lanes = new Map<string, Turns>();
+export class KeyedLimiter {
+  readonly #options: KeyedLimiterOptions;
+  readonly #semaphores = new Map<string, Semaphore>();
 
-  constructor(options: KeyedGateOptions) {
+  constructor(options: KeyedLimiterOptions) {
     this.#options = options;
   }
 
   /** Keys with attempts under way. */
   get size(): number {
-    return this.#lanes.size;
+    return this.#semaphores.size;
   }
 
   /**
@@ -37,13 +37,13 @@ export class KeyedGate {
     const [key, ...others] = keys;
     if (key === undefined) return work(waitedBefore);
     const { width, queue, retryAfter } = this.#options;
-    const lane = this.#lanes.get(key) ?? new Turns(width, queue);
-    this.#lanes.set(key, lane);
+    const semaphore = this.#semaphores.get(key) ?? new Semaphore(width, queue);
+    this.#semaphores.set(key, semaphore);
     try {
-      return await inTurn(lane, (waited) => this.run(others, work, waited || waitedBefore), { retryAfter });
+      return await withPermit(semaphore, (waited) => this.run(others, work, waited || waitedBefore), { retryAfter });
     } finally {
-      // Another of this lane may have removed it already, and a new one stand in its place.
-      if (lane.idle && this.#lanes.get(key) === lane) this.#lanes.delete(key);
+      // Another holder of this semaphore may have removed it already, and a new one stand in its place.
+      if (semaphore.idle && this.#semaphores.get(key) === semaphore) this.#semaphores.delete(key);
     }
   }
 }

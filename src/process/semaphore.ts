@@ -1,8 +1,8 @@
-/** Why a caller did not get its turn. */
-export class NoTurnError extends Error {
+/** Why a caller got no permit. */
+export class NoPermitError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = 'NoTurnError';
+    this.name = 'NoPermitError';
   }
 }
 
@@ -11,28 +11,28 @@ interface Waiter {
   refuse(error: Error): void;
 }
 
-/** Somebody's turn at something that not everybody can do at once. */
-export interface TurnTaker {
+/** What bounds how many do something at once. */
+export interface Limiter {
   /**
-   * Waits for a turn, which the caller must {@link leave}.
+   * Waits for a permit, which the caller must {@link release}.
    *
    * @param waitMs how long to wait at most
-   * @throws NoTurnError when the queue is full or the wait too long
+   * @throws NoPermitError when the queue is full or the wait too long
    */
-  enter(waitMs: number): Promise<void>;
-  /** Gives the turn to whoever has waited longest. */
-  leave(): void;
+  acquire(waitMs: number): Promise<void>;
+  /** Gives the permit back: to whoever has waited longest, if anybody waits. */
+  release(): void;
 }
 
-/** Makes a {@link TurnTaker} of one turn at a time: the same name, the same turn, in all processes of the service. */
-export type SingleTurns = (name: string, queueLimit: number) => TurnTaker;
+/** Makes a {@link Limiter} of one holder at a time: the same name is the same mutex, in all processes of the service. */
+export type MakeMutex = (name: string, queueLimit: number) => Limiter;
 
 /**
- * At most `concurrency` holders at a time and a bounded, first-come queue of those who wait: the one limiter of the house.
- * Libraries such as p-queue bound neither the queue nor the wait, and end a turn with the function that they call; a
- * generated key holds its turn until it is disposed of.
+ * At most `concurrency` holders at a time and a bounded, first-come queue of those who wait: the limiter used everywhere.
+ * Libraries such as p-queue bound neither the queue nor the wait, and release with the end of the function that they call; a
+ * generated key holds its permit until it is disposed of.
  */
-export class Turns implements TurnTaker {
+export class Semaphore implements Limiter {
   readonly #concurrency: number;
   readonly #queueLimit: number;
   #waiting = new Set<Waiter>();
@@ -43,7 +43,7 @@ export class Turns implements TurnTaker {
     this.#queueLimit = queueLimit;
   }
 
-  /** Whether nobody has a turn or waits for one. */
+  /** Whether nobody has a permit or waits for one. */
   get idle(): boolean {
     return this.#held === 0;
   }
@@ -59,23 +59,23 @@ export class Turns implements TurnTaker {
   }
 
   /**
-   * As {@link TurnTaker.enter}.
+   * As {@link Limiter.acquire}.
    *
    * @param waitMs undefined: as long as it takes
    * @param urgent goes before all who wait, and is never turned away
    */
-  enter(waitMs?: number, { urgent = false } = {}): Promise<void> {
+  acquire(waitMs?: number, { urgent = false } = {}): Promise<void> {
     if (!this.full) {
       this.#held += 1;
       return Promise.resolve();
     }
     if (!urgent && this.#waiting.size >= this.#queueLimit)
-      return Promise.reject(new NoTurnError(`${this.#queueLimit} are waiting already`));
+      return Promise.reject(new NoPermitError(`${this.#queueLimit} are waiting already`));
     return new Promise((resolve, reject) => {
       const timer =
         waitMs === undefined
           ? undefined
-          : setTimeout(() => waiter.refuse(new NoTurnError(`no turn within ${waitMs} ms`)), waitMs);
+          : setTimeout(() => waiter.refuse(new NoPermitError(`not acquired within ${waitMs} ms`)), waitMs);
       const settle = (): void => {
         clearTimeout(timer);
         this.#waiting.delete(waiter);
@@ -95,13 +95,13 @@ export class Turns implements TurnTaker {
     });
   }
 
-  leave(): void {
+  release(): void {
     const [next] = this.#waiting;
     if (next === undefined) this.#held -= 1;
     else next.go();
   }
 
-  /** Sends away everybody who waits; holders keep their turns. */
+  /** Sends away everybody who waits; holders keep their permits. */
   refuseWaiting(error: Error): void {
     for (const waiter of [...this.#waiting]) waiter.refuse(error);
   }

@@ -7,7 +7,7 @@ import type { IssuanceStore } from '../store/issuance-store.ts';
 const RETRY = 2000;
 
 /** Closes reservations without a certificate; where the store cannot do it now, goes on trying in the background. */
-export class Releases {
+export class ReservationReleaser {
   readonly #store: Pick<IssuanceStore, 'releaseReservation'>;
   readonly #log: Pick<Logger, 'error'>;
   readonly #open = new Map<string, readonly AuditEvent[]>();
