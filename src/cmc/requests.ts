@@ -95,7 +95,10 @@ export class Requests {
       if (right.kind === 'secret') checkLinked(request, message, sender, clientIdBinding);
       const linking = linkingOf(request, message, sender, base);
       const authenticated = Authenticated.bySender({ ...base, requestId, linking }, sender.identity, right);
-      return { bodyPartID, authorised: enrollment.authorise(authenticated, Proven.byCmc(request, proof)) };
+      return {
+        bodyPartID,
+        authorised: enrollment.authorise(await enrollment.admit(authenticated), Proven.byCmc(request, proof)),
+      };
     } catch (error) {
       return { bodyPartID, refusal: asRefusal(error, bodyPartID) };
     }

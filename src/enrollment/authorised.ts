@@ -2,7 +2,7 @@
 import { checkPopLinking, type PopLinkingPolicy } from '../auth/channel-binding.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr.ts';
 import type { RequestRow } from '../store/request-store.ts';
-import type { Authenticated } from './authenticated.ts';
+import type { Admitted } from './admitted.ts';
 import { certifiedNames, decideNames, type ClientIdBinding } from './names.ts';
 import { Proven, type RequestedKey } from './proven.ts';
 import type { RequestBase } from './request.ts';
@@ -37,8 +37,8 @@ export class Authorised {
   }
 
   /** @throws EstuaryError 403 as {@link decideNames}; 400 `POP_LINKING_MISSING`, `POP_LINKING_MISMATCH` */
-  static of(authenticated: Authenticated, proven: Proven, rules: AuthorisationRules): Authorised {
-    const { request, right, linking } = authenticated;
+  static of(admitted: Admitted, proven: Proven, rules: AuthorisationRules): Authorised {
+    const { request, right, linking } = admitted;
     const csr = decideNames(request.ca, right, proven.csr, rules.clientIdBinding);
     checkPopLinking(csr.challengePassword, linking, rules.popLinking);
     return new Authorised(request, csr, proven.key);

@@ -1,8 +1,9 @@
 /**
  * The corridor: every way in walks the same stages (docs/architecture.md), each of which takes what the one before returns. Knows no HTTP.
  *
- *   Received → Authenticated → Proven → Authorised → Keyed → Checked → Queued | Reserved → Signed → Recorded → answer
+ *   Received → Authenticated → Admitted → Proven → Authorised → Keyed → Checked → Queued | Reserved → Signed → Recorded → answer
  */
+import type { AuditEvent } from '../audit/event.ts';
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { Identity } from '../auth/identity.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
@@ -11,6 +12,7 @@ import { EstuaryError, failed, forbidden, isRefusal } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Store } from '../store/store.ts';
+import { Admitted, DeviceRefused } from './admitted.ts';
 import { Authenticated, checkRequester } from './authenticated.ts';
 import { Authorised, type AuthorisationRules } from './authorised.ts';
 import { Checked, checkWithoutKey } from './checked.ts';
@@ -81,10 +83,12 @@ export class Enrollment {
    */
   async enroll(received: ReceivedByEst): Promise<Enrolled> {
     const authenticated = await Authenticated.byEst(received, { ...this.#options, queue: this.#queue });
-    const { request } = authenticated;
+    let { request } = authenticated;
     try {
+      const admitted = await this.admit(authenticated);
+      ({ request } = admitted);
       await checkRequester(authenticated);
-      const authorised = this.authorise(authenticated, await Proven.byEst(received));
+      const authorised = this.authorise(admitted, await Proven.byEst(received));
       const outcome = await this.certify(authorised, () => received.isGone());
       return { outcome, identity: request.identity };
     } catch (error) {
@@ -93,9 +97,14 @@ export class Enrollment {
     }
   }
 
+  /** @throws EstuaryError 403 the CA issues to registered devices, and the requester is none */
+  admit(authenticated: Authenticated): Promise<Admitted> {
+    return Admitted.of(authenticated, this.#options);
+  }
+
   /** @throws EstuaryError 403 names; 400 the link between key and sender */
-  authorise(authenticated: Authenticated, proven: Proven): Authorised {
-    return Authorised.of(authenticated, proven, this.#options.rules);
+  authorise(admitted: Admitted, proven: Proven): Authorised {
+    return Authorised.of(admitted, proven, this.#options.rules);
   }
 
   /**
@@ -127,7 +136,8 @@ export class Enrollment {
    * @throws EstuaryError as {@link enroll}
    */
   async resume(poll: Authenticated, row: RequestRow): Promise<EnrollmentOutcome> {
-    return this.#answerKnown({ request: poll.request, delivery: undefined }, await this.#queue.known(row));
+    const { request } = await Admitted.toQueued(poll, row, this.#options);
+    return this.#answerKnown({ request, delivery: undefined }, await this.#queue.known(row));
   }
 
   /** Looks into submissions to remote CAs whose answer was lost. Never rejects. */
@@ -257,7 +267,7 @@ export class Enrollment {
 
   async #auditDenial(request: RequestBase, error: unknown): Promise<void> {
     if (!isRefusal(error)) return;
-    await this.#options.store.audit([
+    const events: readonly AuditEvent[] = [
       ...request.events,
       {
         ...eventBase(request),
@@ -265,7 +275,10 @@ export class Enrollment {
         outcome: 'failure',
         detail: `${request.operation}: ${error.code}`,
       },
-    ]);
+    ];
+    const device = error instanceof DeviceRefused ? error.device : request.device;
+    const { store } = this.#options;
+    await (device === undefined ? store.audit(events) : store.auditDevice(device.key, events));
   }
 }
 

@@ -19,6 +19,7 @@ const config = (label: string, isDefault = false): CaConfig => ({
   default: isDefault,
   driver: 'file',
   approval: 'auto',
+  devices: 'off',
   certificate: made.certificate,
   chain: made.root,
   file: { private_key: made.privateKey },

@@ -1,5 +1,6 @@
 /** Issue 12.1: leaving a stage out, or making one by hand, does not compile: these are checked with the types of everything else. */
 import { describe, expectTypeOf, test } from 'vitest';
+import { Admitted } from '../../src/enrollment/admitted.ts';
 import type { Authenticated } from '../../src/enrollment/authenticated.ts';
 import { Authorised } from '../../src/enrollment/authorised.ts';
 import { Checked } from '../../src/enrollment/checked.ts';
@@ -14,8 +15,13 @@ type Takes<F extends (...all: never[]) => unknown> = Parameters<F>[0];
 type Copy<T> = { [K in keyof T]: T[K] };
 
 describe('issue 12.1: a stage takes the one before', () => {
-  test('names are decided for whoever is authenticated, of what is proven', () => {
-    expectTypeOf<Takes<typeof Authorised.of>>().toEqualTypeOf<Authenticated>();
+  test('issue 13.4: devices are asked for of whoever is authenticated', () => {
+    expectTypeOf<Takes<typeof Admitted.of>>().toEqualTypeOf<Authenticated>();
+    expectTypeOf<Authenticated>().not.toExtend<Takes<typeof Authorised.of>>();
+  });
+
+  test('names are decided for whoever is admitted, of what is proven', () => {
+    expectTypeOf<Takes<typeof Authorised.of>>().toEqualTypeOf<Admitted>();
     expectTypeOf<Parameters<typeof Authorised.of>[1]>().toEqualTypeOf<Proven>();
   });
 
@@ -43,6 +49,7 @@ describe('issue 12.1: a stage takes the one before', () => {
 
 test('issue 12.1: no stage can be put together by hand', () => {
   expectTypeOf<Copy<Authenticated>>().not.toExtend<Authenticated>();
+  expectTypeOf<Copy<Admitted>>().not.toExtend<Admitted>();
   expectTypeOf<Copy<Proven>>().not.toExtend<Proven>();
   expectTypeOf<Copy<Authorised>>().not.toExtend<Authorised>();
   expectTypeOf<Copy<Keyed>>().not.toExtend<Keyed>();
@@ -58,6 +65,7 @@ type Constructor = abstract new (...all: never[]) => unknown;
 
 test('issue 12.1: no stage can be made outside of its file', () => {
   expectTypeOf<typeof Authenticated>().not.toExtend<Constructor>();
+  expectTypeOf<typeof Admitted>().not.toExtend<Constructor>();
   expectTypeOf<typeof Proven>().not.toExtend<Constructor>();
   expectTypeOf<typeof Authorised>().not.toExtend<Constructor>();
   expectTypeOf<typeof Keyed>().not.toExtend<Constructor>();

@@ -26,6 +26,10 @@ const common = {
     description: 'Whether a request is issued at once or queued until an administrator approves it.',
     default: 'auto',
   }),
+  devices: choice(['off', 'required'], {
+    description: 'Whether only registered devices get certificates here (docs/devices.md).',
+    default: 'off',
+  }),
   chain: optional(
     path({
       description:

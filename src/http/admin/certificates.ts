@@ -23,6 +23,7 @@ const recordProperties = {
   method: Type.String({ description: 'How they authenticated.' }),
   request_id: Type.String(),
   fingerprint_sha256: Type.String({ description: 'Lower-case hex.' }),
+  device: nullable(Type.String({ description: 'The id of the registered device that it was issued to.' })),
 };
 
 export const CertificateRecord = Type.Object(recordProperties, { description: 'An issued certificate.' });
@@ -46,6 +47,7 @@ const Filter = strictObject({
     Type.String({ maxLength: 1024, description: 'A part of the subject; upper and lower case count the same.' }),
   ),
   serial: Type.Optional(Type.String({ description: 'The whole serial number, hex.' })),
+  device: Type.Optional(Type.String({ maxLength: 255, description: "A device's id." })),
   status: Type.Optional(Status),
   expires_before: Type.Optional(Timestamp('Certificates whose not_after is before this time.')),
   ...pageQuery,
@@ -65,13 +67,14 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
       },
     },
     async (request) => {
-      const { ca, subject, serial, status, expires_before } = request.query;
+      const { ca, subject, serial, device, status, expires_before } = request.query;
       const now = deps.now();
       const page = await deps.store.listCertificates(
         {
           ca,
           subject,
           serial: serial === undefined ? undefined : serialFilter(serial),
+          device,
           status,
           expires_before: expires_before === undefined ? undefined : parseTimestamp('expires_before', expires_before),
           ...pageRequest(request.query),
@@ -147,6 +150,7 @@ export function certificateRecord(row: CertificateRow, now: number): Static<type
     method: row.method,
     request_id: row.request_id,
     fingerprint_sha256: row.fingerprint_sha256,
+    device: row.device,
   };
 }
 

@@ -26,6 +26,7 @@ const recordProperties = {
   decided_at: nullable(Timestamp()),
   reason: nullable(Type.String({ description: 'Why it was rejected, or failed.' })),
   serial: nullable(Type.String({ description: 'Of its certificate, once it is issued.' })),
+  device: nullable(Type.String({ description: 'The id of the registered device that asks.' })),
 };
 
 const RequestRecord = Type.Object(recordProperties, { description: 'A queued request.' });
@@ -162,6 +163,8 @@ async function decide(
     },
   ]);
   if (result === 'unknown') throw requestNotFound();
+  if (result === 'device-refused')
+    throw conflict('DEVICE_NOT_REGISTERED', 'device not registered: it is disabled, has expired or was deleted');
   if (result === 'not-pending') throw conflict('REQUEST_DECIDED', 'this request is not pending any more');
   return requestPage(await findRequest(deps, id));
 }
@@ -189,6 +192,7 @@ function requestRecord(row: RequestRow): Static<typeof RequestRecord> {
     decided_at: formatOptionalTimestamp(row.decided_at),
     reason: row.reason,
     serial: row.serial,
+    device: row.device,
   };
 }
 

@@ -61,6 +61,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       await writes.audit(events);
       onCommit(events);
     },
+    async auditDevice(key, events) {
+      await writes.auditDevice(key, events);
+      onCommit(events);
+    },
     checkWritable: () => writes.checkWritable(now()),
     async close() {
       await reader.close();

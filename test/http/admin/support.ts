@@ -197,6 +197,7 @@ function caConfig(
     default: isDefault,
     driver: 'file',
     approval: 'auto',
+    devices: 'off',
     certificate: files.certificate,
     chain: files.chain,
     file: { private_key: files.key },

@@ -1,0 +1,118 @@
+/**
+ * The stage after the authentication: the requester is one that this CA issues to. With `devices = "required"` that is a registered
+ * device (docs/devices.md).
+ */
+import type { Identity } from '../auth/identity.ts';
+import { EstuaryError } from '../errors.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import type { CertificateStore } from '../store/certificate-store.ts';
+import { certificateMatchKeys, fitsMatch } from '../store/device-match.ts';
+import type { DeviceRow, DeviceStore } from '../store/device-store.ts';
+import type { RequestRow } from '../store/request-store.ts';
+import type { PopLinking } from '../auth/channel-binding.ts';
+import type { Authenticated } from './authenticated.ts';
+import type { NameRight } from './names.ts';
+import type { RequestBase, RequestDevice } from './request.ts';
+
+export interface Admission {
+  readonly store: Pick<CertificateStore & DeviceStore, 'findCertificateByFingerprint' | 'findDevices'>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** 403: the requester is no device that may have a certificate; names the device, where it is one. */
+export class DeviceRefused extends EstuaryError {
+  readonly device: RequestDevice | undefined;
+
+  constructor(code: 'DEVICE_NOT_REGISTERED' | 'DEVICE_AMBIGUOUS', message: string, detail: string, device?: DeviceRow) {
+    super(403, code, message, { detail });
+    this.device = device;
+  }
+}
+
+/** Made where a requester was looked up among the devices, or none is asked for, and nowhere else. */
+export class Admitted {
+  readonly request: RequestBase;
+  readonly linking: PopLinking;
+  readonly #right: NameRight;
+
+  private constructor({ request, linking, right }: Authenticated, device: DeviceRow | undefined) {
+    this.request = device === undefined ? request : { ...request, device };
+    this.linking = linking;
+    this.#right = right;
+  }
+
+  /** Which names this requester may ask for. */
+  get right(): NameRight {
+    return this.#right;
+  }
+
+  /** @throws EstuaryError 403 `DEVICE_NOT_REGISTERED`, `DEVICE_AMBIGUOUS` */
+  static async of(authenticated: Authenticated, admission: Admission): Promise<Admitted> {
+    const { ca } = authenticated.request;
+    if (ca.config.devices === 'off') return new Admitted(authenticated, undefined);
+    return new Admitted(authenticated, theOne(await devicesOf(authenticated, admission.store), admission.now()));
+  }
+
+  /** Of whoever asks for a request that was queued: it is for the device that it was queued for. @throws as {@link of} */
+  static async toQueued(poll: Authenticated, row: RequestRow, admission: Admission): Promise<Admitted> {
+    if (row.device_key === null) return Admitted.of(poll, admission);
+    const found = await admission.store.findDevices({ key: row.device_key }, row.ca);
+    return new Admitted(poll, theOne(found, admission.now()));
+  }
+}
+
+function theOne(found: readonly DeviceRow[], now: number): DeviceRow {
+  const [device, ...more] = found;
+  if (device === undefined)
+    throw new DeviceRefused('DEVICE_NOT_REGISTERED', 'device not registered', 'the requester is no device');
+  // Which one it is nobody can say, enabled or not: another entry never makes up for one that is disabled.
+  if (more.length > 0)
+    throw new DeviceRefused(
+      'DEVICE_AMBIGUOUS',
+      'more than one registered device matches',
+      `the requester matches ${found.map(({ id }) => JSON.stringify(id)).join(', ')}`,
+    );
+  const reason = !device.enabled
+    ? 'is disabled'
+    : device.not_after !== null && device.not_after <= now
+      ? 'has expired'
+      : undefined;
+  if (reason !== undefined)
+    throw new DeviceRefused(
+      'DEVICE_NOT_REGISTERED',
+      'device not registered',
+      `device ${JSON.stringify(device.id)} ${reason}`,
+      device,
+    );
+  return device;
+}
+
+/** The devices that a requester may be: of a password, a secret or a principal by its name, of a certificate by what it is. */
+async function devicesOf(
+  { request: { ca, identity }, right }: Authenticated,
+  store: Admission['store'],
+): Promise<readonly DeviceRow[]> {
+  if (right.kind === 'secret') return store.findDevices({ id: right.identification }, ca.label);
+  const name = nameOf(identity);
+  if (name !== undefined) return store.findDevices({ id: name }, ca.label);
+  const certificate = 'certificate' in identity ? identity.certificate : undefined;
+  return certificate === undefined ? [] : byCertificate(certificate, ca.label, store);
+}
+
+function nameOf(identity: Identity): string | undefined {
+  if (identity.method === 'otp') return identity.client_id;
+  return identity.method === 'gssapi' ? identity.principal : undefined;
+}
+
+/** A certificate of ours is its device's for good, also when that is gone and another one has its id. */
+async function byCertificate(
+  certificate: Certificate,
+  ca: string,
+  store: Admission['store'],
+): Promise<readonly DeviceRow[]> {
+  const own = await store.findCertificateByFingerprint(certificate.fingerprint);
+  if (own !== undefined && own.device_key !== null) return store.findDevices({ key: own.device_key }, ca);
+  const found = await store.findDevices({ match_keys: certificateMatchKeys(certificate) }, ca);
+  return found.filter(({ match }) => match !== null && fitsMatch(match, certificate));
+}

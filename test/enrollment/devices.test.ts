@@ -1,0 +1,254 @@
+/** Issue 13.4: `devices = "required"`, on a store of its own, without a server. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { CmcIdentity, Identity } from '../../src/auth/identity.ts';
+import { Ca } from '../../src/ca/router.ts';
+import type { CaConfig } from '../../src/config/schema.ts';
+import { Authenticated } from '../../src/enrollment/authenticated.ts';
+import type { NameRight } from '../../src/enrollment/names.ts';
+import type { EnrollmentOutcome, EstEnrolment } from '../../src/enrollment/request.ts';
+import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
+import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
+import { deviceMatchKey } from '../../src/store/device-match.ts';
+import type { DeviceMatch, DeviceRow } from '../../src/store/device-store.ts';
+import { openStore } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { fileCa } from '../http/admin/support.ts';
+import { deviceRow, otpRow, T0 } from '../store/rows.ts';
+import { makeCa, makeClient } from '../support/certificates.ts';
+import { makeKey, simpleCsr } from '../support/csr.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+import { corridor, mtlsIdentity, otpIdentity, received } from './support.ts';
+
+const folder = temporaryFolder();
+let store: Store;
+let open: Ca;
+let required: Ca;
+let manual: Ca;
+/** Of a manufacturer: CN=unit, serialNumber=4711. */
+let foreign: Certificate;
+/** Of this server, recorded without a device. */
+let own: Certificate;
+
+const key = makeKey();
+const csr = simpleCsr(key, 'device-1', []);
+
+beforeAll(async () => {
+  store = await openStore({
+    path: folder.file('est.db'),
+    auditFile: folder.file('audit.log'),
+    node: 'node-1',
+    now: () => T0,
+  });
+  open = await fileCa(folder, 'devices', true);
+  const changed = (more: Partial<Pick<CaConfig, 'approval'>>): Ca =>
+    new Ca({ ...open.config, devices: 'required', ...more }, open.driver);
+  required = changed({});
+  manual = changed({ approval: 'manual' });
+  const maker = await makeCa('CN=Maker,O=Example');
+  foreign = parseCertificate((await makeClient('CN=unit,serialNumber=4711', maker)).der);
+  own = issued(await sent({ identity: (await token()).identity, ca: open }));
+});
+afterAll(async () => {
+  await store.close();
+  folder.remove();
+});
+beforeEach(async () => {
+  const { items } = await store.listDevices({ limit: 100 });
+  for (const { key: one } of items) await store.deleteDevice(one, []);
+});
+
+async function enter(more: Partial<DeviceRow> = {}): Promise<DeviceRow> {
+  const { match = null } = more;
+  const row = deviceRow({ ...more, match_key: match === null ? null : deviceMatchKey(match) });
+  expect(await store.putDevices([{ row, events: [] }], 'create')).toEqual(['created']);
+  return row;
+}
+
+async function token(client_id = 'device-1') {
+  const row = otpRow({ client_id, max_uses: 5 });
+  await store.insertOtp(row, []);
+  const identity = otpIdentity({ otp_id: row.id, requester: `otp:${row.id}`, client_id, display: client_id });
+  return { identity, uses: async () => (await store.getOtp(row.id))?.uses };
+}
+
+interface Sending {
+  readonly identity: Identity;
+  readonly ca?: Ca;
+  readonly operation?: EstEnrolment;
+  readonly body?: Buffer;
+}
+
+async function sent({ identity, ca = required, operation = 'simpleenroll', body = csr }: Sending) {
+  const request = received(ca, body, { requestId: randomUUID(), operation });
+  return (await corridor({ store, identity }).enroll(request)).outcome;
+}
+
+/** A request of a CMC message. */
+async function sentByCmc(identity: CmcIdentity, right: NameRight): Promise<unknown> {
+  const base = received(required, csr, { requestId: randomUUID() });
+  const authenticated = Authenticated.bySender(
+    { ...base, operation: 'fullcmc', linking: { kind: 'carried' } },
+    identity,
+    right,
+  );
+  return corridor({ store, identity }).admit(authenticated);
+}
+
+function issued(outcome: EnrollmentOutcome): Certificate {
+  if (outcome.status !== 'issued') throw new Error(outcome.status);
+  return parseCertificate(outcome.certificate);
+}
+
+const deviceOfCertificate = async (certificate: Certificate) =>
+  (await store.findCertificateByFingerprint(certificate.fingerprint))?.device;
+
+const NOT_REGISTERED = { status: 403, code: 'DEVICE_NOT_REGISTERED', message: 'device not registered' };
+const AMBIGUOUS = { status: 403, code: 'DEVICE_AMBIGUOUS' };
+
+const gssapi = (principal: string): Identity => ({
+  method: 'gssapi',
+  requester: `gssapi:${principal}`,
+  display: principal,
+  principal,
+  subject: parseDistinguishedName('CN=device-1'),
+  replyToken: undefined,
+});
+
+const maker = { issuer: 'CN=maker,O=example' };
+
+describe('issue 13.4: devices = "required"', () => {
+  test('a token is of the device that has its client_id as id, and the certificate is recorded with it', async () => {
+    const { identity, uses } = await token();
+    await expect(sent({ identity })).rejects.toMatchObject(NOT_REGISTERED);
+    await enter({ id: 'device-2' });
+    await expect(sent({ identity })).rejects.toMatchObject(NOT_REGISTERED);
+    expect(await uses()).toBe(0);
+    const device = await enter();
+    const certificate = issued(await sent({ identity }));
+    expect(await deviceOfCertificate(certificate)).toBe('device-1');
+    const history = await store.deviceHistory(device, 10);
+    expect(history.certificates.map(({ serial }) => serial)).toEqual([certificate.serialNumber]);
+    expect(history.events.map(({ type }) => type)).toContain('certificate.issued');
+  });
+
+  test('a principal is of the device that has it as id', async () => {
+    const identity = gssapi('host/a.example.com@EXAMPLE.COM');
+    await enter({ id: 'host/a.example.com' });
+    await expect(sent({ identity })).rejects.toMatchObject(NOT_REGISTERED);
+    await enter({ id: 'host/a.example.com@EXAMPLE.COM' });
+    expect(await deviceOfCertificate(issued(await sent({ identity })))).toBe('host/a.example.com@EXAMPLE.COM');
+  });
+
+  test.each<[string, () => DeviceMatch]>([
+    ['issuer and serialNumber', () => ({ ...maker, serial_number: '4711' })],
+    ['issuer and CN', () => ({ ...maker, common_name: 'unit' })],
+    ['issuer', () => maker],
+    ['fingerprint', () => ({ fingerprint_sha256: foreign.fingerprint })],
+  ])('a foreign certificate is of the device whose match fits: %s', async (_, match) => {
+    const identity = mtlsIdentity(foreign);
+    await enter({ match: { ...maker, serial_number: '4712' } });
+    await expect(sent({ identity })).rejects.toMatchObject(NOT_REGISTERED);
+    await enter({ id: 'unit-4711', match: match() });
+    expect(await deviceOfCertificate(issued(await sent({ identity })))).toBe('unit-4711');
+  });
+
+  test.each<[string, Partial<DeviceRow>]>([
+    ['disabled', { enabled: false }],
+    ['expired', { not_after: T0 + 1000 }],
+    ["limited to another CA's label", { ca: 'lab' }],
+  ])('a device that is %s gets nothing', async (_, more) => {
+    await enter({ ...more, match: maker });
+    await expect(sent({ identity: (await token()).identity })).rejects.toMatchObject(NOT_REGISTERED);
+    await expect(sent({ identity: mtlsIdentity(foreign) })).rejects.toMatchObject(NOT_REGISTERED);
+  });
+
+  test('two matches are none, whether or not one of them is enabled', async () => {
+    await enter({ id: 'a', match: { ...maker, common_name: 'unit' } });
+    await enter({ id: 'b', match: { ...maker, serial_number: '4711' }, enabled: false });
+    await expect(sent({ identity: mtlsIdentity(foreign) })).rejects.toMatchObject(AMBIGUOUS);
+    await store.changeDevice('b', { ca: 'lab' }, T0, []);
+    expect(await deviceOfCertificate(issued(await sent({ identity: mtlsIdentity(foreign) })))).toBe('a');
+  });
+
+  test('a certificate of ours is of the device it was recorded with, else it is matched like a foreign one', async () => {
+    const renewal = { identity: mtlsIdentity(own), operation: 'simplereenroll' } as const;
+    await expect(sent(renewal)).rejects.toMatchObject(NOT_REGISTERED);
+    await enter({ id: 'adopted', match: { issuer: formatName(own.issuer), common_name: 'device-1' } });
+    const renewed = issued(await sent(renewal));
+    expect(await deviceOfCertificate(renewed)).toBe('adopted');
+    await store.changeDevice('adopted', { match: null, match_key: null }, T0, []);
+    const again = issued(await sent({ ...renewal, identity: mtlsIdentity(renewed) }));
+    expect(await deviceOfCertificate(again)).toBe('adopted');
+  });
+
+  test('disabling a device stops its renewals at once, and its history says so', async () => {
+    const device = await enter();
+    const certificate = issued(await sent({ identity: (await token()).identity }));
+    const renewal = { identity: mtlsIdentity(certificate), operation: 'simplereenroll' } as const;
+    issued(await sent(renewal));
+    await store.changeDevice('device-1', { enabled: false }, T0, []);
+    await expect(sent(renewal)).rejects.toMatchObject(NOT_REGISTERED);
+    const [latest] = (await store.deviceHistory(device, 1)).events;
+    expect(latest).toMatchObject({ type: 'certificate.denied', detail: 'simplereenroll: DEVICE_NOT_REGISTERED' });
+  });
+
+  test("a deleted id's certificates do not pass to a new device of that id", async () => {
+    const device = await enter();
+    const certificate = issued(await sent({ identity: (await token()).identity }));
+    await store.deleteDevice(device.key, []);
+    await enter({ match: { issuer: formatName(certificate.issuer), common_name: 'device-1' } });
+    const renewal = { identity: mtlsIdentity(certificate), operation: 'simplereenroll' } as const;
+    await expect(sent(renewal)).rejects.toMatchObject(NOT_REGISTERED);
+  });
+
+  test('serverkeygen asks for a device before it makes a key', async () => {
+    const { identity } = await token();
+    await expect(sent({ identity, operation: 'serverkeygen' })).rejects.toMatchObject(NOT_REGISTERED);
+    await enter();
+    expect(await sent({ identity, operation: 'serverkeygen' })).toMatchObject({ status: 'issued' });
+  });
+
+  test('contract §3: the device is asked for before the body is read', async () => {
+    const { identity } = await token();
+    await expect(sent({ identity, body: Buffer.from('nonsense') })).rejects.toMatchObject(NOT_REGISTERED);
+  });
+
+  test('fullcmc: a signer by its certificate, a shared secret by its identification', async () => {
+    const signer: CmcIdentity = { method: 'cmc', requester: 'cmc:x', display: 'x', certificate: foreign };
+    const secret: CmcIdentity = { ...signer, certificate: undefined };
+    const bySecret = { kind: 'secret', identification: 'device-1' } as const;
+    await expect(sentByCmc(signer, { kind: 'renewal', certificate: foreign })).rejects.toMatchObject(NOT_REGISTERED);
+    await expect(sentByCmc(signer, { kind: 'any' })).rejects.toMatchObject(NOT_REGISTERED);
+    await expect(sentByCmc(secret, bySecret)).rejects.toMatchObject(NOT_REGISTERED);
+    await enter({ match: maker });
+    for (const right of [{ kind: 'renewal', certificate: foreign }, { kind: 'any' }] as const)
+      expect(await sentByCmc(signer, right)).toMatchObject({ request: { device: { id: 'device-1' } } });
+    expect(await sentByCmc(secret, bySecret)).toMatchObject({ request: { device: { id: 'device-1' } } });
+  });
+
+  test('a queued request carries its device; disabled before the approval or after it, there is no certificate', async () => {
+    const { identity } = await token();
+    const device = await enter();
+    const poll = () => sent({ identity, ca: manual });
+    const outcome = await poll();
+    if (outcome.status !== 'pending') throw new Error(outcome.status);
+    const { requestId } = outcome;
+    expect(await store.getRequest(requestId)).toMatchObject({ device: 'device-1', device_key: device.key });
+    const approval = { id: requestId, status: 'approved', reason: null, decided_at: T0 } as const;
+    await store.changeDevice('device-1', { enabled: false }, T0, []);
+    expect(await store.decideRequest(approval, [])).toBe('device-refused');
+    await store.changeDevice('device-1', { enabled: true }, T0, []);
+    expect(await store.decideRequest(approval, [])).toBe('decided');
+    await store.changeDevice('device-1', { enabled: false }, T0, []);
+    await expect(poll()).rejects.toMatchObject(NOT_REGISTERED);
+    await store.changeDevice('device-1', { enabled: true }, T0, []);
+    expect(await deviceOfCertificate(issued(await poll()))).toBe('device-1');
+  });
+
+  test('with devices = "off" nobody is asked for, and nothing is recorded', async () => {
+    await enter({ enabled: false });
+    const certificate = issued(await sent({ identity: (await token()).identity, ca: open }));
+    expect(await deviceOfCertificate(certificate)).toBeNull();
+  });
+});
