@@ -7,7 +7,7 @@ import type { IntermediateStore } from '../store/intermediate-store.ts';
 import type { ClientTrust } from './mtls/client-trust.ts';
 import type { FailureRecords } from './failure-records.ts';
 import type { PresentedCredentials } from './identity.ts';
-import { certificateHolder } from './mtls/mtls-plugin.ts';
+import { certificateHolder } from './certificate-holder.ts';
 import { IntermediateMemory } from './mtls/intermediate-memory.ts';
 import { validatePresented } from './mtls/mtls.ts';
 import { checkNotRevokedHere } from './mtls/own-revocation.ts';

@@ -5,7 +5,7 @@ import { auditedRequester } from './audited-requester.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { FailureRecords } from './failure-records.ts';
 import type { Identity, PresentedCredentials } from './identity.ts';
-import { certificateHolder } from './mtls/mtls-plugin.ts';
+import { certificateHolder } from './certificate-holder.ts';
 import type { AuthContext, AuthPlugin } from './plugin.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
 

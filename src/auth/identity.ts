@@ -1,9 +1,13 @@
 import type { Certificate } from '../pki/x509/certificate.ts';
 import type { Name } from '../pki/x509/name.ts';
+import type { CertificateHolder } from './certificate-holder.ts';
 import type { ConnectionCertificates } from './mtls/presented-certificates.ts';
 
 interface IdentityBase {
-  /** Stable across connections and restarts; what a queued request belongs to. E.g. `mtls:<subject DN>`, `otp:<id>`, `gssapi:<principal>`. */
+  /**
+   * Stable across connections and restarts; what a queued request belongs to (contract §8.1): `mtls:` or `cmc:` and the holder's key, of
+   * issuer, subject and subjectAltName; `otp:<id>`; `gssapi:<principal>`; `cmc:identification:<a shared secret's>`.
+   */
   readonly requester: string;
   /** Who, for people: audit and admin API. */
   readonly display: string;
@@ -12,9 +16,8 @@ interface IdentityBase {
 }
 
 /** A client certificate that passed path validation, purpose, validity and revocation. */
-export interface MtlsIdentity extends IdentityBase {
+export interface MtlsIdentity extends IdentityBase, CertificateHolder {
   readonly method: 'mtls';
-  readonly certificate: Certificate;
 }
 
 /** An OTP whose hash matched; the use is taken later, with the reservation. */
@@ -47,6 +50,8 @@ export interface CmcIdentity extends IdentityBase {
   readonly method: 'cmc';
   /** undefined: a shared secret proved it. */
   readonly certificate: Certificate | undefined;
+  /** The CA that issued the certificate; undefined also for an RA's that the configuration names and no path leads to. */
+  readonly issuer: Certificate | undefined;
 }
 
 export type Identity = MtlsIdentity | OtpIdentity | GssapiIdentity | CmcIdentity;

@@ -1,4 +1,5 @@
 /** From a received message to its sender: signature or MAC, identity proof, TLS identity (docs/cmc.md). */
+import { isSameHolder } from '../auth/certificate-holder.ts';
 import { isOfCa } from '../enrollment/names.ts';
 import { Semaphore } from '../process/semaphore.ts';
 import { verifyAuthenticatedData, type AuthenticatedData } from '../pki/cms/authenticated-data.ts';
@@ -9,15 +10,7 @@ import { requestOfSigner } from '../pki/cmc/requested-key-signer.ts';
 import { checkUnsigned, control, readableRequests, type Envelope, type Message } from './message.ts';
 import type { PendingRequests } from './pending.ts';
 import { badMessageCheck, CmcRefusal, notAllowed, unauthenticated } from './refusal.ts';
-import {
-  certificateIdentity,
-  isRa,
-  namedIdentity,
-  sameHolder,
-  secretIdentity,
-  type Origin,
-  type Sender,
-} from './sender.ts';
+import { certificateIdentity, isRa, namedIdentity, secretIdentity, type Origin, type Sender } from './sender.ts';
 import type { SharedSecrets } from './shared-secrets.ts';
 import { isSignedBy, type Signers } from './signers.ts';
 
@@ -158,20 +151,26 @@ export class Authenticator {
     origin: Origin,
   ): Promise<Sender> {
     const sent = envelope.kind === 'signed' ? envelope.signedData.certificates : [];
-    const role = await this.#signers.role(certificate, [...sent, ...origin.presented], origin);
-    const carried = await this.#checkTls(certificate, origin);
-    const sender = { ...plain(certificateIdentity(certificate)), role, certificate, ...carried };
+    const standing = await this.#signers.standing(certificate, [...sent, ...origin.presented], origin);
+    const carried = await this.#checkTls(certificate, standing.issuer, origin);
+    const { role, issuer } = standing;
+    const sender = { ...plain(certificateIdentity(certificate, issuer)), role, certificate, issuer, ...carried };
     if (isRa(sender)) return sender;
     if (secret?.identification !== undefined)
-      return { ...plain(secretIdentity(secret.identification)), secret, certificate, ...carried };
+      return { ...plain(secretIdentity(secret.identification)), secret, certificate, issuer, ...carried };
     await checkCa(origin, certificate);
     return sender;
   }
 
   /** Contract §3: the TLS identity is the signer's, unless an RA carries the message. */
-  async #checkTls(signer: Certificate, origin: Origin): Promise<Pick<Sender, 'carried'>> {
+  async #checkTls(
+    certificate: Certificate,
+    issuer: Certificate | undefined,
+    origin: Origin,
+  ): Promise<Pick<Sender, 'carried'>> {
     const { tls } = origin;
-    if (tls === undefined || sameHolder(tls.certificate, signer)) return {};
+    if (tls === undefined || tls.certificate.fingerprint === certificate.fingerprint) return {};
+    if (issuer !== undefined && isSameHolder(tls, { certificate, issuer })) return {};
     const carried = await this.#carried(origin);
     if (carried.carried === undefined)
       throw notAllowed(0, 'The message is signed by somebody else than the client of this TLS connection.');
@@ -181,7 +180,7 @@ export class Authenticator {
   /** Whether the TLS connection is a registration authority's. */
   async #carried(origin: Origin): Promise<Pick<Sender, 'carried'>> {
     if (origin.tls === undefined) return {};
-    const role = await this.#signers.role(origin.tls.certificate, origin.presented, origin);
+    const { role } = await this.#signers.standing(origin.tls.certificate, origin.presented, origin);
     return role === 'subscriber' ? {} : { carried: true };
   }
 
@@ -194,10 +193,10 @@ export class Authenticator {
     if (voucher?.covers(undefined) === true) return { ...plain(voucher.ra.identity), vouchedFor: true, signingRequest };
     const { tls } = origin;
     if (tls === undefined) throw unauthenticated(0, 'Nothing in the message proves who its sender is.');
-    const { certificate } = tls;
+    const { certificate, issuer } = tls;
     await checkCa(origin, certificate);
     // Never as an RA: it may be carrying what somebody else wrote, and has signed none of it.
-    return { ...plain(certificateIdentity(certificate)), certificate, signingRequest };
+    return { ...plain(certificateIdentity(certificate, issuer)), certificate, issuer, signingRequest };
   }
 }
 
@@ -209,6 +208,7 @@ const plain = (identity: Sender['identity']): Sender => ({
   identity,
   role: 'subscriber',
   certificate: undefined,
+  issuer: undefined,
   secret: undefined,
   signingRequest: undefined,
 });

@@ -114,5 +114,5 @@ function mayQuery(sender: Sender, row: RequestRow): boolean {
   const { limitedTo } = sender;
   if (limitedTo === 'shared-secret revocation') return false;
   if (limitedTo !== undefined) return limitedTo.queuedRequest === row.id;
-  return isRa(sender) || row.requester === sender.identity.display;
+  return isRa(sender) || row.requester_id === sender.identity.requester;
 }

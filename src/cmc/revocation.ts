@@ -1,5 +1,6 @@
 /** revokeRequest (RFC 5272 §6.11) and confirmCertAcceptance (§6.14): what is done to a certificate that was issued. */
 import type { AuditEvent } from '../audit/event.ts';
+import { isOfHolder } from '../auth/certificate-holder.ts';
 import type { Ca } from '../ca/router.ts';
 import type { RequestBase } from '../enrollment/request.ts';
 import { eventBase } from '../enrollment/request.ts';
@@ -13,7 +14,7 @@ import type { CertificateId, RevokeRequest } from '../pki/cmc/control-syntax.ts'
 import { sameSecret } from '../pki/cmc/identity-proof.ts';
 import { done, type PartOutcome } from './outcome.ts';
 import { badMessage, CmcRefusal, notAllowed, unauthenticated } from './refusal.ts';
-import { isRa, sameHolder, secretIdentity, type Sender } from './sender.ts';
+import { isRa, secretIdentity, type Sender } from './sender.ts';
 import type { SharedSecrets } from './shared-secrets.ts';
 
 export interface CertificateActionsOptions {
@@ -85,7 +86,7 @@ export class CertificateActions {
   async confirm(bodyPartID: BodyPartID, id: CertificateId, sender: Sender, base: RequestBase): Promise<PartOutcome> {
     const row = await this.#find(id, base.ca);
     if (row === undefined) throw unknownCertificate(bodyPartID);
-    if (!isHolder(sender, row)) throw notAllowed(bodyPartID, 'The certificate is somebody else’s.');
+    if (!(await isHolder(sender, row))) throw notAllowed(bodyPartID, 'The certificate is somebody else’s.');
     await this.#options.store.audit([
       { ...eventBase(base), type: 'certificate.accepted', outcome: 'success', serial: row.serial, detail: row.subject },
     ]);
@@ -107,7 +108,7 @@ export class CertificateActions {
     sender: Sender,
     { address, ca }: RequestBase,
   ): Promise<string> {
-    if (isRa(sender) || (row !== undefined && isHolder(sender, row))) return sender.identity.display;
+    if (isRa(sender) || (row !== undefined && (await isHolder(sender, row)))) return sender.identity.display;
     if (sharedSecret === undefined) {
       if (sender.limitedTo !== undefined)
         throw unauthenticated(bodyPartID, 'Neither a signature nor a shared secret proves who asks.');
@@ -132,9 +133,14 @@ function identificationOf(row: CertificateRow | undefined): string | undefined {
 }
 
 /** RFC 5272 §6.11: the certificate that signed, another one of the same names, or one got with the secret shown. */
-function isHolder({ certificate, secret, identity, limitedTo }: Sender, row: CertificateRow): boolean {
+async function isHolder(
+  { certificate, issuer, secret, identity, limitedTo }: Sender,
+  row: CertificateRow,
+): Promise<boolean> {
   if (limitedTo !== undefined) return false;
-  if (certificate !== undefined && sameHolder(certificate, parseCertificate(row.der))) return true;
+  if (certificate !== undefined && issuer !== undefined) {
+    if (await isOfHolder({ certificate, issuer }, parseCertificate(row.der))) return true;
+  }
   return secret !== undefined && row.method === 'cmc' && row.requester === identity.display;
 }
 

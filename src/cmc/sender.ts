@@ -1,11 +1,8 @@
 /** Who sent a message, and in which role: its signature, its shared secret, the TLS connection (docs/cmc.md). */
 import type { CmcIdentity, MtlsIdentity } from '../auth/identity.ts';
-import { certificateHolder } from '../auth/mtls/mtls-plugin.ts';
+import { certificateHolder, holderKey } from '../auth/certificate-holder.ts';
 import type { Ca } from '../ca/router.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
-import { sameGeneralNames } from '../pki/x509/general-name.ts';
-import { namesMatch } from '../pki/x509/name-matching.ts';
-import { namesEqual } from '../pki/x509/name.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import type { SharedSecret } from '../pki/cmc/identity-proof.ts';
 
@@ -20,6 +17,8 @@ export interface Sender {
   readonly role: Role;
   /** The certificate whose names a subscriber may ask for; undefined: the holder of a shared secret. */
   readonly certificate: Certificate | undefined;
+  /** The CA that issued that certificate, by its validated path. */
+  readonly issuer: Certificate | undefined;
   /** What proved the identity, and so has to be linked to the requests' keys (RFC 5272 §6.3). */
   readonly secret: SharedSecret | undefined;
   /** The request whose key signed the message: it is linked by that. */
@@ -37,10 +36,18 @@ export interface Sender {
 
 export const isRa = ({ role }: Pick<Sender, 'role'>): boolean => role !== 'subscriber';
 
-/** The identity of a certificate's holder. */
-export function certificateIdentity(certificate: Certificate): CmcIdentity {
+/**
+ * The identity of a certificate's holder.
+ *
+ * @param issuer undefined: an RA's that the configuration names and no path leads to, which is the one with this very certificate
+ */
+export function certificateIdentity(certificate: Certificate, issuer: Certificate | undefined): CmcIdentity {
   const display = certificateHolder(certificate);
-  return { method: 'cmc', requester: `cmc:${display}`, display, certificate };
+  const key =
+    issuer === undefined
+      ? `${display} certificate sha256:${certificate.fingerprint}`
+      : holderKey({ certificate, issuer });
+  return { method: 'cmc', requester: `cmc:${key}`, display, certificate, issuer };
 }
 
 /** The identity of a shared secret's holder: its display is no distinguished name. */
@@ -50,17 +57,7 @@ export function secretIdentity(identification: string): CmcIdentity {
 
 /** The identity of whom the store or the log calls this. */
 export function namedIdentity(display: string): CmcIdentity {
-  return { method: 'cmc', requester: `cmc:${display}`, display, certificate: undefined };
-}
-
-/** Two certificates of one holder: the same one, or the same names from the same issuer. */
-export function sameHolder(a: Certificate, b: Certificate): boolean {
-  return (
-    a.fingerprint === b.fingerprint ||
-    (namesMatch(a.issuer, b.issuer) &&
-      namesEqual(a.subject, b.subject) &&
-      sameGeneralNames(a.subjectAltNames, b.subjectAltNames))
-  );
+  return { method: 'cmc', requester: `cmc:${display}`, display, certificate: undefined, issuer: undefined };
 }
 
 /** Where a message comes from, and with what. */

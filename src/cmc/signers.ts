@@ -1,6 +1,7 @@
 /** The certificate that a message was signed with: finding it, verifying the signature, deciding whether it counts. */
 import type { ClientTrust } from '../auth/mtls/client-trust.ts';
-import { validateClientCertificate } from '../auth/mtls/mtls.ts';
+import { holderOf } from '../auth/certificate-holder.ts';
+import { validateClientCertificate, type ValidatedClientCertificate } from '../auth/mtls/mtls.ts';
 import { checkNotRevokedHere } from '../auth/mtls/own-revocation.ts';
 import { isValidAt } from '../auth/mtls/path-validation.ts';
 import { isIssuedBy } from '../enrollment/names.ts';
@@ -65,21 +66,19 @@ export class Signers {
   }
 
   /**
-   * Decides whether the holder of a certificate whose key signed is somebody here, and in which role.
+   * Decides whether the holder of a certificate whose key signed is somebody here, and who.
    *
    * @param intermediates DER of what else came with the message
    * @throws CmcRefusal 401 badIdentity: unknown issuer, revoked, expired, not for this purpose; EstuaryError 503
    */
-  async role(certificate: Certificate, intermediates: readonly Buffer[], { ca, now }: Origin): Promise<Role> {
+  async standing(certificate: Certificate, intermediates: readonly Buffer[], { ca, now }: Origin): Promise<Standing> {
     await this.#checkRevocation(certificate);
-    if (this.#options.parties().raCertificates.some(({ fingerprint }) => fingerprint === certificate.fingerprint)) {
-      await this.#checkConfigured(certificate, intermediates, now);
-      return 'configured-ra';
-    }
-    await this.#checkPath(certificate, intermediates, now);
-    return certificate.extKeyUsage?.includes(OID.cmcRA) === true && (await isIssuedBy(ca.certificate, certificate))
-      ? 'ra'
-      : 'subscriber';
+    if (this.#options.parties().raCertificates.some(({ fingerprint }) => fingerprint === certificate.fingerprint))
+      return { role: 'configured-ra', issuer: await this.#checkConfigured(certificate, intermediates, now) };
+    const { issuer } = holderOf(await this.#checkPath(certificate, intermediates, now));
+    const isRa =
+      certificate.extKeyUsage?.includes(OID.cmcRA) === true && (await isIssuedBy(ca.certificate, certificate));
+    return { role: isRa ? 'ra' : 'subscriber', issuer };
   }
 
   async #checkRevocation(certificate: Certificate): Promise<void> {
@@ -91,27 +90,43 @@ export class Signers {
   }
 
   /** Its place in the configuration stands for a path; where there is one all the same, so do its issuer's CRLs. */
-  async #checkConfigured(certificate: Certificate, intermediates: readonly Buffer[], now: number): Promise<void> {
+  async #checkConfigured(
+    certificate: Certificate,
+    intermediates: readonly Buffer[],
+    now: number,
+  ): Promise<Certificate | undefined> {
     if (!isValidAt(certificate, now)) throw refused('it has expired or is not valid yet');
     const trust = this.#options.trust();
-    if (trust === undefined) return;
+    if (trust === undefined) return undefined;
     const options = { purposes: certificate.extKeyUsage ?? [] };
     try {
-      await validateClientCertificate(trust, certificate.der, intermediates, now, options);
+      return holderOf(await validateClientCertificate(trust, certificate.der, intermediates, now, options)).issuer;
     } catch (error) {
-      if (!(error instanceof EstuaryError && error.code === 'CLIENT_CERTIFICATE_UNTRUSTED')) throw asRefused(error);
+      if (error instanceof EstuaryError && error.code === 'CLIENT_CERTIFICATE_UNTRUSTED') return undefined;
+      throw asRefused(error);
     }
   }
 
-  async #checkPath(certificate: Certificate, intermediates: readonly Buffer[], now: number): Promise<void> {
+  async #checkPath(
+    certificate: Certificate,
+    intermediates: readonly Buffer[],
+    now: number,
+  ): Promise<ValidatedClientCertificate> {
     const trust = this.#options.trust();
     if (trust === undefined) throw refused('no client certificate is trusted here');
     try {
-      await validateClientCertificate(trust, certificate.der, intermediates, now, { purposes: PURPOSES });
+      return await validateClientCertificate(trust, certificate.der, intermediates, now, { purposes: PURPOSES });
     } catch (error) {
       throw asRefused(error);
     }
   }
+}
+
+/** Who the holder of a certificate is here. */
+export interface Standing {
+  readonly role: Role;
+  /** By the path that was validated; undefined: none leads to an RA's certificate that the configuration names. */
+  readonly issuer: Certificate | undefined;
 }
 
 export interface FoundSigner {

@@ -4,6 +4,7 @@
  * docs/approval.md tells why.
  */
 import type { AuditEvent } from '../audit/event.ts';
+import { auditedRequester } from '../auth/audited-requester.ts';
 import type { Identity } from '../auth/identity.ts';
 import { describe, EstuaryError, unauthorized } from '../errors.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
@@ -110,6 +111,7 @@ export class RequestQueue {
   rowOf({ request, csr, names, key: wanted }: Authorised, { keyed }: Checked, { recognition }: Place): RequestRow {
     const { ca, identity, operation, requestId } = request;
     const { publicKey, format } = keyed.key;
+    const { requester_issuer = null, requester_sans = [] } = auditedRequester(identity);
     const now = this.#now();
     return {
       id: requestId,
@@ -120,6 +122,9 @@ export class RequestQueue {
       key_type: publicKey.keyType,
       requester: identity.display,
       method: identity.method,
+      requester_id: identity.requester,
+      requester_issuer,
+      requester_sans,
       status: 'pending',
       created_at: now,
       decided_at: null,

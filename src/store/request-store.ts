@@ -14,8 +14,15 @@ export interface RequestRow {
   /** As in {@link CertificateRow}. */
   readonly sans: readonly string[];
   readonly key_type: string;
+  /** Who asked, for people. */
   readonly requester: string;
   readonly method: string;
+  /** What tells the requester from every other (contract §8.1); null: from before that was kept, so it is nobody's. */
+  readonly requester_id: string | null;
+  /** Of a certificate that authenticated it: the subject of the CA that issued it, RFC 4514. */
+  readonly requester_issuer: string | null;
+  /** Likewise its subjectAltNames, as in {@link CertificateRow}. */
+  readonly requester_sans: readonly string[];
   readonly status: RequestStatus;
   readonly created_at: number;
   readonly decided_at: number | null;
@@ -97,8 +104,8 @@ export interface RequestStore {
    */
   failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
   /**
-   * Ends what waited longer than `pending_ttl` (and audits `request.expired`), deletes what ended longer ago than
-   * `retention`. OTP uses do not go back.
+   * Ends what waited longer than `pending_ttl`, or waits for a certificate's holder of whom nobody kept the issuer (and audits
+   * `request.expired`); deletes what ended longer ago than `retention`. OTP uses do not go back.
    */
   expireRequests(lifetimes: RequestLifetimes, now: number): Promise<{ expired: number; purged: number }>;
 }

@@ -1,6 +1,7 @@
 /** The corridor on a store of its own, with whoever the test wants for its sender. */
 import type { EstAuthenticator } from '../../src/auth/est-authenticator.ts';
 import type { Identity, MtlsIdentity, OtpIdentity } from '../../src/auth/identity.ts';
+import { mtlsIdentity as identityOfHolder } from '../../src/auth/mtls/mtls-plugin.ts';
 import type { Ca } from '../../src/ca/router.ts';
 import type { AuthorisationRules } from '../../src/enrollment/authorised.ts';
 import { Enrollment } from '../../src/enrollment/enrollment.ts';
@@ -66,8 +67,9 @@ export function otpIdentity(more: Partial<OtpIdentity> = {}): OtpIdentity {
   };
 }
 
-export function mtlsIdentity(certificate: Certificate): MtlsIdentity {
-  return { method: 'mtls', requester: 'mtls:CN=device-1', display: 'CN=device-1', certificate };
+/** Of the holder of a certificate; its own issuer, unless one is given. */
+export function mtlsIdentity(certificate: Certificate, issuer = certificate): MtlsIdentity {
+  return identityOfHolder({ certificate, issuer });
 }
 
 /** A request as EST reads one. */

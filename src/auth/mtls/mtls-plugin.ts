@@ -1,10 +1,8 @@
 /** Client certificates as a way to authenticate on the EST listener. */
-import { formatGeneralName } from '../../pki/x509/general-name.ts';
-import { formatName } from '../../pki/x509/name.ts';
-import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { CertificateStore } from '../../store/certificate-store.ts';
 import type { IntermediateStore } from '../../store/intermediate-store.ts';
 import type { ClientTrust } from './client-trust.ts';
+import { certificateHolder, holderKey, holderOf, type CertificateHolder } from '../certificate-holder.ts';
 import type { MtlsIdentity, PresentedCredentials } from '../identity.ts';
 import { IntermediateMemory } from './intermediate-memory.ts';
 import { validatePresented } from './mtls.ts';
@@ -28,17 +26,17 @@ export class MtlsPlugin implements AuthPlugin {
   async authenticate(presented: PresentedCredentials, context: AuthContext): Promise<MtlsIdentity | undefined> {
     const certificates = presentedCertificates(presented);
     if (certificates === undefined) return undefined;
-    const { certificate } = await validatePresented(this.#trust(), certificates, context.now, {
+    const validated = await validatePresented(this.#trust(), certificates, context.now, {
       expiredGraceSeconds: context.expiredGraceSeconds,
       memory: this.#memory,
     });
-    await checkNotRevokedHere(this.#store, certificate);
-    const display = certificateHolder(certificate);
-    return { method: 'mtls', requester: `mtls:${display}`, display, certificate };
+    await checkNotRevokedHere(this.#store, validated.certificate);
+    return mtlsIdentity(holderOf(validated));
   }
 }
 
-/** Whom a certificate names: its subject (RFC 4514), or its subject alternative names where that is empty. */
-export function certificateHolder({ subject, subjectAltNames }: Certificate): string {
-  return subject.rdns.length > 0 ? formatName(subject) : subjectAltNames.map(formatGeneralName).join(',');
+/** The identity of whom a validated client certificate names. */
+export function mtlsIdentity(holder: CertificateHolder): MtlsIdentity {
+  const display = certificateHolder(holder.certificate);
+  return { method: 'mtls', requester: `mtls:${holderKey(holder)}`, display, ...holder };
 }

@@ -27,6 +27,10 @@ const recordProperties = {
   reason: nullable(Type.String({ description: 'Why it was rejected, or failed.' })),
   serial: nullable(Type.String({ description: 'Of its certificate, once it is issued.' })),
   device: nullable(Type.String({ description: 'The id of the registered device that asks.' })),
+  requester_issuer: nullable(
+    Type.String({ description: 'RFC 4514: the CA that issued the certificate with which they authenticated, if any.' }),
+  ),
+  requester_sans: Type.Array(Type.String(), { description: 'The subjectAltNames of that certificate.' }),
 };
 
 const RequestRecord = Type.Object(recordProperties, { description: 'A queued request.' });
@@ -193,6 +197,8 @@ function requestRecord(row: RequestRow): Static<typeof RequestRecord> {
     reason: row.reason,
     serial: row.serial,
     device: row.device,
+    requester_issuer: row.requester_issuer,
+    requester_sans: [...row.requester_sans],
   };
 }
 

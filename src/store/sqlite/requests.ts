@@ -11,14 +11,18 @@ import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
 export const REQUEST_COLUMNS =
-  'id, ca, operation, subject, sans, key_type, requester, method, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key';
+  'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key';
 
 /** A row as SQLite has it. */
-export type Stored = Omit<RequestRow, 'sans'> & { readonly sans: string };
+export type Stored = Omit<RequestRow, 'sans' | 'requester_sans'> & {
+  readonly sans: string;
+  readonly requester_sans: string;
+};
 
 export const toRow = (stored: Stored): RequestRow => ({
   ...stored,
   sans: readSans(stored.sans, `request ${stored.id}`),
+  requester_sans: readSans(stored.requester_sans, `the requester of request ${stored.id}`),
 });
 
 /** A failed or expired request is over: the same one may be queued anew, unless it failed for good. */
@@ -63,10 +67,11 @@ export function requestReads(db: Db) {
 export function insertRequest(db: Db): (row: RequestRow) => void {
   const insert = db.prepare<[object]>(
     `INSERT INTO request (${REQUEST_COLUMNS}) VALUES (@id, @ca, @operation, @subject, @sans, @key_type, @requester,
-     @method, @status, @created_at, @decided_at, @reason, @serial, @csr, @format, @spki_sha256, @otp_id, @recognition,
+     @method, @requester_id, @requester_issuer, @requester_sans, @status, @created_at, @decided_at, @reason, @serial, @csr, @format, @spki_sha256, @otp_id, @recognition,
      @changed_at, @decider, @reference, @missing_since, @device, @device_key)`,
   );
-  return (row) => void insert.run({ ...row, sans: JSON.stringify(row.sans) });
+  return (row) =>
+    void insert.run({ ...row, sans: JSON.stringify(row.sans), requester_sans: JSON.stringify(row.requester_sans) });
 }
 
 /** The writes of queued requests; claiming one and recording its certificate are issuance writes. */
@@ -126,27 +131,31 @@ export function requestWrites(db: Db) {
       { pending_ttl, retention }: RequestLifetimes,
       now: number,
     ): Outcome<{ expired: number; purged: number }> {
-      const expired = expire.all({ now, before: now - pending_ttl });
+      const expired = expire.all({ now, before: now - pending_ttl, unattributed: UNATTRIBUTED_REASON });
       const purged = purge.run(now - retention).changes;
       return done({ expired: expired.length, purged }, expired.map(expiredEvent));
     },
   };
 }
 
-type Expired = Pick<RequestRow, 'id' | 'ca' | 'requester' | 'decided_at'>;
+type Expired = Pick<RequestRow, 'id' | 'ca' | 'requester' | 'decided_at' | 'reason'>;
+
+/** Nobody can be shown to have made these: neither an issuer nor an RA or a key that could collect them is known. */
+const UNATTRIBUTED = "(requester_id IS NULL AND method = 'mtls')";
+const UNATTRIBUTED_REASON = 'asked for before the issuer of a requester was kept; send it again';
 
 function sweepStatements(db: Db) {
   return {
-    expire: db.prepare<{ now: number; before: number }, Expired>(
-      `UPDATE request SET status = 'expired', changed_at = @now
-       WHERE ${mayGo('expire')} AND changed_at <= @before
-       RETURNING id, ca, requester, decided_at`,
+    expire: db.prepare<{ now: number; before: number; unattributed: string }, Expired>(
+      `UPDATE request SET status = 'expired', changed_at = @now, reason = iif(${UNATTRIBUTED}, @unattributed, reason)
+       WHERE ${mayGo('expire')} AND (changed_at <= @before OR ${UNATTRIBUTED})
+       RETURNING id, ca, requester, decided_at, reason`,
     ),
     purge: db.prepare<[number]>(`DELETE FROM request WHERE ${inStatus(ENDED)} AND changed_at <= ?`),
   };
 }
 
-function expiredEvent({ id, ca, requester, decided_at }: Expired): AuditEvent {
-  const detail = decided_at === null ? 'nobody decided in time' : 'approved, but not collected in time';
+function expiredEvent({ id, ca, requester, decided_at, reason }: Expired): AuditEvent {
+  const detail = reason ?? (decided_at === null ? 'nobody decided in time' : 'approved, but not collected in time');
   return { type: 'request.expired', outcome: 'success', subject: requester, ca, request_id: id, detail };
 }

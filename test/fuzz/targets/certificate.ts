@@ -1,5 +1,5 @@
 /** Certificates, as a client sends them in the handshake or in a message. */
-import { certificateHolder } from '../../../src/auth/mtls/mtls-plugin.ts';
+import { certificateHolder } from '../../../src/auth/certificate-holder.ts';
 import { isSelfIssued, issuerProblem, keyProblem, pathNamesProblem } from '../../../src/auth/mtls/path-validation.ts';
 import { lint } from '../../../src/ca/local/lint/index.ts';
 import { boundsProblem } from '../../../src/pki/x509/certificate-bounds.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { MIGRATIONS } from '../../../src/store/sqlite/migrations/index.ts';
 import { openWritable } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
-import { opened, otpRow, temporaryPaths } from '../support.ts';
+import { opened, otpRow, T0, temporaryPaths } from '../support.ts';
 
 const version = (db: Database.Database): unknown => db.pragma('user_version', { simple: true });
 
@@ -69,6 +69,47 @@ test('a queued request keeps its public key when the column loses NOT NULL', asy
   db.close();
   const store = await opened(paths);
   expect(await store.findRequest('same')).toMatchObject({ id: 'old', spki_sha256: 'ab' });
+});
+
+test('issue 13.1, contract §8.1: queued requests of an older database keep the requesters that can be told, and others become nobody’s', async () => {
+  const paths = temporaryPaths();
+  const db = openWritable(paths.path, MIGRATIONS.slice(0, 10));
+  db.prepare(
+    'INSERT INTO otp (id, lookup, hash, client_id, created_at, expires_at, max_uses, uses) VALUES (@id, @lookup, @hash, @client_id, @created_at, @expires_at, 1, 1)',
+  ).run({ ...otpRow(), id: 't' });
+  const insert = db.prepare(
+    `INSERT INTO request (id, ca, operation, subject, sans, key_type, requester, method, status, created_at, csr, otp_id, recognition, changed_at)
+     VALUES (?, 'devices', 'simpleenroll', 'CN=a', '[]', 'ec:P-256', ?, ?, ?, ?, x'30', ?, ?, ?)`,
+  );
+  const rows = [
+    ['token', 'a', 'otp', 'pending', 't'],
+    ['principal', 'alice@EXAMPLE.COM', 'gssapi', 'approved', null],
+    ['secret', 'identification:plant 7', 'cmc', 'pending', null],
+    ['cmc certificate', 'CN=a', 'cmc', 'pending', null],
+    ['pending certificate', 'CN=a', 'mtls', 'pending', null],
+    ['approved certificate', 'CN=a', 'mtls', 'approved', null],
+    ['issued certificate', 'CN=a', 'mtls', 'issued', null],
+  ] as const;
+  for (const [id, requester, method, status, otp] of rows) insert.run(id, requester, method, status, T0, otp, id, T0);
+  db.close();
+  const store = await opened(paths);
+  expect(await store.expireRequests({ pending_ttl: 1000, retention: 1000 }, T0 + 1)).toEqual({ expired: 2, purged: 0 });
+  const migrated = await Promise.all(rows.map(async ([id]) => store.getRequest(id)));
+  const unattributed = 'asked for before the issuer of a requester was kept; send it again';
+  expect(migrated.map((row) => [row?.id, row?.requester_id, row?.status, row?.reason])).toEqual([
+    ['token', 'otp:t', 'pending', null],
+    ['principal', 'gssapi:alice@EXAMPLE.COM', 'approved', null],
+    ['secret', 'cmc:identification:plant 7', 'pending', null],
+    ['cmc certificate', null, 'pending', null],
+    ['pending certificate', null, 'expired', unattributed],
+    ['approved certificate', null, 'expired', unattributed],
+    ['issued certificate', null, 'issued', null],
+  ]);
+  const { items } = await store.listAudit({ limit: 10 });
+  expect(items.map(({ type, request_id, detail }) => [type, request_id, detail])).toEqual([
+    ['request.expired', 'pending certificate', unattributed],
+    ['request.expired', 'approved certificate', unattributed],
+  ]);
 });
 
 test('a database of a newer program is refused and not touched', async () => {

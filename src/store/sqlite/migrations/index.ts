@@ -8,6 +8,7 @@ import { requestsAtCa } from './0007-requests-at-ca.ts';
 import { tokenLookup } from './0008-token-lookup.ts';
 import { presentedIntermediates } from './0009-presented-intermediates.ts';
 import { devices } from './0010-devices.ts';
+import { requesters } from './0011-requesters.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -21,4 +22,5 @@ export const MIGRATIONS: readonly string[] = [
   tokenLookup,
   presentedIntermediates,
   devices,
+  requesters,
 ];
