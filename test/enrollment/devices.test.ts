@@ -215,7 +215,13 @@ describe('issue 13.4: devices = "required"', () => {
   });
 
   test('fullcmc: a signer by its certificate, a shared secret by its identification', async () => {
-    const signer: CmcIdentity = { method: 'cmc', requester: 'cmc:x', display: 'x', certificate: foreign };
+    const signer: CmcIdentity = {
+      method: 'cmc',
+      requester: 'cmc:x',
+      display: 'x',
+      certificate: foreign,
+      issuer: foreign,
+    };
     const secret: CmcIdentity = { ...signer, certificate: undefined };
     const bySecret = { kind: 'secret', identification: 'device-1' } as const;
     await expect(sentByCmc(signer, { kind: 'renewal', certificate: foreign })).rejects.toMatchObject(NOT_REGISTERED);
