@@ -46,9 +46,13 @@ export class Metrics {
 
   /** @param share where several processes serve: gets what tells this one's metrics, gives what collects those of all */
   constructor(share?: (own: () => Promise<MetricFamilies>) => CollectFromAll) {
-    this.#delay.enable();
     observeProcess(this.#registry, () => this.#eventLoopDelay());
     this.#collectFromAll = share?.(() => this.#registry.getMetricsAsJSON()) ?? (() => this.#registry.metrics());
+  }
+
+  /** Begins to measure the event loop. */
+  start(): void {
+    this.#delay.enable();
   }
 
   /** Counts an answer. `operation` is one of a fixed few, never what a client made up. */

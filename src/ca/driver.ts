@@ -147,6 +147,13 @@ export interface OcspDelegate {
 }
 
 export interface CaDriver {
+  /**
+   * Opens what it needs outside this process: a token, connections. To be called once, before anything else is asked of it; absent:
+   * it needs nothing. {@link close} also ends what a failed start leaves.
+   *
+   * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
+   */
+  start?(): Promise<void>;
   /** Absent where the CA publishes its CRLs and answers OCSP itself. */
   readonly statusSigner?: StatusSigner;
   /** DER certificates, what cacerts answers: the issuing CA first, those above it up to the root, then those of rollovers. */

@@ -77,10 +77,9 @@ function sessions({ name, ticketSecret }: TlsListener): TlsOptions {
   };
 }
 
-/** Options for `https.createServer`. */
-export function tlsOptions(material: TlsMaterial, listener: TlsListener): TlsOptions {
+/** Options for `https.createServer`: what holds from start to stop. Nobody can connect before {@link present}. */
+export function handshakeOptions(listener: TlsListener): TlsOptions {
   return {
-    ...secureContext(material, listener),
     requestCert: listener.mode !== 'none',
     rejectUnauthorized: listener.mode === 'required',
     handshakeTimeout: listener.handshakeTimeout,
@@ -88,10 +87,16 @@ export function tlsOptions(material: TlsMaterial, listener: TlsListener): TlsOpt
   };
 }
 
+/** Puts certificates, key and anchors in force on a server; connections that are open stay. */
+export function present(server: Server, material: TlsMaterial, listener: TlsListener): void {
+  server.setSecureContext(secureContext(material, listener));
+  acceptPartialChains(server);
+}
+
 /**
  * Makes `allowPartialTrustChain` true: Node 26's `tls.Server` passes every option on to its context but this one, so
- * in mode `required` an anchor that is an intermediate would let nobody in. To be called after the server has been made
- * and after each `setSecureContext`. Where Node has nothing of this kind to call, the handshake stays the stricter one.
+ * in mode `required` an anchor that is an intermediate would let nobody in. To be called after
+ * each `setSecureContext`. Where Node has nothing of this kind to call, the handshake stays the stricter one.
  */
 export function acceptPartialChains(server: Server): void {
   const credentials: unknown = Reflect.get(server, '_sharedCreds');

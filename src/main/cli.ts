@@ -1,4 +1,4 @@
-/** Flags and exit codes of the command; what it runs is in service.ts, what signals do in signals.ts. */
+/** Flags and exit codes of the command; what it runs is in start.ts, what signals do in signals.ts. */
 import cluster from 'node:cluster';
 import { parseArgs } from 'node:util';
 import { verifyAudit } from '../audit/verify.ts';
@@ -12,7 +12,7 @@ import { ConfigError, formatProblem, type Problem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { describe, EstuaryError } from '../errors.ts';
 import { describeTrouble, findKeyTrouble } from '../store/sqlite/token-lookups.ts';
-import { startService, startWorker } from './service.ts';
+import { startService, startWorker } from './start.ts';
 import type { RunningService } from './running-service.ts';
 import { ServiceSignals, type Signals } from './signals.ts';
 import { VERSION } from '../version.ts';

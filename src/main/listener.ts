@@ -2,8 +2,10 @@
 import { lookup } from 'node:dns/promises';
 import type { Server as HttpServer } from 'node:http';
 import { isIP, type AddressInfo } from 'node:net';
+import type { Config } from '../config/schema.ts';
 import type { ConnectionLimits } from '../http/connection-tally.ts';
 import { Connections, type SharedConnections } from '../http/connections.ts';
+import { affordable, openFileLimit } from '../http/open-files.ts';
 import type { Logger } from '../log.ts';
 
 export type ListenerName = 'est' | 'admin' | 'publication';
@@ -19,6 +21,23 @@ export interface ListenerContext {
   readonly limits: ConnectionLimits;
   readonly shared: SharedConnections | undefined;
   readonly log: Pick<Logger, 'info' | 'warn'>;
+}
+
+/** What all listeners share; says so when the system allows fewer connections than the configuration. */
+export function listenerContext(
+  { server, publication }: Pick<Config, 'server' | 'publication'>,
+  log: ListenerContext['log'],
+  shared: SharedConnections | undefined,
+): ListenerContext {
+  const wanted = { total: server.max_connections, perAddress: server.max_connections_per_address };
+  const openFiles = openFileLimit();
+  const limits = affordable(wanted, publication.enabled ? 3 : 2, openFiles);
+  if (limits.total < wanted.total)
+    log.warn(
+      { open_files: openFiles, max_connections: limits.total },
+      'the limit of open files allows fewer connections than server.max_connections (for each listener and process)',
+    );
+  return { limits, log, shared };
 }
 
 /** Milliseconds between looks for connections that have become idle while stopping. */

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { loadConfig } from '../../src/config/load.ts';
-import { startService } from '../../src/main/service.ts';
+import { startService } from '../../src/main/start.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { section, caSection } from '../support/estuary.ts';
 import { call, type Answer } from '../support/https.ts';

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { answerBrokenRequests } from '../../src/http/broken-requests.ts';
 import { Connections } from '../../src/http/connections.ts';
-import { acceptPartialChains, tlsOptions, type ClientAuthMode } from '../../src/http/tls.ts';
+import { handshakeOptions, present, type ClientAuthMode } from '../../src/http/tls.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { dns, makeCa, makeClient, subjectAltName, type Issuer } from '../support/certificates.ts';
 import { pkcs8Pem } from '../support/keys.ts';
@@ -38,11 +38,11 @@ async function listening(mode: ClientAuthMode, answer?: (socket: TLSSocket) => s
     minVersion: 'TLSv1.2',
     clientCas: [pem(issuing), pem(root)],
   } as const;
-  const options = tlsOptions(material, { name: 'est', mode, handshakeTimeout: 5000, ticketSecret: undefined });
-  running = createServer(options, ({ socket }, response) => {
+  const end = { name: 'est', mode, handshakeTimeout: 5000, ticketSecret: undefined } as const;
+  running = createServer(handshakeOptions(end), ({ socket }, response) => {
     response.end(socket instanceof TLSSocket ? (answer?.(socket) ?? '') : '');
   });
-  acceptPartialChains(running);
+  present(running, material, end);
   const keptLog = { info: (fields: object) => log.push({ ...fields }), warn: () => undefined };
   const limits = { total: 10, perAddress: 10 };
   new Connections({ listener: 'est', server: running, limits, shared: undefined, log: keptLog });

@@ -59,10 +59,13 @@ function fileSigner(type: TokenKeyType): FileSigner {
   return new FileSigner(privateKey.export({ format: 'pem', type: 'pkcs8' }));
 }
 
-function driver(key_label: string): Promise<Pkcs11Signer> {
+async function driver(key_label: string): Promise<Pkcs11Signer> {
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   const env = { SOFTHSM2_CONF };
-  return Pkcs11Signer.open({ ...access, key_label, max_sessions: SESSIONS, timeout: 10, env, retryAfter: 1, log });
+  const options = { ...access, key_label, max_sessions: SESSIONS, timeout: 10, env, retryAfter: 1, log };
+  const signer = new Pkcs11Signer(options);
+  await signer.start();
+  return signer;
 }
 
 /** graphene-pk11 in a loop, blocking, as a program of its own would. */

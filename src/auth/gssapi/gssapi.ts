@@ -19,31 +19,34 @@ export interface GssapiOptions {
 /** `Negotiate`, switched on. */
 export interface Gssapi {
   readonly plugin: SpnegoPlugin;
+  /**
+   * Starts the child process, if there is one. Credentials that are missing now are warned of and looked for again with
+   * every request: gssproxy may start later, and a keytab may be being replaced.
+   *
+   * @throws Error when the library cannot be loaded, as {@link checkGssapi} would have said
+   */
+  readonly start: () => Promise<void>;
   /** Ends the child process, if there is one. */
   readonly stop: () => Promise<void>;
 }
 
-/**
- * Starts GSSAPI authentication as configured. Credentials that are missing now are warned of and looked for again with
- * every request: gssproxy may start later, and a keytab may be being replaced.
- *
- * @throws Error when the library cannot be loaded, as {@link checkGssapi} would have said
- */
-export async function startGssapi(options: GssapiOptions): Promise<Gssapi> {
+/** GSSAPI authentication as configured, not started. */
+export function createGssapi(options: GssapiOptions): Gssapi {
   const { config, log } = options;
   const mapping = new PrincipalMapping(config);
   // The configuration's check has warned of it, at the start too.
-  if (!config.require_crypto_verification) return gssapi(new UnverifiedTickets(), mapping);
+  if (!config.require_crypto_verification) return gssapi(new UnverifiedTickets(), mapping, () => Promise.resolve());
   const verifier = kerberosVerifier(options);
-  await verifier.start();
-  const missing = await verifier.missingCredentials();
-  if (missing !== undefined)
-    log.warn({ reason: missing }, `no Kerberos credentials for ${String(config.service_principal)} at this time`);
-  return gssapi(verifier, mapping);
+  return gssapi(verifier, mapping, async () => {
+    await verifier.start();
+    const missing = await verifier.missingCredentials();
+    if (missing !== undefined)
+      log.warn({ reason: missing }, `no Kerberos credentials for ${String(config.service_principal)} at this time`);
+  });
 }
 
-function gssapi(verifier: TicketVerifier, mapping: PrincipalMapping): Gssapi {
-  return { plugin: new SpnegoPlugin(verifier, mapping), stop: async () => await verifier.stop() };
+function gssapi(verifier: TicketVerifier, mapping: PrincipalMapping, start: Gssapi['start']): Gssapi {
+  return { plugin: new SpnegoPlugin(verifier, mapping), start, stop: async () => await verifier.stop() };
 }
 
 const SILENT: IsolatedLog = { info: () => undefined, warn: () => undefined, error: () => undefined };

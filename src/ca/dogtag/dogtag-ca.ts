@@ -80,6 +80,11 @@ export class DogtagCa implements CaDriver {
     };
   }
 
+  /** Finds out which replicas can be used, and asks for the chain. */
+  async start(): Promise<void> {
+    await Promise.all([this.#options.replicas.start(), this.#options.kra?.start()]);
+  }
+
   chain(): readonly Buffer[] {
     return this.#options.chain.der;
   }

@@ -27,7 +27,7 @@ export type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'certificate' | 'cha
 };
 
 /**
- * A CA behind Dogtag. The server need not be up: it is found as soon as it is.
+ * A CA behind Dogtag, not started. The server need not be up: it is found as soon as it is.
  *
  * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong with a file
  */
@@ -63,7 +63,6 @@ export async function createDogtagCa(
   const kra = archives
     ? new Kra(new Replicas({ ...common, urls: dogtag.kra_urls, subsystem: 'kra' }), Date.now)
     : undefined;
-  await Promise.all([replicas.start(), kra?.start()]);
   return new DogtagCa({
     label,
     replicas,

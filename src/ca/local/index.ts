@@ -33,6 +33,11 @@ export interface LocalCaContext {
   readonly now: () => number;
 }
 
+/** What starts the signer, where it has to be started. */
+interface SignerStart {
+  readonly start?: () => Promise<void>;
+}
+
 /** A CA's own certificate and what cacerts has beside it, read from their files. */
 export interface CaCertificates {
   readonly certificate: Certificate;
@@ -63,11 +68,15 @@ export async function loadCaCertificates(
  * A CA over any signer.
  * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
  */
-export async function createLocalCa(config: LocalCaConfig, signer: Signer, context: LocalCaContext): Promise<LocalCa> {
+export async function createLocalCa(
+  config: LocalCaConfig,
+  signer: Signer,
+  { publication, now, start }: LocalCaContext & SignerStart,
+): Promise<LocalCa> {
   const certificates = await loadCaCertificates(config);
   const delegate = await loadDelegate(config, certificates.certificate);
   try {
-    return new LocalCa({ ...certificates, ...context, signer, delegate, profile: config.profile });
+    return new LocalCa({ ...certificates, publication, now, start, signer, delegate, profile: config.profile });
   } catch (error) {
     throw problem(config.label, 'private_key', describe(error));
   }

@@ -37,6 +37,8 @@ export interface LocalCaOptions {
   /** OldWithOld, OldWithNew, NewWithOld and the like (RFC 4210 §4.4). */
   readonly rollover?: readonly Certificate[];
   readonly signer: Signer;
+  /** Starts the signer; absent where there is nothing to start. */
+  readonly start?: (() => Promise<void>) | undefined;
   /** Answers OCSP in the CA's place. */
   readonly delegate?: OcspDelegate | undefined;
   readonly profile: IssuanceProfile;
@@ -61,9 +63,11 @@ export class LocalCa implements CaDriver {
   readonly #constants: TbsConstants;
   readonly #key: VerifiedSigner;
   readonly #now: () => number;
+  readonly #start: (() => Promise<void>) | undefined;
 
   /** @throws RangeError when the signer's key is not the certificate's, or the profile names an unknown purpose. */
-  constructor({ certificate, issuers, rollover = [], signer, delegate, profile, publication, now }: LocalCaOptions) {
+  constructor(options: LocalCaOptions) {
+    const { certificate, issuers, rollover = [], signer, delegate, profile, publication, now } = options;
     if (!signer.spki.equals(certificate.spki)) throw new RangeError("the private key is not the CA certificate's");
     this.certificate = certificate;
     this.signer = signer;
@@ -77,6 +81,7 @@ export class LocalCa implements CaDriver {
     this.#chain = [certificate, ...issuers, ...rollover].map(({ der }) => der);
     this.#profile = profile;
     this.#now = now;
+    this.#start = options.start;
     this.#constants = {
       signatureAlgorithm: signer.signatureAlgorithm,
       issuer: certificate.subject.der,
@@ -86,6 +91,10 @@ export class LocalCa implements CaDriver {
         publication ?? NOWHERE,
       ),
     };
+  }
+
+  async start(): Promise<void> {
+    await this.#start?.();
   }
 
   chain(): readonly Buffer[] {

@@ -24,8 +24,12 @@ export async function tokenProblems(
   for (const [index, table] of ca.entries()) {
     if (table.driver !== 'pkcs11') continue;
     try {
-      const opened = await createPkcs11Ca(table, { ...context, retryAfter: est.retry_after, log });
-      await opened.close();
+      const made = await createPkcs11Ca(table, { ...context, retryAfter: est.retry_after, log });
+      try {
+        await made.start();
+      } finally {
+        await made.close();
+      }
     } catch (error) {
       const name = error instanceof TokenProblem ? error.key : 'module';
       const reason = error instanceof TokenProblem ? error.reason : describe(error);

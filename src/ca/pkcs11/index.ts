@@ -33,7 +33,7 @@ export class TokenProblem extends EstuaryError {
 }
 
 /**
- * A CA of our own over a key in a token. The key must be there and be the certificate's.
+ * A CA of our own over a key in a token, not started. Its start fails unless the key is there and is the certificate's.
  * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
  */
 export async function createPkcs11Ca(
@@ -41,30 +41,48 @@ export async function createPkcs11Ca(
   context: LocalCaContext & Pkcs11Context,
 ): Promise<LocalCa> {
   const { certificate } = await loadCaCertificates(config);
-  const signer = await openSigner(config, { ...context, expectedSpki: certificate.spki });
+  const signer = createSigner(config, { ...context, expectedSpki: certificate.spki });
+  return createLocalCa(config, signer, { ...context, start: () => startSigner(signer, config) });
+}
+
+type TokenSettings = Pick<LocalCaConfig, 'label'> & Pick<Pkcs11CaConfig, 'pkcs11'>;
+
+/**
+ * The signer of a `[[ca]]` table, at work.
+ * @throws TokenProblem that names the label, the key and what is wrong
+ */
+export async function openSigner(settings: TokenSettings, context: Pkcs11Context): Promise<Pkcs11Signer> {
+  const signer = createSigner(settings, context);
+  await startSigner(signer, settings);
+  return signer;
+}
+
+/** @throws TokenProblem */
+function createSigner(
+  settings: TokenSettings,
+  { env, retryAfter, log, expectedSpki }: Pkcs11Context & { readonly expectedSpki?: Buffer },
+): Pkcs11Signer {
+  const { label, pkcs11 } = settings;
+  const pin = pkcs11.pin.reveal().toString('utf8');
   try {
-    return await createLocalCa(config, signer, context);
+    return new Pkcs11Signer({ ...pkcs11, pin, env, retryAfter, expectedSpki, log: labelledLog(log, label) });
   } catch (error) {
-    await signer.close();
-    throw error;
+    throw tokenProblem(error, settings);
   }
 }
 
-/**
- * The signer of a `[[ca]]` table.
- * @throws TokenProblem that names the label, the key and what is wrong
- */
-export async function openSigner(
-  { label, pkcs11 }: Pick<LocalCaConfig, 'label'> & Pick<Pkcs11CaConfig, 'pkcs11'>,
-  context: Pkcs11Context & { readonly expectedSpki?: Buffer | undefined },
-): Promise<Pkcs11Signer> {
-  const log = labelledLog(context.log, label);
+/** @throws TokenProblem */
+async function startSigner(signer: Pkcs11Signer, settings: TokenSettings): Promise<void> {
   try {
-    return await Pkcs11Signer.open({ ...pkcs11, pin: pkcs11.pin.reveal().toString('utf8'), ...context, log });
+    await signer.start();
   } catch (error) {
-    if (!(error instanceof IsolatedError) && !(error instanceof EstuaryError)) throw error;
-    throw new TokenProblem(label, guiltyKey(error.code, pkcs11), error);
+    throw tokenProblem(error, settings);
   }
+}
+
+function tokenProblem(error: unknown, { label, pkcs11 }: TokenSettings): unknown {
+  if (!(error instanceof IsolatedError) && !(error instanceof EstuaryError)) return error;
+  return new TokenProblem(label, guiltyKey(error.code, pkcs11), error);
 }
 
 /** The configuration key to look at. */

@@ -43,44 +43,61 @@ const HARMLESS = new Set([
   'CKR_KEY_TYPE_INCONSISTENT',
 ]);
 
-export class Pkcs11Signer implements Signer {
+/** The key, and what it signs with. */
+interface KnownKey {
   readonly spki: Buffer;
-  readonly signatureAlgorithm: Buffer;
+  readonly algorithm: SignatureAlgorithm;
+}
+
+export class Pkcs11Signer implements Signer {
   readonly concurrency: number;
+  readonly #log: IsolatedLog;
   readonly #process: IsolatedProcess;
   readonly #deadline: { readonly deadlineMs: number };
   readonly #retryAfter: number;
+  /** Until the token is asked for it, the one that it has to be; undefined: nobody knows. */
+  #key: KnownKey | undefined;
 
-  private constructor(process: IsolatedProcess, options: Pkcs11SignerOptions, spki: Buffer, algorithm: Buffer) {
-    this.#process = process;
+  /** Starts nothing. @throws IsolatedError `TokenFault.KEY` when the expected key is of no type that signs */
+  constructor(options: Pkcs11SignerOptions) {
+    this.#process = startable(options);
     this.#deadline = { deadlineMs: options.timeout * 1000 };
     this.#retryAfter = options.retryAfter;
+    this.#log = options.log;
     this.concurrency = options.max_sessions;
-    this.spki = spki;
-    this.signatureAlgorithm = algorithm;
+    this.#key = options.expectedSpki === undefined ? undefined : knownKey(options.expectedSpki);
+  }
+
+  /** DER SubjectPublicKeyInfo. @throws EstuaryError 500 before the start, unless the key is an expected one */
+  get spki(): Buffer {
+    return this.#known.spki;
+  }
+
+  /** DER AlgorithmIdentifier. @throws EstuaryError as {@link spki} */
+  get signatureAlgorithm(): Buffer {
+    return this.#known.algorithm.der;
+  }
+
+  get #known(): KnownKey {
+    if (this.#key === undefined) throw failed('PKCS11_FAILED', `${SUBJECT} failed.`, { detail: 'it is not started' });
+    return this.#key;
   }
 
   /**
    * Starts the token's process, finds the key and proves it with a signature. Warnings go to the log.
    *
    * @throws IsolatedError with a code of {@link TokenFault}: what is missing or wrong; EstuaryError when the module
-   *   crashed or hung
+   *   crashed or hung. Nothing is left running then
    */
-  static async open(options: Pkcs11SignerOptions): Promise<Pkcs11Signer> {
-    const process = startable(options);
-    await process.start();
+  async start(): Promise<void> {
+    await this.#process.start();
     try {
-      const { spki, warnings } = readDescription(
-        await process.call('describe', undefined, { deadlineMs: options.timeout * 1000 }),
-      );
-      const algorithm = defaultSignatureAlgorithm(parsePublicKey(spki).keyType);
-      if (algorithm === undefined) throw new IsolatedError(TokenFault.KEY, 'a key of this type is not supported');
-      const signer = new Pkcs11Signer(process, options, spki, algorithm.der);
-      await signer.#prove(algorithm);
-      for (const warning of warnings) options.log.warn({ process: 'PKCS11' }, `${SUBJECT}: ${warning}`);
-      return signer;
+      const { spki, warnings } = readDescription(await this.#process.call('describe', undefined, this.#deadline));
+      this.#key = knownKey(spki);
+      await this.#prove(this.#key);
+      for (const warning of warnings) this.#log.warn({ process: 'PKCS11' }, `${SUBJECT}: ${warning}`);
     } catch (error) {
-      await process.stop();
+      await this.#process.stop();
       throw error;
     }
   }
@@ -126,12 +143,18 @@ export class Pkcs11Signer implements Signer {
   }
 
   /** Signs something that is no certificate: the public half may be missing from the token, or wrong. */
-  async #prove(algorithm: SignatureAlgorithm): Promise<void> {
+  async #prove({ spki, algorithm }: KnownKey): Promise<void> {
     const probe = Buffer.concat([Buffer.from('estuary start-up check '), randomBytes(16)]);
     const signature = await this.sign(probe);
-    if (!(await verifySignature(algorithm, parsePublicKey(this.spki), probe, signature)))
+    if (!(await verifySignature(algorithm, parsePublicKey(spki), probe, signature)))
       throw new IsolatedError(TokenFault.KEY_MISMATCH, "the private key is not the CA certificate's");
   }
+}
+
+function knownKey(spki: Buffer): KnownKey {
+  const algorithm = defaultSignatureAlgorithm(parsePublicKey(spki).keyType);
+  if (algorithm === undefined) throw new IsolatedError(TokenFault.KEY, 'a key of this type is not supported');
+  return { spki, algorithm };
 }
 
 function startable(options: Pkcs11SignerOptions): IsolatedProcess {

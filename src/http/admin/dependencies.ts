@@ -1,4 +1,4 @@
-/** What the admin API is made of; service.ts fills it in. */
+/** What the admin API is made of; main/assemble.ts fills it in. */
 import type { FastifyInstance, FastifyBaseLogger } from 'fastify';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -8,9 +8,12 @@ import { serverkeygen, type ServerKeyGenDependencies } from './serverkeygen.ts';
 import { simpleenroll } from './simpleenroll.ts';
 import { simplereenroll } from './simplereenroll.ts';
 
-export function createOperations(
-  dependencies: ServerKeyGenDependencies & CsrAttrsDependencies & CrlsDependencies & FullCmcDependencies,
-): ReadonlyMap<OperationName, EstOperation> {
+export type OperationDependencies = ServerKeyGenDependencies &
+  CsrAttrsDependencies &
+  CrlsDependencies &
+  FullCmcDependencies;
+
+export function createOperations(dependencies: OperationDependencies): ReadonlyMap<OperationName, EstOperation> {
   const operations = [
     cacerts(),
     csrattrs(dependencies),

@@ -30,10 +30,11 @@ export function createPublication(
   { router, crls, store, log, now }: PublicationContext,
 ): Publication | undefined {
   if (!publication.enabled) return undefined;
-  for (const { label, driver, certificate } of router.all)
-    if (driver.statusSigner !== undefined && certificate.keyUsage?.includes('cRLSign') === false)
+  for (const ca of router.all)
+    // Who publishes elsewhere may not be known yet.
+    if (ca.driver.statusSigner !== undefined && ca.certificate.keyUsage?.includes('cRLSign') === false)
       log.warn(
-        { ca: label },
+        { ca: ca.label },
         'the CA certificate may not sign CRLs (keyUsage without cRLSign): nobody will take its CRL',
       );
   const validity = Math.min(publication.crl_interval, MAX_OCSP_VALIDITY);

@@ -2,8 +2,8 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkGssapi, startGssapi } from '../../../src/auth/gssapi/gssapi.ts';
-import type { GssapiOptions } from '../../../src/auth/gssapi/gssapi.ts';
+import { checkGssapi, createGssapi } from '../../../src/auth/gssapi/gssapi.ts';
+import type { Gssapi, GssapiOptions } from '../../../src/auth/gssapi/gssapi.ts';
 import { formatName } from '../../../src/pki/x509/name.ts';
 import { runText } from '../../support/command.ts';
 import { KeptLog } from '../../support/kept-log.ts';
@@ -26,11 +26,17 @@ function options(config: Partial<GssapiOptions['config']>, environment = {}): Gs
   return { config: { ...BASE, ...mapping, ...config }, environment, log: new KeptLog() };
 }
 
+async function started(gssapi: GssapiOptions): Promise<Gssapi> {
+  const made = createGssapi(gssapi);
+  await made.start();
+  return made;
+}
+
 describe('require_crypto_verification = false', () => {
   const unverified = options({ require_crypto_verification: false, default_template: 'CN={instance},OU={primary}' });
 
   it('starts without any Kerberos library', async () => {
-    const { stop } = await startGssapi(unverified);
+    const { stop } = await started(unverified);
     await stop();
     expect(unverified.log.lines).toEqual([]);
     expect(await checkGssapi(unverified)).toEqual([]);
@@ -59,7 +65,7 @@ describe.skipIf(!requires('kdc'))('with a real KDC', () => {
   afterAll(async () => await kdc.stop());
 
   it("unverified, the principal is the ticket's cleartext service name, and each use says so for the audit", async () => {
-    const { plugin, stop } = await startGssapi(
+    const { plugin, stop } = await started(
       options({ require_crypto_verification: false, default_template: 'CN={instance},OU={primary}' }),
     );
     const token = await initialToken({ env: kdc.env, cache });
@@ -72,7 +78,7 @@ describe.skipIf(!requires('kdc'))('with a real KDC', () => {
   });
 
   it('verified, the audit has nothing to add', async () => {
-    const { plugin, stop } = await startGssapi(options({ keytab: kdc.keytab }, kdc.env));
+    const { plugin, stop } = await started(options({ keytab: kdc.keytab }, kdc.env));
     const token = await initialToken({ env: kdc.env, cache });
     const identity = await plugin.authenticate(presenting(`nEGOTIATE  ${token} `));
     expect(identity).toMatchObject({
@@ -84,7 +90,7 @@ describe.skipIf(!requires('kdc'))('with a real KDC', () => {
   });
 
   it('other schemes are not for this method', async () => {
-    const { plugin, stop } = await startGssapi(options({ keytab: kdc.keytab }, kdc.env));
+    const { plugin, stop } = await started(options({ keytab: kdc.keytab }, kdc.env));
     for (const authorization of [undefined, '', 'Basic YTpi', 'Negotiated YTpi', 'NTLM TlRMTVNTUAAB'])
       expect(await plugin.authenticate(presenting(authorization))).toBeUndefined();
     for (const authorization of ['Negotiate', 'Negotiate ', 'negotiate !'])
@@ -96,7 +102,7 @@ describe.skipIf(!requires('kdc'))('with a real KDC', () => {
   });
 
   it('a principal with neither entry nor template is refused with `principal not mapped`', async () => {
-    const { plugin, stop } = await startGssapi(
+    const { plugin, stop } = await started(
       options({ keytab: kdc.keytab, principal_mapping: { 'bob@EXAMPLE.TEST': 'CN=Bob' } }, kdc.env),
     );
     const token = await initialToken({ env: kdc.env, cache });
@@ -134,7 +140,7 @@ describe.skipIf(!requires('kdc'))('with a real KDC', () => {
   it('a gssproxy that does not answer is no problem of the configuration, but is warned of', async () => {
     const proxied = options({ gssproxy: true }, { ...kdc.env, GSSPROXY_SOCKET: join(kdc.dir, 'no.sock') });
     expect(await checkGssapi(proxied)).toEqual([]);
-    const { stop } = await startGssapi(proxied);
+    const { stop } = await started(proxied);
     await stop();
     expect(proxied.log.lines).toContainEqual(
       expect.objectContaining({ level: 'warn', message: `no Kerberos credentials for ${SERVICE} at this time` }),

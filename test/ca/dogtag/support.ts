@@ -17,8 +17,11 @@ export interface OpenOptions {
   readonly profile?: Partial<AskedProfile> & { readonly key_escrow?: boolean };
 }
 
-export function openDriver(dogtag: DogtagSettings, { certificate, profile = {} }: OpenOptions = {}): Promise<DogtagCa> {
-  return createDogtagCa(
+export async function openDriver(
+  dogtag: DogtagSettings,
+  { certificate, profile = {} }: OpenOptions = {},
+): Promise<DogtagCa> {
+  const ca = await createDogtagCa(
     {
       label: 'dogtag',
       profile: { ...ASKED_PROFILE, max_validity_days: 825, ...profile },
@@ -27,6 +30,8 @@ export function openDriver(dogtag: DogtagSettings, { certificate, profile = {} }
     },
     { retryAfter: 7, log: QUIET, makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit) },
   );
+  await ca.start();
+  return ca;
 }
 
 /** A request of a CSR, for the CSR's own names. */

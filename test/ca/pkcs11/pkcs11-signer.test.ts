@@ -31,7 +31,7 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
   async function open(options: Partial<Pkcs11SignerOptions> = {}): Promise<Pkcs11Signer> {
     const key = 'key_label' in options || 'key_id' in options ? {} : { key_label: label('ec:P-256') };
     const where = 'slot' in options ? {} : { token_label: 'est' };
-    const signer = await Pkcs11Signer.open({
+    const signer = new Pkcs11Signer({
       module: SOFTHSM_MODULE,
       pin: PIN,
       max_sessions: 4,
@@ -45,6 +45,7 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
       ...key,
       ...options,
     });
+    await signer.start();
     opened.push(signer);
     return signer;
   }

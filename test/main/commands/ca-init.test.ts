@@ -73,7 +73,9 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     const { config } = await loadConfig(`${folder.path}/est.toml`, { HSM_PIN: PIN }, { files: false });
     const ca = config.ca.find((one) => one.label === label);
     if (ca?.driver !== 'pkcs11') throw new Error('not the CA');
-    return createPkcs11Ca(ca, { env: hsm.env, retryAfter: 1, log: silent, now: () => NOW });
+    const made = await createPkcs11Ca(ca, { env: hsm.env, retryAfter: 1, log: silent, now: () => NOW });
+    await made.start();
+    return made;
   }
 
   async function issue(ca: LocalCa): Promise<string> {
@@ -287,8 +289,8 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
       const { config } = await loadConfig(`${folder.path}/est.toml`, { HSM_PIN: PIN, BAD: '0000' }, { files: false });
       const [ca] = config.ca;
       if (ca?.driver !== 'pkcs11') throw new Error('not the CA');
-      const opening = createPkcs11Ca(ca, { env: hsm.env, retryAfter: 1, log: silent, now: () => NOW });
-      await expect(opening).rejects.toMatchObject({ message: expect.stringContaining(message) as string });
+      const made = await createPkcs11Ca(ca, { env: hsm.env, retryAfter: 1, log: silent, now: () => NOW });
+      await expect(made.start()).rejects.toMatchObject({ message: expect.stringContaining(message) as string });
     });
   });
 

@@ -2,6 +2,7 @@
  * What SIGHUP replaces as a whole: certificates, keys, trust anchors, CRLs, bearer tokens, how generated keys are
  * protected, the parties of CMC.
  */
+import type { Server } from 'node:https';
 import type { CaRouter } from '../ca/router.ts';
 import type { AdminAuthSettings } from '../auth/admin-authenticator.ts';
 import { loadClientTrust, type ClientTrust } from '../auth/mtls/client-trust.ts';
@@ -14,6 +15,7 @@ import { parseCertificate } from '../pki/x509/certificate.ts';
 import { loadKeyProtection, type KeyProtectionSettings } from '../enrollment/key-encryption-keys.ts';
 import { loadTlsMaterial } from '../http/tls-material.ts';
 import type { TlsMaterial } from '../http/tls.ts';
+import type { TlsEnd } from './tls-end.ts';
 
 export interface LiveState {
   /** undefined: no client certificate is verified (`none`). */
@@ -28,12 +30,59 @@ export interface LiveState {
   readonly cmc: CmcParties;
 }
 
-/**
- * Reads the files that the configuration names.
- *
- * @throws EstuaryError or a file error; nothing has changed then
- */
-export async function loadLiveState(config: Config, router: CaRouter): Promise<LiveState> {
+/** A server whose certificate, key and anchors are replaced. */
+export interface TlsUse {
+  readonly end: TlsEnd;
+  readonly server: Server;
+  readonly material: (state: LiveState) => TlsMaterial;
+}
+
+/** What is in force of it. There is nothing before the first {@link replace}: what a CA elsewhere is, it tells when it is started. */
+export class LiveSettings {
+  readonly #cas: CaRouter;
+  readonly #uses: TlsUse[] = [];
+  #current: LiveState | undefined;
+
+  constructor(cas: CaRouter) {
+    this.#cas = cas;
+  }
+
+  add(use: TlsUse): void {
+    this.#uses.push(use);
+  }
+
+  get current(): LiveState {
+    if (this.#current === undefined) throw new Error('the service is not started');
+    return this.#current;
+  }
+
+  /** Of the EST listener, where client certificates are verified. */
+  get clientTrust(): ClientTrust {
+    const { estTrust } = this.current;
+    if (estTrust === undefined) throw new Error('no client certificate is verified');
+    return estTrust;
+  }
+
+  /**
+   * Reads what a configuration names, and checks that it can be used.
+   *
+   * @throws whatever is wrong with it; nothing has changed then
+   */
+  async load(config: Config): Promise<LiveState> {
+    const state = await loadLiveState(config, this.#cas);
+    for (const { end, material } of this.#uses) end.check(material(state));
+    return state;
+  }
+
+  /** Brings into force what {@link load} gave. */
+  replace(state: LiveState): void {
+    for (const { end, server, material } of this.#uses) end.present(server, material(state));
+    this.#current = state;
+  }
+}
+
+/** @throws EstuaryError or a file error */
+async function loadLiveState(config: Config, router: CaRouter): Promise<LiveState> {
   const { client_auth: clientAuth } = config.tls;
   const estTrust = await trustOf(clientAuth.mode, { ...clientAuth }, ownCertificates(router));
   const { mode, trust_anchors, crl } = config.admin.tls;

@@ -1,0 +1,256 @@
+/**
+ * The composition root: makes every part of one process of the service, and starts nothing. No socket is opened, no timer set, no
+ * process forked before lifecycle.ts starts the parts.
+ */
+import { randomBytes } from 'node:crypto';
+import { AdminAuthenticator } from '../auth/admin-authenticator.ts';
+import { createEstAuthenticator, type EstAuthenticator } from '../auth/est-authenticator.ts';
+import { FailureRecords } from '../auth/failure-records.ts';
+import { createGssapi, type Gssapi } from '../auth/gssapi/gssapi.ts';
+import { MtlsPlugin } from '../auth/mtls/mtls-plugin.ts';
+import { HashingPool } from '../auth/otp/hashing-pool.ts';
+import { OtpPlugin } from '../auth/otp/otp-plugin.ts';
+import { OtpService } from '../auth/otp/otp-service.ts';
+import type { AuthPlugin } from '../auth/plugin.ts';
+import { createRouter } from '../ca/create-router.ts';
+import { watchExpiry } from '../ca/expiry.ts';
+import type { CaRouter } from '../ca/router.ts';
+import { createCmcServer } from '../cmc/create.ts';
+import type { Config } from '../config/schema.ts';
+import { Enrollment } from '../enrollment/enrollment.ts';
+import { KeyGenerator } from '../enrollment/key-generation.ts';
+import { sweepRequests } from '../enrollment/sweep-requests.ts';
+import type { ServiceCondition } from '../http/admin/dependencies.ts';
+import { createAdminApp } from '../http/admin/listener.ts';
+import { createEstListener } from '../http/est/listener.ts';
+import { createOperations, type OperationDependencies } from '../http/est/operations.ts';
+import { createPublication } from '../http/publication/create.ts';
+import type { Logger } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { MakeMutex } from '../process/semaphore.ts';
+import { CrlPublisher } from '../publication/crl-publisher.ts';
+import { lookupKeyFile, readLookupKey } from '../store/lookup-key-file.ts';
+import type { Store } from '../store/store.ts';
+import { MIN_LOOKUP_KEY } from '../store/token-lookup.ts';
+import { VERSION } from '../version.ts';
+import { Listener, listenerContext } from './listener.ts';
+import { LiveSettings } from './live-settings.ts';
+import type { Part } from './part.ts';
+import type { WorkerConnections } from './shared-connections.ts';
+import { TlsEnd } from './tls-end.ts';
+
+/** What there is before the parts, from whoever starts the process. */
+export interface Foundation {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly store: Store;
+  /** The owner of this process's reservations. */
+  readonly instance: string;
+  /** Given where other processes resume this one's TLS sessions. */
+  readonly ticketSecret?: Buffer;
+  /** Given where connections are counted with those of other processes. */
+  readonly connections?: WorkerConnections;
+  readonly makeMutex: MakeMutex;
+  readonly condition: () => ServiceCondition;
+}
+
+/** A process of the service, made and not started. */
+export interface Assembly {
+  /** What a reload replaces. */
+  readonly live: LiveSettings;
+  /** In the order in which they start; they stop in the other. */
+  readonly parts: readonly Part[];
+}
+
+/**
+ * Makes every part.
+ *
+ * @throws EstuaryError that says what cannot be made of the configuration; there is nothing to close then
+ */
+export async function assemble(config: Config, foundation: Foundation): Promise<Assembly> {
+  const { log, metrics, store, instance } = foundation;
+  const now = Date.now;
+  const { makeMutex } = foundation;
+  const cas = await createRouter(config, { now, env: process.env, log, makeMutex });
+  const gssapi = config.gssapi.enabled
+    ? createGssapi({ config: config.gssapi, environment: process.env, log })
+    : undefined;
+  const live = new LiveSettings(cas);
+  const otp = await createOtp(config, store);
+  const failures = new FailureRecords({ store, log, now, observe: metrics.observe.bind(metrics) });
+  const plugins = enabledPlugins(config, { live, gssapi, otp, store });
+  const authenticator = createEstAuthenticator({ plugins, store, failures });
+  const enrollment = new Enrollment({
+    store,
+    log,
+    now,
+    instance,
+    authenticator,
+    otp,
+    rules: { clientIdBinding: config.otp.bind_client_id, popLinking: config.est },
+    keyGenerator: new KeyGenerator(),
+    keyProtection: () => live.current.keyProtection,
+    retryAfter: config.est.retry_after,
+  });
+  const crls = new CrlPublisher({ store, cas: cas.all, interval: config.publication.crl_interval, log, now });
+  const cmcServer = createCmcServer(config, {
+    store,
+    log,
+    enrollment,
+    lockout: otp.lockout,
+    trust: () => live.current.estTrust,
+    parties: () => live.current.cmc,
+    crls,
+    instance,
+    now,
+  });
+
+  const context = listenerContext(config, log, foundation.connections);
+  const est = new TlsEnd('est', config, foundation.ticketSecret);
+  const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live });
+  const estApp = createEstListener({ ...estSettings(config), tls: est.options, router: cas, operations, log, metrics });
+  const admin = new TlsEnd('admin', config, foundation.ticketSecret);
+  const adminApp = createAdminApp(
+    {
+      store,
+      condition: foundation.condition,
+      otp,
+      authenticator: new AdminAuthenticator(() => live.current.admin, store, failures),
+      cas,
+      settings: config,
+      metrics,
+      version: VERSION,
+      now,
+      log,
+    },
+    admin.options,
+  );
+  const publication = createPublication(config, { router: cas, crls, store, log, now });
+  live.add({ end: est, server: estApp.server, material: ({ estTls }) => estTls });
+  live.add({ end: admin, server: adminApp.server, material: ({ adminTls }) => adminTls });
+  const listeners: readonly Listener[] = [
+    new Listener('est', config.est, estApp, context),
+    new Listener('admin', config.admin, adminApp, context),
+    ...(publication === undefined ? [] : [new Listener('publication', config.publication, publication.app, context)]),
+  ];
+
+  return {
+    live,
+    parts: [
+      { start: () => startDrivers(cas), stop: () => closeDrivers(cas) },
+      ...(gssapi === undefined ? [] : [gssapi]),
+      // Not before: what a CA elsewhere is, it tells itself.
+      { start: async () => live.replace(await live.load(config)) },
+      { start: () => metrics.start(), stop: () => metrics.close() },
+      { stop: () => failures.close() },
+      { stop: () => enrollment.close() },
+      repeating(() => sweepRequests(sweep(config, { store, log, now, enrollment, cas }))),
+      repeating(() => watchExpiry({ cas: cas.all, log, now })),
+      { stop: () => crls.stop() },
+      listening(listeners, config.server.shutdown_grace * 1000),
+    ],
+  };
+}
+
+function createOtp({ otp, est, store: { path } }: Config, store: Store): Promise<OtpService> {
+  // As the store has checked it; where it was lost, one-time passwords are off, and nothing is looked up.
+  const lookupKey = otp.lookup_key?.reveal() ?? readLookupKey(lookupKeyFile(path)) ?? randomBytes(MIN_LOOKUP_KEY);
+  const pool = new HashingPool({
+    concurrency: otp.hash_concurrency,
+    queue: otp.hash_queue,
+    retryAfter: est.retry_after,
+  });
+  return OtpService.create(store, { ...otp, hmacKey: otp.hmac_key?.reveal(), lookupKey }, pool);
+}
+
+interface PluginSources {
+  readonly live: LiveSettings;
+  readonly gssapi: Gssapi | undefined;
+  readonly otp: OtpService;
+  readonly store: Store;
+}
+
+/** The methods that the configuration switches on, in the order of their precedence. */
+function enabledPlugins({ tls, otp }: Config, sources: PluginSources): AuthPlugin[] {
+  const { live, gssapi, store } = sources;
+  return [
+    ...(tls.client_auth.mode === 'none' ? [] : [new MtlsPlugin(() => live.clientTrust, store)]),
+    ...(gssapi === undefined ? [] : [gssapi.plugin]),
+    ...(otp.enabled ? [new OtpPlugin(sources.otp)] : []),
+  ];
+}
+
+interface OperationSources extends Pick<OperationDependencies, 'enrollment' | 'cmcServer'> {
+  readonly authenticator: EstAuthenticator;
+  readonly crls: CrlPublisher;
+  readonly live: LiveSettings;
+}
+
+function estOperations({ est }: Config, { crls, live, ...sources }: OperationSources) {
+  return createOperations({
+    ...sources,
+    retryAfter: est.retry_after,
+    serverKeyGen: est.serverkeygen,
+    currentCrl: (ca, signer) => crls.current(ca, signer),
+    csrattrsRequireMtls: est.csrattrs_require_mtls,
+    fullCmc: est.fullcmc,
+    fullCmcRequireMtls: est.fullcmc_require_mtls,
+    cmcParties: () => live.current.cmc,
+    now: Date.now,
+  });
+}
+
+function estSettings({ est, server, gssapi }: Config) {
+  return {
+    bodyLimit: server.body_limit,
+    headersTimeout: server.headers_timeout * 1000,
+    requestTimeout: server.request_timeout * 1000,
+    keepAliveTimeout: server.keep_alive_timeout * 1000,
+    errors: { retryAfter: est.retry_after, negotiate: gssapi.enabled },
+    lineLength: est.base64_line_length,
+  };
+}
+
+interface SweepSources {
+  readonly store: Store;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly enrollment: Enrollment;
+  readonly cas: CaRouter;
+}
+
+function sweep({ requests }: Config, { store, log, now, enrollment, cas }: SweepSources) {
+  const lifetimes = { pending_ttl: requests.pending_ttl * 1000, retention: requests.retention * 1000 };
+  return { store, log, now, lifetimes, lookForUnanswered: () => enrollment.lookForUnanswered(cas.all) };
+}
+
+async function startDrivers({ all }: CaRouter): Promise<void> {
+  for (const { driver } of all) await driver.start?.();
+}
+
+async function closeDrivers({ all }: CaRouter): Promise<void> {
+  await Promise.all(all.map(({ driver }) => driver.close()));
+}
+
+/** What begins at once, goes on by itself, and gives what ends it. */
+function repeating(begin: () => () => void): Part {
+  let end: (() => void) | undefined;
+  return {
+    start: () => {
+      end = begin();
+    },
+    stop: () => end?.(),
+  };
+}
+
+/** @param grace milliseconds that requests in flight get; what is still open then is cut */
+function listening(listeners: readonly Listener[], grace: number): Part {
+  return {
+    start: async () => {
+      for (const listener of listeners) await listener.listen();
+    },
+    stop: async () => {
+      await Promise.all(listeners.map((listener) => listener.close(grace)));
+    },
+  };
+}

@@ -1,0 +1,70 @@
+/** Start, reload and stop of one process of the service, whose parts assemble.ts has made. */
+import type { Config } from '../config/schema.ts';
+import type { Logger } from '../log.ts';
+import type { Store } from '../store/store.ts';
+import type { Assembly } from './assemble.ts';
+import type { Prepared } from './reloads.ts';
+
+export interface LifecycleOptions {
+  readonly log: Logger;
+  readonly store: Pick<Store, 'reopenAuditFile'>;
+}
+
+export class Lifecycle {
+  readonly #assembly: Assembly;
+  readonly #options: LifecycleOptions;
+
+  constructor(assembly: Assembly, options: LifecycleOptions) {
+    this.#assembly = assembly;
+    this.#options = options;
+  }
+
+  /**
+   * Starts one part after the other; resolves when the listeners answer.
+   *
+   * @throws whatever keeps a part from starting; nothing stays open then
+   */
+  async start(): Promise<void> {
+    try {
+      for (const part of this.#assembly.parts) await part.start?.();
+    } catch (error) {
+      await this.#stopParts();
+      throw error;
+    }
+  }
+
+  /**
+   * Reads what a new configuration names, and checks that it can be used.
+   *
+   * @throws whatever is wrong with it; nothing has changed then
+   */
+  async prepare(config: Config): Promise<Prepared> {
+    const { log, store } = this.#options;
+    const { live } = this.#assembly;
+    // Its own file, in each process: a rotated one is followed whatever becomes of the reload.
+    await store.reopenAuditFile();
+    const state = await live.load(config);
+    return {
+      apply: () => {
+        live.replace(state);
+        log.level = config.log.level;
+      },
+      drop: () => undefined,
+    };
+  }
+
+  /**
+   * Stops accepting, lets requests in flight finish within `server.shutdown_grace`, closes all but the store, which its
+   * opener closes.
+   */
+  async stop(): Promise<void> {
+    const { log } = this.#options;
+    log.info('stopping');
+    await this.#stopParts();
+    log.info('stopped');
+  }
+
+  async #stopParts(): Promise<void> {
+    for (const part of this.#assembly.parts.toReversed()) await part.stop?.();
+  }
+}

@@ -1,0 +1,7 @@
+/** A part of the service that has something to start or to stop. */
+export interface Part {
+  /** Called once, after the parts before it have started. */
+  start?(): void | Promise<void>;
+  /** Called at most once, also where its start failed, or was not reached. */
+  stop?(): void | Promise<void>;
+}

@@ -1,0 +1,136 @@
+/** Starts the service of a configuration: the store's lock, the store, and then one process or a supervisor with its workers. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Warning } from '../config/problem.ts';
+import type { Config } from '../config/schema.ts';
+import { reconcile } from '../enrollment/reconcile.ts';
+import { createLogger } from '../log.ts';
+import { Metrics } from '../metrics.ts';
+import { Semaphore } from '../process/semaphore.ts';
+import { openStore } from '../store/sqlite/open.ts';
+import { lockStore, shareStoreLock, type ServiceLock } from '../store/sqlite/service-lock.ts';
+import { VERSION } from '../version.ts';
+import { assemble, type Foundation } from './assemble.ts';
+import { Lifecycle } from './lifecycle.ts';
+import { Reloads } from './reloads.ts';
+import type { RunningService } from './running-service.ts';
+import { superviseWorkers, workerCount } from './supervisor.ts';
+import { SupervisorLink } from './worker-channel.ts';
+
+export interface ServiceOptions {
+  readonly config: Config;
+  /** For SIGHUP, which reads it again. */
+  readonly configFile: string;
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Starts everything; resolves when the listeners answer.
+ *
+ * @throws whatever keeps it from starting; nothing stays open then
+ */
+export async function startService(options: ServiceOptions): Promise<RunningService> {
+  // Before anything else: a start on a store in use changes nothing.
+  return holding(await lockStore(options.config.store.path), () => startLocked(options));
+}
+
+async function startLocked({ config, configFile, warnings }: ServiceOptions): Promise<RunningService> {
+  const base = await openBase(config);
+  const { log, store } = base;
+  try {
+    for (const { key, message } of warnings) log.warn({ key }, message);
+    await reconcile(store, log);
+    await store.audit([{ type: 'service.start', outcome: 'success', detail: `version ${VERSION}` }]);
+    return workerCount(config) > 1
+      ? await superviseWorkers({ config, configFile, store, log })
+      : await startAlone(config, configFile, base);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** One process that is the whole service. */
+async function startAlone(config: Config, configFile: string, base: Base): Promise<RunningService> {
+  const { log, store } = base;
+  const reloads = new Reloads({ config, configFile, store, log, prepare: (next) => service.prepare(next) });
+  const service = await startProcess(config, {
+    ...base,
+    instance: randomUUID(),
+    makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
+    condition: () => ({ workersDown: [], reloadFailed: reloads.failed }),
+  });
+  return {
+    reload: () => reloads.reload(),
+    async stop() {
+      await service.stop();
+      await store.audit([{ type: 'service.stop', outcome: 'success' }]);
+      await store.close();
+    },
+  };
+}
+
+/**
+ * One worker of a supervised service: with the configuration that its supervisor has in force, whatever the file says.
+ *
+ * @throws as {@link startService}
+ */
+export async function startWorker(): Promise<RunningService> {
+  const link = new SupervisorLink();
+  const { inForce: config, instance, ticketSecret } = await link.share();
+  return holding(shareStoreLock(config.store.path), async () => {
+    const base = await openBase(config, new Metrics((own) => link.shareMetrics(own)));
+    try {
+      const service = await startProcess(config, {
+        ...base,
+        instance,
+        ticketSecret: Buffer.from(ticketSecret, 'hex'),
+        connections: link.connections,
+        makeMutex: (name, queueLimit) => link.mutexes.of(name, queueLimit),
+        condition: () => link.condition,
+      });
+      link.listens((next) => service.prepare(next));
+      return {
+        // The supervisor reloads, for all of its workers at once.
+        reload: () => Promise.resolve(),
+        stop: () => service.stop().then(() => base.store.close()),
+      };
+    } catch (error) {
+      await base.store.close();
+      throw error;
+    }
+  });
+}
+
+/** Starts what needs the store's lock, and lets go of it at the end. */
+async function holding(lock: ServiceLock, start: () => Promise<RunningService>): Promise<RunningService> {
+  try {
+    const service = await start();
+    return { reload: () => service.reload(), stop: () => service.stop().finally(() => lock.release()) };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+type Base = Pick<Foundation, 'log' | 'metrics' | 'store'>;
+
+async function openBase({ log, store, audit, otp }: Config, metrics = new Metrics()): Promise<Base> {
+  return {
+    log: createLogger(log.level),
+    metrics,
+    store: await openStore({
+      path: store.path,
+      auditFile: audit.file,
+      node: store.node_name ?? hostname(),
+      lookupKey: { configured: otp.lookup_key?.reveal(), required: otp.enabled },
+      onCommit: (events) => metrics.observe(events),
+    }),
+  };
+}
+
+async function startProcess(config: Config, foundation: Foundation): Promise<Lifecycle> {
+  const service = new Lifecycle(await assemble(config, foundation), foundation);
+  await service.start();
+  return service;
+}

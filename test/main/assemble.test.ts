@@ -1,0 +1,151 @@
+/** Issue 12.3: everything is made by `assemble`, which starts nothing; a lifecycle starts, reloads and stops it. */
+import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { setImmediate as turn } from 'node:timers/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse, stringify, type TomlTable } from 'smol-toml';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { createLogger } from '../../src/log.ts';
+import { assemble, type Assembly } from '../../src/main/assemble.ts';
+import { Lifecycle } from '../../src/main/lifecycle.ts';
+import { Metrics } from '../../src/metrics.ts';
+import { Semaphore } from '../../src/process/semaphore.ts';
+import { openStore } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { caSection, section } from '../support/estuary.ts';
+import { call } from '../support/https.ts';
+import { makeQuickstart } from '../support/quickstart.ts';
+
+const metrics = new Metrics();
+let dir: string;
+let made: string;
+beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'estuary-assemble-'));
+  await makeQuickstart(dir);
+  made = readFileSync(join(dir, 'est.toml'), 'utf8');
+});
+beforeEach(() => writeFileSync(join(dir, 'est.toml'), made));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+async function configured(change: (config: TomlTable) => void): Promise<Config> {
+  const config = parse(made);
+  Object.assign(section(config, 'est'), { port: await freePort() });
+  Object.assign(section(config, 'admin'), { port: await freePort() });
+  Object.assign(section(config, 'log'), { level: 'fatal' });
+  change(config);
+  writeFileSync(join(dir, 'est.toml'), stringify(config));
+  return (await loadConfig(join(dir, 'est.toml'), {}, { files: false })).config;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+async function openStoreOf(config: Config): Promise<Store> {
+  const store = await openStore({
+    path: config.store.path,
+    auditFile: config.audit.file,
+    node: 'test',
+    lookupKey: { configured: undefined, required: config.otp.enabled },
+  });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+function assembleOver(config: Config, store: Store): Promise<Assembly> {
+  return assemble(config, {
+    log: createLogger(config.log.level),
+    metrics,
+    store,
+    instance: 'test',
+    makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
+    condition: () => ({ workersDown: [], reloadFailed: false }),
+  });
+}
+
+/** What is at work in the process, but for what the test waits with, and the metrics' histogram, which is there enabled or not. */
+const resources = (): string[] =>
+  process
+    .getActiveResourcesInfo()
+    .filter((name) => name !== 'Immediate' && name !== 'IntervalHistogram')
+    .sort();
+
+/** Sockets take a turn or two to close; a timer to wait with would itself be one. */
+async function expectLeft(before: readonly string[]): Promise<void> {
+  for (let turns = 0; turns < 1000 && resources().length !== before.length; turns++) await turn();
+  expect(resources()).toEqual(before);
+}
+
+const BACKGROUND = (config: TomlTable): void => {
+  Object.assign(section(config, 'publication'), { enabled: true, port: 0, base_url: 'http://pki.example' });
+  Object.assign(section(config, 'gssapi'), {
+    enabled: true,
+    service_principal: 'HTTP/localhost@EXAMPLE.TEST',
+    keytab: 'no.keytab',
+    default_template: 'CN={principal}',
+  });
+};
+
+describe('issue 12.3: assemble', () => {
+  test('makes listeners, a token, a CA elsewhere, Kerberos and publication without socket, timer or process', async () => {
+    const config = await configured((toml) => {
+      BACKGROUND(toml);
+      section(toml, 'publication')['port'] = 1;
+      const token = { module: '/no/such/module.so', token_label: 'est', key_label: 'ca', pin_file: 'admin/token' };
+      Object.assign(caSection(toml, 0), { driver: 'pkcs11', pkcs11: token, file: undefined });
+      const lab = caSection(toml, 1);
+      const dogtag = {
+        urls: ['https://127.0.0.1:1'],
+        trust_anchors: 'ca/root.pem',
+        client_certificate: 'admin/client.pem',
+        client_key: 'admin/client.key',
+        profile: 'caServerCert',
+        cmc_profile: 'caServerCert',
+      };
+      delete lab['file'];
+      delete lab['certificate'];
+      delete lab['chain'];
+      delete caSection(toml, 0)['file'];
+      Object.assign(lab, { driver: 'dogtag', dogtag });
+    });
+    const store = await openStoreOf(config);
+    const before = resources();
+    const { parts } = await assembleOver(config, store);
+    expect(parts.length).toBeGreaterThan(5);
+    expect(resources()).toEqual(before);
+  });
+
+  test('what has started answers, and nothing is left of it once it has stopped', async () => {
+    const config = await configured(() => undefined);
+    const store = await openStoreOf(config);
+    const log = createLogger('fatal');
+    const before = resources();
+    const service = new Lifecycle(await assembleOver(config, store), { log, store });
+    await service.start();
+    const ca = readFileSync(join(dir, 'ca/root.pem'), 'latin1');
+    const answer = await call({ port: config.est.port, tls: { ca }, method: 'GET', path: '/.well-known/est/cacerts' });
+    expect(answer.status).toBe(200);
+    await service.stop();
+    await expectLeft(before);
+  });
+
+  test('a part that cannot start takes down those before it', async () => {
+    const config = await configured(() => undefined);
+    const store = await openStoreOf(config);
+    const other = createServer();
+    await once(other.listen(config.admin.port, '127.0.0.1'), 'listening');
+    onTestFinished(() => void other.close());
+    const before = resources();
+    const service = new Lifecycle(await assembleOver(config, store), { log: createLogger('fatal'), store });
+    await expect(service.start()).rejects.toThrow('EADDRINUSE');
+    await expectLeft(before);
+  });
+});
