@@ -7,6 +7,7 @@
 import type { Certificate } from '../pki/x509/certificate.ts';
 import type { GeneralName } from '../pki/x509/general-name.ts';
 import type { Name } from '../pki/x509/name.ts';
+import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { CmsSigner } from '../pki/cms/cms.ts';
 import type { VerifiedCsr } from '../pki/pkcs10/csr.ts';
 import type { RequestFormat } from '../store/request-store.ts';
@@ -26,6 +27,8 @@ export interface IssuanceRequest {
   readonly subjectAltNames: readonly GeneralName[];
   /** DER SubjectPublicKeyInfo to certify. */
   readonly spki: Buffer;
+  /** The same as it was read, where it was: what has been made of it is not made again. */
+  readonly publicKey?: PublicKeyInfo | undefined;
   /**
    * The request as it came, for a CA that takes PKCS#10; its proof of possession has been verified. Its subject is another one
    * where a Kerberos principal's goes before it; undefined where a ChangeSubjectName does.

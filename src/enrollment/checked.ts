@@ -28,9 +28,10 @@ export class Checked {
     ca.csrAttributes.check(csr, shown);
     checkPolicy(ca.profile, { ...names, publicKey, extensions: csr.extensions });
     const forwarded = operation === 'fullcmc' && csr.renamed !== true ? { format, der: csr.der } : undefined;
+    const { spki } = publicKey;
     return new Checked(
       keyed,
-      await ca.driver.prepare({ ...names, request_id: requestId, spki: publicKey.spki, csr: proof, forwarded }),
+      await ca.driver.prepare({ ...names, request_id: requestId, spki, publicKey, csr: proof, forwarded }),
     );
   }
 

@@ -123,7 +123,7 @@ export class LocalCa implements CaDriver {
 
   #prepare(request: IssuanceRequest): PreparedIssuance {
     const { notBefore, notAfter } = this.#validity();
-    const publicKey = readKey(request.spki);
+    const publicKey = request.publicKey ?? readKey(request.spki);
     const serialNumber = randomSerial();
     const tbs = buildTbs(this.#constants, {
       serialNumber,
@@ -138,6 +138,7 @@ export class LocalCa implements CaDriver {
     refuseFindings(
       lint(tbs, {
         issuer: this.certificate,
+        publicKey,
         signatureAlgorithm: this.signer.signatureAlgorithm,
         maxValidityDays: this.#profile.max_validity_days,
       }),

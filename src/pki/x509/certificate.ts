@@ -33,6 +33,7 @@ import { OID } from '../der/oids.ts';
 import { parsePem } from '../der/pem.ts';
 import { parsePublicKey, type PublicKeyInfo } from './public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from './signature-algorithms.ts';
+import { VerifiedSignatures } from './verified-signatures.ts';
 
 /** What a TBSCertificate says. */
 export interface TbsFields {
@@ -213,14 +214,20 @@ export function parsePemCertificates(text: string): Certificate[] {
     .map(({ der }) => parseCertificate(der));
 }
 
+/** A renewal asks for the same signature more than once: the path of the client's certificate, and whether it is this CA's. */
+const verified = new VerifiedSignatures();
+
 /**
  * Whether the issuer's key made the certificate's signature; names, validity and purposes are not looked at. An
- * algorithm that is not accepted (SHA-1, unknown) or an unusable key is a plain false.
+ * algorithm that is not accepted (SHA-1, unknown) or an unusable key is a plain false. What was found good is remembered.
  */
 export async function verifyCertificateSignature(certificate: Certificate, issuer: Certificate): Promise<boolean> {
+  if (verified.has(certificate.fingerprint, issuer.spki)) return true;
   try {
     const algorithm = parseSignatureAlgorithm(certificate.signatureAlgorithm);
-    return await verifySignature(algorithm, issuer.publicKey, certificate.tbs, certificate.signature);
+    const valid = await verifySignature(algorithm, issuer.publicKey, certificate.tbs, certificate.signature);
+    if (valid) verified.add(certificate.fingerprint, issuer.spki);
+    return valid;
   } catch (error) {
     if (error instanceof DerError) return false;
     throw error;

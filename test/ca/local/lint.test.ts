@@ -30,7 +30,7 @@ import {
   encodeKeyUsage,
 } from '../../../src/pki/x509/extensions.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
-import { subjectKeyIdentifier } from '../../../src/pki/x509/public-key.ts';
+import { parsePublicKey, subjectKeyIdentifier } from '../../../src/pki/x509/public-key.ts';
 import { SIGNATURE_ALGORITHMS } from '../../../src/pki/x509/signature-algorithms.ts';
 import { makeCa } from '../../support/ca.ts';
 import { attribute, commonName, country, dns, ecSpki, email, ip, makeKey, name, uri } from '../../support/csr.ts';
@@ -322,6 +322,13 @@ const BROKEN: Readonly<Record<string, Readonly<Record<string, Parts>>>> = {
 const CASES = Object.entries(BROKEN).flatMap(([rule, cases]) =>
   Object.entries(cases).map(([what, parts]) => [rule, what, parts] as const),
 );
+
+test('a key that was read before is not taken for another one in the bytes', () => {
+  const known = { ...context(plainCa), publicKey: parsePublicKey(makeKey().spki) };
+  const rules = (parts: Parts): string[] => lint(tbs(parts, plainCa), known).map(({ rule }) => rule);
+  expect(rules({ spki: weakKey.spki, extensions: usage('digitalSignature') })).toContain('public-key');
+  expect(rules({ spki: plainCa.spki })).toContain('public-key');
+});
 
 describe('RFC 5280: a TBSCertificate that breaks a rule is found by that rule', () => {
   test.each(CASES)('%s: %s', (rule, _, parts) => {

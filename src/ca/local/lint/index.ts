@@ -1,7 +1,7 @@
 /** Lints: what is checked on the bytes of every certificate before the CA key touches them. One rule a file. */
 import { parseTbsCertificate, type Certificate } from '../../../pki/x509/certificate.ts';
 import { DerError } from '../../../pki/der/der.ts';
-import { parsePublicKey } from '../../../pki/x509/public-key.ts';
+import { parsePublicKey, type PublicKeyInfo } from '../../../pki/x509/public-key.ts';
 import { authorityKeyIdentifier } from './authority-key-identifier.ts';
 import { basicConstraints } from './basic-constraints.ts';
 import { extKeyUsage } from './ext-key-usage.ts';
@@ -65,6 +65,8 @@ export interface LintContext {
   /** DER AlgorithmIdentifier of the signature to come. */
   readonly signatureAlgorithm: Buffer;
   readonly maxValidityDays: number;
+  /** The key that is to be certified, as it was read before: taken only for the same bytes. */
+  readonly publicKey?: PublicKeyInfo;
 }
 
 /**
@@ -86,7 +88,9 @@ export function lint(der: Buffer, context: LintContext): LintFinding[] {
 function parseSubject(der: Buffer, context: LintContext): LintSubject | string {
   try {
     const tbs = parseTbsCertificate(der);
-    return { ...context, tbs, publicKey: parsePublicKey(tbs.spki) };
+    const { publicKey: known } = context;
+    const publicKey = known?.spki.equals(tbs.spki) === true ? known : parsePublicKey(tbs.spki);
+    return { ...context, tbs, publicKey };
   } catch (error) {
     if (error instanceof DerError) return error.message;
     throw error;
