@@ -26,11 +26,13 @@ export interface OtpIdentity extends IdentityBase {
   readonly otp_id: string;
   readonly client_id: string;
   /**
-   * Whether a use was left when the password was checked. Without one, the token may only poll a request that it has
-   * queued before (contract, "OTP and 202"); for anything else {@link OtpService.refuseConsumed} is the answer.
+   * Whether a use was left when the password was checked. Without one, the token may only ask for what the request that
+   * it was used for came to (contract, "OTP and 202", §9); for anything else {@link OtpService.refuseUnusable} is the answer.
    */
   readonly usable: boolean;
-  /** What a failure with this token counts on, see {@link OtpService.refuseConsumed}, and what a use of it clears. */
+  /** Why it is dead, where it has expired or was revoked: then even that request is refused ({@link OtpService.refuseRepeat}). */
+  readonly dead?: string | undefined;
+  /** What a failure with this token counts on, see {@link OtpService.refuseUnusable}, and what a use of it clears. */
   readonly lockoutKeys: readonly string[];
   /** The presented password: serverkeygen encrypts with it when policy says so. Never logged. */
   readonly password: Buffer;

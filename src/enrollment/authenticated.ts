@@ -2,12 +2,14 @@
 import type { AuditEvent } from '../audit/event.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
-import type { CmcIdentity, Identity } from '../auth/identity.ts';
+import type { FailureRecords } from '../auth/failure-records.ts';
+import type { CmcIdentity, Identity, OtpIdentity } from '../auth/identity.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
 import { EstuaryError, unauthorized } from '../errors.ts';
 import { isOfCa, notIssuedHere, type NameRight } from './names.ts';
 import { recogniseSent, type Recognised } from './recognition.ts';
+import type { Repeats } from './repeats.ts';
 import type { EstEnrolment, Received, ReceivedByEst, RequestBase } from './request.ts';
 
 /** What becomes of a sender of each of EST's operations. */
@@ -40,15 +42,11 @@ const RULES: Readonly<Record<EstEnrolment, Rules>> = {
   },
 };
 
-/** Tells whether a request was queued before. */
-export interface QueueLookup {
-  isQueued(request: RequestBase, sent: Recognised): Promise<boolean>;
-}
-
 export interface EstAuthentication {
   readonly authenticator: EstAuthenticator;
-  readonly otp: Pick<OtpService, 'refuseConsumed'>;
-  readonly queue: QueueLookup;
+  readonly otp: Pick<OtpService, 'refuseUnusable' | 'refuseRepeat'>;
+  readonly failures: Pick<FailureRecords, 'record'>;
+  readonly repeats: Pick<Repeats, 'standing'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -79,11 +77,11 @@ export class Authenticated {
   /**
    * By what a request to EST's own operations presents. The events of a success are committed with what comes of the request.
    *
-   * @throws EstuaryError 401, 500, 503; also 401 for a password without a use left that does not poll its own request
+   * @throws EstuaryError 401, 500, 503; also 401 for a password without a use left, unless it comes with the request that it was used for
    */
   static async byEst(
     received: ReceivedByEst,
-    { authenticator, otp, queue, now }: EstAuthentication,
+    { authenticator, otp, failures, repeats, now }: EstAuthentication,
   ): Promise<Authenticated> {
     const { operation, ca, presented } = received;
     const rules = RULES[operation];
@@ -97,8 +95,12 @@ export class Authenticated {
       events,
     };
     const identity = await authenticator.authenticate(presented, context);
-    if (identity.method === 'otp' && !identity.usable && !(await isPoll(received, identity, queue)))
-      await otp.refuseConsumed(identity, { ...context, address: received.address });
+    if (identity.method === 'otp' && !identity.usable) {
+      const attempt = { ...context, address: received.address };
+      const standing = await standingOf(received, identity, repeats);
+      if (standing === 'unknown') await otp.refuseUnusable(identity, attempt);
+      if (standing === 'refused') await otp.refuseRepeat(identity, attempt, failures);
+    }
     return new Authenticated(received, identity, events, rules.right(identity));
   }
 
@@ -109,15 +111,19 @@ export class Authenticated {
 }
 
 /** Whether a token without a use left comes with the request that it was used for; bad bytes are no such request. */
-async function isPoll(received: ReceivedByEst, identity: Identity, queue: QueueLookup): Promise<boolean> {
+async function standingOf(
+  received: ReceivedByEst,
+  identity: OtpIdentity,
+  repeats: Pick<Repeats, 'standing'>,
+): Promise<'answered' | 'refused' | 'unknown'> {
   let sent: Recognised;
   try {
     sent = recogniseSent(received);
   } catch (error) {
-    if (error instanceof EstuaryError && error.kind === 'bad-request') return false;
+    if (error instanceof EstuaryError && error.kind === 'bad-request') return 'unknown';
     throw error;
   }
-  return queue.isQueued({ ...received, identity, events: [] }, sent);
+  return repeats.standing({ ...received, identity, events: [] }, sent);
 }
 
 /**

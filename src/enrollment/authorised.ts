@@ -5,6 +5,7 @@ import type { RequestRow } from '../store/request-store.ts';
 import type { Admitted } from './admitted.ts';
 import { certifiedNames, decideNames, type ClientIdBinding } from './names.ts';
 import { Proven, type RequestedKey } from './proven.ts';
+import { recognise, recognitionOf } from './recognition.ts';
 import type { RequestBase } from './request.ts';
 
 export interface AuthorisationRules {
@@ -29,6 +30,11 @@ export class Authorised {
 
   get key(): RequestedKey {
     return this.#key;
+  }
+
+  /** By what it is known when it is made again. */
+  get recognition(): string {
+    return recognitionOf(this.request, recognise(this.csr, this.key.kind));
   }
 
   /** The names that the certificate gets. */

@@ -5,10 +5,11 @@
  */
 import type { AuditEvent } from '../audit/event.ts';
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
+import type { FailureRecords } from '../auth/failure-records.ts';
 import type { Identity } from '../auth/identity.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
-import { EstuaryError, failed, forbidden, isRefusal } from '../errors.ts';
+import { failed, forbidden, isRefusal } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Store } from '../store/store.ts';
@@ -24,6 +25,7 @@ import { chooseProtection } from './key-protection.ts';
 import { Keyed, type Delivery } from './keyed.ts';
 import { Proven } from './proven.ts';
 import { Queued, RequestQueue, type Known, type Place } from './queue.ts';
+import { keySentOnce, Repeats, RequestRepeated, underWay } from './repeats.ts';
 import { ReservationReleaser } from './reservation-releaser.ts';
 import { RemoteRequests, type RemoteCa } from './remote-requests.ts';
 import { eventBase, RequestTaken, type EnrollmentOutcome, type ReceivedByEst, type RequestBase } from './request.ts';
@@ -36,14 +38,22 @@ export interface EnrollmentOptions {
   /** This process, as the owner of its reservations. */
   readonly instance: string;
   readonly authenticator: EstAuthenticator;
-  readonly otp: Pick<OtpService, 'refuseConsumed'>;
+  readonly otp: Pick<OtpService, 'refuseUnusable' | 'refuseRepeat'>;
+  readonly failures: Pick<FailureRecords, 'record'>;
   readonly rules: AuthorisationRules;
   readonly keyGenerator: Pick<KeyGenerator, 'generate' | 'sample'>;
   /** As it is now: a reload replaces it. */
   readonly keyProtection: () => KeyProtectionSettings;
   /** Seconds between polls of one request that reach a remote CA. */
   readonly retryAfter: number;
+  /** `otp.retry_window`, in milliseconds. */
+  readonly retryWindow: number;
+  /** Milliseconds that a repeat waits for the request that is under way. */
+  readonly patience: number;
 }
+
+/** The same request may be reserved elsewhere between a look and the reservation, and fail; more often means that the store is at odds with itself. */
+const REPEAT_ATTEMPTS = 5;
 
 /** What became of a request, and whose it is. */
 export interface Enrolled {
@@ -62,6 +72,7 @@ export class Enrollment {
   readonly #issuance: Issuance;
   readonly #queue: RequestQueue;
   readonly #releaser: ReservationReleaser;
+  readonly #repeats: Repeats;
   readonly #remote: RemoteRequests;
   /** Approved requests whose key is being generated in this process. */
   readonly #generating = new Set<string>();
@@ -70,8 +81,11 @@ export class Enrollment {
     this.#options = options;
     this.#queue = new RequestQueue(options);
     this.#releaser = new ReservationReleaser(options.store, options.log);
-    this.#issuance = { ...options, releaser: this.#releaser };
-    this.#remote = new RemoteRequests({ ...options, releaser: this.#releaser, interval: options.retryAfter * 1000 });
+    const repeats = new Repeats({ ...options, queue: this.#queue });
+    this.#repeats = repeats;
+    this.#issuance = { ...options, releaser: this.#releaser, repeats };
+    const interval = options.retryAfter * 1000;
+    this.#remote = new RemoteRequests({ ...options, releaser: this.#releaser, repeats, interval });
   }
 
   /**
@@ -82,7 +96,7 @@ export class Enrollment {
    *   503 from the CA or the store. Except after a decision no OTP use is lost, and no certificate leaves
    */
   async enroll(received: ReceivedByEst): Promise<Enrolled> {
-    const authenticated = await Authenticated.byEst(received, { ...this.#options, queue: this.#queue });
+    const authenticated = await Authenticated.byEst(received, { ...this.#options, repeats: this.#repeats });
     let { request } = authenticated;
     try {
       const admitted = await this.admit(authenticated);
@@ -109,17 +123,34 @@ export class Enrollment {
 
   /**
    * From an authorised request to its certificate; where the CA's `approval` is `manual`, or it queues itself, to its place in the queue.
+   * A repeat with the same token gets what the first one got (contract §9).
    *
-   * @param isGone whether nobody is there any more to take a generated key
+   * @param isGone whether nobody is there any more to take the answer
    * @throws EstuaryError as {@link enroll}
    */
   async certify(authorised: Authorised, isGone: () => boolean = () => false): Promise<EnrollmentOutcome> {
-    const { request } = authorised;
     const delivery = this.#delivery(authorised, isGone);
+    for (let attempt = 0; attempt < REPEAT_ATTEMPTS; attempt++) {
+      const again = await this.#repeats.answer(authorised, isGone);
+      if (again !== undefined) return again;
+      try {
+        return await this.#accept(authorised, delivery);
+      } catch (error) {
+        // Two of the same request at once: the other one was reserved.
+        if (!(error instanceof RequestRepeated)) throw error;
+      }
+    }
+    throw underWay();
+  }
+
+  async #accept(authorised: Authorised, delivery: Delivery | undefined): Promise<EnrollmentOutcome> {
+    const { request } = authorised;
     const remote = delivery === undefined ? remoteCa(request.ca) : undefined;
-    if (!isQueueing(request) && remote === undefined) return this.#issue(authorised, delivery, false);
+    const isDirect = request.ca.config.approval === 'auto' && remote === undefined;
+    if (isDirect && !mayBePoll(request)) return this.#issue(authorised, delivery, false);
     const found = await this.#queue.find(authorised);
     if ('row' in found) return this.#answerKnown({ request, delivery }, found);
+    if (isDirect) return this.#issue(authorised, delivery, false);
     const checked = await this.#checkWaiting(authorised, delivery);
     const row = this.#queue.rowOf(authorised, checked, found);
     const result =
@@ -289,17 +320,5 @@ function remoteCa(ca: Ca): RemoteCa | undefined {
   return queue === undefined ? undefined : { ca, queue };
 }
 
-/** Whether an administrator has to agree first, or did. */
-function isQueueing({ ca, identity }: RequestBase): boolean {
-  // A token without a use left has only its queued request, whatever the configuration says by now.
-  return ca.config.approval === 'manual' || (identity.method === 'otp' && !identity.usable);
-}
-
-/** The answer that held the generated key was the only one: whoever lost it needs another certificate. */
-function keySentOnce({ serial, ca }: RequestRow): EstuaryError {
-  return forbidden(
-    'KEY_SENT_ONCE',
-    `The private key was sent with certificate ${serial} and is not kept; have that certificate revoked, then ask again.`,
-    { detail: `certificate ${ca} ${serial}` },
-  );
-}
+/** A token without a use left has only the request that it was used for, which may be queued, whatever the configuration says by now. */
+const mayBePoll = ({ identity }: RequestBase): boolean => identity.method === 'otp' && !identity.usable;

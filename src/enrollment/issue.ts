@@ -8,10 +8,12 @@ import { describe, EstuaryError, failed, forbidden, unauthorized } from '../erro
 import { formatName } from '../pki/x509/name.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
+import type { Repeatable } from '../store/otp-store.ts';
 import { certificateRow, issuedNames } from './certificate-row.ts';
 import { queuedGeneratedKey, type Checked } from './checked.ts';
 import type { Keyed } from './keyed.ts';
 import { spkiHash } from './recognition.ts';
+import { RequestRepeated, type Repeats } from './repeats.ts';
 import {
   clearedBy,
   deviceNotRegistered,
@@ -26,6 +28,7 @@ import type { ReservationReleaser } from './reservation-releaser.ts';
 export interface Issuance {
   readonly store: AuditStore & IssuanceStore;
   readonly releaser: Pick<ReservationReleaser, 'release'>;
+  readonly repeats: Pick<Repeats, 'repeatable'>;
   /** This process, as the owner of its reservations. */
   readonly instance: string;
   /** Milliseconds since the epoch. */
@@ -56,7 +59,8 @@ export class Reserved {
    * Takes the OTP use, too, unless that was done when the request was queued.
    *
    * @param waited it was in the queue, and no other process may issue it
-   * @throws EstuaryError 401 the OTP's last use went elsewhere; 403 the device was disabled; 500; 503; RequestTaken another poll issues it
+   * @throws EstuaryError 401 the OTP's last use went elsewhere; 403 the device was disabled; 500; 503; RequestTaken another poll issues it;
+   *   RequestRepeated the same request has the use already
    */
   static async of(first: Checked, issuance: Issuance, waited: boolean): Promise<Reserved> {
     const { request } = first.keyed;
@@ -66,9 +70,12 @@ export class Reserved {
       const reservation = reservationOf(checked, issuance, waited);
       const events = receivedEvents(request, !waited);
       const { store } = issuance;
-      const result = waited ? await store.claimRequest(reservation, events) : await store.reserve(reservation, events);
+      const result = waited
+        ? await store.claimRequest(reservation, events)
+        : await store.reserve(reservation, events, repeatableOf(checked.keyed, issuance));
       if (result === 'request-taken') throw new RequestTaken();
       if (result === 'device-refused') throw deviceNotRegistered('at the reservation');
+      if (result === 'repeated') throw new RequestRepeated();
       if (result === 'otp-unusable')
         throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the reservation' });
       // Of what was queued, the use was taken when it was.
@@ -76,6 +83,10 @@ export class Reserved {
     }
     throw failed('SERIAL_EXHAUSTED', 'The CA could not choose a serial number.');
   }
+}
+
+function repeatableOf(keyed: Keyed, { repeats }: Issuance): Repeatable | undefined {
+  return keyed.request.identity.method === 'otp' ? repeats.repeatable(keyed.recognition) : undefined;
 }
 
 function reservationOf({ keyed, prepared }: Checked, { instance, now }: Issuance, waited: boolean): Reservation {

@@ -42,13 +42,21 @@ export class Keyed {
   readonly request: RequestBase;
   readonly csr: CsrContent;
   readonly names: Authorised['names'];
+  readonly #authorised: Authorised;
   readonly #key: KeyToCertify;
 
-  private constructor({ request, csr, names }: Authorised, key: KeyToCertify, more: readonly AuditEvent[] = []) {
+  private constructor(authorised: Authorised, key: KeyToCertify, more: readonly AuditEvent[] = []) {
+    const { request, csr, names } = authorised;
+    this.#authorised = authorised;
     this.request = { ...request, events: [...request.events, ...more] };
     this.csr = csr;
     this.names = names;
     this.#key = key;
+  }
+
+  /** By what the request is known when it is made again. */
+  get recognition(): string {
+    return this.#authorised.recognition;
   }
 
   get key(): KeyToCertify {

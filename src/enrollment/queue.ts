@@ -13,7 +13,7 @@ import type { CertificateRow, CertificateStore } from '../store/certificate-stor
 import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import type { Authorised } from './authorised.ts';
 import type { Checked } from './checked.ts';
-import { recognise, recognitionOf, spkiHash, type Recognised } from './recognition.ts';
+import { recognitionOf, spkiHash, type Recognised } from './recognition.ts';
 import {
   clearedBy,
   deviceNotRegistered,
@@ -89,8 +89,8 @@ export class RequestQueue {
   }
 
   /** The request that was queued before, or the place of a new one. */
-  find({ request, csr, key }: Authorised): Promise<Known | Place> {
-    return this.#find(request, recognitionOf(request, recognise(csr, key.kind)));
+  find({ request, recognition }: Authorised): Promise<Known | Place> {
+    return this.#find(request, recognition);
   }
 
   async #find(request: RequestBase, recognition: string): Promise<Known | Place> {

@@ -17,6 +17,7 @@ import type { RequestRow } from '../store/request-store.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import { certificateRow, issuedNames } from './certificate-row.ts';
 import type { Checked } from './checked.ts';
+import { RequestRepeated, type Repeats } from './repeats.ts';
 import type { ReservationReleaser } from './reservation-releaser.ts';
 import {
   clearedBy,
@@ -39,6 +40,7 @@ export interface RemoteRequestsOptions {
   readonly interval: number;
   /** Closes the reservations that the store cannot close now. */
   readonly releaser: Pick<ReservationReleaser, 'release'>;
+  readonly repeats: Pick<Repeats, 'repeatable'>;
 }
 
 /** A CA with a queue of its own. */
@@ -64,7 +66,8 @@ export class RemoteRequests {
    *
    * @param row the request as it is to be queued; the approved one, if it is that
    * @returns the outcome, or the request that was found in its place
-   * @throws EstuaryError 401 the OTP's last use went elsewhere; 403 the CA refuses it; 500; 503. Its OTP use is not lost then
+   * @throws EstuaryError 401 the OTP's last use went elsewhere; 403 the CA refuses it; 500; 503. Its OTP use is not lost then;
+   *   RequestRepeated the same request has the use already
    */
   async submit(
     checked: Checked,
@@ -72,7 +75,9 @@ export class RemoteRequests {
     supersedes: string | null,
   ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
     const events = receivedEvents(checked.keyed.request, row.status !== 'approved');
-    const result = await this.#store.submitRequest(row, supersedes, this.#reservationOf(row), events);
+    const { retry_window } = this.#options.repeats.repeatable(row.recognition);
+    const result = await this.#store.submitRequest(row, supersedes, this.#reservationOf(row), events, retry_window);
+    if (result === 'repeated') throw new RequestRepeated();
     if (result === 'otp-unusable')
       throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the submission' });
     if (result === 'device-refused') throw deviceNotRegistered('at the submission');

@@ -67,6 +67,11 @@ export const ADMIN_ERRORS = {
     remedy: 'Ask for the reason, then send a request that meets it.',
     text: '(the reason given)<br>The request was rejected.',
   },
+  REQUEST_UNDER_WAY: {
+    status: 503,
+    cause: 'The same request came before with the same one-time password, and how it ends is not known yet.',
+    remedy: 'Send it again after the seconds of Retry-After; where it lasts, look at the CA.',
+  },
   SERIAL_AMBIGUOUS: {
     status: 400,
     cause: 'Certificates of several CAs have this serial number.',

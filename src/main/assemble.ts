@@ -91,6 +91,9 @@ export async function assemble(config: Config, foundation: Foundation): Promise<
     keyGenerator: new KeyGenerator(),
     keyProtection: () => live.current.keyProtection,
     retryAfter: config.est.retry_after,
+    failures,
+    retryWindow: config.otp.retry_window * 1000,
+    patience: config.server.request_timeout * 1000,
   });
   const crls = new CrlPublisher({ store, cas: cas.all, interval: config.publication.crl_interval, log, now });
   const cmcServer = createCmcServer(config, {

@@ -1,5 +1,6 @@
 import type { AuditEvent } from '../audit/event.ts';
 import type { CertificateRow } from './certificate-store.ts';
+import type { Repeatable } from './otp-store.ts';
 
 /** The intent to issue, committed before the CA signs. */
 export interface Reservation {
@@ -21,8 +22,11 @@ export interface Reservation {
   readonly created_at: number;
 }
 
-/** `device-refused`: the device is disabled, expired, gone, or may not come to this CA. */
-export type ReserveResult = 'reserved' | 'otp-unusable' | 'serial-taken' | 'device-refused';
+/**
+ * `repeated`: a use of the same token was taken for the same request, see {@link Repeatable}; `device-refused`: the device is disabled,
+ * expired, gone, or may not come to this CA.
+ */
+export type ReserveResult = 'reserved' | 'otp-unusable' | 'serial-taken' | 'device-refused' | 'repeated';
 
 /** `reserved`, or why not; `request-taken`: it is not approved (any more), or its issuance is under way. */
 export type ClaimResult = 'reserved' | 'request-taken' | 'serial-taken' | 'device-refused';
@@ -32,8 +36,10 @@ export interface IssuanceStore {
   /**
    * Takes the OTP use (if any) and commits the intent. An OTP is usable when it is not revoked, has not expired at
    * `created_at` and has a use left. Anything but `reserved` changed nothing and committed none of the events.
+   *
+   * @param repeatable of a request that takes a use: while the same one is under way, or within its window, it is `repeated`
    */
-  reserve(reservation: Reservation, events: readonly AuditEvent[]): Promise<ReserveResult>;
+  reserve(reservation: Reservation, events: readonly AuditEvent[], repeatable?: Repeatable): Promise<ReserveResult>;
   /**
    * Stores the certificate and closes the reservation of its `request_id`.
    *

@@ -17,12 +17,33 @@ export interface OtpRow {
   readonly revoked_at: number | null;
 }
 
+/** By what the request that takes a use is known when it is made again, and for how long it is answered then (contract §9). */
+export interface Repeatable {
+  /** The same for the same request of the same token. */
+  readonly recognition: string;
+  /** Milliseconds from its issue in which a repeat takes no further use. */
+  readonly retry_window: number;
+}
+
+/** A use that was taken. One that went back is gone. */
+export interface OtpUse {
+  /** Of the request that it was taken for. */
+  readonly request_id: string;
+  readonly otp_id: string;
+  /** When the certificate was issued; null: not yet, or never. */
+  readonly issued_at: number | null;
+  /** Whether a process is at work on that request. */
+  readonly under_way: boolean;
+}
+
 /** The one-time passwords in the store. Their uses are taken with a reservation or a queued request, in its transaction. */
 export interface OtpStore {
   insertOtp(row: OtpRow, events: readonly AuditEvent[]): Promise<void>;
   /** @param former the lookup of a token made before there was a lookup key; `lookup` goes before */
   findOtp(lookup: string, former: string): Promise<OtpRow | undefined>;
   getOtp(id: string): Promise<OtpRow | undefined>;
+  /** The newest use that was taken for the request with this recognition. */
+  findOtpUse(recognition: string): Promise<OtpUse | undefined>;
   /** Oldest first. */
   listOtps(page: PageRequest): Promise<Page<OtpRow>>;
   /** Marks the token dead. `false`: no such token. Revoking twice is not an error, but commits no second event. */

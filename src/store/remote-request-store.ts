@@ -18,13 +18,16 @@ export interface RemoteRequestStore {
   /**
    * The intent to submit: {@link queueRequest} with the CA as the decider (or an approved request handed on to it), and
    * the reservation, which the process holds for as long as it is at work on it.
+   *
+   * @param retry_window as in {@link Repeatable}
    */
   submitRequest(
     row: RequestRow,
     supersedes: string | null,
     reservation: Reservation,
     events: readonly AuditEvent[],
-  ): Promise<'submitted' | 'otp-unusable' | 'device-refused' | RequestRow>;
+    retry_window?: number,
+  ): Promise<'submitted' | 'otp-unusable' | 'device-refused' | 'repeated' | RequestRow>;
   /**
    * Closes the reservation; the request waits at the CA.
    *

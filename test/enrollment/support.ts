@@ -19,6 +19,9 @@ export interface CorridorOptions {
   readonly store: Store;
   readonly identity: Identity;
   readonly rules?: Partial<AuthorisationRules>;
+  /** Milliseconds. */
+  readonly retryWindow?: number;
+  readonly now?: () => number;
 }
 
 export const RULES: AuthorisationRules = {
@@ -27,7 +30,13 @@ export const RULES: AuthorisationRules = {
 };
 
 /** The corridor of a server to which one sender comes. */
-export function corridor({ store, identity, rules = {} }: CorridorOptions): Enrollment {
+export function corridor({
+  store,
+  identity,
+  rules = {},
+  retryWindow = 0,
+  now = () => T0 + 1000,
+}: CorridorOptions): Enrollment {
   const authenticator: EstAuthenticator = {
     authenticate: (_presented, { events }) => {
       events?.push({ type: `auth.${identity.method}`, outcome: 'success', subject: identity.display });
@@ -37,10 +46,14 @@ export function corridor({ store, identity, rules = {} }: CorridorOptions): Enro
   return new Enrollment({
     store,
     log: createLogger('error', { write: () => undefined }),
-    now: () => T0 + 1000,
+    now,
     instance: 'test',
     authenticator,
-    otp: { refuseConsumed: () => Promise.reject(unauthorized('OTP_INVALID', 'invalid OTP token')) },
+    otp: {
+      refuseUnusable: () => Promise.reject(unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'counted' })),
+      refuseRepeat: () => Promise.reject(unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'not counted' })),
+    },
+    failures: { record: () => Promise.resolve() },
     rules: { ...RULES, ...rules },
     keyGenerator: new KeyGenerator(),
     keyProtection: () => ({
@@ -50,6 +63,8 @@ export function corridor({ store, identity, rules = {} }: CorridorOptions): Enro
       certificates: new Map(),
     }),
     retryAfter: 1,
+    retryWindow,
+    patience: 200,
   });
 }
 

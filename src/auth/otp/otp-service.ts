@@ -7,6 +7,7 @@ import type { AuditStore } from '../../store/audit-store.ts';
 import type { LockoutStore } from '../../store/lockout-store.ts';
 import type { OtpRow, OtpStore } from '../../store/otp-store.ts';
 import { selectorLookup, tokenLookup } from '../../store/token-lookup.ts';
+import type { FailureRecords } from '../failure-records.ts';
 import type { OtpIdentity } from '../identity.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
 import type { BasicCredentials } from './basic.ts';
@@ -98,8 +99,8 @@ export class OtpService {
    * Checks a token: lockout first, then one hash, then its state. The time of a failure does not tell whether there
    * is such a token, nor in which state it is.
    *
-   * A consumed token authenticates with `usable: false`, see {@link OtpIdentity.usable}, and adds nothing to the count
-   * of failures. No token clears it here: that would let the holder of one guess others for ever, with requests that
+   * A consumed token, and a dead one, authenticate with `usable: false`, see {@link OtpIdentity.usable}, and add nothing to the count
+   * of failures here. No token clears it here: that would let the holder of one guess others for ever, with requests that
    * take no use. Of one lockout key, a few attempts are under way at a time, and the lockout is asked
    * again after every wait and before an answer is given: parallel attempts get no more guesses than attempts in a
    * row, but for those few.
@@ -133,9 +134,14 @@ export class OtpService {
     await this.lockout.check(keys, attempt.now, event);
 
     if (row === undefined || !matches) throw await this.#refuse(keys, attempt, event, 'no such token');
-    const problem = stateProblem(row, attempt);
-    if (problem !== undefined)
-      throw await this.#refuse(keys, attempt, { ...event, subject: row.client_id }, `token ${row.id} ${problem}`);
+    if (row.ca !== null && row.ca !== attempt.caLabel)
+      throw await this.#refuse(
+        keys,
+        attempt,
+        { ...event, subject: row.client_id },
+        `token ${row.id} is for the CA ${row.ca}`,
+      );
+    const dead = whyDead(row, attempt.now);
     return {
       method: 'otp',
       requester: `otp:${row.id}`,
@@ -143,19 +149,36 @@ export class OtpService {
       otp_id: row.id,
       client_id: row.client_id,
       password: Buffer.from(password),
-      usable: row.uses < row.max_uses,
+      usable: dead === undefined && row.uses < row.max_uses,
+      dead,
       lockoutKeys: keys,
     };
   }
 
   /**
-   * The answer to a consumed token that polls no queued request: a failure like any other.
+   * The answer to a consumed or dead token that comes with another request than the one it was used for: a failure like any other.
    *
    * @throws EstuaryError 401 always; 500 or 503 from the store
    */
-  async refuseConsumed(identity: OtpIdentity, attempt: OtpAttempt): Promise<never> {
+  async refuseUnusable(identity: OtpIdentity, attempt: OtpAttempt): Promise<never> {
     const event = failureEvent(attempt, identity.client_id);
-    throw await this.#refuse(identity.lockoutKeys, attempt, event, `token ${identity.otp_id} has no use left`);
+    throw await this.#refuse(identity.lockoutKeys, attempt, event, whyUnusable(identity));
+  }
+
+  /**
+   * The answer to one that comes with that request again, when it cannot be answered (any more): nobody guesses, so it is no failure (contract §9).
+   *
+   * @param failures bounds the records of one address: no lockout ends such requests
+   * @throws EstuaryError 401 always; 500 or 503 from the store
+   */
+  async refuseRepeat(
+    identity: OtpIdentity,
+    attempt: OtpAttempt,
+    failures: Pick<FailureRecords, 'record'>,
+  ): Promise<never> {
+    const detail = `${whyUnusable(identity)}; the request that it was used for, so not counted`;
+    await failures.record({ ...failureEvent(attempt, identity.client_id), detail });
+    throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail });
   }
 
   async #verify(hash: string | undefined, password: string, recheck: () => Promise<void>): Promise<boolean> {
@@ -177,13 +200,13 @@ export class OtpService {
   }
 }
 
-/** Why a token that exists does not authenticate here, or undefined. Having no use left is not among it. */
-function stateProblem(row: OtpRow, { caLabel, now }: OtpAttempt): string | undefined {
+/** Why a token that exists authenticates nobody any more, or undefined. Having no use left is not among it. */
+function whyDead(row: OtpRow, now: number): string | undefined {
   if (row.revoked_at !== null) return 'is revoked';
-  if (row.expires_at <= now) return 'has expired';
-  if (row.ca !== null && row.ca !== caLabel) return `is for the CA ${row.ca}`;
-  return undefined;
+  return row.expires_at <= now ? 'has expired' : undefined;
 }
+
+const whyUnusable = ({ otp_id, dead = 'has no use left' }: OtpIdentity): string => `token ${otp_id} ${dead}`;
 
 function createdEvent({ id, client_id, ca, max_uses }: OtpRow, address: string | undefined): AuditEvent {
   return {

@@ -59,6 +59,14 @@ export const otp = table(
         "Whether the CSR's common name (`cn`) or one of its subject alternative names (`san`) has to equal the token's client_id; 403 otherwise.",
       default: 'off',
     }),
+    retry_window: integer({
+      description:
+        'How long after its issue the same request with the token that was used for it gets the same certificate again, without a further use: for clients whose answer was lost. 3600 is good for fleets; 0: never, such a repeat is answered 401.',
+      default: 0,
+      minimum: 0,
+      maximum: 2592000,
+      unit: 'seconds',
+    }),
     hmac_key: optional(
       secret({
         description: 'The key of `sha256-hmac`, 32 bytes or more; needed for that algorithm only.',

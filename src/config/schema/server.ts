@@ -53,7 +53,8 @@ export const server = table(
       unit: 'seconds',
     }),
     request_timeout: integer({
-      description: 'How long a client may take to send a whole request, header and body; 408 after it.',
+      description:
+        'How long a client may take to send a whole request, header and body; 408 after it. So long, too, a repeat waits for the first of the same requests (`otp.retry_window`); 503 after it.',
       default: 30,
       minimum: 1,
       maximum: 3600,

@@ -3,11 +3,12 @@ import { mayGo, restsIn, TRANSITIONS } from '../request-state.ts';
 import { failed, forbidden } from '../../errors.ts';
 import type { CertificateRow } from '../certificate-store.ts';
 import type { ClaimResult, Reservation, ReserveResult } from '../issuance-store.ts';
+import type { Repeatable } from '../otp-store.ts';
 import { insertCertificate } from './certificates.ts';
 import type { Db } from './database.ts';
 import { mayIssueTo } from './device-admission.ts';
 import { clearFailures } from './lockout.ts';
-import { giveBackOtpUse, takeOtpUse } from './otp.ts';
+import { giveBackOtpUse, noteUseIssued, takeOtpUse } from './otp-uses.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
 const COLUMNS =
@@ -38,6 +39,7 @@ export function insertReservation(db: Db): (reservation: Reservation) => void {
 export function issuanceWrites(db: Db) {
   const takeUse = takeOtpUse(db);
   const giveBackUse = giveBackOtpUse(db);
+  const noteIssued = noteUseIssued(db);
   const claimable = db.prepare<[string], { id: string }>(
     `SELECT id FROM request WHERE id = ? AND ${restsIn(...TRANSITIONS.issue.from)}`,
   );
@@ -63,11 +65,12 @@ export function issuanceWrites(db: Db) {
   const clear = clearFailures(db);
 
   return {
-    reserve(reservation: Reservation, events: readonly AuditEvent[]): Outcome<ReserveResult> {
-      const { ca, serial, otp_id, device_key } = reservation;
-      if (!mayIssue(device_key, ca, reservation.created_at)) return undone('device-refused');
+    reserve(reservation: Reservation, events: readonly AuditEvent[], repeatable?: Repeatable): Outcome<ReserveResult> {
+      const { ca, serial, otp_id, device_key, request_id, created_at } = reservation;
+      if (!mayIssue(device_key, ca, created_at)) return undone('device-refused');
       if (serial !== null && serialTaken.get({ ca, serial }) !== undefined) return undone('serial-taken');
-      if (otp_id !== null && !takeUse(otp_id, reservation.created_at)) return undone('otp-unusable');
+      const taken = otp_id === null ? 'taken' : takeUse({ otp_id, request_id, now: created_at }, repeatable);
+      if (taken !== 'taken') return undone(taken);
       insert(reservation);
       return done('reserved', events, device_key);
     },
@@ -95,6 +98,7 @@ export function issuanceWrites(db: Db) {
       insertRow(row);
       forget.run(row.request_id);
       markIssued.run({ id: row.request_id, serial: row.serial, at: open.created_at });
+      if (row.method === 'otp') noteIssued(row.request_id, open.created_at);
       clear(succeeded);
       return done(undefined, events, row.device_key);
     },

@@ -11,6 +11,7 @@ import { deviceReads, deviceWrites } from './devices.ts';
 import { issuanceReads, issuanceWrites } from './issuance.ts';
 import { lockoutReads, lockoutWrites } from './lockout.ts';
 import { otpReads, otpWrites } from './otp.ts';
+import { otpUseReads } from './otp-uses.ts';
 import { done, type Outcome } from './outcome.ts';
 import { presentedIntermediateReads, presentedIntermediateWrites } from './presented-intermediates.ts';
 import { requestAtCaReads, requestAtCaWrites } from './requests-at-ca.ts';
@@ -23,6 +24,7 @@ const MIN_FREE = 4 << 20;
 export function readOperations(db: Db) {
   return {
     ...otpReads(db),
+    ...otpUseReads(db),
     ...lockoutReads(db),
     ...issuanceReads(db),
     ...certificateReads(db),

@@ -26,28 +26,7 @@ export function otpReads(db: Db) {
   };
 }
 
-/** Takes a use of a token that is not revoked and has not expired at `now`; `false`: there is none to take. */
-export function takeOtpUse(db: Db): (id: string, now: number) => boolean {
-  const take = db.prepare<[string, number]>(
-    'UPDATE otp SET uses = uses + 1 WHERE id = ? AND revoked_at IS NULL AND expires_at > ? AND uses < max_uses',
-  );
-  return (id, now) => take.run(id, now).changes === 1;
-}
-
-/** Gives a use back, if there is one; what the audit log says of it. */
-export function giveBackOtpUse(db: Db): (otp_id: string | null, ca: string, request_id: string) => AuditEvent[] {
-  const giveBack = db.prepare<[string], { client_id: string }>(
-    'UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0 RETURNING client_id',
-  );
-  return (otp_id, ca, request_id) => {
-    const token = otp_id === null ? undefined : giveBack.get(otp_id);
-    if (token === undefined) return [];
-    const detail = `token ${otp_id}`;
-    return [{ type: 'otp.returned', outcome: 'success', subject: token.client_id, ca, request_id, detail }];
-  };
-}
-
-/** The writes of one-time passwords; their uses are taken and given back by the issuance writes. */
+/** The writes of one-time passwords; their uses are taken and given back by the issuance writes (otp-uses.ts). */
 export function otpWrites(db: Db) {
   const insert = db.prepare<[OtpRow]>(
     `INSERT INTO otp (${OTP_COLUMNS}) VALUES (@id, @lookup, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses,

@@ -7,7 +7,7 @@ import type { Db } from './database.ts';
 import { mayIssueTo } from './device-admission.ts';
 import { insertReservation } from './issuance.ts';
 import { clearFailures } from './lockout.ts';
-import { giveBackOtpUse, takeOtpUse } from './otp.ts';
+import { giveBackOtpUse, takeOtpUse } from './otp-uses.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 import { findNewest, insertRequest, REQUEST_COLUMNS, toRow, type Stored } from './requests.ts';
 
@@ -74,14 +74,20 @@ export function requestAtCaWrites(db: Db) {
       supersedes: string | null,
       reservation: Reservation,
       events: readonly AuditEvent[],
-    ): Outcome<'submitted' | 'otp-unusable' | 'device-refused' | RequestRow> {
-      const known = find(row.recognition);
+      retry_window = 0,
+    ): Outcome<'submitted' | 'otp-unusable' | 'device-refused' | 'repeated' | RequestRow> {
+      const { id, otp_id, recognition, created_at } = row;
+      const known = find(recognition);
       if (!mayIssue(row.device_key, row.ca, reservation.created_at)) return undone('device-refused');
       if (known?.id === row.id) {
         if (passOn.run({ id: row.id, now: reservation.created_at }).changes === 0) return undone(known);
       } else {
         if (known !== undefined && known.id !== supersedes) return undone(known);
-        if (row.otp_id !== null && !takeUse(row.otp_id, row.created_at)) return undone('otp-unusable');
+        const taken =
+          otp_id === null
+            ? 'taken'
+            : takeUse({ otp_id, request_id: id, now: created_at }, { recognition, retry_window });
+        if (taken !== 'taken') return undone(taken);
         insert({ ...row, decider: 'ca' });
       }
       reserve({ ...reservation, otp_id: null });

@@ -7,7 +7,7 @@ import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
 import { mayIssueTo } from './device-admission.ts';
 import { clearFailures } from './lockout.ts';
-import { giveBackOtpUse, takeOtpUse } from './otp.ts';
+import { giveBackOtpUse, takeOtpUse } from './otp-uses.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
 export const REQUEST_COLUMNS =
@@ -106,7 +106,11 @@ export function requestWrites(db: Db) {
       const known = find(row.recognition);
       if (known !== undefined && known.id !== supersedes) return undone(known);
       if (!mayIssue(row.device_key, row.ca, row.created_at)) return undone('device-refused');
-      if (row.otp_id !== null && !takeUse(row.otp_id, row.created_at)) return undone('otp-unusable');
+      const { id, otp_id, recognition, created_at } = row;
+      // The same one under way was found above: it stands in the queue.
+      const repeatable = { recognition, retry_window: 0 };
+      if (otp_id !== null && takeUse({ otp_id, request_id: id, now: created_at }, repeatable) !== 'taken')
+        return undone('otp-unusable');
       insert(row);
       clear(succeeded);
       return done('queued', events, row.device_key);

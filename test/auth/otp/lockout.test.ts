@@ -120,12 +120,14 @@ describe('contract §3: lockout with max_failures = 5, failure_window = 300, loc
     await store.revokeOtp(revoked.id, clock.now, []);
     expect(await takeUse(store, consumed.id, clock)).toBe('reserved');
     clock.pass(2);
-    for (const { token } of [expired, revoked, expired, revoked]) expect(await setup.attempt(token)).toBe(INVALID);
-    for (let i = 0; i < 2; i++) {
+    for (const { token } of [expired, revoked, consumed, expired, revoked, consumed]) {
       const attempt = { address: '192.0.2.1', caLabel: 'devices', now: clock.now };
-      const identity = await setup.service.authenticate({ username: '', password: consumed.token }, attempt);
-      expect(identity.usable).toBe(false);
-      await expect(setup.service.refuseConsumed(identity, attempt)).rejects.toMatchObject({
+      const identity = await setup.service.authenticate({ username: '', password: token }, attempt);
+      expect([identity.usable, identity.dead]).toEqual([
+        false,
+        token === expired.token ? 'has expired' : token === revoked.token ? 'is revoked' : undefined,
+      ]);
+      await expect(setup.service.refuseUnusable(identity, attempt)).rejects.toMatchObject({
         status: 401,
         message: INVALID,
       });

@@ -183,8 +183,10 @@ describe('secrets', () => {
     const { token } = await newToken({ expires_at: clock.now + 1000 });
     expect(await attempt(token, { username: token })).toBe('ok');
     clock.pass(2);
+    const late = { address: '192.0.2.1', caLabel: 'devices', now: clock.now };
     const failure: unknown = await service
-      .authenticate({ username: token, password: token }, { address: '192.0.2.1', caLabel: 'devices', now: clock.now })
+      .authenticate({ username: token, password: token }, late)
+      .then((identity) => service.refuseUnusable(identity, late))
       .catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(EstuaryError);
     expect(inspect(failure, { depth: 10 })).not.toContain(token);

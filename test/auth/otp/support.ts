@@ -60,7 +60,9 @@ export async function setUpOtp(changes: Partial<OtpSettings> = {}, concurrency =
 export function attemptOn(service: OtpService, clock: Clock): OtpSetup['attempt'] {
   return async (password, { address = '192.0.2.1', username = 'device', caLabel = 'devices' } = {}) => {
     try {
-      const identity = await service.authenticate({ username, password }, { address, caLabel, now: clock.now });
+      const attempt = { address, caLabel, now: clock.now };
+      const identity = await service.authenticate({ username, password }, attempt);
+      if (identity.dead !== undefined) await service.refuseUnusable(identity, attempt);
       return identity.usable ? 'ok' : 'consumed';
     } catch (error) {
       if (!(error instanceof EstuaryError)) throw error;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { event, otpRow, reservation, T0 } from '../rows.ts';
+import { certificateRow, event, otpRow, requestRow, reservation, T0 } from '../rows.ts';
 import { auditTypes, type NewDatabase } from './support.ts';
 
 export function otpStoreContract(newDatabase: NewDatabase): void {
@@ -67,6 +67,64 @@ export function otpStoreContract(newDatabase: NewDatabase): void {
       expect(await store.reserve(intent, [event('otp.used')])).toBe('otp-unusable');
       expect(await store.openReservations()).toEqual([]);
       expect(await auditTypes(store)).toEqual([]);
+    });
+
+    test('contract §9: a use is known by the request that it was taken for, until it goes back', async () => {
+      const store = await newDatabase().open();
+      const row = otpRow({ max_uses: 5 });
+      await store.insertOtp(row, []);
+      const repeatable = { recognition: 'same', retry_window: 0 };
+      const first = reservation({ otp_id: row.id });
+      expect(await store.findOtpUse('same')).toBeUndefined();
+      expect(await store.reserve(first, [], repeatable)).toBe('reserved');
+      const use = { request_id: first.request_id, otp_id: row.id, issued_at: null, under_way: true };
+      expect(await store.findOtpUse('same')).toEqual(use);
+      await store.releaseReservation(first.request_id, []);
+      expect(await store.findOtpUse('same')).toBeUndefined();
+      const second = reservation({ otp_id: row.id });
+      await store.reserve(second, [], repeatable);
+      await store.recordCertificate(certificateRow(second), []);
+      const issued = { request_id: second.request_id, issued_at: second.created_at, under_way: false };
+      expect(await store.findOtpUse('same')).toMatchObject(issued);
+      expect(await store.findOtpUse('other')).toBeUndefined();
+    });
+
+    test('contract §9: the same request takes no second use while it is under way, and within its window', async () => {
+      const store = await newDatabase().open();
+      const row = otpRow({ max_uses: 5 });
+      await store.insertOtp(row, []);
+      const reserve = (recognition: string, retry_window: number, at: number): Promise<unknown> =>
+        store.reserve(reservation({ otp_id: row.id, created_at: at }), [event('otp.used')], {
+          recognition,
+          retry_window,
+        });
+      const first = reservation({ otp_id: row.id, created_at: T0 });
+      await store.reserve(first, [], { recognition: 'same', retry_window: 1000 });
+      expect(await reserve('same', 1000, T0 + 5000)).toBe('repeated');
+      expect(await reserve('other', 1000, T0 + 5000)).toBe('reserved');
+      await store.recordCertificate(certificateRow(first), []);
+      expect(await reserve('same', 1000, T0 + 999)).toBe('repeated');
+      expect((await store.getOtp(row.id))?.uses).toBe(2);
+      expect(await auditTypes(store)).toEqual(['otp.used']);
+      expect(await reserve('same', 0, T0 + 999)).toBe('reserved');
+      expect((await store.getOtp(row.id))?.uses).toBe(3);
+    });
+
+    test('contract §9: a queued request holds its use, and its certificate is found by it once the record is gone', async () => {
+      const store = await newDatabase().open();
+      const row = otpRow();
+      await store.insertOtp(row, []);
+      const request = requestRow({ otp_id: row.id, recognition: 'same' });
+      await store.queueRequest(request, null, []);
+      expect(await store.findOtpUse('same')).toMatchObject({ issued_at: null, under_way: false });
+      await store.decideRequest({ id: request.id, status: 'approved', reason: null, decided_at: T0 }, []);
+      const claim = reservation({ request_id: request.id, created_at: T0 + 7 });
+      await store.claimRequest(claim, []);
+      expect(await store.findOtpUse('same')).toMatchObject({ issued_at: null, under_way: true });
+      await store.recordCertificate(certificateRow(claim), []);
+      await store.expireRequests({ pending_ttl: 0, retention: 0 }, T0 + 10);
+      expect(await store.getRequest(request.id)).toBeUndefined();
+      expect(await store.findOtpUse('same')).toMatchObject({ request_id: request.id, issued_at: T0 + 7 });
     });
 
     test('a revoked token is dead at once; revoking again changes and audits nothing', async () => {

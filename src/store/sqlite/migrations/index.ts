@@ -9,6 +9,7 @@ import { tokenLookup } from './0008-token-lookup.ts';
 import { presentedIntermediates } from './0009-presented-intermediates.ts';
 import { devices } from './0010-devices.ts';
 import { requesters } from './0011-requesters.ts';
+import { otpUses } from './0012-otp-uses.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -23,4 +24,5 @@ export const MIGRATIONS: readonly string[] = [
   presentedIntermediates,
   devices,
   requesters,
+  otpUses,
 ];

@@ -1,0 +1,141 @@
+/** A request that is made again with the token that was used for it, because its answer was lost (contract §9). docs/lost-answers.md tells why. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { OtpIdentity } from '../auth/identity.ts';
+import { forbidden, unauthorized, unavailable, type EstuaryError } from '../errors.ts';
+import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
+import type { AuditStore } from '../store/audit-store.ts';
+import type { OtpStore, OtpUse, Repeatable } from '../store/otp-store.ts';
+import { recognitionOf, type Recognised } from './recognition.ts';
+import type { EnrollmentOutcome, RequestBase } from './request.ts';
+
+/** Tells whether a request was queued before. */
+export interface QueueLookup {
+  isQueued(request: RequestBase, sent: Recognised): Promise<boolean>;
+}
+
+export interface RepeatsOptions {
+  readonly store: AuditStore & CertificateStore & OtpStore;
+  readonly queue: QueueLookup;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** `otp.retry_window`, in milliseconds. */
+  readonly retryWindow: number;
+  /** Milliseconds that a repeat waits for the first request. */
+  readonly patience: number;
+}
+
+/** An authorised request. */
+interface Request {
+  readonly request: RequestBase;
+  readonly recognition: string;
+  readonly key: { readonly kind: 'own' | 'generated' };
+}
+
+/** A request of a token that has no use left, or that is dead. */
+export interface TokenRequest extends RequestBase {
+  readonly identity: OtpIdentity;
+}
+
+/** The first pause between looks at a request that is under way elsewhere; each is twice as long as the one before, up to the longest. */
+const FIRST_PAUSE = 20;
+const LONGEST_PAUSE = 1000;
+
+/** The same request has taken a use meanwhile, in this process or another. */
+export class RequestRepeated extends Error {}
+
+export class Repeats {
+  readonly #options: RepeatsOptions;
+
+  constructor(options: RepeatsOptions) {
+    this.#options = options;
+  }
+
+  /** What the use for this request is remembered by. */
+  repeatable(recognition: string): Repeatable {
+    return { recognition, retry_window: this.#options.retryWindow };
+  }
+
+  /**
+   * What a token that buys no certificate any more may do with what was sent: `answered`, go on to the answer of the request that it was
+   * used for; `refused`, nothing, but it is that request; `unknown`, nothing.
+   */
+  async standing(request: TokenRequest, sent: Recognised): Promise<'answered' | 'refused' | 'unknown'> {
+    const { identity } = request;
+    const isQueued = await this.#options.queue.isQueued(request, sent);
+    if (isQueued) return identity.dead === undefined ? 'answered' : 'refused';
+    const use = await this.#options.store.findOtpUse(recognitionOf(request, sent));
+    if (use === undefined) return (await this.#hasUse(identity)) ? 'answered' : 'unknown';
+    if (identity.dead !== undefined) return 'refused';
+    if (use.under_way && this.#options.retryWindow > 0) return 'answered';
+    const isValid = this.#isInWindow(use) && (await this.#certificateOf(use))?.revoked_at === null;
+    return isValid ? 'answered' : 'refused';
+  }
+
+  /** The use of a request that has failed meanwhile went back after the token was looked at. */
+  async #hasUse({ otp_id, dead }: OtpIdentity): Promise<boolean> {
+    if (dead !== undefined) return false;
+    const token = await this.#options.store.getOtp(otp_id);
+    return token !== undefined && token.uses < token.max_uses;
+  }
+
+  /**
+   * What the same request was answered within the window; waits for it while it is under way, wherever that is.
+   *
+   * @param isGone whether nobody is there any more to take the answer
+   * @returns undefined: nothing, so the request is one of its own
+   * @throws EstuaryError 401 the certificate, or the token, is revoked; 403 `KEY_SENT_ONCE`; 503 `REQUEST_UNDER_WAY`
+   */
+  async answer(again: Request, isGone: () => boolean): Promise<EnrollmentOutcome | undefined> {
+    const { store, retryWindow, patience } = this.#options;
+    if (retryWindow === 0 || again.request.identity.method !== 'otp') return undefined;
+    const { recognition } = again;
+    let pause = FIRST_PAUSE;
+    for (let waited = 0; ; waited += pause, pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+      const use = await store.findOtpUse(recognition);
+      if (use !== undefined && this.#isInWindow(use)) return this.#again(again, use);
+      if (use?.under_way !== true) return undefined;
+      if (waited >= patience || isGone()) throw underWay();
+      await sleep(Math.min(pause, patience - waited));
+    }
+  }
+
+  #isInWindow({ issued_at }: OtpUse): boolean {
+    const { now, retryWindow } = this.#options;
+    return issued_at !== null && issued_at > now() - retryWindow;
+  }
+
+  #certificateOf({ request_id }: OtpUse): Promise<CertificateRow | undefined> {
+    return this.#options.store.findCertificateByRequest(request_id);
+  }
+
+  async #again({ request, key }: Request, use: OtpUse): Promise<EnrollmentOutcome | undefined> {
+    const { store, now } = this.#options;
+    const certificate = await this.#certificateOf(use);
+    if (certificate === undefined) return undefined;
+    const token = await store.getOtp(use.otp_id);
+    // Both may have ended while it waited, and the window does not outlast them.
+    if (certificate.revoked_at !== null) throw noAnswer(`certificate ${certificate.serial} is revoked`);
+    if (token === undefined || token.revoked_at !== null || token.expires_at <= now())
+      throw noAnswer(`token ${use.otp_id} has expired or is revoked`);
+    if (key.kind === 'generated') throw keySentOnce(certificate);
+    const { serial, der } = certificate;
+    const note = `the answer to ${use.request_id} once more`;
+    await store.audit(request.events.map((event) => ({ ...event, serial, detail: `${event.detail ?? ''}; ${note}` })));
+    return { status: 'issued', certificate: der };
+  }
+}
+
+const noAnswer = (detail: string): EstuaryError => unauthorized('OTP_INVALID', 'invalid OTP token', { detail });
+
+/** 503: how the first request ends is not known yet. */
+export const underWay = (): EstuaryError =>
+  unavailable('REQUEST_UNDER_WAY', 'The same request is still being answered; send it again.');
+
+/** 403: the answer that held the generated key was the only one, so whoever lost it needs another certificate. */
+export function keySentOnce({ serial, ca }: { readonly serial: string | null; readonly ca: string }): EstuaryError {
+  return forbidden(
+    'KEY_SENT_ONCE',
+    `The private key was sent with certificate ${serial} and is not kept; have that certificate revoked, then ask again.`,
+    { detail: `certificate ${ca} ${serial}` },
+  );
+}
