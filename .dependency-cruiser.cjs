@@ -12,7 +12,16 @@ const LAYERS = [
   ['audit', 'config'],
   ['pki'],
 ];
-const BASE = ['process', 'errors', 'errors.ts', 'log.ts', 'folders.ts', 'version.ts'];
+const BASE = [
+  'process',
+  'errors',
+  'errors.ts',
+  'log.ts',
+  'counted-lines.ts',
+  'request-context.ts',
+  'folders.ts',
+  'version.ts',
+];
 
 const path = (names) => `^src/(?:${names.map((name) => name.replace('.', '\\.')).join('|')})(?:/|$)`;
 

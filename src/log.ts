@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import type { DestinationStream, LevelWithSilent, Logger } from 'pino';
+import { requestIdField } from './request-context.ts';
 
 export type { Logger } from 'pino';
 
@@ -31,12 +32,35 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
       name: 'estuary',
       level,
       timestamp: pino.stdTimeFunctions.isoTime,
+      // Whatever is logged for a request has its id.
+      mixin: requestIdField,
       formatters: { log: withoutLongTexts },
       redact: { paths: SECRET_NAMES.flatMap(redacted), censor: '[secret]' },
     },
     destination ?? pino.destination({ dest: 1, sync: false }),
   );
 }
+
+/** What the lines of requests are written with. */
+export type RequestLines = Readonly<Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>>;
+
+/**
+ * The same log for the lines of requests: their fields are fixed and hold no secret, and the search for one would cost
+ * more than all else about a line. What clients send is cut by whoever fills them in.
+ */
+export function requestLines(log: RequestLines & Partial<Pick<Logger, 'child' | 'isLevelEnabled'>>): RequestLines {
+  const plain = log.child?.({}, { redact: [], formatters: { log: asItIs }, level: 'trace' });
+  if (plain === undefined) return log;
+  // The level is the log's own, which a reload may change.
+  const at =
+    (level: keyof RequestLines) =>
+    (fields: object, message: string): void => {
+      if (log.isLevelEnabled?.(level) !== false) plain[level](fields, message);
+    };
+  return { info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+const asItIs = (fields: object): object => fields;
 
 /** The paths of one name: by itself, one and two levels down. */
 function redacted(name: string): string[] {

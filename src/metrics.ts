@@ -14,6 +14,12 @@ export interface CaGauge {
   readonly not_after: number | undefined;
 }
 
+/** A request as it is counted. */
+export interface AnsweredRequest {
+  /** One of a fixed few, never what a client made up. */
+  readonly operation: string | undefined;
+}
+
 /** The metrics of one process as prom-client aggregates them: plain objects that pass between processes as JSON. */
 export type MetricFamilies = readonly object[];
 
@@ -55,9 +61,9 @@ export class Metrics {
     this.#delay.enable();
   }
 
-  /** Counts an answer. `operation` is one of a fixed few, never what a client made up. */
-  countRequest(listener: 'est' | 'admin', operation: string, status: number): void {
-    this.#requests.inc({ listener, operation, status });
+  /** Counts an answer, or a request that nobody was there to be answered any more. */
+  countRequest(listener: string, { operation }: AnsweredRequest, status: number | undefined): void {
+    this.#requests.inc({ listener, operation: operation ?? 'unknown', status: status ?? 'none' });
   }
 
   /** Counts what these committed events tell of. */

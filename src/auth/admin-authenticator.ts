@@ -12,6 +12,7 @@ import { IntermediateMemory } from './mtls/intermediate-memory.ts';
 import { validatePresented } from './mtls/mtls.ts';
 import { checkNotRevokedHere } from './mtls/own-revocation.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
+import { requestIdField } from '../request-context.ts';
 
 export interface AdminIdentity {
   readonly method: 'mtls' | 'bearer';
@@ -93,7 +94,7 @@ export class AdminAuthenticator {
   async #refuse(address: string, failures: readonly string[]): Promise<never> {
     if (failures.length === 0) throw unauthorized(CODE, 'admin authentication required');
     const detail = failures.join('; ');
-    await this.#failures.record({ type: 'auth.admin', outcome: 'failure', address, detail });
+    await this.#failures.record({ type: 'auth.admin', outcome: 'failure', address, ...requestIdField(), detail });
     throw unauthorized(CODE, 'admin authentication failed', { detail });
   }
 }

@@ -8,6 +8,7 @@ import type { Identity, PresentedCredentials } from './identity.ts';
 import { certificateHolder } from './certificate-holder.ts';
 import type { AuthContext, AuthPlugin } from './plugin.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
+import { noteOnRequest, requestIdField } from '../request-context.ts';
 
 export interface EstAuthenticatorOptions {
   /** The methods that are switched on, in any order. */
@@ -42,10 +43,12 @@ export function createEstAuthenticator({ plugins, store, failures }: EstAuthenti
           const identity = await plugin.authenticate(presented, context);
           if (identity === undefined) continue;
           const hints = identity.method === 'mtls' ? ordered.map((other) => other.hint?.(presented)) : [];
+          noteOnRequest({ requester: identity.display, method: identity.method });
           await reportSuccess(store, identity, presented, { ...context, hints });
           return identity;
         } catch (error) {
           if (!isUnauthenticated(error)) throw error;
+          noteOnRequest({ method: plugin.method });
           if (plugin.auditsFailures !== true)
             await failures.record(failureEvent(plugin.method, error, presented, context));
           failure = error;
@@ -71,6 +74,7 @@ async function reportSuccess(
     ...auditedRequester(identity),
     address,
     ca: caLabel,
+    ...requestIdField(),
     ...(identity.method === 'mtls' ? { serial: identity.certificate.serialNumber } : {}),
     detail: [operation, identity.note, ...hints].filter((part) => part !== undefined).join('; '),
   };
@@ -91,6 +95,7 @@ function failureEvent(
     ...(subject === undefined ? {} : { subject }),
     address: presented.address,
     ca: caLabel,
+    ...requestIdField(),
     detail: [operation, error.message, error.detail].filter((part) => part !== undefined).join('; '),
   };
 }

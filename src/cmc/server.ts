@@ -22,6 +22,7 @@ import { buildResponse, type PkiResponseMessage } from './response.ts';
 import { getCert, getCrl, type CrlSource } from './retrieval.ts';
 import type { CertificateActions } from './revocation.ts';
 import type { Origin, Sender } from './sender.ts';
+import { noteOnRequest } from '../request-context.ts';
 
 export interface CmcServerOptions {
   readonly store: AuditStore & CertificateStore & CmcStore;
@@ -92,6 +93,7 @@ export class CmcServer {
     };
     try {
       const sender = await authenticator.authenticate(message, received, voucher);
+      noteOnRequest({ requester: sender.identity.display, method: sender.identity.method });
       await store.audit([{ ...event, ...auditedRequester(sender.identity), detail: sender.role }]);
       return sender;
     } catch (error) {
@@ -284,6 +286,7 @@ export class CmcServer {
       if (outcome.kind !== 'refused') continue;
       const { httpStatus, failInfo, message, detail } = outcome.refusal;
       const level = httpStatus >= 500 ? 'error' : 'info';
+      noteOnRequest({ code: failInfo ?? 'noSupport' });
       this.#options.log[level](
         { request_id: requestId, status: httpStatus, code: failInfo ?? 'noSupport', detail: detail ?? message },
         'CMC request refused',

@@ -11,6 +11,7 @@ import type { BodyPartReference } from '../pki/cmc/body-part.ts';
 import type { SharedSecret } from '../pki/cmc/identity-proof.ts';
 import type { CmcParties } from './parties.ts';
 import { CmcRefusal } from './refusal.ts';
+import { requestIdField } from '../request-context.ts';
 
 export interface SharedSecretsOptions {
   /** As they are in force. */
@@ -78,6 +79,6 @@ export class SharedSecrets {
   /** The event of a failure; the subject is fit for the store and the log. */
   failure(identification: string | undefined, { address, caLabel }: SecretAttempt): AuditEvent & { subject: string } {
     const subject = presentableName(identification ?? '', this.#options.tokenLength);
-    return { type: 'auth.cmc', outcome: 'failure', subject, address, ca: caLabel };
+    return { type: 'auth.cmc', outcome: 'failure', subject, address, ca: caLabel, ...requestIdField() };
   }
 }

@@ -11,6 +11,7 @@ import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
 import { failed, forbidden, isRefusal } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { noteOnRequest } from '../request-context.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Store } from '../store/store.ts';
 import { Admitted, DeviceRefused } from './admitted.ts';
@@ -264,6 +265,7 @@ export class Enrollment {
       throw failed('CERTIFICATE_MISSING', 'The certificate of this request cannot be found.', {
         detail: `request ${row.id}: ${row.status}, certificate ${row.ca} ${row.serial}`,
       });
+    noteOnRequest({ serial: certificate.serial });
     return { status: 'issued', certificate: certificate.der };
   }
 

@@ -24,6 +24,7 @@ import {
   type EnrollmentOutcome,
 } from './request.ts';
 import type { ReservationReleaser } from './reservation-releaser.ts';
+import { noteOnRequest } from '../request-context.ts';
 
 export interface Issuance {
   readonly store: AuditStore & IssuanceStore;
@@ -201,6 +202,7 @@ export class Recorded {
       await release(keyed, issuance, error);
       throw error;
     }
+    noteOnRequest({ serial: row.serial });
     return new Recorded({ status: 'issued', certificate, key: keyed.key.part });
   }
 }

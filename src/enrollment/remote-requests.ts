@@ -7,6 +7,7 @@ import type { AuditEvent } from '../audit/event.ts';
 import type { Found, IssuanceRequest, RemoteQueue } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { parseCertificateRequest } from '../pki/cmc/tagged-request.ts';
+import { noteOnRequest } from '../request-context.ts';
 import { describe, EstuaryError, forbidden, unauthorized, unavailable, isRefusal } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
@@ -282,6 +283,7 @@ export class RemoteRequests {
       { ...event, ...issuedNames(certificate), type: 'certificate.issued', outcome: 'success', detail: row.operation },
     ];
     await this.#store.recordCertificate(certificate, events, succeeded);
+    noteOnRequest({ serial: certificate.serial });
   }
 
   /** What the CA issued is not what was asked for: that is the end of the request. */

@@ -3,8 +3,8 @@ import { STATUS_CODES, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import type { ErrorCode } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import { networkAddress } from './address.ts';
+import { clientAddress } from './address.ts';
+import { REQUEST_ID_HEADER, type Exchanges } from './exchange.ts';
 
 /** What a broken request is answered with. */
 export interface Refusal {
@@ -32,7 +32,7 @@ const LINGER = 2000;
  */
 export function answerBrokenRequests(
   server: Server,
-  log: Pick<Logger, 'info'>,
+  exchanges: Exchanges,
   form: (refusal: Refusal) => { readonly type: string; readonly body: string } = plainText,
 ): void {
   const refused = new WeakSet<Duplex>();
@@ -45,16 +45,16 @@ export function answerBrokenRequests(
       Reflect.set(socket, '_hadError', false);
       return;
     }
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+    if (error.code === 'ECONNRESET' || !socket.writable || exchanges.hasAnswered(socket)) {
       socket.destroy();
       return;
     }
     const refusal = REFUSALS[error.code ?? ''] ?? MALFORMED;
-    log.info({ code: error.code }, 'request refused by the HTTP parser');
+    const { requestId } = exchanges.refused(socket, refusal.status, refusal.code, error.code);
     const { type, body } = form(refusal);
     socket.end(
-      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}\r\nContent-Type: ${type}\r\n` +
-        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}\r\n${REQUEST_ID_HEADER}: ${requestId}\r\n` +
+        `Content-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
     refused.add(socket);
     const cut = setTimeout(() => socket.destroy(), LINGER);
@@ -62,7 +62,9 @@ export function answerBrokenRequests(
   });
   // Before Node's own, which makes a clientError of it: a socket that never became secure cannot be ended, only destroyed.
   server.prependListener('tlsClientError', (error: Error, socket: TLSSocket) => {
-    log.info({ address: addressOf(socket), detail: reasonOf(error, socket) }, 'TLS handshake failed');
+    const address = clientAddress(socket);
+    const fields = { listener: exchanges.listener, address, detail: reasonOf(error, socket) };
+    exchanges.shared.info(`handshake ${address}`, fields, 'TLS handshake failed');
     socket.destroy();
   });
 }
@@ -81,12 +83,4 @@ function reasonOf(error: Error, socket: TLSSocket): string {
   const refused: unknown = socket.authorizationError;
   if (typeof refused === 'string') return `client certificate refused: ${refused}`;
   return error.message === 'socket hang up' ? 'the client closed the connection' : error.message;
-}
-
-/** A destroyed TLSSocket has forgotten its peer; the TCP socket below it remembers, since its address was asked for. */
-function addressOf(socket: TLSSocket): string {
-  const below: unknown = Reflect.get(socket, '_parent');
-  const remembered: unknown =
-    typeof below === 'object' && below !== null ? Reflect.get(below, 'remoteAddress') : undefined;
-  return networkAddress(socket.remoteAddress ?? (typeof remembered === 'string' ? remembered : undefined));
 }

@@ -8,11 +8,11 @@ import {
   PresentedCertificates,
   type ConnectionCertificates,
 } from '../auth/mtls/presented-certificates.ts';
-import { networkAddress } from './address.ts';
+import { clientAddress } from './address.ts';
 
-/** The client's network address; an IPv4 one in its own form also on a dual-stack socket. */
+/** The client's network address. */
 export function remoteAddress(request: IncomingMessage): string {
-  return networkAddress(request.socket.remoteAddress);
+  return clientAddress(request.socket);
 }
 
 /** The credentials of a request as authentication takes them. A resumed TLS session still has its certificate. */

@@ -1,6 +1,6 @@
 /** What a request's head asks of HTTP itself, on either listener. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Server } from 'node:https';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+
 import { badRequest, errorWith, EstuaryError } from '../errors.ts';
 
 /**

@@ -128,7 +128,7 @@ export async function assemble(config: Config, foundation: Foundation): Promise<
     },
     admin.options,
   );
-  const publication = createPublication(config, { router: cas, crls, store, log, now });
+  const publication = createPublication(config, { router: cas, crls, store, log, metrics, now });
   live.add({ end: est, server: estApp.server, material: ({ estTls }) => estTls });
   live.add({ end: admin, server: adminApp.server, material: ({ adminTls }) => adminTls });
   const listeners: readonly Listener[] = [

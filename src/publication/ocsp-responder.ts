@@ -3,6 +3,7 @@ import type { OcspDelegate, StatusSigner } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { describe, failed, isUnavailable } from '../errors.ts';
 import { Semaphore } from '../process/semaphore.ts';
+import { CountedLines } from '../counted-lines.ts';
 import type { Logger } from '../log.ts';
 import { isCrlReason } from '../pki/x509/crl-reasons.ts';
 import { DerError } from '../pki/der/der.ts';
@@ -66,10 +67,13 @@ export class OcspResponder {
   readonly #lookups = new Semaphore(LOOKED_UP, LOOKUPS_WAITING);
   /** By the fingerprint of the key's certificate. */
   readonly #signing = new Map<string, SigningLimiter>();
+  /** Anybody can send them. */
+  readonly #malformed: CountedLines;
   #busyLogged = -Infinity;
 
   constructor(options: OcspResponderOptions) {
     this.#options = options;
+    this.#malformed = new CountedLines(options.log);
   }
 
   /** The response to a DER OCSPRequest. Never throws: what goes wrong is an OCSP error response. */
@@ -89,7 +93,7 @@ export class OcspResponder {
 
   #failure(ca: Ca, error: unknown): Buffer {
     if (error instanceof DerError) {
-      this.#options.log.info({ ca: ca.label, detail: error.message }, 'malformed OCSP request');
+      this.#malformed.info(ca.label, { ca: ca.label, detail: error.message }, 'malformed OCSP request');
       return failureResponse('malformedRequest');
     }
     if (isBusy(error)) this.#logBusy(ca, error);

@@ -5,6 +5,7 @@ import { connect, TLSSocket } from 'node:tls';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { answerBrokenRequests } from '../../src/http/broken-requests.ts';
+import { Exchanges } from '../../src/http/exchange.ts';
 import { Connections } from '../../src/http/connections.ts';
 import { handshakeOptions, present, type ClientAuthMode } from '../../src/http/tls.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
@@ -46,7 +47,17 @@ async function listening(mode: ClientAuthMode, answer?: (socket: TLSSocket) => s
   const keptLog = { info: (fields: object) => log.push({ ...fields }), warn: () => undefined };
   const limits = { total: 10, perAddress: 10 };
   new Connections({ listener: 'est', server: running, limits, shared: undefined, log: keptLog });
-  answerBrokenRequests(running, keptLog);
+  const lines = {
+    info: (fields: object, message: string) => {
+      if (message !== 'request') log.push({ ...fields });
+    },
+    warn: () => undefined,
+    error: () => undefined,
+  };
+  answerBrokenRequests(
+    running,
+    new Exchanges(running, { listener: 'est', lines, metrics: { countRequest: () => undefined } }),
+  );
   await new Promise<void>((resolve) => running?.listen(0, '127.0.0.1', resolve));
   const address = running.address();
   if (address === null || typeof address === 'string') throw new Error('not listening');

@@ -36,7 +36,7 @@ function join(keeper: MetricsKeeper, { mute = false } = {}): Member {
 }
 
 const count = ({ metrics }: Member, times: number): void => {
-  for (let i = 0; i < times; i++) metrics.countRequest('est', 'cacerts', 200);
+  for (let i = 0; i < times; i++) metrics.countRequest('est', { operation: 'cacerts' }, 200);
 };
 
 const sample = (text: string, name: string): number =>

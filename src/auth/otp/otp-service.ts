@@ -15,6 +15,7 @@ import type { HashingPool } from './hashing-pool.ts';
 import { KeyedLimiter } from './keyed-limiter.ts';
 import { formerSelector, generateToken, isTokenLike } from './token.ts';
 import { TokenHasher, type HashSettings } from './token-hasher.ts';
+import { requestIdField } from '../../request-context.ts';
 
 export interface OtpSettings extends HashSettings, LockoutSettings {
   readonly token_length: number;
@@ -214,11 +215,12 @@ function createdEvent({ id, client_id, ca, max_uses }: OtpRow, address: string |
     outcome: 'success',
     subject: client_id,
     ...(address === undefined ? {} : { address }),
+    ...requestIdField(),
     ...(ca === null ? {} : { ca }),
     detail: `token ${id}, uses: ${max_uses}`,
   };
 }
 
 function failureEvent({ address, caLabel }: OtpAttempt, subject: string): AuditEvent {
-  return { type: 'auth.otp', outcome: 'failure', subject, address, ca: caLabel };
+  return { type: 'auth.otp', outcome: 'failure', subject, address, ca: caLabel, ...requestIdField() };
 }

@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify';
 import type { AuditEvent, AuditOutcome } from '../../audit/event.ts';
 
 /** Who a changing call is by; for the audit events that belong to it. */
-export function actor(request: FastifyRequest): { subject: string; address: string } {
-  return { subject: request.admin?.display ?? 'nobody', address: request.clientAddress };
+export function actor(request: FastifyRequest): { subject: string; address: string; request_id: string } {
+  return { subject: request.admin?.display ?? 'nobody', address: request.clientAddress, request_id: request.id };
 }
 
 /**

@@ -3,7 +3,7 @@
  * in a file of its own beside this one.
  */
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { accessEvent, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
@@ -22,7 +22,10 @@ import { registerRevocation } from './revocation.ts';
 import { registerRequests } from './requests.ts';
 import { validatorCompiler } from './validation.ts';
 import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
+import { requestLines } from '../../log.ts';
+import { runForRequest } from '../../request-context.ts';
 import { answerBrokenRequests, type Refusal } from '../broken-requests.ts';
+import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
 import { presentedCredentials, remoteAddress } from '../credentials.ts';
 import { allowedMethods, isAdminPath, recordRoute, type RouteTable } from './routes.ts';
 import { announcesBody, checkBodyHead, registerJsonParser } from './json-body.ts';
@@ -54,15 +57,16 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     // A request that came before the end of a connection is still answered while the process stops.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1024 },
+    genReqId: (raw: IncomingMessage) => exchangeOf(raw).requestId,
     frameworkErrors: (error, _request, reply) => void sendError(reply, error),
   });
   app.server.headersTimeout = server.headers_timeout * 1000;
-  answerBrokenRequests(app.server, deps.log, brokenRequestAnswer);
   boundAnswers(app.server, server.request_timeout * 1000);
+  const exchanges = followRequests(app, deps);
   answerExpectations(app.server, refuseExpectation);
   app.setValidatorCompiler(validatorCompiler);
   registerJsonParser(app);
-  registerErrorHandling(app, deps);
+  registerErrorHandling(app, deps, exchanges);
   registerGate(app, deps);
   registerSwagger(app, deps);
   app.register((routes: AdminApp, _options, done) => {
@@ -82,6 +86,13 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
   return app;
 }
 
+/** Ids and lines of log for all of them, those too that Node's parser refuses. */
+function followRequests(app: AdminApp, { log, metrics }: AdminDependencies): Exchanges {
+  const exchanges = new Exchanges(app.server, { listener: 'admin', lines: requestLines(log), metrics });
+  answerBrokenRequests(app.server, exchanges, brokenRequestAnswer);
+  return exchanges;
+}
+
 /** Who may come in: authentication first, then the site that a browser calls from, 404, 405, 415 and 413, all before a byte of the body is read. */
 function registerGate(app: AdminApp, deps: AdminDependencies): void {
   const routes: RouteTable = new Map();
@@ -92,8 +103,11 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
     reply.header('cache-control', 'no-store');
     checkHost(request.raw);
     request.clientAddress = remoteAddress(request.raw);
-    if (needsAuthentication(request))
-      request.admin = await deps.authenticator.authenticate(presentedCredentials(request.raw));
+    if (needsAuthentication(request)) {
+      const admin = await deps.authenticator.authenticate(presentedCredentials(request.raw));
+      request.admin = admin;
+      Object.assign(exchangeOf(request.raw), { requester: admin.display, method: admin.method });
+    }
     if (isAdminPath(request.url)) checkSameSite(request.headers);
     if (request.is404) refuseUnknown(request, reply, routes);
     if (announcesBody(request)) checkBodyHead(request, deps.settings.server.body_limit);
@@ -113,30 +127,41 @@ function refuseUnknown(request: FastifyRequest, reply: FastifyReply, routes: Rou
   throw errorWith(405, 'METHOD_NOT_ALLOWED', `this path takes ${allowed.join(', ')}`);
 }
 
-function registerErrorHandling(app: AdminApp, deps: AdminDependencies): void {
+function registerErrorHandling(app: AdminApp, deps: AdminDependencies, exchanges: Exchanges): void {
+  // Before the gate. Once the body is read, what runs is not what began here.
+  app.addHook('onRequest', (request, reply, done) => {
+    const exchange = exchanges.follow(request.raw, reply.raw);
+    // The route and not the path: someone may have pasted a token where its id belongs.
+    if (!request.is404) exchange.operation = `${request.method} ${request.routeOptions.url ?? ''}`;
+    void reply.header(REQUEST_ID_HEADER, exchange.requestId);
+    runForRequest(exchange, done);
+  });
+  app.addHook('preValidation', (request, _reply, done) => runForRequest(exchangeOf(request.raw), done));
   app.setErrorHandler(async (error, request, reply) => {
     const answer = toErrorAnswer(error);
     if (answer.statusCode >= 500)
-      deps.log.error({ code: answer.code, route: request.routeOptions.url, detail: describe(error) }, answer.message);
+      deps.log.error(
+        {
+          request_id: request.id,
+          code: answer.code,
+          route: request.routeOptions.url,
+          detail: describe(error),
+        },
+        answer.message,
+      );
     if (request.admin !== null && !request.is404 && isChanging(request)) await auditRefusal(deps, request, answer.code);
     if (hasUnreadBody(request)) reply.header('connection', 'close');
     return sendError(reply, error);
-  });
-  app.addHook('onResponse', (request, reply, done) => {
-    const { method, admin, clientAddress: address } = request;
-    // The route and not the path: someone may have pasted a token where its id belongs.
-    const route = request.is404 ? undefined : request.routeOptions.url;
-    deps.metrics.countRequest('admin', route === undefined ? 'unknown' : `${method} ${route}`, reply.statusCode);
-    const fields = { method, route, status: reply.statusCode, address, admin: admin?.display };
-    // Health checks come every few seconds for ever.
-    const level = request.routeOptions.config.public === true ? 'debug' : 'info';
-    deps.log[level]({ ...fields, ms: Math.round(reply.elapsedTime) }, 'admin request');
-    done();
   });
 }
 
 function sendError(reply: FastifyReply, error: unknown): FastifyReply {
   const answer = toErrorAnswer(error);
+  const exchange = exchangeOf(reply.request.raw);
+  exchange.code = answer.code;
+  // Why a 5xx came about has a line of its own.
+  if (answer.statusCode < 500 && error instanceof EstuaryError) exchange.detail = error.detail;
+  void reply.header(REQUEST_ID_HEADER, exchange.requestId);
   if (answer.statusCode === 401) reply.header('www-authenticate', 'Bearer');
   if (error instanceof EstuaryError && error.retryAfter !== undefined)
     reply.header('retry-after', String(error.retryAfter));
@@ -151,7 +176,10 @@ function brokenRequestAnswer({ status, code, text }: Refusal): { type: string; b
 
 function refuseExpectation(response: ServerResponse, { status, code, message }: EstuaryError): void {
   const { type, body } = brokenRequestAnswer({ status, code, text: message });
-  response.writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) }).end(body);
+  const exchange = exchangeOf(response.req);
+  exchange.code = code;
+  const id = { [REQUEST_ID_HEADER]: exchange.requestId };
+  response.writeHead(status, { ...id, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) }).end(body);
 }
 
 /** An administrator's call that changed nothing is on record too. */

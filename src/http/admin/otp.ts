@@ -81,7 +81,7 @@ export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request, reply) => {
       const row = await deps.store.getOtp(request.params.id);
-      const { address } = actor(request);
+      const { address, request_id } = actor(request);
       const revoked =
         row !== undefined &&
         (await deps.store.revokeOtp(row.id, deps.now(), [
@@ -91,6 +91,7 @@ export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
             outcome: 'success',
             subject: row.client_id,
             address,
+            request_id,
             ...(row.ca === null ? {} : { ca: row.ca }),
             detail: `token ${row.id}`,
           },

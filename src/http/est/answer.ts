@@ -2,6 +2,7 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http';
 import { errorWith, EstuaryError, failed } from '../../errors.ts';
 import { DerError } from '../../pki/der/der.ts';
+import { exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
 import type { EstAnswer } from './operation.ts';
 import { MethodNotAllowed } from './route.ts';
 
@@ -17,12 +18,15 @@ export interface ErrorPolicy {
  * the answer in at most two reads. That is why Fastify's own reply (lower-case names) is not used here.
  */
 export function writeAnswer(response: ServerResponse, answer: Omit<EstAnswer, 'status'> & { status: number }): void {
-  const headers: Record<string, string | string[]> = {};
+  const exchange = exchangeOf(response.req);
+  const headers: Record<string, string | string[]> = { [REQUEST_ID_HEADER]: exchange.requestId };
   for (const [name, value] of Object.entries(answer.headers)) {
     headers[name] = typeof value === 'string' ? value : [...value];
   }
   if (answer.status !== 204) headers['Content-Length'] = String(Buffer.byteLength(answer.body, 'latin1'));
   if (response.req.httpVersion === '1.0') {
+    // Node's response does not know of it.
+    exchange.status = answer.status;
     writeHttp10(response, answer.status, headers, answer.body);
     return;
   }

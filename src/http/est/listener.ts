@@ -1,20 +1,22 @@
 /** The EST listener: one Fastify instance over TLS, the order of checks of contract §3, and nothing of what follows them. */
-import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import { TLSSocket, type TlsOptions } from 'node:tls';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { channelBinding } from '../../auth/channel-binding.ts';
 import type { PresentedCredentials } from '../../auth/identity.ts';
 import type { CaRouter } from '../../ca/router.ts';
-import { EstuaryError, badRequest, errorWith, unauthorized, isRefusal } from '../../errors.ts';
+import { EstuaryError, badRequest, errorWith, unauthorized } from '../../errors.ts';
 import { lineLengthFor } from './codec.ts';
 import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
-import type { Logger } from '../../log.ts';
+import { requestLines, type Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { asEstuaryError, challenge, errorAnswer, writeAnswer, type ErrorPolicy } from './answer.ts';
 import { bodyTooLarge, checkHead, resolveRoute, type EstRoute } from './route.ts';
 import { answerBrokenRequests } from '../broken-requests.ts';
 import { presentedCredentials } from '../credentials.ts';
+import { Exchanges, exchangeOf } from '../exchange.ts';
+import { runForRequest } from '../../request-context.ts';
 import { answerExpectations, checkHost, expectsContinue } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
@@ -61,18 +63,20 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    genReqId: () => randomUUID(),
+    genReqId: (raw: IncomingMessage) => exchangeOf(raw).requestId,
     // A path that Fastify cannot decode never reaches a route.
     frameworkErrors: (error, _request, reply) => {
       reply.hijack();
       const mapped = badRequest('BAD_PATH', 'The request path is not valid.', { detail: error.message });
-      writeAnswer(reply.raw, errorAnswer(mapped, options.errors));
+      writeError(reply.raw, mapped, options.errors);
     },
   });
   app.server.headersTimeout = options.headersTimeout;
-  answerExpectations(app.server, (response, error) => writeAnswer(response, errorAnswer(error, options.errors)));
-  answerBrokenRequests(app.server, options.log);
+  answerExpectations(app.server, (response, error) => writeError(response, error, options.errors));
   boundAnswers(app.server, options.requestTimeout);
+  const { metrics } = options;
+  const lines = requestLines(options.log);
+  answerBrokenRequests(app.server, new Exchanges(app.server, { listener: 'est', lines, metrics }));
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -84,34 +88,29 @@ export function createEstListener(options: EstListenerOptions): EstListener {
       checkHead(route.operation, request.headers, options.bodyLimit);
       continueIfExpected(request, reply, route.operation);
       routes.set(request, route);
+      Object.assign(exchangeOf(request.raw), { operation: route.operation.name, ca: route.ca.label });
       done();
     } catch (error) {
       done(asEstuaryError(error));
     }
   });
 
-  app.addHook('onResponse', (request, reply, done) => {
-    options.metrics.countRequest('est', routes.get(request)?.operation.name ?? 'unknown', reply.raw.statusCode);
-    done();
-  });
-
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const route = routes.get(request);
     if (route === undefined) throw errorWith(404, 'NOT_FOUND', 'There is no such EST path.');
     const { socket } = request.raw;
-    const answer = await route.operation.handle({
-      requestId: request.id,
-      ca: route.ca,
-      presented: presentedCredentials(request.raw),
-      channelBinding: () => (socket instanceof TLSSocket ? channelBinding(socket) : undefined),
-      // Node ends its side as soon as the client has ended its own.
-      isGone: () => socket.destroyed || socket.writableEnded,
-      body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
-      lineLength: lineLengthFor(request.headers['user-agent'], options.lineLength),
-    });
-    options.log.info(
-      { request_id: request.id, operation: route.operation.name, ca: route.ca.label, status: answer.status },
-      'request',
+    const exchange = exchangeOf(request.raw);
+    const answer = await runForRequest(exchange, () =>
+      route.operation.handle({
+        requestId: exchange.requestId,
+        ca: route.ca,
+        presented: presentedCredentials(request.raw),
+        channelBinding: () => (socket instanceof TLSSocket ? channelBinding(socket) : undefined),
+        // Node ends its side as soon as the client has ended its own.
+        isGone: () => socket.destroyed || socket.writableEnded,
+        body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
+        lineLength: lineLengthFor(request.headers['user-agent'], options.lineLength),
+      }),
     );
     reply.hijack();
     writeAnswer(reply.raw, answer.status === 401 ? challenging(answer, options.errors) : answer);
@@ -121,16 +120,18 @@ export function createEstListener(options: EstListenerOptions): EstListener {
 
   app.setErrorHandler((error, request, reply) => {
     const mapped = mapFrameworkError(error, options.bodyLimit);
-    const level = isRefusal(mapped) ? 'info' : 'error';
-    options.log[level](
-      { request_id: request.id, status: mapped.status, code: mapped.code, detail: mapped.detail, url: request.url },
-      'request refused',
-    );
+    const exchange = exchangeOf(request.raw);
+    if (exchange.operation === undefined) exchange.url = request.url;
     reply.hijack();
     if (reply.raw.headersSent) reply.raw.destroy();
-    else writeAnswer(reply.raw, errorAnswer(mapped, options.errors));
+    else writeError(reply.raw, mapped, options.errors);
   });
   return app;
+}
+
+function writeError(response: ServerResponse, error: EstuaryError, policy: ErrorPolicy): void {
+  Object.assign(exchangeOf(response.req), { code: error.code, detail: error.detail });
+  writeAnswer(response, errorAnswer(error, policy));
 }
 
 /** A refusal in the operation's own form is a 401 like any other. */

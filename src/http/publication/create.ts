@@ -3,6 +3,7 @@ import type { CaRouter } from '../../ca/router.ts';
 import type { Config } from '../../config/schema.ts';
 import { createPublicationListener, type PublicationListener } from './listener.ts';
 import type { Logger } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
 import type { CertificateStore } from '../../store/certificate-store.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import { OcspResponder } from '../../publication/ocsp-responder.ts';
@@ -12,6 +13,7 @@ export interface PublicationContext {
   readonly crls: CrlPublisher;
   readonly store: CertificateStore;
   readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'countRequest'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -27,7 +29,7 @@ const MAX_OCSP_VALIDITY = 300;
 /** undefined: switched off. */
 export function createPublication(
   { publication, server }: Pick<Config, 'publication' | 'server'>,
-  { router, crls, store, log, now }: PublicationContext,
+  { router, crls, store, log, metrics, now }: PublicationContext,
 ): Publication | undefined {
   if (!publication.enabled) return undefined;
   for (const ca of router.all)
@@ -43,6 +45,7 @@ export function createPublication(
     crls,
     ocsp: new OcspResponder({ store, validity, log, now }),
     log,
+    metrics,
     headersTimeout: server.headers_timeout * 1000,
     requestTimeout: server.request_timeout * 1000,
     keepAliveTimeout: server.keep_alive_timeout * 1000,

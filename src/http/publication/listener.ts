@@ -1,20 +1,26 @@
 /** The publication listener (contract §5): plain HTTP for relying parties. Everything on it is public and signed. */
 import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { StatusSigner } from '../../ca/driver.ts';
 import type { Ca, CaRouter } from '../../ca/router.ts';
 import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
+import { requestLines, type Logger } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import { runForRequest } from '../../request-context.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import type { OcspAnswer, OcspResponder } from '../../publication/ocsp-responder.ts';
 import { answerBrokenRequests } from '../broken-requests.ts';
+import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
+import { answerExpectations, checkHost } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
 export interface PublicationListenerOptions {
   readonly router: Pick<CaRouter, 'find'>;
   readonly crls: Pick<CrlPublisher, 'current' | 'dueAt'>;
   readonly ocsp: Pick<OcspResponder, 'answer'>;
-  readonly log: Pick<Logger, 'debug' | 'info' | 'error'>;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'countRequest'>;
   /** Milliseconds. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;
@@ -32,7 +38,11 @@ const CA_CERTIFICATE_AGE = 3600;
 /** Makes the listener; the caller listens and closes. */
 export function createPublicationListener(options: PublicationListenerOptions): PublicationListener {
   const app = fastify({
-    http: { connectionsCheckingInterval: checkingInterval(options.headersTimeout) },
+    http: {
+      // Node's own answer to a missing Host has no text.
+      requireHostHeader: false,
+      connectionsCheckingInterval: checkingInterval(options.headersTimeout),
+    },
     logger: false,
     bodyLimit: MAX_BODY,
     requestTimeout: options.requestTimeout,
@@ -40,21 +50,22 @@ export function createPublicationListener(options: PublicationListenerOptions): 
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1024 },
+    genReqId: (raw: IncomingMessage) => exchangeOf(raw).requestId,
     frameworkErrors: (error, _request, reply) => void sendError(reply, error),
   });
   app.server.headersTimeout = options.headersTimeout;
-  answerBrokenRequests(app.server, options.log);
+  answerExpectations(app.server, refuseExpectation);
   boundAnswers(app.server, options.requestTimeout);
+  followRequests(app, options);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/ocsp-request', { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),
   );
   app.setErrorHandler((error, request, reply) => {
     const { statusCode } = sendError(reply, error);
-    options.log[statusCode >= 500 ? 'error' : 'info'](
-      { route: request.routeOptions.url, status: statusCode, detail: describe(error) },
-      'publication request refused',
-    );
+    if (statusCode < 500) return;
+    const fields = { request_id: request.id, route: request.routeOptions.url, detail: describe(error) };
+    options.log.error(fields, 'publication request failed');
   });
   app.setNotFoundHandler((_request, reply) => {
     sendError(reply, notFound('NOT_FOUND', 'There is nothing at this path.'));
@@ -64,9 +75,43 @@ export function createPublicationListener(options: PublicationListenerOptions): 
   return app;
 }
 
+/** Ids and lines of log for all of them, those too that Node's parser refuses. */
+function followRequests(app: PublicationListener, { log, metrics }: PublicationListenerOptions): void {
+  const exchanges = new Exchanges(app.server, { listener: 'publication', lines: requestLines(log), metrics });
+  answerBrokenRequests(app.server, exchanges);
+  app.addHook('onRequest', (request, reply, done) => {
+    const exchange = exchangeOf(request.raw);
+    void reply.header(REQUEST_ID_HEADER, exchange.requestId);
+    // `crl`, `ca` or `ocsp`.
+    if (!request.is404) exchange.operation = request.routeOptions.url?.split('/', 2)[1];
+    try {
+      checkHost(request.raw);
+      done();
+    } catch (error) {
+      done(asEstuaryError(error));
+    }
+  });
+  // Once the body is read, what runs is not what began in onRequest.
+  app.addHook('preHandler', (request, _reply, done) => runForRequest(exchangeOf(request.raw), done));
+}
+
+function refuseExpectation(response: ServerResponse, { status, code, message }: EstuaryError): void {
+  const exchange = exchangeOf(response.req);
+  exchange.code = code;
+  response
+    .writeHead(status, {
+      [REQUEST_ID_HEADER]: exchange.requestId,
+      'Content-Type': PLAIN_TEXT,
+      'Content-Length': Buffer.byteLength(message),
+    })
+    .end(message);
+}
+
+const PLAIN_TEXT = 'text/plain; charset=utf-8';
+
 function registerFiles(app: PublicationListener, { router, crls, now }: PublicationListenerOptions): void {
   app.get<{ Params: { file: string } }>('/crl/:file', async (request, reply) => {
-    const { ca, signer } = signing(router, withoutSuffix(request.params.file, '.crl'));
+    const { ca, signer } = signing(router, request, withoutSuffix(request.params.file, '.crl'));
     const crl = await crls.current(ca, signer);
     return sendFile(request, reply, {
       type: 'application/pkix-crl',
@@ -77,7 +122,8 @@ function registerFiles(app: PublicationListener, { router, crls, now }: Publicat
     });
   });
   app.get<{ Params: { file: string } }>('/ca/:file', (request, reply) => {
-    const { certificate } = router.find(withoutSuffix(request.params.file, '.cer'));
+    const { certificate, label } = router.find(withoutSuffix(request.params.file, '.cer'));
+    exchangeOf(request.raw).ca = label;
     return sendFile(request, reply, {
       type: 'application/pkix-cert',
       body: certificate.der,
@@ -91,14 +137,14 @@ function registerFiles(app: PublicationListener, { router, crls, now }: Publicat
 
 function registerOcsp(app: PublicationListener, { router, ocsp, now }: PublicationListenerOptions): void {
   app.post<{ Params: { label: string } }>('/ocsp/:label', async (request, reply) => {
-    const { ca, signer } = signing(router, request.params.label);
+    const { ca, signer } = signing(router, request, request.params.label);
     if (!Buffer.isBuffer(request.body)) throw wrongMediaType();
     const answer = await ocsp.answer(ca, signer, request.body);
     return reply.header('Cache-Control', 'no-store').type('application/ocsp-response').send(answer.der);
   });
   // The rest of the path: base64 has slashes, and not every client escapes them (RFC 6960 appendix A.1).
   app.get<{ Params: { label: string; '*': string } }>('/ocsp/:label/*', async (request, reply) => {
-    const { ca, signer } = signing(router, request.params.label);
+    const { ca, signer } = signing(router, request, request.params.label);
     const answer = await ocsp.answer(ca, signer, fromBase64(request.params['*']));
     return sendOcsp(request, reply, answer, now());
   });
@@ -159,8 +205,13 @@ function isFresh({ headers }: FastifyRequest, etag: string, lastModified: number
 }
 
 /** A CA that signs its own CRLs and OCSP responses. @throws EstuaryError 404 */
-function signing(router: Pick<CaRouter, 'find'>, label: string): { ca: Ca; signer: StatusSigner } {
+function signing(
+  router: Pick<CaRouter, 'find'>,
+  request: FastifyRequest,
+  label: string,
+): { ca: Ca; signer: StatusSigner } {
   const ca = router.find(label);
+  exchangeOf(request.raw).ca = ca.label;
   const signer = ca.driver.statusSigner;
   if (signer === undefined)
     throw notFound('NOT_PUBLISHED_HERE', 'This CA publishes its revocations itself, elsewhere.');
@@ -191,10 +242,13 @@ const wrongMediaType = () => errorWith(415, 'MEDIA_TYPE_UNSUPPORTED', 'The body 
 
 /** Plain text, one sentence. */
 function sendError(reply: FastifyReply, error: unknown): FastifyReply {
-  const { status, message, retryAfter } = asEstuaryError(error);
+  const { status, code, message, retryAfter, detail } = asEstuaryError(error);
+  const exchange = exchangeOf(reply.request.raw);
+  Object.assign(exchange, { code, detail });
+  void reply.header(REQUEST_ID_HEADER, exchange.requestId);
   if (retryAfter !== undefined) reply.header('Retry-After', String(retryAfter));
   reply.header('Cache-Control', 'no-store');
-  return reply.code(status).type('text/plain; charset=utf-8').send(message);
+  return reply.code(status).type(PLAIN_TEXT).send(message);
 }
 
 function asEstuaryError(error: unknown): EstuaryError {

@@ -66,7 +66,12 @@ export function lockoutWrites(db: Db) {
   const forgetFailures = db.prepare<[number]>('DELETE FROM failure WHERE at <= ?');
   const forgetLockouts = db.prepare<[number]>('DELETE FROM lockout WHERE locked_until <= ?');
 
-  function countFailure(key: string, policy: LockoutPolicy, now: number): AuditEvent[] {
+  function countFailure(
+    key: string,
+    policy: LockoutPolicy,
+    now: number,
+    request: Pick<AuditEvent, 'request_id'>,
+  ): AuditEvent[] {
     const { scope, name } = splitKey(key);
     if (locked.get(key, now) !== undefined) return [];
     addFailure.run(key, now);
@@ -79,6 +84,7 @@ export function lockoutWrites(db: Db) {
         type: 'lockout.started',
         outcome: 'success',
         ...(scope === 'address' ? { address: name } : { subject: name }),
+        ...request,
         detail: `${scope}: ${failures} failures within ${policy.failure_window} s, locked out for ${policy.lockout_duration} s`,
       },
     ];
@@ -94,7 +100,9 @@ export function lockoutWrites(db: Db) {
       // What no longer counts goes first, so that a flood from many addresses cannot fill the disk.
       forgetFailures.run(now - policy.failure_window * 1000);
       forgetLockouts.run(now);
-      const started = keys.flatMap((key) => countFailure(key, policy, now));
+      const id = events[0]?.request_id;
+      const request = id === undefined ? {} : { request_id: id };
+      const started = keys.flatMap((key) => countFailure(key, policy, now, request));
       return done(undefined, [...events, ...started]);
     },
     deleteLockout(key: string, events: readonly AuditEvent[]): Outcome<boolean> {
