@@ -3,6 +3,7 @@ import type { ErrorTable } from './table.ts';
 /** What the admin API refuses, and what becomes of requests that wait. */
 export const ADMIN_ERRORS = {
   ALREADY_REVOKED: { status: 409, cause: 'The certificate was revoked before.', remedy: 'Nothing is left to do.' },
+  BODY_NOT_UTF8: { status: 400, cause: 'The rows of a bulk call are not UTF-8.', remedy: 'Save the file as UTF-8.' },
   CERTIFICATE_MISSING: {
     status: 500,
     cause: 'A request is marked as issued and its certificate is not in the store.',
@@ -12,6 +13,11 @@ export const ADMIN_ERRORS = {
     status: 404,
     cause: 'No certificate in the store has this serial number.',
     remedy: 'Compare the serial number, and the CA where one is given.',
+  },
+  COLUMN_UNKNOWN: {
+    status: 400,
+    cause: 'The header line of the CSV names a column that there is not, or one twice.',
+    remedy: 'Correct the header line; the answer names the columns that there are.',
   },
   CURSOR_INVALID: {
     status: 400,
@@ -23,10 +29,21 @@ export const ADMIN_ERRORS = {
     cause: 'The request waits at the CA behind, so it cannot be decided here.',
     remedy: 'Have an agent decide it there.',
   },
+  DEVICE_EXISTS: {
+    status: 409,
+    cause: 'There is a device with this id.',
+    remedy: 'Change it with PATCH, or send it with ?mode=upsert to replace it.',
+  },
+  DEVICE_NOT_FOUND: { status: 404, cause: 'No device has this id.', remedy: 'List them and compare.' },
   FIELD_INVALID: {
     status: 400,
     cause: 'A field or parameter of the call breaks its rule.',
     remedy: 'Correct what the answer names.',
+  },
+  HEADER_MISSING: {
+    status: 400,
+    cause: 'The CSV does not begin with a line of column names.',
+    remedy: 'Add the header line.',
   },
   LOCKOUT_NOT_FOUND: {
     status: 404,
@@ -71,6 +88,11 @@ export const ADMIN_ERRORS = {
     status: 503,
     cause: 'The same request came before with the same one-time password, and how it ends is not known yet.',
     remedy: 'Send it again after the seconds of Retry-After; where it lasts, look at the CA.',
+  },
+  ROW_INVALID: {
+    status: 400,
+    cause: 'A row of a bulk call is no JSON, or no record of the CSV.',
+    remedy: 'Correct the row; the others were processed.',
   },
   SERIAL_AMBIGUOUS: {
     status: 400,

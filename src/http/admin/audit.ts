@@ -10,7 +10,7 @@ const type = oneOf(AUDIT_TYPES);
 const text = (description?: string) => Type.Optional(Type.String(description === undefined ? {} : { description }));
 const names = (description: string) => Type.Optional(Type.Array(Type.String(), { description }));
 
-const Record = Type.Object(
+export const AuditItem = Type.Object(
   {
     seq: Type.Integer(),
     time: Timestamp(),
@@ -57,7 +57,7 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
           type: Type.Optional(type),
           ...pageQuery,
         }),
-        response: { 200: listOf(Record, 'Oldest first.'), ...errorResponses(400) },
+        response: { 200: listOf(AuditItem, 'Oldest first.'), ...errorResponses(400) },
       },
     },
     async (request) => {
@@ -67,12 +67,13 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
         type: wanted,
         ...pageRequest(request.query),
       });
-      return mapPage(page, toItem);
+      return mapPage(page, auditItem);
     },
   );
 }
 
-const toItem = ({ requester_sans, certificate_sans, archived, ...record }: AuditRecord) => ({
+/** A record as the API shows it. */
+export const auditItem = ({ requester_sans, certificate_sans, archived, ...record }: AuditRecord) => ({
   ...record,
   ...(requester_sans === undefined ? {} : { requester_sans: [...requester_sans] }),
   ...(certificate_sans === undefined ? {} : { certificate_sans: [...certificate_sans] }),

@@ -52,5 +52,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answered without authentication. */
     public?: boolean;
+    /** Takes NDJSON and CSV beside JSON, or alone. */
+    bulk?: 'too' | 'only';
   }
 }

@@ -8,10 +8,12 @@ import type { ServerOptions } from 'node:https';
 import { accessEvent, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
 import { checkSameSite } from './browser-rules.ts';
+import { registerBulkParsers } from './bulk/bulk.ts';
 import { registerCas } from './cas.ts';
 import { registerCertificates } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorAnswer, toErrorAnswer } from './error-answer.ts';
+import { registerDevices } from './devices.ts';
 import { registerHealth } from './health.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { registerLockouts } from './lockouts.ts';
@@ -66,6 +68,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
   answerExpectations(app.server, refuseExpectation);
   app.setValidatorCompiler(validatorCompiler);
   registerJsonParser(app);
+  registerBulkParsers(app);
   registerErrorHandling(app, deps, exchanges);
   registerGate(app, deps);
   registerSwagger(app, deps);
@@ -77,6 +80,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerCertificates(routes, deps);
     registerRevocation(routes, deps);
     registerRequests(routes, deps);
+    registerDevices(routes, deps);
     registerCas(routes, deps, monitor);
     registerLockouts(routes, deps);
     registerAudit(routes, deps);
@@ -110,7 +114,7 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
     }
     if (isAdminPath(request.url)) checkSameSite(request.headers);
     if (request.is404) refuseUnknown(request, reply, routes);
-    if (announcesBody(request)) checkBodyHead(request, deps.settings.server.body_limit);
+    if (announcesBody(request)) checkBodyHead(request, deps.settings.server.body_limit, request.routeOptions.config);
     if (expectsContinue(request.raw)) reply.raw.writeContinue();
   });
 }

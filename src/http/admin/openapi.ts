@@ -19,10 +19,12 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
       info: {
         title: 'Estuary admin API',
         description:
-          'One-time passwords, certificates, requests for approval, CAs, lockouts and the audit log of an EST (RFC 7030) server.',
+          'One-time passwords, certificates, requests for approval, devices, CAs, lockouts and the audit log of an EST (RFC 7030) server.',
         version: deps.version,
       },
-      tags: ['otp', 'certificates', 'requests', 'cas', 'lockouts', 'audit', 'health', 'api'].map((name) => ({ name })),
+      tags: ['otp', 'certificates', 'requests', 'devices', 'cas', 'lockouts', 'audit', 'health', 'api'].map((name) => ({
+        name,
+      })),
     },
   });
 }

@@ -47,7 +47,7 @@ const CreatedOtp = Type.Object(
   { description: 'The new token.' },
 );
 
-const OtpRecord = Type.Object(
+export const OtpRecord = Type.Object(
   {
     id: common.id,
     client_id: common.client_id,
@@ -190,7 +190,7 @@ function readOrder(body: Static<typeof NewOtp>, { settings, cas, now }: AdminDep
   };
 }
 
-function otpRecord(row: OtpRow, now: number): Static<typeof OtpRecord> {
+export function otpRecord(row: OtpRow, now: number): Static<typeof OtpRecord> {
   return {
     id: row.id,
     client_id: row.client_id,

@@ -33,7 +33,7 @@ const recordProperties = {
   requester_sans: Type.Array(Type.String(), { description: 'The subjectAltNames of that certificate.' }),
 };
 
-const RequestRecord = Type.Object(recordProperties, { description: 'A queued request.' });
+export const RequestRecord = Type.Object(recordProperties, { description: 'A queued request.' });
 
 const RequestPage = Type.Object(
   {
@@ -181,7 +181,7 @@ async function findRequest({ store }: AdminDependencies, id: string): Promise<Re
 
 const requestNotFound = () => notFound('REQUEST_NOT_FOUND', 'there is no request with this id');
 
-function requestRecord(row: RequestRow): Static<typeof RequestRecord> {
+export function requestRecord(row: RequestRow): Static<typeof RequestRecord> {
   return {
     id: row.id,
     ca: row.ca,

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../../audit/event.ts';
 import { badRequest, conflict } from '../../errors.ts';
 import { REVOCATION_REASONS } from '../../pki/x509/crl-reasons.ts';
-import type { CertificateRow, Revocation } from '../../store/certificate-store.ts';
+import type { CertificateRow, Revocation, RevokeResult } from '../../store/certificate-store.ts';
 import { accessEvent, actor } from './access.ts';
 import { CertificateRecord, certificateNotFound, certificateRecord, findCertificate } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
@@ -47,8 +47,7 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
       const row = await findCertificate(deps.store, request.params.serial, request.query.ca);
       if (row.revoked_at !== null) throw alreadyRevoked();
       const revocation = { ca: row.ca, serial: row.serial, revoked_at: now, reason, invalidity_date };
-      await tellCa(deps, revocation);
-      switch (await deps.store.revokeCertificate(revocation, auditEvents(request, row, revocation))) {
+      switch (await revoke(deps, request, row, revocation)) {
         case 'revoked':
           return certificateRecord({ ...row, ...revocation }, now);
         case 'already-revoked':
@@ -58,6 +57,17 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
       }
     },
   );
+}
+
+/** Tells the CA, then the store. @throws EstuaryError 500, 503: the CA cannot be told, and nothing changed */
+export async function revoke(
+  deps: AdminDependencies,
+  request: FastifyRequest,
+  row: CertificateRow,
+  revocation: Revocation,
+): Promise<RevokeResult> {
+  await tellCa(deps, revocation);
+  return deps.store.revokeCertificate(revocation, auditEvents(request, row, revocation));
 }
 
 function readOrder(

@@ -30,8 +30,8 @@ const ERROR_MEANINGS = {
   404: 'There is no such thing.',
   405: 'The path does not take this method; Allow names those it does.',
   409: 'The state of things forbids it.',
-  413: 'The body is larger than server.body_limit.',
-  415: 'The body is not application/json.',
+  413: 'The body is larger than server.body_limit, or has too many rows.',
+  415: 'The body is not application/json, or of another type that the call takes.',
   500: 'Something of ours failed; the log says what.',
   503: 'The store or the audit log cannot be written or read for now.',
 } as const;

@@ -222,6 +222,7 @@ export async function issueFrom(
   store: Store,
   subject: string,
   sans: readonly GeneralName[] = [],
+  more: Partial<CertificateRow> = {},
 ): Promise<CertificateRow> {
   const request_id = randomBytes(8).toString('hex');
   const name = parseDistinguishedName(subject);
@@ -253,6 +254,7 @@ export async function issueFrom(
     revoked_at: null,
     reason: null,
     invalidity_date: null,
+    ...more,
   };
   await store.recordCertificate(row, []);
   return row;

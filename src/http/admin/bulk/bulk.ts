@@ -1,0 +1,195 @@
+/**
+ * Many records in one call, as NDJSON or CSV, in and out alike (contract §4): all rows are counted before the first is applied, each is
+ * answered for itself, in order, while the next ones are at work.
+ */
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { badRequest, errorWith, EstuaryError, type ErrorCode } from '../../../errors.ts';
+import type { AdminApp } from '../dependencies.ts';
+import { cellsOf, checkHeader, recordOf, type Columns } from './columns.ts';
+import { csvLine, parseCsv } from './csv.ts';
+
+const BULK_TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv' } as const;
+export type BulkFormat = keyof typeof BULK_TYPES;
+
+export const MAX_BULK_ROWS = 10_000;
+/** Octets. */
+export const MAX_BULK_BODY = 16 << 20;
+
+/** A body of one of these types, as it came. */
+class BulkBody {
+  readonly format: BulkFormat;
+  readonly bytes: Buffer;
+
+  constructor(format: BulkFormat, bytes: Buffer) {
+    this.format = format;
+    this.bytes = bytes;
+  }
+}
+
+/** What a row says; or why it says nothing. */
+export type BulkRow = { readonly row: number } & ({ readonly record: unknown } | { readonly problem: EstuaryError });
+
+/** The answer to a row. */
+export type BulkAnswer = object | BulkFailure;
+
+export interface BulkFailure {
+  /** From 1; a header is no row. */
+  readonly row: number;
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export interface BulkInput {
+  readonly format: BulkFormat;
+  /** Of CSV. */
+  readonly header: readonly string[];
+  readonly rows: readonly BulkRow[];
+}
+
+/** Makes the application take these types; which routes do, {@link takesBulk} says. */
+export function registerBulkParsers(app: AdminApp): void {
+  for (const format of ['ndjson', 'csv'] as const)
+    app.addContentTypeParser(
+      BULK_TYPES[format],
+      { parseAs: 'buffer', bodyLimit: MAX_BULK_BODY },
+      (_request, body: Buffer, done) => done(null, new BulkBody(format, body)),
+    );
+}
+
+/** Whether a request's body is of a bulk type. */
+export function isBulkType(contentType: string | undefined): boolean {
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
+  return Object.values(BULK_TYPES).some((one) => one === type);
+}
+
+export const isBulk = (body: unknown): boolean => body instanceof BulkBody;
+
+/**
+ * The rows of a body.
+ *
+ * @throws EstuaryError 400 `BODY_NOT_UTF8`, `COLUMN_UNKNOWN`, `HEADER_MISSING`; 413 more than {@link MAX_BULK_ROWS}; 415
+ */
+export function readBulk(body: unknown, columns: Columns): BulkInput {
+  if (!(body instanceof BulkBody))
+    throw errorWith(415, 'MEDIA_TYPE_UNSUPPORTED', `the body must be ${Object.values(BULK_TYPES).join(' or ')}`);
+  const text = decode(body.bytes);
+  return body.format === 'csv' ? readCsv(text, columns) : { format: 'ndjson', header: [], rows: readNdjson(text) };
+}
+
+function decode(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw badRequest('BODY_NOT_UTF8', 'the body is not UTF-8');
+  }
+}
+
+function readCsv(text: string, columns: Columns): BulkInput {
+  let header: readonly string[] | undefined;
+  const rows: BulkRow[] = [];
+  for (const { fields, problem } of parseCsv(text)) {
+    if (header === undefined) {
+      if (problem !== undefined) throw badRequest('HEADER_MISSING', `the header line of the CSV has ${problem}`);
+      header = fields;
+      checkHeader(header, columns);
+      continue;
+    }
+    const row = next(rows);
+    const wrong = problem ?? (fields.length === header.length ? undefined : `${fields.length} fields`);
+    rows.push(
+      wrong === undefined
+        ? { row, record: recordOf(header, fields, columns) }
+        : { row, problem: badRequest('ROW_INVALID', `the row has ${wrong}; the header has ${header.length} columns`) },
+    );
+  }
+  if (header === undefined) throw badRequest('HEADER_MISSING', 'the CSV has no header line');
+  return { format: 'csv', header, rows };
+}
+
+function readNdjson(text: string): BulkRow[] {
+  const rows: BulkRow[] = [];
+  const body = text.startsWith('\ufeff') ? text.slice(1) : text;
+  for (let at = 0; at < body.length;) {
+    const newline = body.indexOf('\n', at);
+    const end = newline < 0 ? body.length : newline;
+    const line = body.slice(at, end).trim();
+    at = end + 1;
+    if (line !== '') rows.push(parseLine(next(rows), line));
+  }
+  return rows;
+}
+
+/** The number of the row to come. @throws EstuaryError 413 */
+function next(rows: readonly BulkRow[]): number {
+  if (rows.length >= MAX_BULK_ROWS)
+    throw errorWith(413, 'BODY_TOO_LARGE', `the body has more than ${MAX_BULK_ROWS} rows; nothing was done`);
+  return rows.length + 1;
+}
+
+function parseLine(row: number, line: string): BulkRow {
+  try {
+    const record: unknown = JSON.parse(line);
+    return { row, record };
+  } catch {
+    return { row, problem: badRequest('ROW_INVALID', 'the row is not JSON') };
+  }
+}
+
+/** The answer to a row that failed. */
+export function bulkFailure(row: number, error: unknown): BulkFailure {
+  if (error instanceof EstuaryError) return { row, code: error.code, message: error.message };
+  return { row, code: 'INTERNAL_ERROR', message: 'the request failed inside the server' };
+}
+
+const FAILURE_COLUMNS = ['row', 'code', 'message'];
+
+/** Answers in the format of the call, each row as soon as it is known. @param columns of the records, for CSV */
+export function answerBulk(
+  reply: FastifyReply,
+  format: BulkFormat,
+  columns: readonly string[],
+  answers: AsyncIterable<BulkAnswer>,
+): FastifyReply {
+  return format === 'csv'
+    ? sendCsv(reply, [...columns, ...FAILURE_COLUMNS.filter((name) => !columns.includes(name))], answers)
+    : send(
+        reply,
+        BULK_TYPES.ndjson,
+        lines(answers, (answer) => `${JSON.stringify(answer)}\n`),
+      );
+}
+
+/** Answers a whole selection as a CSV table. */
+export function sendCsv(reply: FastifyReply, header: readonly string[], records: AsyncIterable<object>): FastifyReply {
+  return send(
+    reply,
+    `${BULK_TYPES.csv}; charset=utf-8; header=present`,
+    lines(records, (record) => csvLine(cellsOf(header, record)), csvLine(header)),
+  );
+}
+
+function send(reply: FastifyReply, type: string, text: AsyncIterable<string>): FastifyReply {
+  return reply.type(type).send(Readable.from(text, { objectMode: false }));
+}
+
+async function* lines<T>(items: AsyncIterable<T>, line: (item: T) => string, first = ''): AsyncGenerator<string> {
+  let text = first;
+  for await (const item of items) {
+    text += line(item);
+    if (text.length < 16_384) continue;
+    yield text;
+    text = '';
+  }
+  if (text !== '') yield text;
+}
+
+/** Whether a list is asked for as CSV. */
+export function wantsCsv({ headers: { accept } }: Pick<FastifyRequest, 'headers'>): boolean {
+  const quality = (type: string): number => {
+    const found = accept?.split(',').find((range) => range.split(';', 1)[0]?.trim().toLowerCase() === type);
+    const q = found === undefined ? undefined : /;\s*q=([\d.]+)/i.exec(found)?.[1];
+    return found === undefined ? 0 : Number(q ?? 1);
+  };
+  return quality(BULK_TYPES.csv) > 0 && quality(BULK_TYPES.csv) >= quality('application/json');
+}

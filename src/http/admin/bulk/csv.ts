@@ -1,0 +1,82 @@
+/** RFC 4180: fields in quotes where they have to be, CRLF between records (LF alone is read too), one header line. */
+
+export interface CsvRecord {
+  readonly fields: readonly string[];
+  /** Why it is no record. */
+  readonly problem?: string;
+}
+
+/** One record at a time; an empty line is none. */
+export function* parseCsv(text: string): Generator<CsvRecord> {
+  // Spreadsheets begin with a byte order mark.
+  let at = text.startsWith('\ufeff') ? 1 : 0;
+  while (at < text.length) {
+    const record = readRecord(text, at);
+    at = record.end;
+    if (record.fields.length > 1 || record.fields[0] !== '' || record.quoted) yield record;
+  }
+}
+
+interface Read extends CsvRecord {
+  readonly end: number;
+  readonly quoted: boolean;
+}
+
+function readRecord(text: string, start: number): Read {
+  const fields: string[] = [];
+  let at = start;
+  let quoted = false;
+  for (;;) {
+    const field = text[at] === '"' ? readQuoted(text, at) : readPlain(text, at);
+    quoted ||= text[at] === '"';
+    fields.push(field.value);
+    at = field.end;
+    if (field.problem !== undefined) return { fields, quoted, problem: field.problem, end: endOfLine(text, at) };
+    if (text[at] !== ',') return { fields, quoted, end: endOfLine(text, at) };
+    at += 1;
+  }
+}
+
+interface Field {
+  readonly value: string;
+  readonly end: number;
+  readonly problem?: string;
+}
+
+function readPlain(text: string, start: number): Field {
+  let end = start;
+  while (end < text.length && !',\n'.includes(text.charAt(end)) && !isLineEnd(text, end)) end += 1;
+  const value = text.slice(start, end);
+  return value.includes('"') ? { value, end, problem: 'a quote inside of a field that is not quoted' } : { value, end };
+}
+
+function readQuoted(text: string, start: number): Field {
+  let value = '';
+  let at = start + 1;
+  for (;;) {
+    const quote = text.indexOf('"', at);
+    if (quote < 0) return { value, end: text.length, problem: 'a quote that does not end' };
+    value += text.slice(at, quote);
+    if (text[quote + 1] !== '"') {
+      const end = quote + 1;
+      if (end === text.length || text[end] === ',' || isLineEnd(text, end)) return { value, end };
+      return { value, end, problem: 'text behind a quoted field' };
+    }
+    value += '"';
+    at = quote + 2;
+  }
+}
+
+const isLineEnd = (text: string, at: number): boolean =>
+  text[at] === '\n' || (text[at] === '\r' && (text[at + 1] === '\n' || at + 1 === text.length));
+
+/** Behind the line that goes on at a place. */
+function endOfLine(text: string, at: number): number {
+  const end = text.indexOf('\n', at);
+  return end < 0 ? text.length : end + 1;
+}
+
+/** A record with its line end. */
+export function csvLine(fields: readonly string[]): string {
+  return `${fields.map((field) => (/[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field)).join(',')}\r\n`;
+}

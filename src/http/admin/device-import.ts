@@ -1,0 +1,84 @@
+/** Many devices in one call: an answer to each row, as soon as its part of them is in the store. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { DeviceEntry } from '../../store/device-store.ts';
+import { accessEvent } from './access.ts';
+import { answerBulk, bulkFailure, readBulk, type BulkAnswer, type BulkRow } from './bulk/bulk.ts';
+import type { AdminDependencies } from './dependencies.ts';
+import { DEVICE_COLUMNS, deviceHeader, deviceRecord, readDevice } from './device-record.ts';
+import { deviceEvent, deviceExists } from './device-events.ts';
+
+/** Rows of one transaction: others that write do not wait long. */
+const TOGETHER = 200;
+
+/** @throws EstuaryError 400, 413, 415: nothing was done */
+export function importDevices(
+  deps: AdminDependencies,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  mode: 'create' | 'upsert',
+): FastifyReply {
+  const { format, header, rows } = readBulk(request.body, DEVICE_COLUMNS);
+  const attributes = header.flatMap((name) =>
+    name.startsWith('attributes.') ? [name.slice('attributes.'.length)] : [],
+  );
+  return answerBulk(reply, format, deviceHeader(attributes), enterAll(deps, request, rows, mode));
+}
+
+async function* enterAll(
+  deps: AdminDependencies,
+  request: FastifyRequest,
+  rows: readonly BulkRow[],
+  mode: 'create' | 'upsert',
+): AsyncGenerator<BulkAnswer> {
+  let refused = 0;
+  for (let at = 0; at < rows.length; at += TOGETHER)
+    for (const answer of await enter(deps, request, rows.slice(at, at + TOGETHER), mode)) {
+      if ('code' in answer) refused += 1;
+      yield answer;
+    }
+  const about = `${rows.length - refused} of ${rows.length} devices`;
+  await deps.store
+    .audit([accessEvent(request, refused === rows.length && refused > 0 ? 'failure' : 'success', about)])
+    .catch((error: unknown) => deps.log.error({ detail: String(error) }, 'an import of devices could not be audited'));
+}
+
+/** The answers to some rows, in their order. */
+async function enter(
+  deps: AdminDependencies,
+  request: FastifyRequest,
+  rows: readonly BulkRow[],
+  mode: 'create' | 'upsert',
+): Promise<BulkAnswer[]> {
+  const read = rows.map((row) => ({ row: row.row, ...readRow(deps, request, row) }));
+  const entries = read.flatMap((one) => ('entry' in one ? [one.entry] : []));
+  try {
+    const results = await deps.store.putDevices(entries, mode);
+    const resultOf = new Map(entries.map((entry, n) => [entry, results[n]]));
+    return await Promise.all(
+      read.map(async (one) => {
+        if ('failure' in one) return one.failure;
+        const { row } = one.entry;
+        const result = resultOf.get(one.entry);
+        if (result === 'known') return bulkFailure(one.row, deviceExists());
+        // Of one that was replaced, the store knows since when it is there.
+        return deviceRecord(result === 'replaced' ? ((await deps.store.getDevice(row.id)) ?? row) : row);
+      }),
+    );
+  } catch (error) {
+    return read.map((one) => ('failure' in one ? one.failure : bulkFailure(one.row, error)));
+  }
+}
+
+function readRow(
+  deps: AdminDependencies,
+  request: FastifyRequest,
+  row: BulkRow,
+): { readonly entry: DeviceEntry } | { readonly failure: BulkAnswer } {
+  try {
+    if ('problem' in row) throw row.problem;
+    const device = readDevice(row.record, deps);
+    return { entry: { row: device, events: [deviceEvent(request, 'device.created', device)] } };
+  } catch (error) {
+    return { failure: bulkFailure(row.row, error) };
+  }
+}

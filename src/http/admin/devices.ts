@@ -1,0 +1,279 @@
+/** `/admin/devices`: the inventory of what may have certificates (contract §8.5, docs/devices.md). */
+import { Type } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { notFound, type EstuaryError } from '../../errors.ts';
+import type { DeviceRow, DeviceSelection } from '../../store/device-store.ts';
+import { accessEvent } from './access.ts';
+import { AuditItem, auditItem } from './audit.ts';
+import { isBulk, sendCsv, wantsCsv } from './bulk/bulk.ts';
+import { CertificateRecord, certificateRecord } from './certificates.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { deviceEvent, deviceExists } from './device-events.ts';
+import { importDevices } from './device-import.ts';
+import {
+  ChangedDevice,
+  deviceHeader,
+  deviceProperties,
+  DeviceRecord,
+  deviceRecord,
+  NewDevice,
+  readChange,
+  readDevice,
+} from './device-record.ts';
+import { OtpRecord, otpRecord } from './otp.ts';
+import { mapPage, pageRequest } from './paging.ts';
+import { RequestRecord, requestRecord } from './requests.ts';
+import { revoke } from './revocation.ts';
+import { errorResponses, listOf, oneOf, pageQuery, strictObject } from './schemas.ts';
+
+/** Of each kind, the newest, on a device's page. */
+const HISTORY = 100;
+/** Rows of a page while a list is streamed, or certificates are revoked. */
+const PAGE = 500;
+
+const DevicePage = Type.Object(
+  {
+    ...deviceProperties,
+    certificates: Type.Array(CertificateRecord),
+    tokens: Type.Array(OtpRecord, { description: 'Made for its id.' }),
+    requests: Type.Array(RequestRecord),
+    events: Type.Array(AuditItem, { description: 'Audit records that tell of it.' }),
+  },
+  {
+    description: `A registered device, with its latest ${HISTORY} certificates, tokens, requests and audit records; the newest first.`,
+  },
+);
+
+const DeviceId = Type.Object({ id: Type.String({ description: 'Percent-encoded.' }) });
+
+const flag = (description: string) => Type.Optional(oneOf(['true', 'false'], { description }));
+
+const selectionQuery = {
+  id: Type.Optional(Type.String({ maxLength: 255, description: 'The whole id.' })),
+  ca: Type.Optional(Type.String({ maxLength: 255, description: 'Devices that are limited to this label.' })),
+  enabled: flag('Devices that are enabled, or are not.'),
+};
+
+export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
+  registerCreate(app, deps);
+  registerRead(app, deps);
+  registerChange(app, deps);
+  registerDelete(app, deps);
+}
+
+function registerCreate(app: AdminApp, deps: AdminDependencies): void {
+  app.post(
+    '/admin/devices',
+    {
+      config: { bulk: 'too' },
+      schema: {
+        summary: 'Register a device, or many',
+        description:
+          'NDJSON and CSV (columns `id ca enabled not_after note`, `match.NAME`, `attributes.NAME`) of at most 10,000 rows and 16 MiB are answered 200, row by row in the same format: the device, or `{row, code, message}`.',
+        tags: ['devices'],
+        querystring: strictObject({
+          mode: Type.Optional(
+            oneOf(['create', 'upsert'], {
+              description: '`upsert` replaces the device of a known id; it stays the same device.',
+            }),
+          ),
+        }),
+        body: {
+          content: {
+            'application/json': { schema: NewDevice },
+            'application/x-ndjson': { schema: Type.Any({ description: 'A device on each line.' }) },
+            'text/csv': { schema: Type.Any({ description: 'RFC 4180, with a header line.' }) },
+          },
+        },
+        response: {
+          200: {
+            description: 'Replaced; or an answer to each row.',
+            content: {
+              'application/json': { schema: DeviceRecord },
+              'application/x-ndjson': { schema: Type.Any() },
+              'text/csv': { schema: Type.Any() },
+            },
+          },
+          201: DeviceRecord,
+          ...errorResponses(400, 409, 413, 415),
+        },
+      },
+    },
+    async (request, reply) => {
+      const mode = request.query.mode ?? 'create';
+      if (isBulk(request.body)) return importDevices(deps, request, reply, mode);
+      const row = readDevice(request.body, deps);
+      const events = [accessEvent(request, 'success', `device ${row.id}`), deviceEvent(request, 'device.created', row)];
+      const [result] = await deps.store.putDevices([{ row, events }], mode);
+      if (result === 'known') throw deviceExists();
+      const record = deviceRecord(result === 'replaced' ? ((await deps.store.getDevice(row.id)) ?? row) : row);
+      return reply.code(result === 'replaced' ? 200 : 201).send(record);
+    },
+  );
+}
+
+function registerRead(app: AdminApp, deps: AdminDependencies): void {
+  app.get(
+    '/admin/devices',
+    {
+      schema: {
+        summary: 'The devices that are registered',
+        description: 'With `Accept: text/csv` the whole selection as a table that can be sent back.',
+        tags: ['devices'],
+        querystring: strictObject({
+          ...selectionQuery,
+          order: Type.Optional(oneOf(['asc', 'desc'], { description: 'Oldest first unless `desc`.' })),
+          ...pageQuery,
+        }),
+        response: {
+          200: {
+            description: 'In the order in which they were registered.',
+            content: {
+              'application/json': { schema: listOf(DeviceRecord, 'Oldest first unless told.') },
+              'text/csv': { schema: Type.Any() },
+            },
+          },
+          ...errorResponses(400),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { id, ca, enabled, order } = request.query;
+      const selection: DeviceSelection = { id, ca, enabled: enabled === undefined ? undefined : enabled === 'true' };
+      reply.header('vary', 'accept');
+      if (wantsCsv(request)) {
+        const attributes = await deps.store.listDeviceAttributes(selection);
+        return sendCsv(reply, deviceHeader(attributes), allDevices(deps, { ...selection, order }));
+      }
+      return mapPage(
+        await deps.store.listDevices({ ...selection, order, ...pageRequest(request.query) }),
+        deviceRecord,
+      );
+    },
+  );
+
+  app.get(
+    '/admin/devices/:id',
+    {
+      schema: {
+        summary: 'One device, with its certificates, tokens, requests and last events',
+        tags: ['devices'],
+        params: DeviceId,
+        querystring: strictObject({}),
+        response: { 200: DevicePage, ...errorResponses(400, 404) },
+      },
+    },
+    async (request) => {
+      const row = await findDevice(deps, request.params.id);
+      const history = await deps.store.deviceHistory(row, HISTORY);
+      const now = deps.now();
+      return {
+        ...deviceRecord(row),
+        certificates: history.certificates.map((one) => certificateRecord(one, now)),
+        tokens: history.tokens.map((one) => otpRecord(one, now)),
+        requests: history.requests.map(requestRecord),
+        events: history.events.map(auditItem),
+      };
+    },
+  );
+}
+
+async function* allDevices(
+  { store }: AdminDependencies,
+  selection: DeviceSelection & { readonly order: 'asc' | 'desc' | undefined },
+): AsyncGenerator<object> {
+  let cursor: string | undefined;
+  do {
+    const page = await store.listDevices({ ...selection, limit: PAGE, cursor });
+    yield* page.items.map(deviceRecord);
+    cursor = page.next_cursor ?? undefined;
+  } while (cursor !== undefined);
+}
+
+function registerChange(app: AdminApp, deps: AdminDependencies): void {
+  app.patch(
+    '/admin/devices/:id',
+    {
+      schema: {
+        summary: 'Change a device: disabled, it gets no certificate from now on',
+        description:
+          '`match` and `attributes` are replaced as they are given; null takes `ca`, `match`, `not_after` and `note` away.',
+        tags: ['devices'],
+        params: DeviceId,
+        querystring: strictObject({}),
+        body: ChangedDevice,
+        response: { 200: DeviceRecord, ...errorResponses(400, 404, 413, 415) },
+      },
+    },
+    async (request) => {
+      const { id } = request.params;
+      const change = readChange(request.body, deps);
+      const row = await findDevice(deps, id);
+      const { enabled, ...others } = request.body;
+      const what = [...(enabled === undefined ? [] : [`enabled ${enabled}`]), ...Object.keys(others)];
+      const changed = await deps.store.changeDevice(id, change, deps.now(), [
+        accessEvent(request, 'success', `device ${id}`),
+        deviceEvent(request, 'device.changed', { ...row, ...change }, what.join(', ')),
+      ]);
+      if (changed === undefined) throw deviceNotFound();
+      return deviceRecord(changed);
+    },
+  );
+}
+
+function registerDelete(app: AdminApp, deps: AdminDependencies): void {
+  app.delete(
+    '/admin/devices/:id',
+    {
+      schema: {
+        summary: 'Forget a device; its certificates do not pass to a later one of its id',
+        tags: ['devices'],
+        params: DeviceId,
+        querystring: strictObject({ revoke: flag('Revokes its certificates too.') }),
+        response: { 204: Type.Null({ description: 'Forgotten.' }), ...errorResponses(400, 404) },
+      },
+    },
+    async (request, reply) => {
+      const row = await findDevice(deps, request.params.id);
+      if (request.query.revoke === 'true') await revokeAll(deps, request, row);
+      const deleted = await deps.store.deleteDevice(row.key, [
+        accessEvent(request, 'success', `device ${row.id}`),
+        deviceEvent(request, 'device.deleted', row),
+      ]);
+      if (!deleted) throw deviceNotFound();
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+/** Disabled first: after that nothing more is recorded for it, so that none of its certificates is left out. */
+async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: DeviceRow): Promise<void> {
+  const now = deps.now();
+  if (row.enabled)
+    await deps.store.changeDevice(row.id, { enabled: false }, now, [
+      deviceEvent(request, 'device.changed', row, 'enabled false'),
+    ]);
+  let left: boolean;
+  do {
+    const page = await deps.store.listCertificates({ device_key: row.key, status: 'valid', limit: PAGE }, now);
+    for (const certificate of page.items) {
+      const { ca, serial } = certificate;
+      await revoke(deps, request, certificate, {
+        ca,
+        serial,
+        revoked_at: now,
+        reason: 'cessationOfOperation',
+        invalidity_date: null,
+      });
+    }
+    left = page.next_cursor !== null;
+  } while (left);
+}
+
+async function findDevice({ store }: AdminDependencies, id: string): Promise<DeviceRow> {
+  const row = await store.getDevice(id);
+  if (row === undefined) throw deviceNotFound();
+  return row;
+}
+
+const deviceNotFound = (): EstuaryError => notFound('DEVICE_NOT_FOUND', 'there is no device with this id');
