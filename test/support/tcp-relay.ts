@@ -7,6 +7,7 @@ export class TcpRelay {
   readonly #sockets = new Set<Socket>();
   #server: Server;
   #silent = false;
+  #allowance: () => number = () => Infinity;
 
   private constructor(server: Server, port: number, target: number) {
     this.#server = server;
@@ -29,6 +30,11 @@ export class TcpRelay {
   silence(silent: boolean): void {
     this.#silent = silent;
     if (silent) this.cut();
+  }
+
+  /** Each new connection ends where the target would send more than so many octets: what goes beyond is lost. */
+  allow(octets: () => number): void {
+    this.#allowance = octets;
   }
 
   /** Ends every connection. */
@@ -56,7 +62,16 @@ export class TcpRelay {
       if (this.#silent) return;
       const target = connect(this.#target, '127.0.0.1');
       this.#keep(target);
-      client.pipe(target).pipe(client);
+      client.pipe(target);
+      let left = this.#allowance();
+      target.on('data', (chunk: Buffer) => {
+        left -= chunk.length;
+        if (left < 0) return void target.destroy();
+        if (client.write(chunk)) return;
+        target.pause();
+        client.once('drain', () => target.resume());
+      });
+      target.on('end', () => client.end());
       client.on('close', () => target.destroy());
       target.on('close', () => client.destroy());
     });
