@@ -14,6 +14,7 @@ import {
 import { encodeExtensions, encodeExtKeyUsage, encodeKeyUsage, KEY_USAGES } from '../pki/x509/extensions.ts';
 import { attributeName, attributeType } from '../pki/x509/name.ts';
 import { OID, oidByName, oidName } from '../pki/der/oids.ts';
+import { InputError } from '../pki/input-error.ts';
 
 /** Extensions that RFC 5280 wants critical (§4.2.1.3, §4.2.1.9). */
 const CRITICAL: ReadonlySet<string> = new Set([OID.keyUsage, OID.basicConstraints]);
@@ -31,7 +32,7 @@ export class CsrAttributes {
    * @param config `[ca.csrattrs]`
    * @param popLinking `est.require_pop_linking`, for which challengePassword is asked for (RFC 7030 §3.5), and which is checked where
    *   the connection is known
-   * @throws RangeError on a name or value that is none
+   * @throws InputError on a name or value that is none
    */
   constructor(config: CsrAttrsConfig | undefined, popLinking: boolean) {
     this.#config = config;
@@ -164,14 +165,14 @@ function extensionValue(oid: string, parts: readonly string[]): Buffer {
     return encodeKeyUsage(
       parts.map((part) => {
         const usage = KEY_USAGES.find((name) => name === part);
-        if (usage === undefined) throw new RangeError(`not a key usage: ${part}`);
+        if (usage === undefined) throw new InputError(`not a key usage: ${part}`);
         return usage;
       }),
     );
   }
   if (oid === OID.extKeyUsage) return encodeExtKeyUsage(parts.map(dotted));
   const hex = parts.join('');
-  if (!/^([0-9a-fA-F]{2})+$/.test(hex)) throw new RangeError(`not DER in hex: ${hex}`);
+  if (!/^([0-9a-fA-F]{2})+$/.test(hex)) throw new InputError(`not DER in hex: ${hex}`);
   const der = Buffer.from(hex, 'hex');
   parseDer(der);
   return der;
@@ -180,13 +181,13 @@ function extensionValue(oid: string, parts: readonly string[]): Buffer {
 function rdnTemplate(rdn: Readonly<Record<string, string>>): AttributeTemplate[] {
   return Object.entries(rdn).map(([name, text]) => {
     const type = attributeType(name);
-    if (type === undefined) throw new RangeError(`not an attribute type: ${name}`);
+    if (type === undefined) throw new InputError(`not an attribute type: ${name}`);
     return text === '' ? { type } : { type, text };
   });
 }
 
 function dotted(name: string): string {
   const oid = name === 'extendedKeyUsage' ? OID.extKeyUsage : oidByName(name);
-  if (oid === undefined) throw new RangeError(`not an object identifier: ${name}`);
+  if (oid === undefined) throw new InputError(`not an object identifier: ${name}`);
   return oid;
 }

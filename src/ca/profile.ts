@@ -16,6 +16,7 @@ import { formatGeneralName, type GeneralName } from '../pki/x509/general-name.ts
 import { attributeName, attributeType, type Name } from '../pki/x509/name.ts';
 import { OID, oidByName, oidName } from '../pki/der/oids.ts';
 import { publicKeyProblem, type PublicKeyInfo } from '../pki/x509/public-key.ts';
+import { InputError } from '../pki/input-error.ts';
 
 /** The parts of `[ca.profile]` that policy goes by. */
 export type PolicyProfile = Pick<ProfileConfig, 'key_types' | 'key_usage' | 'extended_key_usage' | 'subject' | 'san'>;
@@ -79,7 +80,7 @@ function compile(profile: PolicyProfile): CompiledProfile {
 
 function resolveAttribute(name: string): string {
   const type = attributeType(name);
-  if (type === undefined) throw new RangeError(`unknown attribute type "${name}"`);
+  if (type === undefined) throw new InputError(`unknown attribute type "${name}"`);
   return type;
 }
 

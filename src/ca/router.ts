@@ -1,6 +1,6 @@
 /** Label → CA. */
 import type { CaConfig, ProfileConfig } from '../config/schema.ts';
-import { notFound, unavailable } from '../errors.ts';
+import { failed, notFound, unavailable } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { CsrAttributes } from './csr-attributes.ts';
 import type { CaDriver } from './driver.ts';
@@ -49,13 +49,13 @@ export class CaRouter {
   readonly #byLabel: ReadonlyMap<string, Ca>;
   readonly #default: Ca;
 
-  /** @throws RangeError unless the labels differ and exactly one CA is the default. */
+  /** @throws EstuaryError 500 `CA_UNUSABLE` unless the labels differ and exactly one CA is the default. */
   constructor(cas: readonly Ca[]) {
     this.all = cas;
     this.#byLabel = new Map(cas.map((ca) => [ca.label, ca]));
-    if (this.#byLabel.size !== cas.length) throw new RangeError('two CAs have the same label');
+    if (this.#byLabel.size !== cas.length) throw failed('CA_UNUSABLE', 'two CAs have the same label');
     const [first, ...more] = cas.filter(({ isDefault }) => isDefault);
-    if (first === undefined || more.length > 0) throw new RangeError('exactly one CA must be the default');
+    if (first === undefined || more.length > 0) throw failed('CA_UNUSABLE', 'exactly one CA must be the default');
     this.#default = first;
   }
 

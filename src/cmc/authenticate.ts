@@ -130,7 +130,7 @@ export class Authenticator {
     const outdated = control(message, 'identityProof');
     if (outdated !== undefined && voucher?.covers(outdated.bodyPartID) !== true)
       throw new CmcRefusal(
-        400,
+        'bad-request',
         'badAlg',
         [outdated.bodyPartID],
         'The control identityProof uses SHA-1; identityProofV2 does not.',

@@ -47,7 +47,7 @@ export function checkMessage(message: Message, sender: Sender, processed: Readon
   );
   if (unknown.length > 0)
     throw new CmcRefusal(
-      400,
+      'bad-request',
       'badRequest',
       unknown.map(({ bodyPartID }) => bodyPartID),
       'The message has controls that are not supported.',
@@ -55,7 +55,7 @@ export function checkMessage(message: Message, sender: Sender, processed: Readon
   const others = data.reqSequence.filter(({ kind }) => kind === 'orm');
   if (others.length > 0)
     throw new CmcRefusal(
-      400,
+      'bad-request',
       undefined,
       others.map(({ bodyPartID }) => bodyPartID),
       'The message has certification requests of a kind that is not supported.',

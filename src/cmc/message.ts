@@ -154,7 +154,7 @@ export function checkUnsigned({ envelope, data, controls }: Message): void {
   const other = controls.find(({ name }) => name !== 'revokeRequest' && !harmless.includes(name));
   if (other !== undefined || data.reqSequence.length > 0 || controlsNamed(controls, 'revokeRequest').length === 0)
     throw new CmcRefusal(
-      401,
+      'unauthenticated',
       'badIdentity',
       [other?.bodyPartID ?? 0],
       'The message is not signed; only a revocation with its shared secret may go unsigned.',

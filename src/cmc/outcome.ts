@@ -1,6 +1,6 @@
 /** What became of the parts of a message. */
 import type { AuditEvent } from '../audit/event.ts';
-import { auditedRequester } from '../auth/audited-requester.ts';
+import { deniedEvent } from '../enrollment/request.ts';
 import type { BodyPartID, BodyPartReference } from '../pki/cmc/body-part.ts';
 import type { TaggedContentInfo } from '../pki/cmc/pki-data.ts';
 import { asRefusal, type CmcRefusal } from './refusal.ts';
@@ -41,19 +41,10 @@ export function denials(
   { identity }: Pick<Sender, 'identity'>,
   { address, ca, requestId }: Pick<Origin, 'address' | 'ca'> & { readonly requestId: string },
 ): AuditEvent[] {
+  const origin = { identity, address, ca, requestId };
   return outcomes.flatMap((outcome) => {
-    if (outcome.kind !== 'refused' || outcome.refusal.httpStatus >= 500) return [];
+    if (outcome.kind !== 'refused' || outcome.refusal.isOurs) return [];
     const { bodyList, failInfo = 'noSupport', message } = outcome.refusal;
-    return [
-      {
-        type: 'certificate.denied',
-        outcome: 'failure',
-        ...auditedRequester(identity),
-        address,
-        ca: ca.label,
-        request_id: requestId,
-        detail: `fullcmc: body part ${bodyList.join(', ')}: ${failInfo}: ${message}`,
-      },
-    ];
+    return [deniedEvent(origin, `fullcmc: body part ${bodyList.join(', ')}: ${failInfo}: ${message}`)];
   });
 }

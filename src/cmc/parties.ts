@@ -3,7 +3,7 @@ import { createPrivateKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Ca } from '../ca/router.ts';
 import type { Config } from '../config/schema.ts';
-import { failed } from '../errors.ts';
+import { describe, failed } from '../errors.ts';
 import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
 import { issuerAndSerialNumber, keySigner, type CmsSigner } from '../pki/cms/cms.ts';
 
@@ -22,7 +22,7 @@ export interface CmcParties {
   readonly secrets: ReadonlyMap<string, Buffer>;
 }
 
-/** @throws a file error, DerError, or EstuaryError 500 `CMC_SIGNER_UNUSABLE` where a file holds no certificate */
+/** @throws a file error, InputError, or EstuaryError 500 `CMC_SIGNER_UNUSABLE` where a file holds no certificate, or a key that cannot sign */
 export async function loadCmcParties({ cmc }: Pick<Config, 'cmc'>): Promise<CmcParties> {
   const authorities = await Promise.all(cmc.ra_certificates.map((file) => readFile(file, 'latin1')));
   return {
@@ -40,11 +40,16 @@ async function loadResponder({
   const certificates = parsePemCertificates(await readFile(file, 'latin1'));
   const [certificate] = certificates;
   if (certificate === undefined) throw failed('CMC_SIGNER_UNUSABLE', `cmc.certificate: ${file} holds no certificate`);
-  const privateKey = createPrivateKey(await readFile(keyFile));
-  return {
-    signer: keySigner(privateKey, certificate.publicKey, issuerAndSerialNumber(certificate)),
-    certificates: certificates.map(({ der }) => der),
-  };
+  const key = await readFile(keyFile);
+  return { signer: signerOf(key, certificate), certificates: certificates.map(({ der }) => der) };
+}
+
+function signerOf(pem: Buffer, certificate: Certificate): CmsSigner {
+  try {
+    return keySigner(createPrivateKey(pem), certificate.publicKey, issuerAndSerialNumber(certificate));
+  } catch (error) {
+    throw failed('CMC_SIGNER_UNUSABLE', `cmc.private_key: ${describe(error)}`);
+  }
 }
 
 /** The configured responder, or else the CA itself; undefined: nothing here can sign for this CA. */

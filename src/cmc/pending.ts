@@ -5,6 +5,7 @@ import type { Enrollment } from '../enrollment/enrollment.ts';
 import type { RequestBase } from '../enrollment/request.ts';
 import { failed } from '../errors.ts';
 import type { SignedData, SignerInfo } from '../pki/cms/cms.ts';
+import { stateOf } from '../store/request-state.ts';
 import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
@@ -70,17 +71,17 @@ export class PendingRequests {
     const row = await this.#find(token, base.ca);
     if (row === undefined) throw badMessage(bodyPartID, 'There is no request with this pendToken.');
     if (!mayQuery(sender, row)) throw notAllowed(bodyPartID, 'The request with this pendToken is somebody else’s.');
-    switch (row.status) {
+    switch (stateOf(row)) {
       case 'pending':
-        // A remote CA may have decided meanwhile.
-        if (row.decider === 'ca') return this.#issue(bodyPartID, row, sender, base);
         return { kind: 'pending', bodyPart: bodyPartID, requestId: row.id };
+      // A remote CA may have decided meanwhile.
+      case 'pending at the CA':
       case 'approved':
         return this.#issue(bodyPartID, row, sender, base);
       case 'issued':
         return done(bodyPartID, { certificates: [await this.#certificate(row)] });
       case 'rejected':
-        throw new CmcRefusal(403, 'badRequest', [bodyPartID], row.reason ?? 'The request was rejected.');
+        throw new CmcRefusal('forbidden', 'badRequest', [bodyPartID], row.reason ?? 'The request was rejected.');
       case 'failed':
       case 'expired':
         throw badMessage(bodyPartID, row.reason ?? 'The request was not decided or collected in time.');

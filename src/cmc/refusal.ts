@@ -1,12 +1,19 @@
 /** Why a message, or a part of it, is not done: as HTTP and as CMC say it (docs/cmc.md has the table). */
-import { describe, EstuaryError } from '../errors.ts';
+import { describe, EstuaryError, type ErrorKind } from '../errors.ts';
 import { DerError } from '../pki/der/der.ts';
 import type { BodyPartReference } from '../pki/cmc/body-part.ts';
 import { CmcError } from '../pki/cmc/cmc-error.ts';
 import type { CmcFailInfoName, CmcStatusInfo } from '../pki/cmc/status-info.ts';
 
 /** The HTTP status of a message of which nothing was done. */
-export type RefusalStatus = 400 | 401 | 403 | 500 | 503;
+const HTTP_STATUS = {
+  'bad-request': 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  failure: 500,
+  unavailable: 503,
+} as const satisfies Readonly<Record<ErrorKind, number>>;
+export type RefusalStatus = (typeof HTTP_STATUS)[ErrorKind];
 
 export interface RefusalOptions {
   /** For the log only. */
@@ -19,7 +26,7 @@ export interface RefusalOptions {
 
 /** `message` is public: it goes into the statusString. */
 export class CmcRefusal extends Error {
-  readonly httpStatus: RefusalStatus;
+  readonly kind: ErrorKind;
   /** undefined: noSupport, which has none. */
   readonly failInfo: CmcFailInfoName | undefined;
   readonly bodyList: readonly BodyPartReference[];
@@ -28,7 +35,7 @@ export class CmcRefusal extends Error {
   readonly audited: boolean;
 
   constructor(
-    httpStatus: RefusalStatus,
+    kind: ErrorKind,
     failInfo: CmcFailInfoName | undefined,
     bodyList: readonly BodyPartReference[],
     message: string,
@@ -36,12 +43,21 @@ export class CmcRefusal extends Error {
   ) {
     super(message);
     this.name = 'CmcRefusal';
-    this.httpStatus = httpStatus;
+    this.kind = kind;
     this.failInfo = failInfo;
     this.bodyList = bodyList;
     this.detail = detail;
     this.retryAfter = retryAfter;
     this.audited = audited;
+  }
+
+  get httpStatus(): RefusalStatus {
+    return HTTP_STATUS[this.kind];
+  }
+
+  /** Whether it is no fault of the message: the same one may be answered otherwise another time. */
+  get isOurs(): boolean {
+    return this.kind === 'failure' || this.kind === 'unavailable';
   }
 
   get statusInfo(): CmcStatusInfo {
@@ -53,24 +69,25 @@ export class CmcRefusal extends Error {
 
   /** The same about other parts: a rule that one request breaks for all of them. */
   about(...bodyList: readonly BodyPartReference[]): CmcRefusal {
-    return new CmcRefusal(this.httpStatus, this.failInfo, bodyList, this.message, this);
+    return new CmcRefusal(this.kind, this.failInfo, bodyList, this.message, this);
   }
 }
 
 /** 401 badIdentity: nobody authenticated. */
 export const unauthenticated = (bodyPart: BodyPartReference, message: string, detail?: string): CmcRefusal =>
-  new CmcRefusal(401, 'badIdentity', [bodyPart], message, { detail });
+  new CmcRefusal('unauthenticated', 'badIdentity', [bodyPart], message, { detail });
 
 /** 403 badIdentity: authenticated, but not allowed to ask for this. */
 export const notAllowed = (bodyPart: BodyPartReference, message: string, detail?: string): CmcRefusal =>
-  new CmcRefusal(403, 'badIdentity', [bodyPart], message, { detail });
+  new CmcRefusal('forbidden', 'badIdentity', [bodyPart], message, { detail });
 
 /** 400 badRequest. */
 export const badMessage = (bodyPart: BodyPartReference, message: string): CmcRefusal =>
-  new CmcRefusal(400, 'badRequest', [bodyPart], message);
+  new CmcRefusal('bad-request', 'badRequest', [bodyPart], message);
 
 /** 400 badMessageCheck: the integrity check of the whole message failed. */
-export const badMessageCheck = (message: string): CmcRefusal => new CmcRefusal(400, 'badMessageCheck', [0], message);
+export const badMessageCheck = (message: string): CmcRefusal =>
+  new CmcRefusal('bad-request', 'badMessageCheck', [0], message);
 
 /** What policy and the CA refuse, where it is not a badRequest. */
 const FAIL_INFO: ReadonlyMap<string, CmcFailInfoName> = new Map<string, CmcFailInfoName>([
@@ -93,35 +110,32 @@ const FAIL_INFO: ReadonlyMap<string, CmcFailInfoName> = new Map<string, CmcFailI
  */
 export function asRefusal(error: unknown, bodyPart: BodyPartReference): CmcRefusal {
   if (error instanceof CmcRefusal) return error;
-  if (error instanceof CmcError) return new CmcRefusal(400, error.failInfo, error.bodyPartIDs, error.message);
+  if (error instanceof CmcError) return new CmcRefusal('bad-request', error.failInfo, error.bodyPartIDs, error.message);
   if (error instanceof DerError)
-    return new CmcRefusal(400, 'badRequest', [bodyPart], `The message is not valid: ${error.message}.`);
+    return new CmcRefusal('bad-request', 'badRequest', [bodyPart], `The message is not valid: ${error.message}.`);
   if (error instanceof EstuaryError) {
     const { message, detail, retryAfter } = error;
-    const [httpStatus, failInfo] = meaning(error);
-    return new CmcRefusal(httpStatus, failInfo, [bodyPart], message, {
+    return new CmcRefusal(error.kind, failInfoOf(error), [bodyPart], message, {
       detail,
       retryAfter,
       audited: error.code === 'LOCKED_OUT',
     });
   }
-  return new CmcRefusal(500, 'internalCAError', [bodyPart], 'The server could not process the request.', {
+  return new CmcRefusal('failure', 'internalCAError', [bodyPart], 'The server could not process the request.', {
     detail: error instanceof Error ? (error.stack ?? error.message) : describe(error),
   });
 }
 
-function meaning({ kind, code }: EstuaryError): [RefusalStatus, CmcFailInfoName] {
-  const failInfo = FAIL_INFO.get(code);
+function failInfoOf({ kind, code }: EstuaryError): CmcFailInfoName {
   switch (kind) {
-    case 'unauthenticated':
-      return [401, failInfo ?? 'badIdentity'];
-    case 'forbidden':
-      return [403, failInfo ?? 'badIdentity'];
     case 'unavailable':
-      return [503, 'tryLater'];
+      return 'tryLater';
     case 'failure':
-      return [500, 'internalCAError'];
+      return 'internalCAError';
+    case 'unauthenticated':
+    case 'forbidden':
+      return FAIL_INFO.get(code) ?? 'badIdentity';
     case 'bad-request':
-      return [400, failInfo ?? 'badRequest'];
+      return FAIL_INFO.get(code) ?? 'badRequest';
   }
 }

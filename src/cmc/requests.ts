@@ -143,7 +143,7 @@ async function proofOfPossession(
   });
   if ((proof.method === 'raVerified' || bodyIds.has(bodyPartID)) && !trusted)
     throw new CmcRefusal(
-      400,
+      'bad-request',
       'popFailed',
       [bodyPartID],
       'Only a registration authority of the configuration may vouch for the possession of a key.',
@@ -174,7 +174,7 @@ function checkLinked(
 }
 
 const unlinked = (bodyPartID: BodyPartID, message: string): CmcRefusal =>
-  new CmcRefusal(400, 'popFailed', [bodyPartID], message);
+  new CmcRefusal('bad-request', 'popFailed', [bodyPartID], message);
 
 /** What ties the request's key to its sender, apart from what {@link checkLinked} demands. */
 function linkingOf(

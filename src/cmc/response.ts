@@ -118,7 +118,7 @@ function statuses({ outcomes, now, retryAfter }: ResponseInput): CmcStatusInfo[]
 function httpStatus(outcomes: readonly PartOutcome[]): Pick<PkiResponseMessage, 'httpStatus' | 'retryAfter'> {
   const refusals = outcomes.flatMap((one) => (one.kind === 'refused' ? [one.refusal] : []));
   if (refusals.length < outcomes.length || outcomes.length === 0) return { httpStatus: 200, retryAfter: undefined };
-  const chosen = refusals.find((refusal) => refusal.httpStatus >= 500) ?? refusals[0];
+  const chosen = refusals.find(({ isOurs }) => isOurs) ?? refusals[0];
   return { httpStatus: chosen?.httpStatus ?? 400, retryAfter: chosen?.retryAfter };
 }
 

@@ -29,7 +29,7 @@ export async function getCert(
   for (const { der } of await store.getCertificates(serialNumber, ca.label))
     if (issuer !== undefined && namesMatch(parseCertificate(der).issuer, issuer))
       return done(bodyPartID, { certificates: [der] });
-  throw new CmcRefusal(400, 'badCertId', [bodyPartID], 'This CA has issued no such certificate.');
+  throw new CmcRefusal('bad-request', 'badCertId', [bodyPartID], 'This CA has issued no such certificate.');
 }
 
 const DIRECTORY_NAME = contextConstructed(4);

@@ -145,6 +145,6 @@ async function isHolder(
 }
 
 const unknownCertificate = (bodyPartID: BodyPartID): CmcRefusal =>
-  new CmcRefusal(400, 'badCertId', [bodyPartID], 'This CA has issued no such certificate.');
+  new CmcRefusal('bad-request', 'badCertId', [bodyPartID], 'This CA has issued no such certificate.');
 const alreadyRevoked = (bodyPartID: BodyPartID): CmcRefusal =>
   badMessage(bodyPartID, 'The certificate is revoked already.');

@@ -98,7 +98,7 @@ export class CmcServer {
       return sender;
     } catch (error) {
       const refusal = asRefusal(error, 0);
-      if (refusal.httpStatus < 500 && !refusal.audited)
+      if (!refusal.isOurs && !refusal.audited)
         await store.audit([
           { ...event, outcome: 'failure', detail: [refusal.message, refusal.detail].filter(Boolean).join(' ') },
         ]);
@@ -155,7 +155,7 @@ export class CmcServer {
 
   #busy(): CmcRefusal {
     const { retryAfter } = this.#options;
-    return new CmcRefusal(503, 'tryLater', [0], 'This very message is being processed.', { retryAfter });
+    return new CmcRefusal('unavailable', 'tryLater', [0], 'This very message is being processed.', { retryAfter });
   }
 
   async #process(
@@ -284,8 +284,8 @@ export class CmcServer {
   ): Promise<PkiResponseMessage> {
     for (const outcome of outcomes) {
       if (outcome.kind !== 'refused') continue;
-      const { httpStatus, failInfo, message, detail } = outcome.refusal;
-      const level = httpStatus >= 500 ? 'error' : 'info';
+      const { httpStatus, isOurs, failInfo, message, detail } = outcome.refusal;
+      const level = isOurs ? 'error' : 'info';
       noteOnRequest({ code: failInfo ?? 'noSupport' });
       this.#options.log[level](
         { request_id: requestId, status: httpStatus, code: failInfo ?? 'noSupport', detail: detail ?? message },
@@ -314,7 +314,7 @@ function isFinal({ controls }: Message, outcomes: readonly PartOutcome[]): boole
 function isSettled(controls: readonly CmcControl[], outcomes: readonly PartOutcome[]): boolean {
   const queries = new Set(controlsNamed(controls, 'queryPending').map(({ bodyPartID }) => bodyPartID));
   return outcomes.every((outcome) => {
-    if (outcome.kind === 'refused') return outcome.refusal.httpStatus < 500;
+    if (outcome.kind === 'refused') return !outcome.refusal.isOurs;
     if (outcome.kind === 'done') return outcome.unsettled !== true;
     return typeof outcome.bodyPart !== 'number' || !queries.has(outcome.bodyPart);
   });

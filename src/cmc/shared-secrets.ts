@@ -69,7 +69,7 @@ export class SharedSecrets {
       if ((await check(shared)) && known !== undefined) return shared;
       const detail = known === undefined ? 'no such identification' : 'wrong secret';
       await lockout.countFailure(keys, attempt.now, { ...event, detail });
-      throw new CmcRefusal(401, 'badIdentity', [attempt.bodyPart], 'The shared secret is wrong.', {
+      throw new CmcRefusal('unauthenticated', 'badIdentity', [attempt.bodyPart], 'The shared secret is wrong.', {
         detail,
         audited: true,
       });

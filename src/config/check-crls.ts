@@ -1,11 +1,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseCertificateList } from '../pki/x509/crl.ts';
-import { DerError, Tag } from '../pki/der/der.ts';
+import { Tag } from '../pki/der/der.ts';
 import { parsePem } from '../pki/der/pem.ts';
 import type { FileCheck } from './file-check.ts';
 import { errorCode } from './load-secret.ts';
 import { FileError, readBytes } from './pem-files.ts';
+import { InputError } from '../pki/input-error.ts';
 
 const ALLOWED = 'a CRL in PEM or DER, or a folder of such files';
 
@@ -39,7 +40,7 @@ async function readCrls(file: string): Promise<void> {
     if (lists.length === 0) throw new FileError(`${file} holds no CRL`, ALLOWED);
     for (const der of lists) parseCertificateList(der);
   } catch (error) {
-    if (!(error instanceof DerError) && !(error instanceof RangeError)) throw error;
+    if (!(error instanceof InputError)) throw error;
     throw new FileError(`${file} holds a damaged CRL: ${error.message}`, ALLOWED);
   }
 }

@@ -4,9 +4,9 @@ import type { KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
-import { DerError } from '../pki/der/der.ts';
 import { parsePem } from '../pki/der/pem.ts';
 import { errorCode } from './load-secret.ts';
+import { InputError } from '../pki/input-error.ts';
 
 /** Why a file is not what it should be: the problem and what is allowed. */
 export class FileError extends Error {
@@ -39,7 +39,7 @@ export async function readCertificates(file: string): Promise<readonly [Certific
       .map(({ der }) => parseCertificate(der));
     if (first !== undefined) return [first, ...others];
   } catch (error) {
-    if (!(error instanceof DerError) && !(error instanceof RangeError)) throw error;
+    if (!(error instanceof InputError)) throw error;
     throw new FileError(`${file} holds a damaged certificate: ${error.message}`, CERTIFICATES);
   }
   throw new FileError(`${file} holds no certificate`, CERTIFICATES);

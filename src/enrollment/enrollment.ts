@@ -3,7 +3,6 @@
  *
  *   Received → Authenticated → Admitted → Proven → Authorised → Keyed → Checked → Queued | Reserved → Signed → Recorded → answer
  */
-import type { AuditEvent } from '../audit/event.ts';
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { FailureRecords } from '../auth/failure-records.ts';
 import type { Identity } from '../auth/identity.ts';
@@ -12,6 +11,7 @@ import type { Ca } from '../ca/router.ts';
 import { failed, forbidden, isRefusal } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { noteOnRequest } from '../request-context.ts';
+import { stateOf } from '../store/request-state.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Store } from '../store/store.ts';
 import { Admitted, DeviceRefused } from './admitted.ts';
@@ -29,7 +29,7 @@ import { Queued, RequestQueue, type Known, type Place } from './queue.ts';
 import { keySentOnce, Repeats, RequestRepeated, underWay } from './repeats.ts';
 import { ReservationReleaser } from './reservation-releaser.ts';
 import { RemoteRequests, type RemoteCa } from './remote-requests.ts';
-import { eventBase, RequestTaken, type EnrollmentOutcome, type ReceivedByEst, type RequestBase } from './request.ts';
+import { deniedEvent, RequestTaken, type EnrollmentOutcome, type ReceivedByEst, type RequestBase } from './request.ts';
 
 export interface EnrollmentOptions {
   readonly store: Store;
@@ -248,25 +248,34 @@ export class Enrollment {
   async #answerKnown(poll: Poll, { row, certificate }: Known): Promise<EnrollmentOutcome> {
     const { request } = poll;
     const { store } = this.#options;
-    if (row.status === 'approved') return this.#issueApproved(poll, row);
-    if (row.status === 'pending' && row.decider === 'ca') {
-      const remote = remoteCa(request.ca);
-      const outcome = remote && (await this.#remote.poll(remote, row));
-      await store.audit(request.events);
-      return outcome ?? pending(row);
-    }
     // The refusals are audited, with the events of the authentication, where every refusal is.
-    if (row.status === 'rejected') throw forbidden('REQUEST_REJECTED', row.reason ?? 'The request was rejected.');
-    if (row.status === 'failed') throw forbidden('REQUEST_CANCELED', row.reason ?? 'The request was canceled.');
-    if (row.status === 'issued' && row.spki_sha256 === null) throw keySentOnce(row);
-    await store.audit(request.events);
-    if (row.status === 'pending') return pending(row);
-    if (certificate === undefined)
-      throw failed('CERTIFICATE_MISSING', 'The certificate of this request cannot be found.', {
-        detail: `request ${row.id}: ${row.status}, certificate ${row.ca} ${row.serial}`,
-      });
-    noteOnRequest({ serial: certificate.serial });
-    return { status: 'issued', certificate: certificate.der };
+    switch (stateOf(row)) {
+      case 'approved':
+        return this.#issueApproved(poll, row);
+      case 'pending':
+        await store.audit(request.events);
+        return pending(row);
+      case 'pending at the CA': {
+        const remote = remoteCa(request.ca);
+        const outcome = remote && (await this.#remote.poll(remote, row));
+        await store.audit(request.events);
+        return outcome ?? pending(row);
+      }
+      case 'rejected':
+        throw forbidden('REQUEST_REJECTED', row.reason ?? 'The request was rejected.');
+      case 'failed':
+        throw forbidden('REQUEST_CANCELED', row.reason ?? 'The request was canceled.');
+      case 'issued':
+      case 'expired':
+        if (row.spki_sha256 === null && row.status === 'issued') throw keySentOnce(row);
+        await store.audit(request.events);
+        if (certificate === undefined)
+          throw failed('CERTIFICATE_MISSING', 'The certificate of this request cannot be found.', {
+            detail: `request ${row.id}: ${row.status}, certificate ${row.ca} ${row.serial}`,
+          });
+        noteOnRequest({ serial: certificate.serial });
+        return { status: 'issued', certificate: certificate.der };
+    }
   }
 
   /** Issues what was queued, by the poll that finds it approved; how a generated key is protected, that poll says. */
@@ -300,15 +309,7 @@ export class Enrollment {
 
   async #auditDenial(request: RequestBase, error: unknown): Promise<void> {
     if (!isRefusal(error)) return;
-    const events: readonly AuditEvent[] = [
-      ...request.events,
-      {
-        ...eventBase(request),
-        type: 'certificate.denied',
-        outcome: 'failure',
-        detail: `${request.operation}: ${error.code}`,
-      },
-    ];
+    const events = [...request.events, deniedEvent(request, `${request.operation}: ${error.code}`)];
     const device = error instanceof DeviceRefused ? error.device : request.device;
     const { store } = this.#options;
     await (device === undefined ? store.audit(events) : store.auditDevice(device.key, events));

@@ -15,6 +15,7 @@ import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import type { RemoteRequestStore, RequestEnd } from '../store/remote-request-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
+import { stateOf, TRANSITIONS } from '../store/request-state.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import { certificateRow, issuedNames } from './certificate-row.ts';
 import type { Checked } from './checked.ts';
@@ -75,7 +76,7 @@ export class RemoteRequests {
     row: RequestRow,
     supersedes: string | null,
   ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
-    const events = receivedEvents(checked.keyed.request, row.status !== 'approved');
+    const events = receivedEvents(checked.keyed.request, takesUse(row));
     const { retry_window } = this.#options.repeats.repeatable(row.recognition);
     const result = await this.#store.submitRequest(row, supersedes, this.#reservationOf(row), events, retry_window);
     if (result === 'repeated') throw new RequestRepeated();
@@ -86,8 +87,7 @@ export class RemoteRequests {
   }
 
   async #issue({ keyed: { request }, prepared }: Checked, row: RequestRow): Promise<EnrollmentOutcome> {
-    // Of what an administrator has approved, the use was taken when it was queued.
-    const succeeded = row.status === 'approved' ? [] : clearedBy(request);
+    const succeeded = takesUse(row) ? clearedBy(request) : [];
     let result;
     try {
       result = await prepared.issue();
@@ -330,6 +330,10 @@ const UNDECIDED = { status: 'failed', decided_at: null, final: false, otp_use_re
 
 /** The failures that end a request; others pass. */
 const ENDINGS: ReadonlySet<string> = new Set(['CA_ISSUED_OTHER', 'REQUEST_LOST', 'SUBMISSION_LOST']);
+
+/** Whether its submission costs the use of a password: of what an administrator has approved, it was taken when it was queued. */
+const takesUse = (row: RequestRow): boolean =>
+  TRANSITIONS[stateOf(row) === 'approved' ? 'handOver' : 'submit'].use === 'is taken';
 
 function rowEvent({ requester, ca, id }: RequestRow): Pick<AuditEvent, 'subject' | 'ca' | 'request_id'> {
   return { subject: requester, ca, request_id: id };

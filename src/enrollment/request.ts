@@ -77,9 +77,12 @@ export type EnrollmentOutcome =
 /** What polls at once make of an approved request: one issues, for the others this is thrown. */
 export class RequestTaken extends Error {}
 
+/** Who asked which CA, from where. */
+type RequestOrigin = Pick<RequestBase, 'identity' | 'address' | 'ca' | 'requestId'>;
+
 /** What the audit events of a request have in common. */
 export function eventBase(
-  request: RequestBase,
+  request: RequestOrigin,
 ): AuditedRequester & Pick<AuditEvent, 'subject' | 'address' | 'ca' | 'request_id'> {
   return {
     ...auditedRequester(request.identity),
@@ -87,6 +90,11 @@ export function eventBase(
     ca: request.ca.label,
     request_id: request.requestId,
   };
+}
+
+/** What somebody known was refused: the whole request, or a part of a CMC message. */
+export function deniedEvent(request: RequestOrigin, detail: string): AuditEvent {
+  return { ...eventBase(request), type: 'certificate.denied', outcome: 'failure', detail };
 }
 
 /**

@@ -118,6 +118,11 @@ export const AUTHENTICATION_ERRORS = {
     remedy: 'Get a new ticket for the service principal; compare keytab, clocks and realm.',
     text: 'GSSAPI authentication failed<br>Kerberos authentication failed',
   },
+  GSSAPI_MISCONFIGURED: {
+    status: 500,
+    cause: 'The [gssapi] section names no credentials, or maps principals to names that are none.',
+    remedy: 'Correct the key that the message names.',
+  },
   GSSAPI_PRINCIPAL_NOT_MAPPED: {
     status: 401,
     cause: 'No rule of the gssapi table gives the principal a subject.',
@@ -148,6 +153,11 @@ export const AUTHENTICATION_ERRORS = {
     status: 403,
     cause: 'The certificate to renew comes from another CA.',
     remedy: 'Re-enrol at the CA that issued it, or enrol anew here.',
+  },
+  OTP_HMAC_KEY_MISSING: {
+    status: 500,
+    cause: 'One-time passwords are to be hashed with a key that the configuration does not give.',
+    remedy: 'Set otp.hmac_key, or another otp.hash_algorithm.',
   },
   OTP_INVALID: {
     status: 401,

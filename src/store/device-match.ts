@@ -21,7 +21,7 @@ const keyOf = (issuer: Part, serialNumber: Part, commonName: Part, san: Part): s
 
 const fingerprintKey = (fingerprint: string): string => `sha256:${fingerprint}`;
 
-/** What a match is found by. @throws RangeError where the issuer is no distinguished name */
+/** What a match is found by. @throws InputError where the issuer is no distinguished name */
 export function deviceMatchKey({ issuer, serial_number, common_name, san, fingerprint_sha256 }: DeviceMatch): string {
   if (fingerprint_sha256 !== undefined) return fingerprintKey(fingerprint_sha256.toLowerCase());
   return keyOf(foldedIssuer(issuer), serial_number, common_name, san === undefined ? undefined : comparableSan(san));

@@ -9,6 +9,11 @@ export type RequestStatus = (typeof REQUEST_STATUSES)[number];
 /** A status; and of what is pending, whether the people of a CA elsewhere decide. */
 export type RequestState = RequestStatus | 'pending at the CA';
 
+/** The state of a row. */
+export function stateOf({ status, decider }: { status: RequestStatus; decider: 'admin' | 'ca' }): RequestState {
+  return status === 'pending' && decider === 'ca' ? 'pending at the CA' : status;
+}
+
 export interface Transition {
   /** Empty: a new request. */
   readonly from: readonly RequestState[];

@@ -1,6 +1,6 @@
 import type { Problem } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
-import { describe } from '../../errors.ts';
+import { describe, failed } from '../../errors.ts';
 import { IsolatedError } from '../../process/protocol.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { KerberosVerifier } from './kerberos-verifier.ts';
@@ -53,7 +53,7 @@ const SILENT: IsolatedLog = { info: () => undefined, warn: () => undefined, erro
 
 function kerberosVerifier({ config, environment, log }: GssapiOptions): KerberosVerifier {
   const { service_principal, keytab, gssproxy } = config;
-  if (service_principal === undefined) throw new RangeError('gssapi.service_principal is missing');
+  if (service_principal === undefined) throw failed('GSSAPI_MISCONFIGURED', 'gssapi.service_principal is missing');
   return new KerberosVerifier({ config: { service_principal, keytab, gssproxy }, environment, log });
 }
 

@@ -1,3 +1,5 @@
+import { failed } from '../../errors.ts';
+
 /** The keys of `[gssapi]` that say where the credentials come from. */
 export interface CredentialConfig {
   readonly keytab?: string | undefined;
@@ -37,6 +39,6 @@ export function kerberosEnvironment(
     // REMOTE_ONLY: with gssproxy down the library must not fall back to some keytab it finds by itself.
     return { ...env, GSS_USE_PROXY: 'yes', GSSPROXY_BEHAVIOR: 'REMOTE_ONLY', KRB5_KTNAME: 'MEMORY:none' };
   }
-  if (config.keytab === undefined) throw new RangeError('gssapi: neither keytab nor gssproxy');
+  if (config.keytab === undefined) throw failed('GSSAPI_MISCONFIGURED', 'gssapi: neither keytab nor gssproxy');
   return { ...env, KRB5_KTNAME: `FILE:${config.keytab}` };
 }

@@ -1,8 +1,10 @@
+import { failed } from '../../errors.ts';
 import { buildName, parseDistinguishedName } from '../../pki/x509/name.ts';
 import type { AttributeTypeAndValue, Name } from '../../pki/x509/name.ts';
 import { UPPER_BOUNDS } from '../../pki/x509/upper-bounds.ts';
 import { makePrincipal, parsePrincipal } from './principal.ts';
 import type { Principal } from './principal.ts';
+import { InputError } from '../../pki/input-error.ts';
 
 /** The part of the `[gssapi]` section that the mapping needs. */
 export interface PrincipalMappingConfig {
@@ -44,10 +46,10 @@ export class PrincipalMapping {
   readonly #template: Template | undefined;
   readonly #realm: string | undefined;
 
-  /** @throws RangeError on the first problem that {@link checkPrincipalMapping} reports */
+  /** @throws EstuaryError 500 `GSSAPI_MISCONFIGURED` on the first problem that {@link checkPrincipalMapping} reports */
   constructor(config: PrincipalMappingConfig) {
     const [problem] = checkPrincipalMapping(config);
-    if (problem !== undefined) throw new RangeError(`gssapi.${problem.key}: ${problem.problem}`);
+    if (problem !== undefined) throw failed('GSSAPI_MISCONFIGURED', `gssapi.${problem.key}: ${problem.problem}`);
     this.#table = new Map(
       Object.entries(config.principal_mapping ?? {}).map(([principal, subject]) => [
         canonical(parsePrincipal(principal)),
@@ -74,7 +76,7 @@ export class PrincipalMapping {
     try {
       return { subject: fillTemplate(template, values) };
     } catch (error) {
-      if (error instanceof RangeError) return { unmapped: `default_template gives no valid name: ${error.message}` };
+      if (error instanceof InputError) return { unmapped: `default_template gives no valid name: ${error.message}` };
       throw error;
     }
   }
@@ -103,7 +105,7 @@ export function checkPrincipalMapping(config: PrincipalMappingConfig): MappingPr
     try {
       check();
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
+      if (!(error instanceof InputError)) throw error;
       problems.push({ key, problem: error.message });
     }
   };
@@ -112,7 +114,7 @@ export function checkPrincipalMapping(config: PrincipalMappingConfig): MappingPr
     const key = `principal_mapping.${JSON.stringify(principal)}`;
     attempt(key, () => {
       const text = canonical(readKey(principal));
-      if (seen.has(text)) throw new RangeError('names the same principal as another entry');
+      if (seen.has(text)) throw new InputError('names the same principal as another entry');
       seen.add(text);
       checkSubject(parseSubject(subject));
     });
@@ -130,13 +132,13 @@ function readKey(text: string): Principal {
   try {
     return parsePrincipal(text);
   } catch (error) {
-    throw new RangeError(`not a principal of the form name@REALM: ${error instanceof Error ? error.message : ''}`);
+    throw new InputError(`not a principal of the form name@REALM: ${error instanceof Error ? error.message : ''}`);
   }
 }
 
 function parseSubject(text: string): Name {
   const name = parseDistinguishedName(text);
-  if (name.rdns.length === 0) throw new RangeError('an empty subject');
+  if (name.rdns.length === 0) throw new InputError('an empty subject');
   return name;
 }
 
@@ -146,17 +148,17 @@ function checkSubject(name: Name): void {
 
 /** What makes a value malformed in a certificate, although it could be encoded. */
 function checkValue({ type, text }: { type: string; text: string }): void {
-  if (text === '') throw new RangeError('an empty value');
-  if (/\p{Cc}/u.test(text)) throw new RangeError('a control character');
+  if (text === '') throw new InputError('an empty value');
+  if (/\p{Cc}/u.test(text)) throw new InputError('a control character');
   const bound = UPPER_BOUNDS.get(type);
   if (bound !== undefined && Array.from(text).length > bound)
-    throw new RangeError(`a value of more than ${bound} characters`);
+    throw new InputError(`a value of more than ${bound} characters`);
 }
 
 function knownPlaceholder(name: string): Placeholder {
   const placeholder = PLACEHOLDERS.find((known) => known === name);
   if (placeholder !== undefined) return placeholder;
-  throw new RangeError(`unknown placeholder {${name}} (allowed: {${PLACEHOLDERS.join('}, {')}})`);
+  throw new InputError(`unknown placeholder {${name}} (allowed: {${PLACEHOLDERS.join('}, {')}})`);
 }
 
 /**
@@ -172,10 +174,10 @@ function readTemplate(text: string): Template {
     uses.add(placeholder);
     return `${mark}${placeholder}${mark}`;
   });
-  if (/[{}]/.test(marked)) throw new RangeError('a brace that belongs to no placeholder');
+  if (/[{}]/.test(marked)) throw new InputError('a brace that belongs to no placeholder');
   const { rdns } = parseSubject(marked);
   if (!uses.has('principal') && !uses.has('primary') && !uses.has('instance'))
-    throw new RangeError('every principal would get the same subject (use {principal}, {primary} or {instance})');
+    throw new InputError('every principal would get the same subject (use {principal}, {primary} or {instance})');
   const template = { rdns, uses, markers: new RegExp(`${mark}(${PLACEHOLDERS.join('|')})${mark}`, 'g') };
   fillTemplate(template, { principal: 'x', primary: 'x', instance: 'x', realm: 'x' });
   return template;

@@ -1,4 +1,6 @@
 /** A Kerberos principal (RFC 4120 §6.2): name components and a realm. */
+import { InputError } from '../../pki/input-error.ts';
+
 export interface Principal {
   /** As Kerberos libraries print it, e.g. `host/a.example.com@EXAMPLE.COM`; `\` escapes `/`, `@` and `\` inside a component. */
   readonly text: string;
@@ -13,7 +15,7 @@ const CONTROLS: Readonly<Record<string, string>> = { '\n': '\\n', '\t': '\\t', '
 /**
  * Reads a principal in its printed form (MIT's krb5_unparse_name).
  *
- * @throws RangeError when there is no realm, an empty component, or an escape without a character
+ * @throws InputError when there is no realm, an empty component, or an escape without a character
  */
 export function parsePrincipal(text: string): Principal {
   const components: string[] = [];
@@ -23,17 +25,17 @@ export function parsePrincipal(text: string): Principal {
     const character = text.charAt(i);
     if (character === '\\') {
       const escaped = text.charAt((i += 1));
-      if (escaped === '') throw new RangeError('an escape without a character');
+      if (escaped === '') throw new InputError('an escape without a character');
       part += ESCAPES[escaped] ?? escaped;
     } else if (inRealm ? character === '@' : character === '@' || character === '/') {
-      if (inRealm) throw new RangeError('more than one realm');
+      if (inRealm) throw new InputError('more than one realm');
       inRealm = character === '@';
       components.push(part);
       part = '';
     } else part += character;
   }
-  if (!inRealm || part === '') throw new RangeError('no realm');
-  if (components.includes('')) throw new RangeError('an empty name component');
+  if (!inRealm || part === '') throw new InputError('no realm');
+  if (components.includes('')) throw new InputError('an empty name component');
   return { text, components, realm: part };
 }
 

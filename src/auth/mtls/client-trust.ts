@@ -8,6 +8,7 @@ import { foldedName } from '../../pki/x509/name-matching.ts';
 import { encodePem, parsePem } from '../../pki/der/pem.ts';
 import { findPath, type IssuerSource } from './path-building.ts';
 import { RevocationLists, type CrlSource } from './revocation-lists.ts';
+import { InputError } from '../../pki/input-error.ts';
 
 export interface ClientTrustInput {
   /** PEM text with one or more certificates; each is an anchor, an intermediate CA's too. */
@@ -180,6 +181,6 @@ function splitCrls(name: string, content: Buffer): CrlSource[] {
   // DER begins with a SEQUENCE's tag, which no PEM text does
   if (content[0] === 0x30) return [{ name, der: content }];
   const blocks = parsePem(content.toString('latin1')).filter(({ label }) => label === 'X509 CRL');
-  if (blocks.length === 0) throw new RangeError(`${name} holds no CRL`);
+  if (blocks.length === 0) throw new InputError(`${name} holds no CRL`);
   return blocks.map(({ der }) => ({ name, der }));
 }

@@ -14,6 +14,7 @@ import { unlessMalformed } from '../../pki/der/der.ts';
 import { findExtension } from '../../pki/x509/extensions.ts';
 import { foldedName } from '../../pki/x509/name-matching.ts';
 import { OID } from '../../pki/der/oids.ts';
+import { InputError } from '../../pki/input-error.ts';
 
 /** A CRL as configured; `name` is for messages. */
 export interface CrlSource {
@@ -144,7 +145,7 @@ async function loadList(list: CertificateList, issuers: readonly Path[]): Promis
   const extension = findExtension(list.extensions, OID.issuingDistributionPoint);
   const scope = extension && parseIssuingDistributionPoint(extension.value);
   refuseUnsupported(list, scope);
-  if (list.nextUpdate === undefined) throw new RangeError('it has no nextUpdate (RFC 5280 §5.1.2.5)');
+  if (list.nextUpdate === undefined) throw new InputError('it has no nextUpdate (RFC 5280 §5.1.2.5)');
 
   const issuer = foldedName(list.issuer);
   const { spki, signers } = await findSigner(list, issuer, issuers);
@@ -162,12 +163,12 @@ async function loadList(list: CertificateList, issuers: readonly Path[]): Promis
 
 function refuseUnsupported(list: CertificateList, scope: IssuingDistributionPoint | undefined): void {
   if (findExtension(list.extensions, OID.deltaCRLIndicator) !== undefined)
-    throw new RangeError('delta CRLs are not supported; use the complete CRL');
-  if (scope?.indirectCRL === true) throw new RangeError('indirect CRLs are not supported');
-  if (scope?.onlySomeReasons === true) throw new RangeError('CRLs for some reasons only are not supported');
-  if (scope?.onlyContainsAttributeCerts === true) throw new RangeError('it is about attribute certificates only');
+    throw new InputError('delta CRLs are not supported; use the complete CRL');
+  if (scope?.indirectCRL === true) throw new InputError('indirect CRLs are not supported');
+  if (scope?.onlySomeReasons === true) throw new InputError('CRLs for some reasons only are not supported');
+  if (scope?.onlyContainsAttributeCerts === true) throw new InputError('it is about attribute certificates only');
   const critical = list.extensions.find(({ oid, critical }) => critical && !KNOWN_CRITICAL.has(oid));
-  if (critical !== undefined) throw new RangeError(`its critical extension ${critical.oid} is not supported`);
+  if (critical !== undefined) throw new InputError(`its critical extension ${critical.oid} is not supported`);
 }
 
 /** The key that signed, and the paths of its certificates (a cross-certified CA has several). */
@@ -179,14 +180,14 @@ async function findSigner(
   const named = issuers.filter(
     ([certificate]) => certificate !== undefined && foldedName(certificate.subject) === issuer,
   );
-  if (named.length === 0) throw new RangeError('its issuer is none of the trust anchors or CAs known here');
+  if (named.length === 0) throw new InputError('its issuer is none of the trust anchors or CAs known here');
   const candidates = named.filter(([certificate]) => certificate?.keyUsage?.includes('cRLSign') !== false);
   for (const [candidate] of candidates) {
     if (candidate === undefined || !(await isListSignedBy(list, candidate.publicKey))) continue;
     const { spki } = candidate;
     return { spki, signers: candidates.filter(([certificate]) => certificate?.spki.equals(spki) === true) };
   }
-  throw new RangeError("its signature is not one of its issuer's that may sign CRLs");
+  throw new InputError("its signature is not one of its issuer's that may sign CRLs");
 }
 
 async function readSerials(list: CertificateList): Promise<Set<string>> {
@@ -194,7 +195,7 @@ async function readSerials(list: CertificateList): Promise<Set<string>> {
   let read = 0;
   for (const { serialNumber, extensions } of revokedEntries(list)) {
     const critical = extensions.find((extension) => extension.critical && extension.oid !== OID.cRLReason);
-    if (critical !== undefined) throw new RangeError(`an entry's critical extension ${critical.oid} is not supported`);
+    if (critical !== undefined) throw new InputError(`an entry's critical extension ${critical.oid} is not supported`);
     serials.add(serialNumber);
     if (++read % SLICE === 0) await new Promise((resolve) => setImmediate(resolve));
   }

@@ -69,7 +69,7 @@ export class OtpService {
     this.lockout = new Lockout(store, settings);
   }
 
-  /** @throws RangeError when the hash algorithm lacks its key */
+  /** @throws EstuaryError 500 `OTP_HMAC_KEY_MISSING` */
   static async create(
     store: AuditStore & LockoutStore & OtpStore,
     settings: OtpSettings,

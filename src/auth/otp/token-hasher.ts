@@ -7,6 +7,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import argon2 from 'argon2';
 import bcrypt from 'bcrypt';
 
+import { failed } from '../../errors.ts';
 import { generateToken } from './token.ts';
 
 export interface HashSettings {
@@ -29,7 +30,7 @@ export class TokenHasher {
     this.#decoy = decoy;
   }
 
-  /** @throws RangeError when sha256-hmac has no key */
+  /** @throws EstuaryError 500 `OTP_HMAC_KEY_MISSING` */
   static async create(settings: HashSettings): Promise<TokenHasher> {
     return new TokenHasher(settings, await hashToken(settings, generateToken(32)));
   }
@@ -77,7 +78,8 @@ async function hashToken(settings: HashSettings, token: string): Promise<string>
     case 'bcrypt':
       return bcrypt.hash(bcryptInput(token), settings.bcrypt_cost);
     case 'sha256-hmac':
-      if (settings.hmacKey === undefined) throw new RangeError('sha256-hmac has no key');
+      if (settings.hmacKey === undefined)
+        throw failed('OTP_HMAC_KEY_MISSING', 'otp.hmac_key is missing, which sha256-hmac needs');
       return `${HMAC_PREFIX}${hmac(settings.hmacKey, token).toString('hex')}`;
   }
 }

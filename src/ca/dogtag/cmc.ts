@@ -9,7 +9,7 @@ import { parseControl } from '../../pki/cmc/controls.ts';
 import { buildPkiData } from '../../pki/cmc/pki-data.ts';
 import { parsePkiResponse } from '../../pki/cmc/pki-response.ts';
 import type { CmcStatusInfo } from '../../pki/cmc/status-info.ts';
-import { failed, unavailable } from '../../errors.ts';
+import { describe, failed, unavailable } from '../../errors.ts';
 import { NoPermitError, type MakeMutex, type Limiter } from '../../process/semaphore.ts';
 import { parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
 import {
@@ -65,14 +65,18 @@ export class CmcService {
   readonly #agent: Certificate;
   readonly signer: CmsSigner;
 
-  /** @throws EstuaryError 500 `CA_UNUSABLE` where the agent's certificate is none; RangeError where its key cannot sign */
+  /** @throws EstuaryError 500 `CA_UNUSABLE` where the agent's certificate is none, or its key cannot sign */
   constructor(options: CmcServiceOptions) {
     this.#options = options;
     this.#mutex = options.makeMutex(`cmc:${options.label}`, QUEUE);
     const [agent] = parsePemCertificates(options.tls.cert);
     if (agent === undefined) throw failed('CA_UNUSABLE', 'dogtag.client_certificate holds no certificate');
     this.#agent = agent;
-    this.signer = keySigner(createPrivateKey(options.tls.key), agent.publicKey, issuerAndSerialNumber(agent));
+    try {
+      this.signer = keySigner(createPrivateKey(options.tls.key), agent.publicKey, issuerAndSerialNumber(agent));
+    } catch (error) {
+      throw failed('CA_UNUSABLE', `dogtag.client_key: ${describe(error)}`);
+    }
   }
 
   /** DER of the agent's certificate. */

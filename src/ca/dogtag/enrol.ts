@@ -1,12 +1,12 @@
 /** Submitting a certificate request, and asking what became of it. */
 import { failed } from '../../errors.ts';
 import { parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
-import { DerError } from '../../pki/der/der.ts';
 import { errorOf, jsonOf, onlyRequest, readAnswer, requestInfo, type RequestInfo } from './answers.ts';
 import type { HttpAnswer } from './http.ts';
 import { complaint, objectsOf, textOf, type JsonObject } from './json.ts';
 import { NotHere, ReplicaFault } from './replica.ts';
 import type { Attempt, Replicas } from './replicas.ts';
+import { InputError } from '../../pki/input-error.ts';
 
 /** The inputs of a profile: which class takes the request, and whether one takes the requestor's name. */
 export interface ProfileInputs {
@@ -150,7 +150,7 @@ export function certificateIn(json: JsonObject): Certificate {
     const [certificate] = parsePemCertificates(textOf(json, 'Encoded') ?? '');
     if (certificate !== undefined) return certificate;
   } catch (error) {
-    if (!(error instanceof DerError) && !(error instanceof RangeError)) throw error;
+    if (!(error instanceof InputError)) throw error;
   }
   throw new ReplicaFault('an answer without a certificate that can be read', true);
 }

@@ -9,6 +9,7 @@ import {
   type SignatureAlgorithm,
 } from '../../pki/x509/signature-algorithms.ts';
 import type { HealthReport, Signer } from '../driver.ts';
+import { InputError } from '../../pki/input-error.ts';
 
 /** PEM labels of unencrypted private keys: PKCS #8, SEC 1, PKCS #1. */
 const KEY_LABELS = ['PRIVATE KEY', 'EC PRIVATE KEY', 'RSA PRIVATE KEY'];
@@ -23,14 +24,14 @@ export class FileSigner implements Signer {
 
   /**
    * @param pem one private key: PKCS #8, SEC 1 or PKCS #1, not encrypted
-   * @throws RangeError that says what is wrong with it, without a byte of it
+   * @throws InputError that says what is wrong with it, without a byte of it
    */
   constructor(pem: string) {
     this.#key = readPrivateKey(pem);
     this.spki = createPublicKey(this.#key).export({ format: 'der', type: 'spki' });
     this.#keyType = parsePublicKey(this.spki).keyType;
     const algorithm = defaultSignatureAlgorithm(this.#keyType);
-    if (algorithm === undefined) throw new RangeError(`a CA key of the type ${this.#keyType} is not supported`);
+    if (algorithm === undefined) throw new InputError(`a CA key of the type ${this.#keyType} is not supported`);
     this.#algorithm = algorithm;
     this.signatureAlgorithm = algorithm.der;
   }
@@ -52,13 +53,13 @@ export class FileSigner implements Signer {
 function readPrivateKey(pem: string): KeyObject {
   const labels = parsePem(pem).map(({ label }) => label);
   if (labels.includes('ENCRYPTED PRIVATE KEY') || /Proc-Type: *4, *ENCRYPTED/i.test(pem))
-    throw new RangeError('the private key is encrypted; give it without a passphrase and guard it by its permissions');
+    throw new InputError('the private key is encrypted; give it without a passphrase and guard it by its permissions');
   // an "EC PARAMETERS" block in front is what `openssl ecparam -genkey` writes
   const keys = labels.filter((label) => KEY_LABELS.includes(label));
-  if (keys.length !== 1) throw new RangeError('not a PEM file with exactly one private key');
+  if (keys.length !== 1) throw new InputError('not a PEM file with exactly one private key');
   try {
     return createPrivateKey(pem.slice(pem.indexOf(`-----BEGIN ${keys[0] ?? ''}-----`)));
   } catch {
-    throw new RangeError('the private key cannot be read');
+    throw new InputError('the private key cannot be read');
   }
 }

@@ -19,6 +19,7 @@ import { keyUsageFor } from './key-usage.ts';
 import { lint, type LintFinding } from './lint/index.ts';
 import { STATUS, VerifiedSigner } from './signing.ts';
 import { buildTbs, constantExtensions, randomSerial, type PublicationUrls, type TbsConstants } from './tbs.ts';
+import { InputError } from '../../pki/input-error.ts';
 
 /** The parts of `[ca.profile]` that shape the certificate. */
 export interface IssuanceProfile {
@@ -65,10 +66,10 @@ export class LocalCa implements CaDriver {
   readonly #now: () => number;
   readonly #start: (() => Promise<void>) | undefined;
 
-  /** @throws RangeError when the signer's key is not the certificate's, or the profile names an unknown purpose. */
+  /** @throws InputError when the signer's key is not the certificate's, or the profile names an unknown purpose. */
   constructor(options: LocalCaOptions) {
     const { certificate, issuers, rollover = [], signer, delegate, profile, publication, now } = options;
-    if (!signer.spki.equals(certificate.spki)) throw new RangeError("the private key is not the CA certificate's");
+    if (!signer.spki.equals(certificate.spki)) throw new InputError("the private key is not the CA certificate's");
     this.certificate = certificate;
     this.signer = signer;
     this.#key = new VerifiedSigner(signer, certificate.publicKey);
@@ -199,7 +200,7 @@ export class LocalCa implements CaDriver {
 
 function purpose(nameOrOid: string): string {
   const dotted = oidByName(nameOrOid);
-  if (dotted === undefined) throw new RangeError(`unknown extended key usage "${nameOrOid}"`);
+  if (dotted === undefined) throw new InputError(`unknown extended key usage "${nameOrOid}"`);
   return dotted;
 }
 

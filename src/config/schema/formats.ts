@@ -2,6 +2,7 @@
 import { BlockList, isIP } from 'node:net';
 import { attributeType, parseDistinguishedName } from '../../pki/x509/name.ts';
 import { wholeMatch } from '../pattern.ts';
+import { InputError } from '../../pki/input-error.ts';
 
 const DOTTED_OID = /^[012](\.(0|[1-9][0-9]*)){1,30}$/;
 
@@ -58,7 +59,7 @@ export function checkDistinguishedName(value: string): string | undefined {
   try {
     return parseDistinguishedName(value).rdns.length === 0 ? 'it is empty' : undefined;
   } catch (error) {
-    if (error instanceof RangeError) return error.message;
+    if (error instanceof InputError) return error.message;
     throw error;
   }
 }

@@ -35,6 +35,7 @@ import {
   type HashName,
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
+import { InputError } from '../input-error.ts';
 
 /** An Attribute of signed or unsigned attributes. */
 export interface CmsAttribute {
@@ -257,7 +258,7 @@ export function issuerAndSerialNumber(certificate: Pick<Certificate, 'issuer' | 
 /** A signer over a private key in memory. Ed25519 goes with SHA-512 (RFC 8419 §2.3). */
 export function keySigner(privateKey: KeyObject, publicKey: PublicKeyInfo, sid: SignerIdentifier): CmsSigner {
   const algorithm = defaultSignatureAlgorithm(publicKey.keyType);
-  if (algorithm === undefined) throw new RangeError(`a ${publicKey.keyType} key cannot sign CMS content`);
+  if (algorithm === undefined) throw new InputError(`a ${publicKey.keyType} key cannot sign CMS content`);
   return {
     sid,
     digest: algorithm.hash ?? 'sha512',

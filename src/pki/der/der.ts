@@ -2,6 +2,7 @@
  * DER in and out (X.690): a strict reader and a small writer, for the hot path. Values are subarrays of the input,
  * never copies. Every malformed input throws {@link DerError}; nothing else is thrown on outside data.
  */
+import { InputError } from '../input-error.ts';
 
 /** Universal and context tags as their identifier octet. */
 export const Tag = {
@@ -32,7 +33,7 @@ export const contextPrimitive = (n: number): number => 0x80 | n;
 export const contextConstructed = (n: number): number => 0xa0 | n;
 
 /** Input that is not the DER expected. The message names what was being read; it holds no input bytes. */
-export class DerError extends Error {
+export class DerError extends InputError {
   constructor(message: string) {
     super(message);
     this.name = 'DerError';
@@ -353,13 +354,13 @@ export function integer(value: number | bigint | Uint8Array): Buffer {
 
 const oidCache = new Map<string, Buffer>();
 
-/** OBJECT IDENTIFIER from its dotted form. Throws RangeError on a form that is none (a programming or configuration error). */
+/** OBJECT IDENTIFIER from its dotted form. Throws InputError on a form that is none (a programming or configuration error). */
 export function oid(dotted: string): Buffer {
   const cached = oidCache.get(dotted);
   if (cached !== undefined) return cached;
-  if (!/^[0-2](\.(0|[1-9]\d*))+$/.test(dotted)) throw new RangeError(`not an object identifier: ${dotted}`);
+  if (!/^[0-2](\.(0|[1-9]\d*))+$/.test(dotted)) throw new InputError(`not an object identifier: ${dotted}`);
   const [root = 0n, second = 0n, ...rest] = dotted.split('.').map(BigInt);
-  if (root < 2n && second > 39n) throw new RangeError(`not an object identifier: ${dotted}`);
+  if (root < 2n && second > 39n) throw new InputError(`not an object identifier: ${dotted}`);
   const octets: number[] = [];
   for (const arc of [root * 40n + second, ...rest]) {
     const group = [Number(arc & 0x7fn)];

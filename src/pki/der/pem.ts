@@ -1,4 +1,5 @@
 /** PEM (RFC 7468) in and out. */
+import { InputError } from '../input-error.ts';
 
 export interface PemBlock {
   /** E.g. `CERTIFICATE`. */
@@ -8,13 +9,13 @@ export interface PemBlock {
 
 const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n?([^-]*)-----END ([A-Z0-9 ]+)-----/g;
 
-/** All blocks of a PEM text, in order; text around them is ignored. Throws RangeError on a block that is not base64. */
+/** All blocks of a PEM text, in order; text around them is ignored. Throws InputError on a block that is not base64. */
 export function parsePem(text: string): PemBlock[] {
   return [...text.matchAll(BLOCK)].map(([, label = '', body = '', end = '']) => {
-    if (label !== end) throw new RangeError(`PEM block BEGIN ${label} ends as ${end}`);
+    if (label !== end) throw new InputError(`PEM block BEGIN ${label} ends as ${end}`);
     const base64 = body.replace(/\s+/g, '');
     if (base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64))
-      throw new RangeError(`PEM block ${label} is not base64`);
+      throw new InputError(`PEM block ${label} is not base64`);
     return { label, der: Buffer.from(base64, 'base64') };
   });
 }

@@ -7,6 +7,7 @@ import type { Name } from '../x509/name.ts';
 import { OID } from '../der/oids.ts';
 import type { PublicKeyInfo } from '../x509/public-key.ts';
 import { createSignature, defaultSignatureAlgorithm } from '../x509/signature-algorithms.ts';
+import { InputError } from '../input-error.ts';
 
 export interface CsrSpec {
   readonly subject: Name;
@@ -18,12 +19,12 @@ export interface CsrSpec {
 
 /**
  * @returns DER, signed by the key
- * @throws RangeError for a key that cannot sign
+ * @throws InputError for a key that cannot sign
  */
 export async function buildCsr({ subject, subjectAltNames, publicKey, pkcs8 }: CsrSpec): Promise<Buffer> {
   const { spki, keyType } = publicKey;
   const algorithm = defaultSignatureAlgorithm(keyType);
-  if (algorithm === undefined) throw new RangeError(`a key of the type ${keyType} cannot sign a request`);
+  if (algorithm === undefined) throw new InputError(`a key of the type ${keyType} cannot sign a request`);
   const info = sequence(integer(0), subject.der, spki, explicit(0, ...attributes(subjectAltNames)));
   const key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
   return sequence(info, algorithm.der, bitString(await createSignature(algorithm, key, keyType, info)));

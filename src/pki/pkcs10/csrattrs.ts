@@ -19,6 +19,7 @@ import {
 } from '../der/der.ts';
 import { buildName } from '../x509/name.ts';
 import { OID } from '../der/oids.ts';
+import { InputError } from '../input-error.ts';
 
 /** AttrOrOID: a bare OID, or an attribute with its values (DER). */
 export interface AttrOrOid {
@@ -66,7 +67,7 @@ export function keyTypeAttribute(keyType: string): AttrOrOid {
 
 function rsaBits(keyType: string): number {
   const bits = /^rsa:(\d+)$/.exec(keyType)?.[1];
-  if (bits === undefined) throw new RangeError(`not a key type: ${keyType}`);
+  if (bits === undefined) throw new InputError(`not a key type: ${keyType}`);
   return Number(bits);
 }
 
@@ -111,7 +112,7 @@ function encodeAttributeTemplate({ type, text }: AttributeTemplate): Buffer {
   // The string type of each attribute is the name builder's to know.
   const [rdn] = children(parseDer(buildName([[{ type, text }]]).der).value);
   const [attribute] = rdn === undefined ? [] : children(rdn.value);
-  if (attribute === undefined) throw new RangeError(`no attribute for ${type}`);
+  if (attribute === undefined) throw new InputError(`no attribute for ${type}`);
   return attribute.raw;
 }
 

@@ -207,7 +207,7 @@ export function parseCertificate(der: Buffer): Certificate {
   return new ParsedCertificate(der);
 }
 
-/** All CERTIFICATE blocks of a PEM text. @throws DerError or RangeError on a block that is none. */
+/** All CERTIFICATE blocks of a PEM text. @throws DerError or InputError on a block that is none. */
 export function parsePemCertificates(text: string): Certificate[] {
   return parsePem(text)
     .filter(({ label }) => label === 'CERTIFICATE')

@@ -12,6 +12,7 @@ import {
   tlv,
   type DerElement,
 } from '../der/der.ts';
+import { InputError } from '../input-error.ts';
 
 export type GeneralName =
   | { readonly kind: 'dns' | 'email' | 'uri'; readonly value: string }
@@ -73,7 +74,7 @@ export function encodeGeneralNames(names: readonly GeneralName[]): Buffer {
   return sequence(...names.map(encodeGeneralName));
 }
 
-/** @throws RangeError on a DNS, email or URI value outside of ASCII. */
+/** @throws InputError on a DNS, email or URI value outside of ASCII. */
 export function encodeGeneralName(name: GeneralName): Buffer {
   switch (name.kind) {
     case 'email':
@@ -90,11 +91,11 @@ export function encodeGeneralName(name: GeneralName): Buffer {
 }
 
 function encodeIa5(tag: number, value: string): Buffer {
-  if (!/^[\x00-\x7f]*$/.test(value)) throw new RangeError('a subject alternative name holds characters outside ASCII');
+  if (!/^[\x00-\x7f]*$/.test(value)) throw new InputError('a subject alternative name holds characters outside ASCII');
   return tlv(contextPrimitive(tag), Buffer.from(value, 'latin1'));
 }
 
-/** An iPAddress from its text. @throws RangeError when it is none. */
+/** An iPAddress from its text. @throws InputError when it is none. */
 export function ipAddress(text: string): GeneralName {
   const bytes = addressBytes(text);
   return { kind: 'ip', value: formatAddress(bytes), bytes };
@@ -192,7 +193,7 @@ function uriProblem(value: string): string | undefined {
 
 function addressBytes(text: string): Buffer {
   if (isIPv4(text)) return Buffer.from(text.split('.').map(Number));
-  if (!isIPv6(text) || text.includes('%')) throw new RangeError(`"${text}" is not an IP address`);
+  if (!isIPv6(text) || text.includes('%')) throw new InputError(`"${text}" is not an IP address`);
   const dotted = /\d+\.\d+\.\d+\.\d+$/.exec(text)?.[0];
   const tail = dotted === undefined ? undefined : addressBytes(dotted);
   const hex = tail === undefined ? text : text.slice(0, -(dotted ?? '').length) + `${word(tail, 0)}:${word(tail, 2)}`;

@@ -14,6 +14,7 @@ import {
   type DerElement,
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
+import { InputError } from '../input-error.ts';
 
 export interface AttributeTypeAndValue {
   /** Dotted OID. */
@@ -148,7 +149,7 @@ const encodeAttribute = (attribute: { type: string; value: Buffer }): Buffer =>
   sequence(oid(attribute.type), attribute.value);
 
 /**
- * Encodes a name, most general RDN first. @throws RangeError when a text does not fit its string type or a type is
+ * Encodes a name, most general RDN first. @throws InputError when a text does not fit its string type or a type is
  * no OID.
  */
 export function buildName(rdns: readonly (readonly AttributeInput[])[]): Name {
@@ -160,7 +161,7 @@ export function buildName(rdns: readonly (readonly AttributeInput[])[]): Name {
 }
 
 function fromRdns(rdns: readonly (readonly AttributeTypeAndValue[])[]): Name {
-  if (rdns.some((rdn) => rdn.length === 0)) throw new RangeError('a relative distinguished name is empty');
+  if (rdns.some((rdn) => rdn.length === 0)) throw new InputError('a relative distinguished name is empty');
   return { der: sequence(...rdns.map((rdn) => setOf(...rdn.map(encodeAttribute)))), rdns };
 }
 
@@ -180,13 +181,13 @@ function usualTag(type: string): number {
 }
 
 function encodeText(type: string, text: string, tag: number): Buffer {
-  if (!text.isWellFormed()) throw new RangeError(`${attributeName(type)}: not Unicode text`);
+  if (!text.isWellFormed()) throw new InputError(`${attributeName(type)}: not Unicode text`);
   const value = tag === Tag.BMP_STRING ? Buffer.from(text, 'utf16le').swap16() : Buffer.from(text, 'utf8');
   const element = tlv(tag, value);
   try {
-    if (readString(parseDer(element)) !== text) throw new RangeError('characters outside of the string type');
+    if (readString(parseDer(element)) !== text) throw new InputError('characters outside of the string type');
   } catch (error) {
-    throw new RangeError(
+    throw new InputError(
       `${attributeName(type)}: ${error instanceof DerError ? error.message : 'characters outside of the string type'}`,
     );
   }
@@ -260,10 +261,10 @@ function formatAttribute({ type, tag, text, value }: AttributeTypeAndValue): str
 
 /**
  * Reads RFC 4514 text (spaces around separators are tolerated, as people write them).
- * @throws RangeError that says what is wrong.
+ * @throws InputError that says what is wrong.
  */
 export function parseDistinguishedName(text: string): Name {
-  if (!text.isWellFormed()) throw new RangeError('not Unicode text');
+  if (!text.isWellFormed()) throw new InputError('not Unicode text');
   if (trimmed(text) === '') return EMPTY_NAME;
   const rdns = split(text, ',').map((rdn) => split(rdn, '+').map(parseTextAttribute));
   return fromRdns(rdns.reverse());
@@ -285,24 +286,24 @@ function split(text: string, separator: string): string[] {
 
 function parseTextAttribute(text: string): AttributeTypeAndValue {
   const equals = text.indexOf('=');
-  if (equals < 0) throw new RangeError(`"${trimmed(text)}" is not of the form type=value`);
+  if (equals < 0) throw new InputError(`"${trimmed(text)}" is not of the form type=value`);
   const typeName = trimmed(text.slice(0, equals));
   const type = attributeType(typeName);
-  if (type === undefined) throw new RangeError(`unknown attribute type "${typeName}"`);
+  if (type === undefined) throw new InputError(`unknown attribute type "${typeName}"`);
   const raw = trimUnescaped(text.slice(equals + 1));
   if (raw.startsWith('#')) return parseHexValue(type, raw.slice(1));
   const value = unescapeValue(raw, typeName);
-  if (value === '') throw new RangeError(`${typeName} has an empty value`);
+  if (value === '') throw new InputError(`${typeName} has an empty value`);
   const tag = usualTag(type);
   return { type, tag, text: value, value: encodeText(type, value, tag) };
 }
 
 function parseHexValue(type: string, hex: string): AttributeTypeAndValue {
-  if (!/^([0-9a-f]{2})+$/i.test(hex)) throw new RangeError(`"#${hex}" is not hex`);
+  if (!/^([0-9a-f]{2})+$/i.test(hex)) throw new InputError(`"#${hex}" is not hex`);
   try {
     return parseAttribute(parseDer(sequence(oid(type), Buffer.from(hex, 'hex'))));
   } catch (error) {
-    if (error instanceof DerError) throw new RangeError(`"#${hex}" is not the DER of a value: ${error.message}`);
+    if (error instanceof DerError) throw new InputError(`"#${hex}" is not the DER of a value: ${error.message}`);
     throw error;
   }
 }
@@ -334,7 +335,7 @@ function unescapeValue(raw: string, typeName: string): string {
     const character = raw.charAt(i);
     if (character !== '\\') {
       if ('"+,;<>\0'.includes(character))
-        throw new RangeError(`${typeName}: "${character}" must be escaped with a backslash`);
+        throw new InputError(`${typeName}: "${character}" must be escaped with a backslash`);
       const whole = String.fromCodePoint(raw.codePointAt(i) ?? 0);
       i += whole.length - 1;
       bytes.push(Buffer.from(whole, 'utf8'));
@@ -344,12 +345,12 @@ function unescapeValue(raw: string, typeName: string): string {
     const special = raw.charAt(i + 1);
     if (hex !== undefined) bytes.push(Buffer.from(hex, 'hex'));
     else if (special !== '' && ' "#+,;<=>\\'.includes(special)) bytes.push(Buffer.from(special));
-    else throw new RangeError(`${typeName}: a backslash must be followed by two hex digits or a special character`);
+    else throw new InputError(`${typeName}: a backslash must be followed by two hex digits or a special character`);
     i += hex === undefined ? 1 : 2;
   }
   try {
     return readString(parseDer(tlv(Tag.UTF8_STRING, ...bytes)));
   } catch {
-    throw new RangeError(`${typeName}: not UTF-8`);
+    throw new InputError(`${typeName}: not UTF-8`);
   }
 }

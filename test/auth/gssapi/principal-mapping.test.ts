@@ -192,7 +192,9 @@ describe('the mapping is checked at start-up', () => {
     expect(checkPrincipalMapping({ service_principal: SERVICE, default_template: template })).toEqual([
       { key: 'default_template', problem: expect.stringMatching(/./) as string },
     ]);
-    expect(() => new PrincipalMapping({ default_template: template })).toThrow(RangeError);
+    expect(() => new PrincipalMapping({ default_template: template })).toThrow(
+      expect.objectContaining({ code: 'GSSAPI_MISCONFIGURED' }),
+    );
   });
 
   it.each([

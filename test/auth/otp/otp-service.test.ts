@@ -296,7 +296,9 @@ describe('sha256-hmac', () => {
   const settings = (hmacKey: Buffer | undefined): HashSettings => ({ ...SETTINGS, hmacKey });
 
   test('without a key the service does not start', async () => {
-    await expect(TokenHasher.create(settings(undefined))).rejects.toThrow('no key');
+    await expect(TokenHasher.create(settings(undefined))).rejects.toThrow(
+      expect.objectContaining({ code: 'OTP_HMAC_KEY_MISSING' }),
+    );
   });
 
   test('another key, or a key no longer configured, knows none of the tokens', async () => {

@@ -3,8 +3,9 @@ import { makePrincipal, parsePrincipal } from '../../../src/auth/gssapi/principa
 import { foldedName } from '../../../src/pki/x509/name-matching.ts';
 import { comparableName, formatName, parseDistinguishedName, parseName } from '../../../src/pki/x509/name.ts';
 import { unlessRefused, type Target } from '../target.ts';
+import { InputError } from '../../../src/pki/input-error.ts';
 
-const isRefusal = (error: unknown): boolean => error instanceof RangeError;
+const isRefusal = (error: unknown): boolean => error instanceof InputError;
 
 async function read(input: Buffer): Promise<void> {
   const text = input.toString('utf8');

@@ -3,6 +3,7 @@ import { parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
 import { encodePem, parsePem } from '../../../src/pki/der/pem.ts';
 import { isDerError, type Target } from '../target.ts';
 import { hierarchy } from './certificates.ts';
+import { InputError } from '../../../src/pki/input-error.ts';
 
 function read(input: Buffer): void {
   const text = input.toString('utf8');
@@ -31,5 +32,5 @@ export const target: Target = {
   words: ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----', '-----BEGIN ', '-----END ', '='],
   seeds,
   read,
-  isRefusal: (error) => isDerError(error) || error instanceof RangeError,
+  isRefusal: (error) => isDerError(error) || error instanceof InputError,
 };

@@ -17,6 +17,7 @@ import { subjectKeyIdentifier } from '../../../src/pki/x509/public-key.ts';
 import { CA_KINDS, makeCa } from '../../support/ca.ts';
 import { keyPair, pkcs8Pem } from '../../support/keys.ts';
 import { openssl, opensslText, temporaryFolder } from '../../support/openssl.ts';
+import { InputError } from '../../../src/pki/input-error.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
@@ -158,6 +159,6 @@ describe('RFC 7468: PEM', () => {
     ['cut base64', '-----BEGIN A-----\nAAA\n-----END A-----'],
     ['nothing inside', '-----BEGIN A-----\n-----END A-----'],
   ])('%s is refused', (_, text) => {
-    expect(() => parsePem(text)).toThrow(RangeError);
+    expect(() => parsePem(text)).toThrow(InputError);
   });
 });
