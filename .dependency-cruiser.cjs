@@ -17,6 +17,7 @@ const BASE = [
   'errors',
   'errors.ts',
   'log.ts',
+  'log-lines.ts',
   'counted-lines.ts',
   'request-context.ts',
   'folders.ts',

@@ -24,7 +24,6 @@ import { registerRevocation } from './revocation.ts';
 import { registerRequests } from './requests.ts';
 import { validatorCompiler } from './validation.ts';
 import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
-import { requestLines } from '../../log.ts';
 import { runForRequest } from '../../request-context.ts';
 import { answerBrokenRequests, type Refusal } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
@@ -92,7 +91,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
 
 /** Ids and lines of log for all of them, those too that Node's parser refuses. */
 function followRequests(app: AdminApp, { log, metrics }: AdminDependencies): Exchanges {
-  const exchanges = new Exchanges(app.server, { listener: 'admin', lines: requestLines(log), metrics });
+  const exchanges = new Exchanges(app.server, { listener: 'admin', lines: log, metrics });
   answerBrokenRequests(app.server, exchanges, brokenRequestAnswer);
   return exchanges;
 }

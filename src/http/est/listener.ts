@@ -9,7 +9,7 @@ import type { CaRouter } from '../../ca/router.ts';
 import { EstuaryError, badRequest, errorWith, unauthorized } from '../../errors.ts';
 import { lineLengthFor } from './codec.ts';
 import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
-import { requestLines, type Logger } from '../../log.ts';
+import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { asEstuaryError, challenge, errorAnswer, writeAnswer, type ErrorPolicy } from './answer.ts';
 import { bodyTooLarge, checkHead, resolveRoute, type EstRoute } from './route.ts';
@@ -75,7 +75,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
   answerExpectations(app.server, (response, error) => writeError(response, error, options.errors));
   boundAnswers(app.server, options.requestTimeout);
   const { metrics } = options;
-  const lines = requestLines(options.log);
+  const lines = options.log;
   answerBrokenRequests(app.server, new Exchanges(app.server, { listener: 'est', lines, metrics }));
 
   app.removeAllContentTypeParsers();

@@ -5,7 +5,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { StatusSigner } from '../../ca/driver.ts';
 import type { Ca, CaRouter } from '../../ca/router.ts';
 import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
-import { requestLines, type Logger } from '../../log.ts';
+import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { runForRequest } from '../../request-context.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
@@ -77,7 +77,7 @@ export function createPublicationListener(options: PublicationListenerOptions): 
 
 /** Ids and lines of log for all of them, those too that Node's parser refuses. */
 function followRequests(app: PublicationListener, { log, metrics }: PublicationListenerOptions): void {
-  const exchanges = new Exchanges(app.server, { listener: 'publication', lines: requestLines(log), metrics });
+  const exchanges = new Exchanges(app.server, { listener: 'publication', lines: log, metrics });
   answerBrokenRequests(app.server, exchanges);
   app.addHook('onRequest', (request, reply, done) => {
     const exchange = exchangeOf(request.raw);
