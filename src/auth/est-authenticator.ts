@@ -1,12 +1,12 @@
 /** Who sends an EST request: the methods in their order of precedence, and what each outcome leaves in the audit log. */
 import type { AuditEvent } from '../audit/event.ts';
-import { EstuaryError, unauthorized, isUnauthenticated } from '../errors.ts';
+import { EstuaryError, forbidden, unauthorized, isUnauthenticated } from '../errors.ts';
 import { auditedRequester } from './audited-requester.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { FailureRecords } from './failure-records.ts';
 import type { Identity, PresentedCredentials } from './identity.ts';
 import { certificateHolder } from './certificate-holder.ts';
-import type { AuthContext, AuthPlugin } from './plugin.ts';
+import { NotAccepted, type AuthContext, type AuthPlugin } from './plugin.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
 import { noteOnRequest, requestIdField } from '../request-context.ts';
 
@@ -24,7 +24,8 @@ export interface EstAuthenticator {
    *
    * @throws EstuaryError 401. Its message is empty where nothing was presented and a password would do (the answer
    *   only challenges), `client certificate required` where only a certificate would do, else that of the method
-   *   presented: the Authorization header's before the certificate's. 500 or 503 where a check could not be made.
+   *   presented: the Authorization header's before the certificate's. 403 `CLIENT_CERTIFICATE_NOT_ACCEPTED` where a good certificate is all
+   *   that was presented, and it does not count here. 500 or 503 where a check could not be made.
    */
   authenticate(presented: PresentedCredentials, context: AuthContext): Promise<Identity>;
 }
@@ -36,17 +37,25 @@ export function createEstAuthenticator({ plugins, store, failures }: EstAuthenti
   const certificates = ordered.filter(({ method }) => method === 'mtls');
   return {
     async authenticate(presented, context) {
-      const methods = context.certificateOnly ? certificates : ordered;
+      const methods = (context.certificateOnly ? certificates : ordered).filter(
+        ({ method }) => context.rules?.methods?.includes(method) !== false,
+      );
       let failure: EstuaryError | undefined;
+      let notAccepted: EstuaryError | undefined;
       for (const plugin of methods) {
         try {
           const identity = await plugin.authenticate(presented, context);
           if (identity === undefined) continue;
-          const hints = identity.method === 'mtls' ? ordered.map((other) => other.hint?.(presented)) : [];
-          noteOnRequest({ requester: identity.display, method: identity.method });
+          const hints = identity.method === 'mtls' ? methods.map((other) => other.hint?.(presented)) : [];
+            noteOnRequest({ requester: identity.display, method: identity.method });
           await reportSuccess(store, identity, presented, { ...context, hints });
           return identity;
         } catch (error) {
+          if (error instanceof NotAccepted) {
+            notAccepted = forbidden('CLIENT_CERTIFICATE_NOT_ACCEPTED', 'client certificate not accepted by this CA');
+            await failures.record(notAcceptedEvent(error.identity, notAccepted, presented, context));
+            continue;
+          }
           if (!isUnauthenticated(error)) throw error;
           noteOnRequest({ method: plugin.method });
           if (plugin.auditsFailures !== true)
@@ -55,6 +64,7 @@ export function createEstAuthenticator({ plugins, store, failures }: EstAuthenti
         }
       }
       if (failure !== undefined) throw failure;
+      if (notAccepted !== undefined) throw notAccepted;
       if (methods.every(({ method }) => method === 'mtls'))
         throw unauthorized('CLIENT_CERTIFICATE_REQUIRED', 'client certificate required');
       throw unauthorized('AUTHENTICATION_REQUIRED', '');
@@ -80,6 +90,24 @@ async function reportSuccess(
   };
   if (events === undefined) await store.audit([event]);
   else events.push(event);
+}
+
+/** Names the issuer that was refused. */
+function notAcceptedEvent(
+  identity: Identity,
+  { message }: EstuaryError,
+  { address }: PresentedCredentials,
+  { caLabel, operation }: AuthContext,
+): AuditEvent {
+  return {
+    type: `auth.${identity.method}`,
+    outcome: 'failure',
+    ...auditedRequester(identity),
+    address,
+    ca: caLabel,
+    ...requestIdField(),
+    detail: `${operation}; ${message}`,
+  };
 }
 
 function failureEvent(

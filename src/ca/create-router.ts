@@ -1,6 +1,7 @@
 /** From the `[[ca]]` tables to CAs at work: the one place that knows which driver is which. */
 import { readFile } from 'node:fs/promises';
 import type { CaConfig, Config } from '../config/schema.ts';
+import { clientIssuerFiles } from '../config/schema/ca.ts';
 import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
 import type { CaDriver } from './driver.ts';
 import type { IsolatedLog } from '../process/isolated-process.ts';
@@ -30,13 +31,18 @@ export async function createRouter(config: Config, context: CaContext): Promise<
   const cas: Ca[] = [];
   try {
     for (const table of config.ca) {
-      const issuers = await renewalIssuers(table);
+      const surroundings = {
+        renewalIssuers: await certificatesIn([table.profile.renewal_issuers]),
+        popLinking: config.est.require_pop_linking,
+        clientIssuers: await certificatesIn(clientIssuerFiles(table)),
+        all: () => cas,
+      };
       const driver = await openDriver(table, {
         ...context,
         retryAfter: config.est.retry_after,
         publication: publicationUrls(config.publication, table.label),
       });
-      cas.push(new Ca(table, driver, issuers, config.est.require_pop_linking));
+      cas.push(new Ca(table, driver, surroundings));
     }
     return new CaRouter(cas);
   } catch (error) {
@@ -59,7 +65,7 @@ function openDriver(
   }
 }
 
-async function renewalIssuers(config: CaConfig): Promise<readonly Certificate[]> {
-  const path = config.profile.renewal_issuers;
-  return path === undefined ? [] : parsePemCertificates(await readFile(path, 'latin1'));
+async function certificatesIn(files: readonly (string | undefined)[]): Promise<readonly Certificate[]> {
+  const texts = await Promise.all(files.flatMap((file) => (file === undefined ? [] : [readFile(file, 'latin1')])));
+  return texts.flatMap((text) => parsePemCertificates(text));
 }

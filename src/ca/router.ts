@@ -2,8 +2,21 @@
 import type { CaConfig, ProfileConfig } from '../config/schema.ts';
 import { failed, notFound, unavailable } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
+import { ClientIssuers, type KnownCa } from './client-issuers.ts';
 import { CsrAttributes } from './csr-attributes.ts';
 import type { CaDriver } from './driver.ts';
+
+/** What a CA is made with beside its table and its driver. */
+export interface CaSurroundings {
+  /** Further CAs whose certificates may be renewed here. */
+  readonly renewalIssuers?: readonly Certificate[];
+  /** `est.require_pop_linking`. */
+  readonly popLinking?: boolean;
+  /** What the files in `client_issuers` hold. */
+  readonly clientIssuers?: readonly Certificate[];
+  /** All CAs of this server; absent: this one. */
+  readonly all?: () => readonly KnownCa[];
+}
 
 /** A certificate authority as requests meet it. */
 export class Ca {
@@ -16,9 +29,13 @@ export class Ca {
   /** Further CAs whose certificates may be renewed here. */
   readonly renewalIssuers: readonly Certificate[];
   readonly csrAttributes: CsrAttributes;
+  /** Whose certificates authenticate here. */
+  readonly clientIssuers: ClientIssuers;
   #certificate: Certificate | undefined;
+  #certificates: readonly Certificate[] = [];
 
-  constructor(config: CaConfig, driver: CaDriver, renewalIssuers: readonly Certificate[] = [], popLinking = false) {
+  constructor(config: CaConfig, driver: CaDriver, surroundings: CaSurroundings = {}) {
+    const { renewalIssuers = [], popLinking = false, clientIssuers = [], all = () => [this] } = surroundings;
     this.label = config.label;
     this.isDefault = config.default;
     this.profile = config.profile;
@@ -26,6 +43,7 @@ export class Ca {
     this.driver = driver;
     this.csrAttributes = new CsrAttributes(config.csrattrs, popLinking);
     this.renewalIssuers = renewalIssuers;
+    this.clientIssuers = new ClientIssuers(this, { list: config.client_issuers, certificates: clientIssuers, all });
   }
 
   /** What cacerts answers, DER. @throws EstuaryError 503 while the driver does not know it */
@@ -40,6 +58,15 @@ export class Ca {
     const [der] = this.chain;
     if (this.#certificate?.der.equals(der) !== true) this.#certificate = parseCertificate(der);
     return this.#certificate;
+  }
+
+  /** The whole chain. @throws EstuaryError 503 while the driver does not know it. */
+  get certificates(): readonly Certificate[] {
+    const { chain } = this;
+    const known = this.#certificates;
+    if (known.length !== chain.length || chain.some((der, i) => known[i]?.der.equals(der) !== true))
+      this.#certificates = chain.map(parseCertificate);
+    return this.#certificates;
   }
 }
 

@@ -14,7 +14,7 @@ import { OID } from '../pki/der/oids.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { CmcParties } from './parties.ts';
-import { unauthenticated } from './refusal.ts';
+import { notAllowed, unauthenticated } from './refusal.ts';
 import type { Origin, Role } from './sender.ts';
 
 export interface SignersOptions {
@@ -69,13 +69,17 @@ export class Signers {
    * Decides whether the holder of a certificate whose key signed is somebody here, and who.
    *
    * @param intermediates DER of what else came with the message
-   * @throws CmcRefusal 401 badIdentity: unknown issuer, revoked, expired, not for this purpose; EstuaryError 503
+   * @throws CmcRefusal 401 badIdentity: unknown issuer, revoked, expired, not for this purpose; 403 badIdentity: its issuer is none whose
+   *   certificates count at this CA; EstuaryError 503
    */
   async standing(certificate: Certificate, intermediates: readonly Buffer[], { ca, now }: Origin): Promise<Standing> {
     await this.#checkRevocation(certificate);
     if (this.#options.parties().raCertificates.some(({ fingerprint }) => fingerprint === certificate.fingerprint))
       return { role: 'configured-ra', issuer: await this.#checkConfigured(certificate, intermediates, now) };
-    const { issuer } = holderOf(await this.#checkPath(certificate, intermediates, now));
+    const validated = await this.#checkPath(certificate, intermediates, now);
+    if (!(await ca.clientIssuers.accept(validated.path)))
+      throw notAllowed(0, 'client certificate not accepted by this CA');
+    const { issuer } = holderOf(validated);
     const isRa =
       certificate.extKeyUsage?.includes(OID.cmcRA) === true && (await isIssuedBy(ca.certificate, certificate));
     return { role: isRa ? 'ra' : 'subscriber', issuer };

@@ -12,7 +12,7 @@ export function allowed(node: Node): string {
     case 'choice':
       return node.values.map((value) => `"${value}"`).join(', ');
     case 'path':
-      return 'a path, relative to the configuration file';
+      return [...node.words.map((word) => `"${word}"`), 'a path, relative to the configuration file'].join(', ');
     case 'secret':
       return 'a secret from a file or from an environment variable';
     case 'list':

@@ -49,7 +49,8 @@ async function certificatesOf({ certificate, chain, profile }: CaConfig): Promis
   return files.flat();
 }
 
-async function readable(file: string | undefined): Promise<readonly Certificate[]> {
+/** The certificates of a file; none where it cannot be read, which is a problem of others. */
+export async function readable(file: string | undefined): Promise<readonly Certificate[]> {
   if (file === undefined || file === '') return [];
   try {
     return await readCertificates(file);

@@ -6,6 +6,7 @@ import { OID } from '../pki/der/oids.ts';
 import { defaultSignatureAlgorithm } from '../pki/x509/signature-algorithms.ts';
 import { checkAdminAnchors } from './check-admin-anchors.ts';
 import { checkCaChain } from './check-chain.ts';
+import { checkClients } from './check-clients.ts';
 import { checkCrls } from './check-crls.ts';
 import { checkOcspDelegate } from './check-ocsp.ts';
 import { FileCheck } from './file-check.ts';
@@ -27,6 +28,7 @@ export async function checkFiles(config: Config, now: number): Promise<FileCheck
   const check = new FileCheck(now, config.profile === 'niap');
   await checkTls(check, config);
   await checkAdminAnchors(check, config);
+  await checkClients(check, config);
   await checkGssapi(check, config);
   await checkServerKeyGen(check, config);
   await checkCmc(check, config);

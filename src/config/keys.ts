@@ -47,6 +47,8 @@ export interface ChoiceNode extends NodeBase {
 }
 export interface PathNode extends NodeBase {
   readonly kind: 'path';
+  /** Texts that stand for themselves, and for no file. */
+  readonly words: readonly string[];
 }
 export interface SecretNode extends NodeBase {
   readonly kind: 'secret';
@@ -167,8 +169,8 @@ export function choice<const V extends readonly string[]>(
 }
 
 /** A file or folder; absolute in `Config`, relative to the configuration file's folder in the TOML. */
-export function path(options: KeyOptions<string>): Key<string, false> {
-  return { node: { ...base(options), kind: 'path' } };
+export function path(options: KeyOptions<string> & { readonly words?: readonly string[] }): Key<string, false> {
+  return { node: { ...base(options), kind: 'path', words: options.words ?? [] } };
 }
 
 /** Given as `<key>_file` or `<key>_env`, never inline. `raw`: the file's bytes as they are, else without one line end. */

@@ -98,7 +98,7 @@ class Walker {
       case 'path':
         if (typeof raw !== 'string') return this.#wrongType(node, raw, key);
         if (raw === '' || raw.includes('\0')) return this.#wrong(node, 'is empty or no path', key);
-        return resolve(this.#where.folder, raw);
+        return node.words.includes(raw) ? raw : resolve(this.#where.folder, raw);
       case 'list':
         return Array.isArray(raw) ? this.#list(node, raw, key) : this.#wrongType(node, raw, key);
       case 'map':

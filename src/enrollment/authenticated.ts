@@ -7,6 +7,7 @@ import type { CmcIdentity, Identity, OtpIdentity } from '../auth/identity.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
 import { EstuaryError, unauthorized } from '../errors.ts';
+import { credentialRules } from './credential-rules.ts';
 import { isOfCa, notIssuedHere, type NameRight } from './names.ts';
 import { recogniseSent, type Recognised } from './recognition.ts';
 import type { Repeats } from './repeats.ts';
@@ -89,6 +90,7 @@ export class Authenticated {
     const context = {
       certificateOnly: rules.certificateOnly,
       expiredGraceSeconds: rules.expiredGraceSeconds(ca),
+      ...(operation === 'simplereenroll' ? {} : { rules: credentialRules(ca) }),
       operation,
       caLabel: ca.label,
       now: now(),

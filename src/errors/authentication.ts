@@ -44,6 +44,11 @@ export const AUTHENTICATION_ERRORS = {
     cause: "The client's certificate cannot be read.",
     remedy: 'Have the client send a certificate in DER as RFC 5280 has it.',
   },
+  CLIENT_CERTIFICATE_NOT_ACCEPTED: {
+    status: 403,
+    cause: "The client's certificate is good, and its issuer is none of those whose certificates count at this CA.",
+    remedy: 'Enrol where the certificate belongs, present another credential, or add its issuer to client_issuers.',
+  },
   CLIENT_CERTIFICATE_NOT_YET_VALID: {
     status: 401,
     cause: "The notBefore of the client's certificate lies in the future.",

@@ -20,6 +20,8 @@ const config = (label: string, isDefault = false): CaConfig => ({
   driver: 'file',
   approval: 'auto',
   devices: 'off',
+  client_issuers: ['own', 'anchors'],
+  auth: {},
   certificate: made.certificate,
   chain: made.root,
   file: { private_key: made.privateKey },

@@ -88,6 +88,45 @@ test('a chain that repeats the certificate of the CA itself is tolerated', async
   expect(await problems(toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "ca/issuing.pem"' }))).toEqual([]);
 });
 
+describe('issue 13.2, contract §8.2, §8.3: who may enrol', () => {
+  const anchors = '[tls.client_auth]\ntrust_anchors = "anchors.pem"';
+  const warnings = async (more: string): Promise<string[]> => {
+    await folder.write('anchors.pem', Buffer.concat([content('ca/root.pem'), content('ca/other.pem')]));
+    const ca = PARTS.ca.replace('[ca.file]', `${more}\n[ca.file]`);
+    const loaded = await folder.load(toml('', { clientAuth: anchors, ca }), {}, {});
+    return loaded.warnings.map(({ key, message }) => `${key}: ${message}`);
+  };
+  const leftOut = (name: string): string =>
+    `ca[0].client_issuers: leaves out the trust anchor "CN=${name}": certificates under it do not authenticate at "devices" (its file in the list, if they should)`;
+
+  test.each<[string, string, readonly string[]]>([
+    ['the default', '', []],
+    ['any', 'client_issuers = ["any"]', []],
+    ['own', 'client_issuers = ["own"]', [leftOut('Other')]],
+    ['anchors', 'client_issuers = ["anchors"]', [leftOut('Root')]],
+    ['a file', 'client_issuers = ["ca/other.pem"]', [leftOut('Root')]],
+    ['a file of a CA below an anchor', 'client_issuers = ["ca/issuing.pem"]', [leftOut('Other')]],
+    ['nobody', 'client_issuers = []', [leftOut('Root'), leftOut('Other')]],
+    [
+      'methods that are all switched off',
+      'auth.methods = ["gssapi"]',
+      [
+        'ca[0].auth.methods: names no method that is switched on, so nobody can enrol at "devices" (one that is, or nothing)',
+      ],
+    ],
+  ])('--check names the anchors that a list leaves out: %s', async (_, more, expected) => {
+    expect(await warnings(more)).toEqual(expected);
+  });
+
+  test('a file of client_issuers that is not there', async () => {
+    const ca = PARTS.ca.replace('[ca.file]', 'client_issuers = ["own", "no.pem"]\n[ca.file]');
+    await expectProblem(
+      toml('', { ca }),
+      'ca[0].client_issuers: cannot read no.pem: there is no such file (a PEM file with one certificate or more)',
+    );
+  });
+});
+
 describe('contract §1: --check finds files that are missing or damaged', () => {
   const CERTIFICATES = 'a PEM file with one certificate or more';
   const KEY = 'a PEM file with one private key, without a passphrase';

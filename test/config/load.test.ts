@@ -49,6 +49,8 @@ describe('contract §2: what the configuration gives', () => {
       ca: [
         {
           approval: 'auto',
+          client_issuers: ['own', 'anchors'],
+          auth: {},
           profile: {
             validity_days: 397,
             max_validity_days: 825,

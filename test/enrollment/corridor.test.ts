@@ -92,8 +92,7 @@ function changed({ profile = {}, ...more }: CaChanges = {}, popLinking = false):
       health: () => driver.health(),
       close: () => driver.close(),
     },
-    [],
-    popLinking,
+    { popLinking },
   );
 }
 

@@ -7,7 +7,7 @@ import type { MtlsIdentity, PresentedCredentials } from '../identity.ts';
 import { IntermediateMemory } from './intermediate-memory.ts';
 import { validatePresented } from './mtls.ts';
 import { checkNotRevokedHere } from './own-revocation.ts';
-import type { AuthContext, AuthPlugin } from '../plugin.ts';
+import { NotAccepted, type AuthContext, type AuthPlugin } from '../plugin.ts';
 import { presentedCertificates } from './presented-certificates.ts';
 
 export class MtlsPlugin implements AuthPlugin {
@@ -31,7 +31,9 @@ export class MtlsPlugin implements AuthPlugin {
       memory: this.#memory,
     });
     await checkNotRevokedHere(this.#store, validated.certificate);
-    return mtlsIdentity(holderOf(validated));
+    const identity = mtlsIdentity(holderOf(validated));
+    if (context.rules !== undefined && !(await context.rules.accepts(validated.path))) throw new NotAccepted(identity);
+    return identity;
   }
 }
 

@@ -15,6 +15,14 @@ const ocsp = optional(
   ),
 );
 
+/** What `client_issuers` may name beside files. */
+export const CLIENT_ISSUERS = ['own', 'anchors', 'any'] as const;
+
+/** The files that a CA's `client_issuers` names, absolute. */
+export function clientIssuerFiles({ client_issuers }: { readonly client_issuers: readonly string[] }): string[] {
+  return client_issuers.filter((one) => !CLIENT_ISSUERS.some((word) => word === one));
+}
+
 const common = {
   label: text({
     description: 'The EST label: the path segment that routes a request to this CA.',
@@ -30,6 +38,29 @@ const common = {
     description: 'Whether only registered devices get certificates here (docs/devices.md).',
     default: 'off',
   }),
+  client_issuers: list(
+    path({
+      description: 'Whose certificates.',
+      words: CLIENT_ISSUERS,
+    }),
+    {
+      description:
+        'Whose certificates authenticate at this label for simpleenroll, serverkeygen and fullcmc: `own` (this CA and its `renewal_issuers`), `anchors` (whatever is under a trust anchor that is no CA of this server and not above one), `any`, or paths of PEM files with CA certificates, direct or indirect issuers. It filters and never adds trust; the RA certificates of `[cmc]` are not filtered. A certificate that is not accepted counts as none (docs/names.md).',
+      default: ['own', 'anchors'],
+    },
+  ),
+  auth: table(
+    {
+      methods: optional(
+        list(choice(['mtls', 'otp', 'gssapi'], { description: 'A method.' }), {
+          description:
+            'The methods that count at this label for simpleenroll, serverkeygen and fullcmc; a credential of another one is not looked at. simplereenroll is mTLS whatever stands here.',
+          defaultText: 'every method that is switched on',
+        }),
+      ),
+    },
+    { description: 'How requesters authenticate at this label.' },
+  ),
   chain: optional(
     path({
       description:

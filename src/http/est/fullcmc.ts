@@ -2,7 +2,8 @@ import type { EstAuthenticator } from '../../auth/est-authenticator.ts';
 import type { MtlsIdentity } from '../../auth/identity.ts';
 import { responderFor, type CmcParties } from '../../cmc/parties.ts';
 import type { CmcServer } from '../../cmc/server.ts';
-import { errorWith, unauthorized } from '../../errors.ts';
+import { credentialRules } from '../../enrollment/credential-rules.ts';
+import { errorWith, EstuaryError, unauthorized } from '../../errors.ts';
 import { decodeBody, encodeBody } from './codec.ts';
 import type { EstAnswer, EstOperation, EstRequest } from './operation.ts';
 
@@ -52,19 +53,30 @@ export function fullcmc(dependencies: FullCmcDependencies): EstOperation {
   };
 }
 
-/** Who the client certificate of the connection names. Where none is required, one that is presented still has to be valid. */
+/**
+ * Who the client certificate of the connection names. Where none is required, one that is presented still has to be valid; one that
+ * does not count at this CA is none.
+ */
 async function tlsIdentity(
-  { authenticator, fullCmcRequireMtls, now }: FullCmcDependencies,
+  { authenticator, fullCmcRequireMtls, cmcParties, now }: FullCmcDependencies,
   { ca, presented }: EstRequest,
 ): Promise<MtlsIdentity | undefined> {
-  if (!fullCmcRequireMtls && presented.peerCertificate === undefined) return undefined;
-  const identity = await authenticator.authenticate(presented, {
+  const rules = credentialRules(ca, cmcParties().raCertificates);
+  const ignored = presented.peerCertificate === undefined || rules.methods?.includes('mtls') === false;
+  if (!fullCmcRequireMtls && ignored) return undefined;
+  const context = {
     operation: 'fullcmc',
     caLabel: ca.label,
     certificateOnly: true,
     expiredGraceSeconds: 0,
     now: now(),
+  };
+  const identity = await authenticator.authenticate(presented, { ...context, rules }).catch((error: unknown) => {
+    if (!fullCmcRequireMtls && error instanceof EstuaryError && error.code === 'CLIENT_CERTIFICATE_NOT_ACCEPTED')
+      return undefined;
+    throw error;
   });
+  if (identity === undefined) return undefined;
   if (identity.method !== 'mtls') throw unauthorized('CLIENT_CERTIFICATE_REQUIRED', 'client certificate required');
   return identity;
 }

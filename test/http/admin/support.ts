@@ -198,6 +198,8 @@ function caConfig(
     driver: 'file',
     approval: 'auto',
     devices: 'off',
+    client_issuers: ['own', 'anchors'],
+    auth: {},
     certificate: files.certificate,
     chain: files.chain,
     file: { private_key: files.key },

@@ -1,0 +1,83 @@
+/** Whose certificates authenticate at a CA's label: `client_issuers` (contract §8.2). It filters, and never adds trust. */
+import { verifyCertificateSignature, type Certificate } from '../pki/x509/certificate.ts';
+import { namesMatch } from '../pki/x509/name-matching.ts';
+
+/** The CA whose list it is. */
+interface AddressedCa {
+  readonly certificate: Certificate;
+  readonly renewalIssuers: readonly Certificate[];
+}
+
+/** A CA of this server, as far as its certificates have to be told from others. */
+export interface KnownCa {
+  /** Its own, and those above it. @throws EstuaryError 503 while it is not known */
+  readonly certificates: readonly Certificate[];
+  /** Those whose certificates count as its own. */
+  readonly renewalIssuers: readonly Certificate[];
+}
+
+export interface ClientIssuersOptions {
+  /** `client_issuers`: `own`, `anchors`, `any`; what else stands there names files. */
+  readonly list: readonly string[];
+  /** What those files hold. */
+  readonly certificates: readonly Certificate[];
+  /** All CAs of this server. */
+  readonly all: () => readonly KnownCa[];
+}
+
+export class ClientIssuers {
+  readonly #ca: AddressedCa;
+  readonly #options: ClientIssuersOptions;
+  /** What was found out about an anchor; a reload brings new ones. */
+  readonly #above = new WeakMap<Certificate, Promise<boolean>>();
+
+  constructor(ca: AddressedCa, options: ClientIssuersOptions) {
+    this.#ca = ca;
+    this.#options = options;
+  }
+
+  /**
+   * Whether a certificate with this path counts here.
+   *
+   * @param path validated, the client's certificate first, the trust anchor last
+   * @throws EstuaryError 503 while a CA elsewhere is not known
+   */
+  async accept(path: readonly Certificate[]): Promise<boolean> {
+    const { list, certificates } = this.#options;
+    if (list.includes('any')) return true;
+    if (list.includes('own') && isOneOf(path.slice(1, 2), [this.#ca.certificate, ...this.#ca.renewalIssuers]))
+      return true;
+    if (isOneOf(path.slice(1), certificates)) return true;
+    return list.includes('anchors') && (await this.#isUnderForeignAnchor(path));
+  }
+
+  /**
+   * Under an anchor that is no CA of this server and not above one; nor is any CA in between, whichever way the path goes. So the
+   * certificates of one label stay out of another.
+   */
+  async #isUnderForeignAnchor(path: readonly Certificate[]): Promise<boolean> {
+    const anchor = path.at(-1);
+    const own = this.#options.all().flatMap(({ certificates, renewalIssuers }) => [...certificates, ...renewalIssuers]);
+    if (anchor === undefined || isOneOf(path, own)) return false;
+    let above = this.#above.get(anchor);
+    if (above === undefined) {
+      above = isAbove(anchor, own);
+      this.#above.set(anchor, above);
+    }
+    return !(await above);
+  }
+}
+
+/** Whether a certificate of the path is one of these CAs', by name and key. */
+function isOneOf(path: readonly Certificate[], cas: readonly Certificate[]): boolean {
+  return path.some((certificate) =>
+    cas.some((ca) => namesMatch(ca.subject, certificate.subject) && ca.spki.equals(certificate.spki)),
+  );
+}
+
+async function isAbove(anchor: Certificate, own: readonly Certificate[]): Promise<boolean> {
+  for (const certificate of own)
+    if (namesMatch(anchor.subject, certificate.issuer) && (await verifyCertificateSignature(certificate, anchor)))
+      return true;
+  return false;
+}

@@ -1,0 +1,86 @@
+/** Issue 13.2: whose certificates authenticate at a CA's label (contract §8.2). */
+import { describe, expect, test } from 'vitest';
+import { ClientIssuers } from '../../src/ca/client-issuers.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { makeCa, makeClient, type Issuer } from '../support/certificates.ts';
+
+const parsed = ({ der }: Issuer) => parseCertificate(der);
+
+const root = await makeCa('CN=Root');
+const devices = await makeCa('CN=Devices', { issuer: root });
+const lab = await makeCa('CN=Lab', { issuer: root });
+/** What devices was before: another key. */
+const former = await makeCa('CN=Devices', { issuer: root, slot: 'former' });
+const sibling = await makeCa('CN=Sibling', { issuer: root });
+const maker = await makeCa('CN=Maker');
+const upper = await makeCa('CN=Upper', { issuer: maker });
+const lower = await makeCa('CN=Lower', { issuer: upper });
+/** A foreign CA that has certified ours as well. */
+const bridge = await makeCa('CN=Bridge');
+const bridged = await makeCa('CN=Lab', { issuer: bridge, slot: 'CN=Lab' });
+const leaf = await makeClient('CN=device-1', devices);
+const selfSigned = await makeClient('CN=plant', maker);
+
+/** A path of a device's certificate by name; the leaf's own signature says nothing here. */
+const PATHS: Readonly<Record<string, readonly Issuer[]>> = {
+  devices: [leaf, devices, root],
+  'devices, which is the anchor': [leaf, devices],
+  former: [leaf, former, root],
+  lab: [leaf, lab, root],
+  'lab, which is the anchor': [leaf, lab],
+  'lab, by a foreign anchor': [leaf, bridged, bridge],
+  sibling: [leaf, sibling, root],
+  'sibling, which is the anchor': [leaf, sibling],
+  root: [leaf, root],
+  maker: [leaf, lower, upper, maker],
+  'another key of the maker’s name': [leaf, await makeCa('CN=Maker', { slot: 'other' })],
+  itself: [selfSigned],
+};
+
+const OWN = ['devices', 'devices, which is the anchor'];
+const FOREIGN = ['sibling, which is the anchor', 'maker', 'another key of the maker’s name', 'itself'];
+
+async function accepted(list: readonly string[], files: readonly Issuer[] = [], renewal: readonly Issuer[] = []) {
+  const ours = { certificates: [devices, root].map(parsed), renewalIssuers: renewal.map(parsed) };
+  const theirs = { certificates: [lab, root].map(parsed), renewalIssuers: [] };
+  const issuers = new ClientIssuers(
+    { certificate: parsed(devices), renewalIssuers: ours.renewalIssuers },
+    { list, certificates: files.map(parsed), all: () => [ours, theirs] },
+  );
+  const names: string[] = [];
+  for (const [name, path] of Object.entries(PATHS)) if (await issuers.accept(path.map(parsed))) names.push(name);
+  return names;
+}
+
+describe('issue 13.2, contract §8.2: client_issuers', () => {
+  test('own: this CA, by its name and key', async () => {
+    expect(await accepted(['own'])).toEqual(OWN);
+  });
+  test('own: its renewal_issuers', async () => {
+    expect(await accepted(['own'], [], [former, maker])).toEqual(['devices', 'devices, which is the anchor', 'former']);
+  });
+  test('anchors: what is under an anchor that is no CA of this server and not above one', async () => {
+    expect(await accepted(['anchors'])).toEqual(FOREIGN);
+  });
+  test('anchors: not what belongs to the renewal_issuers of another label', async () => {
+    expect(await accepted(['anchors'], [], [maker])).not.toContain('maker');
+  });
+  test('the default lets a manufacturer in and keeps another label out', async () => {
+    expect(await accepted(['own', 'anchors'])).toEqual([...OWN, ...FOREIGN]);
+  });
+  test('any', async () => {
+    expect(await accepted(['any'])).toEqual(Object.keys(PATHS));
+  });
+  test.each<[string, Issuer, readonly string[]]>([
+    ['a direct issuer', lower, ['maker']],
+    ['an indirect issuer', upper, ['maker']],
+    ['the anchor', maker, ['maker']],
+    ['the root', root, ['devices', 'former', 'lab', 'sibling', 'root']],
+    ['another CA of this server', lab, ['lab', 'lab, which is the anchor', 'lab, by a foreign anchor']],
+  ])('a file: %s', async (_, file, expected) => {
+    expect(await accepted(['issuers.pem'], [file])).toEqual(expected);
+  });
+  test('nothing', async () => {
+    expect(await accepted([])).toEqual([]);
+  });
+});
