@@ -37,7 +37,7 @@ beforeAll(async () => {
     now: () => now,
   });
   const made = await fileCa(folder, 'devices', true);
-  const watched = (approval: 'auto' | 'manual'): Ca => new Ca({ ...made.config, approval }, slow(made), [], false);
+  const watched = (approval: 'auto' | 'manual'): Ca => new Ca({ ...made.config, approval }, slow(made));
   devices = watched('auto');
   queued = watched('manual');
 });
