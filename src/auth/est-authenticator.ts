@@ -47,7 +47,7 @@ export function createEstAuthenticator({ plugins, store, failures }: EstAuthenti
           const identity = await plugin.authenticate(presented, context);
           if (identity === undefined) continue;
           const hints = identity.method === 'mtls' ? methods.map((other) => other.hint?.(presented)) : [];
-            noteOnRequest({ requester: identity.display, method: identity.method });
+          noteOnRequest({ requester: identity.display, method: identity.method });
           await reportSuccess(store, identity, presented, { ...context, hints });
           return identity;
         } catch (error) {
