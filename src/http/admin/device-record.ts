@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import { badRequest } from '../../errors.ts';
+import { InputError } from '../../pki/input-error.ts';
 import { parseDistinguishedName } from '../../pki/x509/name.ts';
 import { deviceMatchKey, isSan } from '../../store/device-match.ts';
 import type { DeviceChange, DeviceMatch, DeviceRow } from '../../store/device-store.ts';
@@ -167,7 +168,7 @@ function checkIssuer(text: string): void {
   try {
     if (parseDistinguishedName(text).rdns.length > 0) return;
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
+    if (!(error instanceof InputError)) throw error;
     throw badRequest('FIELD_INVALID', `match.issuer must be an RFC 4514 name: ${error.message}`);
   }
   throw badRequest('FIELD_INVALID', 'match.issuer must be an RFC 4514 name, and not empty');
