@@ -10,7 +10,7 @@ import { issueFrom } from '../http/admin/support.ts';
 import { makeCa } from '../support/ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { certify, newKey, OCSP_SIGNER } from '../support/rollover.ts';
-import { fixture, INTERVAL, log, ocspRequest, SUCCESSFUL, TRY_LATER } from './support.ts';
+import { fixture, INTERVAL, log, ocspRequest, SUCCESSFUL, TRY_LATER } from '../publication/support.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());

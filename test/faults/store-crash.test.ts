@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { verifyAudit } from '../../../src/audit/verify.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { opened, type Paths, T0, temporaryPaths } from '../support.ts';
+import { verifyAudit } from '../../src/audit/verify.ts';
+import type { Store } from '../../src/store/store.ts';
+import { opened, type Paths, T0, temporaryPaths } from '../store/support.ts';
 
-const WRITER = join(import.meta.dirname, '..', 'writer-process.ts');
+const WRITER = join(import.meta.dirname, '..', 'store', 'writer-process.ts');
 const KILLS = 24;
 
 interface Writer {

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { verifyAudit } from '../../../src/audit/verify.ts';
-import { openStore } from '../../../src/store/sqlite/open.ts';
-import type { Store } from '../../../src/store/store.ts';
+import { verifyAudit } from '../../src/audit/verify.ts';
+import { openStore } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/store.ts';
 import {
   auditTypes,
   certificateRow,
@@ -16,9 +16,9 @@ import {
   reservation,
   T0,
   temporaryPaths,
-} from '../support.ts';
+} from '../store/support.ts';
 
-const WRITER = join(import.meta.dirname, '..', 'writer-process.ts');
+const WRITER = join(import.meta.dirname, '..', 'store', 'writer-process.ts');
 
 function inDatabase(paths: Paths, sql: string): void {
   const db = new Database(paths.path);
