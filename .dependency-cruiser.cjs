@@ -20,6 +20,8 @@ const BASE = [
   'log-lines.ts',
   'counted-lines.ts',
   'request-context.ts',
+  'dependency-calls.ts',
+  'service-state-metrics.ts',
   'folders.ts',
   'version.ts',
 ];

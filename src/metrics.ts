@@ -1,23 +1,22 @@
-/** What the process counts, in Prometheus' text format; with several workers, what all of them count. */
+/** What the process counts, in Prometheus' text format; with several workers, what all of them count. docs/metrics.md lists it. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Counter, Gauge, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { AuditEvent } from './audit/event.ts';
+import { onDependencyCall, type DependencyCall } from './dependency-calls.ts';
+import { renderState, type ServiceState } from './service-state-metrics.ts';
 
 /** How often the event loop is asked whether it is late, in milliseconds. */
 const RESOLUTION = 20;
-
-/** What is known of a CA when somebody asks for the metrics. */
-export interface CaGauge {
-  readonly label: string;
-  readonly up: boolean;
-  /** Milliseconds since the epoch; undefined while it is not known. */
-  readonly not_after: number | undefined;
-}
 
 /** A request as it is counted. */
 export interface AnsweredRequest {
   /** One of a fixed few, never what a client made up. */
   readonly operation: string | undefined;
+  /** A label of the configuration. */
+  readonly ca?: string | undefined;
+  /** An error's code. */
+  readonly code?: string | undefined;
+  readonly ms: number;
 }
 
 /** The metrics of one process as prom-client aggregates them: plain objects that pass between processes as JSON. */
@@ -26,29 +25,55 @@ export type MetricFamilies = readonly object[];
 /** Asks all processes of the service, this one among them; resolves with their sum in Prometheus' text format. */
 export type CollectFromAll = () => Promise<string>;
 
+/** Seconds. */
+const REQUEST_BUCKETS = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const CALL_BUCKETS = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5];
+
+/** How a child of this family of metrics is called where it is not the authentication of a device. */
+const ADMIN = 'admin';
+
 export class Metrics {
   /** Its own, not prom-client's global one: a test has many in a process. */
   readonly #registry = new Registry();
-  readonly #requests = new Counter({
-    name: 'estuary_requests_total',
-    help: 'Answers, by operation.',
-    labelNames: ['listener', 'operation', 'status'],
-    registers: [this.#registry],
-  });
-  readonly #issued = new Counter({
-    name: 'estuary_certificates_issued_total',
-    help: 'Certificates issued.',
-    labelNames: ['ca'],
-    registers: [this.#registry],
-  });
-  readonly #authenticationFailures = new Counter({
-    name: 'estuary_authentication_failures_total',
-    help: 'Credentials that were refused.',
-    labelNames: ['method'],
-    registers: [this.#registry],
-  });
+  readonly #requests = this.#counter(
+    'estuary_requests_total',
+    'Answers, by listener, operation, CA and status; status none: the client went before there was one.',
+    ...(['listener', 'operation', 'ca', 'status'] as const),
+  );
+  readonly #durations = this.#histogram(
+    'estuary_request_duration_seconds',
+    "Seconds from a request's head to the end of its answer.",
+    REQUEST_BUCKETS,
+    ...(['listener', 'operation', 'ca', 'status'] as const),
+  );
+  readonly #refusals = this.#counter(
+    'estuary_refusals_total',
+    'Answers that are errors, by their code (docs/errors.md).',
+    ...(['listener', 'code'] as const),
+  );
+  readonly #handshakes = this.#counter('estuary_tls_handshake_failures_total', 'Handshakes that failed.', 'listener');
+  readonly #issued = this.#counter('estuary_certificates_issued_total', 'Certificates issued.', 'ca');
+  readonly #revoked = this.#counter('estuary_certificates_revoked_total', 'Certificates revoked.', 'ca');
+  readonly #queued = this.#counter('estuary_requests_queued_total', 'Requests that were queued.', 'ca');
+  readonly #authentications = this.#counter(
+    'estuary_authentications_total',
+    'Credentials that were accepted or refused, by method.',
+    ...(['method', 'outcome'] as const),
+  );
+  readonly #authenticationFailures = this.#counter(
+    'estuary_authentication_failures_total',
+    'Credentials that were refused.',
+    'method',
+  );
+  readonly #calls = this.#histogram(
+    'estuary_dependency_call_duration_seconds',
+    'Seconds of calls to CAs (signatures), HSM, GSSAPI, Dogtag and the store (store_write ends with the commit).',
+    CALL_BUCKETS,
+    ...(['dependency', 'ca', 'outcome'] as const),
+  );
   readonly #delay = monitorEventLoopDelay({ resolution: RESOLUTION });
   readonly #collectFromAll: CollectFromAll;
+  #endCalls: () => void = () => undefined;
 
   /** @param share where several processes serve: gets what tells this one's metrics, gives what collects those of all */
   constructor(share?: (own: () => Promise<MetricFamilies>) => CollectFromAll) {
@@ -56,37 +81,62 @@ export class Metrics {
     this.#collectFromAll = share?.(() => this.#registry.getMetricsAsJSON()) ?? (() => this.#registry.metrics());
   }
 
-  /** Begins to measure the event loop. */
+  /** Begins to measure the event loop, and the calls to what the service depends on. */
   start(): void {
     this.#delay.enable();
+    this.#endCalls = onDependencyCall((call) => this.#countCall(call));
   }
 
   /** Counts an answer, or a request that nobody was there to be answered any more. */
-  countRequest(listener: string, { operation }: AnsweredRequest, status: number | undefined): void {
-    this.#requests.inc({ listener, operation: operation ?? 'unknown', status: status ?? 'none' });
+  countRequest(listener: string, request: AnsweredRequest, status: number | undefined): void {
+    const { operation = 'unknown', ca = '', code, ms } = request;
+    const labels = { listener, operation, ca, status: status ?? 'none' };
+    this.#requests.inc(labels);
+    this.#durations.observe(labels, ms / 1000);
+    if (code !== undefined) this.#refusals.inc({ listener, code });
+  }
+
+  countHandshakeFailure(listener: string): void {
+    this.#handshakes.inc({ listener });
   }
 
   /** Counts what these committed events tell of. */
   observe(events: readonly AuditEvent[]): void {
-    for (const { type, outcome, ca } of events) {
-      if (type === 'certificate.issued') this.#issued.inc({ ca: ca ?? '' });
-      else if (type.startsWith('auth.') && outcome === 'failure')
-        this.#authenticationFailures.inc({ method: type.slice('auth.'.length) });
+    for (const { type, outcome, ca = '' } of events) {
+      if (type === 'certificate.issued') this.#issued.inc({ ca });
+      else if (type === 'certificate.revoked') this.#revoked.inc({ ca });
+      else if (type === 'request.queued') this.#queued.inc({ ca });
+      else if (type.startsWith('auth.')) this.#countAuthentication(type.slice('auth.'.length), outcome);
     }
   }
 
+  /** Counts an administrator's good credential, of which nothing is audited by itself. */
+  countAdmin(): void {
+    this.#countAuthentication(ADMIN, 'success');
+  }
+
+  #countAuthentication(method: string, outcome: AuditEvent['outcome']): void {
+    this.#authentications.inc({ method, outcome });
+    if (outcome === 'failure') this.#authenticationFailures.inc({ method });
+  }
+
+  #countCall({ dependency, ca, outcome, seconds }: DependencyCall): void {
+    this.#calls.observe({ dependency, ca, outcome }, seconds);
+  }
+
   /**
-   * Prometheus' text format 0.0.4: the counts of all processes, and the CAs as this one sees them.
+   * Prometheus' text format 0.0.4: the counts of all processes, and the state of the service as this one sees it.
    *
    * @throws EstuaryError 503 when a process does not tell its counts: a sum without them would look like a restart
    */
-  async render(cas: readonly CaGauge[]): Promise<string> {
+  async render(state: ServiceState): Promise<string> {
     const counts = await this.#collectFromAll();
-    return counts + (await caRegistry(cas).metrics());
+    return counts + (await renderState(state));
   }
 
   close(): void {
     this.#delay.disable();
+    this.#endCalls();
   }
 
   /** Seconds by quantile that timers were late since the last time that somebody asked; a fresh histogram has nothing to tell. */
@@ -102,8 +152,20 @@ export class Metrics {
     this.#delay.reset();
     return delays;
   }
-}
 
+  #counter<Label extends string>(name: string, help: string, ...labelNames: Label[]): Counter<Label> {
+    return new Counter({ name, help, labelNames, registers: [this.#registry] });
+  }
+
+  #histogram<Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    ...labelNames: Label[]
+  ): Histogram<Label> {
+    return new Histogram({ name, help, buckets, labelNames, registers: [this.#registry] });
+  }
+}
 /** What a process tells of itself, read when it is asked for; `aggregator` says how processes add up. */
 function observeProcess(registry: Registry, eventLoopDelay: () => [quantile: number, seconds: number][]): void {
   const registers = [registry];
@@ -142,23 +204,4 @@ function observeProcess(registry: Registry, eventLoopDelay: () => [quantile: num
     registers,
     aggregator: 'max',
   }).set(start);
-}
-
-/** Made anew for each scrape, so that nothing of the last one stays. */
-function caRegistry(cas: readonly CaGauge[]): Registry {
-  const registry = new Registry();
-  const registers = [registry];
-  const labelNames = ['ca'];
-  const up = new Gauge({ name: 'estuary_ca_up', help: '1 while the CA can sign.', labelNames, registers });
-  const expiry = new Gauge({
-    name: 'estuary_ca_certificate_expiry_timestamp_seconds',
-    help: "notAfter of the CA's certificate.",
-    labelNames,
-    registers,
-  });
-  for (const { label: ca, up: isUp, not_after: notAfter } of cas) {
-    up.set({ ca }, isUp ? 1 : 0);
-    if (notAfter !== undefined) expiry.set({ ca }, notAfter / 1000);
-  }
-  return registry;
 }

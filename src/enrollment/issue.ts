@@ -11,6 +11,7 @@ import type { AuditStore } from '../store/audit-store.ts';
 import type { Repeatable } from '../store/otp-store.ts';
 import { certificateRow, issuedNames } from './certificate-row.ts';
 import { queuedGeneratedKey, type Checked } from './checked.ts';
+import { measured } from '../dependency-calls.ts';
 import type { Keyed } from './keyed.ts';
 import { spkiHash } from './recognition.ts';
 import { RequestRepeated, type Repeats } from './repeats.ts';
@@ -151,7 +152,7 @@ async function archive(keyed: Keyed, issuance: Issuance): Promise<string | null>
 
 async function sign({ keyed, prepared }: Reserved, issuance: Issuance): Promise<Buffer> {
   try {
-    const result = await prepared.issue();
+    const result = await measured({ dependency: 'ca', ca: keyed.request.ca.label }, () => prepared.issue());
     if (result.status === 'issued') return result.certificate;
     if (result.status === 'rejected') throw forbidden('CA_REJECTED', result.reason);
     // It said that it would not queue.

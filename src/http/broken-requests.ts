@@ -62,9 +62,7 @@ export function answerBrokenRequests(
   });
   // Before Node's own, which makes a clientError of it: a socket that never became secure cannot be ended, only destroyed.
   server.prependListener('tlsClientError', (error: Error, socket: TLSSocket) => {
-    const address = clientAddress(socket);
-    const fields = { listener: exchanges.listener, address, detail: reasonOf(error, socket) };
-    exchanges.shared.info(`handshake ${address}`, fields, 'TLS handshake failed');
+    exchanges.handshakeFailed(clientAddress(socket), reasonOf(error, socket));
     socket.destroy();
   });
 }

@@ -19,8 +19,11 @@ export type HttpListenerName = 'est' | 'admin' | 'publication';
 export interface ExchangesOptions {
   readonly listener: HttpListenerName;
   readonly lines: RequestLines;
-  readonly metrics: Pick<Metrics, 'countRequest'>;
+  readonly metrics: RequestCounts;
 }
+
+/** Where requests are counted. */
+export type RequestCounts = Pick<Metrics, 'countRequest' | 'countHandshakeFailure'>;
 
 /** Characters of a text that came from a client, in the log. */
 const MAX_TEXT = 256;
@@ -82,10 +85,6 @@ export class Exchanges {
     for (const event of ['request', 'checkExpectation']) server.prependListener(event, follow);
   }
 
-  get listener(): HttpListenerName {
-    return this.#options.listener;
-  }
-
   /** Writes the line of log when the answer is sent, or nobody is there any more to take it. */
   follow(request: IncomingMessage, response: ServerResponse): Exchange {
     const exchange = exchangeOf(request);
@@ -124,6 +123,13 @@ export class Exchanges {
       this.shared.info(`${code} ${exchange.address}`, this.#line(exchange, status), 'request');
     }
     return exchange;
+  }
+
+  /** A connection that never became secure. */
+  handshakeFailed(address: string, detail: string): void {
+    const { listener, metrics } = this.#options;
+    metrics.countHandshakeFailure(listener);
+    this.shared.info(`handshake ${address}`, { listener, address, detail }, 'TLS handshake failed');
   }
 
   #end(exchange: Exchange, status: number | undefined): void {

@@ -117,6 +117,7 @@ export async function assemble(config: Config, foundation: Foundation): Promise<
     {
       store,
       condition: foundation.condition,
+      certificateEnds: () => live.current.certificateEnds,
       otp,
       authenticator: new AdminAuthenticator(() => live.current.admin, store, failures),
       cas,

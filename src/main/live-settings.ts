@@ -8,6 +8,7 @@ import type { AdminAuthSettings } from '../auth/admin-authenticator.ts';
 import { loadClientTrust, type ClientTrust } from '../auth/mtls/client-trust.ts';
 import { loadCmcParties, type CmcParties } from '../cmc/parties.ts';
 import { ownAnchorMessage, ownAnchors } from '../config/check-admin-anchors.ts';
+import { certificateEnds, type CertificateEnd } from '../config/certificate-ends.ts';
 import { readCertificates } from '../config/pem-files.ts';
 import type { Config } from '../config/schema.ts';
 import { failed } from '../errors.ts';
@@ -28,6 +29,8 @@ export interface LiveState {
   readonly keyProtection: KeyProtectionSettings;
   /** `[cmc]`. */
   readonly cmc: CmcParties;
+  /** When what is configured as files ends. */
+  readonly certificateEnds: readonly CertificateEnd[];
 }
 
 /** A server whose certificate, key and anchors are replaced. */
@@ -95,6 +98,7 @@ async function loadLiveState(config: Config, router: CaRouter): Promise<LiveStat
     admin: { mode, trust: adminTrust, bearer_token: config.admin.bearer_token },
     keyProtection: await loadKeyProtection(config),
     cmc: await loadCmcParties(config),
+    certificateEnds: await certificateEnds(config),
   };
 }
 

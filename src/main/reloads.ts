@@ -3,6 +3,7 @@ import { planReload } from '../config/diff.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
+import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
 
@@ -27,7 +28,7 @@ export interface ReloadsOptions {
 export class Reloads {
   readonly #options: ReloadsOptions;
   #config: Config;
-  #failed = false;
+  #last: { readonly at: number; readonly ok: boolean } | undefined;
 
   constructor(options: ReloadsOptions) {
     this.#options = options;
@@ -36,7 +37,12 @@ export class Reloads {
 
   /** Whether the last one failed, so that what is in force is not what the file says. */
   get failed(): boolean {
-    return this.#failed;
+    return this.#last?.ok === false;
+  }
+
+  /** What `/readyz` and the metrics tell of it. */
+  get condition(): Pick<ServiceCondition, 'reloadFailed' | 'lastReload'> {
+    return { reloadFailed: this.failed, ...(this.#last === undefined ? {} : { lastReload: this.#last }) };
   }
 
   /** One reload: one outcome, one audit record. Never throws. Not to be called while one is under way. */
@@ -44,9 +50,9 @@ export class Reloads {
     const { log, store } = this.#options;
     try {
       await this.#reload();
-      this.#failed = false;
+      this.#last = { at: Date.now(), ok: true };
     } catch (error) {
-      this.#failed = true;
+      this.#last = { at: Date.now(), ok: false };
       const detail = describe(error);
       log.error({ detail }, 'reload failed; the old configuration stays in force');
       await store

@@ -83,7 +83,7 @@ export class MetricsKeeper {
   /** The worker is gone; nobody waits for it any more. */
   gone(worker: MetricsWorker): void {
     const counters = (this.#workers.get(worker) ?? []).filter(
-      (family) => 'type' in family && family.type === 'counter',
+      (family) => 'type' in family && (family.type === 'counter' || family.type === 'histogram'),
     );
     this.#workers.delete(worker);
     this.#past = this.#past.then((past) => AggregatorRegistry.aggregate([past, counters]).getMetricsAsJSON());

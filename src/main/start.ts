@@ -58,7 +58,7 @@ async function startAlone(config: Config, configFile: string, base: Base): Promi
     ...base,
     instance: randomUUID(),
     makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
-    condition: () => ({ workersDown: [], reloadFailed: reloads.failed }),
+    condition: () => ({ workersDown: [], ...reloads.condition }),
   });
   return {
     reload: () => reloads.reload(),

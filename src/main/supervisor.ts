@@ -206,8 +206,8 @@ class Supervisor implements RunningService {
     const up = new Set([...this.#members.values()].filter(({ listening }) => listening).map(({ slot }) => slot));
     const slots = Array.from({ length: workerCount(this.#options.config) }, (_, index) => index + 1);
     const workersDown = slots.filter((slot) => !up.has(slot));
-    for (const member of this.#members.values())
-      if (member.listening) tell(member, { condition: { workersDown, reloadFailed: this.#reloads.failed } });
+    const condition = { workersDown, workers: slots.length, ...this.#reloads.condition };
+    for (const member of this.#members.values()) if (member.listening) tell(member, { condition });
   }
 }
 

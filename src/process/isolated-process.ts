@@ -1,3 +1,4 @@
+import { measured } from '../dependency-calls.ts';
 import { failed, unavailable } from '../errors.ts';
 import type { EstuaryError } from '../errors.ts';
 import { ChildInstance } from './child-instance.ts';
@@ -12,6 +13,9 @@ export interface IsolatedLog {
 }
 
 export type IsolatedState = 'stopped' | 'starting' | 'up' | 'down';
+
+/** As the metrics name them. */
+const DEPENDENCIES = { PKCS11: 'hsm', GSSAPI: 'gssapi' } as const;
 
 export interface IsolatedProcessOptions {
   /** The child's module, which calls `serve()`; from `siblingModule()`. */
@@ -112,7 +116,13 @@ export class IsolatedProcess {
     }
     try {
       const instance = this.#requireUp();
-      return await instance.call(method, args, limits.deadlineMs);
+      const call = (): Promise<unknown> => instance.call(method, args, limits.deadlineMs);
+      // A method that throws has answered.
+      return await measured(
+        { dependency: DEPENDENCIES[this.#options.code] },
+        call,
+        (error) => error instanceof IsolatedError,
+      );
     } finally {
       this.#semaphore.release();
     }

@@ -23,6 +23,14 @@ import type { OtpStore } from './otp-store.ts';
 import type { RemoteRequestStore } from './remote-request-store.ts';
 import type { RequestStore } from './request-store.ts';
 
+/** What waits for somebody at a moment. */
+export interface Waiting {
+  /** Requests that wait for a decision, by CA. */
+  readonly pending: readonly { readonly ca: string; readonly count: number }[];
+  /** Keys that are locked out. */
+  readonly lockouts: number;
+}
+
 export interface Store
   extends
     OtpStore,
@@ -36,6 +44,8 @@ export interface Store
     RemoteRequestStore,
     CmcStore,
     AuditStore {
+  /** What waits for somebody, for the metrics. @param now milliseconds since the epoch */
+  countWaiting(now: number): Promise<Waiting>;
   /** Begins a new audit file where the former was renamed away or emptied (SIGHUP after a rotation). */
   reopenAuditFile(): Promise<void>;
   /** Throws {@link EstuaryError} 503 when the database or the audit file cannot be written. */

@@ -1,8 +1,12 @@
 /** contract §4 and §11: what GET /metrics counts is what happened on both listeners, in all processes. */
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { Estuary, section } from '../support/estuary.ts';
+import { certificatePem, Estuary, section } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
+import { ROOT } from '../support/root.ts';
 
 let estuary: Estuary;
 beforeAll(async () => {
@@ -18,13 +22,21 @@ test('requests, issued certificates and refused passwords are counted', async ()
   expect((await estuary.est('no-such-thing')).status).toBe(404);
   const lines = await scrape(estuary);
   for (const line of [
-    'estuary_requests_total{listener="est",operation="simpleenroll",status="200"} 1',
-    'estuary_requests_total{listener="est",operation="simpleenroll",status="401"} 1',
-    'estuary_requests_total{listener="est",operation="unknown",status="404"} 1',
-    'estuary_requests_total{listener="admin",operation="POST /admin/otp",status="201"} 1',
+    'estuary_requests_total{listener="est",operation="simpleenroll",ca="devices",status="200"} 1',
+    'estuary_requests_total{listener="est",operation="simpleenroll",ca="devices",status="401"} 1',
+    'estuary_requests_total{listener="est",operation="unknown",ca="",status="404"} 1',
+    'estuary_requests_total{listener="admin",operation="POST /admin/otp",ca="",status="201"} 1',
     'estuary_certificates_issued_total{ca="devices"} 1',
     'estuary_authentication_failures_total{method="otp"} 1',
     'estuary_ca_up{ca="lab"} 1',
+    'estuary_authentications_total{method="otp",outcome="success"} 1',
+    'estuary_authentications_total{method="otp",outcome="failure"} 1',
+    'estuary_refusals_total{listener="est",code="OTP_INVALID"} 1',
+    'estuary_request_duration_seconds_count{listener="est",operation="simpleenroll",ca="devices",status="200"} 1',
+    'estuary_dependency_call_duration_seconds_count{dependency="ca",ca="devices",outcome="ok"} 1',
+    'estuary_store_up 1',
+    'estuary_workers_alive 1',
+    'estuary_config_last_reload_successful 1',
   ])
     expect(lines).toContain(line);
 });
@@ -34,7 +46,7 @@ test('issue 12.6: with several workers each scrape has the sum over all, also wh
   onTestFinished(() => est.stop());
   // Each on a connection of its own: the workers take them by turns.
   for (let i = 0; i < 4; i++) expect((await est.est('cacerts')).status).toBe(200);
-  const counted = 'estuary_requests_total{listener="est",operation="cacerts",status="200"} 4';
+  const counted = 'estuary_requests_total{listener="est",operation="cacerts",ca="devices",status="200"} 4';
   // An answer is counted when it is sent, which its client may see first.
   await vi.waitFor(async () => expect(await scrape(est)).toContain(counted), { timeout: 10_000 });
   for (let i = 0; i < 4; i++) expect(await scrape(est)).toContain(counted);
@@ -44,6 +56,34 @@ test('issue 12.6: with several workers each scrape has the sum over all, also wh
   process.kill(Number(before[0]?.['pid']), 'SIGKILL');
   await vi.waitFor(() => expect(listening()).toHaveLength(before.length + 2), { timeout: 20_000 });
   for (let i = 0; i < 2; i++) expect(await scrape(est)).toContain(counted);
+});
+
+test('issue 16.1: docs/metrics.md lists what is there, and nothing else', async () => {
+  estuary.server.signal('SIGHUP');
+  const documented = [...readFileSync(join(ROOT, 'docs/metrics.md'), 'utf8').matchAll(/^\| `([a-z_]+)` \| (\w+) \|/gm)];
+  const listed = documented.map(([, name, type]) => `${name} ${type}`).toSorted();
+  await vi.waitFor(
+    async () => {
+      const there = (await scrape(estuary)).flatMap((line) => /^# TYPE (\S+ \S+)$/.exec(line)?.[1] ?? []);
+      expect(there.toSorted()).toEqual(listed);
+    },
+    { timeout: 20_000 },
+  );
+});
+
+test('issue 16.1: the end of each certificate that the server needs is told, queue and revocations are counted', async () => {
+  const { token } = await estuary.otp();
+  const answer = await estuary.enroll(onTheWire(simpleCsr(makeKey(), 'device-2')), { password: token });
+  const serial = new X509Certificate(certificatePem(answer)).serialNumber.toLowerCase();
+  expect((await estuary.admin('POST', `/admin/certificates/${serial}/revoke?ca=devices`, {})).status).toBe(200);
+  const lines = await scrape(estuary);
+  expect(lines).toContain('estuary_certificates_revoked_total{ca="devices"} 1');
+  for (const use of ['tls', 'ca', 'client_anchor', 'admin_anchor']) {
+    const [line = ''] = lines.filter((one) =>
+      one.startsWith(`estuary_certificate_expiry_timestamp_seconds{use="${use}"`),
+    );
+    expect(Number(line.split(' ').at(-1))).toBeGreaterThan(Date.now() / 1000);
+  }
 });
 
 async function scrape(server: Estuary): Promise<string[]> {

@@ -56,7 +56,11 @@ async function listening(mode: ClientAuthMode, answer?: (socket: TLSSocket) => s
   };
   answerBrokenRequests(
     running,
-    new Exchanges(running, { listener: 'est', lines, metrics: { countRequest: () => undefined } }),
+    new Exchanges(running, {
+      listener: 'est',
+      lines,
+      metrics: { countRequest: () => undefined, countHandshakeFailure: () => undefined },
+    }),
   );
   await new Promise<void>((resolve) => running?.listen(0, '127.0.0.1', resolve));
   const address = running.address();

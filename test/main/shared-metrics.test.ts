@@ -1,5 +1,6 @@
 /** Contract §11: `/metrics` sums all workers. */
 import { afterEach, expect, test, vi } from 'vitest';
+import type { ServiceState } from '../../src/service-state-metrics.ts';
 import { Metrics } from '../../src/metrics.ts';
 import {
   MetricsKeeper,
@@ -36,7 +37,16 @@ function join(keeper: MetricsKeeper, { mute = false } = {}): Member {
 }
 
 const count = ({ metrics }: Member, times: number): void => {
-  for (let i = 0; i < times; i++) metrics.countRequest('est', { operation: 'cacerts' }, 200);
+  for (let i = 0; i < times; i++) metrics.countRequest('est', { operation: 'cacerts', ms: 1 }, 200);
+};
+
+const STATE: ServiceState = {
+  cas: [],
+  certificates: [],
+  waiting: undefined,
+  storeUp: true,
+  workers: { alive: 2, configured: 2 },
+  lastReload: undefined,
 };
 
 const sample = (text: string, name: string): number =>
@@ -48,7 +58,7 @@ test('counts and memory are summed whichever worker is asked; the start is that 
   count(members[0], 2);
   count(members[1], 3);
   for (const { metrics } of members) {
-    const text = await metrics.render([{ label: 'devices', up: true, not_after: undefined }]);
+    const text = await metrics.render({ ...STATE, cas: [{ label: 'devices', up: true, not_after: undefined }] });
     expect(sample(text, 'estuary_requests_total')).toBe(5);
     expect(sample(text, 'process_resident_memory_bytes')).toBeGreaterThan(1.2 * process.memoryUsage.rss());
     expect(Math.abs(sample(text, 'process_start_time_seconds') * 1000 - performance.timeOrigin)).toBeLessThan(60_000);
@@ -60,11 +70,11 @@ test('what a dead worker has counted is kept, what it was is not', async () => {
   const keeper = new MetricsKeeper();
   const [alive, dead, dead2] = [join(keeper), join(keeper), join(keeper)];
   for (const member of [alive, dead, dead2]) count(member, 2);
-  const all = await alive.metrics.render([]);
+  const all = await alive.metrics.render(STATE);
   keeper.gone(dead.worker);
   keeper.gone(dead2.worker);
   count(alive, 1);
-  const text = await alive.metrics.render([]);
+  const text = await alive.metrics.render(STATE);
   expect(sample(text, 'estuary_requests_total')).toBe(7);
   expect(sample(text, 'process_resident_memory_bytes')).toBeLessThan(sample(all, 'process_resident_memory_bytes'));
 });
@@ -73,7 +83,7 @@ test('a worker that dies while it is asked holds nobody up', async () => {
   const keeper = new MetricsKeeper();
   const [alive, dying] = [join(keeper), join(keeper, { mute: true })];
   count(alive, 1);
-  const rendered = alive.metrics.render([]);
+  const rendered = alive.metrics.render(STATE);
   setTimeout(() => keeper.gone(dying.worker), 20);
   expect(sample(await rendered, 'estuary_requests_total')).toBe(1);
 });
@@ -82,7 +92,10 @@ test('a worker that does not tell makes the scrape 503, not a smaller sum', asyn
   const keeper = new MetricsKeeper();
   const [alive] = [join(keeper), join(keeper, { mute: true })];
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const refused = expect(alive.metrics.render([])).rejects.toMatchObject({ status: 503, code: 'METRICS_INCOMPLETE' });
+  const refused = expect(alive.metrics.render(STATE)).rejects.toMatchObject({
+    status: 503,
+    code: 'METRICS_INCOMPLETE',
+  });
   await vi.advanceTimersByTimeAsync(3000);
   await refused;
 });

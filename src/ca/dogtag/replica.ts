@@ -2,6 +2,7 @@
 import { NoPermitError, Semaphore } from '../../process/semaphore.ts';
 import { HttpClient, TransportError, type DogtagTls, type HttpAnswer, type HttpCall } from './http.ts';
 import { complaint, readJson } from './json.ts';
+import { measured } from '../../dependency-calls.ts';
 
 /** A subsystem of a Dogtag server: every path and every session belongs to one. */
 export type Subsystem = 'ca' | 'kra';
@@ -56,10 +57,9 @@ export class Replica {
   /** @throws ReplicaFault when no whole answer came */
   async call(call: HttpCall): Promise<HttpAnswer> {
     try {
-      const answer = await this.#client.call({
-        ...call,
-        headers: { Accept: 'application/json', ...call.headers },
-      });
+      const answer = await measured({ dependency: 'dogtag' }, () =>
+        this.#client.call({ ...call, headers: { Accept: 'application/json', ...call.headers } }),
+      );
       return answer;
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;

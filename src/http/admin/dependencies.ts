@@ -6,6 +6,7 @@ import type { Server } from 'node:https';
 import type { AdminAuthenticator, AdminIdentity } from '../../auth/admin-authenticator.ts';
 import type { OtpService } from '../../auth/otp/otp-service.ts';
 import type { CaRouter } from '../../ca/router.ts';
+import type { CertificateEnd } from '../../config/certificate-ends.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
@@ -17,6 +18,8 @@ export type AdminApp = FastifyInstance<Server, IncomingMessage, ServerResponse, 
 export interface AdminDependencies {
   readonly store: Store;
   readonly condition: () => ServiceCondition;
+  /** Of the files that the configuration names; the CAs' own certificates are theirs to tell. */
+  readonly certificateEnds: () => readonly CertificateEnd[];
   readonly otp: Pick<OtpService, 'create'>;
   readonly authenticator: Pick<AdminAuthenticator, 'authenticate'>;
   readonly cas: Pick<CaRouter, 'all' | 'find'>;
@@ -33,6 +36,10 @@ export interface ServiceCondition {
   readonly workersDown: readonly number[];
   /** The last reload failed: what is in force is not what the file says. */
   readonly reloadFailed: boolean;
+  /** How the last one ended, and when, in milliseconds since the epoch. */
+  readonly lastReload?: { readonly at: number; readonly ok: boolean };
+  /** How many processes should answer. */
+  readonly workers?: number;
 }
 
 /** The configuration that the admin API depends on. */

@@ -109,6 +109,7 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
     if (needsAuthentication(request)) {
       const admin = await deps.authenticator.authenticate(presentedCredentials(request.raw));
       request.admin = admin;
+      deps.metrics.countAdmin();
       Object.assign(exchangeOf(request.raw), { requester: admin.display, method: admin.method });
     }
     if (isAdminPath(request.url)) checkSameSite(request.headers);

@@ -1,4 +1,7 @@
 import { Type } from '@fastify/type-provider-typebox';
+import { endOf } from '../../config/certificate-ends.ts';
+import { parseCertificate } from '../../pki/x509/certificate.ts';
+import type { ServiceState } from '../../service-state-metrics.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
 import { errorResponses, strictObject } from './schemas.ts';
@@ -25,14 +28,37 @@ export function registerMetrics(app: AdminApp, deps: AdminDependencies, monitor:
       },
     },
     async (_request, reply) => {
-      const cas = await Promise.all(
-        deps.cas.all.map(async (ca) => ({
-          label: ca.label,
-          up: (await monitor.ca(ca)).health !== 'down',
-          not_after: ca.driver.chain().length === 0 ? undefined : ca.certificate.notAfter.getTime(),
-        })),
-      );
-      return reply.type('text/plain; version=0.0.4; charset=utf-8').send(await deps.metrics.render(cas));
+      const text = await deps.metrics.render(await serviceState(deps, monitor));
+      return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text);
     },
   );
+}
+
+async function serviceState(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState> {
+  const cas = deps.cas.all;
+  const [store, waiting, ...reports] = await Promise.all([
+    monitor.store(),
+    // A store that does not answer is told by `estuary_store_up`.
+    deps.store.countWaiting(deps.now()).catch(() => undefined),
+    ...cas.map((ca) => monitor.ca(ca)),
+  ]);
+  const { workersDown, workers = 1, lastReload } = deps.condition();
+  return {
+    cas: cas.map((ca, index) => ({
+      label: ca.label,
+      up: reports[index]?.health !== 'down',
+      // Its certificate is not known before a CA elsewhere has told it.
+      not_after: ca.driver.chain().length === 0 ? undefined : ca.certificate.notAfter.getTime(),
+    })),
+    certificates: [
+      ...deps.certificateEnds(),
+      ...cas.flatMap(({ label, driver }) =>
+        driver.chain().map((der) => endOf({ use: 'ca', ca: label }, parseCertificate(der))),
+      ),
+    ],
+    waiting,
+    storeUp: store.health !== 'down',
+    workers: { alive: workers - workersDown.length, configured: workers },
+    lastReload,
+  };
 }

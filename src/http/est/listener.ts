@@ -10,12 +10,11 @@ import { EstuaryError, badRequest, errorWith, unauthorized } from '../../errors.
 import { lineLengthFor } from './codec.ts';
 import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
 import type { Logger } from '../../log.ts';
-import type { Metrics } from '../../metrics.ts';
 import { asEstuaryError, challenge, errorAnswer, writeAnswer, type ErrorPolicy } from './answer.ts';
 import { bodyTooLarge, checkHead, resolveRoute, type EstRoute } from './route.ts';
 import { answerBrokenRequests } from '../broken-requests.ts';
 import { presentedCredentials } from '../credentials.ts';
-import { Exchanges, exchangeOf } from '../exchange.ts';
+import { Exchanges, exchangeOf, type RequestCounts } from '../exchange.ts';
 import { runForRequest } from '../../request-context.ts';
 import { answerExpectations, checkHost, expectsContinue } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
@@ -35,7 +34,7 @@ export interface EstListenerOptions {
   readonly errors: ErrorPolicy;
   /** `est.base64_line_length`. */
   readonly lineLength: number | undefined;
-  readonly metrics: Pick<Metrics, 'countRequest'>;
+  readonly metrics: RequestCounts;
 }
 
 export type EstListener = FastifyInstance<Server>;

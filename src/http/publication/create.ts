@@ -2,8 +2,8 @@
 import type { CaRouter } from '../../ca/router.ts';
 import type { Config } from '../../config/schema.ts';
 import { createPublicationListener, type PublicationListener } from './listener.ts';
+import type { RequestCounts } from '../exchange.ts';
 import type { Logger } from '../../log.ts';
-import type { Metrics } from '../../metrics.ts';
 import type { CertificateStore } from '../../store/certificate-store.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import { OcspResponder } from '../../publication/ocsp-responder.ts';
@@ -13,7 +13,7 @@ export interface PublicationContext {
   readonly crls: CrlPublisher;
   readonly store: CertificateStore;
   readonly log: Logger;
-  readonly metrics: Pick<Metrics, 'countRequest'>;
+  readonly metrics: RequestCounts;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }

@@ -6,12 +6,11 @@ import type { StatusSigner } from '../../ca/driver.ts';
 import type { Ca, CaRouter } from '../../ca/router.ts';
 import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { Metrics } from '../../metrics.ts';
 import { runForRequest } from '../../request-context.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import type { OcspAnswer, OcspResponder } from '../../publication/ocsp-responder.ts';
 import { answerBrokenRequests } from '../broken-requests.ts';
-import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
+import { Exchanges, exchangeOf, REQUEST_ID_HEADER, type RequestCounts } from '../exchange.ts';
 import { answerExpectations, checkHost } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
@@ -20,7 +19,7 @@ export interface PublicationListenerOptions {
   readonly crls: Pick<CrlPublisher, 'current' | 'dueAt'>;
   readonly ocsp: Pick<OcspResponder, 'answer'>;
   readonly log: Logger;
-  readonly metrics: Pick<Metrics, 'countRequest'>;
+  readonly metrics: RequestCounts;
   /** Milliseconds. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;

@@ -16,7 +16,7 @@ export interface StoreOptions {
   readonly lookupKey?: LookupKeyOptions;
   /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
   readonly now?: () => number;
-  /** Told of the events that came with a certificate, a failed password or no other change, once they are committed. */
+  /** Told of the events of requests, certificates and refused credentials once they are committed, for the metrics. */
   readonly onCommit?: (events: readonly AuditEvent[]) => void;
 }
 
@@ -52,6 +52,26 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     async recordCertificate(...args) {
       await writes.recordCertificate(...args);
       onCommit(args[1]);
+    },
+    async reserve(...args) {
+      const result = await writes.reserve(...args);
+      if (result === 'reserved') onCommit(args[1]);
+      return result;
+    },
+    async claimRequest(...args) {
+      const result = await writes.claimRequest(...args);
+      if (result === 'reserved') onCommit(args[1]);
+      return result;
+    },
+    async queueRequest(...args) {
+      const result = await writes.queueRequest(...args);
+      if (result === 'queued') onCommit(args[2]);
+      return result;
+    },
+    async revokeCertificate(...args) {
+      const result = await writes.revokeCertificate(...args);
+      if (result === 'revoked') onCommit(args[1]);
+      return result;
     },
     async recordFailure(...args) {
       await writes.recordFailure(...args);

@@ -16,6 +16,7 @@ import { done, type Outcome } from './outcome.ts';
 import { presentedIntermediateReads, presentedIntermediateWrites } from './presented-intermediates.ts';
 import { requestAtCaReads, requestAtCaWrites } from './requests-at-ca.ts';
 import { requestReads, requestWrites } from './requests.ts';
+import { waitingReads } from './waiting.ts';
 
 /** Free bytes below which the store counts as full: room for some thousand audit records. */
 const MIN_FREE = 4 << 20;
@@ -35,6 +36,7 @@ export function readOperations(db: Db) {
     ...cmcReads(db),
     ...presentedIntermediateReads(db),
     ...auditReads(db),
+    ...waitingReads(db),
   };
 }
 

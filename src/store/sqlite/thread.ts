@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { describe, EstuaryError, unavailable } from '../../errors.ts';
+import { measured } from '../../dependency-calls.ts';
+import { describe, EstuaryError, isRefusal, unavailable } from '../../errors.ts';
 import { siblingModule } from '../../process/sibling-module.ts';
 import { type Call, fromPlainError, type Request, type Response, type WorkerOptions } from './calls.ts';
 
@@ -80,7 +81,12 @@ export class StoreThread {
     const id = ++this.#lastId;
     if (this.#outbox.length === 0) setImmediate(() => this.#send());
     this.#outbox.push({ id, operation, args: args as readonly never[], time: this.#now() });
-    return new Promise<Result>((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+    const dependency = this.#options.role === 'writer' ? 'store_write' : 'store_read';
+    return measured(
+      { dependency },
+      () => new Promise<Result>((resolve, reject) => this.#waiting.set(id, { resolve, reject })),
+      (error) => !(error instanceof EstuaryError) || isRefusal(error),
+    );
   }
 
   /** Lets the thread finish what is waiting, and ends it. */

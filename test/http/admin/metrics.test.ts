@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { Metrics } from '../../../src/metrics.ts';
+import type { ServiceState } from '../../../src/service-state-metrics.ts';
 import { adminFixture, ailingCa, bearer, failure } from './support.ts';
+
+const STATE: ServiceState = {
+  cas: [],
+  certificates: [],
+  waiting: undefined,
+  storeUp: true,
+  workers: { alive: 1, configured: 1 },
+  lastReload: undefined,
+};
 
 const ok = () => Promise.resolve({ health: 'ok' as const });
 const down = () => Promise.resolve({ health: 'down' as const });
@@ -10,12 +20,13 @@ function parse(text: string): Map<string, number> {
   const samples = new Map<string, number>();
   const typed = new Set<string>();
   for (const line of text.split('\n').slice(0, -1)) {
-    const type = /^# TYPE ([a-z_]+) (?:counter|gauge)$/.exec(line)?.[1];
+    const type = /^# TYPE ([a-z_]+) (?:counter|gauge|histogram)$/.exec(line)?.[1];
     if (type !== undefined) typed.add(type);
     if (line === '' || line.startsWith('# ')) continue;
     const [, name = '', labels = '', value = ''] =
       /^([a-z_]+)((?:\{(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+\})?) (\S+)$/.exec(line) ?? [];
-    if (!typed.has(name) || !Number.isFinite(Number(value))) throw new Error(`not a sample: ${line}`);
+    if (!typed.has(name.replace(/_(?:bucket|sum|count)$/, '')) || !Number.isFinite(Number(value)))
+      throw new Error(`not a sample: ${line}`);
     samples.set(`${name}${labels}`, Number(value));
   }
   return samples;
@@ -43,7 +54,7 @@ describe('contract §4: GET /metrics', () => {
     expect(response.body).not.toContain('clients-own');
     const samples = parse(response.body);
     const requests = (operation: string, status: number): unknown =>
-      samples.get(`estuary_requests_total{listener="admin",operation="${operation}",status="${status}"}`);
+      samples.get(`estuary_requests_total{listener="admin",operation="${operation}",ca="",status="${status}"}`);
     expect(requests('POST /admin/otp', 201)).toBe(1);
     expect(requests('POST /admin/otp', 400)).toBe(1);
     expect(requests('GET /admin/otp/:id', 404)).toBe(2);
@@ -65,7 +76,7 @@ describe('contract §4: GET /metrics', () => {
     ]);
     const policy = { max_failures: 5, failure_window: 300, lockout_duration: 900 };
     await store.recordFailure(['address:192.0.2.1'], policy, 0, [{ type: 'auth.otp', outcome: 'failure' }]);
-    const samples = parse(await metrics.render([]));
+    const samples = parse(await metrics.render(STATE));
     expect(samples.get('estuary_certificates_issued_total{ca="a \\"quoted\\" \\\\ label"}')).toBe(1);
     expect(samples.get('estuary_authentication_failures_total{method="mtls"}')).toBe(1);
     expect(samples.get('estuary_authentication_failures_total{method="otp"}')).toBe(1);

@@ -134,6 +134,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
       admin: { public_metrics: false, ...options.settings?.admin },
     },
     metrics: new Metrics(),
+    certificateEnds: () => [],
     condition: () => options.condition ?? { workersDown: [], reloadFailed: false },
     version: '0.0.0-test',
     now,

@@ -7,6 +7,7 @@ import { deviceStoreContract } from './devices.ts';
 import { intermediateStoreContract } from './intermediates.ts';
 import { issuanceStoreContract } from './issuance.ts';
 import { lockoutStoreContract } from './lockout.ts';
+import { waitingContract } from './waiting.ts';
 import { otpStoreContract } from './otp.ts';
 import { remoteRequestStoreContract } from './remote-requests.ts';
 import { requestStoreContract } from './requests.ts';
@@ -22,6 +23,7 @@ export function storeContract(newDatabase: NewDatabase): void {
   intermediateStoreContract(newDatabase);
   issuanceStoreContract(newDatabase);
   lockoutStoreContract(newDatabase);
+  waitingContract(newDatabase);
   otpStoreContract(newDatabase);
   remoteRequestStoreContract(newDatabase);
   requestStoreContract(newDatabase);

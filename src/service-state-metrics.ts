@@ -1,0 +1,74 @@
+/** Metrics of what is so at the moment of the scrape, the same for all processes; made anew each time, so that nothing of the last one stays. */
+import { Gauge, Registry } from 'prom-client';
+import { VERSION } from './version.ts';
+
+/** What is known of a CA when somebody asks for the metrics. */
+export interface CaGauge {
+  readonly label: string;
+  readonly up: boolean;
+  /** Milliseconds since the epoch; undefined while it is not known. */
+  readonly not_after: number | undefined;
+}
+
+/** A certificate that the service needs. */
+export interface CertificateGauge {
+  readonly use: string;
+  readonly ca: string;
+  readonly subject: string;
+  readonly serial: string;
+  /** Milliseconds since the epoch. */
+  readonly notAfter: number;
+}
+
+export interface ServiceState {
+  readonly cas: readonly CaGauge[];
+  readonly certificates: readonly CertificateGauge[];
+  /** undefined: the store does not tell. */
+  readonly waiting:
+    { readonly pending: readonly { ca: string; count: number }[]; readonly lockouts: number } | undefined;
+  readonly storeUp: boolean;
+  /** Processes that answer, and how many there should be. */
+  readonly workers: { readonly alive: number; readonly configured: number };
+  /** undefined: none since the start. */
+  readonly lastReload: { readonly at: number; readonly ok: boolean } | undefined;
+}
+
+export function renderState(state: ServiceState): Promise<string> {
+  const registry = new Registry();
+  const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]): Gauge<Label> =>
+    new Gauge({ name, help, labelNames, registers: [registry] });
+  const up = gauge('estuary_ca_up', '1 while the CA can sign.', 'ca');
+  const caEnd = gauge('estuary_ca_certificate_expiry_timestamp_seconds', "notAfter of the CA's certificate.", 'ca');
+  const end = gauge(
+    'estuary_certificate_expiry_timestamp_seconds',
+    'notAfter of each certificate that the service needs, by its use.',
+    'use',
+    'ca',
+    'subject',
+    'serial',
+  );
+  for (const { label: ca, up: isUp, not_after: notAfter } of state.cas) {
+    up.set({ ca }, isUp ? 1 : 0);
+    if (notAfter !== undefined) caEnd.set({ ca }, notAfter / 1000);
+  }
+  for (const { notAfter, use, ca, subject, serial } of state.certificates)
+    end.set({ use, ca, subject, serial }, notAfter / 1000);
+  gauge('estuary_store_up', '1 while the store and the audit log can be written.').set(state.storeUp ? 1 : 0);
+  if (state.waiting !== undefined) {
+    const pending = gauge('estuary_requests_pending', 'Requests in the queue that wait for a decision.', 'ca');
+    for (const { ca, count } of state.waiting.pending) pending.set({ ca }, count);
+    gauge('estuary_lockouts', 'Addresses and names that are locked out.').set(state.waiting.lockouts);
+  }
+  const { workers, lastReload } = state;
+  gauge('estuary_workers_alive', 'Processes that answer.').set(workers.alive);
+  gauge('estuary_workers_configured', 'Processes that should answer.').set(workers.configured);
+  const reloaded = 'estuary_config_last_reload_successful';
+  gauge(reloaded, '0 after a reload that failed, until one succeeds.').set(lastReload?.ok === false ? 0 : 1);
+  if (lastReload !== undefined)
+    gauge('estuary_config_last_reload_timestamp_seconds', 'When the last reload ended.').set(lastReload.at / 1000);
+  gauge('estuary_build_info', 'What runs; always 1.', 'version', 'node').set(
+    { version: VERSION, node: process.version },
+    1,
+  );
+  return registry.metrics();
+}
