@@ -1,11 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
+import { IsArray, IsObject, IsUnion } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
 import { failed } from '../errors.ts';
-import { crossChecks } from './cross-checks.ts';
-import { deepFreeze } from './freeze.ts';
-import type { Node } from './keys.ts';
-import { asConfig, schemaNode } from './schema.ts';
+import { crossChecks } from './rules/index.ts';
+import { keysOf, notes, tablesOf } from './keys.ts';
+import { asConfig, configSchema } from './schema.ts';
 import type { Config } from './schema.ts';
-import { Secret } from './secret.ts';
 import { isTable } from './toml.ts';
+import { packConfig } from './transfer.ts';
 
 export interface ReloadPlan {
   /** What is in force afterwards: new values of the keys that apply live, old ones of all others. */
@@ -24,8 +26,7 @@ export interface ReloadPlan {
 export function planReload(before: Config, after: Config): ReloadPlan {
   const live: string[] = [];
   const restart: string[] = [];
-  for (const change of changes(schemaNode(), before, after, '')) (change.live ? live : restart).push(change.key);
-  const config = deepFreeze(asConfig(merge(schemaNode(), before, after)));
+  const config = asConfig(merge(configSchema, before, after, '', { live, restart }));
   const [problem] = crossChecks(config).problems;
   if (problem !== undefined)
     throw failed('CONFIG_RELOAD', 'The changed configuration needs a restart.', {
@@ -34,48 +35,38 @@ export function planReload(before: Config, after: Config): ReloadPlan {
   return { config, live, restart };
 }
 
-function merge(node: Node, before: unknown, after: unknown): unknown {
-  if (node.live) return after;
-  if (node.kind !== 'table' || !isTable(before) || !isTable(after)) return before;
-  const result: Record<string, unknown> = {};
-  for (const [name, child] of node.keys) {
-    const value = merge(child, before[name], after[name]);
-    if (value !== undefined) result[name] = value;
-  }
-  return result;
-}
+type Changed = Readonly<Record<'live' | 'restart', string[]>>;
 
-interface Change {
-  readonly key: string;
-  readonly live: boolean;
-}
-
-function* changes(node: Node, before: unknown, after: unknown, key: string): Generator<Change> {
-  if (equal(before, after)) return;
-  const tableNode = node.kind === 'variants' ? variant(node, before, after) : node;
-  if (tableNode?.kind === 'table' && isTable(before) && isTable(after)) {
-    for (const [name, child] of tableNode.keys)
-      yield* changes(child, before[name], after[name], key === '' ? name : `${key}.${name}`);
-  } else if (node.kind === 'list' && !node.live && isList(before) && isList(after) && before.length === after.length) {
-    for (const [index, one] of before.entries()) yield* changes(node.item, one, after[index], `${key}[${index}]`);
-  } else {
-    yield { key, live: node.live };
+/** What is in force afterwards of one value; the changed keys are added to `changed`. */
+function merge(schema: TSchema, before: unknown, after: unknown, key: string, changed: Changed): unknown {
+  // Packed, secrets can be compared like all else.
+  if (isDeepStrictEqual(packConfig(before), packConfig(after))) return before;
+  if (notes(schema).live === true) {
+    changed.live.push(key);
+    return after;
   }
+  const table = tableOf(schema, before, after);
+  if (table !== undefined && isTable(before) && isTable(after)) {
+    const values = keysOf(table).map(([name, child]) => {
+      const inner = key === '' ? name : `${key}.${name}`;
+      return [name, merge(child, before[name], after[name], inner, changed)] as const;
+    });
+    return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+  }
+  if (IsArray(schema) && isList(before) && isList(after) && before.length === after.length)
+    return before.map((one, index) => merge(schema.items, one, after[index], `${key}[${index}]`, changed));
+  changed.restart.push(key);
+  return before;
 }
 
 /** The table that both values are of, if it is one. */
-function variant(node: Extract<Node, { kind: 'variants' }>, before: unknown, after: unknown): Node | undefined {
-  if (!isTable(before) || !isTable(after) || before[node.on] !== after[node.on]) return undefined;
-  return node.tables.get(String(before[node.on]));
+function tableOf(schema: TSchema, before: unknown, after: unknown): TObject | undefined {
+  if (IsObject(schema)) return schema;
+  if (!IsUnion(schema) || !isTable(before) || !isTable(after)) return undefined;
+  const { on = '' } = notes(schema);
+  return before[on] === after[on] ? tablesOf(schema).get(String(before[on])) : undefined;
 }
 
 function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
-}
-
-function equal(a: unknown, b: unknown): boolean {
-  if (a instanceof Secret && b instanceof Secret) return a.equals(b);
-  if (isList(a) && isList(b)) return a.length === b.length && a.every((item, index) => equal(item, b[index]));
-  if (!isTable(a) || !isTable(b)) return a === b;
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((name) => equal(a[name], b[name]));
 }

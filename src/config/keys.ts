@@ -1,220 +1,175 @@
 /**
- * The words the schema is written in. Each builder returns a key: its static type, from which that of `Config` follows,
- * and a node with what the walker, the reference and the reload need to know of it.
+ * The words the schema is written in. Each makes a TypeBox schema with what the reader, the reference and the reload
+ * need to know beside the type.
  *
- * The types are our own and as flat as they can be: a schema library's, on a configuration this deep, cost the type
- * checker half a minute.
+ * The static types are computed here and given to TypeBox as they are (`Unsafe`): its own inference takes the type
+ * checker sixteen seconds on a configuration this deep (docs/configuration-schema.md).
  */
-import type { Secret } from './secret.ts';
-
-interface NodeBase {
-  /** One paragraph for the reference. */
-  readonly description: string;
-  /** Taken when the key is absent. */
-  readonly default?: unknown;
-  /** For the reference, where the default is not one value. */
-  readonly defaultText?: string;
-  /** May stay absent although there is no default. */
-  readonly optional: boolean;
-  /** SIGHUP applies a change of this key without a restart. */
-  readonly live: boolean;
-}
-
-export interface StringNode extends NodeBase {
-  readonly kind: 'string';
-  /** What is allowed, as a noun phrase. */
-  readonly allowed: string;
-  readonly pattern: RegExp | undefined;
-  /** A reason why the value is wrong, or undefined. */
-  readonly check: ((value: string) => string | undefined) | undefined;
-  /** The value is never printed. */
-  readonly sensitive: boolean;
-}
-export interface IntegerNode extends NodeBase {
-  readonly kind: 'integer';
-  readonly minimum: number;
-  readonly maximum: number;
-  readonly multipleOf: number;
-  /** `seconds`, `bytes` … */
-  readonly unit: string | undefined;
-}
-export interface BooleanNode extends NodeBase {
-  readonly kind: 'boolean';
-}
-export interface ChoiceNode extends NodeBase {
-  readonly kind: 'choice';
-  readonly values: readonly string[];
-}
-export interface PathNode extends NodeBase {
-  readonly kind: 'path';
-  /** Texts that stand for themselves, and for no file. */
-  readonly words: readonly string[];
-}
-export interface SecretNode extends NodeBase {
-  readonly kind: 'secret';
-  /** Raw bytes; a text secret loses one line end. */
-  readonly raw: boolean;
-}
-export interface ListNode extends NodeBase {
-  readonly kind: 'list';
-  readonly item: Node;
-  readonly minItems: number;
-}
-export interface MapNode extends NodeBase {
-  readonly kind: 'map';
-  readonly value: Node;
-}
-export interface TableNode extends NodeBase {
-  readonly kind: 'table';
-  readonly keys: ReadonlyMap<string, Node>;
-  /** A bare string stands for a table with this one key. */
-  readonly shorthand: string | undefined;
-}
-export interface VariantsNode extends NodeBase {
-  readonly kind: 'variants';
-  /** The key whose value chooses the table. */
-  readonly on: string;
-  readonly tables: ReadonlyMap<string, TableNode>;
-}
-export type Node =
-  | StringNode
-  | IntegerNode
-  | BooleanNode
-  | ChoiceNode
-  | PathNode
-  | SecretNode
-  | ListNode
-  | MapNode
-  | TableNode
-  | VariantsNode;
+import { IsEnum, IsObject, Type } from 'typebox';
+import type { TObject, TOptional, TSchema, TUnion, TUnsafe } from 'typebox';
+import { Secret } from './secret.ts';
 
 /** What every builder takes beside its own. */
 export interface KeyOptions<T> {
+  /** One paragraph for the reference. */
   readonly description: string;
+  /** Taken when the key is absent. */
   readonly default?: T;
+  /** For the reference, where the default is not one value. */
   readonly defaultText?: string;
+  /** SIGHUP applies a change of this key without a restart. */
   readonly live?: boolean;
 }
 
-declare const type: unique symbol;
-
-/** A key of the configuration whose value is a `T`. `O`: it may be absent. */
-export interface Key<T, O extends boolean = boolean> {
-  readonly [type]?: { readonly value: T; readonly optional: O };
-  readonly node: Node;
+/** What a schema says beside its type. */
+export interface Notes extends KeyOptions<unknown> {
+  /** What the key may hold, as a noun phrase: for messages and for the reference. */
+  readonly allowed: string;
+  /** A text that is more than a text; `bytes` is a secret of raw bytes, any other loses one line end. */
+  readonly form?: 'path' | 'secret' | 'bytes';
+  /** Texts that stand for themselves in place of a path. */
+  readonly words?: readonly string[];
+  /** The reason why a text is wrong, or undefined. */
+  readonly check?: (value: string) => string | undefined;
+  /** A bare string stands for a table with this one key. */
+  readonly shorthand?: string;
+  /** The key whose value chooses among several tables. */
+  readonly on?: string;
 }
 
+/** A key of the configuration whose value is a `T`. */
+export type Key<T> = TUnsafe<T>;
+
 /** The static type of a key's value. */
-export type Static<K> = K extends Key<infer T> ? T : never;
+export type Static<K extends Key<unknown>> = K['~unsafe'];
 
 type Keys = Readonly<Record<string, Key<unknown>>>;
-type OptionalNames<P extends Keys> = { [N in keyof P]: P[N] extends Key<unknown, false> ? never : N }[keyof P];
+type OptionalNames<P extends Keys> = { [N in keyof P]: P[N] extends TOptional ? N : never }[keyof P];
+type Flat<T> = { [N in keyof T]: T[N] };
 /** The static type of a table with these keys. */
 type TableOf<P extends Keys> = Flat<
   { readonly [N in Exclude<keyof P, OptionalNames<P>>]: Static<P[N]> } & {
     readonly [N in OptionalNames<P>]?: Static<P[N]>;
   }
 >;
-type Flat<T> = { [N in keyof T]: T[N] };
-
-function base(options: KeyOptions<unknown>): NodeBase {
-  const { description, defaultText } = options;
-  return {
-    description,
-    optional: false,
-    live: options.live ?? false,
-    ...(options.default === undefined ? {} : { default: options.default }),
-    ...(defaultText === undefined ? {} : { defaultText }),
-  };
-}
 
 /** A key that may stay absent and then is `undefined`. */
-export function optional<T>(key: Key<T>): Key<T, true> {
-  return { node: { ...key.node, optional: true } };
+export function optional<T>(key: Key<T>): TOptional<Key<T>> {
+  return Type.Optional(key);
 }
 
 export interface TextOptions extends KeyOptions<string> {
   readonly allowed: string;
   readonly pattern?: RegExp;
   readonly check?: (value: string) => string | undefined;
+  /** The value is never printed. */
   readonly sensitive?: boolean;
 }
 
-export function text(options: TextOptions): Key<string, false> {
-  const { allowed, pattern, check, sensitive = false } = options;
-  return { node: { ...base(options), kind: 'string', allowed, pattern, check, sensitive } };
+export function text({ pattern, check, sensitive = false, ...notes }: TextOptions): Key<string> {
+  const wrong = (value: string): string | undefined =>
+    check?.(value) ??
+    (pattern?.test(value) === false ? `${sensitive ? 'the value' : `"${value}"`} has the wrong form` : undefined);
+  return Type.Unsafe(Type.String({ ...notes, check: wrong }));
 }
 
 export interface IntegerOptions extends KeyOptions<number> {
   readonly minimum: number;
   readonly maximum: number;
   readonly multipleOf?: number;
+  /** `seconds`, `bytes` … */
   readonly unit?: string;
 }
 
-export function integer(options: IntegerOptions): Key<number, false> {
-  const { minimum, maximum, multipleOf = 1, unit } = options;
-  return { node: { ...base(options), kind: 'integer', minimum, maximum, multipleOf, unit } };
+export function integer({ unit, ...options }: IntegerOptions): Key<number> {
+  const { minimum, maximum, multipleOf } = options;
+  const kind = unit === undefined ? 'a whole number' : `a whole number of ${unit}`;
+  const range = maximum === Number.MAX_SAFE_INTEGER ? `from ${minimum}` : `from ${minimum} to ${maximum}`;
+  const step = multipleOf === undefined ? '' : `, a multiple of ${multipleOf}`;
+  return Type.Unsafe(Type.Integer({ ...options, allowed: `${kind} ${range}${step}` }));
 }
 
-export function boolean(options: KeyOptions<boolean>): Key<boolean, false> {
-  return { node: { ...base(options), kind: 'boolean' } };
+export function boolean(options: KeyOptions<boolean>): Key<boolean> {
+  return Type.Unsafe(Type.Boolean({ ...options, allowed: 'true or false' }));
 }
 
-export function choice<const V extends readonly string[]>(
-  values: V,
-  options: KeyOptions<V[number]>,
-): Key<V[number], false> {
-  return { node: { ...base(options), kind: 'choice', values } };
+export function choice<const V extends readonly string[]>(values: V, options: KeyOptions<V[number]>): Key<V[number]> {
+  return Type.Unsafe(Type.Enum([...values], { ...options, allowed: values.map((one) => `"${one}"`).join(', ') }));
 }
 
 /** A file or folder; absolute in `Config`, relative to the configuration file's folder in the TOML. */
-export function path(options: KeyOptions<string> & { readonly words?: readonly string[] }): Key<string, false> {
-  return { node: { ...base(options), kind: 'path', words: options.words ?? [] } };
+export function path({ words = [], ...options }: KeyOptions<string> & Pick<Notes, 'words'>): Key<string> {
+  const check = (value: string): string | undefined =>
+    value === '' || value.includes('\0') ? 'is empty or no path' : undefined;
+  const allowed = [...words.map((word) => `"${word}"`), 'a path, relative to the configuration file'].join(', ');
+  return Type.Unsafe(Type.String({ ...options, words, form: 'path', check, allowed }));
 }
 
 /** Given as `<key>_file` or `<key>_env`, never inline. `raw`: the file's bytes as they are, else without one line end. */
-export function secret(options: KeyOptions<never> & { readonly raw?: boolean }): Key<Secret, false> {
-  return { node: { ...base(options), kind: 'secret', raw: options.raw ?? false } };
+export function secret({ raw = false, ...options }: KeyOptions<never> & { readonly raw?: boolean }): Key<Secret> {
+  const allowed = 'a secret from a file or from an environment variable';
+  const form = raw ? 'bytes' : 'secret';
+  const schema = Type.Unknown({ ...options, form, allowed, default: new Secret(Buffer.alloc(0)) });
+  return Type.Unsafe(Type.Refine(schema, (value) => value instanceof Secret));
 }
 
 export function list<T>(
   item: Key<T>,
-  options: KeyOptions<readonly NoInfer<T>[]> & { readonly minItems?: number },
-): Key<readonly T[], false> {
-  const { minItems = 0 } = options;
-  return { node: { ...base(options), kind: 'list', item: item.node, minItems } };
+  options: KeyOptions<readonly NoInfer<T>[]> & { readonly minItems?: 1 },
+): Key<readonly T[]> {
+  const allowed = options.minItems === undefined ? 'a list' : 'a list with at least one item';
+  return Type.Unsafe(Type.Array(item, { ...options, allowed }));
 }
 
 /** A table whose keys are the operator's. */
 export function map<T>(
   value: Key<T>,
   options: KeyOptions<Readonly<Record<string, NoInfer<T>>>>,
-): Key<Readonly<Record<string, T>>, false> {
-  return { node: { ...base(options), kind: 'map', value: value.node } };
+): Key<Readonly<Record<string, T>>> {
+  return Type.Unsafe(
+    Type.Record(Type.String(), value, { ...options, allowed: `a table, each value ${notes(value).allowed}` }),
+  );
 }
 
 /** A table. Absent and not optional: as if it stood there empty. */
 export function table<P extends Keys>(
   properties: P,
   options: KeyOptions<never> & { readonly shorthand?: string },
-): Key<TableOf<P>, false> {
-  const keys = new Map(Object.entries(properties).map(([name, key]) => [name, key.node]));
-  return { node: { ...base(options), kind: 'table', keys, shorthand: options.shorthand } };
+): Key<TableOf<P>> {
+  return Type.Unsafe(Type.Object(properties, { ...options, additionalProperties: false, allowed: 'a table' }));
 }
 
 /** One of several tables; in each, the key `on` is a choice of one value, which tells them apart. */
 export function variants<const K extends readonly Key<unknown>[]>(
   on: string,
-  types: K,
+  tables: K,
   options: KeyOptions<never>,
-): Key<Static<K[number]>, false> {
-  const tables = new Map<string, TableNode>();
-  for (const { node } of types) {
-    const selector = node.kind === 'table' ? node.keys.get(on) : undefined;
-    const value = selector?.kind === 'choice' ? selector.values[0] : undefined;
-    if (node.kind !== 'table' || value === undefined) throw new TypeError(`a variant is a table with the choice ${on}`);
-    tables.set(value, node);
-  }
-  return { node: { ...base(options), kind: 'variants', on, tables } };
+): Key<K[number]['~unsafe']> {
+  return Type.Unsafe(Type.Union([...tables], { ...options, on, allowed: 'a table' }));
+}
+
+/** @throws TypeError when none of the words above made the schema */
+export function notes(schema: TSchema): Notes {
+  if (!isNoted(schema)) throw new TypeError('the schema of a key says what it may hold');
+  return schema;
+}
+
+function isNoted(schema: TSchema): schema is Notes {
+  return 'allowed' in schema && 'description' in schema;
+}
+
+/** The keys of a table. */
+export function keysOf(schema: TObject): readonly (readonly [string, TSchema])[] {
+  return Object.entries(schema.properties);
+}
+
+/** The tables of {@link variants}, by the value that chooses them. */
+export function tablesOf(schema: TUnion): ReadonlyMap<string, TObject> {
+  const { on = '' } = notes(schema);
+  return new Map(
+    schema.anyOf.flatMap((one) => {
+      const selector = IsObject(one) ? one.properties[on] : undefined;
+      return IsObject(one) && IsEnum(selector) ? [[String(selector.enum[0]), one] as const] : [];
+    }),
+  );
 }

@@ -1,23 +1,26 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { SecretNode } from './keys.ts';
 import { Secret } from './secret.ts';
 
 /** Far above any key or password; keeps a mistaken path to a device or a disk image from filling the memory. */
 const MAX_SECRET = 65536;
 
-/** Where a walk takes relative paths and secrets from. */
+/** Where relative paths and secrets come from. */
 export interface Surroundings {
   /** Absolute path of the configuration file's folder. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Loads `<key>_file`. Returns the reason when it cannot. */
-export async function secretFromFile(node: SecretNode, file: string, where: Surroundings): Promise<Secret | string> {
+/** Loads `<key>_file`: its bytes, or its text without one line end. Returns the reason when it cannot. */
+export async function secretFromFile(
+  file: string,
+  form: 'secret' | 'bytes',
+  where: Surroundings,
+): Promise<Secret | string> {
   try {
     const bytes = await readFile(resolve(where.folder, file));
-    return checked(node.raw ? bytes : withoutLineEnd(bytes), `the file ${file}`);
+    return checked(form === 'bytes' ? bytes : withoutLineEnd(bytes), `the file ${file}`);
   } catch (error) {
     return `cannot read ${file}: ${errorCode(error)}`;
   }

@@ -1,16 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { checkFiles } from './check.ts';
-import { crossChecks } from './cross-checks.ts';
-import { deepFreeze } from './freeze.ts';
+import { crossChecks } from './rules/index.ts';
 import { errorCode } from './load-secret.ts';
 import { ConfigError } from './problem.ts';
 import type { Problem, Warning } from './problem.ts';
-import { asConfig, schemaNode } from './schema.ts';
+import { readDocument } from './read.ts';
+import { asConfig, configSchema } from './schema.ts';
 import type { Config } from './schema.ts';
 import { isTable, parseToml } from './toml.ts';
 import type { Table } from './toml.ts';
-import { walk } from './walk.ts';
 
 export interface LoadedConfig {
   readonly config: Config;
@@ -38,18 +37,18 @@ export async function loadConfig(
 ): Promise<LoadedConfig> {
   const parsed = parseToml(await readText(file));
   if ('problem' in parsed) throw new ConfigError(file, [parsed.problem]);
-  const walked = await walk(schemaNode(), withDerivedDefaults(parsed.document), {
+  const read = await readDocument(configSchema, withDerivedDefaults(parsed.document), {
     folder: dirname(resolve(file)),
     env,
   });
-  const problems: Problem[] = [...walked.problems];
-  const config = asConfig(walked.value);
+  const problems: Problem[] = [...read.problems];
+  const config = asConfig(read.value);
   const found = crossChecks(config);
   problems.push(...unreported(found.problems, problems));
   const checked = files ? await checkFiles(config, now) : { problems: [], warnings: [] };
   problems.push(...unreported(checked.problems, problems));
   if (problems.length > 0) throw new ConfigError(file, problems);
-  return { config: deepFreeze(config), warnings: [...found.warnings, ...checked.warnings] };
+  return { config, warnings: [...found.warnings, ...checked.warnings] };
 }
 
 /** `admin.tls.mode` is `required` where trust anchors stand without a mode: they are there to be used. */

@@ -2,19 +2,19 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
+import { EstuaryError } from '../errors.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { parsePem } from '../pki/der/pem.ts';
 import { errorCode } from './load-secret.ts';
 import { InputError } from '../pki/input-error.ts';
 
-/** Why a file is not what it should be: the problem and what is allowed. */
-export class FileError extends Error {
+/** `FILE_INVALID`: why a file is not what it should be, and what is allowed. */
+export class FileError extends EstuaryError {
   readonly allowed: string;
 
   constructor(message: string, allowed: string) {
-    super(message);
-    this.name = 'FileError';
+    super(500, 'FILE_INVALID', message);
     this.allowed = allowed;
   }
 }

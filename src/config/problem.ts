@@ -1,3 +1,5 @@
+import { EstuaryError } from '../errors.ts';
+
 /** One thing that is wrong with the configuration. */
 export interface Problem {
   /** The line, for what the TOML parser refuses. */
@@ -14,14 +16,13 @@ export interface Warning {
   readonly message: string;
 }
 
-/** The configuration is refused; `problems` has all there is to say, in the file's order of sections. */
-export class ConfigError extends Error {
+/** `CONFIG_INVALID`: the configuration is refused; `problems` has all there is to say, in the schema's order of sections. */
+export class ConfigError extends EstuaryError {
   readonly file: string;
   readonly problems: readonly Problem[];
 
   constructor(file: string, problems: readonly Problem[]) {
-    super(problems.map((problem) => formatProblem(file, problem)).join('\n'));
-    this.name = 'ConfigError';
+    super(500, 'CONFIG_INVALID', problems.map((problem) => formatProblem(file, problem)).join('\n'));
     this.file = file;
     this.problems = problems;
   }

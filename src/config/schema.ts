@@ -3,9 +3,11 @@
  * docs/configuration.md. `Config` is what the service sees: checked, with absolute paths, loaded secrets and all
  * defaults, deeply frozen; names as in the TOML.
  */
-import { conforms } from './conforms.ts';
+import { IsObject } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
+import { Check } from 'typebox/value';
 import { choice, optional, table } from './keys.ts';
-import type { Static, TableNode } from './keys.ts';
+import type { Static } from './keys.ts';
 import { gssapi, otp } from './schema/auth.ts';
 import { ca } from './schema/ca.ts';
 import { admin, est, server, tls } from './schema/server.ts';
@@ -49,23 +51,26 @@ export type SubjectPolicy = ProfileConfig['subject'];
 export type SanPolicy = ProfileConfig['san'];
 export type CsrAttrsConfig = NonNullable<CaConfig['csrattrs']>;
 
-/** The schema as the walker, the reference and the reload read it. */
-export function schemaNode(): TableNode {
-  const { node } = ConfigSchema;
-  if (node.kind !== 'table') throw new TypeError('the configuration is a table');
-  return node;
+/** The schema as the reader, the reference and the reload go along it. */
+export const configSchema: TObject = asTable(ConfigSchema);
+
+function asTable(schema: TSchema): TObject {
+  if (!IsObject(schema)) throw new TypeError('the configuration is a table');
+  return schema;
 }
 
 /**
- * A value that was made along the schema, as a `Config`.
+ * A value that was made along the schema, as a `Config`; it is frozen.
  *
  * @throws TypeError when it is none, which no mistake of an operator can bring about
  */
 export function asConfig(value: unknown): Config {
-  if (!isConfig(value)) throw new TypeError('the value does not follow the schema of the configuration');
-  return value;
+  if (!Check(ConfigSchema, value)) throw new TypeError('the value does not follow the schema of the configuration');
+  return deepFreeze(value);
 }
 
-function isConfig(value: unknown): value is Config {
-  return conforms(ConfigSchema.node, value);
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value))
+    Object.values(Object.freeze(value)).forEach(deepFreeze);
+  return value;
 }

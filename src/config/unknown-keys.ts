@@ -1,7 +1,9 @@
-import type { Node, TableNode } from './keys.ts';
+/** Names in a table that the schema does not know, and secrets written into the file. */
+import { IsArray, IsObject, IsUnion } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
+import { keysOf, notes } from './keys.ts';
 import { editDistance, nearest } from './nearest.ts';
 import type { Problem } from './problem.ts';
-import { schemaNode } from './schema.ts';
 import type { Table } from './toml.ts';
 
 /** Names under which an operator may try to write a secret into the file. */
@@ -11,51 +13,44 @@ const SECRET_NAME = /(^|_)(pin|password|passphrase|passwd|secret|hmac_key|lookup
 const MISTYPED = 3;
 
 /**
- * The problems of the names in a table: keys that the schema does not know, and secrets written into the file.
+ * The problems of the names in a table.
  *
+ * @param root where a key of another table is looked for
  * @param also further names that the caller has dealt with
  */
-export function checkKeys(node: TableNode, raw: Table, key: string, also: readonly string[]): Problem[] {
-  const known = knownNames(node);
-  const problems: Problem[] = [];
-  for (const name of Object.keys(raw)) {
-    if (known.includes(name) || also.includes(name)) continue;
-    const path = key === '' ? name : `${key}.${name}`;
-    problems.push({ key: path, message: explain(node, known, name, key) });
-  }
-  return problems;
+export function checkKeys(root: TObject, table: TObject, raw: Table, key: string, also: readonly string[]): Problem[] {
+  const known = keysOf(table).flatMap(([name, child]) => (isSecret(child) ? [`${name}_file`, `${name}_env`] : [name]));
+  const unknown = Object.keys(raw).filter((name) => !known.includes(name) && !also.includes(name));
+  return unknown.map((name) => {
+    const child = table.properties[name];
+    const message =
+      child !== undefined && isSecret(child)
+        ? `a secret must not stand in the configuration file (${name}_file = "path" or ${name}_env = "VARIABLE")`
+        : explain(root, known, name, key);
+    return { key: key === '' ? name : `${key}.${name}`, message };
+  });
 }
 
-function explain(node: TableNode, known: readonly string[], name: string, key: string): string {
-  if (node.keys.get(name)?.kind === 'secret')
-    return `a secret must not stand in the configuration file (${name}_file = "path" or ${name}_env = "VARIABLE")`;
-  const suggestion = suggest(known, name, key);
+const isSecret = (schema: TSchema): boolean => ['secret', 'bytes'].includes(notes(schema).form ?? '');
+
+function explain(root: TObject, known: readonly string[], name: string, key: string): string {
+  const suggestion = suggest(root, known, name, key);
   const secret = SECRET_NAME.test(name)
     ? 'unknown key, and a secret must not stand in the configuration file: secrets are given as *_file or *_env'
     : 'unknown key';
   return suggestion === undefined ? secret : `${secret} (the nearest known one is "${suggestion}")`;
 }
 
-function suggest(known: readonly string[], name: string, key: string): string | undefined {
+function suggest(root: TObject, known: readonly string[], name: string, key: string): string | undefined {
   const sibling = nearest(name, known);
   const far = sibling === undefined || editDistance(name, sibling) > Math.min(MISTYPED, name.length / 2);
-  if (far) {
-    const elsewhere = findKey(schemaNode(), '', name);
-    if (elsewhere !== undefined) return elsewhere;
-  }
-  return sibling === undefined || key === '' ? sibling : `${key}.${sibling}`;
-}
-
-/** The names that a table of this kind may hold, secrets in both their forms. */
-export function knownNames(node: TableNode): string[] {
-  return [...node.keys].flatMap(([name, child]) =>
-    child.kind === 'secret' ? [`${name}_file`, `${name}_env`] : [name],
-  );
+  const elsewhere = far ? findKey(root, '', name) : undefined;
+  return elsewhere ?? (sibling === undefined || key === '' ? sibling : `${key}.${sibling}`);
 }
 
 /** The first key of that name anywhere in the schema. */
-function findKey(node: Node, path: string, name: string): string | undefined {
-  for (const [child, inner] of children(node)) {
+function findKey(schema: TSchema, path: string, name: string): string | undefined {
+  for (const [child, inner] of children(schema)) {
     const here = [path, child].filter((part) => part !== '').join('.');
     const found = child === name ? here : findKey(inner, here, name);
     if (found !== undefined) return found;
@@ -63,9 +58,9 @@ function findKey(node: Node, path: string, name: string): string | undefined {
   return undefined;
 }
 
-/** What a node holds, by name; lists and variants add no name of their own. */
-function children(node: Node): Iterable<readonly [string, Node]> {
-  if (node.kind === 'table') return node.keys;
-  if (node.kind === 'list') return [['', node.item]];
-  return node.kind === 'variants' ? [...node.tables.values()].map((table) => ['', table] as const) : [];
+/** What a schema holds, by name; lists and variants add no name of their own. */
+function children(schema: TSchema): readonly (readonly [string, TSchema])[] {
+  if (IsObject(schema)) return keysOf(schema);
+  if (IsArray(schema)) return [['', schema.items]];
+  return IsUnion(schema) ? schema.anyOf.map((one) => ['', one] as const) : [];
 }

@@ -22,6 +22,13 @@ export const SERVICE_ERRORS = {
     cause: "The answer to a CMC message was to be kept for a message that is not the server's own.",
     remedy: 'Send the message again; look whether two services use one store.',
   },
+  CONFIG_INVALID: {
+    status: 500,
+    cause:
+      'The configuration file has a problem; at start it ends the server with exit code 2, at a reload the old one stays in force.',
+    remedy: 'Correct what each line names; docs/configuration.md lists every key.',
+    text: '`FILE: KEY: what is wrong (what is allowed)`, a line for each problem',
+  },
   CONFIG_RELOAD: {
     status: 500,
     cause: 'A key was changed that a reload cannot take over.',
@@ -31,6 +38,12 @@ export const SERVICE_ERRORS = {
     status: 500,
     cause: 'A CRL of the configuration cannot be used for client certificates.',
     remedy: 'Replace the file by a current CRL of a trusted CA; the message says what is wrong.',
+  },
+  FILE_INVALID: {
+    status: 500,
+    cause: 'A file that the configuration names cannot be read or does not hold what it should.',
+    remedy: 'Correct the file or the path; "estuary --check" finds all of them.',
+    text: 'what is wrong with the file',
   },
   LOOKUP_KEY_DAMAGED: {
     status: 500,

@@ -352,6 +352,14 @@ describe('what several keys say together', () => {
   test.each(rows)('%s', (_, text, ...problems) => expectRow(text, problems));
 });
 
+test('issue 12.5: a refused configuration is an error of the one family', async () => {
+  await expect(folder.load('[est]\nport = "x"')).rejects.toMatchObject({
+    name: 'EstuaryError',
+    code: 'CONFIG_INVALID',
+    kind: 'failure',
+  });
+});
+
 test('contract §1: every problem is printed, also those of different kinds', async () => {
   const text = `colour = "red"
 [est]

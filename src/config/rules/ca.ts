@@ -1,8 +1,8 @@
-import { attributeType } from '../pki/x509/name.ts';
+import { attributeType } from '../../pki/x509/name.ts';
 import type { Finding } from './finding.ts';
-import { OPERATION_NAMES } from './operation-names.ts';
-import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from './schema/csrattrs.ts';
-import type { CaConfig, Config, CsrAttrsConfig, Pkcs11CaConfig, ProfileConfig } from './schema.ts';
+import { OPERATION_NAMES } from '../operation-names.ts';
+import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from '../schema/csrattrs.ts';
+import type { CaConfig, Config, CsrAttrsConfig, Pkcs11CaConfig, ProfileConfig } from '../schema.ts';
 
 /** The checks on the `[[ca]]` tables. */
 export function* caChecks({ ca }: Config): Generator<Finding> {

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { complianceChecks } from '../../src/config/niap.ts';
-import type { Config } from '../../src/config/schema.ts';
-import { Secret } from '../../src/config/secret.ts';
-import { ROOT } from '../support/root.ts';
-import { configFolder, toml } from './support.ts';
-import type { ConfigFolder } from './support.ts';
+import { complianceChecks } from '../../../src/config/rules/compliance.ts';
+import type { Config } from '../../../src/config/schema.ts';
+import { Secret } from '../../../src/config/secret.ts';
+import { ROOT } from '../../support/root.ts';
+import { configFolder, toml } from '../support.ts';
+import type { ConfigFolder } from '../support.ts';
 
 let folder: ConfigFolder;
 let base: Config;

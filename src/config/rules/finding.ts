@@ -1,5 +1,5 @@
 /** What the checks across keys find. */
-import type { Problem, Warning } from './problem.ts';
+import type { Problem, Warning } from '../problem.ts';
 
 /** A problem that several keys make together; it is dropped when one of them is wrong by itself. */
 export interface Finding extends Problem {

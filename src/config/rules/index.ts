@@ -1,8 +1,8 @@
-import { caChecks } from './ca-checks.ts';
+import { caChecks } from './ca.ts';
 import type { CrossChecks, Finding } from './finding.ts';
-import { complianceChecks } from './niap.ts';
-import type { Warning } from './problem.ts';
-import type { Config } from './schema.ts';
+import { complianceChecks } from './compliance.ts';
+import type { Warning } from '../problem.ts';
+import type { Config } from '../schema.ts';
 
 /** The checks that concern more than one key. Reads no file. */
 export function crossChecks(config: Config): CrossChecks {

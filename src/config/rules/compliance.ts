@@ -1,5 +1,5 @@
 import type { CrossChecks, Finding } from './finding.ts';
-import type { Config } from './schema.ts';
+import type { Config } from '../schema.ts';
 
 /** NIAP's least token length (service specification, OTP point 5); what RFC 5272 §6.2.1 has of shared secrets too. */
 const NIAP_TOKEN_LENGTH = 16;

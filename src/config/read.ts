@@ -1,0 +1,168 @@
+/**
+ * Reads a parsed TOML document along the schema. Every problem it meets is reported, and a whole value always comes
+ * back: in place of what was wrong stands the default or an empty value, so that the rules across keys can run too and
+ * everything is said at once.
+ */
+import { resolve } from 'node:path';
+import { IsArray, IsEnum, IsInteger, IsObject, IsOptional, IsRecord, IsUnion, RecordValue } from 'typebox';
+import type { TArray, TObject, TRecord, TSchema, TUnion } from 'typebox';
+import { Check, Create } from 'typebox/value';
+import { keysOf, notes, tablesOf } from './keys.ts';
+import { secretFromEnv, secretFromFile } from './load-secret.ts';
+import type { Surroundings } from './load-secret.ts';
+import { nearest } from './nearest.ts';
+import type { Problem } from './problem.ts';
+import { Secret } from './secret.ts';
+import { isTable, typeName } from './toml.ts';
+import type { Table } from './toml.ts';
+import { checkKeys } from './unknown-keys.ts';
+
+export interface Reading {
+  readonly value: unknown;
+  readonly problems: readonly Problem[];
+}
+
+/** Reads the whole document. */
+export async function readDocument(schema: TObject, document: Table, where: Surroundings): Promise<Reading> {
+  const reader = new Reader(schema, where);
+  return { value: await reader.table(schema, document, ''), problems: reader.problems };
+}
+
+class Reader {
+  readonly problems: Problem[] = [];
+  readonly #root: TObject;
+  readonly #where: Surroundings;
+
+  constructor(root: TObject, where: Surroundings) {
+    this.#root = root;
+    this.#where = where;
+  }
+
+  /** @param also names that the caller has dealt with */
+  async table(schema: TObject, raw: Table, key: string, also: readonly string[] = []): Promise<Table> {
+    this.problems.push(...checkKeys(this.#root, schema, raw, key, also));
+    const values: [string, unknown][] = [];
+    for (const [name, child] of keysOf(schema)) {
+      const path = key === '' ? name : `${key}.${name}`;
+      const { form } = notes(child);
+      const value =
+        form === 'secret' || form === 'bytes'
+          ? await this.#secret(child, form, raw, path, name)
+          : await this.#value(child, raw[name], path);
+      if (value !== undefined) values.push([name, value]);
+    }
+    return Object.fromEntries(values);
+  }
+
+  async #value(schema: TSchema, raw: unknown, key: string): Promise<unknown> {
+    const { shorthand, default: given } = notes(schema);
+    if (raw === undefined) {
+      if (given !== undefined) return this.#standIn(schema);
+      if (IsOptional(schema)) return undefined;
+      return IsObject(schema) ? this.table(schema, {}, key) : this.#wrong(schema, 'is missing', key);
+    }
+    if (IsObject(schema) && shorthand !== undefined && typeof raw === 'string')
+      return this.table(schema, { [shorthand]: raw }, key);
+    if (IsObject(schema) && isTable(raw)) return this.table(schema, raw, key);
+    if (IsUnion(schema) && isTable(raw)) return this.#variants(schema, raw, key);
+    if (IsRecord(schema) && isTable(raw)) return this.#map(schema, raw, key);
+    if (IsArray(schema) && Array.isArray(raw)) return this.#list(schema, raw, key);
+    return this.#scalar(schema, raw, key);
+  }
+
+  #scalar(schema: TSchema, raw: unknown, key: string): unknown {
+    const { check, form, words = [] } = notes(schema);
+    const reason = mismatch(schema, raw) ?? check?.(String(raw));
+    if (reason !== undefined) return this.#wrong(schema, reason, key);
+    if (form === 'path' && !words.includes(String(raw))) return resolve(this.#where.folder, String(raw));
+    return typeof raw === 'bigint' ? Number(raw) : raw;
+  }
+
+  async #list(schema: TArray, raw: readonly unknown[], key: string): Promise<unknown> {
+    if (raw.length === 0 && !Check(schema, raw)) return this.#wrong(schema, 'is empty', key);
+    const items: unknown[] = [];
+    for (const [index, item] of raw.entries()) items.push(await this.#value(schema.items, item, `${key}[${index}]`));
+    return items;
+  }
+
+  async #map(schema: TRecord, raw: Table, key: string): Promise<Table> {
+    const values: [string, unknown][] = [];
+    for (const [name, value] of Object.entries(raw)) {
+      const path = `${key}.${/^[\w-]+$/.test(name) ? name : `"${name}"`}`;
+      values.push([name, await this.#value(RecordValue(schema), value, path)]);
+    }
+    return Object.fromEntries(values);
+  }
+
+  async #variants(schema: TUnion, raw: Table, key: string): Promise<unknown> {
+    const { on = '' } = notes(schema);
+    const tables = tablesOf(schema);
+    const names = [...tables.keys()];
+    const selector = raw[on];
+    const chosen = typeof selector === 'string' ? tables.get(selector) : undefined;
+    if (chosen !== undefined) {
+      // Named for what it is, not merely as an unknown key.
+      const foreign = names.filter((name) => name !== selector && name in raw);
+      for (const name of foreign)
+        this.#problem(`${key}.${name}`, `goes with ${on} = "${name}"`, `${on} is "${String(selector)}" here`);
+      return this.table(chosen, raw, key, foreign);
+    }
+    const wrong = typeof selector === 'string' ? `"${selector}" is not known` : `is ${typeName(selector)}`;
+    const allowed = names.map((name) => `"${name}"`).join(', ');
+    this.#problem(`${key}.${on}`, selector === undefined ? 'is missing' : wrong, allowed);
+    const guess = names.find((name) => name in raw) ?? nearest(String(selector), names) ?? '';
+    const table = tables.get(guess);
+    return table === undefined ? Create(schema) : this.table(table, { ...raw, [on]: guess }, key, names);
+  }
+
+  async #secret(schema: TSchema, form: 'secret' | 'bytes', raw: Table, key: string, name: string): Promise<unknown> {
+    const file = raw[`${name}_file`];
+    const variable = raw[`${name}_env`];
+    const source = file ?? variable;
+    if (source === undefined) {
+      if (IsOptional(schema)) return undefined;
+      // An inline secret has been reported by checkKeys.
+      if (!(name in raw)) this.#problem(key, 'is missing', `${name}_file = "path" or ${name}_env = "VARIABLE"`);
+      return Create(schema);
+    }
+    if (file !== undefined && variable !== undefined) {
+      this.#problem(key, `both ${name}_file and ${name}_env are given`, 'one of the two');
+      return Create(schema);
+    }
+    const at = `${key}${file === undefined ? '_env' : '_file'}`;
+    if (typeof source !== 'string' || source === '') {
+      this.#problem(at, `is ${source === '' ? 'empty' : typeName(source)}`, file === undefined ? 'a name' : 'a path');
+      return Create(schema);
+    }
+    const loaded =
+      file === undefined ? secretFromEnv(source, this.#where) : await secretFromFile(source, form, this.#where);
+    if (loaded instanceof Secret) return loaded;
+    this.#problem(at, loaded, file === undefined ? 'the name of a variable that is set' : 'a readable file');
+    return Create(schema);
+  }
+
+  #wrong(schema: TSchema, reason: string, key: string): unknown {
+    this.#problem(key, reason, notes(schema).allowed);
+    return this.#standIn(schema);
+  }
+
+  /** The default, or an empty value of the right type: with it in, a configuration has a problem and is refused. */
+  #standIn(schema: TSchema): unknown {
+    const { form, default: given } = notes(schema);
+    if (form === 'path' && typeof given === 'string') return resolve(this.#where.folder, given);
+    return given === undefined ? Create(schema) : structuredClone(given);
+  }
+
+  #problem(key: string, message: string, hint: string): void {
+    this.problems.push({ key, message: `${message} (${hint})` });
+  }
+}
+
+/** Why a value is not of the schema's type, or undefined. */
+function mismatch(schema: TSchema, raw: unknown): string | undefined {
+  // A fraction is none of TOML's integers, which are bigints here, even when it is 1.0.
+  const value = typeof raw === 'bigint' && IsInteger(schema) ? Number(raw) : raw;
+  if (typeof raw !== 'number' && Check(schema, value)) return undefined;
+  if (IsEnum(schema) && typeof raw === 'string') return `"${raw}" is not known`;
+  return typeof raw === 'bigint' && IsInteger(schema) ? `${raw} is out of range` : `is ${typeName(raw)}`;
+}
