@@ -115,7 +115,8 @@ async function holding(lock: ServiceLock, start: () => Promise<RunningService>):
 
 type Base = Pick<Foundation, 'log' | 'metrics' | 'store'>;
 
-async function openBase({ log, store, audit, otp }: Config, metrics = new Metrics()): Promise<Base> {
+async function openBase(config: Config, metrics = new Metrics()): Promise<Base> {
+  const { log, store, audit, otp } = config;
   return {
     log: createLogger(log.level),
     metrics,
@@ -123,6 +124,7 @@ async function openBase({ log, store, audit, otp }: Config, metrics = new Metric
       path: store.path,
       auditFile: audit.file,
       node: store.node_name ?? hostname(),
+      alone: workerCount(config) === 1,
       lookupKey: { configured: otp.lookup_key?.reveal(), required: otp.enabled },
       onCommit: (events) => metrics.observe(events),
     }),

@@ -52,11 +52,15 @@ export interface Revocation {
   readonly invalidity_date: number | null;
 }
 
+export type RevokedCertificate = Pick<CertificateRow, 'ca' | 'serial' | 'der'>;
+
 export type RevokeResult = 'revoked' | 'already-revoked' | 'unknown';
 
 /** The certificates that were issued. */
 export interface CertificateStore {
   getCertificates(serial: string, ca?: string): Promise<readonly CertificateRow[]>;
+  /** Those of this serial that are revoked, of any CA: mostly none. Every request with a client certificate asks. */
+  findRevoked(serial: string): Promise<readonly RevokedCertificate[]>;
   findCertificateByFingerprint(fingerprint_sha256: string): Promise<CertificateRow | undefined>;
   /** The certificate that a request came to. */
   findCertificateByRequest(request_id: string): Promise<CertificateRow | undefined>;

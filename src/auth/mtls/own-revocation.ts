@@ -10,9 +10,11 @@ import type { CertificateStore } from '../../store/certificate-store.ts';
  *
  * @throws EstuaryError 401 when the store knows it as revoked; 500 or 503 when the store cannot say
  */
-export async function checkNotRevokedHere(store: CertificateStore, certificate: Certificate): Promise<void> {
-  for (const row of await store.getCertificates(certificate.serialNumber)) {
-    if (row.revoked_at === null) continue;
+export async function checkNotRevokedHere(
+  store: Pick<CertificateStore, 'findRevoked'>,
+  certificate: Certificate,
+): Promise<void> {
+  for (const row of await store.findRevoked(certificate.serialNumber)) {
     if (!namesMatch(parseCertificate(row.der).issuer, certificate.issuer)) continue;
     throw unauthorized('CLIENT_CERTIFICATE_REVOKED', 'client certificate revoked', {
       detail: `${row.ca} ${row.serial} is revoked in our store`,

@@ -11,6 +11,8 @@ export interface WorkerOptions {
   readonly node: string | undefined;
   /** Of the writer. */
   readonly lookup_key: LookupKeyOptions;
+  /** Of the writer: no other process writes, and it is to tell what is revoked. */
+  readonly tells_revocations: boolean;
   /** Milliseconds since the epoch, for records about what start-up finds. */
   readonly time: number;
 }
@@ -45,7 +47,9 @@ export type Reply =
 
 /** Worker to main thread: at first one `ready`, with the names of the operations, or `failed`; then replies. */
 export type Response =
-  { readonly ready: readonly string[] } | { readonly failed: PlainError } | { readonly replies: readonly Reply[] };
+  | { readonly ready: readonly string[]; /** Serials. */ readonly revoked?: readonly string[] | undefined }
+  | { readonly failed: PlainError }
+  | { readonly replies: readonly Reply[]; readonly revoked?: readonly string[] | undefined };
 
 export function toPlainError(error: EstuaryError): PlainError {
   const { status, code, message, detail, retryAfter } = error;

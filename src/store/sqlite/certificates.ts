@@ -5,6 +5,7 @@ import type {
   CertificateRow,
   CertificateStatus,
   Revocation,
+  RevokedCertificate,
   RevokeResult,
 } from '../certificate-store.ts';
 import type { Page } from '../page.ts';
@@ -59,6 +60,9 @@ export function certificateReads(db: Db) {
   const byCaAndSerial = db.prepare<[string, string], StoredCertificate>(
     `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE serial = ? AND ca = ?`,
   );
+  const revokedBySerial = db.prepare<[string], RevokedCertificate>(
+    'SELECT ca, serial, der FROM certificate WHERE serial = ? AND revoked_at IS NOT NULL',
+  );
   const byFingerprint = db.prepare<[string], StoredCertificate>(
     `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE fingerprint_sha256 = ?`,
   );
@@ -72,6 +76,7 @@ export function certificateReads(db: Db) {
     getCertificates(serial: string, ca: string | undefined): readonly CertificateRow[] {
       return (ca === undefined ? bySerial.all(serial) : byCaAndSerial.all(serial, ca)).map(toCertificateRow);
     },
+    findRevoked: (serial: string): readonly RevokedCertificate[] => revokedBySerial.all(serial),
     findCertificateByFingerprint(fingerprint: string): CertificateRow | undefined {
       const stored = byFingerprint.get(fingerprint);
       return stored === undefined ? undefined : toCertificateRow(stored);

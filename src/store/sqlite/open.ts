@@ -1,6 +1,7 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { Store } from '../store.ts';
 import type { ReadOperations, WriteOperations } from './operations.ts';
+import { RevokedSerials } from './revoked-serials.ts';
 import { StoreThread } from './thread.ts';
 import { callsOf } from './thread-calls.ts';
 import type { LookupKeyOptions } from './token-lookups.ts';
@@ -14,6 +15,8 @@ export interface StoreOptions {
   readonly node?: string;
   /** The key of the tokens' lookups; one made beside the database unless it says otherwise. */
   readonly lookupKey?: LookupKeyOptions;
+  /** No other process writes this database while it is open: what is revoked is known without asking it. */
+  readonly alone?: boolean;
   /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
   readonly now?: () => number;
   /** Told of the events of requests, certificates and refused credentials once they are committed, for the metrics. */
@@ -32,9 +35,10 @@ export interface StoreOptions {
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { path, auditFile, node, now = Date.now, onCommit = () => undefined } = options;
-  const { lookupKey = { configured: undefined, required: true } } = options;
-  const common = { path, audit_file: auditFile, node, lookup_key: lookupKey };
-  const writer = new StoreThread({ ...common, role: 'writer' }, now);
+  const { lookupKey = { configured: undefined, required: true }, alone = false } = options;
+  const common = { path, audit_file: auditFile, node, lookup_key: lookupKey, tells_revocations: alone };
+  const revoked = new RevokedSerials();
+  const writer = new StoreThread({ ...common, role: 'writer' }, now, revoked);
   const reader = new StoreThread({ ...common, role: 'reader' }, now);
   // The writer first: it makes the database that the reader opens.
   await writer.start();
@@ -49,6 +53,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return {
     ...reads,
     ...writes,
+    findRevoked: async (serial) => (revoked.mayHold(serial) ? reads.findRevoked(serial) : []),
     async recordCertificate(...args) {
       await writes.recordCertificate(...args);
       onCommit(args[1]);

@@ -3,6 +3,7 @@ import { measured } from '../../dependency-calls.ts';
 import { describe, EstuaryError, isRefusal, unavailable } from '../../errors.ts';
 import { siblingModule } from '../../process/sibling-module.ts';
 import { type Call, fromPlainError, type Request, type Response, type WorkerOptions } from './calls.ts';
+import type { RevokedSerials } from './revoked-serials.ts';
 
 /** Calls that may wait for the thread; above it the store is overloaded, and says so at once. */
 const MAX_WAITING = 10_000;
@@ -22,6 +23,7 @@ interface Waiting {
 export class StoreThread {
   readonly #options: Omit<WorkerOptions, 'time'>;
   readonly #now: () => number;
+  readonly #revoked: RevokedSerials | undefined;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
   #operations: readonly string[] = [];
@@ -33,7 +35,9 @@ export class StoreThread {
   #restarting: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(options: Omit<WorkerOptions, 'time'>, now: () => number) {
+  /** @param revoked where the thread's word on what is revoked goes */
+  constructor(options: Omit<WorkerOptions, 'time'>, now: () => number, revoked?: RevokedSerials) {
+    this.#revoked = revoked;
     this.#options = options;
     this.#now = now;
   }
@@ -48,10 +52,14 @@ export class StoreThread {
     });
     let died: EstuaryError | undefined;
     worker.on('message', (response: Response) => {
-      if ('replies' in response) this.#settle(response.replies);
-      else if ('failed' in response) died = fromPlainError(response.failed);
+      if ('replies' in response) {
+        // Before whoever revoked is told.
+        if (response.revoked !== undefined) this.#revoked?.add(response.revoked);
+        this.#settle(response.replies);
+      } else if ('failed' in response) died = fromPlainError(response.failed);
       else {
         this.#worker = worker;
+        if (response.revoked !== undefined) this.#revoked?.begin(response.revoked);
         this.#operations = response.ready;
         resolve(undefined);
       }
@@ -129,6 +137,7 @@ export class StoreThread {
 
   #onDeath(reason: EstuaryError): void {
     this.#worker = undefined;
+    this.#revoked?.forget();
     this.#reason = reason;
     this.#outbox = [];
     for (const { reject } of this.#waiting.values()) reject(reason);

@@ -13,6 +13,7 @@ import {
 import { openReadOnly, openWritable } from './database.ts';
 import { toEstuaryError } from './errors.ts';
 import { GroupCommit, type WriteOperation } from './group-commit.ts';
+import { watchRevocations, type RevocationWatch } from './revoked-serials.ts';
 import { settleLookups } from './token-lookups.ts';
 import { readOperations, writeOperations } from './operations.ts';
 
@@ -23,6 +24,7 @@ interface Role {
   /** The names of what it carries out. */
   readonly operations: readonly string[];
   carryOut(calls: readonly Call[]): readonly Reply[];
+  readonly revocations?: RevocationWatch | undefined;
   close(): void;
 }
 
@@ -35,6 +37,7 @@ function writer(options: WorkerOptions): Role {
   group.recover(options.time);
   return {
     operations: [...operations.keys()],
+    revocations: options.tells_revocations ? watchRevocations(db) : undefined,
     carryOut: (calls) => group.run(calls, calls[0]?.time ?? options.time),
     close() {
       log.close();
@@ -75,13 +78,16 @@ function serve(port: MessagePort, role: Role): void {
   const send = (response: Response): void => port.postMessage(response);
   port.on('message', (first: Request) => {
     const { calls, close } = drain(port, first);
-    for (let at = 0; at < calls.length; at += MAX_GROUP)
-      send({ replies: role.carryOut(calls.slice(at, at + MAX_GROUP)) });
+    for (let at = 0; at < calls.length; at += MAX_GROUP) {
+      const replies = role.carryOut(calls.slice(at, at + MAX_GROUP));
+      const revoked = role.revocations?.take() ?? [];
+      send(revoked.length === 0 ? { replies } : { replies, revoked });
+    }
     if (!close) return;
     role.close();
     port.close();
   });
-  send({ ready: role.operations });
+  send({ ready: role.operations, revoked: role.revocations?.known });
 }
 
 function start(port: MessagePort, options: WorkerOptions): void {

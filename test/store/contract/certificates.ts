@@ -79,6 +79,27 @@ export function certificateStoreContract(newDatabase: NewDatabase): void {
       expect(await auditTypes(store)).toEqual(['certificate.revoked']);
     });
 
+    test('the revoked ones of a serial number are found, of every CA, as soon as they are', async () => {
+      const store = await newDatabase().open();
+      const row = await issue(store, { ca: 'devices', serial: '0a0b' });
+      await issue(store, { ca: 'lab', serial: '0a0b' });
+      await issue(store, { ca: 'devices', serial: '0c0d' });
+      expect(await store.findRevoked('0a0b')).toEqual([]);
+      const revocation = {
+        ca: 'devices',
+        serial: '0a0b',
+        revoked_at: NOW,
+        reason: 'superseded',
+        invalidity_date: null,
+      };
+      await store.revokeCertificate(revocation, []);
+      expect(await store.findRevoked('0a0b')).toEqual([{ ca: 'devices', serial: '0a0b', der: row.der }]);
+      await store.revokeCertificate({ ...revocation, ca: 'lab' }, []);
+      expect(await store.findRevoked('0a0b')).toHaveLength(2);
+      expect(await store.findRevoked('0c0d')).toEqual([]);
+      expect(await store.findRevoked('ffff')).toEqual([]);
+    });
+
     test('certificates are found by the request that they came from, and by their key', async () => {
       const store = await newDatabase().open();
       const older = await issue(store, { key_identifier: 'abcd' });
