@@ -1,6 +1,6 @@
 /**
- * Linking identity and proof of possession (RFC 7030 §3.5): the CSR's challengePassword holds the channel binding of
- * the TLS connection it came over, so that nobody can have it certified from elsewhere.
+ * Linking identity and proof of possession (RFC 7030 §3.5): the CSR's estIdentityLinking (RFC 7894), or its challengePassword, holds the
+ * channel binding of the TLS connection it came over, so that nobody can have it certified from elsewhere.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
@@ -40,30 +40,40 @@ export type PopLinking =
   /** It came over the connection of somebody who answers for the link: a registration authority. */
   | { readonly kind: 'carried' };
 
+/** What of a request may hold base64 of the binding (RFC 7030 §3.5). */
+export interface LinkingAttributes {
+  readonly challengePassword: string | undefined;
+  /** RFC 7894 §3.3: then the challengePassword is for other uses. */
+  readonly identityLinking: string | undefined;
+}
+
 /**
- * Compares the request's challengePassword with the connection's channel binding.
+ * Compares what the request claims with the connection's channel binding. An estIdentityLinking is nothing else, so it counts whatever a
+ * challengePassword is taken for.
  *
- * @param challengePassword as the request has it, base64 of the binding (RFC 7030 §3.5)
  * @throws EstuaryError 400 `POP_LINKING_MISSING` or `POP_LINKING_MISMATCH`
  */
 export function checkPopLinking(
-  challengePassword: string | undefined,
+  { challengePassword, identityLinking }: LinkingAttributes,
   linking: PopLinking,
   policy: PopLinkingPolicy,
 ): void {
-  if (policy.challenge_password === 'ignore' || linking.kind === 'carried') return;
-  if (challengePassword === undefined) {
-    if (!policy.require_pop_linking || linking.linked) return;
+  if (linking.kind === 'carried') return;
+  const password = policy.challenge_password === 'ignore' ? undefined : challengePassword;
+  if (identityLinking !== undefined) compare('estIdentityLinking', identityLinking, linking.binding());
+  else if (password !== undefined) compare('challengePassword', password, linking.binding());
+  else if (policy.challenge_password === 'binding' && policy.require_pop_linking && !linking.linked)
     throw badRequest(
       'POP_LINKING_MISSING',
-      'The CSR needs a challengePassword with the channel binding of this TLS connection.',
+      'The CSR needs an estIdentityLinking or a challengePassword with the channel binding of this TLS connection.',
     );
-  }
-  const binding = linking.binding();
-  const claimed = Buffer.from(challengePassword, 'base64');
+}
+
+function compare(attribute: string, base64: string, binding: Buffer | undefined): void {
+  const claimed = Buffer.from(base64, 'base64');
   if (binding === undefined || claimed.length !== binding.length || !timingSafeEqual(claimed, binding))
     throw badRequest(
       'POP_LINKING_MISMATCH',
-      "The CSR's challengePassword is not the channel binding of this TLS connection.",
+      `The CSR's ${attribute} is not the channel binding of this TLS connection.`,
     );
 }

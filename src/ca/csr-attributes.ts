@@ -24,18 +24,20 @@ export class CsrAttributes {
   readonly der: Buffer | undefined;
   readonly #config: CsrAttrsConfig | undefined;
   readonly #asksForChallenge: boolean;
+  readonly #linksPossession: boolean;
   readonly #signature: string | undefined;
   readonly #extensions: readonly ExtensionTemplate[];
   readonly #subject: readonly (readonly AttributeTemplate[])[];
 
   /**
    * @param config `[ca.csrattrs]`
-   * @param popLinking `est.require_pop_linking`, for which challengePassword is asked for (RFC 7030 §3.5), and which is checked where
-   *   the connection is known
+   * @param popLinking `est.require_pop_linking`, for which estIdentityLinking (RFC 7894) and challengePassword (RFC 7030 §3.5) are asked for,
+   *   and which is checked where the connection is known
    * @throws InputError on a name or value that is none
    */
   constructor(config: CsrAttrsConfig | undefined, popLinking: boolean) {
     this.#config = config;
+    this.#linksPossession = popLinking;
     this.#asksForChallenge = popLinking || config?.challenge_password === true;
     this.#signature = config?.signature === undefined ? undefined : dotted(config.signature);
     this.#extensions = (config?.extensions ?? []).map(extensionTemplate);
@@ -44,7 +46,7 @@ export class CsrAttributes {
     this.der = items.length === 0 ? undefined : encodeCsrAttrs(items);
   }
 
-  /** In the order of RFC 8951's example: challengePassword, key, extensions, further OIDs, signature; the template last. */
+  /** In the order of RFC 8951's example: challengePassword (with estIdentityLinking), key, extensions, further OIDs, signature; the template last. */
   #items(): AttrOrOid[] {
     const config = this.#config;
     const valued = this.#extensions.flatMap(({ oid, critical, value }) =>
@@ -52,6 +54,8 @@ export class CsrAttributes {
     );
     return [
       ...(this.#asksForChallenge ? [{ oid: OID.challengePassword }] : []),
+      // RFC 7894 §4: clients that know it leave the other one out.
+      ...(this.#linksPossession ? [{ oid: OID.estIdentityLinking }] : []),
       ...(config?.key_type === undefined ? [] : [keyTypeAttribute(config.key_type)]),
       ...this.#extensions.filter(({ value }) => value === undefined).map(({ oid }) => ({ oid })),
       ...(valued.length === 0 ? [] : [{ oid: OID.extensionRequest, values: [encodeExtensions(valued)] }]),
@@ -81,8 +85,8 @@ export class CsrAttributes {
    * @throws EstuaryError 400 `CSR_ATTRIBUTE_MISSING` or `CSR_ATTRIBUTE_DIFFERS`
    */
   check(csr: CsrContent, own: RequestKey | undefined): void {
-    if (this.#config?.challenge_password === true && csr.challengePassword === undefined)
-      throw missing('a challengePassword');
+    const isLinked = csr.challengePassword !== undefined || csr.identityLinking !== undefined;
+    if (this.#config?.challenge_password === true && !isLinked) throw missing('a challengePassword');
     if (own !== undefined) this.#checkKey(own);
     for (const template of this.#extensions) checkExtension(csr, template);
     for (const attribute of this.#subject.flat()) checkSubjectAttribute(csr, attribute);

@@ -46,7 +46,7 @@ export class Authorised {
   static of(admitted: Admitted, proven: Proven, rules: AuthorisationRules): Authorised {
     const { request, right, linking } = admitted;
     const csr = decideNames(request.ca, right, proven.csr, rules.clientIdBinding);
-    checkPopLinking(csr.challengePassword, linking, rules.popLinking);
+    checkPopLinking(csr, linking, rules.popLinking);
     return new Authorised(request, csr, proven.key);
   }
 

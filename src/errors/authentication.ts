@@ -177,11 +177,13 @@ export const AUTHENTICATION_ERRORS = {
   POP_LINKING_MISMATCH: {
     status: 400,
     cause: 'The CSR was not made for this TLS connection (RFC 7030 §3.5).',
-    remedy: 'Put tls-unique or tls-exporter of this connection into challengePassword; look for a proxy that ends TLS.',
+    remedy:
+      'Put tls-unique or tls-exporter of this connection into estIdentityLinking or challengePassword; look for a proxy that ends TLS.',
   },
   POP_LINKING_MISSING: {
     status: 400,
-    cause: 'The CSR has no challengePassword, and the configuration asks for channel binding.',
+    cause:
+      'The CSR has neither estIdentityLinking nor challengePassword, and the configuration asks for channel binding.',
     remedy: 'Switch channel binding on in the client.',
   },
   SAN_MISMATCH: {

@@ -1,7 +1,7 @@
 /** RFC 7030 §3.5, RFC 9266: a CSR that carries the channel binding of its connection, and one that carries another. */
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildCsr, challengePassword, makeKey, onTheWire } from '../support/csr.ts';
+import { buildCsr, challengePassword, estIdentityLinking, makeKey, onTheWire } from '../support/csr.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { openTls } from '../support/https.ts';
 import { parseCsrAttrs } from '../../src/pki/pkcs10/csrattrs.ts';
@@ -39,7 +39,11 @@ function bindingOf(socket: TLSSocket): string {
 
 /** The answer to an enrolment over this very connection. */
 function enroll(socket: TLSSocket, binding: string | undefined): Promise<string> {
-  const csr = onTheWire(buildCsr(key, { attributes: binding === undefined ? [] : [challengePassword(binding)] }));
+  return enrollWith(socket, binding === undefined ? [] : [challengePassword(binding)]);
+}
+
+function enrollWith(socket: TLSSocket, attributes: Buffer[]): Promise<string> {
+  const csr = onTheWire(buildCsr(key, { attributes }));
   return new Promise((resolve) => {
     let answer = '';
     socket.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1')));
@@ -113,8 +117,33 @@ describe('est.require_pop_linking', () => {
     expect(await enroll(socket, bindingOf(socket))).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  test('RFC 8951 §4: csrattrs lists challengePassword', async () => {
+  test('RFC 8951 §4, RFC 7894 §4: csrattrs lists challengePassword and estIdentityLinking', async () => {
     const answer = await estuary.est('csrattrs');
-    expect(parseCsrAttrs(Buffer.from(answer.text, 'base64'))).toEqual([{ oid: '1.2.840.113549.1.9.7' }]);
+    expect(parseCsrAttrs(Buffer.from(answer.text, 'base64'))).toEqual([
+      { oid: '1.2.840.113549.1.9.7' },
+      { oid: '1.2.840.113549.1.9.16.2.58' },
+    ]);
+  });
+
+  test.each(VERSIONS)(
+    'issue 13.7: estIdentityLinking is the binding, and challengePassword free (%s)',
+    async (version) => {
+      const socket = await connect(version);
+      const attributes = [challengePassword('for other uses'), estIdentityLinking(bindingOf(socket))];
+      expect(await enrollWith(socket, attributes)).toMatch(/^HTTP\/1\.1 200 /);
+    },
+  );
+
+  test.each<[string, (binding: string) => Buffer[]]>([
+    ['another binding', () => [estIdentityLinking('AAAA')]],
+    [
+      'another binding beside a right challengePassword',
+      (right) => [estIdentityLinking('AAAA'), challengePassword(right)],
+    ],
+    ['more than 255 characters', () => [estIdentityLinking('A'.repeat(256))]],
+    ['two of them', (right) => [estIdentityLinking(right), estIdentityLinking(right)]],
+  ])('issue 13.7: an estIdentityLinking with %s is refused with 400', async (_, attributes) => {
+    const socket = await connect('TLSv1.3');
+    expect(await enrollWith(socket, attributes(bindingOf(socket)))).toMatch(/^HTTP\/1\.1 400 /);
   });
 });

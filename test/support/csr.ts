@@ -102,6 +102,10 @@ export const extensionRequest = (...extensions: Buffer[]): Buffer =>
 /** pkcs-9-at-challengePassword. */
 export const challengePassword = (text: string): Buffer => csrAttribute('1.2.840.113549.1.9.7', ia5String(text));
 
+/** The attributes of RFC 7894. */
+export const estIdentityLinking = (text: string): Buffer =>
+  csrAttribute('1.2.840.113549.1.9.16.2.58', printableString(text));
+
 export interface CsrParts {
   readonly version?: Buffer;
   readonly subject?: Buffer;

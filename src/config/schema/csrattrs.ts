@@ -16,7 +16,10 @@ export const EXTENSION_NAMES = [
 
 export const csrattrs = table(
   {
-    challenge_password: boolean({ description: 'Asks for a challengePassword (RFC 7030 §3.5).', default: false }),
+    challenge_password: boolean({
+      description: 'Asks for a challengePassword (RFC 7030 §3.5), or estIdentityLinking (RFC 7894) in its place.',
+      default: false,
+    }),
     key_type: optional(choice(KEY_TYPES, { description: 'The key that the client should generate.' })),
     signature: optional(
       choice(

@@ -110,7 +110,7 @@ export const est = table(
     }),
     require_pop_linking: boolean({
       description:
-        'Refuses a CSR that does not link its proof of possession to the TLS connection by a challengePassword (RFC 7030 §3.5), and lists challengePassword in /csrattrs.',
+        'Refuses a CSR that does not link its proof of possession to the TLS connection by an estIdentityLinking (RFC 7894) or a challengePassword (RFC 7030 §3.5), and lists both in /csrattrs.',
       default: false,
     }),
     challenge_password: choice(['binding', 'ignore'], {

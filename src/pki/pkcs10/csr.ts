@@ -54,6 +54,8 @@ export interface CsrContent {
   readonly extensions: readonly Extension[];
   readonly subjectAltNames: readonly GeneralName[];
   readonly challengePassword: string | undefined;
+  /** The channel binding in an attribute that has no other meaning (RFC 7894 §3.3). */
+  readonly identityLinking: string | undefined;
   /** Asked for with a ChangeSubjectName attribute, and without effect until {@link changeSubject}. */
   readonly subjectChange: SubjectChange | undefined;
   /** The change was made: subject, names and extensions are not those of the DER. */
@@ -190,7 +192,8 @@ export function checkedContent(
     attributes,
     extensions,
     subjectAltNames: requestedAltNames(extensions),
-    challengePassword: challengePassword(attributes),
+    challengePassword: textOf(attributes, 'challengePassword'),
+    identityLinking: boundedTextOf(attributes, 'estIdentityLinking'),
     subjectChange: subjectChange(attributes),
   };
 }
@@ -289,9 +292,22 @@ const printable = (text: string): string => {
   return clean.length > 80 ? `${clean.slice(0, 80)}…` : clean;
 };
 
-function challengePassword(attributes: readonly CsrAttribute[]): string | undefined {
-  const value = singleValue(attributes, OID.challengePassword);
-  return value && readString(parseDer(value, undefined, 'challengePassword'), 'challengePassword');
+function textOf(attributes: readonly CsrAttribute[], name: 'challengePassword' | ChallengeName): string | undefined {
+  const value = singleValue(attributes, OID[name]);
+  return value && readString(parseDer(value, undefined, name), name);
+}
+
+/** The attributes of RFC 7894. */
+type ChallengeName = 'estIdentityLinking';
+
+/** RFC 7894 §3: ub-aa-est-identity-linking and its siblings. */
+const MAX_CHALLENGE = 255;
+
+function boundedTextOf(attributes: readonly CsrAttribute[], name: ChallengeName): string | undefined {
+  const text = textOf(attributes, name);
+  if (text !== undefined && Array.from(text).length > MAX_CHALLENGE)
+    throw new DerError(`${name}: more than ${MAX_CHALLENGE} characters`);
+  return text;
 }
 
 /**
