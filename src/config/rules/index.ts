@@ -1,6 +1,7 @@
 import { caChecks } from './ca.ts';
 import type { CrossChecks, Finding } from './finding.ts';
 import { complianceChecks } from './compliance.ts';
+import { nameWarnings } from './names.ts';
 import type { Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 
@@ -21,7 +22,7 @@ export function crossChecks(config: Config): CrossChecks {
       ...popLinkingChecks(config),
       ...compliance.problems,
     ],
-    warnings: [...adminWarnings(config), ...compliance.warnings],
+    warnings: [...adminWarnings(config), ...compliance.warnings, ...nameWarnings(config)],
   };
 }
 

@@ -1,0 +1,64 @@
+/** Issue 13: `--check` and the start warn of every setting that lets one requester take another's name. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { configFolder, PARTS, toml, type ConfigFolder } from '../support.ts';
+
+let folder: ConfigFolder;
+beforeAll(async () => {
+  folder = await configFolder();
+});
+afterAll(() => folder.remove());
+
+const OTP = '[otp]\nenabled = true\n';
+const GSSAPI = '[gssapi]\nenabled = true\ngssproxy = true\nservice_principal = "HTTP/est.example.com@EXAMPLE.COM"\n';
+const SECRETS = '[[cmc.shared_secrets]]\nidentification = "d"\nsecret_env = "SECRET"\n';
+const ca = (more: string): string => toml('', { ca: PARTS.ca.replace('[ca.file]', `${more}\n[ca.file]`) });
+const manual = PARTS.ca.replace('[ca.file]', 'approval = "manual"\n[ca.file]');
+
+const warnings = async (text: string): Promise<string[]> => {
+  const loaded = await folder.load(text, { SECRET: 'a secret that is long enough' });
+  return loaded.warnings.map(({ key, message }) => `${key}: ${message}`);
+};
+
+describe('issue 13: a setting that lets one requester take the name of another is a warning', () => {
+  test.each<[string, string, string]>([
+    [
+      'a token for any name',
+      toml(OTP),
+      'otp.bind_client_id: is "off": whoever has a token may ask for any name, another\'s too ("cn" or "san")',
+    ],
+    [
+      'a shared secret for any name',
+      toml(SECRETS),
+      'otp.bind_client_id: is "off": whoever has a shared secret may ask for any name, another\'s too ("cn" or "san")',
+    ],
+    [
+      'certificates of other labels',
+      ca('client_issuers = ["own", "any"]'),
+      'ca[0].client_issuers: has "any": a certificate of another label stands for its names at "devices" too ("own", "anchors", or files)',
+    ],
+    [
+      'a change of names',
+      ca('profile.allow_subject_change = true'),
+      "ca[0].profile.allow_subject_change: is true: whoever has a certificate may change to any name, another's too (false)",
+    ],
+    [
+      'one subject for many principals',
+      toml(`${GSSAPI}default_template = "CN={primary}"`),
+      'gssapi.default_template: leaves the instance out: all principals of one primary get one subject ({principal}, or {instance} too)',
+    ],
+  ])('%s', async (_, text, warning) => {
+    expect(await warnings(text)).toEqual([warning]);
+  });
+
+  test.each<[string, string]>([
+    ['tokens bound to the CN', toml(`${OTP}bind_client_id = "cn"`)],
+    ['tokens bound to a SAN', toml(`${OTP}bind_client_id = "san"`)],
+    ['a person who approves each request', toml(OTP, { ca: manual })],
+    ['no label where tokens count', ca(`auth.methods = ["mtls"]`) + OTP],
+    ['shared secrets, and no full CMC', toml(`${SECRETS}[est]\nfullcmc = false`)],
+    ['any issuer where certificates do not count', ca('client_issuers = ["any"]\nauth.methods = ["gssapi"]')],
+    ['principals by their whole name', toml(`${GSSAPI}default_template = "CN={principal}"`)],
+  ])('%s: no warning', async (_, text) => {
+    expect(await warnings(text)).toEqual([]);
+  });
+});
