@@ -10,6 +10,7 @@ import { choice, optional, table } from './keys.ts';
 import type { Static } from './keys.ts';
 import { gssapi, otp } from './schema/auth.ts';
 import { ca } from './schema/ca.ts';
+import { limits } from './schema/limits.ts';
 import { admin, est, server, tls } from './schema/server.ts';
 import { audit, cmc, log, publication, requests, serverkeygen, store } from './schema/services.ts';
 
@@ -23,6 +24,7 @@ export const ConfigSchema = table(
       }),
     ),
     server,
+    limits,
     est,
     tls,
     admin,

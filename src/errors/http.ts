@@ -83,6 +83,16 @@ export const HTTP_ERRORS = {
     cause: 'CMC responses need a signer, and this CA has none.',
     remedy: 'Configure cmc.certificate and cmc.key, or use simpleenroll.',
   },
+  OVERLOADED: {
+    status: 503,
+    cause: 'The process carries out as many requests as it can.',
+    remedy: 'Let clients try again after Retry-After; where it lasts, add workers or machines (docs/operations.md).',
+  },
+  RATE_LIMITED: {
+    status: 503,
+    cause: 'More requests came, from this address or in all, than `[limits]` allows.',
+    remedy: 'Let the client wait for Retry-After; raise the limit where its rate is right.',
+  },
   HEADERS_TOO_LARGE: {
     status: 431,
     cause: "The request's headers are larger than the HTTP parser takes.",

@@ -5,6 +5,7 @@
 import type { Server, Socket } from 'node:net';
 import type { Logger } from '../log.ts';
 import { lockoutAddress } from '../auth/client-address.ts';
+import { Crowd } from './handshake-crowd.ts';
 import { ConnectionTally, type ConnectionLimits, type ReachedLimit } from './connection-tally.ts';
 
 /** The same limits over all processes that share the listener. */
@@ -34,6 +35,10 @@ export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #tally: ConnectionTally;
   readonly #open = new Set<Socket>();
+  readonly #crowd = new Crowd();
+  readonly #boundsHandshakes: boolean;
+  /** What ends the handshake of a connection. */
+  readonly #handshakes = new WeakMap<object, () => void>();
   #refused = 0;
   #lastWarning = -Infinity;
 
@@ -42,6 +47,12 @@ export class Connections {
     this.#options = options;
     this.#tally = new ConnectionTally(options.limits);
     const { server } = options;
+    // Administrators and health checks get in whatever the devices do.
+    this.#boundsHandshakes = options.listener === 'est';
+    server.on('secureConnection', (socket: object) => {
+      const below: unknown = Reflect.get(socket, '_parent');
+      if (typeof below === 'object' && below !== null) this.#handshakes.get(below)?.();
+    });
     const listeners = server.listeners('connection');
     server.removeAllListeners('connection');
     server.on('connection', (socket) => {
@@ -67,7 +78,7 @@ export class Connections {
       return false;
     }
     const address = lockoutAddress(remoteAddress);
-    const reached = this.#tally.add(address);
+    const reached = this.#crowd.isTooMuch ? 'overload' : this.#tally.add(address);
     if (reached !== undefined) {
       socket.destroy();
       this.#warn(address, reached);
@@ -79,8 +90,11 @@ export class Connections {
       this.#warn(address, limit);
     });
     this.#open.add(socket);
+    const shaken = this.#boundsHandshakes ? this.#crowd.began() : undefined;
+    if (shaken !== undefined) this.#handshakes.set(socket, shaken);
     socket.once('close', () => {
       this.#open.delete(socket);
+      shaken?.();
       this.#tally.remove(address);
       closed?.();
     });
@@ -88,11 +102,12 @@ export class Connections {
   }
 
   /** Whoever floods the listener does not flood the log. */
-  #warn(address: string, reached: ReachedLimit): void {
+  #warn(address: string, reached: ReachedLimit | 'overload'): void {
     this.#refused += 1;
     if (performance.now() - this.#lastWarning < QUIET) return;
     const { listener, log } = this.#options;
-    log.warn({ listener, address, limit: `server.${reached}`, refused: this.#refused }, 'too many connections');
+    const limit = reached === 'overload' ? reached : `server.${reached}`;
+    log.warn({ listener, address, limit, refused: this.#refused }, 'too many connections');
     this.#refused = 0;
     this.#lastWarning = performance.now();
   }

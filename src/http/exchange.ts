@@ -135,7 +135,11 @@ export class Exchanges {
   #end(exchange: Exchange, status: number | undefined): void {
     const { listener, lines, metrics } = this.#options;
     metrics.countRequest(listener, exchange, status);
-    lines[levelOf(status)](this.#line(exchange, status), 'request');
+    const line = this.#line(exchange, status);
+    // Whoever floods the listener does not flood the log.
+    if (exchange.code === 'RATE_LIMITED' || exchange.code === 'OVERLOADED')
+      this.shared.info(`${exchange.code} ${exchange.address}`, line, 'request');
+    else lines[levelOf(status)](line, 'request');
   }
 
   /** Every line has every field, so that a log can be read by column; what there is nothing of is null. */

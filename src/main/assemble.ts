@@ -24,6 +24,7 @@ import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import { createAdminApp } from '../http/admin/listener.ts';
 import { createEstListener } from '../http/est/listener.ts';
 import { createOperations, type OperationDependencies } from '../http/est/operations.ts';
+import { requestRates } from '../http/rate-limits.ts';
 import { createPublication } from '../http/publication/create.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
@@ -204,8 +205,9 @@ function estOperations({ est }: Config, { crls, live, ...sources }: OperationSou
   });
 }
 
-function estSettings({ est, server, gssapi }: Config) {
+function estSettings({ est, server, gssapi, limits }: Config) {
   return {
+    rates: requestRates(limits),
     bodyLimit: server.body_limit,
     headersTimeout: server.headers_timeout * 1000,
     requestTimeout: server.request_timeout * 1000,

@@ -25,6 +25,8 @@ import { registerRequests } from './requests.ts';
 import { validatorCompiler } from './validation.ts';
 import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
 import { runForRequest } from '../../request-context.ts';
+import { limitRequests } from '../admission.ts';
+import { requestRates } from '../rate-limits.ts';
 import { answerBrokenRequests, type Refusal } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
 import { presentedCredentials, remoteAddress } from '../credentials.ts';
@@ -64,7 +66,8 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
   app.server.headersTimeout = server.headers_timeout * 1000;
   boundAnswers(app.server, server.request_timeout * 1000);
   const exchanges = followRequests(app, deps);
-  answerExpectations(app.server, refuseExpectation);
+  limitRequests(app.server, requestRates(deps.settings.limits), refuseEarly);
+  answerExpectations(app.server, refuseEarly);
   app.setValidatorCompiler(validatorCompiler);
   registerJsonParser(app);
   registerBulkParsers(app);
@@ -178,11 +181,15 @@ function brokenRequestAnswer({ status, code, text }: Refusal): { type: string; b
   return { type: JSON_TYPE, body: JSON.stringify(errorAnswer(status, code, text)) };
 }
 
-function refuseExpectation(response: ServerResponse, { status, code, message }: EstuaryError): void {
+/** Before Fastify has seen the request. */
+function refuseEarly(response: ServerResponse, { status, code, message, retryAfter }: EstuaryError): void {
   const { type, body } = brokenRequestAnswer({ status, code, text: message });
   const exchange = exchangeOf(response.req);
   exchange.code = code;
-  const id = { [REQUEST_ID_HEADER]: exchange.requestId };
+  const id = {
+    [REQUEST_ID_HEADER]: exchange.requestId,
+    ...(retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }),
+  };
   response.writeHead(status, { ...id, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) }).end(body);
 }
 

@@ -14,6 +14,8 @@ import { asEstuaryError, challenge, errorAnswer, writeAnswer, type ErrorPolicy }
 import { bodyTooLarge, checkHead, resolveRoute, type EstRoute } from './route.ts';
 import { answerBrokenRequests } from '../broken-requests.ts';
 import { presentedCredentials } from '../credentials.ts';
+import { InHand, limitRequests } from '../admission.ts';
+import type { RequestRates } from '../rate-limits.ts';
 import { Exchanges, exchangeOf, type RequestCounts } from '../exchange.ts';
 import { runForRequest } from '../../request-context.ts';
 import { answerExpectations, checkHost, expectsContinue } from '../request-head.ts';
@@ -35,6 +37,7 @@ export interface EstListenerOptions {
   /** `est.base64_line_length`. */
   readonly lineLength: number | undefined;
   readonly metrics: RequestCounts;
+  readonly rates: RequestRates;
 }
 
 export type EstListener = FastifyInstance<Server>;
@@ -47,6 +50,7 @@ const nothingPresented = ({ authorization, peerCertificate }: PresentedCredentia
 
 /** Makes the listener; the caller listens and closes. */
 export function createEstListener(options: EstListenerOptions): EstListener {
+  const inHand = new InHand();
   const routes = new WeakMap<FastifyRequest, EstRoute>();
   const app = fastify({
     https: {
@@ -71,7 +75,9 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     },
   });
   app.server.headersTimeout = options.headersTimeout;
-  answerExpectations(app.server, (response, error) => writeError(response, error, options.errors));
+  const refuse = (response: ServerResponse, error: EstuaryError): void => writeError(response, error, options.errors);
+  limitRequests(app.server, options.rates, refuse);
+  answerExpectations(app.server, refuse);
   boundAnswers(app.server, options.requestTimeout);
   const { metrics } = options;
   const lines = options.log;
@@ -100,16 +106,18 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     const { socket } = request.raw;
     const exchange = exchangeOf(request.raw);
     const answer = await runForRequest(exchange, () =>
-      route.operation.handle({
-        requestId: exchange.requestId,
-        ca: route.ca,
-        presented: presentedCredentials(request.raw),
-        channelBinding: () => (socket instanceof TLSSocket ? channelBinding(socket) : undefined),
-        // Node ends its side as soon as the client has ended its own.
-        isGone: () => socket.destroyed || socket.writableEnded,
-        body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
-        lineLength: lineLengthFor(request.headers['user-agent'], options.lineLength),
-      }),
+      inHand.run(() =>
+        route.operation.handle({
+          requestId: exchange.requestId,
+          ca: route.ca,
+          presented: presentedCredentials(request.raw),
+          channelBinding: () => (socket instanceof TLSSocket ? channelBinding(socket) : undefined),
+          // Node ends its side as soon as the client has ended its own.
+          isGone: () => socket.destroyed || socket.writableEnded,
+          body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
+          lineLength: lineLengthFor(request.headers['user-agent'], options.lineLength),
+        }),
+      ),
     );
     reply.hijack();
     writeAnswer(reply.raw, answer.status === 401 ? challenging(answer, options.errors) : answer);

@@ -2,6 +2,7 @@
 import type { CaRouter } from '../../ca/router.ts';
 import type { Config } from '../../config/schema.ts';
 import { createPublicationListener, type PublicationListener } from './listener.ts';
+import { requestRates } from '../rate-limits.ts';
 import type { RequestCounts } from '../exchange.ts';
 import type { Logger } from '../../log.ts';
 import type { CertificateStore } from '../../store/certificate-store.ts';
@@ -28,7 +29,7 @@ const MAX_OCSP_VALIDITY = 300;
 
 /** undefined: switched off. */
 export function createPublication(
-  { publication, server }: Pick<Config, 'publication' | 'server'>,
+  { publication, server, limits }: Pick<Config, 'publication' | 'server' | 'limits'>,
   { router, crls, store, log, metrics, now }: PublicationContext,
 ): Publication | undefined {
   if (!publication.enabled) return undefined;
@@ -46,6 +47,7 @@ export function createPublication(
     ocsp: new OcspResponder({ store, validity, log, now }),
     log,
     metrics,
+    rates: requestRates(limits),
     headersTimeout: server.headers_timeout * 1000,
     requestTimeout: server.request_timeout * 1000,
     keepAliveTimeout: server.keep_alive_timeout * 1000,

@@ -9,6 +9,8 @@ import type { Logger } from '../../log.ts';
 import { runForRequest } from '../../request-context.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import type { OcspAnswer, OcspResponder } from '../../publication/ocsp-responder.ts';
+import { limitRequests } from '../admission.ts';
+import type { RequestRates } from '../rate-limits.ts';
 import { answerBrokenRequests } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER, type RequestCounts } from '../exchange.ts';
 import { answerExpectations, checkHost } from '../request-head.ts';
@@ -20,6 +22,7 @@ export interface PublicationListenerOptions {
   readonly ocsp: Pick<OcspResponder, 'answer'>;
   readonly log: Logger;
   readonly metrics: RequestCounts;
+  readonly rates: RequestRates;
   /** Milliseconds. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;
@@ -53,7 +56,8 @@ export function createPublicationListener(options: PublicationListenerOptions): 
     frameworkErrors: (error, _request, reply) => void sendError(reply, error),
   });
   app.server.headersTimeout = options.headersTimeout;
-  answerExpectations(app.server, refuseExpectation);
+  limitRequests(app.server, options.rates, refuseEarly);
+  answerExpectations(app.server, refuseEarly);
   boundAnswers(app.server, options.requestTimeout);
   followRequests(app, options);
   app.removeAllContentTypeParsers();
@@ -94,12 +98,14 @@ function followRequests(app: PublicationListener, { log, metrics }: PublicationL
   app.addHook('preHandler', (request, _reply, done) => runForRequest(exchangeOf(request.raw), done));
 }
 
-function refuseExpectation(response: ServerResponse, { status, code, message }: EstuaryError): void {
+/** Before Fastify has seen the request. */
+function refuseEarly(response: ServerResponse, { status, code, message, retryAfter }: EstuaryError): void {
   const exchange = exchangeOf(response.req);
   exchange.code = code;
   response
     .writeHead(status, {
       [REQUEST_ID_HEADER]: exchange.requestId,
+      ...(retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }),
       'Content-Type': PLAIN_TEXT,
       'Content-Length': Buffer.byteLength(message),
     })

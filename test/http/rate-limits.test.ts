@@ -1,0 +1,59 @@
+/** Contract §11: [limits] of requests, whatever the clock says. */
+import { expect, test } from 'vitest';
+import { InHand } from '../../src/http/admission.ts';
+import { RateLimits } from '../../src/http/rate-limits.ts';
+
+/** How many of so many requests come in. */
+const admitted = (limits: RateLimits, address: string, count: number): number =>
+  Array.from({ length: count }, () => limits.take(address)).filter((wait) => wait === undefined).length;
+
+test('issue 16.2: absent, requests are unlimited', () => {
+  const limits = new RateLimits({ perAddress: undefined, total: undefined }, () => 0);
+  expect(admitted(limits, 'a', 100_000)).toBe(100_000);
+});
+
+test('issue 16.2: from one address at most twice the rate in a burst, then the rate; others have their own', () => {
+  let now = 0;
+  const limits = new RateLimits({ perAddress: 5, total: undefined }, () => now);
+  expect(admitted(limits, 'a', 100)).toBe(10);
+  expect(admitted(limits, 'b', 100)).toBe(10);
+  now = 1000;
+  expect(admitted(limits, 'a', 100)).toBe(5);
+  now = 60_000;
+  expect(admitted(limits, 'a', 100)).toBe(10);
+});
+
+test('issue 16.2: in all, whatever the addresses', () => {
+  let now = 0;
+  const limits = new RateLimits({ perAddress: undefined, total: 3 }, () => now);
+  expect(Array.from({ length: 50 }, (_, i) => limits.take(`a${i}`)).filter((wait) => wait === undefined)).toHaveLength(
+    6,
+  );
+  now = 2000;
+  expect(admitted(limits, 'x', 50)).toBe(6);
+});
+
+test('issue 16.2: Retry-After is whole seconds, after which a request comes in', () => {
+  let now = 0;
+  const limits = new RateLimits({ perAddress: 1, total: undefined }, () => now);
+  expect([limits.take('a'), limits.take('a'), limits.take('a')]).toEqual([undefined, undefined, 1]);
+  now = 1000;
+  expect(limits.take('a')).toBeUndefined();
+});
+
+test('issue 16.2: a flood from ever new addresses is remembered in bounded memory', () => {
+  const limits = new RateLimits({ perAddress: 1, total: undefined }, () => 0);
+  const before = process.memoryUsage().heapUsed;
+  for (let i = 0; i < 500_000; i++) limits.take(`2001:db8:${i}::/64`);
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(100 << 20);
+});
+
+test('issue 16.2: so many requests are in hand at a time, one more is refused at once', async () => {
+  const inHand = new InHand();
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const begun = Array.from({ length: 256 }, () => inHand.run(() => promise));
+  await expect(inHand.run(() => promise)).rejects.toMatchObject({ status: 503, code: 'OVERLOADED' });
+  resolve('done');
+  await Promise.all(begun);
+  expect(await inHand.run(() => promise)).toBe('done');
+});
