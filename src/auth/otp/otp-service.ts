@@ -130,9 +130,11 @@ export class OtpService {
     if (!isTokenLike(password)) throw await this.#refuse(keys, attempt, event, 'not of the form of a token');
     const { lookupKey } = this.#settings;
     const former = selectorLookup(lookupKey, formerSelector(password));
-    const row = await this.#store.findOtp(tokenLookup(lookupKey, password), former);
-    const matches = await this.#verify(row?.hash, password, () => this.lockout.check(keys, attempt.now, event));
-    await this.lockout.check(keys, attempt.now, event);
+    const check = (): Promise<void> => this.lockout.check(keys, attempt.now, event);
+    // Together, which is one message to the store; a cheap hash is no wait after which to ask again.
+    const [row] = await Promise.all([this.#store.findOtp(tokenLookup(lookupKey, password), former), check()]);
+    const matches = await this.#verify(row?.hash, password, check);
+    if (this.#hasher.isExpensive(row?.hash)) await check();
 
     if (row === undefined || !matches) throw await this.#refuse(keys, attempt, event, 'no such token');
     if (row.ca !== null && row.ca !== attempt.caLabel)

@@ -64,6 +64,31 @@ describe.each(ALGORITHMS)('hash_algorithm %s', (hash_algorithm) => {
   });
 });
 
+test('issue 14.2: the token and the lockout are asked for together; after a hash that takes time the lockout is asked again', async () => {
+  for (const [hash_algorithm, asked] of [
+    ['sha256-hmac', [['lockedUntil'], ['findOtp', 'lockedUntil']]],
+    ['argon2id', [['lockedUntil'], ['findOtp', 'lockedUntil'], ['lockedUntil']]],
+  ] as const) {
+    const { store, attempt, newToken } = await setUpOtp({ hash_algorithm });
+    const { token } = await newToken();
+    const turns: string[][] = [];
+    let turn: string[] | undefined;
+    const noting = <A extends unknown[], R>(name: string, call: (...args: A) => Promise<R>) =>
+      vi.fn((...args: A) => {
+        if (turn === undefined) {
+          turns.push((turn = []));
+          setImmediate(() => (turn = undefined));
+        }
+        turn.push(name);
+        return call(...args);
+      });
+    store.findOtp = noting('findOtp', store.findOtp.bind(store));
+    store.lockedUntil = noting('lockedUntil', store.lockedUntil.bind(store));
+    expect(await attempt(token)).toBe('ok');
+    expect(turns).toEqual(asked);
+  }
+});
+
 describe('an attempt costs one hash with the same parameters, whatever the token', () => {
   test.each([
     ['argon2id', () => vi.spyOn(argon2, 'verify'), 0],
