@@ -71,6 +71,12 @@ export class Metrics {
     CALL_BUCKETS,
     ...(['dependency', 'ca', 'outcome'] as const),
   );
+  readonly #authorizations = this.#histogram(
+    'estuary_authorization_seconds',
+    'Calls of the external services that decide on requests ([ca.authorization]).',
+    CALL_BUCKETS,
+    ...(['ca', 'outcome'] as const),
+  );
   readonly #delay = monitorEventLoopDelay({ resolution: RESOLUTION });
   readonly #collectFromAll: CollectFromAll;
   #endCalls: () => void = () => undefined;
@@ -98,6 +104,11 @@ export class Metrics {
 
   countHandshakeFailure(listener: string): void {
     this.#handshakes.inc({ listener });
+  }
+
+  /** Counts a call of an external service, and how long it took. */
+  countAuthorization(ca: string, outcome: 'allowed' | 'denied' | 'failed', seconds: number): void {
+    this.#authorizations.observe({ ca, outcome }, seconds);
   }
 
   /** Counts what these committed events tell of. */

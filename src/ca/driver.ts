@@ -34,6 +34,8 @@ export interface IssuanceRequest {
    * where a Kerberos principal's goes before it; undefined where a ChangeSubjectName does.
    */
   readonly csr: VerifiedCsr | undefined;
+  /** How long the certificate is valid, within the profile; absent: as the profile says. */
+  readonly validityDays?: number | undefined;
   /** Present where it came in a full CMC message, for a CA with a CMC service of its own. */
   readonly forwarded?: ForwardedRequest | undefined;
 }

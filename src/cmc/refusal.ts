@@ -98,6 +98,7 @@ const FAIL_INFO: ReadonlyMap<string, CmcFailInfoName> = new Map<string, CmcFailI
   ['EXTENSION_NOT_ALLOWED', 'unsupportedExt'],
   ['EXTENSION_MALFORMED', 'unsupportedExt'],
   ['REQUEST_REJECTED', 'badRequest'],
+  ['AUTHORIZATION_DENIED', 'badRequest'],
   // RFC 7030 §3.5
   ['POP_LINKING_MISSING', 'popFailed'],
   ['POP_LINKING_MISMATCH', 'popFailed'],

@@ -116,6 +116,17 @@ async function checkCa(check: FileCheck, ca: CaConfig, key: string): Promise<voi
     await check.anchors(`${key}.dogtag.trust_anchors`, trust_anchors);
     await check.pair(`${key}.dogtag.client_certificate`, client_certificate, `${key}.dogtag.client_key`, client_key);
   }
+  if (ca.authorization !== undefined) {
+    const { trust_anchors, client_certificate, client_key } = ca.authorization;
+    await check.anchors(`${key}.authorization.trust_anchors`, trust_anchors);
+    if (client_certificate !== undefined && client_key !== undefined)
+      await check.pair(
+        `${key}.authorization.client_certificate`,
+        client_certificate,
+        `${key}.authorization.client_key`,
+        client_key,
+      );
+  }
   if (ca.driver !== 'dogtag' && ca.ocsp !== undefined) await checkOcspDelegate(check, key, ca.certificate, ca.ocsp);
   if (ca.certificate !== undefined) await checkCaChain(check, key, ca.certificate, ca.chain);
   await check.anchors(`${key}.profile.renewal_issuers`, ca.profile.renewal_issuers);

@@ -31,7 +31,15 @@ export class Checked {
     const { spki } = publicKey;
     return new Checked(
       keyed,
-      await ca.driver.prepare({ ...names, request_id: requestId, spki, publicKey, csr: proof, forwarded }),
+      await ca.driver.prepare({
+        ...names,
+        request_id: requestId,
+        spki,
+        publicKey,
+        csr: proof,
+        forwarded,
+        validityDays: keyed.authorised.validityDays,
+      }),
     );
   }
 

@@ -1,7 +1,7 @@
 /**
  * The corridor: every way in walks the same stages (docs/architecture.md), each of which takes what the one before returns. Knows no HTTP.
  *
- *   Received → Authenticated → Admitted → Proven → Authorised → Keyed → Checked → Queued | Reserved → Signed → Recorded → answer
+ *   Received → Authenticated → Admitted → Proven → Authorised → Keyed → Checked → Allowed → Queued | Reserved → Signed → Recorded → answer
  */
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { FailureRecords } from '../auth/failure-records.ts';
@@ -15,6 +15,8 @@ import { stateOf } from '../store/request-state.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Store } from '../store/store.ts';
 import { Admitted, DeviceRefused } from './admitted.ts';
+import { Allowed } from './allowed.ts';
+import type { Authorizer } from './authorization/external-authorization.ts';
 import { Authenticated, checkRequester } from './authenticated.ts';
 import { Authorised, type AuthorisationRules } from './authorised.ts';
 import { Checked, checkWithoutKey } from './checked.ts';
@@ -42,6 +44,8 @@ export interface EnrollmentOptions {
   readonly otp: Pick<OtpService, 'refuseUnusable' | 'refuseRepeat'>;
   readonly failures: Pick<FailureRecords, 'record'>;
   readonly rules: AuthorisationRules;
+  /** Of the CAs that have somebody else decide (`[ca.authorization]`). */
+  readonly authorization: Authorizer;
   readonly keyGenerator: Pick<KeyGenerator, 'generate' | 'sample'>;
   /** As it is now: a reload replaces it. */
   readonly keyProtection: () => KeyProtectionSettings;
@@ -148,16 +152,16 @@ export class Enrollment {
     const { request } = authorised;
     const remote = delivery === undefined ? remoteCa(request.ca) : undefined;
     const isDirect = request.ca.config.approval === 'auto' && remote === undefined;
-    if (isDirect && !mayBePoll(request)) return this.#issue(authorised, delivery, false);
+    if (isDirect && !mayBePoll(request)) return this.#issue(authorised, delivery);
     const found = await this.#queue.find(authorised);
     if ('row' in found) return this.#answerKnown({ request, delivery }, found);
-    if (isDirect) return this.#issue(authorised, delivery, false);
-    const checked = await this.#checkWaiting(authorised, delivery);
-    const row = this.#queue.rowOf(authorised, checked, found);
+    if (isDirect) return this.#issue(authorised, delivery);
+    const allowed = await Allowed.of(await this.#checkWaiting(authorised, delivery), this.#options.authorization);
+    const row = this.#queue.rowOf(allowed, found);
     const result =
       remote !== undefined && request.ca.config.approval === 'auto'
-        ? await this.#submit(checked, row, found.supersedes)
-        : await this.#enqueue(checked, row, found);
+        ? await this.#submit(allowed, row, found.supersedes)
+        : await this.#enqueue(allowed, row, found);
     // Two of the same request at once: the other one was queued.
     return 'known' in result ? this.#answerKnown({ request, delivery }, await this.#queue.known(result.known)) : result;
   }
@@ -191,17 +195,27 @@ export class Enrollment {
     return { keyType: chooseKeyType(ca, key.likeKeyType), protection, isGone };
   }
 
-  /** The stages from an authorised request to its answer. @param waited it was in the queue */
-  async #issue(authorised: Authorised, delivery: Delivery | undefined, waited: boolean): Promise<EnrollmentOutcome> {
+  /** The stages from an authorised request to its answer. @param queued where it was in the queue, its row */
+  async #issue(
+    authorised: Authorised,
+    delivery: Delivery | undefined,
+    queued?: RequestRow,
+  ): Promise<EnrollmentOutcome> {
     const keyed = await this.#key(authorised, delivery);
     try {
-      const reserved = await Reserved.of(await Checked.of(keyed), this.#issuance, waited);
+      const allowed = await this.#allow(await Checked.of(keyed), queued);
+      const reserved = await Reserved.of(allowed, this.#issuance, queued !== undefined);
       const recorded = await Recorded.of(await Signed.of(reserved, this.#issuance), this.#issuance);
       return recorded.outcome;
     } catch (error) {
       keyed.key.part?.der.fill(0);
       throw error;
     }
+  }
+
+  #allow(checked: Checked, queued: RequestRow | undefined): Promise<Allowed> {
+    const { authorization } = this.#options;
+    return queued === undefined ? Allowed.of(checked, authorization) : Allowed.queued(checked, queued, authorization);
   }
 
   /** Everything that can be refused is, then a key is made. */
@@ -229,20 +243,20 @@ export class Enrollment {
   }
 
   async #enqueue(
-    checked: Checked,
+    allowed: Allowed,
     row: RequestRow,
     place: Place,
   ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
-    const queued = await Queued.of(checked, row, place, this.#options.store);
+    const queued = await Queued.of(allowed, row, place, this.#options.store);
     return queued instanceof Queued ? queued.outcome : { known: queued };
   }
 
   #submit(
-    checked: Checked,
+    allowed: Allowed,
     row: RequestRow,
     supersedes: string | null,
   ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
-    return this.#remote.submit(checked, row, supersedes);
+    return this.#remote.submit(allowed, row, supersedes);
   }
 
   async #answerKnown(poll: Poll, { row, certificate }: Known): Promise<EnrollmentOutcome> {
@@ -284,13 +298,17 @@ export class Enrollment {
       const approved = await Authorised.queued(request, row);
       const remote = row.spki_sha256 === null ? undefined : remoteCa(request.ca);
       if (remote !== undefined) {
-        const result = await this.#submit(await this.#checkWaiting(approved, undefined), row, null);
+        const result = await this.#submit(
+          await this.#allow(await this.#checkWaiting(approved, undefined), row),
+          row,
+          null,
+        );
         if ('known' in result) throw new RequestTaken();
         return result;
       }
       if (row.spki_sha256 === null && chooseKeyType(request.ca, row.key_type) !== row.key_type)
         throw keyTypeNotGenerated();
-      return await this.#issue(approved, delivery && { ...delivery, keyType: row.key_type }, true);
+      return await this.#issue(approved, delivery && { ...delivery, keyType: row.key_type }, row);
     } catch (error) {
       if (error instanceof RequestTaken) return this.#afterOther({ request, delivery }, row);
       if (isRefusal(error)) await this.#queue.fail(request, row.id, error);

@@ -10,7 +10,8 @@ import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { Repeatable } from '../store/otp-store.ts';
 import { certificateRow, issuedNames } from './certificate-row.ts';
-import { queuedGeneratedKey, type Checked } from './checked.ts';
+import type { Allowed } from './allowed.ts';
+import { queuedGeneratedKey } from './checked.ts';
 import { measured } from '../dependency-calls.ts';
 import type { Keyed } from './keyed.ts';
 import { spkiHash } from './recognition.ts';
@@ -47,7 +48,7 @@ export class Reserved {
   /** Lockout keys that its certificate clears. */
   readonly succeeded: readonly string[];
 
-  private constructor({ keyed, prepared }: Checked, succeeded: readonly string[]) {
+  private constructor({ keyed, prepared }: Allowed, succeeded: readonly string[]) {
     this.keyed = keyed;
     this.#prepared = prepared;
     this.succeeded = succeeded;
@@ -64,24 +65,24 @@ export class Reserved {
    * @throws EstuaryError 401 the OTP's last use went elsewhere; 403 the device was disabled; 500; 503; RequestTaken another poll issues it;
    *   RequestRepeated the same request has the use already
    */
-  static async of(first: Checked, issuance: Issuance, waited: boolean): Promise<Reserved> {
+  static async of(first: Allowed, issuance: Issuance, waited: boolean): Promise<Reserved> {
     const { request } = first.keyed;
-    let checked = first;
+    let allowed = first;
     for (let attempt = 0; attempt < SERIAL_ATTEMPTS; attempt++) {
-      if (attempt > 0) checked = await checked.again();
-      const reservation = reservationOf(checked, issuance, waited);
+      if (attempt > 0) allowed = await allowed.again();
+      const reservation = reservationOf(allowed, issuance, waited);
       const events = receivedEvents(request, !waited);
       const { store } = issuance;
       const result = waited
         ? await store.claimRequest(reservation, events)
-        : await store.reserve(reservation, events, repeatableOf(checked.keyed, issuance));
+        : await store.reserve(reservation, events, repeatableOf(allowed.keyed, issuance));
       if (result === 'request-taken') throw new RequestTaken();
       if (result === 'device-refused') throw deviceNotRegistered('at the reservation');
       if (result === 'repeated') throw new RequestRepeated();
       if (result === 'otp-unusable')
         throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the reservation' });
       // Of what was queued, the use was taken when it was.
-      if (result === 'reserved') return new Reserved(checked, waited ? [] : clearedBy(request));
+      if (result === 'reserved') return new Reserved(allowed, waited ? [] : clearedBy(request));
     }
     throw failed('SERIAL_EXHAUSTED', 'The CA could not choose a serial number.');
   }
@@ -91,7 +92,7 @@ function repeatableOf(keyed: Keyed, { repeats }: Issuance): Repeatable | undefin
   return keyed.request.identity.method === 'otp' ? repeats.repeatable(keyed.recognition) : undefined;
 }
 
-function reservationOf({ keyed, prepared }: Checked, { instance, now }: Issuance, waited: boolean): Reservation {
+function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance, waited: boolean): Reservation {
   const { requestId, ca, identity, operation } = keyed.request;
   return {
     request_id: requestId,

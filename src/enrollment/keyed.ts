@@ -5,7 +5,7 @@ import { failed, unavailable, type EstuaryError } from '../errors.ts';
 import { parseCsr, verifyCsr, type CsrContent, type RequestKey, type VerifiedCsr } from '../pki/pkcs10/csr.ts';
 import { buildCsr } from '../pki/pkcs10/csr-builder.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
-import type { RequestFormat } from '../store/request-store.ts';
+import type { RequestFormat, RequestOverride } from '../store/request-store.ts';
 import type { Authorised } from './authorised.ts';
 import type { GeneratedKey, KeyGenerator } from './key-generation.ts';
 import { protectKey, type KeyPart } from './key-part.ts';
@@ -45,7 +45,10 @@ export class Keyed {
   readonly #authorised: Authorised;
   readonly #key: KeyToCertify;
 
+  readonly #more: readonly AuditEvent[];
+
   private constructor(authorised: Authorised, key: KeyToCertify, more: readonly AuditEvent[] = []) {
+    this.#more = more;
     const { request, csr, names } = authorised;
     this.#authorised = authorised;
     this.request = { ...request, events: [...request.events, ...more] };
@@ -61,6 +64,17 @@ export class Keyed {
 
   get key(): KeyToCertify {
     return this.#key;
+  }
+
+  /** As it was authorised, or overridden. */
+  get authorised(): Authorised {
+    return this.#authorised;
+  }
+
+  /** With what an external service has decided of names and validity, and the same key. */
+  overridden(override: RequestOverride): Keyed {
+    const key: KeyToCertify = { ...this.#key, proof: undefined };
+    return new Keyed(this.#authorised.overridden(override), key, this.#more);
   }
 
   static own(authorised: Authorised, { publicKey, proof, format, shown }: OwnKey): Keyed {

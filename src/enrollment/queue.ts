@@ -12,7 +12,7 @@ import { formatName } from '../pki/x509/name.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import type { Authorised } from './authorised.ts';
-import type { Checked } from './checked.ts';
+import type { Allowed } from './allowed.ts';
 import { recognitionOf, spkiHash, type Recognised } from './recognition.ts';
 import {
   clearedBy,
@@ -57,7 +57,7 @@ export class Queued {
 
   /** @throws EstuaryError 401 the OTP's last use went elsewhere; 500; 503. @returns the request that was found in its place */
   static async of(
-    { keyed: { request } }: Checked,
+    { keyed: { request } }: Allowed,
     row: RequestRow,
     place: Place,
     store: CertificateStore & RequestStore,
@@ -108,7 +108,8 @@ export class RequestQueue {
   }
 
   /** The row of a request that is to be queued here, or submitted elsewhere. */
-  rowOf({ request, csr, names, key: wanted }: Authorised, { keyed }: Checked, { recognition }: Place): RequestRow {
+  rowOf({ keyed, override }: Allowed, { recognition }: Place): RequestRow {
+    const { request, csr, names, key: wanted } = keyed.authorised;
     const { ca, identity, operation, requestId } = request;
     const { publicKey, format } = keyed.key;
     const { requester_issuer = null, requester_sans = [] } = auditedRequester(identity);
@@ -140,6 +141,7 @@ export class RequestQueue {
       reference: null,
       missing_since: null,
       ...deviceOf(request),
+      override,
     };
   }
 

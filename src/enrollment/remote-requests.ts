@@ -18,7 +18,7 @@ import type { RequestRow } from '../store/request-store.ts';
 import { stateOf, TRANSITIONS } from '../store/request-state.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import { certificateRow, issuedNames } from './certificate-row.ts';
-import type { Checked } from './checked.ts';
+import type { Allowed } from './allowed.ts';
 import { RequestRepeated, type Repeats } from './repeats.ts';
 import type { ReservationReleaser } from './reservation-releaser.ts';
 import {
@@ -72,21 +72,21 @@ export class RemoteRequests {
    *   RequestRepeated the same request has the use already
    */
   async submit(
-    checked: Checked,
+    allowed: Allowed,
     row: RequestRow,
     supersedes: string | null,
   ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
-    const events = receivedEvents(checked.keyed.request, takesUse(row));
+    const events = receivedEvents(allowed.keyed.request, takesUse(row));
     const { retry_window } = this.#options.repeats.repeatable(row.recognition);
     const result = await this.#store.submitRequest(row, supersedes, this.#reservationOf(row), events, retry_window);
     if (result === 'repeated') throw new RequestRepeated();
     if (result === 'otp-unusable')
       throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the submission' });
     if (result === 'device-refused') throw deviceNotRegistered('at the submission');
-    return result === 'submitted' ? this.#issue(checked, row) : { known: result };
+    return result === 'submitted' ? this.#issue(allowed, row) : { known: result };
   }
 
-  async #issue({ keyed: { request }, prepared }: Checked, row: RequestRow): Promise<EnrollmentOutcome> {
+  async #issue({ keyed: { request }, prepared }: Allowed, row: RequestRow): Promise<EnrollmentOutcome> {
     const succeeded = takesUse(row) ? clearedBy(request) : [];
     let result;
     try {

@@ -2,6 +2,18 @@ import type { ErrorTable } from './table.ts';
 
 /** What is wrong with a certification request, or against the policy of the CA. */
 export const REQUEST_ERRORS = {
+  AUTHORIZATION_DENIED: {
+    status: 403,
+    cause: 'The external service of the CA (`[ca.authorization]`) refuses the request.',
+    remedy: 'Ask whoever runs that service; the answer has its reason.',
+    text: '(the reason that the service gives)',
+  },
+  AUTHORIZATION_FAILED: {
+    status: 503,
+    cause:
+      'The external service of the CA did not answer as it has to, or allowed what the profile does not; the log says which.',
+    remedy: 'Mend the service; the same request may be sent again.',
+  },
   CA_NOT_ALLOWED: {
     status: 400,
     cause: 'The CSR asks for a certificate of a CA.',

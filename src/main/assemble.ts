@@ -17,6 +17,7 @@ import { watchExpiry } from '../ca/expiry.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { createCmcServer } from '../cmc/create.ts';
 import type { Config } from '../config/schema.ts';
+import { ExternalAuthorization } from '../enrollment/authorization/external-authorization.ts';
 import { Enrollment } from '../enrollment/enrollment.ts';
 import { KeyGenerator } from '../enrollment/key-generation.ts';
 import { sweepRequests } from '../enrollment/sweep-requests.ts';
@@ -81,7 +82,13 @@ export async function assemble(config: Config, foundation: Foundation): Promise<
   const failures = new FailureRecords({ store, log, now, observe: metrics.observe.bind(metrics) });
   const plugins = enabledPlugins(config, { live, gssapi, otp, store });
   const authenticator = createEstAuthenticator({ plugins, store, failures });
+  const authorization = await ExternalAuthorization.create(config, {
+    log,
+    observe: metrics.countAuthorization.bind(metrics),
+    retryAfter: config.est.retry_after,
+  });
   const enrollment = new Enrollment({
+    authorization,
     store,
     log,
     now,
@@ -149,6 +156,7 @@ export async function assemble(config: Config, foundation: Foundation): Promise<
       { start: () => metrics.start(), stop: () => metrics.close() },
       { stop: () => failures.close() },
       { stop: () => enrollment.close() },
+      { stop: () => authorization.close() },
       repeating(() => sweepRequests(sweep(config, { store, log, now, enrollment, cas }))),
       repeating(() => watchExpiry({ cas: cas.all, log, now })),
       { stop: () => crls.stop() },

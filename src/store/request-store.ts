@@ -50,6 +50,17 @@ export interface RequestRow {
   /** The id of the device that asks, and the key of that entry; null: none was asked for. */
   readonly device: string | null;
   readonly device_key: string | null;
+  /** What an external service has decided of its names and validity when it was queued; null: none was asked. */
+  readonly override: RequestOverride | null;
+}
+
+/** As `[ca.authorization]` has it; what is absent is as it was asked for. */
+export interface RequestOverride {
+  /** RFC 4514. */
+  readonly subject?: string;
+  /** As in {@link CertificateRow}. */
+  readonly sans?: readonly string[];
+  readonly validity_days?: number;
 }
 
 export interface RequestFilter extends PageRequest {

@@ -212,6 +212,16 @@ describe('what several keys say together', () => {
       'ca[0].driver: is missing ("file", "pkcs11", "dogtag")',
     ],
     [
+      'an external service over plain HTTP',
+      toml('', { ca: CA('[ca.authorization]\nurl = "http://inventory.example.com"') }),
+      'ca[0].authorization.url: "http://inventory.example.com" is no https URL (an https URL such as "https://inventory.example.com/authorize")',
+    ],
+    [
+      'a certificate for the external service without its key',
+      toml('', { ca: CA('[ca.authorization]\nurl = "https://a"\nclient_certificate = "a.pem"') }),
+      'ca[0].authorization.client_certificate: is given without client_key (both, or neither)',
+    ],
+    [
       'escrow without a key recovery authority',
       toml('', { ca: CA('[ca.profile]\nkey_escrow = true') }),
       'ca[0].profile.key_escrow: is true, and there is no key recovery authority (false, or kra_urls of a CA behind Dogtag PKI)',

@@ -1,5 +1,6 @@
 /** Issue 12.1: leaving a stage out, or making one by hand, does not compile: these are checked with the types of everything else. */
 import { describe, expectTypeOf, test } from 'vitest';
+import { Allowed } from '../../src/enrollment/allowed.ts';
 import { Admitted } from '../../src/enrollment/admitted.ts';
 import type { Authenticated } from '../../src/enrollment/authenticated.ts';
 import { Authorised } from '../../src/enrollment/authorised.ts';
@@ -31,11 +32,15 @@ describe('issue 12.1: a stage takes the one before', () => {
     expectTypeOf<Authenticated>().not.toExtend<Takes<typeof Keyed.own>>();
   });
 
-  test('what is queued or reserved was checked', () => {
+  test('issue 13.5: what is queued or reserved was checked, and allowed', () => {
     expectTypeOf<Takes<typeof Checked.of>>().toEqualTypeOf<Keyed>();
     expectTypeOf<Authorised>().not.toExtend<Takes<typeof Checked.of>>();
-    expectTypeOf<Takes<typeof Queued.of>>().toEqualTypeOf<Checked>();
-    expectTypeOf<Takes<typeof Reserved.of>>().toEqualTypeOf<Checked>();
+    expectTypeOf<Takes<typeof Allowed.of>>().toEqualTypeOf<Checked>();
+    expectTypeOf<Keyed>().not.toExtend<Takes<typeof Allowed.of>>();
+    expectTypeOf<Takes<typeof Queued.of>>().toEqualTypeOf<Allowed>();
+    expectTypeOf<Takes<typeof Reserved.of>>().toEqualTypeOf<Allowed>();
+    expectTypeOf<Checked>().not.toExtend<Takes<typeof Reserved.of>>();
+    expectTypeOf<Checked>().not.toExtend<Takes<typeof Queued.of>>();
     expectTypeOf<Keyed>().not.toExtend<Takes<typeof Reserved.of>>();
   });
 
@@ -54,6 +59,7 @@ test('issue 12.1: no stage can be put together by hand', () => {
   expectTypeOf<Copy<Authorised>>().not.toExtend<Authorised>();
   expectTypeOf<Copy<Keyed>>().not.toExtend<Keyed>();
   expectTypeOf<Copy<Checked>>().not.toExtend<Checked>();
+  expectTypeOf<Copy<Allowed>>().not.toExtend<Allowed>();
   expectTypeOf<Copy<Queued>>().not.toExtend<Queued>();
   expectTypeOf<Copy<Reserved>>().not.toExtend<Reserved>();
   expectTypeOf<Copy<Signed>>().not.toExtend<Signed>();
@@ -70,6 +76,7 @@ test('issue 12.1: no stage can be made outside of its file', () => {
   expectTypeOf<typeof Authorised>().not.toExtend<Constructor>();
   expectTypeOf<typeof Keyed>().not.toExtend<Constructor>();
   expectTypeOf<typeof Checked>().not.toExtend<Constructor>();
+  expectTypeOf<typeof Allowed>().not.toExtend<Constructor>();
   expectTypeOf<typeof Queued>().not.toExtend<Constructor>();
   expectTypeOf<typeof Reserved>().not.toExtend<Constructor>();
   expectTypeOf<typeof Signed>().not.toExtend<Constructor>();

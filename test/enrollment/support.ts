@@ -3,11 +3,12 @@ import type { EstAuthenticator } from '../../src/auth/est-authenticator.ts';
 import type { Identity, MtlsIdentity, OtpIdentity } from '../../src/auth/identity.ts';
 import { mtlsIdentity as identityOfHolder } from '../../src/auth/mtls/mtls-plugin.ts';
 import type { Ca } from '../../src/ca/router.ts';
+import type { Authorizer } from '../../src/enrollment/authorization/external-authorization.ts';
 import type { AuthorisationRules } from '../../src/enrollment/authorised.ts';
 import { Enrollment } from '../../src/enrollment/enrollment.ts';
 import { KeyGenerator } from '../../src/enrollment/key-generation.ts';
 import type { ReceivedByEst } from '../../src/enrollment/request.ts';
-import { unauthorized } from '../../src/errors.ts';
+import { unauthorized, unavailable } from '../../src/errors.ts';
 import { createLogger } from '../../src/log.ts';
 import type { Certificate } from '../../src/pki/x509/certificate.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -22,7 +23,14 @@ export interface CorridorOptions {
   /** Milliseconds. */
   readonly retryWindow?: number;
   readonly now?: () => number;
+  readonly authorization?: Authorizer;
 }
+
+const NOBODY_ASKED: Authorizer = {
+  concerns: () => false,
+  decide: () => Promise.reject(new Error('nobody is to be asked')),
+  failure: () => unavailable('AUTHORIZATION_FAILED', ''),
+};
 
 export const RULES: AuthorisationRules = {
   clientIdBinding: 'off',
@@ -36,6 +44,7 @@ export function corridor({
   rules = {},
   retryWindow = 0,
   now = () => T0 + 1000,
+  authorization = NOBODY_ASKED,
 }: CorridorOptions): Enrollment {
   const authenticator: EstAuthenticator = {
     authenticate: (_presented, { events }) => {
@@ -44,6 +53,7 @@ export function corridor({
     },
   };
   return new Enrollment({
+    authorization,
     store,
     log: createLogger('error', { write: () => undefined }),
     now,

@@ -79,6 +79,7 @@ export function requestRow(more: Partial<RequestRow> = {}): RequestRow {
     missing_since: null,
     device: null,
     device_key: null,
+    override: null,
     ...more,
   };
 }

@@ -123,7 +123,7 @@ export class LocalCa implements CaDriver {
   }
 
   #prepare(request: IssuanceRequest): PreparedIssuance {
-    const { notBefore, notAfter } = this.#validity();
+    const { notBefore, notAfter } = this.#validity(request.validityDays);
     const publicKey = request.publicKey ?? readKey(request.spki);
     const serialNumber = randomSerial();
     const tbs = buildTbs(this.#constants, {
@@ -156,14 +156,14 @@ export class LocalCa implements CaDriver {
   }
 
   /** Now (a little backdated) for the profile's days, within the CA certificate's own validity. */
-  #validity(): { notBefore: Date; notAfter: Date } {
+  #validity(days = this.#profile.validity_days): { notBefore: Date; notAfter: Date } {
     const now = Math.floor(this.#now() / 1000) * 1000;
     const { notBefore: caFrom, notAfter: caUntil } = this.certificate;
     if (now < caFrom.getTime() || now >= caUntil.getTime())
       throw failed('CA_NOT_VALID', "The CA's certificate is not valid now.", { detail: this.#expiry() });
     const notBefore = Math.max(now - BACKDATING, caFrom.getTime());
     // both ends belong to the period (RFC 5280 §4.1.2.5)
-    const notAfter = Math.min(notBefore + this.#profile.validity_days * DAY - 1000, caUntil.getTime());
+    const notAfter = Math.min(notBefore + days * DAY - 1000, caUntil.getTime());
     return { notBefore: new Date(notBefore), notAfter: new Date(notAfter) };
   }
 

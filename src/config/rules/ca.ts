@@ -20,6 +20,7 @@ export function* caChecks({ ca }: Config): Generator<Finding> {
     if (one.driver === 'dogtag') yield* dogtagChecks(one, key);
     yield* profileChecks(one.profile, `${key}.profile`);
     yield* escrowChecks(one, key);
+    yield* authorizationChecks(one, `${key}.authorization`);
     if (one.csrattrs !== undefined) yield* csrAttrsChecks(one.csrattrs, one.profile, key);
   }
 }
@@ -96,6 +97,19 @@ function* escrowChecks(ca: CaConfig, key: string): Generator<Finding> {
     key: `${key}.profile.key_escrow`,
     message: 'is true, and there is no key recovery authority (false, or kra_urls of a CA behind Dogtag PKI)',
     about: [`${key}.dogtag.kra_urls`, `${key}.driver`],
+  };
+}
+
+function* authorizationChecks({ authorization }: CaConfig, key: string): Generator<Finding> {
+  if (authorization === undefined) return;
+  const { client_certificate, client_key } = authorization;
+  if ((client_certificate === undefined) === (client_key === undefined)) return;
+  const [given, missing] =
+    client_key === undefined ? ['client_certificate', 'client_key'] : ['client_key', 'client_certificate'];
+  yield {
+    key: `${key}.${given}`,
+    message: `is given without ${missing} (both, or neither)`,
+    about: [`${key}.${missing}`],
   };
 }
 

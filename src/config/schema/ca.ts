@@ -23,6 +23,41 @@ export function clientIssuerFiles({ client_issuers }: { readonly client_issuers:
   return client_issuers.filter((one) => !CLIENT_ISSUERS.some((word) => word === one));
 }
 
+const authorization = optional(
+  table(
+    {
+      url: text({
+        description: 'Where each request is POSTed before anything is reserved (docs/authorization.md).',
+        allowed: 'an https URL such as "https://inventory.example.com/authorize"',
+        check: urlCheck('https'),
+      }),
+      trust_anchors: optional(
+        path({
+          description: "PEM file with the CA certificates behind the service's TLS certificate.",
+          defaultText: 'the CAs that Node.js knows',
+        }),
+      ),
+      client_certificate: optional(path({ description: 'PEM file with the certificate that the service is shown.' })),
+      client_key: optional(path({ description: 'PEM file with the private key of `client_certificate`.' })),
+      bearer_token: optional(secret({ description: 'Sent as `Authorization: Bearer …`.' })),
+      timeout: integer({
+        description: 'How long a decision may take, waiting for its turn included.',
+        default: 5,
+        minimum: 1,
+        maximum: 60,
+        unit: 'seconds',
+      }),
+      max_calls: integer({
+        description: 'Calls at a time, of each process; sixteen times as many may wait.',
+        default: 16,
+        minimum: 1,
+        maximum: 256,
+      }),
+    },
+    { description: 'An external service that decides on every request, after every check of our own.' },
+  ),
+);
+
 const common = {
   label: text({
     description: 'The EST label: the path segment that routes a request to this CA.',
@@ -69,6 +104,7 @@ const common = {
   ),
   profile,
   csrattrs: optional(csrattrs),
+  authorization,
   ocsp,
 };
 

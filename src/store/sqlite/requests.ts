@@ -1,6 +1,7 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { Page } from '../page.ts';
-import type { Decision, RequestFilter, RequestLifetimes, RequestRow } from '../request-store.ts';
+import { failed } from '../../errors.ts';
+import type { Decision, RequestFilter, RequestLifetimes, RequestOverride, RequestRow } from '../request-store.ts';
 import { ANSWERED, ENDED, inStatus, mayGo } from '../request-state.ts';
 import { readSans } from './certificates.ts';
 import { readPosition, toPage, withoutPosition } from './cursor.ts';
@@ -11,19 +12,37 @@ import { giveBackOtpUse, takeOtpUse } from './otp-uses.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
 export const REQUEST_COLUMNS =
-  'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key';
+  'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, override';
 
 /** A row as SQLite has it. */
-export type Stored = Omit<RequestRow, 'sans' | 'requester_sans'> & {
+export type Stored = Omit<RequestRow, 'sans' | 'requester_sans' | 'override'> & {
   readonly sans: string;
   readonly requester_sans: string;
+  readonly override: string | null;
 };
 
 export const toRow = (stored: Stored): RequestRow => ({
   ...stored,
   sans: readSans(stored.sans, `request ${stored.id}`),
   requester_sans: readSans(stored.requester_sans, `the requester of request ${stored.id}`),
+  override: stored.override === null ? null : readOverride(stored.override, stored.id),
 });
+
+function readOverride(json: string, id: string): RequestOverride {
+  const value: unknown = JSON.parse(json);
+  if (isOverride(value)) return value;
+  throw failed('STORE_FAILED', 'the store failed', { detail: `request ${id}: override is none` });
+}
+
+function isOverride(value: unknown): value is RequestOverride {
+  if (typeof value !== 'object' || value === null) return false;
+  const { subject, sans, validity_days } = value as Record<string, unknown>;
+  return (
+    (subject === undefined || typeof subject === 'string') &&
+    (sans === undefined || (Array.isArray(sans) && sans.every((san) => typeof san === 'string'))) &&
+    (validity_days === undefined || typeof validity_days === 'number')
+  );
+}
 
 /** A failed or expired request is over: the same one may be queued anew, unless it failed for good. */
 export function findNewest(db: Db): (recognition: string) => RequestRow | undefined {
@@ -68,10 +87,15 @@ export function insertRequest(db: Db): (row: RequestRow) => void {
   const insert = db.prepare<[object]>(
     `INSERT INTO request (${REQUEST_COLUMNS}) VALUES (@id, @ca, @operation, @subject, @sans, @key_type, @requester,
      @method, @requester_id, @requester_issuer, @requester_sans, @status, @created_at, @decided_at, @reason, @serial, @csr, @format, @spki_sha256, @otp_id, @recognition,
-     @changed_at, @decider, @reference, @missing_since, @device, @device_key)`,
+     @changed_at, @decider, @reference, @missing_since, @device, @device_key, @override)`,
   );
   return (row) =>
-    void insert.run({ ...row, sans: JSON.stringify(row.sans), requester_sans: JSON.stringify(row.requester_sans) });
+    void insert.run({
+      ...row,
+      sans: JSON.stringify(row.sans),
+      requester_sans: JSON.stringify(row.requester_sans),
+      override: row.override === null ? null : JSON.stringify(row.override),
+    });
 }
 
 /** The writes of queued requests; claiming one and recording its certificate are issuance writes. */

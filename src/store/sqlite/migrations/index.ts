@@ -10,6 +10,7 @@ import { presentedIntermediates } from './0009-presented-intermediates.ts';
 import { devices } from './0010-devices.ts';
 import { requesters } from './0011-requesters.ts';
 import { otpUses } from './0012-otp-uses.ts';
+import { requestOverride } from './0013-request-override.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -25,4 +26,5 @@ export const MIGRATIONS: readonly string[] = [
   devices,
   requesters,
   otpUses,
+  requestOverride,
 ];

@@ -1,0 +1,100 @@
+/** The stage after every check of our own: the external service of the CA, where it has one, allows it (docs/authorization.md). */
+import type { PreparedIssuance } from '../ca/driver.ts';
+import { isRefusal } from '../errors.ts';
+import { encodePem } from '../pki/der/pem.ts';
+import { formatGeneralName } from '../pki/x509/general-name.ts';
+import { formatName } from '../pki/x509/name.ts';
+import type { RequestRow } from '../store/request-store.ts';
+import type { Authorizer } from './authorization/external-authorization.ts';
+import type { AuthorizationRequest, Override } from './authorization/messages.ts';
+import { Checked } from './checked.ts';
+import type { Keyed } from './keyed.ts';
+
+/** Made of what was checked and then allowed, and nowhere else. Nothing is reserved or queued that is not one. */
+export class Allowed {
+  readonly #checked: Checked;
+  /** What an external service has decided of its names and validity; null: none was asked. */
+  readonly override: Override | null;
+
+  private constructor(checked: Checked, override: Override | null) {
+    this.#checked = checked;
+    this.override = override;
+  }
+
+  get keyed(): Keyed {
+    return this.#checked.keyed;
+  }
+
+  get prepared(): PreparedIssuance {
+    return this.#checked.prepared;
+  }
+
+  /**
+   * Asks the service, once.
+   *
+   * @throws EstuaryError 403 `AUTHORIZATION_DENIED`; 503 `AUTHORIZATION_FAILED`, also where it asks for what the profile does not allow
+   */
+  static async of(checked: Checked, service: Authorizer): Promise<Allowed> {
+    const { keyed } = checked;
+    if (!service.concerns(keyed.request.ca.label)) return new Allowed(checked, null);
+    const asked = requestOf(keyed);
+    const override = await service.decide(keyed.recognition, asked);
+    if (Object.keys(override).length === 0) return new Allowed(checked, override);
+    const problem = overrideProblem(keyed, override);
+    if (problem !== undefined) throw service.failure(asked, problem);
+    try {
+      return new Allowed(await Checked.of(keyed.overridden(override)), override);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      throw service.failure(asked, `what it allows the CA does not issue: ${error.code} ${error.message}`);
+    }
+  }
+
+  /**
+   * What was queued was allowed before, with what was decided then; where nobody was asked, the service is asked now.
+   *
+   * @throws as {@link of}
+   */
+  static async queued(checked: Checked, { override }: RequestRow, service: Authorizer): Promise<Allowed> {
+    return override === null ? Allowed.of(checked, service) : new Allowed(checked, override);
+  }
+
+  /** The same with another serial number, where the first one was taken. @throws EstuaryError as {@link Checked.again} */
+  async again(): Promise<Allowed> {
+    return new Allowed(await this.#checked.again(), this.override);
+  }
+}
+
+function overrideProblem({ request, authorised }: Keyed, { validity_days }: Override): string | undefined {
+  if (authorised.isRenewal) return 'it asks for other names or another validity at a re-enrolment';
+  const { driver, profile } = request.ca;
+  if (driver.remoteQueue !== undefined) return 'the CA goes by the names of the CSR';
+  if (validity_days !== undefined && validity_days > profile.max_validity_days)
+    return `it asks for ${validity_days} days, more than max_validity_days`;
+  return undefined;
+}
+
+const PEM_LABELS = { pkcs10: 'CERTIFICATE REQUEST', crmf: 'CRMF REQUEST' } as const;
+
+function requestOf({ request, names, csr, key }: Keyed): AuthorizationRequest {
+  const { requestId, ca, operation, identity, address, device } = request;
+  const certificate = 'certificate' in identity ? identity.certificate : undefined;
+  return {
+    request_id: requestId,
+    ca: ca.label,
+    operation,
+    requester: {
+      method: identity.method,
+      id: identity.display,
+      issuer: certificate === undefined ? null : formatName(certificate.issuer),
+      subject: certificate === undefined ? null : formatName(certificate.subject),
+      sans: certificate === undefined ? [] : certificate.subjectAltNames.map(formatGeneralName),
+      address,
+    },
+    subject: formatName(names.subject),
+    sans: names.subjectAltNames.map(formatGeneralName),
+    key_type: key.publicKey.keyType,
+    csr: encodePem(PEM_LABELS[key.format], csr.der),
+    ...(device === undefined ? {} : { device: device.id }),
+  };
+}

@@ -1,0 +1,133 @@
+/** `[ca.authorization]`: somebody else's word on a request, once for each (contract §8.6; docs/authorization.md). */
+import { readFile } from 'node:fs/promises';
+import type { Config } from '../../config/schema.ts';
+import { describe, forbidden, unavailable, type EstuaryError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { InputError } from '../../pki/input-error.ts';
+import { NoPermitError, Semaphore } from '../../process/semaphore.ts';
+import { HttpsService, ServiceError } from './https-service.ts';
+import { readAnswer, type AuthorizationRequest, type Decision, type Override } from './messages.ts';
+
+export type AuthorizationOutcome = 'allowed' | 'denied' | 'failed';
+
+export interface AuthorizationContext {
+  readonly log: Pick<Logger, 'warn'>;
+  /** Counts a call. */
+  readonly observe: (ca: string, outcome: AuthorizationOutcome, seconds: number) => void;
+  /** Seconds for Retry-After. */
+  readonly retryAfter: number;
+}
+
+/** Calls that may wait for each one that is under way. */
+const WAITING_PER_CALL = 16;
+
+/** The service of one CA. */
+class Service {
+  readonly #https: HttpsService;
+  readonly #limiter: Semaphore;
+  readonly #timeout: number;
+
+  constructor(https: HttpsService, calls: number, timeout: number) {
+    this.#https = https;
+    this.#limiter = new Semaphore(calls, calls * WAITING_PER_CALL);
+    this.#timeout = timeout;
+  }
+
+  /** @throws ServiceError; NoPermitError; InputError */
+  async ask(request: AuthorizationRequest): Promise<Decision> {
+    const deadline = performance.now() + this.#timeout;
+    await this.#limiter.acquire(this.#timeout);
+    try {
+      return readAnswer(await this.#https.post(JSON.stringify(request), deadline - performance.now()));
+    } finally {
+      this.#limiter.release();
+    }
+  }
+
+  close(): void {
+    this.#https.close();
+  }
+}
+
+/** What a request needs of it. */
+export type Authorizer = Pick<ExternalAuthorization, 'concerns' | 'decide' | 'failure'>;
+
+export class ExternalAuthorization {
+  readonly #services: ReadonlyMap<string, Service>;
+  readonly #context: AuthorizationContext;
+  /** What is being asked, by the request's recognition: of the same request at once, one asks. */
+  readonly #underWay = new Map<string, Promise<Decision>>();
+
+  private constructor(services: ReadonlyMap<string, Service>, context: AuthorizationContext) {
+    this.#services = services;
+    this.#context = context;
+  }
+
+  /** Reads what the configuration names. @throws a file error */
+  static async create({ ca: cas }: Pick<Config, 'ca'>, context: AuthorizationContext): Promise<ExternalAuthorization> {
+    const services = new Map<string, Service>();
+    for (const { label, authorization } of cas) {
+      if (authorization === undefined) continue;
+      const { url, trust_anchors, client_certificate, client_key, bearer_token, timeout, max_calls } = authorization;
+      const pem = async (path: string | undefined): Promise<string | undefined> =>
+        path === undefined ? undefined : readFile(path, 'utf8');
+      const tls = { ca: await pem(trust_anchors), cert: await pem(client_certificate), key: await pem(client_key) };
+      const https = new HttpsService(url, tls, bearer_token?.reveal().toString('utf8'), max_calls);
+      services.set(label, new Service(https, max_calls, timeout * 1000));
+    }
+    return new ExternalAuthorization(services, context);
+  }
+
+  /** Whether anybody is to be asked. */
+  concerns(ca: string): boolean {
+    return this.#services.has(ca);
+  }
+
+  /**
+   * @param recognition the same for the same request
+   * @returns what the certificate gets in place of what was asked for
+   * @throws EstuaryError 403 `AUTHORIZATION_DENIED` with the reason; 503 `AUTHORIZATION_FAILED`: nobody decided
+   */
+  async decide(recognition: string, request: AuthorizationRequest): Promise<Override> {
+    let decision: Promise<Decision> | undefined = this.#underWay.get(recognition);
+    if (decision === undefined) {
+      decision = this.#ask(request).finally(() => this.#underWay.delete(recognition));
+      this.#underWay.set(recognition, decision);
+    }
+    const decided = await decision;
+    if (!decided.allow) throw forbidden('AUTHORIZATION_DENIED', decided.reason);
+    return decided.override;
+  }
+
+  async #ask(request: AuthorizationRequest): Promise<Decision> {
+    const service = this.#services.get(request.ca);
+    if (service === undefined) return { allow: true, override: {} };
+    const start = performance.now();
+    let outcome: AuthorizationOutcome = 'failed';
+    try {
+      const decision = await service.ask(request);
+      outcome = decision.allow ? 'allowed' : 'denied';
+      return decision;
+    } catch (error) {
+      if (error instanceof ServiceError || error instanceof NoPermitError || error instanceof InputError)
+        throw this.failure(request, describe(error));
+      throw error;
+    } finally {
+      this.#context.observe(request.ca, outcome, (performance.now() - start) / 1000);
+    }
+  }
+
+  /** 503: there is no answer, or none that can be followed. */
+  failure({ ca, request_id }: Pick<AuthorizationRequest, 'ca' | 'request_id'>, detail: string): EstuaryError {
+    const { log, retryAfter } = this.#context;
+    log.warn({ ca, request_id, detail }, 'the authorization service did not decide');
+    return unavailable('AUTHORIZATION_FAILED', 'The request could not be authorised now; send it again later.', {
+      detail,
+      retryAfter,
+    });
+  }
+
+  close(): void {
+    for (const service of this.#services.values()) service.close();
+  }
+}

@@ -1,0 +1,441 @@
+/** Issue 13.5: `[ca.authorization]`, with a real service on loopback, without a server of ours. */
+import { randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Compile } from 'typebox/compile';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import type { Identity } from '../../src/auth/identity.ts';
+import { Ca } from '../../src/ca/router.ts';
+import type { CaConfig } from '../../src/config/schema.ts';
+import { Secret } from '../../src/config/secret.ts';
+import { ExternalAuthorization } from '../../src/enrollment/authorization/external-authorization.ts';
+import { AuthorizationAnswer, AuthorizationRequest } from '../../src/enrollment/authorization/messages.ts';
+import type { EnrollmentOutcome, EstEnrolment } from '../../src/enrollment/request.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
+import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
+import { formatName } from '../../src/pki/x509/name.ts';
+import { openStore } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { fileCa } from '../http/admin/support.ts';
+import { deviceRow, otpRow, T0 } from '../store/rows.ts';
+import {
+  dns,
+  extKeyUsage,
+  ip,
+  keyUsage,
+  makeCa,
+  makeClient,
+  subjectAltName,
+  type Issuer,
+} from '../support/certificates.ts';
+import { makeKey, simpleCsr } from '../support/csr.ts';
+import { pkcs8Pem } from '../support/keys.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+import { ROOT } from '../support/root.ts';
+import { ADDRESS, corridor, mtlsIdentity, otpIdentity, received } from './support.ts';
+
+type Reply = (response: ServerResponse, request: IncomingMessage) => void;
+
+const folder = temporaryFolder();
+let store: Store;
+let plain: Ca;
+let server: Server;
+let root: Issuer;
+let own: Certificate;
+/** What was asked, in order. */
+let asked: {
+  readonly body: unknown;
+  readonly headers: IncomingMessage['headers'];
+  readonly port: number | undefined;
+}[] = [];
+let reply: Reply;
+let observed: string[] = [];
+let logged: unknown[] = [];
+
+const key = makeKey();
+const csr = simpleCsr(key, 'device-1', ['device-1.example']);
+
+const json =
+  (value: unknown): Reply =>
+  (response) =>
+    void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+
+const file = (name: string, text: string): string => {
+  writeFileSync(folder.file(name), text);
+  return folder.file(name);
+};
+const certificatePem = ({ der }: Issuer): string => encodePem('CERTIFICATE', der);
+
+beforeAll(async () => {
+  store = await openStore({
+    path: folder.file('est.db'),
+    auditFile: folder.file('audit.log'),
+    node: 'n',
+    now: () => T0,
+  });
+  plain = await fileCa(folder, 'devices', true);
+  root = await makeCa('CN=Service root');
+  const leaf = await makeClient('CN=inventory', root, {
+    extensions: [
+      keyUsage('digitalSignature'),
+      extKeyUsage('1.3.6.1.5.5.7.3.1'),
+      subjectAltName(dns('localhost'), ip('127.0.0.1')),
+    ],
+  });
+  file('root.pem', certificatePem(root));
+  const client = await makeClient('CN=estuary', root);
+  file('client.pem', certificatePem(client));
+  file('client.key', pkcs8Pem(client.keys));
+  server = createServer(
+    {
+      cert: certificatePem(leaf),
+      key: pkcs8Pem(leaf.keys),
+      ca: certificatePem(root),
+      requestCert: true,
+      rejectUnauthorized: false,
+    },
+    (request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+        asked.push({ body, headers: request.headers, port: request.socket.remotePort });
+        reply(response, request);
+      });
+    },
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  own = issued(await sent({ ca: plain }));
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  await store.close();
+  folder.remove();
+});
+beforeEach(() => {
+  asked = [];
+  observed = [];
+  logged = [];
+  reply = json({ allow: true });
+});
+
+type Settings = NonNullable<CaConfig['authorization']>;
+
+async function service(more: Partial<Settings> = {}): Promise<ExternalAuthorization> {
+  const address = server.address() as AddressInfo;
+  const authorization = {
+    url: `https://localhost:${address.port}/authorize`,
+    trust_anchors: folder.file('root.pem'),
+    timeout: 1,
+    max_calls: 4,
+    ...more,
+  };
+  const made = await ExternalAuthorization.create(
+    { ca: [{ ...plain.config, authorization }] },
+    {
+      log: { warn: (fields: unknown) => void logged.push(fields) },
+      observe: (ca, outcome, seconds) => {
+        expect(seconds).toBeGreaterThan(0);
+        observed.push(`${ca} ${outcome}`);
+      },
+      retryAfter: 30,
+    },
+  );
+  onTestFinished(() => made.close());
+  return made;
+}
+
+interface Sending {
+  readonly identity?: Identity;
+  readonly ca?: Ca;
+  readonly operation?: EstEnrolment;
+  readonly body?: Buffer;
+  readonly authorization?: ExternalAuthorization;
+  readonly requestId?: string;
+}
+
+async function token(uses = 1) {
+  const row = otpRow({ max_uses: uses });
+  await store.insertOtp(row, []);
+  const identity = otpIdentity({ otp_id: row.id, requester: `otp:${row.id}` });
+  return { identity, uses: async () => (await store.getOtp(row.id))?.uses };
+}
+
+async function sent({
+  identity,
+  ca = plain,
+  operation = 'simpleenroll',
+  body = csr,
+  authorization,
+  requestId = randomUUID(),
+}: Sending) {
+  const options = { store, identity: identity ?? (await token()).identity, ...(authorization && { authorization }) };
+  return (await corridor(options).enroll(received(ca, body, { requestId, operation }))).outcome;
+}
+
+function changed(more: Partial<Pick<CaConfig, 'approval' | 'devices'>>): Ca {
+  return new Ca({ ...plain.config, ...more }, plain.driver);
+}
+
+function issued(outcome: EnrollmentOutcome): Certificate {
+  if (outcome.status !== 'issued') throw new Error(outcome.status);
+  return parseCertificate(outcome.certificate);
+}
+
+const names = (certificate: Certificate) => [
+  formatName(certificate.subject),
+  ...certificate.subjectAltNames.map(formatGeneralName),
+];
+
+const FAILED = { status: 503, code: 'AUTHORIZATION_FAILED', retryAfter: 30 };
+
+describe('issue 13.5: [ca.authorization]', () => {
+  test('the request as JSON, once, after which it is issued', async () => {
+    const requestId = randomUUID();
+    const certificate = issued(await sent({ authorization: await service(), requestId }));
+    expect(names(certificate)).toEqual(['CN=device-1', 'DNS:device-1.example']);
+    expect(asked.map(({ body }) => body)).toEqual([
+      {
+        request_id: requestId,
+        ca: 'devices',
+        operation: 'simpleenroll',
+        requester: { method: 'otp', id: 'device-1', issuer: null, subject: null, sans: [], address: ADDRESS },
+        subject: 'CN=device-1',
+        sans: ['DNS:device-1.example'],
+        key_type: 'ec:P-256',
+        csr: encodePem('CERTIFICATE REQUEST', csr),
+      },
+    ]);
+    expect(Compile(AuthorizationRequest).Check(asked[0]?.body)).toBe(true);
+    expect(observed).toEqual(['devices allowed']);
+    expect(asked[0]?.headers).toMatchObject({ 'content-type': 'application/json' });
+  });
+
+  test('who asks with a certificate, and which device it is', async () => {
+    const row = deviceRow({
+      id: 'unit-7',
+      match: { fingerprint_sha256: own.fingerprint },
+      match_key: `sha256:${own.fingerprint}`,
+    });
+    await store.putDevices([{ row, events: [] }], 'create');
+    await sent({
+      identity: mtlsIdentity(own),
+      ca: changed({ devices: 'required' }),
+      authorization: await service(),
+      operation: 'simplereenroll',
+    });
+    expect(asked[0]?.body).toMatchObject({
+      operation: 'simplereenroll',
+      requester: {
+        method: 'mtls',
+        issuer: formatName(own.issuer),
+        subject: 'CN=device-1',
+        sans: ['DNS:device-1.example'],
+      },
+      device: 'unit-7',
+    });
+  });
+
+  test('a bearer token and a client certificate are shown', async () => {
+    let shown: unknown;
+    reply = (response, request) => {
+      shown = (request.socket as unknown as { getPeerCertificate(): { subject: { CN: string } } }).getPeerCertificate()
+        .subject.CN;
+      json({ allow: true })(response, request);
+    };
+    const authorization = await service({
+      bearer_token: new Secret(Buffer.from('s3cret')),
+      client_certificate: folder.file('client.pem'),
+      client_key: folder.file('client.key'),
+    });
+    await sent({ authorization });
+    expect([asked[0]?.headers.authorization, shown]).toEqual(['Bearer s3cret', 'estuary']);
+  });
+
+  test('names and validity that the service decides, within the profile', async () => {
+    reply = json({
+      allow: true,
+      subject: 'CN=press-7,O=Example',
+      sans: ['DNS:press-7.example', 'IP:192.0.2.7'],
+      validity_days: 10,
+    });
+    const certificate = issued(await sent({ authorization: await service() }));
+    expect(names(certificate)).toEqual(['CN=press-7,O=Example', 'DNS:press-7.example', 'IP:192.0.2.7']);
+    const days = (certificate.notAfter.getTime() - certificate.notBefore.getTime() + 1000) / 86_400_000;
+    expect(days).toBe(10);
+    reply = json({ allow: true, sans: [] });
+    expect(names(issued(await sent({ authorization: await service() })))).toEqual(['CN=device-1']);
+  });
+
+  test('refused: 403 with the reason, no use of the password is taken, and the audit log has it', async () => {
+    reply = json({ allow: false, reason: 'not in the inventory' });
+    const { identity, uses } = await token();
+    await expect(sent({ identity, authorization: await service() })).rejects.toMatchObject({
+      status: 403,
+      code: 'AUTHORIZATION_DENIED',
+      message: 'not in the inventory',
+    });
+    expect([await uses(), observed]).toEqual([0, ['devices denied']]);
+    const { items } = await store.listAudit({ limit: 1000, type: 'certificate.denied' });
+    expect(items.at(-1)?.detail).toBe('simpleenroll: AUTHORIZATION_DENIED');
+  });
+
+  test.each<[string, Reply]>([
+    ['no JSON', (response) => void response.writeHead(200).end('yes')],
+    ['nothing', (response) => void response.writeHead(200).end()],
+    ['not UTF-8', (response) => void response.writeHead(200).end(Buffer.from('7b22616c6c6f77223a747275657d80', 'hex'))],
+    ['true', json(true)],
+    ['an empty object', json({})],
+    ['a list', json([{ allow: true }])],
+    ['allow a text', json({ allow: 'true' })],
+    ['a field that there is not', json({ allow: true, subjet: 'CN=a' })],
+    ['a refusal without a reason', json({ allow: false })],
+    ['a reason with a line break', json({ allow: false, reason: 'a\nb' })],
+    ['a refusal with names', json({ allow: false, reason: 'no', subject: 'CN=a' })],
+    ['a subject that is no name', json({ allow: true, subject: 'device-1' })],
+    ['a name without its kind', json({ allow: true, sans: ['device-1.example'] })],
+    ['an address that is none', json({ allow: true, sans: ['IP:300.0.0.1'] })],
+    ['a DNS name with a space', json({ allow: true, sans: ['DNS:a b'] })],
+    ['a validity of no day', json({ allow: true, validity_days: 0 })],
+    ['a validity of half a day', json({ allow: true, validity_days: 0.5 })],
+    ['a validity above max_validity_days', json({ allow: true, validity_days: 100_000 })],
+    ['a wildcard, which the profile does not allow', json({ allow: true, sans: ['DNS:*.example'] })],
+    ['neither a subject nor names', json({ allow: true, subject: '', sans: [] })],
+    ['more than 64 KiB', (response) => void response.writeHead(200).end(`{"allow":true}${' '.repeat(64 << 10)}`)],
+    ['status 201', (response) => void response.writeHead(201).end('{"allow":true}')],
+    ['status 403', (response) => void response.writeHead(403).end('{"allow":false,"reason":"x"}')],
+    ['status 500', (response) => void response.writeHead(500).end('{"allow":true}')],
+    ['a redirect', (response) => void response.writeHead(307, { location: '/elsewhere' }).end('{"allow":true}')],
+    ['the end of the connection', (response) => void response.destroy()],
+    [
+      'half an answer',
+      (response) => void response.writeHead(200, { 'content-length': 20 }).write('{"allow"', () => response.destroy()),
+    ],
+    ['no end', (response) => void response.writeHead(200).write('{"allow":true}')],
+    ['no answer', () => undefined],
+  ])('503, and nothing is issued: %s', async (_, answer) => {
+    reply = answer;
+    const { identity, uses } = await token();
+    await expect(sent({ identity, authorization: await service() })).rejects.toMatchObject(FAILED);
+    expect([asked.length, await uses(), await store.openReservations()]).toEqual([1, 0, []]);
+    expect(logged).toMatchObject([{ ca: 'devices', detail: expect.any(String) as string }]);
+  });
+
+  test('503: a service whose certificate nobody vouches for, or that is of another name, is told nothing', async () => {
+    const other = await makeCa('CN=Another root');
+    for (const more of [
+      { trust_anchors: file('other.pem', certificatePem(other)) },
+      { url: `https://127.0.0.2:${(server.address() as AddressInfo).port}/` },
+      { url: 'https://127.0.0.1:1/' },
+    ])
+      await expect(sent({ authorization: await service(more) })).rejects.toMatchObject(FAILED);
+    expect(asked).toEqual([]);
+  });
+
+  test('503: names or a validity at a re-enrolment; a plain yes renews', async () => {
+    const renewal = { identity: mtlsIdentity(own), operation: 'simplereenroll' } as const;
+    for (const override of [{ subject: 'CN=device-1' }, { sans: ['DNS:device-1.example'] }, { validity_days: 5 }]) {
+      reply = json({ allow: true, ...override });
+      await expect(sent({ ...renewal, authorization: await service() })).rejects.toMatchObject(FAILED);
+    }
+    reply = json({ allow: true });
+    expect(names(issued(await sent({ ...renewal, authorization: await service() })))).toEqual(names(own));
+  });
+
+  test('asked last: what our own checks refuse is told nobody', async () => {
+    const authorization = await service();
+    await expect(sent({ authorization, body: Buffer.from('no CSR') })).rejects.toMatchObject({ status: 400 });
+    await expect(sent({ authorization, body: simpleCsr(key, 'x'.repeat(65), []) })).rejects.toMatchObject({
+      status: 400,
+    });
+    expect(asked).toEqual([]);
+  });
+
+  test('a queued request is asked about when it is queued, and not by its polls; what was decided is issued', async () => {
+    reply = json({ allow: true, subject: 'CN=press-9', validity_days: 7 });
+    const [authorization, { identity }, ca] = [await service(), await token(), changed({ approval: 'manual' })];
+    const poll = () => sent({ identity, ca, authorization });
+    const waiting = await poll();
+    if (waiting.status !== 'pending') throw new Error(waiting.status);
+    expect(await store.getRequest(waiting.requestId)).toMatchObject({
+      subject: 'CN=press-9',
+      sans: ['DNS:device-1.example'],
+    });
+    expect(await poll()).toEqual(waiting);
+    await store.decideRequest({ id: waiting.requestId, status: 'approved', reason: null, decided_at: T0 }, []);
+    const certificate = issued(await poll());
+    expect(names(certificate)).toEqual(['CN=press-9', 'DNS:device-1.example']);
+    expect(certificate.notAfter.getTime() - certificate.notBefore.getTime()).toBe(7 * 86_400_000 - 1000);
+    expect(issued(await poll()).serialNumber).toBe(certificate.serialNumber);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('what was queued before there was a service is asked about when it is issued', async () => {
+    const [{ identity }, ca] = [await token(), changed({ approval: 'manual' })];
+    const waiting = await sent({ identity, ca });
+    if (waiting.status !== 'pending') throw new Error(waiting.status);
+    await store.decideRequest({ id: waiting.requestId, status: 'approved', reason: null, decided_at: T0 }, []);
+    issued(await sent({ identity, ca, authorization: await service() }));
+    expect(asked).toHaveLength(1);
+  });
+
+  test('the same request many times at once is asked about once', async () => {
+    reply = (response, request) => void sleep(50).then(() => json({ allow: true })(response, request));
+    const [authorization, { identity }] = [await service(), await token(1)];
+    const enrollment = corridor({ store, identity, authorization });
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 5 }, () => enrollment.enroll(received(plain, csr, { requestId: randomUUID() }))),
+    );
+    expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('connections are kept, calls at a time bounded, and who waits too long is told 503', async () => {
+    let open = 0;
+    let most = 0;
+    reply = (response, request) => {
+      most = Math.max(most, (open += 1));
+      void sleep(20).then(() => {
+        open -= 1;
+        json({ allow: true })(response, request);
+      });
+    };
+    const authorization = await service({ max_calls: 2, timeout: 5 });
+    const each = Array.from({ length: 12 }, (_, n) => sent({ authorization, body: simpleCsr(key, `d${n}`, []) }));
+    for (const outcome of await Promise.all(each)) expect(outcome.status).toBe('issued');
+    expect([most, new Set(asked.map((one) => one.port)).size]).toEqual([2, 2]);
+
+    const stuck = await service({ max_calls: 1, timeout: 1 });
+    reply = () => undefined;
+    const late = await Promise.allSettled(
+      [1, 2].map((n) => sent({ authorization: stuck, body: simpleCsr(key, `e${n}`, []) })),
+    );
+    for (const outcome of late) expect(outcome).toMatchObject({ status: 'rejected', reason: FAILED });
+  });
+
+  test('serverkeygen: allowed or not, like every other', async () => {
+    reply = json({ allow: true, subject: 'CN=made-here' });
+    const outcome = await sent({ operation: 'serverkeygen', authorization: await service() });
+    expect(names(issued(outcome))[0]).toBe('CN=made-here');
+    expect(asked[0]?.body).toMatchObject({ operation: 'serverkeygen' });
+    reply = json({ allow: false, reason: 'no' });
+    await expect(sent({ operation: 'serverkeygen', authorization: await service() })).rejects.toMatchObject({
+      status: 403,
+    });
+  });
+});
+
+test('issue 13.5: docs/authorization.md shows the schemas of request and answer', () => {
+  const text = readFileSync(`${ROOT}/docs/authorization.md`, 'utf8');
+  const shown = [...text.matchAll(/^```json schema\n([\s\S]*?)^```$/gm)].map(
+    ([, block = '']) => JSON.parse(block) as unknown,
+  );
+  expect(shown).toEqual(
+    [AuthorizationRequest, AuthorizationAnswer].map((schema) => JSON.parse(JSON.stringify(schema)) as unknown),
+  );
+});
