@@ -2,7 +2,8 @@
 import type { CsrAttrsConfig } from '../config/schema.ts';
 import { badRequest, type EstuaryError } from '../errors.ts';
 import { children, DerError, parseDer, readOid, Tag } from '../pki/der/der.ts';
-import type { CsrContent, RequestKey } from '../pki/pkcs10/csr.ts';
+import type { RequestKey } from '../pki/pkcs10/csr.ts';
+import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
 import {
   encodeCsrAttrs,
   encodeRequestTemplate,
@@ -12,7 +13,7 @@ import {
   type ExtensionTemplate,
 } from '../pki/pkcs10/csrattrs.ts';
 import { encodeExtensions, encodeExtKeyUsage, encodeKeyUsage, KEY_USAGES } from '../pki/x509/extensions.ts';
-import { attributeName, attributeType } from '../pki/x509/name.ts';
+import { attributeName, attributeType } from '../pki/x509/attribute-types.ts';
 import { OID, oidByName, oidName } from '../pki/der/oids.ts';
 import { InputError } from '../pki/input-error.ts';
 

@@ -8,7 +8,7 @@ import type { Certificate } from '../pki/x509/certificate.ts';
 import type { GeneralName } from '../pki/x509/general-name.ts';
 import type { Name } from '../pki/x509/name.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
-import type { CmsSigner } from '../pki/cms/cms.ts';
+import type { CmsSigner } from '../pki/cms/signed-data.ts';
 import type { VerifiedCsr } from '../pki/pkcs10/csr.ts';
 import type { RequestFormat } from '../store/request-store.ts';
 

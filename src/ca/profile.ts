@@ -13,7 +13,8 @@ import {
   type KeyUsage,
 } from '../pki/x509/extensions.ts';
 import { formatGeneralName, type GeneralName } from '../pki/x509/general-name.ts';
-import { attributeName, attributeType, type Name } from '../pki/x509/name.ts';
+import type { Name } from '../pki/x509/name.ts';
+import { attributeName, attributeType } from '../pki/x509/attribute-types.ts';
 import { OID, oidByName, oidName } from '../pki/der/oids.ts';
 import { publicKeyProblem, type PublicKeyInfo } from '../pki/x509/public-key.ts';
 import { InputError } from '../pki/input-error.ts';

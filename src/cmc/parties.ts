@@ -5,7 +5,7 @@ import type { Ca } from '../ca/router.ts';
 import type { Config } from '../config/schema.ts';
 import { describe, failed } from '../errors.ts';
 import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
-import { issuerAndSerialNumber, keySigner, type CmsSigner } from '../pki/cms/cms.ts';
+import { issuerAndSerialNumber, keySigner, type CmsSigner } from '../pki/cms/signed-data.ts';
 
 export interface Responder {
   readonly signer: CmsSigner;

@@ -1,7 +1,7 @@
 /** PKIResponse in SignedData (RFC 5272 §4.2): the status of each part, and the certificates and CRLs beside it. */
 import { randomBytes } from 'node:crypto';
 import type { Ca } from '../ca/router.ts';
-import { buildSignedData } from '../pki/cms/cms.ts';
+import { buildSignedData } from '../pki/cms/signed-data.ts';
 import { OID } from '../pki/der/oids.ts';
 import type { BodyPartReference } from '../pki/cmc/body-part.ts';
 import {

@@ -1,6 +1,6 @@
 /** The stage after the names were decided: this requester may ask for this, and its key is linked to it. */
 import { checkPopLinking, type PopLinkingPolicy } from '../auth/channel-binding.ts';
-import { changeSubject, type CsrContent } from '../pki/pkcs10/csr.ts';
+import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
 import type { RequestOverride, RequestRow } from '../store/request-store.ts';
 import { encodeGeneralNames } from '../pki/x509/general-name.ts';
 import { readOverride, type Overridden } from './authorization/messages.ts';

@@ -1,7 +1,8 @@
 /** A generated private key in the form in which it leaves (contract §3, RFC 7030 §4.4.2). */
 import type { Ca } from '../ca/router.ts';
 import { badRequest } from '../errors.ts';
-import { buildSignedData, parseContentInfo } from '../pki/cms/cms.ts';
+import { parseContentInfo } from '../pki/cms/cms.ts';
+import { buildSignedData } from '../pki/cms/signed-data.ts';
 import { sequence } from '../pki/der/der.ts';
 import { encryptPrivateKey } from '../pki/cms/encrypted-private-key.ts';
 import { buildEnvelopedData } from '../pki/cms/enveloped-data.ts';

@@ -2,8 +2,8 @@
 import type { Identity } from '../auth/identity.ts';
 import { badRequest, type EstuaryError } from '../errors.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
-import { issuerAndSerialNumber } from '../pki/cms/cms.ts';
-import { singleValue, type CsrContent } from '../pki/pkcs10/csr.ts';
+import { issuerAndSerialNumber } from '../pki/cms/signed-data.ts';
+import { singleValue, type CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { DerError, parseDer, Tag, unlessMalformed } from '../pki/der/der.ts';
 import type { Recipient } from '../pki/cms/enveloped-data.ts';
 import { aesBits, type AesBits } from '../pki/cms/key-wrap.ts';

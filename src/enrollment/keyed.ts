@@ -2,7 +2,8 @@
 import type { AuditEvent } from '../audit/event.ts';
 import type { SealedKey } from '../ca/driver.ts';
 import { failed, unavailable, type EstuaryError } from '../errors.ts';
-import { parseCsr, verifyCsr, type CsrContent, type RequestKey, type VerifiedCsr } from '../pki/pkcs10/csr.ts';
+import { parseCsr, verifyCsr, type RequestKey, type VerifiedCsr } from '../pki/pkcs10/csr.ts';
+import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { buildCsr } from '../pki/pkcs10/csr-builder.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { RequestFormat, RequestOverride } from '../store/request-store.ts';

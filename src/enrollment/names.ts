@@ -5,7 +5,7 @@ import type { Identity } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
 import { forbidden, type EstuaryError } from '../errors.ts';
 import { verifyCertificateSignature, type Certificate } from '../pki/x509/certificate.ts';
-import { changeSubject, type CsrContent } from '../pki/pkcs10/csr.ts';
+import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
 import { namesMatch } from '../pki/x509/name-matching.ts';
 import { namesEqual, type Name } from '../pki/x509/name.ts';

@@ -5,14 +5,8 @@ import {
   type CmcCertificateRequest,
   type ProofOfPossession,
 } from '../pki/cmc/tagged-request.ts';
-import {
-  parseCsr,
-  parseCsrWithoutProof,
-  verifyCsr,
-  type CsrContent,
-  type RequestKey,
-  type VerifiedCsr,
-} from '../pki/pkcs10/csr.ts';
+import { parseCsr, parseCsrWithoutProof, verifyCsr, type RequestKey, type VerifiedCsr } from '../pki/pkcs10/csr.ts';
+import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { RequestFormat, RequestRow } from '../store/request-store.ts';
 import { bodyOf, type ReceivedByEst } from './request.ts';

@@ -1,7 +1,8 @@
 /** By what a request is known again when it is sent once more: never by its bytes, which a channel binding changes (docs/approval.md). */
 import { createHash } from 'node:crypto';
 import { OID } from '../pki/der/oids.ts';
-import { parseCsr, parseCsrWithoutProof, type CsrContent } from '../pki/pkcs10/csr.ts';
+import { parseCsr, parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
+import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { comparableGeneralNames } from '../pki/x509/general-name.ts';
 import { comparableName } from '../pki/x509/name.ts';
 import { certifiedSubject } from './names.ts';

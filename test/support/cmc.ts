@@ -10,13 +10,8 @@ import { buildPkiData, type PkiDataContent } from '../../src/pki/cmc/pki-data.ts
 import { parsePkiResponse } from '../../src/pki/cmc/pki-response.ts';
 import type { CmcStatusInfo } from '../../src/pki/cmc/status-info.ts';
 import { parseCertificate, parsePemCertificates, type Certificate } from '../../src/pki/x509/certificate.ts';
-import {
-  buildSignedData,
-  issuerAndSerialNumber,
-  keySigner,
-  parseSignedData,
-  type CmsSigner,
-} from '../../src/pki/cms/cms.ts';
+import { parseSignedData } from '../../src/pki/cms/cms.ts';
+import { buildSignedData, issuerAndSerialNumber, keySigner, type CmsSigner } from '../../src/pki/cms/signed-data.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { parsePublicKey, subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
 import { extension, makeKey, type TestKey } from './csr.ts';

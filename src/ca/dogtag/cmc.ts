@@ -12,15 +12,8 @@ import type { CmcStatusInfo } from '../../pki/cmc/status-info.ts';
 import { describe, failed, unavailable } from '../../errors.ts';
 import { NoPermitError, type MakeMutex, type Limiter } from '../../process/semaphore.ts';
 import { parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
-import {
-  buildSignedData,
-  issuerAndSerialNumber,
-  keySigner,
-  parseSignedData,
-  verifySignerInfo,
-  type CmsSigner,
-  type SignedData,
-} from '../../pki/cms/cms.ts';
+import { parseSignedData, verifySignerInfo, type SignedData } from '../../pki/cms/cms.ts';
+import { buildSignedData, issuerAndSerialNumber, keySigner, type CmsSigner } from '../../pki/cms/signed-data.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { ForwardedRequest } from '../driver.ts';

@@ -1,5 +1,5 @@
 /** A certificate authority in Dogtag PKI, as the agent of which we ask. docs/dogtag.md tells how it decides. */
-import type { CmsSigner } from '../../pki/cms/cms.ts';
+import type { CmsSigner } from '../../pki/cms/signed-data.ts';
 import { describe, failed, forbidden, unavailable, isUnavailable } from '../../errors.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { namesEqual } from '../../pki/x509/name.ts';

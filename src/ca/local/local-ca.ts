@@ -1,7 +1,7 @@
 /** A certificate authority of our own over a {@link Signer}: builds, lints, signs. */
 import { badRequest, failed } from '../../errors.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
-import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms/cms.ts';
+import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms/signed-data.ts';
 import { DerError } from '../../pki/der/der.ts';
 import type { KeyUsage } from '../../pki/x509/extensions.ts';
 import { oidByName } from '../../pki/der/oids.ts';

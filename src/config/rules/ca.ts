@@ -1,4 +1,4 @@
-import { attributeType } from '../../pki/x509/name.ts';
+import { attributeType } from '../../pki/x509/attribute-types.ts';
 import type { Finding } from './finding.ts';
 import { OPERATION_NAMES } from '../operation-names.ts';
 import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from '../schema/csrattrs.ts';

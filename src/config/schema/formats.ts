@@ -1,6 +1,7 @@
 /** Checks of single values that several sections share. Each returns the reason why a value is wrong, or undefined. */
 import { BlockList, isIP } from 'node:net';
-import { attributeType, parseDistinguishedName } from '../../pki/x509/name.ts';
+import { parseDistinguishedName } from '../../pki/x509/name.ts';
+import { attributeType } from '../../pki/x509/attribute-types.ts';
 import { wholeMatch } from '../pattern.ts';
 import { InputError } from '../../pki/input-error.ts';
 

@@ -1,5 +1,5 @@
 /** The structures that the controls of clients and their answers carry (RFC 5272 §6), in and out. All readers throw DerError. */
-import { issuerAndSerialNumber, encodeSignerIdentifier } from '../cms/cms.ts';
+import { issuerAndSerialNumber, encodeSignerIdentifier } from '../cms/signed-data.ts';
 import { serialHex, serialInteger } from '../x509/certificate.ts';
 import { CRL_REASONS, isCrlReason, type CrlReason } from '../x509/crl-reasons.ts';
 import {

@@ -6,7 +6,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { DIGEST_OIDS, DIGESTS } from '../cms/cms.ts';
 import { DerError, Tag, parseDer } from '../der/der.ts';
 import { HMAC_OIDS, hmacHash } from '../cms/hmac.ts';
-import { singleValue } from '../pkcs10/csr.ts';
+import { singleValue } from '../pkcs10/csr-content.ts';
 import { OID, oidName } from '../der/oids.ts';
 import type { HashName } from '../x509/signature-algorithms.ts';
 import type { BodyPartID } from './body-part.ts';

@@ -1,15 +1,7 @@
 /** Certification requests inside of CMC (RFC 5272 §3.2.1.2): PKCS #10 and CRMF, read into one shape. */
 import { badRequest, EstuaryError } from '../../errors.ts';
-import {
-  checkedContent,
-  checkKey,
-  parseCsr,
-  verifyCsr,
-  type Csr,
-  type CsrContent,
-  type RequestKey,
-  type VerifiedCsr,
-} from '../pkcs10/csr.ts';
+import { parseCsr, verifyCsr, type Csr, type RequestKey, type VerifiedCsr } from '../pkcs10/csr.ts';
+import { checkedContent, checkKey, type CsrContent } from '../pkcs10/csr-content.ts';
 import { DerError } from '../der/der.ts';
 import { oidName } from '../der/oids.ts';
 import { parsePublicKey } from '../x509/public-key.ts';

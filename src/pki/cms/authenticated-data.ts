@@ -4,15 +4,8 @@
  */
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import {
-  contentInfo,
-  digestAlgorithm,
-  onlyValue,
-  parseAttributes,
-  parseContentInfo,
-  parseDigest,
-  type CmsAttribute,
-} from './cms.ts';
+import { onlyValue, parseAttributes, parseContentInfo, parseDigest, type CmsAttribute } from './cms.ts';
+import { contentInfo, digestAlgorithm } from './signed-data.ts';
 import {
   children,
   contextConstructed,

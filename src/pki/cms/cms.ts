@@ -1,25 +1,20 @@
-/** CMS SignedData (RFC 5652 §5), in and out, for CMC and server-generated keys. DER; run BER through `berToDer` first. */
-import { createHash, timingSafeEqual, type KeyObject } from 'node:crypto';
-import { serialHex, serialInteger, type Certificate } from '../x509/certificate.ts';
+/** CMS SignedData (RFC 5652 §5), read and verified, for CMC. DER; run BER through `berToDer` first. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { serialHex } from '../x509/certificate.ts';
 import {
   children,
   contextConstructed,
   contextPrimitive,
   DerError,
   DerReader,
-  explicit,
-  integer,
   integerBytes,
   NULL,
-  octetString,
   oid,
   parseDer,
   readInteger,
   readOid,
   sequence,
-  setOf,
   Tag,
-  time,
   tlv,
   type DerElement,
 } from '../der/der.ts';
@@ -27,15 +22,12 @@ import { parseName, type Name } from '../x509/name.ts';
 import { OID, oidName } from '../der/oids.ts';
 import type { PublicKeyInfo } from '../x509/public-key.ts';
 import {
-  createSignature,
-  defaultSignatureAlgorithm,
   parseMessageSignatureAlgorithm,
   parseSignatureAlgorithm,
   verifySignature,
   type HashName,
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
-import { InputError } from '../input-error.ts';
 
 /** An Attribute of signed or unsigned attributes. */
 export interface CmsAttribute {
@@ -240,88 +232,4 @@ export function onlyValue(attributes: readonly CmsAttribute[], type: string): Bu
   if (found.length !== 1 || value === undefined || more.length > 0)
     throw new DerError(`attributes: not exactly one ${oidName(type)}`);
   return value;
-}
-
-/** A key that signs CMS content: in a file here, or behind a CA's signer. */
-export interface CmsSigner {
-  readonly sid: SignerIdentifier;
-  readonly digest: HashName;
-  readonly signatureAlgorithm: SignatureAlgorithm;
-  sign(data: Buffer): Promise<Buffer>;
-}
-
-/** The signer identifier that names a certificate by issuer and serial number. */
-export function issuerAndSerialNumber(certificate: Pick<Certificate, 'issuer' | 'serialNumber'>): SignerIdentifier {
-  return { kind: 'issuerAndSerialNumber', issuer: certificate.issuer, serialNumber: certificate.serialNumber };
-}
-
-/** A signer over a private key in memory. Ed25519 goes with SHA-512 (RFC 8419 §2.3). */
-export function keySigner(privateKey: KeyObject, publicKey: PublicKeyInfo, sid: SignerIdentifier): CmsSigner {
-  const algorithm = defaultSignatureAlgorithm(publicKey.keyType);
-  if (algorithm === undefined) throw new InputError(`a ${publicKey.keyType} key cannot sign CMS content`);
-  return {
-    sid,
-    digest: algorithm.hash ?? 'sha512',
-    signatureAlgorithm: algorithm,
-    sign: (data) => createSignature(algorithm, privateKey, publicKey.keyType, data),
-  };
-}
-
-export interface SignedDataContent {
-  /** Dotted OID. */
-  readonly contentType: string;
-  readonly content: Buffer;
-  readonly certificates?: readonly Buffer[];
-  readonly crls?: readonly Buffer[];
-  readonly signers: readonly CmsSigner[];
-  readonly signingTime: Date;
-}
-
-/** ContentInfo around SignedData (DER), each signer with contentType, messageDigest and signingTime. */
-export async function buildSignedData(input: SignedDataContent): Promise<Buffer> {
-  const { contentType, content, certificates = [], crls = [], signers } = input;
-  const bySki = signers.some(({ sid }) => sid.kind === 'subjectKeyIdentifier');
-  const version = contentType !== OID.data || bySki ? 3 : 1;
-  const digests = [...new Set(signers.map(({ digest }) => digest))].map(digestAlgorithm);
-  const infos = await Promise.all(signers.map((signer) => signerInfo(signer, input)));
-  const signedData = sequence(
-    integer(version),
-    setOf(...digests),
-    sequence(oid(contentType), explicit(0, octetString(content))),
-    ...(certificates.length === 0 ? [] : [tlv(contextConstructed(0), ...certificates)]),
-    ...(crls.length === 0 ? [] : [tlv(contextConstructed(1), ...crls)]),
-    setOf(...infos),
-  );
-  return contentInfo(OID.signedData, signedData);
-}
-
-/** ContentInfo (RFC 5652 §3) of `content`'s DER. */
-export function contentInfo(contentType: string, content: Buffer): Buffer {
-  return sequence(oid(contentType), explicit(0, content));
-}
-
-/** A digest's AlgorithmIdentifier; RFC 5754 §2: no parameters. */
-export const digestAlgorithm = (digest: HashName): Buffer => sequence(oid(DIGEST_OIDS[digest]));
-
-async function signerInfo(signer: CmsSigner, input: SignedDataContent): Promise<Buffer> {
-  const attributes = setOf(
-    sequence(oid(OID.contentType), setOf(oid(input.contentType))),
-    sequence(oid(OID.signingTime), setOf(time(input.signingTime))),
-    sequence(oid(OID.messageDigest), setOf(octetString(createHash(signer.digest).update(input.content).digest()))),
-  );
-  const signature = await signer.sign(attributes);
-  return sequence(
-    integer(signer.sid.kind === 'subjectKeyIdentifier' ? 3 : 1),
-    encodeSignerIdentifier(signer.sid),
-    digestAlgorithm(signer.digest),
-    tlv(contextConstructed(0), parseDer(attributes).value),
-    signer.signatureAlgorithm.der,
-    octetString(signature),
-  );
-}
-
-/** SignerIdentifier as DER. */
-export function encodeSignerIdentifier(sid: SignerIdentifier): Buffer {
-  if (sid.kind === 'subjectKeyIdentifier') return tlv(contextPrimitive(0), sid.keyIdentifier);
-  return sequence(sid.issuer.der, serialInteger(sid.serialNumber));
 }

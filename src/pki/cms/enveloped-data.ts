@@ -10,7 +10,8 @@ import {
   type KeyObject,
 } from 'node:crypto';
 import { promisify } from 'node:util';
-import { contentInfo, encodeSignerIdentifier, type SignerIdentifier } from './cms.ts';
+import type { SignerIdentifier } from './cms.ts';
+import { contentInfo, encodeSignerIdentifier } from './signed-data.ts';
 import {
   contextConstructed,
   explicit,

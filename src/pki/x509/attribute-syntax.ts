@@ -1,6 +1,7 @@
 /** What RFC 5280 appendix A (and X.520, PKCS #9) allow as the value of a known attribute type. */
 import { Tag } from '../der/der.ts';
-import { attributeName, isDerOrdered, type AttributeTypeAndValue, type Name } from './name.ts';
+import { isDerOrdered, type AttributeTypeAndValue, type Name } from './name.ts';
+import { attributeName } from './attribute-types.ts';
 import { firstRepeated, OID } from '../der/oids.ts';
 import { UPPER_BOUNDS } from './upper-bounds.ts';
 

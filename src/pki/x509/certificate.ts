@@ -56,7 +56,7 @@ export interface TbsFields {
   readonly extensions: readonly Extension[];
 }
 
-export interface Certificate extends Omit<TbsFields, 'signature' | 'timeTags' | 'serialOctets'> {
+export interface Certificate extends Omit<TbsFields, 'signature'> {
   readonly der: Buffer;
   /** DER TBSCertificate: what the signature covers. */
   readonly tbs: Buffer;
@@ -131,80 +131,46 @@ export function serialInteger(serial: string): Buffer {
   return serial.startsWith('-') ? integer(-BigInt(`0x${serial.slice(1)}`)) : integer(Buffer.from(serial, 'hex'));
 }
 
-class ParsedCertificate implements Certificate {
-  readonly der: Buffer;
-  readonly tbs: Buffer;
-  readonly version: number;
-  readonly serialNumber: string;
-  readonly issuer: Name;
-  readonly notBefore: Date;
-  readonly notAfter: Date;
-  readonly subject: Name;
-  readonly spki: Buffer;
-  readonly extensions: readonly Extension[];
-  readonly subjectAltNames: readonly GeneralName[];
-  readonly isCa: boolean;
-  readonly pathLength: number | undefined;
-  readonly keyUsage: readonly KeyUsage[] | undefined;
-  readonly extKeyUsage: readonly string[] | undefined;
-  readonly subjectKeyIdentifier: Buffer | undefined;
-  readonly authorityKeyIdentifier: Buffer | undefined;
-  readonly signatureAlgorithm: Buffer;
-  readonly signature: Buffer;
-  readonly publicKey: PublicKeyInfo;
-  #fingerprint: string | undefined;
-
-  constructor(der: Buffer) {
-    const outer = DerReader.of(der, 'Certificate');
-    this.der = der;
-    this.tbs = outer.next(Tag.SEQUENCE, 'tbsCertificate').raw;
-    this.signatureAlgorithm = outer.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
-    this.signature = readBitStringOctets(outer.next(Tag.BIT_STRING, 'signatureValue'), 'signatureValue');
-    outer.end();
-
-    const tbs = parseTbsCertificate(this.tbs);
-    if (!tbs.signature.equals(this.signatureAlgorithm))
-      throw new DerError('Certificate: the signature algorithms inside and outside differ');
-    const twice = duplicateExtension(tbs.extensions);
-    if (twice !== undefined) throw new DerError(`Certificate: extension ${twice} more than once`);
-    this.version = tbs.version;
-    this.serialNumber = tbs.serialNumber;
-    this.issuer = tbs.issuer;
-    this.notBefore = tbs.notBefore;
-    this.notAfter = tbs.notAfter;
-    this.subject = tbs.subject;
-    this.spki = tbs.spki;
-    this.publicKey = parsePublicKey(tbs.spki);
-    this.extensions = tbs.extensions;
-
-    const basic: BasicConstraints = this.#extension(OID.basicConstraints, parseBasicConstraints) ?? NOT_A_CA;
-    this.isCa = basic.ca;
-    this.pathLength = basic.pathLength;
-    this.subjectAltNames = this.#extension(OID.subjectAltName, parseGeneralNames) ?? [];
-    this.keyUsage = this.#extension(OID.keyUsage, parseKeyUsage);
-    this.extKeyUsage = this.#extension(OID.extKeyUsage, parseExtKeyUsage);
-    this.subjectKeyIdentifier = this.#extension(OID.subjectKeyIdentifier, parseSubjectKeyIdentifier);
-    this.authorityKeyIdentifier = this.#extension(
-      OID.authorityKeyIdentifier,
-      parseAuthorityKeyIdentifier,
-    )?.keyIdentifier;
-  }
-
-  #extension<T>(dotted: string, parse: (value: Buffer) => T): T | undefined {
-    const extension = findExtension(this.extensions, dotted);
-    return extension && parse(extension.value);
-  }
-
-  get fingerprint(): string {
-    return (this.#fingerprint ??= hash('sha256', this.der, 'hex'));
-  }
-}
-
 const NOT_A_CA: BasicConstraints = { ca: false, pathLength: undefined };
 
 /** @throws DerError on anything that is not one certificate. */
 export function parseCertificate(der: Buffer): Certificate {
-  return new ParsedCertificate(der);
+  const outer = DerReader.of(der, 'Certificate');
+  const tbs = outer.next(Tag.SEQUENCE, 'tbsCertificate').raw;
+  const signatureAlgorithm = outer.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
+  const signature = readBitStringOctets(outer.next(Tag.BIT_STRING, 'signatureValue'), 'signatureValue');
+  outer.end();
+
+  const { signature: algorithmInside, ...fields } = parseTbsCertificate(tbs);
+  if (!algorithmInside.equals(signatureAlgorithm))
+    throw new DerError('Certificate: the signature algorithms inside and outside differ');
+  const twice = duplicateExtension(fields.extensions);
+  if (twice !== undefined) throw new DerError(`Certificate: extension ${twice} more than once`);
+
+  const read = <T>(dotted: string, parse: (value: Buffer) => T): T | undefined => {
+    const extension = findExtension(fields.extensions, dotted);
+    return extension && parse(extension.value);
+  };
+  const basic = read(OID.basicConstraints, parseBasicConstraints) ?? NOT_A_CA;
+  let fingerprint: string | undefined;
+  return {
+    ...fields,
+    der,
+    tbs,
+    signatureAlgorithm,
+    signature,
+    publicKey: parsePublicKey(fields.spki),
+    isCa: basic.ca,
+    pathLength: basic.pathLength,
+    subjectAltNames: read(OID.subjectAltName, parseGeneralNames) ?? [],
+    keyUsage: read(OID.keyUsage, parseKeyUsage),
+    extKeyUsage: read(OID.extKeyUsage, parseExtKeyUsage),
+    subjectKeyIdentifier: read(OID.subjectKeyIdentifier, parseSubjectKeyIdentifier),
+    authorityKeyIdentifier: read(OID.authorityKeyIdentifier, parseAuthorityKeyIdentifier)?.keyIdentifier,
+    get fingerprint() {
+      return (fingerprint ??= hash('sha256', der, 'hex'));
+    },
+  };
 }
 
 /** All CERTIFICATE blocks of a PEM text. @throws DerError or InputError on a block that is none. */

@@ -15,6 +15,7 @@ import {
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 import { InputError } from '../input-error.ts';
+import { attributeName, attributeType, shortName } from './attribute-types.ts';
 
 export interface AttributeTypeAndValue {
   /** Dotted OID. */
@@ -40,52 +41,6 @@ export interface AttributeInput {
   readonly tag?: number;
 }
 
-/** Names of RFC 4514 §3 first; the others are registered LDAP descriptors (RFC 4519) or PKCS #9's own. */
-const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
-  [OID.commonName, 'CN'],
-  [OID.localityName, 'L'],
-  [OID.stateOrProvinceName, 'ST'],
-  [OID.organizationName, 'O'],
-  [OID.organizationalUnitName, 'OU'],
-  [OID.countryName, 'C'],
-  [OID.streetAddress, 'STREET'],
-  [OID.domainComponent, 'DC'],
-  [OID.userId, 'UID'],
-  [OID.surname, 'SN'],
-  [OID.serialNumber, 'serialNumber'],
-  [OID.title, 'title'],
-  [OID.description, 'description'],
-  [OID.businessCategory, 'businessCategory'],
-  [OID.postalCode, 'postalCode'],
-  [OID.name, 'name'],
-  [OID.givenName, 'givenName'],
-  [OID.initials, 'initials'],
-  [OID.generationQualifier, 'generationQualifier'],
-  [OID.dnQualifier, 'dnQualifier'],
-  [OID.pseudonym, 'pseudonym'],
-  [OID.organizationIdentifier, 'organizationIdentifier'],
-  [OID.emailAddress, 'emailAddress'],
-  [OID.unstructuredName, 'unstructuredName'],
-  [OID.unstructuredAddress, 'unstructuredAddress'],
-]);
-
-const TYPES_BY_NAME: ReadonlyMap<string, string> = new Map([
-  ...[...SHORT_NAMES].map(([type, name]) => [name.toLowerCase(), type] as const),
-  ['commonname', OID.commonName],
-  ['localityname', OID.localityName],
-  ['stateorprovincename', OID.stateOrProvinceName],
-  ['organizationname', OID.organizationName],
-  ['organizationalunitname', OID.organizationalUnitName],
-  ['countryname', OID.countryName],
-  ['streetaddress', OID.streetAddress],
-  ['domaincomponent', OID.domainComponent],
-  ['userid', OID.userId],
-  ['surname', OID.surname],
-  ['gn', OID.givenName],
-  ['email', OID.emailAddress],
-  ['e', OID.emailAddress],
-]);
-
 const STRING_TAGS: ReadonlySet<number> = new Set([
   Tag.UTF8_STRING,
   Tag.NUMERIC_STRING,
@@ -99,16 +54,6 @@ const STRING_TAGS: ReadonlySet<number> = new Set([
 
 /** Whether a value of this tag is text. */
 export const isCharacterString = (tag: number): boolean => STRING_TAGS.has(tag);
-
-/** The attribute type's short name in the text form, or its dotted OID. */
-export function attributeName(type: string): string {
-  return SHORT_NAMES.get(type) ?? type;
-}
-
-/** The dotted OID of an attribute's short or long name (case ignored) or dotted form; undefined if unknown. */
-export function attributeType(name: string): string | undefined {
-  return /^[0-2](\.(0|[1-9]\d*))+$/.test(name) ? name : TYPES_BY_NAME.get(name.toLowerCase());
-}
 
 /** @throws DerError on anything that is not a Name. */
 export function parseName(der: Buffer): Name {
@@ -228,8 +173,6 @@ export function comparableName(name: Name): string {
 const comparable = ({ type, tag, text }: AttributeTypeAndValue): string =>
   `${type}${STRING_TAGS.has(tag) ? '=' : '#'}${text}`;
 
-// --- RFC 4514 --------------------------------------------------------------------------------------------------
-
 /** RFC 4514 §2.4. Control characters are escaped as hex too, so the text is safe in a log line. */
 export function escapeAttributeValue(text: string): string {
   const escaped = text
@@ -253,7 +196,7 @@ export function formatName(name: Name): string {
 }
 
 function formatAttribute({ type, tag, text, value }: AttributeTypeAndValue): string {
-  const short = SHORT_NAMES.get(type);
+  const short = shortName(type);
   return short !== undefined && STRING_TAGS.has(tag)
     ? `${short}=${escapeAttributeValue(text)}`
     : `${short ?? type}=#${value.toString('hex')}`;

@@ -24,13 +24,8 @@ import {
 } from '../../../src/pki/cmc/tagged-request.ts';
 import { buildAuthenticatedData, parseAuthenticatedData } from '../../../src/pki/cms/authenticated-data.ts';
 import { berToDer } from '../../../src/pki/der/ber.ts';
-import {
-  buildSignedData,
-  keySigner,
-  parseContentInfo,
-  parseSignedData,
-  verifySignerInfo,
-} from '../../../src/pki/cms/cms.ts';
+import { parseContentInfo, parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
+import { buildSignedData, keySigner } from '../../../src/pki/cms/signed-data.ts';
 import { DerError, explicit, integer, oid, sequence, setOf, tlv } from '../../../src/pki/der/der.ts';
 import { encodeSubjectKeyIdentifier } from '../../../src/pki/x509/extensions.ts';
 import { OID } from '../../../src/pki/der/oids.ts';

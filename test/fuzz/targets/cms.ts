@@ -2,15 +2,8 @@
 import { parseAuthenticatedData, verifyAuthenticatedData } from '../../../src/pki/cms/authenticated-data.ts';
 import { berElements, berToDer } from '../../../src/pki/der/ber.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
-import {
-  buildSignedData,
-  digestMatches,
-  issuerAndSerialNumber,
-  keySigner,
-  parseContentInfo,
-  parseSignedData,
-  verifySignerInfo,
-} from '../../../src/pki/cms/cms.ts';
+import { digestMatches, parseContentInfo, parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
+import { buildSignedData, issuerAndSerialNumber, keySigner } from '../../../src/pki/cms/signed-data.ts';
 import { parseCertificateList } from '../../../src/pki/x509/crl.ts';
 import { explicit, integer, octetString, oid, sequence, setOf, unlessMalformed } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';

@@ -6,14 +6,8 @@ import { buildTbs, constantExtensions } from '../../../src/ca/local/tbs.ts';
 import { chooseProtection } from '../../../src/enrollment/key-protection.ts';
 import { recognise } from '../../../src/enrollment/recognition.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
-import {
-  changeSubject,
-  parseCsr,
-  parseCsrWithoutProof,
-  verifyCsr,
-  type CsrContent,
-  type RequestKey,
-} from '../../../src/pki/pkcs10/csr.ts';
+import { parseCsr, parseCsrWithoutProof, verifyCsr, type RequestKey } from '../../../src/pki/pkcs10/csr.ts';
+import { changeSubject, type CsrContent } from '../../../src/pki/pkcs10/csr-content.ts';
 import { explicit, integer, octetString, oid, sequence, setOf, utf8String } from '../../../src/pki/der/der.ts';
 import { encodeExtKeyUsage, encodeKeyUsage } from '../../../src/pki/x509/extensions.ts';
 import { formatGeneralName } from '../../../src/pki/x509/general-name.ts';

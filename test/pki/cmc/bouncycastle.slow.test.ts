@@ -27,14 +27,8 @@ import {
 } from '../../../src/pki/cms/authenticated-data.ts';
 import { berToDer } from '../../../src/pki/der/ber.ts';
 import { parsePemCertificates, type Certificate } from '../../../src/pki/x509/certificate.ts';
-import {
-  buildSignedData,
-  issuerAndSerialNumber,
-  keySigner,
-  parseSignedData,
-  verifySignerInfo,
-  type SignedData,
-} from '../../../src/pki/cms/cms.ts';
+import { parseSignedData, verifySignerInfo, type SignedData } from '../../../src/pki/cms/cms.ts';
+import { buildSignedData, issuerAndSerialNumber, keySigner } from '../../../src/pki/cms/signed-data.ts';
 import { explicit, integer, octetString, oid, sequence, tlv } from '../../../src/pki/der/der.ts';
 import { formatName, parseDistinguishedName } from '../../../src/pki/x509/name.ts';
 import { OID } from '../../../src/pki/der/oids.ts';

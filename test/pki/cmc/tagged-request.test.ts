@@ -7,13 +7,8 @@ import {
   verifyProofOfPossession,
   type CmcCertificateRequest,
 } from '../../../src/pki/cmc/tagged-request.ts';
-import {
-  buildSignedData,
-  keySigner,
-  parseSignedData,
-  verifySignerInfo,
-  type SignedData,
-} from '../../../src/pki/cms/cms.ts';
+import { parseSignedData, verifySignerInfo, type SignedData } from '../../../src/pki/cms/cms.ts';
+import { buildSignedData, keySigner } from '../../../src/pki/cms/signed-data.ts';
 import {
   NULL,
   bitString,

@@ -7,13 +7,8 @@ import { parsePkiData } from '../../../src/pki/cmc/pki-data.ts';
 import { buildPkiResponse } from '../../../src/pki/cmc/pki-response.ts';
 import type { CmcStatusInfo } from '../../../src/pki/cmc/status-info.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
-import {
-  buildSignedData,
-  issuerAndSerialNumber,
-  keySigner,
-  parseSignedData,
-  verifySignerInfo,
-} from '../../../src/pki/cms/cms.ts';
+import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
+import { buildSignedData, issuerAndSerialNumber, keySigner } from '../../../src/pki/cms/signed-data.ts';
 import { DerError } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { InvalidRequest, PROFILES, type StandInState } from './state.ts';

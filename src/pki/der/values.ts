@@ -1,0 +1,150 @@
+/** The values of DER elements, read strictly. */
+import { DerError, Tag, type DerElement } from './element.ts';
+
+/** INTEGER content octets, checked minimal; two's complement, big-endian. */
+export function integerBytes(element: DerElement, what = 'INTEGER'): Buffer {
+  const { value } = element;
+  const [first, second] = value;
+  if (first === undefined) throw new DerError(`${what}: empty`);
+  if (second !== undefined && ((first === 0 && second < 0x80) || (first === 0xff && second >= 0x80)))
+    throw new DerError(`${what}: not minimal`);
+  return value;
+}
+
+/** INTEGER as a bigint. */
+export function readBigInt(element: DerElement, what = 'INTEGER'): bigint {
+  const value = integerBytes(element, what);
+  return BigInt.asIntN(value.length * 8, BigInt(`0x${value.toString('hex')}`));
+}
+
+/** INTEGER or ENUMERATED that must fit a safe JavaScript integer. */
+export function readInteger(element: DerElement, what = 'INTEGER'): number {
+  const value = integerBytes(element, what);
+  if (value.length > 6) throw new DerError(`${what}: too large`);
+  return value.readIntBE(0, value.length);
+}
+
+/** BOOLEAN; DER allows 0x00 and 0xff only. */
+export function readBoolean(element: DerElement, what = 'BOOLEAN'): boolean {
+  const [octet] = element.value;
+  if (element.value.length !== 1 || (octet !== 0 && octet !== 0xff)) throw new DerError(`${what}: not DER`);
+  return octet === 0xff;
+}
+
+/** OBJECT IDENTIFIER in dotted form. */
+export function readOid(element: DerElement, what = 'OBJECT IDENTIFIER'): string {
+  const { value } = element;
+  if (element.tag !== Tag.OID) throw new DerError(`${what}: unexpected tag`);
+  if (value.length === 0 || value.length > 64 || (value.readUInt8(value.length - 1) & 0x80) !== 0)
+    throw new DerError(`${what}: malformed`);
+  const key = value.toString('latin1');
+  const known = dottedCache.get(key);
+  if (known !== undefined) return known;
+  const dotted = decodeOid(value, what);
+  if (dottedCache.size < 1000) dottedCache.set(key, dotted);
+  return dotted;
+}
+
+/** Content octets (latin1) → dotted form: the same two dozen OIDs come with every request. */
+const dottedCache = new Map<string, string>();
+
+function decodeOid(value: Buffer, what: string): string {
+  let text = '';
+  let arc = 0n;
+  let fresh = true;
+  for (const octet of value) {
+    if (fresh && octet === 0x80) throw new DerError(`${what}: not minimal`);
+    arc = (arc << 7n) | BigInt(octet & 0x7f);
+    fresh = (octet & 0x80) === 0;
+    if (!fresh) continue;
+    if (text === '') {
+      const root = arc < 40n ? 0n : arc < 80n ? 1n : 2n;
+      text = `${root}.${arc - root * 40n}`;
+    } else text += `.${arc}`;
+    arc = 0n;
+  }
+  return text;
+}
+
+/** BIT STRING content: the bytes and the number of unused bits in the last one (which must be zero). */
+export function readBitString(element: DerElement, what = 'BIT STRING'): { bytes: Buffer; unused: number } {
+  const [unused] = element.value;
+  const bytes = element.value.subarray(1);
+  if (unused === undefined || unused > 7 || (bytes.length === 0 && unused !== 0))
+    throw new DerError(`${what}: malformed`);
+  const last = bytes.at(-1);
+  if (last !== undefined && (last & ((1 << unused) - 1)) !== 0) throw new DerError(`${what}: unused bits set`);
+  return { bytes, unused };
+}
+
+/** BIT STRING that holds whole octets (a key, a signature). */
+export function readBitStringOctets(element: DerElement, what = 'BIT STRING'): Buffer {
+  const { bytes, unused } = readBitString(element, what);
+  if (unused !== 0) throw new DerError(`${what}: not whole octets`);
+  return bytes;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The text of any ASN.1 character string, by its tag. Throws on characters the type does not allow. */
+export function readString(element: DerElement, what = 'string'): string {
+  const { tag, value } = element;
+  switch (tag) {
+    case Tag.UTF8_STRING:
+      try {
+        return utf8.decode(value);
+      } catch {
+        throw new DerError(`${what}: not UTF-8`);
+      }
+    case Tag.PRINTABLE_STRING:
+      return checked(value.toString('latin1'), /^[A-Za-z0-9 '()+,\-./:=?]*$/, `${what}: not a PrintableString`);
+    case Tag.NUMERIC_STRING:
+      return checked(value.toString('latin1'), /^[0-9 ]*$/, `${what}: not a NumericString`);
+    case Tag.IA5_STRING:
+    case Tag.VISIBLE_STRING:
+      return checked(value.toString('latin1'), /^[\x00-\x7f]*$/, `${what}: not ASCII`);
+    case Tag.TELETEX_STRING:
+      return value.toString('latin1');
+    case Tag.BMP_STRING:
+      if (value.length % 2 !== 0) throw new DerError(`${what}: odd BMPString`);
+      return Buffer.from(value).swap16().toString('utf16le');
+    case Tag.UNIVERSAL_STRING: {
+      if (value.length % 4 !== 0) throw new DerError(`${what}: odd UniversalString`);
+      let text = '';
+      for (let i = 0; i < value.length; i += 4) {
+        const point = value.readUInt32BE(i);
+        if (point > 0x10ffff) throw new DerError(`${what}: not a UniversalString`);
+        text += String.fromCodePoint(point);
+      }
+      return text;
+    }
+    default:
+      throw new DerError(`${what}: not a character string`);
+  }
+}
+
+function checked(text: string, allowed: RegExp, message: string): string {
+  if (!allowed.test(text)) throw new DerError(message);
+  return text;
+}
+
+/** UTCTime or GeneralizedTime in the forms RFC 5280 §4.1.2.5 allows (seconds present, Zulu, no fraction). */
+export function readTime(element: DerElement, what = 'Time'): Date {
+  const text = element.value.toString('latin1');
+  const form =
+    element.tag === Tag.UTC_TIME
+      ? /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/
+      : /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
+  if (element.tag !== Tag.UTC_TIME && element.tag !== Tag.GENERALIZED_TIME)
+    throw new DerError(`${what}: unexpected tag`);
+  const match = form.exec(text);
+  if (match === null) throw new DerError(`${what}: malformed`);
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1).map(Number);
+  const fullYear = element.tag === Tag.UTC_TIME ? (year < 50 ? 2000 + year : 1900 + year) : year;
+  const date = new Date(0);
+  date.setUTCFullYear(fullYear, month - 1, day);
+  date.setUTCHours(hour, minute, second, 0);
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || hour > 23 || minute > 59 || second > 59)
+    throw new DerError(`${what}: no such time`);
+  return date;
+}

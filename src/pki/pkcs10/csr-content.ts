@@ -1,0 +1,152 @@
+/** What a certification request asks for, whatever format it came in (PKCS #10, CRMF), and the checks on it. */
+import { badRequest } from '../../errors.ts';
+import { DerError, parseDer, readString } from '../der/der.ts';
+import { firstRepeated, OID, oidName } from '../der/oids.ts';
+import { subjectProblem } from '../x509/attribute-syntax.ts';
+import { duplicateExtension, findExtension, type Extension } from '../x509/extensions.ts';
+import { formatGeneralName, generalNameProblem, parseGeneralNames, type GeneralName } from '../x509/general-name.ts';
+import type { Name } from '../x509/name.ts';
+import { publicKeyProblem, type PublicKeyInfo } from '../x509/public-key.ts';
+import { parseChangeSubjectName, type SubjectChange } from './change-subject-name.ts';
+
+export interface CsrAttribute {
+  /** Dotted OID. */
+  readonly oid: string;
+  /** DER of each value. */
+  readonly values: readonly Buffer[];
+}
+
+/** What a request asks for, apart from its proof of possession. */
+export interface CsrContent {
+  readonly der: Buffer;
+  /** DER CertificationRequestInfo: what the signature covers. */
+  readonly info: Buffer;
+  readonly subject: Name;
+  readonly publicKey: PublicKeyInfo;
+  readonly attributes: readonly CsrAttribute[];
+  /** Requested extensions, from extensionRequest or Microsoft's form of it. */
+  readonly extensions: readonly Extension[];
+  readonly subjectAltNames: readonly GeneralName[];
+  readonly challengePassword: string | undefined;
+  /** The channel binding in an attribute that has no other meaning (RFC 7894 §3.3). */
+  readonly identityLinking: string | undefined;
+  /** Asked for with a ChangeSubjectName attribute, and without effect until {@link changeSubject}. */
+  readonly subjectChange: SubjectChange | undefined;
+  /** The change was made: subject, names and extensions are not those of the DER. */
+  readonly renamed?: true;
+}
+
+/**
+ * The checks on what a request asks for, whatever format it came in.
+ * @throws EstuaryError 400 CSR_SUBJECT_INVALID, CSR_DUPLICATE_ATTRIBUTE, CSR_DUPLICATE_EXTENSION, CSR_SAN_INVALID;
+ *   DerError
+ */
+export function checkedContent(
+  content: Pick<CsrContent, 'der' | 'info' | 'subject' | 'publicKey'>,
+  attributes: readonly CsrAttribute[],
+  extensions: readonly Extension[],
+): CsrContent {
+  checkSubject(content.subject, 'subject');
+  checkDuplicates(attributes, extensions);
+  return {
+    ...content,
+    attributes,
+    extensions,
+    subjectAltNames: requestedAltNames(extensions),
+    challengePassword: textOf(attributes, 'challengePassword'),
+    identityLinking: boundedTextOf(attributes, 'estIdentityLinking'),
+    subjectChange: subjectChange(attributes),
+  };
+}
+
+/**
+ * The request with the names of its ChangeSubjectName in place of its own, which RFC 6402 §2.8 has the CA do. For whoever
+ * has found that the requester may change them.
+ */
+export function changeSubject<T extends CsrContent>(csr: T): T {
+  if (csr.subjectChange === undefined) return csr;
+  const { subject, subjectAltNames, subjectAltNamesDer: value } = csr.subjectChange;
+  const others = csr.extensions.filter(({ oid }) => oid !== OID.subjectAltName);
+  const extensions = value === undefined ? others : [...others, { oid: OID.subjectAltName, critical: false, value }];
+  return { ...csr, subject, subjectAltNames, extensions, subjectChange: undefined, renamed: true };
+}
+
+/** @throws EstuaryError 400 CSR_KEY_WEAK, CSR_KEY_UNSUPPORTED */
+export function checkKey(publicKey: PublicKeyInfo): void {
+  const problem = publicKeyProblem(publicKey);
+  if (problem === undefined) return;
+  const code = problem.kind === 'weak' ? 'CSR_KEY_WEAK' : 'CSR_KEY_UNSUPPORTED';
+  throw badRequest(code, `The CSR's public key ${problem.reason}.`);
+}
+
+function checkSubject(subject: Name, what: string): void {
+  const problem = subjectProblem(subject);
+  if (problem !== undefined) throw badRequest('CSR_SUBJECT_INVALID', `The CSR's ${what} ${problem}.`);
+}
+
+function checkDuplicates(attributes: readonly CsrAttribute[], extensions: readonly Extension[]): void {
+  const attribute = firstRepeated(attributes.map(({ oid }) => oid));
+  if (attribute !== undefined)
+    throw badRequest('CSR_DUPLICATE_ATTRIBUTE', `The CSR has the attribute ${oidName(attribute)} more than once.`);
+  const extension = duplicateExtension(extensions);
+  if (extension !== undefined)
+    throw badRequest('CSR_DUPLICATE_EXTENSION', `The CSR asks for the extension ${oidName(extension)} more than once.`);
+}
+
+/** The one value of a single-valued attribute, or undefined when the attribute is absent. @throws DerError */
+export function singleValue(attributes: readonly CsrAttribute[], type: string): Buffer | undefined {
+  const attribute = attributes.find(({ oid }) => oid === type);
+  if (attribute === undefined) return undefined;
+  const [value, ...more] = attribute.values;
+  if (value === undefined || more.length > 0) throw new DerError(`${oidName(type)}: not exactly one value`);
+  return value;
+}
+
+function requestedAltNames(extensions: readonly Extension[]): GeneralName[] {
+  const extension = findExtension(extensions, OID.subjectAltName);
+  if (extension === undefined) return [];
+  const names = parseGeneralNames(extension.value);
+  checkAltNames(names, 'subjectAltName');
+  return names;
+}
+
+function checkAltNames(names: readonly GeneralName[], what: string): void {
+  for (const name of names) {
+    const problem = generalNameProblem(name);
+    if (problem !== undefined)
+      throw badRequest('CSR_SAN_INVALID', `The CSR's ${what} ${printable(formatGeneralName(name))} ${problem}.`);
+  }
+}
+
+function subjectChange(attributes: readonly CsrAttribute[]): SubjectChange | undefined {
+  const value = singleValue(attributes, OID.changeSubjectName);
+  if (value === undefined) return undefined;
+  const change = parseChangeSubjectName(value);
+  checkSubject(change.subject, 'new subject');
+  checkAltNames(change.subjectAltNames, 'new subjectAltName');
+  return change;
+}
+
+/** The client's text in an error message: one short line of ASCII. */
+const printable = (text: string): string => {
+  const clean = text.replace(/[^\x20-\x7e]/g, '?');
+  return clean.length > 80 ? `${clean.slice(0, 80)}…` : clean;
+};
+
+function textOf(attributes: readonly CsrAttribute[], name: 'challengePassword' | ChallengeName): string | undefined {
+  const value = singleValue(attributes, OID[name]);
+  return value && readString(parseDer(value, undefined, name), name);
+}
+
+/** The attributes of RFC 7894. */
+type ChallengeName = 'estIdentityLinking';
+
+/** RFC 7894 §3: ub-aa-est-identity-linking and its siblings. */
+const MAX_CHALLENGE = 255;
+
+function boundedTextOf(attributes: readonly CsrAttribute[], name: ChallengeName): string | undefined {
+  const text = textOf(attributes, name);
+  if (text !== undefined && Array.from(text).length > MAX_CHALLENGE)
+    throw new DerError(`${name}: more than ${MAX_CHALLENGE} characters`);
+  return text;
+}
