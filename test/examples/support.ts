@@ -1,10 +1,13 @@
 /** The servers of `examples/`: the quickstart's files under the names that the examples use, and an example's est.toml as it stands. */
-import { copyFileSync, readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
+import { formatName } from '../../src/pki/x509/name.ts';
 import { runAny } from '../support/command.ts';
-import { Estuary, section } from '../support/estuary.ts';
-import { call } from '../support/https.ts';
+import { certificatesOf, Estuary, section } from '../support/estuary.ts';
+import { call, type Answer } from '../support/https.ts';
 import { ROOT } from '../support/root.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 
@@ -12,46 +15,55 @@ export interface Example {
   readonly estuary: Estuary;
   /** What `--check` says of the example as it stands, with the folder cut off. */
   readonly checked: string;
-  /** A call of the admin API with the administrator's certificate. */
-  admin(method: string, path: string, body?: unknown): Promise<{ status: number; json: Record<string, unknown> }>;
+  /** A POST to the admin API with the administrator's certificate. */
+  admin(path: string, body: string, type?: string): Promise<Answer>;
+}
+
+export interface ExampleOptions {
+  /** What is another thing in a test than in the example: a realm, a port. */
+  readonly edit?: (toml: string) => string;
+  /** Writes the files that only this example names. */
+  readonly prepare?: (dir: string) => void;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export const exampleFile = (name: string, file: string): string => join(ROOT, 'examples', name, file);
 
-/** @param prepare writes the files that only this example names */
-export async function startExample(
-  name: string,
-  prepare: (dir: string) => void = () => undefined,
-  env: Readonly<Record<string, string>> = {},
-): Promise<Example> {
-  const toml = exampleFile(name, 'est.toml');
+export async function startExample(name: string, options: ExampleOptions = {}): Promise<Example> {
+  const { edit = (text: string): string => text, prepare, env = {} } = options;
+  const toml: string = edit(readFileSync(exampleFile(name, 'est.toml'), 'utf8'));
   const estuary = await Estuary.start({
     env,
     configure: (config, dir) => {
-      prepare(dir);
-      copyFileSync(toml, join(dir, 'example.toml'));
+      prepare?.(dir);
+      writeFileSync(join(dir, 'example.toml'), toml);
       for (const key of Object.keys(config)) Reflect.deleteProperty(config, key);
-      Object.assign(config, parse(readFileSync(toml, 'utf8')));
+      Object.assign(config, parse(toml));
       for (const listener of ['est', 'admin']) section(config, listener)['port'] = 0;
     },
   });
   const { dir } = estuary;
   const { output } = await runAny(NODE, [SERVER, '--check', '--config', join(dir, 'example.toml')], { env });
+  const pem = (file: string): string => readFileSync(join(dir, 'admin', file), 'latin1');
   return {
     estuary,
     checked: output.replaceAll(`${dir}/`, ''),
-    async admin(method, path, body) {
-      const read = (file: string): string => readFileSync(join(dir, 'admin', file), 'latin1');
-      const answer = await call({
+    admin: (path, body, type = 'application/json') =>
+      call({
         port: estuary.server.port('admin'),
         path,
-        method,
-        tls: { ca: estuary.root, cert: read('client.pem'), key: read('client.key') },
-        headers: { 'Content-Type': 'application/json' },
-        ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) }),
-      });
-      const json: unknown = JSON.parse(answer.text === '' ? '{}' : answer.text);
-      return { status: answer.status, json: typeof json === 'object' ? { ...json } : {} };
-    },
+        method: 'POST',
+        tls: { ca: estuary.root, cert: pem('client.pem'), key: pem('client.key') },
+        headers: { 'Content-Type': type },
+        body,
+      }),
   };
+}
+
+/** The subject of the one certificate in an answer, and its subjectAltNames. */
+export function issuedNames(answer: Answer): string[] {
+  const [der, ...more] = certificatesOf(answer);
+  if (der === undefined || more.length > 0) throw new Error('not exactly one certificate');
+  const { subject, subjectAltNames } = parseCertificate(der);
+  return [formatName(subject), ...subjectAltNames.map(formatGeneralName)];
 }

@@ -14,7 +14,7 @@ export const SERVICE = `HTTP/localhost@${REALM}`;
 const SBIN = '/usr/local/sbin:/usr/sbin:/sbin';
 
 /** An unused loopback port. krb5kdc cannot say which port 0 gave it, so it is found beforehand. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const address = server.address();
