@@ -6,14 +6,24 @@ export function networkAddress(address: string | undefined): string {
   return /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/.exec(address)?.[1] ?? address;
 }
 
+/** What a balancer said of a connection (proxy-connection.ts). */
+const told = new WeakMap<object, string>();
+
+/** From now on the connection counts as that of the client with this address. */
+export const setClientAddress = (socket: Duplex, address: string): void => void told.set(socket, address);
+
 /** The client's network address at the other end of a connection, also of one that is gone. */
 export function clientAddress(socket: Duplex): string {
-  // A destroyed TLSSocket has forgotten its peer; the TCP socket below it remembers, since its address was asked for.
-  return networkAddress(remoteAddressOf(socket) ?? remoteAddressOf(Reflect.get(socket, '_parent')));
+  // Of TLS, the TCP socket below. A destroyed TLSSocket has forgotten its peer; that one remembers, since its address was asked for.
+  const below: unknown = Reflect.get(socket, '_parent');
+  const addresses = [socket, below].filter(isObject);
+  const said = addresses.map((one) => told.get(one)).find((address) => address !== undefined);
+  return said ?? networkAddress(addresses.map(remoteAddressOf).find((address) => address !== undefined));
 }
 
-function remoteAddressOf(socket: unknown): string | undefined {
-  const address: unknown =
-    typeof socket === 'object' && socket !== null ? Reflect.get(socket, 'remoteAddress') : undefined;
+function remoteAddressOf(socket: object): string | undefined {
+  const address: unknown = Reflect.get(socket, 'remoteAddress');
   return typeof address === 'string' ? address : undefined;
 }
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;

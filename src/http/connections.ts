@@ -5,6 +5,9 @@
 import type { Server, Socket } from 'node:net';
 import type { Logger } from '../log.ts';
 import { lockoutAddress } from '../auth/client-address.ts';
+import { CountedLines } from '../counted-lines.ts';
+import { clientAddress, setClientAddress } from './address.ts';
+import { takeProxyHeader, type Balancers } from './proxy-connection.ts';
 import { Crowd } from './handshake-crowd.ts';
 import { ConnectionTally, type ConnectionLimits, type ReachedLimit } from './connection-tally.ts';
 
@@ -25,7 +28,9 @@ export interface ConnectionsOptions {
   readonly limits: ConnectionLimits;
   /** undefined: no other process shares the listener. */
   readonly shared: SharedConnections | undefined;
-  readonly log: Pick<Logger, 'warn'>;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+  /** Given where balancers tell whose connections theirs are. */
+  readonly proxies?: { readonly balancers: Balancers; /** Milliseconds. */ readonly headerTimeout: number } | undefined;
 }
 
 /** Milliseconds between two lines of log about refused connections. */
@@ -39,12 +44,16 @@ export class Connections {
   readonly #boundsHandshakes: boolean;
   /** What ends the handshake of a connection. */
   readonly #handshakes = new WeakMap<object, () => void>();
+  /** Octets of the balancer's header. */
+  readonly #headers = new WeakMap<Socket, number>();
+  readonly #lines: CountedLines;
   #refused = 0;
   #lastWarning = -Infinity;
 
   /** Steps in before whatever the server does with a connection. */
   constructor(options: ConnectionsOptions) {
     this.#options = options;
+    this.#lines = new CountedLines(options.log);
     this.#tally = new ConnectionTally(options.limits);
     const { server } = options;
     // Administrators and health checks get in whatever the devices do.
@@ -55,15 +64,38 @@ export class Connections {
     });
     const listeners = server.listeners('connection');
     server.removeAllListeners('connection');
-    server.on('connection', (socket) => {
+    const serve = (socket: Socket): void => {
       if (!this.#admit(socket)) return;
       for (const listener of listeners) Reflect.apply(listener, server, [socket]);
+    };
+    server.on('connection', (socket: Socket) => {
+      if (options.proxies !== undefined && options.proxies.balancers.has(socket.remoteAddress ?? ''))
+        this.#throughBalancer(socket, options.proxies.headerTimeout, serve);
+      else serve(socket);
     });
   }
 
   /** Drops the connections on which nothing has arrived yet. */
   closeSilent(): void {
-    for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy();
+    for (const socket of this.#open) if (socket.bytesRead <= (this.#headers.get(socket) ?? 0)) socket.destroy();
+  }
+
+  /** Whose connection it is, its header tells; until then it counts for nobody. */
+  #throughBalancer(socket: Socket, timeout: number, serve: (socket: Socket) => void): void {
+    const { listener } = this.#options;
+    const balancer = clientAddress(socket);
+    this.#open.add(socket);
+    socket.once('close', () => this.#open.delete(socket));
+    takeProxyHeader(socket, timeout, {
+      taken: (address, length) => {
+        if (address !== undefined) setClientAddress(socket, address);
+        this.#headers.set(socket, length);
+        serve(socket);
+      },
+      refused: (detail) => {
+        this.#lines.info(`proxy ${balancer}`, { listener, address: balancer, detail }, 'PROXY header refused');
+      },
+    });
   }
 
   closeAll(): void {
@@ -77,7 +109,7 @@ export class Connections {
       socket.destroy();
       return false;
     }
-    const address = lockoutAddress(remoteAddress);
+    const address = lockoutAddress(clientAddress(socket));
     const reached = this.#crowd.isTooMuch ? 'overload' : this.#tally.add(address);
     if (reached !== undefined) {
       socket.destroy();

@@ -25,6 +25,8 @@ import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import { createAdminApp } from '../http/admin/listener.ts';
 import { createEstListener } from '../http/est/listener.ts';
 import { createOperations, type OperationDependencies } from '../http/est/operations.ts';
+import type { ConnectionsOptions } from '../http/connections.ts';
+import { Balancers } from '../http/proxy-connection.ts';
 import { requestRates } from '../http/rate-limits.ts';
 import { createPublication } from '../http/publication/create.ts';
 import type { Logger } from '../log.ts';
@@ -141,7 +143,7 @@ export async function assemble(config: Config, foundation: Foundation): Promise<
   live.add({ end: est, server: estApp.server, material: ({ estTls }) => estTls });
   live.add({ end: admin, server: adminApp.server, material: ({ adminTls }) => adminTls });
   const listeners: readonly Listener[] = [
-    new Listener('est', config.est, estApp, context),
+    new Listener('est', config.est, estApp, context, proxies(config)),
     new Listener('admin', config.admin, adminApp, context),
     ...(publication === undefined ? [] : [new Listener('publication', config.publication, publication.app, context)]),
   ];
@@ -211,6 +213,12 @@ function estOperations({ est }: Config, { crls, live, ...sources }: OperationSou
     cmcParties: () => live.current.cmc,
     now: Date.now,
   });
+}
+
+/** undefined: no balancer is configured. */
+function proxies({ est, server }: Config): ConnectionsOptions['proxies'] {
+  if (est.proxy_protocol.length === 0) return undefined;
+  return { balancers: new Balancers(est.proxy_protocol), headerTimeout: server.handshake_timeout * 1000 };
 }
 
 function estSettings({ est, server, gssapi, limits }: Config) {

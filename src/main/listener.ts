@@ -4,7 +4,7 @@ import type { Server as HttpServer } from 'node:http';
 import { isIP, type AddressInfo } from 'node:net';
 import type { Config } from '../config/schema.ts';
 import type { ConnectionLimits } from '../http/connection-tally.ts';
-import { Connections, type SharedConnections } from '../http/connections.ts';
+import { Connections, type ConnectionsOptions, type SharedConnections } from '../http/connections.ts';
 import { affordable, openFileLimit } from '../http/open-files.ts';
 import type { Logger } from '../log.ts';
 
@@ -55,12 +55,13 @@ export class Listener<S extends HttpServer = HttpServer> {
     { host, port }: { readonly host: string; readonly port: number },
     app: App<S>,
     context: ListenerContext,
+    proxies?: ConnectionsOptions['proxies'],
   ) {
     this.#name = name;
     this.#at = { host, port };
     this.#app = app;
     this.#log = context.log;
-    this.#connections = new Connections({ listener: name, server: app.server, ...context });
+    this.#connections = new Connections({ listener: name, server: app.server, ...context, proxies });
   }
 
   get server(): S {

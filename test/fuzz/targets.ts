@@ -16,6 +16,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<{ readonly target: T
   name: () => import('./targets/name.ts'),
   configuration: () => import('./targets/configuration.ts'),
   authorization: () => import('./targets/authorization.ts'),
+  proxy: () => import('./targets/proxy.ts'),
   admin: () => import('./targets/admin.ts'),
   dogtag: () => import('./targets/dogtag.ts'),
   service: () => import('./targets/service.ts'),

@@ -72,6 +72,12 @@ function all(...probes: Probe[]): Probe {
 const PROBES = {
   curl: commands('Debian package curl', 'curl'),
   openssl: commands('Debian package openssl', 'openssl'),
+  haproxy: commands('Debian package haproxy', 'haproxy'),
+  nginx: all(
+    commands('Debian package nginx', 'nginx'),
+    files('Debian package libnginx-mod-stream', '/usr/lib/nginx/modules/ngx_stream_module.so'),
+  ),
+  promtool: commands('Debian package prometheus', 'promtool', 'prometheus'),
   pki: commands('Debian package strongswan-pki', 'pki'),
   estclient: files("libest's client: scripts/fetch-estclient, or scripts/test", ESTCLIENT),
   bouncycastle: all(

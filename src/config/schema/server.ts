@@ -1,5 +1,5 @@
 import { boolean, choice, integer, list, optional, path, table, text } from '../keys.ts';
-import { checkHost } from './formats.ts';
+import { checkCidr, checkHost } from './formats.ts';
 
 const HOST = 'an IP address or a host name';
 
@@ -85,6 +85,18 @@ export const est = table(
       minimum: 0,
       maximum: 65535,
     }),
+    proxy_protocol: list(
+      text({
+        description: 'An address block.',
+        allowed: 'an address block such as 10.0.0.7/32',
+        check: checkCidr,
+      }),
+      {
+        description:
+          "Balancers that tell each client's address in a PROXY protocol header (version 1 or 2) before TLS; they must send one, and from elsewhere it is refused. Name balancers only: whoever is listed can claim any address (docs/operations.md).",
+        default: [],
+      },
+    ),
     retry_after: integer({
       description: 'The Retry-After of 202 and 503 answers.',
       default: 30,

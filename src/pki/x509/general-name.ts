@@ -210,7 +210,7 @@ function addressBytes(text: string): Buffer {
 const word = (bytes: Buffer, offset: number): string => bytes.readUInt16BE(offset).toString(16);
 
 /** @throws DerError unless 4 or 16 octets. */
-function formatAddress(bytes: Buffer): string {
+export function formatAddress(bytes: Buffer): string {
   if (bytes.length === 4) return [...bytes].join('.');
   if (bytes.length !== 16) throw new DerError('GeneralName.iPAddress: neither 4 nor 16 octets');
   const groups = Array.from({ length: 8 }, (_, i) => word(bytes, i * 2)).join(':');
