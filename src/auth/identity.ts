@@ -58,9 +58,21 @@ export interface CmcIdentity extends IdentityBase {
 
 export type Identity = MtlsIdentity | OtpIdentity | GssapiIdentity | CmcIdentity;
 
+/** A name and a password, as HTTP Basic has them. */
+export interface PasswordCredentials {
+  readonly username: string;
+  readonly password: string;
+}
+
 /** What a request on the EST listener shows of its sender; no HTTP or TLS objects. */
 export interface PresentedCredentials extends ConnectionCertificates {
   /** The `Authorization` header. */
   readonly authorization: string | undefined;
   readonly address: string;
+  /**
+   * A one-time password that came in the request itself (RFC 7894 §3.1), looked for once nothing else is presented.
+   *
+   * @throws EstuaryError 400: the request proves no possession of its key
+   */
+  readonly otpChallenge?: () => Promise<PasswordCredentials | undefined>;
 }

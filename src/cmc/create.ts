@@ -1,6 +1,6 @@
 /** Makes the CMC server of a configuration. */
 import type { ClientTrust } from '../auth/mtls/client-trust.ts';
-import type { Lockout } from '../auth/lockout.ts';
+import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Config } from '../config/schema.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';
 import type { Logger } from '../log.ts';
@@ -19,7 +19,7 @@ export interface CmcContext {
   readonly store: Store;
   readonly log: Logger;
   readonly enrollment: Enrollment;
-  readonly lockout: Lockout;
+  readonly otp: OtpService;
   /** The snapshot in force. */
   readonly trust: () => ClientTrust | undefined;
   readonly parties: () => CmcParties;
@@ -29,13 +29,13 @@ export interface CmcContext {
   readonly now: () => number;
 }
 
-export function createCmcServer({ otp, est }: Pick<Config, 'otp' | 'est'>, context: CmcContext): CmcServer {
-  const { store, enrollment, lockout, now } = context;
-  const retryAfter = est.retry_after;
+export function createCmcServer(config: Pick<Config, 'otp' | 'est'>, context: CmcContext): CmcServer {
+  const { store, enrollment, otp, now } = context;
+  const retryAfter = config.est.retry_after;
   const secrets = new SharedSecrets({
     parties: context.parties,
-    lockout,
-    tokenLength: otp.token_length,
+    lockout: otp.lockout,
+    tokenLength: config.otp.token_length,
     retryAfter,
   });
   const pending = new PendingRequests(store, enrollment);
@@ -44,7 +44,7 @@ export function createCmcServer({ otp, est }: Pick<Config, 'otp' | 'est'>, conte
     retryAfter,
     pending,
     authenticator: new Authenticator(new Signers(context), secrets, pending),
-    requests: new Requests({ enrollment, store, clientIdBinding: otp.bind_client_id }),
-    actions: new CertificateActions({ store, secrets, now }),
+    requests: new Requests({ enrollment, store, clientIdBinding: config.otp.bind_client_id }),
+    actions: new CertificateActions({ store, secrets, otp, now }),
   });
 }

@@ -1,6 +1,7 @@
 /** revokeRequest (RFC 5272 §6.11) and confirmCertAcceptance (§6.14): what is done to a certificate that was issued. */
 import type { AuditEvent } from '../audit/event.ts';
 import { isOfHolder } from '../auth/certificate-holder.ts';
+import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
 import type { RequestBase } from '../enrollment/request.ts';
 import { eventBase } from '../enrollment/request.ts';
@@ -20,6 +21,7 @@ import type { SharedSecrets } from './shared-secrets.ts';
 export interface CertificateActionsOptions {
   readonly store: AuditStore & CertificateStore;
   readonly secrets: SharedSecrets;
+  readonly otp: Pick<OtpService, 'verifySecret'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -35,7 +37,7 @@ export class CertificateActions {
 
   /**
    * Revokes a certificate of the addressed CA for its holder, an RA, or whoever knows the shared secret that it was
-   * issued with.
+   * issued with, or the revocationChallenge of its request (RFC 7894 §3.2).
    *
    * @param identification the message's, for the shared secret
    * @throws CmcRefusal 400 badCertId, badRequest (revoked already, a reason or date that cannot be); 401 and 403
@@ -116,9 +118,15 @@ export class CertificateActions {
       throw notAllowed(bodyPartID, 'The certificate is somebody else’s, and the request has no shared secret.');
     }
     const attempt = { address, caLabel: ca.label, now: this.#options.now(), bodyPart: bodyPartID };
-    const shared = await this.#options.secrets.verify(identification, attempt, ({ secret }) =>
-      sameSecret(sharedSecret, secret),
-    );
+    const { secrets, otp } = this.#options;
+    const challenge = row?.revocation_challenge;
+    if (row !== undefined && identification === undefined && typeof challenge === 'string') {
+      const holder = `revocation challenge of ${row.serial}`;
+      const check = (): Promise<boolean> => otp.verifySecret(challenge, sharedSecret.toString('utf8'));
+      await secrets.guard(holder, attempt, 'wrong revocation challenge', check);
+      return holder;
+    }
+    const shared = await secrets.verify(identification, attempt, ({ secret }) => sameSecret(sharedSecret, secret));
     const { display } = secretIdentity(shared.identification ?? '');
     if (row === undefined || (row.method === 'cmc' && row.requester === display)) return display;
     throw notAllowed(bodyPartID, 'The certificate was not issued with this shared secret.');

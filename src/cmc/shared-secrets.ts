@@ -59,15 +59,31 @@ export class SharedSecrets {
     attempt: SecretAttempt,
     check: (secret: SharedSecret) => boolean | Promise<boolean>,
   ): Promise<SharedSecret> {
-    const { lockout, parties } = this.#options;
-    const event = this.failure(identification, attempt);
+    const known = identification === undefined ? undefined : this.#options.parties().secrets.get(identification);
+    const shared: SharedSecret = { secret: known ?? this.#nobodys, identification };
+    const detail = known === undefined ? 'no such identification' : 'wrong secret';
+    await this.guard(identification, attempt, detail, async () => (await check(shared)) && known !== undefined);
+    return shared;
+  }
+
+  /**
+   * Any other check of a secret, with the same lockout.
+   *
+   * @param name what failures are counted on beside the address
+   * @throws CmcRefusal and EstuaryError as {@link verify}
+   */
+  async guard(
+    name: string | undefined,
+    attempt: SecretAttempt,
+    detail: string,
+    check: () => Promise<boolean>,
+  ): Promise<void> {
+    const { lockout } = this.#options;
+    const event = this.failure(name, attempt);
     const keys = lockout.keys(attempt.address, { kind: 'identification', name: event.subject });
-    return this.#limiter.run(keys, async () => {
+    await this.#limiter.run(keys, async () => {
       await lockout.check(keys, attempt.now, event);
-      const known = identification === undefined ? undefined : parties().secrets.get(identification);
-      const shared: SharedSecret = { secret: known ?? this.#nobodys, identification };
-      if ((await check(shared)) && known !== undefined) return shared;
-      const detail = known === undefined ? 'no such identification' : 'wrong secret';
+      if (await check()) return;
       await lockout.countFailure(keys, attempt.now, { ...event, detail });
       throw new CmcRefusal('unauthenticated', 'badIdentity', [attempt.bodyPart], 'The shared secret is wrong.', {
         detail,

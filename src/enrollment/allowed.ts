@@ -2,6 +2,7 @@
 import type { PreparedIssuance } from '../ca/driver.ts';
 import { isRefusal } from '../errors.ts';
 import { encodePem } from '../pki/der/pem.ts';
+import { withoutSecrets } from '../pki/pkcs10/challenges.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
 import type { RequestRow } from '../store/request-store.ts';
@@ -94,7 +95,7 @@ function requestOf({ request, names, csr, key }: Keyed): AuthorizationRequest {
     subject: formatName(names.subject),
     sans: names.subjectAltNames.map(formatGeneralName),
     key_type: key.publicKey.keyType,
-    csr: encodePem(PEM_LABELS[key.format], csr.der),
+    csr: encodePem(PEM_LABELS[key.format], key.format === 'pkcs10' ? withoutSecrets(csr, undefined) : csr.der),
     ...(device === undefined ? {} : { device: device.id }),
   };
 }

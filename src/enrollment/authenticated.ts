@@ -3,15 +3,18 @@ import type { AuditEvent } from '../audit/event.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { FailureRecords } from '../auth/failure-records.ts';
-import type { CmcIdentity, Identity, OtpIdentity } from '../auth/identity.ts';
+import type { CmcIdentity, Identity, OtpIdentity, PasswordCredentials } from '../auth/identity.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
 import { EstuaryError, unauthorized } from '../errors.ts';
+import { OID } from '../pki/der/oids.ts';
+import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
 import { credentialRules } from './credential-rules.ts';
 import { isOfCa, notIssuedHere, type NameRight } from './names.ts';
-import { recogniseSent, type Recognised } from './recognition.ts';
+import { Proven } from './proven.ts';
+import { recogniseSent } from './recognition.ts';
 import type { Repeats } from './repeats.ts';
-import type { EstEnrolment, Received, ReceivedByEst, RequestBase } from './request.ts';
+import { bodyOf, type EstEnrolment, type Received, type ReceivedByEst, type RequestBase } from './request.ts';
 
 /** What becomes of a sender of each of EST's operations. */
 interface Rules {
@@ -96,7 +99,8 @@ export class Authenticated {
       now: now(),
       events,
     };
-    const identity = await authenticator.authenticate(presented, context);
+    const otpChallenge = (): Promise<PasswordCredentials | undefined> => challengeOf(received);
+    const identity = await authenticator.authenticate({ ...presented, otpChallenge }, context);
     if (identity.method === 'otp' && !identity.usable) {
       const attempt = { ...context, address: received.address };
       const standing = await standingOf(received, identity, repeats);
@@ -112,19 +116,33 @@ export class Authenticated {
   }
 }
 
+/** The one-time password in a request; what cannot be read holds none, and why is told where the body is looked at. @throws EstuaryError 400 */
+async function challengeOf(received: ReceivedByEst): Promise<PasswordCredentials | undefined> {
+  const csr = readOr(() => parseCsrWithoutProof(bodyOf(received)), undefined);
+  if (csr?.otpChallenge === undefined) return undefined;
+  // The cheap checks come before a password is looked at (contract §3).
+  if (received.operation !== 'serverkeygen') await Proven.byEst(received);
+  const [name] = csr.subject.rdns.flat().filter(({ type }) => type === OID.commonName);
+  return { username: name?.text ?? '', password: csr.otpChallenge };
+}
+
+function readOr<T, U>(read: () => T, otherwise: U): T | U {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof EstuaryError && error.kind === 'bad-request') return otherwise;
+    throw error;
+  }
+}
+
 /** Whether a token without a use left comes with the request that it was used for; bad bytes are no such request. */
 async function standingOf(
   received: ReceivedByEst,
   identity: OtpIdentity,
   repeats: Pick<Repeats, 'standing'>,
 ): Promise<'answered' | 'refused' | 'unknown'> {
-  let sent: Recognised;
-  try {
-    sent = recogniseSent(received);
-  } catch (error) {
-    if (error instanceof EstuaryError && error.kind === 'bad-request') return 'unknown';
-    throw error;
-  }
+  const sent = readOr(() => recogniseSent(received), undefined);
+  if (sent === undefined) return 'unknown';
   return repeats.standing({ ...received, identity, events: [] }, sent);
 }
 

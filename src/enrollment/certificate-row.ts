@@ -6,13 +6,14 @@ import type { CertificateRow } from '../store/certificate-store.ts';
 
 /** Whose certificate it is. */
 export type CertificateOwner = Pick<CertificateRow, 'ca' | 'requester' | 'method' | 'request_id'> &
-  Partial<Pick<CertificateRow, 'archived_key_id' | 'device' | 'device_key'>>;
+  Partial<Pick<CertificateRow, 'archived_key_id' | 'revocation_challenge' | 'device' | 'device_key'>>;
 
 /** The record of a certificate that was just issued. @param der of the certificate @throws DerError */
 export function certificateRow(der: Buffer, owner: CertificateOwner): CertificateRow {
   const certificate: Certificate = parseCertificate(der);
   return {
     archived_key_id: null,
+    revocation_challenge: null,
     device: null,
     device_key: null,
     ...owner,

@@ -20,6 +20,7 @@ import type { Authorizer } from './authorization/external-authorization.ts';
 import { Authenticated, checkRequester } from './authenticated.ts';
 import { Authorised, type AuthorisationRules } from './authorised.ts';
 import { Checked, checkWithoutKey } from './checked.ts';
+import { hasSecrets, secretsCannotGoOn } from '../pki/pkcs10/challenges.ts';
 import { Recorded, Reserved, Signed, type Issuance } from './issue.ts';
 import type { KeyProtectionSettings } from './key-encryption-keys.ts';
 import { chooseKeyType, keyTypeNotGenerated, type KeyGenerator } from './key-generation.ts';
@@ -41,7 +42,7 @@ export interface EnrollmentOptions {
   /** This process, as the owner of its reservations. */
   readonly instance: string;
   readonly authenticator: EstAuthenticator;
-  readonly otp: Pick<OtpService, 'refuseUnusable' | 'refuseRepeat'>;
+  readonly otp: Pick<OtpService, 'refuseUnusable' | 'refuseRepeat' | 'hashSecret'>;
   readonly failures: Pick<FailureRecords, 'record'>;
   readonly rules: AuthorisationRules;
   /** Of the CAs that have somebody else decide (`[ca.authorization]`). */
@@ -134,6 +135,7 @@ export class Enrollment {
    * @throws EstuaryError as {@link enroll}
    */
   async certify(authorised: Authorised, isGone: () => boolean = () => false): Promise<EnrollmentOutcome> {
+    if (authorised.request.ca.driver.takesCsr === true && hasSecrets(authorised.csr)) throw secretsCannotGoOn();
     const delivery = this.#delivery(authorised, isGone);
     for (let attempt = 0; attempt < REPEAT_ATTEMPTS; attempt++) {
       const again = await this.#repeats.answer(authorised, isGone);
@@ -157,7 +159,7 @@ export class Enrollment {
     if ('row' in found) return this.#answerKnown({ request, delivery }, found);
     if (isDirect) return this.#issue(authorised, delivery);
     const allowed = await Allowed.of(await this.#checkWaiting(authorised, delivery), this.#options.authorization);
-    const row = this.#queue.rowOf(allowed, found);
+    const row = this.#queue.rowOf(allowed, found, await this.#hashedChallenge(authorised));
     const result =
       remote !== undefined && request.ca.config.approval === 'auto'
         ? await this.#submit(allowed, row, found.supersedes)
@@ -186,6 +188,11 @@ export class Enrollment {
     this.#releaser.close();
   }
 
+  /** The hash of the secret with which the holder of the certificate may have it revoked (RFC 7894 §3.2). */
+  async #hashedChallenge({ csr: { revocationChallenge } }: Authorised): Promise<string | undefined> {
+    return revocationChallenge === undefined ? undefined : this.#options.otp.hashSecret(revocationChallenge);
+  }
+
   /** How a key that we generate would leave; undefined for the requester's own. @throws EstuaryError 400 */
   #delivery({ request, csr, key }: Authorised, isGone: () => boolean): Delivery | undefined {
     if (key.kind === 'own') return undefined;
@@ -204,8 +211,10 @@ export class Enrollment {
     const keyed = await this.#key(authorised, delivery);
     try {
       const allowed = await this.#allow(await Checked.of(keyed), queued);
+      // What waited was hashed when it was queued.
+      const challenge = queued ? authorised.csr.revocationChallenge : await this.#hashedChallenge(authorised);
       const reserved = await Reserved.of(allowed, this.#issuance, queued !== undefined);
-      const recorded = await Recorded.of(await Signed.of(reserved, this.#issuance), this.#issuance);
+      const recorded = await Recorded.of(await Signed.of(reserved, this.#issuance), this.#issuance, challenge);
       return recorded.outcome;
     } catch (error) {
       keyed.key.part?.der.fill(0);

@@ -180,8 +180,8 @@ export class Recorded {
     return this.#outcome;
   }
 
-  /** @throws EstuaryError 500 or 503: the certificate is not handed out, its reservation is closed, its OTP use given back */
-  static async of(signed: Signed, issuance: Issuance): Promise<Recorded> {
+  /** @param revocationChallenge its hash. @throws EstuaryError 500 or 503: the certificate is not handed out, its reservation is closed, its OTP use given back */
+  static async of(signed: Signed, issuance: Issuance, revocationChallenge?: string): Promise<Recorded> {
     const { certificate, archivedKeyId, reserved } = signed;
     const { keyed, succeeded } = reserved;
     const { requestId, ca, identity, operation, owner } = keyed.request;
@@ -191,6 +191,7 @@ export class Recorded {
       method: identity.method,
       request_id: requestId,
       archived_key_id: archivedKeyId,
+      revocation_challenge: revocationChallenge ?? null,
       ...deviceOf(keyed.request),
     });
     const event = { ...eventBase(keyed.request), serial: row.serial };

@@ -5,7 +5,15 @@ import {
   type CmcCertificateRequest,
   type ProofOfPossession,
 } from '../pki/cmc/tagged-request.ts';
-import { parseCsr, parseCsrWithoutProof, verifyCsr, type RequestKey, type VerifiedCsr } from '../pki/pkcs10/csr.ts';
+import { isWithoutSecrets } from '../pki/pkcs10/challenges.ts';
+import {
+  parseCsr,
+  parseCsrWithoutProof,
+  verifyCsr,
+  type Csr,
+  type RequestKey,
+  type VerifiedCsr,
+} from '../pki/pkcs10/csr.ts';
 import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { RequestFormat, RequestRow } from '../store/request-store.ts';
@@ -62,16 +70,26 @@ export class Proven {
   /** What stands in the queue: it was proven before it was queued. @throws EstuaryError 400; CmcError */
   static async queued({ csr: der, format, spki_sha256 }: RequestRow): Promise<Proven> {
     if (spki_sha256 === null) return Proven.#withoutKey(der);
-    if (format === 'pkcs10') return Proven.#ofCsr(der);
+    if (format === 'pkcs10') return Proven.#ofStored(der);
     const request = parseCertificateRequest({ kind: 'crm', bodyPartID: 1, der });
     return Proven.byCmc(request, { method: 'signature', csr: undefined });
   }
 
   static async #ofCsr(der: Buffer): Promise<Proven> {
     const csr = await verifyCsr(parseCsr(der));
+    return Proven.#ofOwnKey(csr, csr);
+  }
+
+  /** Secrets were taken out of it, and with them its signature. */
+  static async #ofStored(der: Buffer): Promise<Proven> {
+    const csr = parseCsr(der);
+    return isWithoutSecrets(csr) ? Proven.#ofOwnKey(csr, undefined) : Proven.#ofCsr(der);
+  }
+
+  static #ofOwnKey(csr: Csr, proof: VerifiedCsr | undefined): Proven {
     const { publicKey, signatureAlgorithm } = csr;
     const shown = { keyType: publicKey.keyType, signatureAlgorithm };
-    return new Proven(csr, { kind: 'own', publicKey, shown, proof: csr, format: 'pkcs10' });
+    return new Proven(csr, { kind: 'own', publicKey, shown, proof, format: 'pkcs10' });
   }
 
   /** RFC 7030 §4.4.1: the CSR's own key and signature say nothing. */

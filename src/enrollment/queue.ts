@@ -7,6 +7,7 @@ import type { AuditEvent } from '../audit/event.ts';
 import { auditedRequester } from '../auth/audited-requester.ts';
 import type { Identity } from '../auth/identity.ts';
 import { describe, EstuaryError, unauthorized } from '../errors.ts';
+import { withoutSecrets } from '../pki/pkcs10/challenges.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
@@ -107,8 +108,8 @@ export class RequestQueue {
     return { row, certificate };
   }
 
-  /** The row of a request that is to be queued here, or submitted elsewhere. */
-  rowOf({ keyed, override }: Allowed, { recognition }: Place): RequestRow {
+  /** The row of a request that is to be queued here, or submitted elsewhere. @param revocationChallenge its hash */
+  rowOf({ keyed, override }: Allowed, { recognition }: Place, revocationChallenge: string | undefined): RequestRow {
     const { request, csr, names, key: wanted } = keyed.authorised;
     const { ca, identity, operation, requestId } = request;
     const { publicKey, format } = keyed.key;
@@ -131,7 +132,7 @@ export class RequestQueue {
       decided_at: null,
       reason: null,
       serial: null,
-      csr: csr.der,
+      csr: format === 'pkcs10' ? withoutSecrets(csr, revocationChallenge) : csr.der,
       format,
       spki_sha256: wanted.kind === 'own' ? spkiHash(publicKey) : null,
       otp_id: identity.method === 'otp' ? identity.otp_id : null,

@@ -73,6 +73,11 @@ export const REQUEST_ERRORS = {
     cause: 'A subject alternative name of the CSR is none.',
     remedy: 'Correct the name; internationalised ones go in their ASCII form.',
   },
+  CSR_SECRET_NOT_FORWARDED: {
+    status: 400,
+    cause: 'The CSR holds a secret of RFC 7894, and goes on to a CA elsewhere as it was signed.',
+    remedy: 'Leave otpChallenge and revocationChallenge out; send a one-time password by HTTP Basic.',
+  },
   CSR_SIGNATURE_ALGORITHM: {
     status: 400,
     cause: 'The CSR is signed by an algorithm that is not accepted or does not fit the key.',

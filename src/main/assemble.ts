@@ -110,7 +110,7 @@ export async function assemble(config: Config, foundation: Foundation): Promise<
     store,
     log,
     enrollment,
-    lockout: otp.lockout,
+    otp,
     trust: () => live.current.estTrust,
     parties: () => live.current.cmc,
     crls,

@@ -25,6 +25,8 @@ export interface CertificateRow {
   readonly key_identifier: string | null;
   /** The key archive's identifier of the private key, where it was generated and archived. */
   readonly archived_key_id: string | null;
+  /** The encoded hash of what its holder may have it revoked with; null: nothing. */
+  readonly revocation_challenge: string | null;
   readonly revoked_at: number | null;
   /** RFC 5280 CRLReason name. */
   readonly reason: string | null;

@@ -62,6 +62,7 @@ export function corridor({
     otp: {
       refuseUnusable: () => Promise.reject(unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'counted' })),
       refuseRepeat: () => Promise.reject(unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'not counted' })),
+      hashSecret: (secret) => Promise.resolve(`hash of ${secret.length} characters`),
     },
     failures: { record: () => Promise.resolve() },
     rules: { ...RULES, ...rules },

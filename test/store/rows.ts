@@ -102,6 +102,7 @@ export function certificateRow(of: Reservation, more: Partial<CertificateRow> = 
     device_key: null,
     key_identifier: null,
     archived_key_id: null,
+    revocation_challenge: null,
     revoked_at: null,
     reason: null,
     invalidity_date: null,

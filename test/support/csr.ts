@@ -106,6 +106,10 @@ export const challengePassword = (text: string): Buffer => csrAttribute('1.2.840
 export const estIdentityLinking = (text: string): Buffer =>
   csrAttribute('1.2.840.113549.1.9.16.2.58', printableString(text));
 
+export const otpChallenge = (text: string): Buffer => csrAttribute('1.2.840.113549.1.9.16.2.56', printableString(text));
+export const revocationChallenge = (text: string): Buffer =>
+  csrAttribute('1.2.840.113549.1.9.16.2.57', utf8String(text));
+
 export interface CsrParts {
   readonly version?: Buffer;
   readonly subject?: Buffer;

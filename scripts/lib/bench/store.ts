@@ -70,6 +70,7 @@ async function enrol(store: Store): Promise<void> {
       device: null,
       device_key: null,
       archived_key_id: null,
+      revocation_challenge: null,
       revoked_at: null,
       reason: null,
       invalidity_date: null,

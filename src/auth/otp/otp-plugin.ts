@@ -1,4 +1,4 @@
-/** One-time passwords by HTTP Basic as a way to authenticate on the EST listener. */
+/** One-time passwords by HTTP Basic, or in the request itself (RFC 7894), as a way to authenticate on the EST listener. */
 import type { OtpIdentity, PresentedCredentials } from '../identity.ts';
 import type { AuthContext, AuthPlugin } from '../plugin.ts';
 import { isBasic, parseBasic } from './basic.ts';
@@ -15,10 +15,12 @@ export class OtpPlugin implements AuthPlugin {
   }
 
   async authenticate(
-    { authorization, address }: PresentedCredentials,
+    { authorization, address, otpChallenge }: PresentedCredentials,
     context: AuthContext,
   ): Promise<OtpIdentity | undefined> {
-    if (!isBasic(authorization)) return undefined;
-    return this.#service.authenticate(parseBasic(authorization), { ...context, address });
+    const attempt = { ...context, address };
+    if (isBasic(authorization)) return this.#service.authenticate(parseBasic(authorization), attempt);
+    const challenge = await otpChallenge?.();
+    return challenge === undefined ? undefined : this.#service.authenticate(challenge, attempt);
   }
 }

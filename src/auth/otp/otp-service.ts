@@ -121,6 +121,20 @@ export class OtpService {
     });
   }
 
+  /**
+   * The hash of another secret than a token, as tokens are hashed: for who has to know it again.
+   *
+   * @throws EstuaryError 503 `PASSWORD_CHECK_BUSY`
+   */
+  hashSecret(secret: string): Promise<string> {
+    return this.#pool.run(() => this.#hasher.hash(secret));
+  }
+
+  /** Whether the hash is this secret's. @throws EstuaryError 503 `PASSWORD_CHECK_BUSY` */
+  verifySecret(hash: string, secret: string): Promise<boolean> {
+    return this.#pool.run(() => this.#hasher.verify(hash, secret));
+  }
+
   async #check(
     password: string,
     attempt: OtpAttempt,

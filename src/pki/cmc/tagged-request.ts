@@ -1,5 +1,6 @@
 /** Certification requests inside of CMC (RFC 5272 §3.2.1.2): PKCS #10 and CRMF, read into one shape. */
 import { badRequest, EstuaryError } from '../../errors.ts';
+import { hasSecrets } from '../pkcs10/challenges.ts';
 import { parseCsr, verifyCsr, type Csr, type RequestKey, type VerifiedCsr } from '../pkcs10/csr.ts';
 import { checkedContent, checkKey, type CsrContent } from '../pkcs10/csr-content.ts';
 import { DerError } from '../der/der.ts';
@@ -104,7 +105,10 @@ function crmfContent({ der, certReq, certTemplate, controls, hasRegInfo }: CertR
   const publicKey = parsePublicKey(spki);
   checkKey(publicKey);
   const attributes = controls.map(({ oid, value }) => ({ oid, values: [value] }));
-  return checkedContent({ der, info: certReq, subject, publicKey }, attributes, extensions);
+  const content = checkedContent({ der, info: certReq, subject, publicKey }, attributes, extensions);
+  if (hasSecrets(content))
+    throw refused('has a secret of RFC 7894 among its controls, which is an attribute of PKCS #10');
+  return content;
 }
 
 const refused = (problem: string): EstuaryError => badRequest('CSR_MALFORMED', `The CRMF request ${problem}.`);

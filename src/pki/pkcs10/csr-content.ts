@@ -30,6 +30,10 @@ export interface CsrContent {
   readonly challengePassword: string | undefined;
   /** The channel binding in an attribute that has no other meaning (RFC 7894 §3.3). */
   readonly identityLinking: string | undefined;
+  /** A one-time password, for a client that cannot send it by HTTP Basic (RFC 7894 §3.1). */
+  readonly otpChallenge: string | undefined;
+  /** What its holder may have the certificate revoked with (RFC 7894 §3.2); of a request that was stored, its hash (challenges.ts). */
+  readonly revocationChallenge: string | undefined;
   /** Asked for with a ChangeSubjectName attribute, and without effect until {@link changeSubject}. */
   readonly subjectChange: SubjectChange | undefined;
   /** The change was made: subject, names and extensions are not those of the DER. */
@@ -55,6 +59,8 @@ export function checkedContent(
     subjectAltNames: requestedAltNames(extensions),
     challengePassword: textOf(attributes, 'challengePassword'),
     identityLinking: boundedTextOf(attributes, 'estIdentityLinking'),
+    otpChallenge: boundedTextOf(attributes, 'otpChallenge'),
+    revocationChallenge: boundedTextOf(attributes, 'revocationChallenge'),
     subjectChange: subjectChange(attributes),
   };
 }
@@ -139,7 +145,7 @@ function textOf(attributes: readonly CsrAttribute[], name: 'challengePassword' |
 }
 
 /** The attributes of RFC 7894. */
-type ChallengeName = 'estIdentityLinking';
+type ChallengeName = 'estIdentityLinking' | 'otpChallenge' | 'revocationChallenge';
 
 /** RFC 7894 §3: ub-aa-est-identity-linking and its siblings. */
 const MAX_CHALLENGE = 255;
@@ -148,5 +154,6 @@ function boundedTextOf(attributes: readonly CsrAttribute[], name: ChallengeName)
   const text = textOf(attributes, name);
   if (text !== undefined && Array.from(text).length > MAX_CHALLENGE)
     throw new DerError(`${name}: more than ${MAX_CHALLENGE} characters`);
-  return text;
+  // An empty one is what a stored request has in the place of a secret.
+  return text === '' ? undefined : text;
 }

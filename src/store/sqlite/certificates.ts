@@ -14,7 +14,7 @@ import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
 export const CERTIFICATE_COLUMNS =
-  'ca, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, key_identifier, archived_key_id, revoked_at, reason, invalidity_date';
+  'ca, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, key_identifier, archived_key_id, revocation_challenge, revoked_at, reason, invalidity_date';
 
 /** Certificates of one key that are looked at. */
 const SAME_KEY = 8;
@@ -116,7 +116,7 @@ export function insertCertificate(db: Db): (row: CertificateRow) => void {
   const insert = db.prepare<[object]>(
     `INSERT INTO certificate (subject_folded, ${CERTIFICATE_COLUMNS}) VALUES (@subject_folded, @ca, @serial, @subject, @sans,
      @not_before, @not_after, @der, @fingerprint_sha256, @requester, @method, @request_id, @device, @device_key,
-     @key_identifier, @archived_key_id, @revoked_at, @reason, @invalidity_date) ON CONFLICT DO NOTHING`,
+     @key_identifier, @archived_key_id, @revocation_challenge, @revoked_at, @reason, @invalidity_date) ON CONFLICT DO NOTHING`,
   );
   return (row) => {
     const stored = { ...row, sans: JSON.stringify(row.sans), subject_folded: row.subject.toLowerCase() };

@@ -255,6 +255,7 @@ export async function issueFrom(
     device: null,
     device_key: null,
     archived_key_id: null,
+    revocation_challenge: null,
     revoked_at: null,
     reason: null,
     invalidity_date: null,

@@ -11,6 +11,7 @@ import { devices } from './0010-devices.ts';
 import { requesters } from './0011-requesters.ts';
 import { otpUses } from './0012-otp-uses.ts';
 import { requestOverride } from './0013-request-override.ts';
+import { revocationChallenges } from './0014-revocation-challenges.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -27,4 +28,5 @@ export const MIGRATIONS: readonly string[] = [
   requesters,
   otpUses,
   requestOverride,
+  revocationChallenges,
 ];

@@ -1,0 +1,64 @@
+/** The secrets that a request may carry (RFC 7894): a one-time password, and what its holder may have the certificate revoked with later. */
+import { badRequest, type EstuaryError } from '../../errors.ts';
+import {
+  bitString,
+  children,
+  contextConstructed,
+  DerReader,
+  oid,
+  printableString,
+  readOid,
+  sequence,
+  setOf,
+  Tag,
+  tlv,
+  utf8String,
+  type DerElement,
+} from '../der/der.ts';
+import { OID } from '../der/oids.ts';
+import type { Csr } from './csr.ts';
+import type { CsrContent } from './csr-content.ts';
+
+/** Whether the request carries a secret. */
+export const hasSecrets = ({ otpChallenge, revocationChallenge }: CsrContent): boolean =>
+  otpChallenge !== undefined || revocationChallenge !== undefined;
+
+/**
+ * A PKCS #10 as it may be stored: with an empty otpChallenge, and the hash in place of the revocationChallenge. Its signature covers what it
+ * was before, so it is left out; that marks it. A request without secrets stays as it is.
+ *
+ * @param hash of the revocationChallenge, where there is one
+ */
+export function withoutSecrets(csr: CsrContent, hash: string | undefined): Buffer {
+  if (!hasSecrets(csr)) return csr.der;
+  const request = DerReader.of(csr.der, 'CertificationRequest');
+  const info = new DerReader(request.next(Tag.SEQUENCE, 'certificationRequestInfo').value, 'CertificationRequestInfo');
+  const algorithm = request.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
+  const kept = [
+    info.next(Tag.INTEGER, 'version').raw,
+    info.next(Tag.SEQUENCE, 'subject').raw,
+    info.next(Tag.SEQUENCE, 'subjectPKInfo').raw,
+  ];
+  const attributes = info.optional(contextConstructed(0), 'attributes');
+  const changed = attributes === undefined ? [] : children(attributes.value).map((one) => emptied(one, hash));
+  const changedInfo = sequence(...kept, tlv(contextConstructed(0), ...changed));
+  return sequence(changedInfo, algorithm, bitString(Buffer.alloc(0)));
+}
+
+function emptied(attribute: DerElement, hash = ''): Buffer {
+  const type = readOid(new DerReader(attribute.value, 'Attribute').next(Tag.OID, 'type'));
+  if (type === OID.otpChallenge) return sequence(oid(type), setOf(printableString('')));
+  if (type === OID.revocationChallenge) return sequence(oid(type), setOf(utf8String(hash)));
+  return attribute.raw;
+}
+
+/** Whether it was stored {@link withoutSecrets}: its revocationChallenge is a hash. */
+export const isWithoutSecrets = ({ signature }: Csr): boolean => signature.length === 0;
+
+/** 400: the CA takes the request as it was signed, so nothing can be taken out of it. */
+export function secretsCannotGoOn(): EstuaryError {
+  return badRequest(
+    'CSR_SECRET_NOT_FORWARDED',
+    'This CA is sent the CSR as it was signed, so it may hold no otpChallenge or revocationChallenge; send a one-time password by HTTP Basic.',
+  );
+}
