@@ -31,24 +31,31 @@ async function* enterAll(
   mode: 'create' | 'upsert',
 ): AsyncGenerator<BulkAnswer> {
   let refused = 0;
-  for (let at = 0; at < rows.length; at += TOGETHER)
-    for (const answer of await enter(deps, request, rows.slice(at, at + TOGETHER), mode)) {
+  const part = (at: number): Promise<BulkAnswer[]> => enter(deps, request, rows.slice(at, at + TOGETHER), mode);
+  // While the store commits one part, the next is read.
+  let next = part(0);
+  for (let at = 0; at < rows.length; at += TOGETHER) {
+    const answers = next;
+    next = part(at + TOGETHER);
+    for (const answer of await answers) {
       if ('code' in answer) refused += 1;
       yield answer;
     }
+  }
   const about = `${rows.length - refused} of ${rows.length} devices`;
   await deps.store
     .audit([accessEvent(request, refused === rows.length && refused > 0 ? 'failure' : 'success', about)])
     .catch((error: unknown) => deps.log.error({ detail: String(error) }, 'an import of devices could not be audited'));
 }
 
-/** The answers to some rows, in their order. */
+/** The answers to some rows, in their order. Never rejects. */
 async function enter(
   deps: AdminDependencies,
   request: FastifyRequest,
   rows: readonly BulkRow[],
   mode: 'create' | 'upsert',
 ): Promise<BulkAnswer[]> {
+  if (rows.length === 0) return [];
   const read = rows.map((row) => ({ row: row.row, ...readRow(deps, request, row) }));
   const entries = read.flatMap((one) => ('entry' in one ? [one.entry] : []));
   try {
