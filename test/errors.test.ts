@@ -15,8 +15,6 @@ import {
   unavailable,
   type EstuaryError,
 } from '../src/errors.ts';
-import { loadCaCertificates } from '../src/ca/local/index.ts';
-import { loadCmcParties } from '../src/cmc/parties.ts';
 import { ERRORS } from '../src/errors/codes.ts';
 import type { ErrorEntry } from '../src/errors/table.ts';
 import { ROOT } from './support/root.ts';
@@ -93,26 +91,5 @@ describe('issue 12.5: what catches an error asks for its kind, not for its statu
     expect(
       files.filter(([, text]) => /\berror\.status (?:[<>]=?|[!=]==) ?\d/.test(text)).map(([file]) => file),
     ).toEqual([]);
-  });
-});
-
-describe('issue 12.5: what an operator did wrong is an error with a code', () => {
-  const empty = join(ROOT, 'package.json');
-  const cmc = { certificate: empty, private_key: empty, ra_certificates: [], shared_secrets: [] };
-
-  test.each([
-    [
-      'a file of a CA that is not there',
-      () => loadCaCertificates({ label: 'a', certificate: '/no/such' }),
-      'CA_UNUSABLE',
-    ],
-    [
-      'a file of a CA without a certificate',
-      () => loadCaCertificates({ label: 'a', certificate: empty }),
-      'CA_UNUSABLE',
-    ],
-    ['a file of the CMC responder without one', () => loadCmcParties({ cmc }), 'CMC_SIGNER_UNUSABLE'],
-  ])('%s', async (_, load, code) => {
-    await expect(load()).rejects.toMatchObject({ name: 'EstuaryError', code });
   });
 });

@@ -1,8 +1,6 @@
 /** From the `[[ca]]` tables to CAs at work: the one place that knows which driver is which. */
-import { readFile } from 'node:fs/promises';
-import type { CaConfig, Config } from '../config/schema.ts';
-import { clientIssuerFiles } from '../config/schema/ca.ts';
-import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
+import type { CaMaterial } from '../config/material/material.ts';
+import type { Config } from '../config/schema.ts';
 import type { CaDriver } from './driver.ts';
 import type { IsolatedLog } from '../process/isolated-process.ts';
 import type { MakeMutex } from '../process/semaphore.ts';
@@ -23,49 +21,36 @@ export interface CaContext {
 }
 
 /**
- * Opens every configured CA.
+ * Makes every configured CA; none is started.
  *
- * @throws EstuaryError that names the label and what keeps the CA from working; CAs opened before are closed then
+ * @param materials the `[[ca]]` tables with their files
+ * @throws EstuaryError that names the label and what keeps the CA from working
  */
-export async function createRouter(config: Config, context: CaContext): Promise<CaRouter> {
-  const cas: Ca[] = [];
-  try {
-    for (const table of config.ca) {
-      const surroundings = {
-        renewalIssuers: await certificatesIn([table.profile.renewal_issuers]),
-        popLinking: config.est.require_pop_linking,
-        clientIssuers: await certificatesIn(clientIssuerFiles(table)),
-        all: () => cas,
-      };
-      const driver = await openDriver(table, {
-        ...context,
-        retryAfter: config.est.retry_after,
-        publication: publicationUrls(config.publication, table.label),
-      });
-      cas.push(new Ca(table, driver, surroundings));
-    }
-    return new CaRouter(cas);
-  } catch (error) {
-    await Promise.all(cas.map(({ driver }) => driver.close()));
-    throw error;
-  }
+export function createRouter(
+  { est, publication }: Pick<Config, 'est' | 'publication'>,
+  materials: readonly CaMaterial[],
+  context: CaContext,
+): CaRouter {
+  const cas: Ca[] = materials.map((material) => {
+    const { table, renewalIssuers, clientIssuers } = material;
+    const urls = publicationUrls(publication, table.label);
+    const driver = createDriver(material, { ...context, retryAfter: est.retry_after, publication: urls });
+    const popLinking = est.require_pop_linking;
+    return new Ca(table, driver, { renewalIssuers, clientIssuers, popLinking, all: () => cas });
+  });
+  return new CaRouter(cas);
 }
 
-function openDriver(
-  config: CaConfig,
+function createDriver(
+  material: CaMaterial,
   context: CaContext & LocalCaContext & { readonly retryAfter: number },
-): Promise<CaDriver> {
-  switch (config.driver) {
+): CaDriver {
+  switch (material.driver) {
     case 'file':
-      return createFileCa(config, context);
+      return createFileCa(material.table, material, context);
     case 'pkcs11':
-      return createPkcs11Ca(config, context);
+      return createPkcs11Ca(material.table, material, context);
     case 'dogtag':
-      return createDogtagCa(config, context);
+      return createDogtagCa(material.table, material, context);
   }
-}
-
-async function certificatesIn(files: readonly (string | undefined)[]): Promise<readonly Certificate[]> {
-  const texts = await Promise.all(files.flatMap((file) => (file === undefined ? [] : [readFile(file, 'latin1')])));
-  return texts.flatMap((text) => parsePemCertificates(text));
 }

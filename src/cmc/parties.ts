@@ -1,10 +1,9 @@
 /** The parties that `[cmc]` names: who signs PKI responses, who is a registration authority, who shares a secret. */
-import { createPrivateKey } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import type { Ca } from '../ca/router.ts';
+import type { CmcMaterial, KeyPair } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { describe, failed } from '../errors.ts';
-import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
 import { issuerAndSerialNumber, keySigner, type CmsSigner } from '../pki/cms/signed-data.ts';
 
 export interface Responder {
@@ -22,31 +21,22 @@ export interface CmcParties {
   readonly secrets: ReadonlyMap<string, Buffer>;
 }
 
-/** @throws a file error, InputError, or EstuaryError 500 `CMC_SIGNER_UNUSABLE` where a file holds no certificate, or a key that cannot sign */
-export async function loadCmcParties({ cmc }: Pick<Config, 'cmc'>): Promise<CmcParties> {
-  const authorities = await Promise.all(cmc.ra_certificates.map((file) => readFile(file, 'latin1')));
+/** @throws EstuaryError 500 `CMC_SIGNER_UNUSABLE` where the responder's key cannot sign */
+export function cmcParties({ cmc }: Pick<Config, 'cmc'>, { responder, raCertificates }: CmcMaterial): CmcParties {
   return {
-    responder: await loadResponder(cmc),
-    raCertificates: authorities.flatMap((text) => parsePemCertificates(text)),
+    responder: responder === undefined ? undefined : responderOf(responder),
+    raCertificates,
     secrets: new Map(cmc.shared_secrets.map(({ identification, secret }) => [identification, secret.reveal()])),
   };
 }
 
-async function loadResponder({
-  certificate: file,
-  private_key: keyFile,
-}: Config['cmc']): Promise<Responder | undefined> {
-  if (file === undefined || keyFile === undefined) return undefined;
-  const certificates = parsePemCertificates(await readFile(file, 'latin1'));
+function responderOf({ certificates, privateKey }: KeyPair): Responder {
   const [certificate] = certificates;
-  if (certificate === undefined) throw failed('CMC_SIGNER_UNUSABLE', `cmc.certificate: ${file} holds no certificate`);
-  const key = await readFile(keyFile);
-  return { signer: signerOf(key, certificate), certificates: certificates.map(({ der }) => der) };
-}
-
-function signerOf(pem: Buffer, certificate: Certificate): CmsSigner {
   try {
-    return keySigner(createPrivateKey(pem), certificate.publicKey, issuerAndSerialNumber(certificate));
+    return {
+      signer: keySigner(privateKey, certificate.publicKey, issuerAndSerialNumber(certificate)),
+      certificates: certificates.map(({ der }) => der),
+    };
   } catch (error) {
     throw failed('CMC_SIGNER_UNUSABLE', `cmc.private_key: ${describe(error)}`);
   }

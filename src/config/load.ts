@@ -1,13 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { checkFiles } from './check.ts';
-import { crossChecks } from './rules/index.ts';
 import { errorCode } from './load-secret.ts';
+import { loadMaterial } from './material/load-material.ts';
+import type { Material } from './material/material.ts';
 import { ConfigError } from './problem.ts';
 import type { Problem, Warning } from './problem.ts';
 import { readDocument } from './read.ts';
 import { asConfig, configSchema } from './schema.ts';
 import type { Config } from './schema.ts';
+import { crossChecks } from './rules/index.ts';
 import { isTable, parseToml } from './toml.ts';
 import type { Table } from './toml.ts';
 
@@ -16,39 +17,54 @@ export interface LoadedConfig {
   readonly warnings: readonly Warning[];
 }
 
-export interface LoadOptions {
-  /** Whether the files that the configuration names are checked too; on unless said otherwise. */
-  readonly files?: boolean;
-  /** Milliseconds since the epoch, for the validity of certificates. */
-  readonly now?: number;
+/** With what stands in the files that it names. */
+export interface LoadedService extends LoadedConfig {
+  readonly material: Material;
 }
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads and checks a configuration file: syntax, keys, values, secrets, what concerns several keys,
  * and the certificates and keys that it names.
  *
  * @param file path as the operator gave it; it stands before every problem
+ * @param now milliseconds since the epoch, for the validity of certificates
  * @throws {@link ConfigError} with every problem there is
  */
-export async function loadConfig(
-  file: string,
-  env: Readonly<Record<string, string | undefined>>,
-  { files = true, now = Date.now() }: LoadOptions = {},
-): Promise<LoadedConfig> {
+export async function loadConfig(file: string, env: Environment, now = Date.now()): Promise<LoadedService> {
+  const { config, problems, warnings } = await read(file, env);
+  const loaded = await loadMaterial(config, now);
+  const all = [...problems, ...unreported(loaded.problems, problems)];
+  if (all.length > 0 || loaded.material === undefined) throw new ConfigError(file, all);
+  return { config, material: loaded.material, warnings: [...warnings, ...loaded.warnings] };
+}
+
+/**
+ * As {@link loadConfig}, but for the certificates and keys that it names: they need not be there.
+ *
+ * @throws {@link ConfigError} with every problem there is
+ */
+export async function loadConfigOnly(file: string, env: Environment): Promise<LoadedConfig> {
+  const { config, problems, warnings } = await read(file, env);
+  if (problems.length > 0) throw new ConfigError(file, problems);
+  return { config, warnings };
+}
+
+interface Read extends LoadedConfig {
+  readonly problems: readonly Problem[];
+}
+
+async function read(file: string, env: Environment): Promise<Read> {
   const parsed = parseToml(await readText(file));
   if ('problem' in parsed) throw new ConfigError(file, [parsed.problem]);
-  const read = await readDocument(configSchema, withDerivedDefaults(parsed.document), {
+  const document = await readDocument(configSchema, withDerivedDefaults(parsed.document), {
     folder: dirname(resolve(file)),
     env,
   });
-  const problems: Problem[] = [...read.problems];
-  const config = asConfig(read.value);
-  const found = crossChecks(config);
-  problems.push(...unreported(found.problems, problems));
-  const checked = files ? await checkFiles(config, now) : { problems: [], warnings: [] };
-  problems.push(...unreported(checked.problems, problems));
-  if (problems.length > 0) throw new ConfigError(file, problems);
-  return { config, warnings: [...found.warnings, ...checked.warnings] };
+  const config = asConfig(document.value);
+  const { problems, warnings } = crossChecks(config);
+  return { config, problems: [...document.problems, ...unreported(problems, document.problems)], warnings };
 }
 
 /** `admin.tls.mode` is `required` where trust anchors stand without a mode: they are there to be used. */

@@ -129,7 +129,7 @@ export const CA_ERRORS = {
   },
   CMC_SIGNER_UNUSABLE: {
     status: 500,
-    cause: 'The certificate file of the CMC responder holds none, or its key cannot sign CMC content.',
-    remedy: 'Put the certificate into the file that cmc.certificate names, and its key into cmc.private_key.',
+    cause: 'The key of the CMC responder cannot sign CMC content.',
+    remedy: 'Give the responder that cmc.certificate and cmc.private_key name an RSA, EC or Ed25519 key.',
   },
 } as const satisfies ErrorTable;

@@ -88,9 +88,4 @@ export const GENERATED_KEY_ERRORS = {
     cause: 'A request without a key came by a way that cannot carry one back.',
     remedy: 'Report it: no configuration can bring it about.',
   },
-  NO_CERTIFICATE: {
-    status: 500,
-    cause: "A file of serverkeygen's certificates holds none.",
-    remedy: 'Put the certificate into the file.',
-  },
 } as const satisfies ErrorTable;

@@ -67,6 +67,12 @@ export const SERVICE_ERRORS = {
     cause: 'The file with the key that finds one-time passwords cannot be read or written.',
     remedy: 'Restore its permissions.',
   },
+  MATERIAL_UNUSABLE: {
+    status: 500,
+    cause:
+      'A certificate, key or CRL that the configuration in force names could not be read when a worker or a reload needed it.',
+    remedy: 'Correct the file that the message names.',
+  },
   METRICS_INCOMPLETE: {
     status: 503,
     cause: 'A worker process did not tell its metrics in time; a sum without them would look like a restart.',
@@ -106,11 +112,6 @@ export const SERVICE_ERRORS = {
     status: 503,
     cause: 'The store cannot be opened, read or written at present.',
     remedy: 'Make room on the disk, or restore permissions; look for the SQLite code in the log.',
-  },
-  TRUST_ANCHORS_INVALID: {
-    status: 500,
-    cause: 'The file of trust anchors for client certificates cannot be used.',
-    remedy: 'Put the CA certificates into it, in PEM.',
   },
   WORKER_START: {
     status: 500,

@@ -24,9 +24,9 @@ export type ClientAuthMode = 'required' | 'optional' | 'required_for_reenroll' |
 
 export interface TlsMaterial {
   /** PEM: leaf first, then intermediates. */
-  readonly certificate: Buffer;
+  readonly certificate: string | Buffer;
   /** PEM. */
-  readonly privateKey: Buffer;
+  readonly privateKey: string | Buffer;
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
   /** PEM certificates that client certificates may chain to; empty in mode `none`. */
   readonly clientCas: readonly string[];

@@ -16,6 +16,7 @@ import { createRouter } from '../ca/create-router.ts';
 import { watchExpiry } from '../ca/expiry.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { createCmcServer } from '../cmc/create.ts';
+import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { ExternalAuthorization } from '../enrollment/authorization/external-authorization.ts';
 import { Enrollment } from '../enrollment/enrollment.ts';
@@ -67,15 +68,15 @@ export interface Assembly {
 }
 
 /**
- * Makes every part.
+ * Makes every part, of a configuration and what stands in the files that it names.
  *
  * @throws EstuaryError that says what cannot be made of the configuration; there is nothing to close then
  */
-export async function assemble(config: Config, foundation: Foundation): Promise<Assembly> {
+export async function assemble(config: Config, material: Material, foundation: Foundation): Promise<Assembly> {
   const { log, metrics, store, instance } = foundation;
   const now = Date.now;
   const { makeMutex } = foundation;
-  const cas = await createRouter(config, { now, env: process.env, log, makeMutex });
+  const cas = createRouter(config, material.cas, { now, env: process.env, log, makeMutex });
   const gssapi = config.gssapi.enabled
     ? createGssapi({ config: config.gssapi, environment: process.env, log })
     : undefined;
@@ -84,7 +85,7 @@ export async function assemble(config: Config, foundation: Foundation): Promise<
   const failures = new FailureRecords({ store, log, now, observe: metrics.observe.bind(metrics) });
   const plugins = enabledPlugins(config, { live, gssapi, otp, store });
   const authenticator = createEstAuthenticator({ plugins, store, failures });
-  const authorization = await ExternalAuthorization.create(config, {
+  const authorization = ExternalAuthorization.create(material.cas, {
     log,
     observe: metrics.countAuthorization.bind(metrics),
     retryAfter: config.est.retry_after,
@@ -154,7 +155,7 @@ export async function assemble(config: Config, foundation: Foundation): Promise<
       { start: () => startDrivers(cas), stop: () => closeDrivers(cas) },
       ...(gssapi === undefined ? [] : [gssapi]),
       // Not before: what a CA elsewhere is, it tells itself.
-      { start: async () => live.replace(await live.load(config)) },
+      { start: async () => live.replace(await live.make(config, material)) },
       { start: () => metrics.start(), stop: () => metrics.close() },
       { stop: () => failures.close() },
       { stop: () => enrollment.close() },

@@ -6,8 +6,8 @@ import { checkGssapi } from '../auth/gssapi/gssapi.ts';
 import { tokenProblems } from '../ca/pkcs11/check.ts';
 import { caInit } from './commands/ca-init.ts';
 import type { CommandContext } from './commands/ca-init.ts';
-import { loadConfig } from '../config/load.ts';
-import type { LoadedConfig } from '../config/load.ts';
+import { loadConfig, loadConfigOnly } from '../config/load.ts';
+import type { LoadedConfig, LoadedService } from '../config/load.ts';
 import { ConfigError, formatProblem, type Problem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { describe, EstuaryError } from '../errors.ts';
@@ -105,17 +105,22 @@ function parseCommand(args: readonly string[]): Command | string {
 /** Reads the configuration and does what was asked for. Resolves with the exit code. */
 async function withConfig(action: 'check' | 'verify', file: string): Promise<number> {
   // The audit log has to be verifiable on a machine that holds none of the keys.
-  const loaded = await load(file, action === 'verify' ? { files: false } : {});
+  const loaded = await unlessRefused(action === 'verify' ? loadConfigOnly(file, process.env) : load(file));
   if (loaded === undefined) return EXIT.refused;
   return action === 'check' ? check(file, loaded) : verify(loaded);
 }
 
-/** The configuration; undefined: it is refused, and stderr has the problems. */
-async function load(file: string, { files = true }: { readonly files?: boolean } = {}) {
+/** @throws ConfigError with everything that keeps it from starting */
+async function load(file: string): Promise<LoadedService> {
+  const loaded = await loadConfig(file, process.env);
+  await checkLibraries(file, loaded);
+  return loaded;
+}
+
+/** undefined: the configuration is refused, and stderr has the problems. */
+async function unlessRefused<T>(loading: Promise<T>): Promise<T | undefined> {
   try {
-    const loaded = await loadConfig(file, process.env, { files });
-    if (files) await checkLibraries(file, loaded);
-    return loaded;
+    return await loading;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);
@@ -124,10 +129,10 @@ async function load(file: string, { files = true }: { readonly files?: boolean }
 }
 
 /** What only the libraries that the configuration needs can tell about it. */
-async function checkLibraries(file: string, { config }: LoadedConfig): Promise<void> {
+async function checkLibraries(file: string, { config, material }: LoadedService): Promise<void> {
   const problems = [
     ...(await checkGssapi({ config: config.gssapi, environment: process.env })),
-    ...(await tokenProblems(config, { env: process.env, now: Date.now })),
+    ...(await tokenProblems(config, material.cas, { env: process.env, now: Date.now })),
     ...lookupKeyProblems(config),
   ];
   if (problems.length > 0) throw new ConfigError(file, problems);
@@ -178,7 +183,7 @@ async function start(configFile: string, signals: Signals): Promise<number> {
       up.resolve(await startWorker());
       return EXIT.ok;
     }
-    const loaded = await load(configFile);
+    const loaded = await unlessRefused(load(configFile));
     if (loaded === undefined) return EXIT.refused;
     // Nothing is open yet.
     if (!control.stopping) up.resolve(await startService({ ...loaded, configFile }));

@@ -1,4 +1,5 @@
 /** Start, reload and stop of one process of the service, whose parts assemble.ts has made. */
+import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
@@ -34,16 +35,16 @@ export class Lifecycle {
   }
 
   /**
-   * Reads what a new configuration names, and checks that it can be used.
+   * Checks that a new configuration can be used, with what it names.
    *
    * @throws whatever is wrong with it; nothing has changed then
    */
-  async prepare(config: Config): Promise<Prepared> {
+  async prepare(config: Config, material: Material): Promise<Prepared> {
     const { log, store } = this.#options;
     const { live } = this.#assembly;
     // Its own file, in each process: a rotated one is followed whatever becomes of the reload.
     await store.reopenAuditFile();
-    const state = await live.load(config);
+    const state = await live.make(config, material);
     return {
       apply: () => {
         live.replace(state);

@@ -3,19 +3,19 @@
  * protected, the parties of CMC.
  */
 import type { Server } from 'node:https';
-import type { CaRouter } from '../ca/router.ts';
 import type { AdminAuthSettings } from '../auth/admin-authenticator.ts';
-import { loadClientTrust, type ClientTrust } from '../auth/mtls/client-trust.ts';
-import { loadCmcParties, type CmcParties } from '../cmc/parties.ts';
-import { ownAnchorMessage, ownAnchors } from '../config/check-admin-anchors.ts';
-import { certificateEnds, type CertificateEnd } from '../config/certificate-ends.ts';
-import { readCertificates } from '../config/pem-files.ts';
+import { ClientTrust } from '../auth/mtls/client-trust.ts';
+import type { CaRouter } from '../ca/router.ts';
+import { cmcParties, type CmcParties } from '../cmc/parties.ts';
+import { ownAnchorMessage, ownAnchors } from '../config/material/admin-anchors.ts';
+import { certificateEnds, type CertificateEnd } from '../config/material/certificate-ends.ts';
+import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
+import { keyProtection, type KeyProtectionSettings } from '../enrollment/key-encryption-keys.ts';
 import { failed } from '../errors.ts';
-import { parseCertificate } from '../pki/x509/certificate.ts';
-import { loadKeyProtection, type KeyProtectionSettings } from '../enrollment/key-encryption-keys.ts';
-import { loadTlsMaterial } from '../http/tls-material.ts';
+import { tlsMaterial } from '../http/tls-material.ts';
 import type { TlsMaterial } from '../http/tls.ts';
+import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import type { TlsEnd } from './tls-end.ts';
 
 export interface LiveState {
@@ -67,56 +67,45 @@ export class LiveSettings {
   }
 
   /**
-   * Reads what a configuration names, and checks that it can be used.
+   * Makes it of a configuration and what that names, and checks that it can be used.
    *
    * @throws whatever is wrong with it; nothing has changed then
    */
-  async load(config: Config): Promise<LiveState> {
-    const state = await loadLiveState(config, this.#cas);
-    for (const { end, material } of this.#uses) end.check(material(state));
+  async make(config: Config, material: Material): Promise<LiveState> {
+    const state = await makeState(config, material, this.#cas);
+    for (const { end, material: materialOf } of this.#uses) end.check(materialOf(state));
     return state;
   }
 
-  /** Brings into force what {@link load} gave. */
+  /** Brings into force what {@link make} gave. */
   replace(state: LiveState): void {
     for (const { end, server, material } of this.#uses) end.present(server, material(state));
     this.#current = state;
   }
 }
 
-/** @throws EstuaryError or a file error */
-async function loadLiveState(config: Config, router: CaRouter): Promise<LiveState> {
-  const { client_auth: clientAuth } = config.tls;
-  const estTrust = await trustOf(clientAuth.mode, { ...clientAuth }, ownCertificates(router));
-  const { mode, trust_anchors, crl } = config.admin.tls;
-  const adminTrust = await trustOf(mode, { trust_anchors, crl }, []);
-  if (adminTrust !== undefined && trust_anchors !== undefined) await refuseOwnAnchors(trust_anchors, router);
+/** @throws EstuaryError, or RangeError where a key cannot sign */
+async function makeState(config: Config, material: Material, cas: CaRouter): Promise<LiveState> {
+  const { clientTrust, adminTrust: adminMaterial, tls, adminTls } = material;
+  const estTrust = clientTrust && (await ClientTrust.create({ ...clientTrust, intermediates: ownCertificates(cas) }));
+  const adminTrust = adminMaterial && (await ClientTrust.create(adminMaterial));
+  if (adminTrust !== undefined) await refuseOwnAnchors(adminTrust.anchors, cas);
+  const { min_version: minVersion } = config.tls;
   return {
     estTrust,
-    estTls: await loadTlsMaterial(config.tls, config.tls.min_version, estTrust),
-    adminTls: await loadTlsMaterial(adminFiles(config), config.tls.min_version, adminTrust),
-    admin: { mode, trust: adminTrust, bearer_token: config.admin.bearer_token },
-    keyProtection: await loadKeyProtection(config),
-    cmc: await loadCmcParties(config),
-    certificateEnds: await certificateEnds(config),
+    estTls: tlsMaterial(tls, minVersion, estTrust),
+    adminTls: tlsMaterial(adminTls, minVersion, adminTrust),
+    admin: { mode: config.admin.tls.mode, trust: adminTrust, bearer_token: config.admin.bearer_token },
+    keyProtection: keyProtection(config, material.keyEncryption),
+    cmc: cmcParties(config, material.cmc),
+    certificateEnds: certificateEnds(material),
   };
 }
 
-async function trustOf(
-  mode: string,
-  files: { readonly trust_anchors?: string | undefined; readonly crl?: string | undefined },
-  intermediates: readonly Buffer[],
-): Promise<ClientTrust | undefined> {
-  const { trust_anchors: anchors, crl } = files;
-  return mode === 'none' || anchors === undefined
-    ? undefined
-    : loadClientTrust({ trust_anchors: anchors, crl }, intermediates);
-}
-
 /** The configuration's check knows the files; here is also what a CA elsewhere says its chain is. */
-async function refuseOwnAnchors(file: string, router: CaRouter): Promise<void> {
-  const own = ownCertificates(router).map((der) => parseCertificate(der));
-  const [anchor] = await ownAnchors(await readCertificates(file), own);
+async function refuseOwnAnchors(anchors: readonly Certificate[], cas: CaRouter): Promise<void> {
+  const own = ownCertificates(cas).map((der) => parseCertificate(der));
+  const [anchor] = await ownAnchors(anchors, own);
   if (anchor === undefined) return;
   throw failed('ADMIN_ANCHOR_OWN', 'admin.tls.trust_anchors makes devices administrators', {
     detail: ownAnchorMessage(anchor),
@@ -124,11 +113,6 @@ async function refuseOwnAnchors(file: string, router: CaRouter): Promise<void> {
 }
 
 /** Our devices send their certificate alone; what lies between it and the trust anchor is ours to know. */
-function ownCertificates(router: CaRouter): Buffer[] {
-  return router.all.flatMap((ca) => [...ca.driver.chain(), ...ca.renewalIssuers.map(({ der }) => der)]);
-}
-
-function adminFiles(config: Config): { certificate: string; private_key: string } {
-  const { certificate, private_key: privateKey } = config.admin.tls;
-  return certificate === undefined || privateKey === undefined ? config.tls : { certificate, private_key: privateKey };
+function ownCertificates({ all }: CaRouter): Buffer[] {
+  return all.flatMap((ca) => [...ca.driver.chain(), ...ca.renewalIssuers.map(({ der }) => der)]);
 }

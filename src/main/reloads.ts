@@ -1,6 +1,8 @@
 /** SIGHUP: reads the configuration again and brings it into force, wholly or not at all. */
 import { planReload } from '../config/diff.ts';
 import { loadConfig } from '../config/load.ts';
+import { readMaterial } from '../config/material/load-material.ts';
+import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
 import type { ServiceCondition } from '../http/admin/dependencies.ts';
@@ -15,10 +17,11 @@ export interface Prepared {
 }
 
 /** What takes a new configuration: one process, or a supervisor for all of its workers. */
-export type Prepare = (config: Config) => Promise<Prepared>;
+export type Prepare = (config: Config, material: Material) => Promise<Prepared>;
 
 export interface ReloadsOptions {
   readonly config: Config;
+  readonly material: Material;
   readonly configFile: string;
   readonly store: Pick<Store, 'audit' | 'reopenAuditFile'>;
   readonly log: Logger;
@@ -62,11 +65,13 @@ export class Reloads {
   }
 
   async #reload(): Promise<void> {
-    const { configFile, log, store, prepare } = this.#options;
+    const { configFile, log, store, prepare, material: atStart } = this.#options;
     await store.reopenAuditFile();
-    const { config, warnings } = await loadConfig(configFile, process.env);
+    const { config, material, warnings } = await loadConfig(configFile, process.env);
     const plan = planReload(this.#config, config);
-    const prepared = await prepare(plan.config);
+    // Where keys stay as they were, so do the files that they name; the CAs' are those of the start.
+    const live = plan.restart.length === 0 ? material : await readMaterial(plan.config, atStart.cas);
+    const prepared = await prepare(plan.config, live);
     try {
       await store.audit([{ type: 'config.reload', outcome: 'success', detail: plan.live.join(', ') }]);
     } catch (error) {

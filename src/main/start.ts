@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Warning } from '../config/problem.ts';
+import { readMaterial } from '../config/material/load-material.ts';
+import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { reconcile } from '../enrollment/reconcile.ts';
 import { createLogger } from '../log.ts';
@@ -12,13 +14,14 @@ import { lockStore, shareStoreLock, type ServiceLock } from '../store/sqlite/ser
 import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
-import { Reloads } from './reloads.ts';
+import { Reloads, type Prepare } from './reloads.ts';
 import type { RunningService } from './running-service.ts';
 import { superviseWorkers, workerCount } from './supervisor.ts';
 import { SupervisorLink } from './worker-channel.ts';
 
 export interface ServiceOptions {
   readonly config: Config;
+  readonly material: Material;
   /** For SIGHUP, which reads it again. */
   readonly configFile: string;
   readonly warnings: readonly Warning[];
@@ -34,7 +37,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   return holding(await lockStore(options.config.store.path), () => startLocked(options));
 }
 
-async function startLocked({ config, configFile, warnings }: ServiceOptions): Promise<RunningService> {
+async function startLocked({ config, material, configFile, warnings }: ServiceOptions): Promise<RunningService> {
   const base = await openBase(config);
   const { log, store } = base;
   try {
@@ -42,8 +45,8 @@ async function startLocked({ config, configFile, warnings }: ServiceOptions): Pr
     await reconcile(store, log);
     await store.audit([{ type: 'service.start', outcome: 'success', detail: `version ${VERSION}` }]);
     return workerCount(config) > 1
-      ? await superviseWorkers({ config, configFile, store, log })
-      : await startAlone(config, configFile, base);
+      ? await superviseWorkers({ config, material, configFile, store, log })
+      : await startAlone({ config, material, configFile }, base);
   } catch (error) {
     await store.close();
     throw error;
@@ -51,10 +54,14 @@ async function startLocked({ config, configFile, warnings }: ServiceOptions): Pr
 }
 
 /** One process that is the whole service. */
-async function startAlone(config: Config, configFile: string, base: Base): Promise<RunningService> {
+async function startAlone(
+  { config, material, configFile }: Omit<ServiceOptions, 'warnings'>,
+  base: Base,
+): Promise<RunningService> {
   const { log, store } = base;
-  const reloads = new Reloads({ config, configFile, store, log, prepare: (next) => service.prepare(next) });
-  const service = await startProcess(config, {
+  const prepare: Prepare = (next, nextMaterial) => service.prepare(next, nextMaterial);
+  const reloads = new Reloads({ config, material, configFile, store, log, prepare });
+  const service = await startProcess(config, material, {
     ...base,
     instance: randomUUID(),
     makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
@@ -78,10 +85,11 @@ async function startAlone(config: Config, configFile: string, base: Base): Promi
 export async function startWorker(): Promise<RunningService> {
   const link = new SupervisorLink();
   const { inForce: config, instance, ticketSecret } = await link.share();
+  const material = await readMaterial(config);
   return holding(shareStoreLock(config.store.path), async () => {
     const base = await openBase(config, new Metrics((own) => link.shareMetrics(own)));
     try {
-      const service = await startProcess(config, {
+      const service = await startProcess(config, material, {
         ...base,
         instance,
         ticketSecret: Buffer.from(ticketSecret, 'hex'),
@@ -89,7 +97,7 @@ export async function startWorker(): Promise<RunningService> {
         makeMutex: (name, queueLimit) => link.mutexes.of(name, queueLimit),
         condition: () => link.condition,
       });
-      link.listens((next) => service.prepare(next));
+      link.listens(async (next) => service.prepare(next, await readMaterial(next, material.cas)));
       return {
         // The supervisor reloads, for all of its workers at once.
         reload: () => Promise.resolve(),
@@ -131,8 +139,8 @@ async function openBase(config: Config, metrics = new Metrics()): Promise<Base> 
   };
 }
 
-async function startProcess(config: Config, foundation: Foundation): Promise<Lifecycle> {
-  const service = new Lifecycle(await assemble(config, foundation), foundation);
+async function startProcess(config: Config, material: Material, foundation: Foundation): Promise<Lifecycle> {
+  const service = new Lifecycle(await assemble(config, material, foundation), foundation);
   await service.start();
   return service;
 }

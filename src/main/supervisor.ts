@@ -8,6 +8,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import type { Config } from '../config/schema.ts';
+import type { Material } from '../config/material/material.ts';
 import { packConfig } from '../config/transfer.ts';
 import { failed } from '../errors.ts';
 import { reconcile } from '../enrollment/reconcile.ts';
@@ -42,6 +43,7 @@ export function workerCount(config: Config): number {
 
 export interface SupervisorOptions {
   readonly config: Config;
+  readonly material: Material;
   readonly configFile: string;
   readonly store: Store;
   readonly log: Logger;

@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
 import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import type { CollectFromAll, MetricFamilies } from '../metrics.ts';
-import type { Prepare, Prepared } from './reloads.ts';
+import type { Prepared } from './reloads.ts';
 import { WorkerConnections } from './shared-connections.ts';
 import { WorkerMetrics, type SupervisorChannel } from './shared-metrics.ts';
 import { WorkerMutexes } from './shared-mutexes.ts';
@@ -47,6 +47,9 @@ function isToWorker(value: unknown): value is ToWorker {
   return isObject(value) && ['share', 'condition', 'prepare', 'apply', 'drop'].some((kind) => kind in value);
 }
 
+/** What takes a new configuration in a worker, which reads by itself what that names. */
+export type PrepareWorker = (config: Config) => Promise<Prepared>;
+
 /** A worker's line to its supervisor. */
 export class SupervisorLink {
   readonly mutexes: WorkerMutexes;
@@ -56,7 +59,7 @@ export class SupervisorLink {
     onMessage: (listener: (message: unknown) => void) => process.on('message', listener),
   };
   readonly #share = Promise.withResolvers<WorkerShare>();
-  readonly #prepare = Promise.withResolvers<Prepare>();
+  readonly #prepare = Promise.withResolvers<PrepareWorker>();
   readonly #prepared = new Map<number, Prepared>();
   #condition: ServiceCondition = { workersDown: [], reloadFailed: false };
 
@@ -86,7 +89,7 @@ export class SupervisorLink {
   }
 
   /** Tells the supervisor that the listeners are up; from now on reloads are carried out. */
-  listens(prepare: Prepare): void {
+  listens(prepare: PrepareWorker): void {
     this.#prepare.resolve(prepare);
     this.#tell({ says: 'listens' });
   }

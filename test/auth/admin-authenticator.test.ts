@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 
 import { AdminAuthenticator, type AdminAuthSettings } from '../../src/auth/admin-authenticator.ts';
-import { ClientTrust } from '../../src/auth/mtls/client-trust.ts';
 import type { FailureRecords } from '../../src/auth/failure-records.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { EstuaryError } from '../../src/errors.ts';
@@ -12,12 +11,13 @@ import type { Store } from '../../src/store/store.ts';
 import { makeCa, makeClient } from '../support/certificates.ts';
 import { failureRecords } from '../support/failure-records.ts';
 import { opened, T0, temporaryPaths } from '../store/support.ts';
+import { clientTrust } from '../support/client-trust.ts';
 
 const DAY = 86_400_000;
 const adminCa = await makeCa('CN=Admin CA');
 const admin = await makeClient('CN=Alice,OU=Admins', adminCa);
 const device = await makeClient('CN=device', await makeCa('CN=Devices'));
-const trust = await ClientTrust.create({ trustAnchors: encodePem('CERTIFICATE', adminCa.der) });
+const trust = await clientTrust({ trustAnchors: encodePem('CERTIFICATE', adminCa.der) });
 
 const hashed = (token: string): string => `sha256:${createHash('sha256').update(token).digest('hex')}`;
 const TOKENS = [

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
 import type { AuditEvent } from '../../src/audit/event.ts';
-import { ClientTrust } from '../../src/auth/mtls/client-trust.ts';
 import { createEstAuthenticator, type EstAuthenticator } from '../../src/auth/est-authenticator.ts';
 import type { FailureRecords } from '../../src/auth/failure-records.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
@@ -32,11 +31,12 @@ import { apReq, text } from '../support/ap-req.ts';
 import { issue, T0 } from '../store/support.ts';
 import { INVALID, LOCKED, setUpOtp, WRONG, type OtpSetup } from './otp/support.ts';
 import { UNKNOWN } from './chain.ts';
+import { clientTrust } from '../support/client-trust.ts';
 
 const root = await makeCa('CN=Root', { notBefore: T0 - 1000 });
 const client = await makeClient('CN=client,O=Example', root, { serial: '0c11e2', notBefore: T0 - 1000 });
 const stranger = await makeClient('CN=stranger', await makeCa('CN=Stranger'), { notBefore: T0 - 1000 });
-const trust = await ClientTrust.create({ trustAnchors: encodePem('CERTIFICATE', root.der) });
+const trust = await clientTrust({ trustAnchors: encodePem('CERTIFICATE', root.der) });
 
 const basic = (password: string): string => `Basic ${Buffer.from(`device:${password}`).toString('base64')}`;
 

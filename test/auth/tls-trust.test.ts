@@ -9,6 +9,7 @@ import { acceptPartialChains } from '../../src/http/tls.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { dns, makeCa, makeClient, subjectAltName, type Issuer } from '../support/certificates.ts';
 import { pkcs8Pem } from '../support/keys.ts';
+import { clientTrust } from '../support/client-trust.ts';
 
 const pem = (...certificates: readonly Issuer[]): string =>
   certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
@@ -19,8 +20,8 @@ const stranger = await makeCa('CN=Stranger');
 const own = await makeCa('CN=Own', { issuer: root });
 const server = await makeClient('CN=localhost', root, { extensions: [subjectAltName(dns('localhost'))] });
 // the anchor is an intermediate; "Own" helps only because its issuer is one too
-const trust = await ClientTrust.create({ trustAnchors: pem(issuing, root), intermediates: [own.der] });
-const partial = await ClientTrust.create({ trustAnchors: pem(issuing), intermediates: [own.der] });
+const trust = await clientTrust({ trustAnchors: pem(issuing, root), intermediates: [own.der] });
+const partial = await clientTrust({ trustAnchors: pem(issuing), intermediates: [own.der] });
 
 /** What a server with `required` makes of a client, by its TLS stack and by ours. */
 async function handshake(

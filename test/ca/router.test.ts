@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 
 import type { CaDriver } from '../../src/ca/driver.ts';
-import { createFileCa } from '../../src/ca/local/index.ts';
 import { Ca, CaRouter } from '../../src/ca/router.ts';
 import type { CaConfig } from '../../src/config/schema.ts';
 import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
 import { makeCa } from '../support/ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
+import { openFileCa } from '../support/own-ca.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
@@ -42,7 +42,7 @@ const config = (label: string, isDefault = false): CaConfig => ({
 async function makeRouted(label: string, isDefault = false): Promise<Ca> {
   const caConfig = config(label, isDefault);
   if (caConfig.driver !== 'file') throw new Error('not a file CA');
-  return new Ca(caConfig, await createFileCa(caConfig, { now: Date.now }));
+  return new Ca(caConfig, await openFileCa(caConfig, { now: Date.now }));
 }
 
 describe('RFC 7030 §3.2.2: the label routes to its CA', () => {

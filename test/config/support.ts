@@ -1,8 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { loadConfig } from '../../src/config/load.ts';
-import type { LoadedConfig, LoadOptions } from '../../src/config/load.ts';
+import { loadConfig, loadConfigOnly, type LoadedConfig } from '../../src/config/load.ts';
 import { ConfigError } from '../../src/config/problem.ts';
 
 /** The parts of the smallest configuration that is accepted; tests replace one or add to it. */
@@ -34,6 +33,12 @@ export function toml(more = '', parts: Partial<Record<keyof typeof PARTS, string
   return [tls, clientAuth, admin, ca, more].join('\n');
 }
 
+/** With the files that the configuration names. */
+interface LoadOptions {
+  /** Milliseconds since the epoch. */
+  readonly now?: number;
+}
+
 export interface ConfigFolder {
   readonly path: string;
   write(name: string, content: string | Uint8Array): Promise<void>;
@@ -50,9 +55,10 @@ export async function configFolder(): Promise<ConfigFolder> {
     await mkdir(dirname(join(path, name)), { recursive: true });
     await writeFile(join(path, name), content);
   };
-  const load: ConfigFolder['load'] = async (text, env = {}, options = { files: false }) => {
+  const load: ConfigFolder['load'] = async (text, env = {}, options) => {
     await write('est.toml', text);
-    return loadConfig(join(path, 'est.toml'), env, options);
+    const file = join(path, 'est.toml');
+    return options === undefined ? loadConfigOnly(file, env) : loadConfig(file, env, options.now);
   };
   const problems: ConfigFolder['problems'] = async (text, env, options) => {
     try {

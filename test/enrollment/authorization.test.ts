@@ -37,6 +37,8 @@ import { pkcs8Pem } from '../support/keys.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { ROOT } from '../support/root.ts';
 import { ADDRESS, corridor, mtlsIdentity, otpIdentity, received } from './support.ts';
+import { loadService } from '../../src/config/material/ca.ts';
+import { MaterialReader } from '../../src/config/material/reader.ts';
 
 type Reply = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -135,17 +137,15 @@ async function service(more: Partial<Settings> = {}): Promise<ExternalAuthorizat
     max_calls: 4,
     ...more,
   };
-  const made = await ExternalAuthorization.create(
-    { ca: [{ ...plain.config, authorization }] },
-    {
-      log: { warn: (fields: unknown) => void logged.push(fields) },
-      observe: (ca, outcome, seconds) => {
-        expect(seconds).toBeGreaterThan(0);
-        observed.push(`${ca} ${outcome}`);
-      },
-      retryAfter: 30,
+  const material = await loadService(new MaterialReader(Date.now(), false), authorization, 'ca[0].authorization');
+  const made = ExternalAuthorization.create([{ table: { ...plain.config, authorization }, authorization: material }], {
+    log: { warn: (fields: unknown) => void logged.push(fields) },
+    observe: (ca, outcome, seconds) => {
+      expect(seconds).toBeGreaterThan(0);
+      observed.push(`${ca} ${outcome}`);
     },
-  );
+    retryAfter: 30,
+  });
   onTestFinished(() => made.close());
   return made;
 }

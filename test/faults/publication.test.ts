@@ -1,7 +1,6 @@
 /** What relying parties get while the CA's key cannot be used, and that lists are renewed on time. */
 import { afterAll, expect, test } from 'vitest';
 import type { StatusSigner } from '../../src/ca/driver.ts';
-import { createFileCa } from '../../src/ca/local/index.ts';
 import { Ca } from '../../src/ca/router.ts';
 import { isListSignedBy, parseCertificateList } from '../../src/pki/x509/crl.ts';
 import { CrlPublisher } from '../../src/publication/crl-publisher.ts';
@@ -11,6 +10,7 @@ import { makeCa } from '../support/ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { certify, newKey, OCSP_SIGNER } from '../support/rollover.ts';
 import { fixture, INTERVAL, log, ocspRequest, SUCCESSFUL, TRY_LATER } from '../publication/support.ts';
+import { openFileCa } from '../support/own-ca.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
@@ -59,7 +59,7 @@ test('a list of another key under the same label is not given out', async () => 
   const { store, ca, signer, clock, publisher } = await fixture(folder);
   await publisher.current(ca, signer);
   const made = makeCa(folder.file, 'successor', { kind: 'ec:P-384' });
-  const driver = await createFileCa(
+  const driver = await openFileCa(
     {
       label: 'devices',
       certificate: made.certificate,
@@ -116,7 +116,7 @@ test('RFC 6960 §2.6: no response outlives the certificate of a delegated respon
   });
   // Made at real time, which has gone on: by the clock so far they might not be valid yet.
   clock.now = Date.now();
-  const driver = await createFileCa(
+  const driver = await openFileCa(
     {
       label: 'devices',
       certificate: made.certificate,

@@ -30,8 +30,8 @@ export async function startInProcess(ra: Buffer): Promise<ServiceInProcess> {
   writeFileSync(file, stringify(toml));
   writeFileSync(join(dir, 'ra.pem'), encodePem('CERTIFICATE', ra));
   writeFileSync(join(dir, 'hmac.key'), Buffer.alloc(32, 7), { mode: 0o600 });
-  const { config, warnings } = await loadConfig(file, {});
-  const service = await startService({ config, configFile: file, warnings });
+  const loaded = await loadConfig(file, {});
+  const service = await startService({ ...loaded, configFile: file });
   const tls = { ca: readFileSync(join(dir, 'ca/root.pem'), 'latin1') };
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const bearer = `Bearer ${readFileSync(join(dir, 'admin/token'), 'latin1').trim()}`;

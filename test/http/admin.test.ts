@@ -17,6 +17,7 @@ import {
 } from '../support/certificates.ts';
 import { call, sendRaw, type Answer, type Call, type ClientTls } from '../support/https.ts';
 import { pkcs8Pem } from '../support/keys.ts';
+import { clientTrust } from '../support/client-trust.ts';
 
 const pem = ({ der }: Issuer): string => encodePem('CERTIFICATE', der);
 const NOW_MS = Date.now();
@@ -36,7 +37,7 @@ beforeAll(async () => {
   admin = await makeClient('CN=Ada Admin', root);
   expired = await makeClient('CN=Former Admin', root, { notAfter: NOW_MS - 86_400_000 });
   device = await makeClient('CN=device-1', await makeCa('CN=Device root'));
-  trust = await ClientTrust.create({ trustAnchors: pem(root) });
+  trust = await clientTrust({ trustAnchors: pem(root) });
 });
 
 interface Listening extends AdminFixture {

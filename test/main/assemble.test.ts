@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfigOnly } from '../../src/config/load.ts';
+import { readMaterial } from '../../src/config/material/load-material.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { createLogger } from '../../src/log.ts';
 import { assemble, type Assembly } from '../../src/main/assemble.ts';
@@ -38,7 +39,7 @@ async function configured(change: (config: TomlTable) => void): Promise<Config> 
   Object.assign(section(config, 'log'), { level: 'fatal' });
   change(config);
   writeFileSync(join(dir, 'est.toml'), stringify(config));
-  return (await loadConfig(join(dir, 'est.toml'), {}, { files: false })).config;
+  return (await loadConfigOnly(join(dir, 'est.toml'), {})).config;
 }
 
 async function freePort(): Promise<number> {
@@ -60,8 +61,8 @@ async function openStoreOf(config: Config): Promise<Store> {
   return store;
 }
 
-function assembleOver(config: Config, store: Store): Promise<Assembly> {
-  return assemble(config, {
+async function assembleOver(config: Config, store: Store): Promise<Assembly> {
+  return assemble(config, await readMaterial(config), {
     log: createLogger(config.log.level),
     metrics,
     store,

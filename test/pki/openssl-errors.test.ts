@@ -114,8 +114,8 @@ for (const [name, key] of kinds) {
     ],
     [`an SPKI of ${name} with a flipped bit`, () => parsePublicKey(flipped(spkiOf(key), 2)).keyObject],
     [`an SPKI of ${name} cut short`, () => parsePublicKey(spkiOf(key).subarray(0, -3)).keyObject],
-    [`a CA key of ${name}`, () => new FileSigner(pemOf(key)).sign(DATA)],
-    [`a CA key of ${name}, damaged`, () => new FileSigner(pemOf(key).replace(/.{8}\n-----END/, '\n-----END'))],
+    [`a CA key of ${name}`, () => new FileSigner(createPrivateKey(pemOf(key))).sign(DATA)],
+    [`a CA key of ${name}, damaged`, () => createPrivateKey(pemOf(key).replace(/.{8}\n-----END/, '\n-----END'))],
     [`a private key of ${name}, cut short`, () => createPrivateKey(pemOf(key).slice(0, -60))],
     [
       `a CSR with the key ${name}`,
@@ -164,7 +164,6 @@ calls.push(
     'a private key that is none',
     () => createPrivateKey('-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n'),
   ],
-  ['a CA key that is none', () => new FileSigner('-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n')],
   [
     'an encrypted private key',
     () =>

@@ -56,7 +56,7 @@ function fileSigner(type: TokenKeyType): FileSigner {
   const { privateKey } = type.startsWith('rsa:')
     ? generateKeyPairSync('rsa', { modulusLength: Number(type.slice(4)) })
     : generateKeyPairSync('ec', { namedCurve: type.slice(3) });
-  return new FileSigner(privateKey.export({ format: 'pem', type: 'pkcs8' }));
+  return new FileSigner(privateKey);
 }
 
 async function driver(key_label: string): Promise<Pkcs11Signer> {

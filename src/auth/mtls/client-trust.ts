@@ -1,18 +1,12 @@
 /** Whom we trust to issue client certificates: an immutable snapshot, replaced as a whole at a reload. */
-import { readFile, readdir, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-
-import { describe, failed } from '../../errors.ts';
-import { parseCertificate, parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
+import { parseCertificate, pemOf, type Certificate } from '../../pki/x509/certificate.ts';
 import { foldedName } from '../../pki/x509/name-matching.ts';
-import { encodePem, parsePem } from '../../pki/der/pem.ts';
 import { findPath, type IssuerSource } from './path-building.ts';
 import { RevocationLists, type CrlSource } from './revocation-lists.ts';
-import { InputError } from '../../pki/input-error.ts';
 
 export interface ClientTrustInput {
-  /** PEM text with one or more certificates; each is an anchor, an intermediate CA's too. */
-  readonly trustAnchors: string;
+  /** One or more; an intermediate CA's is an anchor too. */
+  readonly anchors: readonly Certificate[];
   /**
    * DER of CA certificates that help to build paths: our own CAs' and their renewal_issuers. Nothing is trusted for
    * being among them.
@@ -52,16 +46,16 @@ export class ClientTrust {
     this.certificates = [...anchors, ...intermediates];
     this.#fingerprints = new Set(this.certificates.map(({ fingerprint }) => fingerprint));
     this.#bySubject = Map.groupBy(this.certificates, ({ subject }) => foldedName(subject));
-    this.tlsCertificates = this.certificates.map(({ der }) => encodePem('CERTIFICATE', der));
+    this.tlsCertificates = this.certificates.map((certificate) => pemOf([certificate]));
   }
 
   /**
-   * Parses and checks everything.
+   * Finds the paths, and checks everything.
    *
-   * @throws EstuaryError 500 `TRUST_ANCHORS_INVALID` or `CRL_INVALID`; the message is for the operator
+   * @throws EstuaryError 500 `CRL_INVALID`; the message is for the operator
    */
   static async create(input: ClientTrustInput): Promise<ClientTrust> {
-    const anchors = parseAnchors(input.trustAnchors);
+    const anchors = [...new Map(input.anchors.map((anchor) => [anchor.fingerprint, anchor])).values()];
     const known = new Set(anchors.map(({ fingerprint }) => fingerprint));
     const helpers = (input.intermediates ?? []).map(parseCertificate).filter(({ fingerprint }) => {
       const fresh = !known.has(fingerprint);
@@ -122,65 +116,3 @@ export class ClientTrust {
 }
 
 const linkOf = (subject: Certificate, issuer: Certificate): string => `${subject.fingerprint} ${issuer.fingerprint}`;
-
-function parseAnchors(pem: string): Certificate[] {
-  let anchors: Certificate[];
-  try {
-    anchors = parsePemCertificates(pem);
-  } catch (error) {
-    throw failed('TRUST_ANCHORS_INVALID', `the trust anchors are not certificates in PEM: ${describe(error)}`);
-  }
-  if (anchors.length === 0) throw failed('TRUST_ANCHORS_INVALID', 'the trust anchors hold no certificate in PEM');
-  const unique = new Map(anchors.map((anchor) => [anchor.fingerprint, anchor]));
-  return [...unique.values()];
-}
-
-/** The files of {@link ClientTrustInput}, as the configuration names them. */
-export interface ClientTrustFiles {
-  readonly trust_anchors: string;
-  /** A file, or a folder of files, each one CRL in DER or any number in PEM. */
-  readonly crl?: string | undefined;
-}
-
-/**
- * Reads the files and makes the snapshot.
- *
- * @param intermediates DER; see {@link ClientTrustInput}
- * @throws EstuaryError 500 as {@link ClientTrust.create}; `TRUST_ANCHORS_INVALID` or `CRL_INVALID` also where a file
- *   cannot be read
- */
-export async function loadClientTrust(
-  files: ClientTrustFiles,
-  intermediates: readonly Buffer[] = [],
-): Promise<ClientTrust> {
-  const trustAnchors = await readFile(files.trust_anchors, 'utf8').catch((error: unknown) => {
-    throw failed('TRUST_ANCHORS_INVALID', `the trust anchors cannot be read: ${describe(error)}`);
-  });
-  const crls = files.crl === undefined ? [] : await readCrls(files.crl);
-  return ClientTrust.create({ trustAnchors, intermediates, crls });
-}
-
-async function readCrls(path: string): Promise<CrlSource[]> {
-  try {
-    const sources: CrlSource[] = [];
-    for (const file of await crlFiles(path)) sources.push(...splitCrls(basename(file), await readFile(file)));
-    return sources;
-  } catch (error) {
-    throw failed('CRL_INVALID', `the CRLs in ${path} cannot be read: ${describe(error)}`);
-  }
-}
-
-async function crlFiles(path: string): Promise<string[]> {
-  if (!(await stat(path)).isDirectory()) return [path];
-  const entries = await readdir(path, { withFileTypes: true });
-  const names = entries.filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name);
-  return names.sort().map((name) => join(path, name));
-}
-
-function splitCrls(name: string, content: Buffer): CrlSource[] {
-  // DER begins with a SEQUENCE's tag, which no PEM text does
-  if (content[0] === 0x30) return [{ name, der: content }];
-  const blocks = parsePem(content.toString('latin1')).filter(({ label }) => label === 'X509 CRL');
-  if (blocks.length === 0) throw new InputError(`${name} holds no CRL`);
-  return blocks.map(({ der }) => ({ name, der }));
-}

@@ -4,7 +4,6 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import {
   distributionPointNames,
   isListSignedBy,
-  parseCertificateList,
   parseIssuingDistributionPoint,
   revokedEntries,
   type CertificateList,
@@ -19,7 +18,7 @@ import { InputError } from '../../pki/input-error.ts';
 /** A CRL as configured; `name` is for messages. */
 export interface CrlSource {
   readonly name: string;
-  readonly der: Buffer;
+  readonly list: CertificateList;
 }
 
 export type RevocationStatus = 'good' | 'revoked' | 'unknown';
@@ -71,7 +70,7 @@ export class RevocationLists {
     const lists: LoadedList[] = [];
     for (const source of sources) {
       try {
-        lists.push(await loadList(parseCertificateList(source.der), issuers));
+        lists.push(await loadList(source.list, issuers));
       } catch (error) {
         if (error instanceof EstuaryError) throw error;
         throw failed('CRL_INVALID', `CRL ${source.name}: ${describe(error)}`);

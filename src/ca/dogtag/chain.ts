@@ -6,7 +6,7 @@ import { namesMatch } from '../../pki/x509/name-matching.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import { parseCertsOnly } from '../../pki/cms/pkcs7.ts';
 import { arrangeChain } from '../../pki/x509/ca-chain.ts';
-import type { CaCertificates } from '../local/index.ts';
+import type { CaCertificates } from '../../config/material/material.ts';
 import { readAnswer } from './answers.ts';
 import { certificateIn } from './enrol.ts';
 import { textOf, type JsonObject } from './json.ts';

@@ -3,22 +3,22 @@
  * authenticates the connection, so each request is wrapped anew and signed as the agent; who signed the client's message, and
  * with which ids and nonces, is Estuary's to check and to answer.
  */
-import { createPrivateKey } from 'node:crypto';
 import { CmcError } from '../../pki/cmc/cmc-error.ts';
 import { parseControl } from '../../pki/cmc/controls.ts';
 import { buildPkiData } from '../../pki/cmc/pki-data.ts';
 import { parsePkiResponse } from '../../pki/cmc/pki-response.ts';
 import type { CmcStatusInfo } from '../../pki/cmc/status-info.ts';
+import type { KeyPair } from '../../config/material/material.ts';
 import { describe, failed, unavailable } from '../../errors.ts';
 import { NoPermitError, type MakeMutex, type Limiter } from '../../process/semaphore.ts';
-import { parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
 import { parseSignedData, verifySignerInfo, type SignedData } from '../../pki/cms/cms.ts';
 import { buildSignedData, issuerAndSerialNumber, keySigner, type CmsSigner } from '../../pki/cms/signed-data.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { ForwardedRequest } from '../driver.ts';
 import type { RemoteChain } from './chain.ts';
-import type { DogtagTls, HttpAnswer } from './http.ts';
+import type { HttpAnswer } from './http.ts';
 import { complaint, sentence } from './json.ts';
 import { ReplicaFault } from './replica.ts';
 import type { Replicas } from './replicas.ts';
@@ -33,7 +33,8 @@ export type CmcResult =
 
 export interface CmcServiceOptions {
   readonly replicas: Replicas;
-  readonly tls: DogtagTls;
+  /** Signs the messages. */
+  readonly agent: KeyPair;
   /** The profile that requests go to. */
   readonly profile: string;
   /** Seconds in the Retry-After of a 503. */
@@ -58,15 +59,14 @@ export class CmcService {
   readonly #agent: Certificate;
   readonly signer: CmsSigner;
 
-  /** @throws EstuaryError 500 `CA_UNUSABLE` where the agent's certificate is none, or its key cannot sign */
+  /** @throws EstuaryError 500 `CA_UNUSABLE` where the agent's key cannot sign */
   constructor(options: CmcServiceOptions) {
     this.#options = options;
     this.#mutex = options.makeMutex(`cmc:${options.label}`, QUEUE);
-    const [agent] = parsePemCertificates(options.tls.cert);
-    if (agent === undefined) throw failed('CA_UNUSABLE', 'dogtag.client_certificate holds no certificate');
-    this.#agent = agent;
+    const { certificates, privateKey } = options.agent;
+    [this.#agent] = certificates;
     try {
-      this.signer = keySigner(createPrivateKey(options.tls.key), agent.publicKey, issuerAndSerialNumber(agent));
+      this.signer = keySigner(privateKey, this.#agent.publicKey, issuerAndSerialNumber(this.#agent));
     } catch (error) {
       throw failed('CA_UNUSABLE', `dogtag.client_key: ${describe(error)}`);
     }

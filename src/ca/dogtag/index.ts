@@ -1,11 +1,10 @@
 /** Makes CAs behind Dogtag PKI (`driver = "dogtag"`). */
-import { readFile } from 'node:fs/promises';
+import type { DogtagCaMaterial } from '../../config/material/material.ts';
 import type { DogtagCaConfig } from '../../config/schema.ts';
-import { failed, describe } from '../../errors.ts';
+import { pemOf } from '../../pki/x509/certificate.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import type { MakeMutex } from '../../process/semaphore.ts';
 import { labelledLog } from '../labelled-log.ts';
-import { loadCaCertificates } from '../local/index.ts';
 import { RemoteChain } from './chain.ts';
 import { CmcService } from './cmc.ts';
 import { DogtagCa } from './dogtag-ca.ts';
@@ -22,25 +21,25 @@ export interface DogtagContext {
 }
 
 /** What the driver takes of its `[[ca]]` table. */
-export type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'certificate' | 'chain' | 'dogtag'> & {
+export type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'dogtag'> & {
   readonly profile: Pick<DogtagCaConfig['profile'], 'key_escrow'> & AskedProfile;
 };
 
 /**
  * A CA behind Dogtag, not started. The server need not be up: it is found as soon as it is.
  *
- * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong with a file
+ * @throws EstuaryError 500 `CA_UNUSABLE` where the agent's key cannot sign
  */
-export async function createDogtagCa(
+export function createDogtagCa(
   config: DogtagSettings,
+  material: Pick<DogtagCaMaterial, 'certificates' | 'trustAnchors' | 'client'>,
   { retryAfter, log, makeMutex }: DogtagContext,
-): Promise<DogtagCa> {
-  const { label, certificate, dogtag } = config;
-  const pinned = certificate === undefined ? undefined : await loadCaCertificates({ ...config, certificate });
-  const chain = new RemoteChain(pinned);
+): DogtagCa {
+  const { label, dogtag } = config;
+  const chain = new RemoteChain(material.certificates);
   const timeout = dogtag.timeout * 1000;
   const common = {
-    tls: await loadTls(config),
+    tls: tlsOf(material),
     timeout,
     checkInterval: dogtag.check_interval * 1000,
     retryAfter,
@@ -51,7 +50,7 @@ export async function createDogtagCa(
   );
   const cmc = new CmcService({
     replicas,
-    tls: common.tls,
+    agent: material.client,
     profile: dogtag.cmc_profile,
     retryAfter,
     chain,
@@ -78,18 +77,11 @@ export async function createDogtagCa(
   });
 }
 
-/** The files behind every connection to Dogtag. @throws EstuaryError 500 `CA_UNUSABLE` that names the label and the key */
-export async function loadTls({ label, dogtag }: DogtagSettings): Promise<DogtagTls> {
-  const read = async (key: 'trust_anchors' | 'client_certificate' | 'client_key'): Promise<string> => {
-    try {
-      return await readFile(dogtag[key], 'latin1');
-    } catch (error) {
-      throw failed('CA_UNUSABLE', `ca "${label}": dogtag.${key}: ${describe(error)}`, { cause: error });
-    }
-  };
+/** Behind every connection to Dogtag. */
+function tlsOf({ trustAnchors, client }: Pick<DogtagCaMaterial, 'trustAnchors' | 'client'>): DogtagTls {
   return {
-    ca: await read('trust_anchors'),
-    cert: await read('client_certificate'),
-    key: await read('client_key'),
+    ca: pemOf(trustAnchors),
+    cert: pemOf(client.certificates),
+    key: client.privateKey.export({ type: 'pkcs8', format: 'pem' }),
   };
 }

@@ -1,7 +1,6 @@
-/** A CA key in a PEM file. */
-import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+/** A CA key in a file. */
+import { createPublicKey, type KeyObject } from 'node:crypto';
 
-import { parsePem } from '../../pki/der/pem.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import {
   createSignature,
@@ -11,9 +10,6 @@ import {
 import type { HealthReport, Signer } from '../driver.ts';
 import { InputError } from '../../pki/input-error.ts';
 
-/** PEM labels of unencrypted private keys: PKCS #8, SEC 1, PKCS #1. */
-const KEY_LABELS = ['PRIVATE KEY', 'EC PRIVATE KEY', 'RSA PRIVATE KEY'];
-
 /** Signs with a key held in memory: SHA-256 with RSA and P-256, SHA-384 with P-384, SHA-512 with P-521, Ed25519. */
 export class FileSigner implements Signer {
   readonly spki: Buffer;
@@ -22,12 +18,9 @@ export class FileSigner implements Signer {
   readonly #keyType: string;
   readonly #key: KeyObject;
 
-  /**
-   * @param pem one private key: PKCS #8, SEC 1 or PKCS #1, not encrypted
-   * @throws InputError that says what is wrong with it, without a byte of it
-   */
-  constructor(pem: string) {
-    this.#key = readPrivateKey(pem);
+  /** @throws InputError where a key of its type does not sign certificates */
+  constructor(privateKey: KeyObject) {
+    this.#key = privateKey;
     this.spki = createPublicKey(this.#key).export({ format: 'der', type: 'spki' });
     this.#keyType = parsePublicKey(this.spki).keyType;
     const algorithm = defaultSignatureAlgorithm(this.#keyType);
@@ -47,19 +40,5 @@ export class FileSigner implements Signer {
 
   close(): Promise<void> {
     return Promise.resolve();
-  }
-}
-
-function readPrivateKey(pem: string): KeyObject {
-  const labels = parsePem(pem).map(({ label }) => label);
-  if (labels.includes('ENCRYPTED PRIVATE KEY') || /Proc-Type: *4, *ENCRYPTED/i.test(pem))
-    throw new InputError('the private key is encrypted; give it without a passphrase and guard it by its permissions');
-  // an "EC PARAMETERS" block in front is what `openssl ecparam -genkey` writes
-  const keys = labels.filter((label) => KEY_LABELS.includes(label));
-  if (keys.length !== 1) throw new InputError('not a PEM file with exactly one private key');
-  try {
-    return createPrivateKey(pem.slice(pem.indexOf(`-----BEGIN ${keys[0] ?? ''}-----`)));
-  } catch {
-    throw new InputError('the private key cannot be read');
   }
 }

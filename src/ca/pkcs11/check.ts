@@ -1,3 +1,4 @@
+import type { CaMaterial } from '../../config/material/material.ts';
 import type { Problem } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe } from '../../errors.ts';
@@ -16,15 +17,16 @@ const ALLOWED = {
 
 /** Tries every CA in a token, as a start would: what keeps those from working that cannot. */
 export async function tokenProblems(
-  { ca, est }: Config,
+  { est }: Pick<Config, 'est'>,
+  cas: readonly CaMaterial[],
   context: Pick<LocalCaContext, 'now'> & Pick<Pkcs11Context, 'env'>,
 ): Promise<Problem[]> {
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   const problems: Problem[] = [];
-  for (const [index, table] of ca.entries()) {
-    if (table.driver !== 'pkcs11') continue;
+  for (const [index, material] of cas.entries()) {
+    if (material.driver !== 'pkcs11') continue;
     try {
-      const made = await createPkcs11Ca(table, { ...context, retryAfter: est.retry_after, log });
+      const made = createPkcs11Ca(material.table, material, { ...context, retryAfter: est.retry_after, log });
       try {
         await made.start();
       } finally {

@@ -1,10 +1,11 @@
 /** Makes CAs whose key is in a PKCS#11 token (`driver = "pkcs11"`). */
+import type { Pkcs11CaMaterial } from '../../config/material/material.ts';
 import type { Pkcs11CaConfig } from '../../config/schema.ts';
 import { describe, EstuaryError } from '../../errors.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { IsolatedError } from '../../process/protocol.ts';
 import { labelledLog } from '../labelled-log.ts';
-import { createLocalCa, loadCaCertificates } from '../local/index.ts';
+import { createLocalCa } from '../local/index.ts';
 import type { LocalCa, LocalCaConfig, LocalCaContext } from '../local/index.ts';
 import { Pkcs11Signer } from './pkcs11-signer.ts';
 import { TokenFault } from './wire.ts';
@@ -36,13 +37,14 @@ export class TokenProblem extends EstuaryError {
  * A CA of our own over a key in a token, not started. Its start fails unless the key is there and is the certificate's.
  * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
  */
-export async function createPkcs11Ca(
+export function createPkcs11Ca(
   config: LocalCaConfig & Pick<Pkcs11CaConfig, 'pkcs11'>,
+  material: Pick<Pkcs11CaMaterial, 'certificates' | 'ocsp'>,
   context: LocalCaContext & Pkcs11Context,
-): Promise<LocalCa> {
-  const { certificate } = await loadCaCertificates(config);
-  const signer = createSigner(config, { ...context, expectedSpki: certificate.spki });
-  return createLocalCa(config, signer, { ...context, start: () => startSigner(signer, config) });
+): LocalCa {
+  const { publication, now } = context;
+  const signer = createSigner(config, { ...context, expectedSpki: material.certificates.certificate.spki });
+  return createLocalCa(config, material, signer, { publication, now, start: () => startSigner(signer, config) });
 }
 
 type TokenSettings = Pick<LocalCaConfig, 'label'> & Pick<Pkcs11CaConfig, 'pkcs11'>;

@@ -1,9 +1,10 @@
 /** `[ca.authorization]`: somebody else's word on a request, once for each (contract §8.6; docs/authorization.md). */
-import { readFile } from 'node:fs/promises';
-import type { Config } from '../../config/schema.ts';
+import type { ServiceMaterial } from '../../config/material/material.ts';
+import type { CaConfig } from '../../config/schema.ts';
 import { describe, forbidden, unavailable, type EstuaryError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { InputError } from '../../pki/input-error.ts';
+import { pemOf } from '../../pki/x509/certificate.ts';
 import { NoPermitError, Semaphore } from '../../process/semaphore.ts';
 import { HttpsService, ServiceError } from './https-service.ts';
 import { readAnswer, type AuthorizationRequest, type Decision, type Override } from './messages.ts';
@@ -49,6 +50,12 @@ class Service {
   }
 }
 
+/** What it takes of a CA. */
+export interface AuthorizedCa {
+  readonly table: Pick<CaConfig, 'label' | 'authorization'>;
+  readonly authorization: ServiceMaterial | undefined;
+}
+
 /** What a request needs of it. */
 export type Authorizer = Pick<ExternalAuthorization, 'concerns' | 'decide' | 'failure'>;
 
@@ -63,16 +70,14 @@ export class ExternalAuthorization {
     this.#context = context;
   }
 
-  /** Reads what the configuration names. @throws a file error */
-  static async create({ ca: cas }: Pick<Config, 'ca'>, context: AuthorizationContext): Promise<ExternalAuthorization> {
+  /** Of the CAs' tables, with what they name. */
+  static create(cas: readonly AuthorizedCa[], context: AuthorizationContext): ExternalAuthorization {
     const services = new Map<string, Service>();
-    for (const { label, authorization } of cas) {
+    for (const { table, authorization: material } of cas) {
+      const { label, authorization } = table;
       if (authorization === undefined) continue;
-      const { url, trust_anchors, client_certificate, client_key, bearer_token, timeout, max_calls } = authorization;
-      const pem = async (path: string | undefined): Promise<string | undefined> =>
-        path === undefined ? undefined : readFile(path, 'utf8');
-      const tls = { ca: await pem(trust_anchors), cert: await pem(client_certificate), key: await pem(client_key) };
-      const https = new HttpsService(url, tls, bearer_token?.reveal().toString('utf8'), max_calls);
+      const { url, bearer_token, timeout, max_calls } = authorization;
+      const https = new HttpsService(url, tlsOf(material), bearer_token?.reveal().toString('utf8'), max_calls);
       services.set(label, new Service(https, max_calls, timeout * 1000));
     }
     return new ExternalAuthorization(services, context);
@@ -130,4 +135,14 @@ export class ExternalAuthorization {
   close(): void {
     for (const service of this.#services.values()) service.close();
   }
+}
+
+/** PEM, as Node's TLS takes it. */
+function tlsOf(material: ServiceMaterial | undefined) {
+  const { trustAnchors, client } = material ?? {};
+  return {
+    ca: trustAnchors && pemOf(trustAnchors),
+    cert: client && pemOf(client.certificates),
+    key: client?.privateKey.export({ type: 'pkcs8', format: 'pem' }),
+  };
 }

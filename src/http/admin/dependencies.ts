@@ -6,7 +6,7 @@ import type { Server } from 'node:https';
 import type { AdminAuthenticator, AdminIdentity } from '../../auth/admin-authenticator.ts';
 import type { OtpService } from '../../auth/otp/otp-service.ts';
 import type { CaRouter } from '../../ca/router.ts';
-import type { CertificateEnd } from '../../config/certificate-ends.ts';
+import type { CertificateEnd } from '../../config/material/certificate-ends.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';

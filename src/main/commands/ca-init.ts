@@ -8,7 +8,7 @@ import { openSigner } from '../../ca/pkcs11/index.ts';
 import { TOKEN_KEY_TYPES } from '../../ca/pkcs11/wire.ts';
 import type { TokenKeyType } from '../../ca/pkcs11/wire.ts';
 import { ConfigError } from '../../config/problem.ts';
-import { loadConfig } from '../../config/load.ts';
+import { loadConfigOnly } from '../../config/load.ts';
 import type { Config, Pkcs11CaConfig } from '../../config/schema.ts';
 import type { Signer } from '../../ca/driver.ts';
 import { describe } from '../../errors.ts';
@@ -128,7 +128,7 @@ function readSubject(text: string): Name {
 
 async function makeCa(order: Order, context: CommandContext): Promise<void> {
   // The CA's certificate need not exist yet: making it is what this command is for.
-  const { config } = await loadConfig(order.config, context.env, { files: false });
+  const { config } = await loadConfigOnly(order.config, context.env);
   const ca = pkcs11Ca(config, order.label);
   refuseToOverwrite(order, ca);
   if (!order.useExistingKey) await makeKey(order, ca, context);

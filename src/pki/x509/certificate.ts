@@ -30,7 +30,7 @@ import {
 import { parseGeneralNames, type GeneralName } from './general-name.ts';
 import { parseName, type Name } from './name.ts';
 import { OID } from '../der/oids.ts';
-import { parsePem } from '../der/pem.ts';
+import { encodePem, parsePem } from '../der/pem.ts';
 import { parsePublicKey, type PublicKeyInfo } from './public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from './signature-algorithms.ts';
 import { VerifiedSignatures } from './verified-signatures.ts';
@@ -178,6 +178,11 @@ export function parsePemCertificates(text: string): Certificate[] {
   return parsePem(text)
     .filter(({ label }) => label === 'CERTIFICATE')
     .map(({ der }) => parseCertificate(der));
+}
+
+/** One PEM text of them, in their order. */
+export function pemOf(certificates: readonly Certificate[]): string {
+  return certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
 }
 
 /** A renewal asks for the same signature more than once: the path of the client's certificate, and whether it is this CA's. */

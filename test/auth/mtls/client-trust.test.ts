@@ -1,15 +1,11 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-import { ClientTrust, loadClientTrust } from '../../../src/auth/mtls/client-trust.ts';
+import type { ClientTrust } from '../../../src/auth/mtls/client-trust.ts';
 import { validateClientCertificate } from '../../../src/auth/mtls/mtls.ts';
-import type { CrlSource } from '../../../src/auth/mtls/revocation-lists.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { makeCa, makeClient, makeCrl, NOT_AFTER, type CrlSpec, type Issuer } from '../../support/certificates.ts';
-import { temporaryFolder } from '../../support/openssl.ts';
 import { NOW, UNKNOWN } from '../chain.ts';
-
-const folder = temporaryFolder();
-afterAll(folder.remove);
+import { clientTrust, type CrlFile } from '../../support/client-trust.ts';
 
 const DAY = 86_400_000;
 const pem = (...certificates: readonly Issuer[]): string =>
@@ -19,7 +15,7 @@ const root = await makeCa('CN=Root');
 const intermediate = await makeCa('CN=Intermediate', { issuer: root, serial: '0c0a' });
 const good = await makeClient('CN=good', root, { serial: '600d' });
 
-const crl = async (issuer: Issuer, spec: CrlSpec = {}): Promise<CrlSource> => ({
+const crl = async (issuer: Issuer, spec: CrlSpec = {}): Promise<CrlFile> => ({
   name: 'test.crl',
   der: await makeCrl(issuer, { nextUpdate: NOW + DAY, ...spec }),
 });
@@ -41,7 +37,7 @@ describe('ClientTrust: what is given to TLS', () => {
   test('the anchors and the intermediates that chain to one, not the others', async () => {
     const stranger = await makeCa('CN=Stranger');
     const below = await makeCa('CN=Below', { issuer: stranger });
-    const trust = await ClientTrust.create({
+    const trust = await clientTrust({
       trustAnchors: pem(root),
       intermediates: [intermediate.der, stranger.der, below.der, root.der],
     });
@@ -51,36 +47,21 @@ describe('ClientTrust: what is given to TLS', () => {
   test('a helping intermediate is trusted only through an anchor', async () => {
     const leaf = await makeClient('CN=a', intermediate);
     const other = await makeCa('CN=Other Root');
-    const with_ = await ClientTrust.create({ trustAnchors: pem(root), intermediates: [intermediate.der] });
-    const without = await ClientTrust.create({ trustAnchors: pem(other), intermediates: [intermediate.der] });
+    const with_ = await clientTrust({ trustAnchors: pem(root), intermediates: [intermediate.der] });
+    const without = await clientTrust({ trustAnchors: pem(other), intermediates: [intermediate.der] });
     expect(await refusal(with_, leaf)).toBeUndefined();
     expect(await refusal(without, leaf)).toBe(UNKNOWN);
   });
 
   test('of a chain of helping intermediates, an impostor with the same name and key identifier gains nothing', async () => {
     const lower = await makeCa('CN=Lower', { issuer: intermediate });
-    const trust = await ClientTrust.create({ trustAnchors: pem(root), intermediates: [lower.der, intermediate.der] });
+    const trust = await clientTrust({ trustAnchors: pem(root), intermediates: [lower.der, intermediate.der] });
     const leaf = await makeClient('CN=a', lower);
     const { path } = await validateClientCertificate(trust, leaf.der, [], NOW);
     expect(path.map(({ der }) => der)).toEqual([leaf.der, lower.der, intermediate.der, root.der]);
     const impostor = await makeCa('CN=Lower', { slot: 'impostor', issuer: { ...lower, subject: 'CN=Intermediate' } });
     const forged = await makeClient('CN=a', impostor);
     await expect(validateClientCertificate(trust, forged.der, [impostor.der], NOW)).rejects.toThrow(UNKNOWN);
-  });
-
-  test.each([
-    ['no PEM', 'nothing', 'hold no certificate'],
-    ['a key', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n', 'hold no certificate'],
-    ['broken base64', '-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n', 'not certificates in PEM'],
-    ['broken DER', '-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n', 'not certificates in PEM'],
-  ])('trust anchors of %s are refused', async (_, trustAnchors, reason) => {
-    await expect(ClientTrust.create({ trustAnchors })).rejects.toThrow(reason);
-  });
-
-  test('a file that is not there is refused', async () => {
-    await expect(loadClientTrust({ trust_anchors: folder.file('none.pem') })).rejects.toMatchObject({
-      code: 'TRUST_ANCHORS_INVALID',
-    });
   });
 });
 
@@ -89,7 +70,7 @@ describe('renewal_grace_days: a certificate expired a short time ago', () => {
 
   test('is accepted within the grace period only, also when its CA expired with it', async () => {
     const ca = await makeCa('CN=Ends Too', { notBefore: NOW - 100 * DAY, notAfter: expired.notAfter });
-    const trust = await ClientTrust.create({ trustAnchors: pem(root, ca) });
+    const trust = await clientTrust({ trustAnchors: pem(root, ca) });
     for (const issuer of [root, ca]) {
       const leaf = await makeClient('CN=a', issuer, expired);
       expect(await refusal(trust, leaf, NOW, 10 * 86_400)).toBeUndefined();
@@ -100,20 +81,20 @@ describe('renewal_grace_days: a certificate expired a short time ago', () => {
 
   test('does not excuse a revocation, nor a CA that had expired before', async () => {
     const leaf = await makeClient('CN=a', root, { ...expired, serial: '0badca11' });
-    const trust = await ClientTrust.create({
+    const trust = await clientTrust({
       trustAnchors: pem(root),
       crls: [await crl(root, { revoked: ['0badca11'] })],
     });
     expect(await refusal(trust, leaf, NOW, 10 * 86_400)).toBe('client certificate revoked');
     const ca = await makeCa('CN=Ended', { notBefore: NOW - 100 * DAY, notAfter: NOW - 20 * DAY });
-    const short = await ClientTrust.create({ trustAnchors: pem(ca) });
+    const short = await clientTrust({ trustAnchors: pem(ca) });
     expect(await refusal(short, await makeClient('CN=a', ca, expired), NOW, 10 * 86_400)).toMatch(/issuer expired/);
   });
 });
 
 describe('the memory of a snapshot', () => {
   test('validity in time is judged again at every request', async () => {
-    const trust = await ClientTrust.create({ trustAnchors: pem(root) });
+    const trust = await clientTrust({ trustAnchors: pem(root) });
     const leaf = await makeClient('CN=a', root, { notAfter: NOW + DAY });
     expect(await refusal(trust, leaf)).toBeUndefined();
     expect(await refusal(trust, leaf, NOW + 2 * DAY)).toBe('client certificate expired');
@@ -122,7 +103,7 @@ describe('the memory of a snapshot', () => {
   });
 
   test('is bounded: more certificates than it holds are all judged right', async () => {
-    const trust = await ClientTrust.create({ trustAnchors: pem(root) });
+    const trust = await clientTrust({ trustAnchors: pem(root) });
     for (let i = 0; i < 2100; i++) {
       const fake = { ...(trust.anchors[0] ?? expect.fail()), fingerprint: String(i) };
       trust.cachePath([fake]);
@@ -138,7 +119,7 @@ describe('the memory of a snapshot', () => {
     ['a truncated certificate', good.der.subarray(0, 100).toString('hex')],
     ['trailing bytes', `${good.der.toString('hex')}00`],
   ])('a client certificate of %s is refused', async (_, hex) => {
-    const trust = await ClientTrust.create({ trustAnchors: pem(root) });
+    const trust = await clientTrust({ trustAnchors: pem(root) });
     expect(await refusal(trust, { ...good, der: Buffer.from(hex, 'hex') })).toBe('client certificate malformed');
   });
 });

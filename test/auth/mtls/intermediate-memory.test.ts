@@ -11,6 +11,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { opened, temporaryPaths } from '../../store/support.ts';
 import { makeCa, makeClient, type Issuer } from '../../support/certificates.ts';
 import { NOW, UNKNOWN } from '../chain.ts';
+import { clientTrust } from '../../support/client-trust.ts';
 
 const DAY = 86_400_000;
 const root = await makeCa('CN=Manufacturer Root');
@@ -19,7 +20,7 @@ const lower = await makeCa('CN=Lower', { issuer: upper, notAfter: NOW + 2 * DAY 
 const device = await makeClient('CN=device', lower);
 
 const trustIn = (anchor: Issuer, intermediates: readonly Buffer[] = []): Promise<ClientTrust> =>
-  ClientTrust.create({ trustAnchors: encodePem('CERTIFICATE', anchor.der), intermediates });
+  clientTrust({ trustAnchors: encodePem('CERTIFICATE', anchor.der), intermediates });
 
 /** A process of its own on the store: what a connection with these certificates comes to. */
 async function processOn(store: Store, anchor = root) {

@@ -11,6 +11,7 @@ import type { Issuer } from '../../support/certificates.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { NOW, type Chain } from '../chain.ts';
 import { makeChains } from './path-chains.ts';
+import { clientTrust } from '../../support/client-trust.ts';
 
 const folder = temporaryFolder();
 afterAll(folder.remove);
@@ -68,7 +69,7 @@ describe('RFC 5280 §6.1: a path gets the verdict that OpenSSL gives it', () => 
     expect(theirs === undefined, theirs).toBe((chain.refused === undefined) === agree);
 
     const trustAnchors = pem(chain.anchors);
-    const sent = await ClientTrust.create({ trustAnchors });
+    const sent = await clientTrust({ trustAnchors });
     expect(await ourRefusal(sent, chain, chain.intermediates)).toBe(chain.refused);
     // again, from the snapshot's memory
     expect(await ourRefusal(sent, chain, chain.intermediates)).toBe(chain.refused);

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 
 import { describe, expect, test } from 'vitest';
 
-import { ClientTrust } from '../../../src/auth/mtls/client-trust.ts';
 import { validateClientCertificate } from '../../../src/auth/mtls/mtls.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { ROOT } from '../../support/root.ts';
 import { NOW } from '../chain.ts';
+import { clientTrust } from '../../support/client-trust.ts';
 
 type Files = Readonly<Record<string, string>>;
 const read = (): { endEntities: Files; authorities: Files; crls: Files } =>
@@ -17,7 +17,7 @@ const { endEntities, authorities, crls } = read();
 const der = (base64: string): Buffer => Buffer.from(base64, 'base64');
 
 const ANCHOR = 'TrustAnchorRootCertificate';
-const trust = await ClientTrust.create({
+const trust = await clientTrust({
   trustAnchors: encodePem('CERTIFICATE', der(authorities[ANCHOR] ?? '')),
   intermediates: Object.values(authorities).map(der),
   crls: Object.entries(crls).map(([name, base64]) => ({ name, der: der(base64) })),

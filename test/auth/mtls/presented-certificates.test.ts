@@ -7,13 +7,14 @@ import { EstuaryError } from '../../../src/errors.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { makeCa, makeClient, type Issuer } from '../../support/certificates.ts';
 import { NOW, UNKNOWN } from '../chain.ts';
+import { clientTrust } from '../../support/client-trust.ts';
 
 const DAY = 86_400_000;
 const root = await makeCa('CN=Root');
 const stranger = await makeClient('CN=stranger', await makeCa('CN=Stranger'));
 
 const trustIn = (...anchors: readonly Issuer[]): Promise<ClientTrust> =>
-  ClientTrust.create({ trustAnchors: anchors.map(({ der }) => encodePem('CERTIFICATE', der)).join('') });
+  clientTrust({ trustAnchors: anchors.map(({ der }) => encodePem('CERTIFICATE', der)).join('') });
 
 const shown = (leaf: Issuer, ...further: readonly Issuer[]): PresentedCertificates =>
   new PresentedCertificates(

@@ -3,8 +3,11 @@ import { randomUUID } from 'node:crypto';
 import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
 import { createDogtagCa } from '../../../src/ca/dogtag/index.ts';
 import type { IssuanceRequest, IssuanceResult } from '../../../src/ca/driver.ts';
+import { caCertificates, type CaCertificates } from '../../../src/config/material/material.ts';
+import { readCertificates, readPrivateKey } from '../../../src/config/material/pem-files.ts';
 import { Semaphore } from '../../../src/process/semaphore.ts';
 import { parseCsr, verifyCsr } from '../../../src/pki/pkcs10/csr.ts';
+import { arrangeChain } from '../../../src/pki/x509/ca-chain.ts';
 import { makeKey, simpleCsr, type TestKey } from '../../support/csr.ts';
 import { ASKED_PROFILE, type DogtagSettings } from '../../support/dogtag-stand-in/index.ts';
 import type { AskedProfile } from '../../../src/ca/dogtag/verify-issued.ts';
@@ -21,17 +24,29 @@ export async function openDriver(
   dogtag: DogtagSettings,
   { certificate, profile = {} }: OpenOptions = {},
 ): Promise<DogtagCa> {
-  const ca = await createDogtagCa(
+  const ca = createDogtagCa(
     {
       label: 'dogtag',
       profile: { ...ASKED_PROFILE, max_validity_days: 825, ...profile },
-      ...(certificate === undefined ? {} : { certificate }),
       dogtag: { ...dogtag, urls: [...dogtag.urls], kra_urls: [...dogtag.kra_urls] },
+    },
+    {
+      certificates: certificate === undefined ? undefined : await pinned(certificate),
+      trustAnchors: await readCertificates(dogtag.trust_anchors),
+      client: {
+        certificates: await readCertificates(dogtag.client_certificate),
+        privateKey: await readPrivateKey(dogtag.client_key),
+      },
     },
     { retryAfter: 7, log: QUIET, makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit) },
   );
   await ca.start();
   return ca;
+}
+
+async function pinned(file: string): Promise<CaCertificates> {
+  const [own, ...others] = await readCertificates(file);
+  return caCertificates(await arrangeChain(own, others));
 }
 
 /** A request of a CSR, for the CSR's own names. */

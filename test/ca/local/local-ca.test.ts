@@ -1,12 +1,12 @@
 import 'reflect-metadata';
 
-import { X509Certificate, createPrivateKey, sign } from 'node:crypto';
+import { X509Certificate, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 
 import * as x509 from '@peculiar/x509';
 import { afterAll, describe, expect, test } from 'vitest';
 
-import { LocalCa, createFileCa, type LocalCaConfig } from '../../../src/ca/local/index.ts';
+import { FileSigner, LocalCa } from '../../../src/ca/local/index.ts';
 import type { IssuanceRequest, Signer } from '../../../src/ca/driver.ts';
 import { parseCertificate, parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
 import { ipAddress, type GeneralName } from '../../../src/pki/x509/general-name.ts';
@@ -15,6 +15,7 @@ import { encodePem } from '../../../src/pki/der/pem.ts';
 import { CA_KINDS, makeCa, type CaKind, type TestCa, type TestCaOptions } from '../../support/ca.ts';
 import { KEY_KINDS, keyPair, pkcs8Pem, spkiDer } from '../../support/keys.ts';
 import { opensslText, temporaryFolder } from '../../support/openssl.ts';
+import { openFileCa, type FileCaFiles } from '../../support/own-ca.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
@@ -34,9 +35,9 @@ function ca(kind: CaKind, name: string = kind, options: Partial<TestCaOptions> =
   return made;
 }
 
-function openCa(made: TestCa, overrides: Partial<LocalCaConfig> = {}, now: () => number = Date.now): Promise<LocalCa> {
+function openCa(made: TestCa, overrides: Partial<FileCaFiles> = {}, now: () => number = Date.now): Promise<LocalCa> {
   const config = { label: 'devices', certificate: made.certificate, chain: made.root, profile, ...overrides };
-  return createFileCa({ ...config, file: { private_key: made.privateKey } }, { now });
+  return openFileCa({ ...config, file: { private_key: made.privateKey } }, { now });
 }
 
 const request = (overrides: Partial<IssuanceRequest> = {}): IssuanceRequest => ({
@@ -140,7 +141,7 @@ describe('the profile shapes the certificate', () => {
       ocsp: ['http://pki.example/ocsp/devices'],
       caIssuers: ['http://pki.example/ca/devices.cer'],
     };
-    const localCa = await createFileCa(
+    const localCa = await openFileCa(
       { label: 'd', certificate: made.certificate, profile, file: { private_key: made.privateKey } },
       { now: Date.now, publication },
     );
@@ -312,11 +313,11 @@ describe('what makes no CA is refused at start, with the key named', () => {
   };
 
   test.each<[string, () => Promise<TestCa> | TestCa, RegExp]>([
-    ['the key of another CA', () => ({ ...made(), privateKey: other().privateKey }), /private_key: .*not the CA cert/],
+    ['the key of another CA', () => ({ ...made(), privateKey: other().privateKey }), /private_key: is not the key of/],
     ['a chain of another CA', () => ({ ...made(), root: other().root }), /chain: .*not by the next of the chain/],
     ['no CA certificate', async () => ({ ...made(), certificate: await leaf() }), /not a CA certificate/],
-    ['a missing file', () => ({ ...made(), certificate: '/nonexistent' }), /certificate: .*ENOENT/],
-    ['a key file without key', () => ({ ...made(), privateKey: made().certificate }), /exactly one private key/],
+    ['a missing file', () => ({ ...made(), certificate: '/nonexistent' }), /certificate: .*there is no such file/],
+    ['a key file without key', () => ({ ...made(), privateKey: made().certificate }), /holds no readable private key/],
     ['a certificate file without certificate', () => ({ ...made(), certificate: made().privateKey }), /no certificate/],
     [
       'a key with an unsupported curve',
@@ -327,7 +328,7 @@ describe('what makes no CA is refused at start, with the key named', () => {
           opensslText(['genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:secp256k1']),
         ),
       }),
-      /not supported/,
+      /private_key: is not the key of/,
     ],
     [
       'an encrypted key',
@@ -343,12 +344,25 @@ describe('what makes no CA is refused at start, with the key named', () => {
     [
       'a broken key',
       () => ({ ...made(), privateKey: written('broken.key', encodePem('PRIVATE KEY', Buffer.from('nonsense'))) }),
-      /cannot be read/,
+      /holds no readable private key/,
+    ],
+    [
+      'two keys in a file',
+      () => ({
+        ...made(),
+        privateKey: written('two.key', readFileSync(made().privateKey, 'utf8') + pkcs8Pem(keyPair('ed25519', 'ca'))),
+      }),
+      /holds 2 private keys/,
     ],
   ])('%s', async (_, files_, message) => {
     const broken = await files_();
     await expect(openCa(broken)).rejects.toThrow(message);
     await expect(openCa(broken)).rejects.toThrow(/^ca "devices": /);
+  });
+
+  test('a key with an unsupported curve', () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'secp256k1' });
+    expect(() => new FileSigner(privateKey)).toThrow('not supported');
   });
 
   test('a chain that repeats the CA certificate is tolerated', async () => {

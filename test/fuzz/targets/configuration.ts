@@ -2,7 +2,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../../../src/config/load.ts';
+import { loadConfigOnly } from '../../../src/config/load.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 import { toml } from '../../config/support.ts';
 import { type Target } from '../target.ts';
@@ -11,7 +11,7 @@ const file = join(mkdtempSync(join(tmpdir(), 'estuary-fuzz-')), 'est.toml');
 
 async function read(input: Buffer): Promise<void> {
   writeFileSync(file, input);
-  await loadConfig(file, { SECRET: 'secret' }, { files: false });
+  await loadConfigOnly(file, { SECRET: 'secret' });
 }
 
 const WORDS =

@@ -1,5 +1,4 @@
 /** Certificate revocation lists, as an operator puts them in from elsewhere. */
-import { ClientTrust } from '../../../src/auth/mtls/client-trust.ts';
 import { EstuaryError } from '../../../src/errors.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import {
@@ -16,6 +15,7 @@ import { OID } from '../../../src/pki/der/oids.ts';
 import { extension, makeCrl } from '../../support/certificates.ts';
 import { isDerError, type Target } from '../target.ts';
 import { hierarchy } from './certificates.ts';
+import { clientTrust } from '../../support/client-trust.ts';
 
 const { root, issuing, client } = await hierarchy();
 const known = [root, issuing, client].map(({ der }) => parseCertificate(der));
@@ -28,7 +28,7 @@ async function read(input: Buffer): Promise<void> {
   if (point !== undefined) parseIssuingDistributionPoint(point.value);
   Array.from(revokedEntries(list));
   for (const { publicKey } of known) await isListSignedBy(list, publicKey);
-  const { revocation } = await ClientTrust.create({ ...trusted, crls: [{ name: 'fuzzed', der: input }] });
+  const { revocation } = await clientTrust({ ...trusted, crls: [{ name: 'fuzzed', der: input }] });
   for (const certificate of known)
     for (const issuer of known) revocation.status(certificate, issuer, list.thisUpdate.getTime());
 }

@@ -2,6 +2,7 @@
  * What a Dogtag CA or KRA answers: JSON, HTML, PEM, PKCS #7 and CMC. An input is one answer to every call: a line with
  * status, content type and a cookie, then the body.
  */
+import { createPrivateKey } from 'node:crypto';
 import { RemoteChain } from '../../../src/ca/dogtag/chain.ts';
 import { CmcService } from '../../../src/ca/dogtag/cmc.ts';
 import { fetchCertificate, findRequestInfo, profileInputs, submitRequest } from '../../../src/ca/dogtag/enrol.ts';
@@ -88,7 +89,7 @@ async function read(input: Buffer): Promise<void> {
   await chain.refresh(replicas);
   const service = new CmcService({
     replicas,
-    tls,
+    agent: { certificates: [wanted], privateKey: createPrivateKey(tls.key) },
     profile: 'profile',
     retryAfter: 1,
     chain: { certificate: chain.certificate ?? ca },

@@ -4,7 +4,6 @@
  * so that changed contents get past the signature.
  */
 import { sign } from 'node:crypto';
-import { ClientTrust } from '../../../src/auth/mtls/client-trust.ts';
 import { validateClientCertificate } from '../../../src/auth/mtls/mtls.ts';
 import { EstuaryError } from '../../../src/errors.ts';
 import { bitString, children, parseDer, sequence, Tag, unlessMalformed } from '../../../src/pki/der/der.ts';
@@ -25,6 +24,7 @@ import { ed25519 } from '../fixed-keys.ts';
 import { isClientError, isDerError, unlessRefused, type Target } from '../target.ts';
 import { hierarchy, nameConstraints } from './certificates.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
+import { clientTrust } from '../../support/client-trust.ts';
 
 const NOW = Date.UTC(2026, 5, 1);
 const { root, issuing, client } = await hierarchy();
@@ -79,15 +79,15 @@ async function read(input: Buffer): Promise<void> {
     .map((one, i) => ({ name: `${i}`, der: signedAnew(one, signers, 2) }));
   const known = { trustAnchors, intermediates: [issuing.der] };
   const trust =
-    (await unlessRefused(() => ClientTrust.create({ ...known, crls }), isCrlInvalid)) ??
-    (await ClientTrust.create(known));
+    (await unlessRefused(() => clientTrust({ ...known, crls }), isCrlInvalid)) ?? (await clientTrust(known));
   const { path } = await validateClientCertificate(trust, leaf, intermediates, NOW, { expiredGraceSeconds: 86_400 });
   const anchor = path.at(-1);
   if (anchor === undefined || !trust.isAnchor(anchor)) throw new Error('a path that ends at no trust anchor');
 }
 
 /** The operator's file is refused at start. */
-const isCrlInvalid = (error: unknown): boolean => error instanceof EstuaryError && error.code === 'CRL_INVALID';
+const isCrlInvalid = (error: unknown): boolean =>
+  isDerError(error) || (error instanceof EstuaryError && error.code === 'CRL_INVALID');
 
 async function seeds(): Promise<Buffer[]> {
   const fixed = (name: string) => ({ kind: 'ed25519', keys: ed25519(name), serial: '02' }) as const;

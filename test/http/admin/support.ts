@@ -16,7 +16,6 @@ import { OtpService, type OtpSettings } from '../../../src/auth/otp/otp-service.
 import { Ca, CaRouter } from '../../../src/ca/router.ts';
 import type { FileCaConfig } from '../../../src/config/schema.ts';
 import { createLogger } from '../../../src/log.ts';
-import { createFileCa } from '../../../src/ca/local/index.ts';
 import { createAdminApp } from '../../../src/http/admin/listener.ts';
 import { Metrics } from '../../../src/metrics.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
@@ -30,6 +29,7 @@ import { makeCa } from '../../support/ca.ts';
 import { keyPair, spkiDer } from '../../support/keys.ts';
 import { failureRecords } from '../../support/failure-records.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
+import { openFileCa } from '../../support/own-ca.ts';
 
 export const TOKEN = 'an-admin-token-of-the-tests';
 /** What the fixture's clock says until a test moves it. */
@@ -186,7 +186,7 @@ export async function fileCa(
 ): Promise<Ca> {
   const made = makeCa(folder.file, label, { kind: 'ec:P-256' });
   const config = caConfig(label, isDefault, { certificate: made.certificate, chain: made.root, key: made.privateKey });
-  return new Ca(config, await createFileCa(config, { now: Date.now }));
+  return new Ca(config, await openFileCa(config, { now: Date.now }));
 }
 
 function caConfig(

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPkcs11Ca } from '../../../src/ca/pkcs11/index.ts';
 import type { LocalCa } from '../../../src/ca/local/index.ts';
 import { caInit } from '../../../src/main/commands/ca-init.ts';
-import { loadConfig } from '../../../src/config/load.ts';
+import { loadConfigOnly } from '../../../src/config/load.ts';
 import { parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../../src/pki/x509/name.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
@@ -16,6 +16,7 @@ import { openssl, opensslText } from '../../support/openssl.ts';
 import { requires } from '../../support/requires.ts';
 import { PIN, SOFTHSM_MODULE, softHsm } from '../../support/softhsm.ts';
 import type { SoftHsm } from '../../support/softhsm.ts';
+import { caMaterial } from '../../support/own-ca.ts';
 
 /** Whole seconds, and after the certificates that OpenSSL dates by the real clock. */
 const NOW = Math.floor(Date.now() / 1000) * 1000 + 60_000;
@@ -70,10 +71,10 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
   }
 
   async function open(label: string): Promise<LocalCa> {
-    const { config } = await loadConfig(`${folder.path}/est.toml`, { HSM_PIN: PIN }, { files: false });
+    const { config } = await loadConfigOnly(`${folder.path}/est.toml`, { HSM_PIN: PIN });
     const ca = config.ca.find((one) => one.label === label);
     if (ca?.driver !== 'pkcs11') throw new Error('not the CA');
-    const made = await createPkcs11Ca(ca, { env: hsm.env, retryAfter: 1, log: silent, now: () => NOW });
+    const made = createPkcs11Ca(ca, await caMaterial(ca), { env: hsm.env, retryAfter: 1, log: silent, now: () => NOW });
     await made.start();
     return made;
   }
@@ -286,10 +287,15 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
       ],
     ])('%s', async (_, lines, pin, message) => {
       await configure(tokenCa('twice', lines, pin));
-      const { config } = await loadConfig(`${folder.path}/est.toml`, { HSM_PIN: PIN, BAD: '0000' }, { files: false });
+      const { config } = await loadConfigOnly(`${folder.path}/est.toml`, { HSM_PIN: PIN, BAD: '0000' });
       const [ca] = config.ca;
       if (ca?.driver !== 'pkcs11') throw new Error('not the CA');
-      const made = await createPkcs11Ca(ca, { env: hsm.env, retryAfter: 1, log: silent, now: () => NOW });
+      const made = createPkcs11Ca(ca, await caMaterial(ca), {
+        env: hsm.env,
+        retryAfter: 1,
+        log: silent,
+        now: () => NOW,
+      });
       await expect(made.start()).rejects.toMatchObject({ message: expect.stringContaining(message) as string });
     });
   });

@@ -20,8 +20,7 @@ async function list(kind: CaKind, entries: readonly Buffer[], number = 1): Promi
   const ca = makeCa(folder.file, `crl-${kind}`, { kind });
   const [certificate] = parsePemCertificates(readFileSync(ca.certificate, 'latin1'));
   if (certificate?.subjectKeyIdentifier === undefined) throw new Error('no CA certificate');
-  const pem = createPrivateKey(readFileSync(ca.privateKey, 'latin1')).export({ type: 'pkcs8', format: 'pem' });
-  const signer = new FileSigner(pem);
+  const signer = new FileSigner(createPrivateKey(readFileSync(ca.privateKey, 'latin1')));
   const tbs = buildTbsCertList({
     signatureAlgorithm: signer.signatureAlgorithm,
     issuer: certificate.subject.der,

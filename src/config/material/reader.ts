@@ -1,21 +1,33 @@
 import { stat } from 'node:fs/promises';
-import type { Certificate } from '../pki/x509/certificate.ts';
-import { formatName } from '../pki/x509/name.ts';
-import { errorCode } from './load-secret.ts';
+import type { KeyObject } from 'node:crypto';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import { formatName } from '../../pki/x509/name.ts';
+import { errorCode } from '../load-secret.ts';
+import type { Problem, Warning } from '../problem.ts';
+import type { Certificates, KeyPair } from './material.ts';
 import { FileError, isKeyOf, isWorldReadable, readCertificates, readPrivateKey } from './pem-files.ts';
-import type { Problem, Warning } from './problem.ts';
 
-/** Collects what is wrong with the files of a configuration. */
-export class FileCheck {
+/** Reads the files of a configuration, each of certificates once, and collects what is wrong with them. */
+export class MaterialReader {
   readonly problems: Problem[] = [];
   readonly warnings: Warning[] = [];
   readonly now: number;
   readonly #strict: boolean;
+  readonly #certificates = new Map<string, Promise<Certificates>>();
+  #incomplete = false;
 
-  /** @param strict `profile = "niap"`: what else would be a warning about expiry is a problem */
+  /**
+   * @param now milliseconds since the epoch, for validity
+   * @param strict `profile = "niap"`: what else would be a warning about expiry is a problem
+   */
   constructor(now: number, strict: boolean) {
     this.now = now;
     this.#strict = strict;
+  }
+
+  /** Whether something that the service works with could not be read; what it is, is among the problems. */
+  get incomplete(): boolean {
+    return this.#incomplete;
   }
 
   problem(key: string, message: string, allowed: string): void {
@@ -26,8 +38,15 @@ export class FileCheck {
     this.warnings.push({ key, message: `${message} (${better})` });
   }
 
-  /** The result of a reading, or undefined when it failed and has been reported. A filler's empty path is not read. */
+  /** The result of a reading, or undefined when it failed and has been reported. The empty path that stands in for a wrong one is not read. */
   async reading<T>(key: string, file: string, read: (file: string) => Promise<T>): Promise<T | undefined> {
+    const result = await this.look(key, file, read);
+    if (result === undefined) this.#incomplete = true;
+    return result;
+  }
+
+  /** As {@link reading}, of a file that another reads when it is needed. */
+  async look<T>(key: string, file: string, read: (file: string) => Promise<T>): Promise<T | undefined> {
     if (file === '') return undefined;
     try {
       return await read(file);
@@ -36,6 +55,28 @@ export class FileCheck {
       this.problem(key, error.message, error.allowed);
       return undefined;
     }
+  }
+
+  /** The certificates of a PEM file, or undefined when that has been reported. */
+  certificates(key: string, file: string): Promise<Certificates | undefined> {
+    return this.reading(key, file, (path) => this.#read(path));
+  }
+
+  /** As {@link certificates}; what is wrong with the file is reported by another. */
+  async knownCertificates(file: string | undefined): Promise<readonly Certificate[]> {
+    if (file === undefined || file === '') return [];
+    try {
+      return await this.#read(file);
+    } catch (error) {
+      if (error instanceof FileError) return [];
+      throw error;
+    }
+  }
+
+  #read(file: string): Promise<Certificates> {
+    const known = this.#certificates.get(file) ?? readCertificates(file);
+    this.#certificates.set(file, known);
+    return known;
   }
 
   validity(key: string, certificate: Certificate, what: string): void {
@@ -56,6 +97,13 @@ export class FileCheck {
     else this.warn(key, `the certificate expired on ${notAfter.toISOString()}: ${effect}`, 'one that is valid now');
   }
 
+  /** A private key, or undefined when what is wrong with it has been reported. */
+  async privateKey(key: string, file: string): Promise<KeyObject | undefined> {
+    const privateKey = await this.reading(key, file, readPrivateKey);
+    await this.permissions(key, file);
+    return privateKey;
+  }
+
   /**
    * A certificate and its private key: both readable, belonging together, in their validity.
    *
@@ -68,16 +116,16 @@ export class FileCheck {
     key: string,
     keyFile: string,
     onceExpired?: string,
-  ): Promise<Certificate | undefined> {
-    const certificates = await this.reading(certificateKey, certificateFile, readCertificates);
-    const privateKey = await this.reading(key, keyFile, readPrivateKey);
-    await this.permissions(key, keyFile);
+  ): Promise<KeyPair | undefined> {
+    const certificates = await this.certificates(certificateKey, certificateFile);
+    const privateKey = await this.privateKey(key, keyFile);
     if (certificates === undefined) return undefined;
     if (onceExpired === undefined) this.validity(certificateKey, certificates[0], 'the certificate');
     else this.#validityUnlessExpired(certificateKey, certificates[0], onceExpired);
-    if (privateKey !== undefined && !isKeyOf(privateKey, certificates[0]))
+    if (privateKey === undefined) return undefined;
+    if (!isKeyOf(privateKey, certificates[0]))
       this.problem(key, `is not the key of ${certificateKey}`, 'the private key of the first certificate');
-    return certificates[0];
+    return { certificates, privateKey };
   }
 
   async permissions(key: string, file: string): Promise<void> {
@@ -86,10 +134,9 @@ export class FileCheck {
   }
 
   /** A bundle of CA certificates. One that has expired is only a warning while others are left. */
-  async anchors(key: string, file: string | undefined): Promise<void> {
-    if (file === undefined) return;
-    const certificates = await this.reading(key, file, readCertificates);
-    if (certificates === undefined) return;
+  async anchors(key: string, file: string): Promise<Certificates | undefined> {
+    const certificates = await this.certificates(key, file);
+    if (certificates === undefined) return undefined;
     for (const { isCa, subject } of certificates)
       if (!isCa) this.problem(key, `"${formatName(subject)}" is no CA certificate`, 'CA certificates only');
     const expired = certificates.filter(({ notAfter }) => notAfter.getTime() < this.now);
@@ -98,6 +145,7 @@ export class FileCheck {
     else
       for (const { subject, notAfter } of expired)
         this.warn(key, `"${formatName(subject)}" expired on ${notAfter.toISOString()}`, 'valid CA certificates');
+    return certificates;
   }
 
   async exists(key: string, file: string, allowed: string): Promise<void> {

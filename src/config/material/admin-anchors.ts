@@ -1,17 +1,17 @@
 /** Whoever is under an anchor of the admin listener is an administrator: no CA that certifies devices may be (contract §10). */
-import { verifyCertificateSignature, type Certificate } from '../pki/x509/certificate.ts';
-import { formatName, namesEqual } from '../pki/x509/name.ts';
-import type { FileCheck } from './file-check.ts';
-import { FileError, readCertificates } from './pem-files.ts';
-import type { CaConfig, Config } from './schema.ts';
+import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
+import { formatName, namesEqual } from '../../pki/x509/name.ts';
+import type { Config } from '../schema.ts';
+import type { MaterialReader } from './reader.ts';
 
 /** Problems with `admin.tls.trust_anchors`; files that cannot be read are problems of others. */
-export async function checkAdminAnchors(check: FileCheck, { admin, ca }: Config): Promise<void> {
+export async function checkAdminAnchors(reader: MaterialReader, { admin, ca }: Config): Promise<void> {
   if (admin.tls.mode === 'none') return;
-  const anchors = await readable(admin.tls.trust_anchors);
-  const own = await Promise.all(ca.map(certificatesOf));
+  const anchors = await reader.knownCertificates(admin.tls.trust_anchors);
+  const files = ca.flatMap(({ certificate, chain, profile }) => [certificate, chain, profile.renewal_issuers]);
+  const own = await Promise.all(files.map((file) => reader.knownCertificates(file)));
   for (const anchor of await ownAnchors(anchors, own.flat()))
-    check.problem('admin.tls.trust_anchors', ownAnchorMessage(anchor), 'a CA for administrators only');
+    reader.problem('admin.tls.trust_anchors', ownAnchorMessage(anchor), 'a CA for administrators only');
 }
 
 /**
@@ -42,20 +42,4 @@ async function isOwn(anchor: Certificate, own: readonly Certificate[]): Promise<
       return true;
   }
   return false;
-}
-
-async function certificatesOf({ certificate, chain, profile }: CaConfig): Promise<readonly Certificate[]> {
-  const files = await Promise.all([certificate, chain, profile.renewal_issuers].map(readable));
-  return files.flat();
-}
-
-/** The certificates of a file; none where it cannot be read, which is a problem of others. */
-export async function readable(file: string | undefined): Promise<readonly Certificate[]> {
-  if (file === undefined || file === '') return [];
-  try {
-    return await readCertificates(file);
-  } catch (error) {
-    if (error instanceof FileError) return [];
-    throw error;
-  }
 }

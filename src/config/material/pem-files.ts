@@ -2,12 +2,13 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
-import { EstuaryError } from '../errors.ts';
-import { parseCertificate } from '../pki/x509/certificate.ts';
-import type { Certificate } from '../pki/x509/certificate.ts';
-import { parsePem } from '../pki/der/pem.ts';
-import { errorCode } from './load-secret.ts';
-import { InputError } from '../pki/input-error.ts';
+import { EstuaryError } from '../../errors.ts';
+import { parseCertificate } from '../../pki/x509/certificate.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import { parsePem } from '../../pki/der/pem.ts';
+import { InputError } from '../../pki/input-error.ts';
+import { errorCode } from '../load-secret.ts';
+import type { Certificates } from './material.ts';
 
 /** `FILE_INVALID`: why a file is not what it should be, and what is allowed. */
 export class FileError extends EstuaryError {
@@ -31,7 +32,7 @@ export async function readBytes(file: string, allowed: string): Promise<Buffer> 
 const CERTIFICATES = 'a PEM file with one certificate or more';
 
 /** The certificates of a PEM file, at least one. @throws FileError */
-export async function readCertificates(file: string): Promise<readonly [Certificate, ...Certificate[]]> {
+export async function readCertificates(file: string): Promise<Certificates> {
   const text = (await readBytes(file, CERTIFICATES)).toString('latin1');
   try {
     const [first, ...others] = parsePem(text)
@@ -47,17 +48,30 @@ export async function readCertificates(file: string): Promise<readonly [Certific
 
 const PRIVATE_KEY = 'a PEM file with one private key, without a passphrase';
 
+/** PEM labels of unencrypted private keys: PKCS #8, SEC 1, PKCS #1. */
+const KEY_BEGIN = /-----BEGIN (?:PRIVATE KEY|EC PRIVATE KEY|RSA PRIVATE KEY)-----/g;
+
 /** The private key of a PEM file. @throws FileError, which says nothing of the file's contents */
 export async function readPrivateKey(file: string): Promise<KeyObject> {
   const pem = await readBytes(file, PRIVATE_KEY);
-  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem.toString('latin1')))
-    throw new FileError(`${file} is encrypted`, PRIVATE_KEY);
+  try {
+    const text = pem.toString('latin1');
+    if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: *4, *ENCRYPTED/im.test(text))
+      throw new FileError(`${file} is encrypted`, PRIVATE_KEY);
+    const [begin, ...others] = text.matchAll(KEY_BEGIN);
+    if (others.length > 0) throw new FileError(`${file} holds ${others.length + 1} private keys`, PRIVATE_KEY);
+    // An "EC PARAMETERS" block in front is what `openssl ecparam -genkey` writes.
+    return parsePrivateKey(pem.subarray(begin?.index ?? 0), file);
+  } finally {
+    pem.fill(0);
+  }
+}
+
+function parsePrivateKey(pem: Buffer, file: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch {
     throw new FileError(`${file} holds no readable private key`, PRIVATE_KEY);
-  } finally {
-    pem.fill(0);
   }
 }
 

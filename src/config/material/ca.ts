@@ -1,0 +1,215 @@
+/** The files of the `[[ca]]` tables. */
+import { arrangeChain, type CaChain } from '../../pki/x509/ca-chain.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import { formatName } from '../../pki/x509/name.ts';
+import { hasNoCheck, ocspDelegateProblems } from '../../pki/x509/ocsp-delegate.ts';
+import { clientIssuerFiles } from '../schema/ca.ts';
+import type { CaConfig, DogtagCaConfig, FileCaConfig, Pkcs11CaConfig } from '../schema.ts';
+import {
+  caCertificates,
+  type CaCertificates,
+  type CaMaterial,
+  type EveryCaMaterial,
+  type KeyPair,
+  type OwnCaMaterial,
+  type ServiceMaterial,
+} from './material.ts';
+import type { MaterialReader } from './reader.ts';
+
+const DAY = 86_400_000;
+const ALLOWED = 'the CA certificates above the CA, in order';
+
+/**
+ * What one table names; undefined when something is missing, which has been reported.
+ *
+ * @param key the CA's key in the configuration, e.g. `ca[0]`
+ */
+export async function loadCa(reader: MaterialReader, table: CaConfig, key: string): Promise<CaMaterial | undefined> {
+  switch (table.driver) {
+    case 'file':
+      return loadFileCa(reader, table, key);
+    case 'pkcs11':
+      return loadPkcs11Ca(reader, table, key);
+    case 'dogtag':
+      return loadDogtagCa(reader, table, key);
+  }
+}
+
+async function loadFileCa(reader: MaterialReader, table: FileCaConfig, key: string): Promise<CaMaterial | undefined> {
+  const { certificate, file } = table;
+  const pair = await reader.pair(`${key}.certificate`, certificate, `${key}.file.private_key`, file.private_key);
+  const own = await loadOwnCa(reader, table, key);
+  if (pair === undefined || own === undefined) return undefined;
+  return { driver: 'file', table, privateKey: pair.privateKey, ...own };
+}
+
+async function loadPkcs11Ca(
+  reader: MaterialReader,
+  table: Pkcs11CaConfig,
+  key: string,
+): Promise<CaMaterial | undefined> {
+  await reader.exists(`${key}.pkcs11.module`, table.pkcs11.module, 'the path of a PKCS#11 library');
+  const own = await loadOwnCa(reader, table, key);
+  return own === undefined ? undefined : { driver: 'pkcs11', table, ...own };
+}
+
+async function loadDogtagCa(
+  reader: MaterialReader,
+  table: DogtagCaConfig,
+  key: string,
+): Promise<CaMaterial | undefined> {
+  const { trust_anchors, client_certificate, client_key } = table.dogtag;
+  const trustAnchors = await reader.anchors(`${key}.dogtag.trust_anchors`, trust_anchors);
+  const client = await reader.pair(
+    `${key}.dogtag.client_certificate`,
+    client_certificate,
+    `${key}.dogtag.client_key`,
+    client_key,
+  );
+  const { certificate } = table;
+  const certificates = certificate === undefined ? undefined : await loadChain(reader, key, certificate, table.chain);
+  const others = await loadOthers(reader, table, key);
+  if (trustAnchors === undefined || client === undefined || others === undefined) return undefined;
+  if (certificate !== undefined && certificates === undefined) return undefined;
+  return { driver: 'dogtag', table, certificates, trustAnchors, client, ...others };
+}
+
+/** The files of any CA that are not about the CA itself. */
+interface OtherFiles {
+  readonly profile: Pick<CaConfig['profile'], 'renewal_issuers'>;
+  readonly client_issuers: readonly string[];
+  readonly authorization?: ServiceFiles | undefined;
+}
+
+export interface ServiceFiles {
+  readonly trust_anchors?: string | undefined;
+  readonly client_certificate?: string | undefined;
+  readonly client_key?: string | undefined;
+}
+
+/** The files of a CA with a key of ours, but for the key. */
+export interface OwnCaFiles extends OtherFiles {
+  readonly certificate: string;
+  readonly chain?: string | undefined;
+  readonly ocsp?: { readonly certificate: string; readonly private_key: string } | undefined;
+}
+
+/** What a CA with a key of ours has, whatever holds the key; undefined when something is missing, which has been reported. */
+export async function loadOwnCa(
+  reader: MaterialReader,
+  table: OwnCaFiles,
+  key: string,
+): Promise<OwnCaMaterial | undefined> {
+  const { certificate, chain, ocsp: files } = table;
+  const ocsp = files === undefined ? undefined : await loadOcspDelegate(reader, key, certificate, files);
+  const certificates = await loadChain(reader, key, certificate, chain);
+  const others = await loadOthers(reader, table, key);
+  if (certificates === undefined || others === undefined) return undefined;
+  return files !== undefined && ocsp === undefined ? undefined : { certificates, ocsp, ...others };
+}
+
+/** Whose certificates may be renewed and used here, beside the CA's own, and the service that is asked about requests. */
+async function loadOthers(
+  reader: MaterialReader,
+  { profile, client_issuers, authorization: service }: OtherFiles,
+  key: string,
+): Promise<EveryCaMaterial | undefined> {
+  const { renewal_issuers: file } = profile;
+  const renewalIssuers = file === undefined ? [] : await reader.anchors(`${key}.profile.renewal_issuers`, file);
+  const clientIssuers: Certificate[] = [];
+  for (const issuers of clientIssuerFiles({ client_issuers }))
+    clientIssuers.push(...((await reader.anchors(`${key}.client_issuers`, issuers)) ?? []));
+  const authorization = service && (await loadService(reader, service, `${key}.authorization`));
+  return renewalIssuers === undefined ? undefined : { renewalIssuers, clientIssuers, authorization };
+}
+
+/** What a service is called with. */
+export async function loadService(
+  reader: MaterialReader,
+  { trust_anchors, client_certificate, client_key }: ServiceFiles,
+  key: string,
+): Promise<ServiceMaterial> {
+  const trustAnchors =
+    trust_anchors === undefined ? undefined : await reader.anchors(`${key}.trust_anchors`, trust_anchors);
+  const client =
+    client_certificate === undefined || client_key === undefined
+      ? undefined
+      : await reader.pair(`${key}.client_certificate`, client_certificate, `${key}.client_key`, client_key);
+  return { trustAnchors, client };
+}
+
+/**
+ * A CA's certificate and what stands above it: each a CA certificate in its validity, each signed by the next, up to
+ * a root (RFC 7030 §4.1.3: cacerts holds it). The root's own signature proves nothing and is not looked at. The
+ * certificates of a rollover have to be linked to these; one that has expired is a warning: rollovers come to their end.
+ */
+async function loadChain(
+  reader: MaterialReader,
+  ca: string,
+  file: string,
+  chainFile: string | undefined,
+): Promise<CaCertificates | undefined> {
+  const own = await reader.certificates(`${ca}.certificate`, file);
+  const chain = chainFile === undefined ? [] : await reader.certificates(`${ca}.chain`, chainFile);
+  if (own === undefined || chain === undefined) return undefined;
+  const [certificate, ...further] = own;
+  const arranged = await arrangeChain(certificate, [...further, ...chain]);
+  const key = chain.length === 0 ? `${ca}.certificate` : `${ca}.chain`;
+  for (const problem of arranged.problems) reader.problem(key, problem, ALLOWED);
+  for (const issuer of arranged.path.slice(1)) checkIssuerValidity(reader, `${ca}.chain`, issuer, certificate);
+  for (const { subject, notAfter } of arranged.rollover)
+    if (notAfter.getTime() < reader.now)
+      reader.warn(
+        `${ca}.chain`,
+        `"${formatName(subject)}", a certificate of a rollover, expired on ${notAfter.toISOString()}`,
+        'without what has expired',
+      );
+  if (arranged.rootMissing) reportMissingRoot(reader, `${ca}.chain`, arranged, chainFile);
+  return caCertificates(arranged);
+}
+
+function reportMissingRoot(
+  reader: MaterialReader,
+  key: string,
+  { path }: CaChain,
+  chainFile: string | undefined,
+): void {
+  const last = path.at(-1) ?? path[0];
+  reader.problem(
+    key,
+    `${chainFile === undefined ? 'is missing' : 'has no root'}: "${formatName(last.issuer)}", which issued "${formatName(last.subject)}", is not there`,
+    `${ALLOWED}, the self-signed root last`,
+  );
+}
+
+/** Nothing below an issuer is valid without it. */
+function checkIssuerValidity(reader: MaterialReader, key: string, issuer: Certificate, certificate: Certificate): void {
+  const who = `"${formatName(issuer.subject)}"`;
+  reader.validity(key, issuer, who);
+  if (issuer.notAfter.getTime() + DAY < certificate.notAfter.getTime())
+    reader.warn(
+      key,
+      `${who} ends on ${issuer.notAfter.toISOString()}, before the CA below it`,
+      'issuers that outlive what they issue',
+    );
+}
+
+/** A delegated OCSP responder: certificate and key belong together, and relying parties will take it for the CA's. */
+async function loadOcspDelegate(
+  reader: MaterialReader,
+  ca: string,
+  caFile: string,
+  ocsp: { readonly certificate: string; readonly private_key: string },
+): Promise<KeyPair | undefined> {
+  const key = `${ca}.ocsp.certificate`;
+  const effect = "the CA's own key answers OCSP";
+  const pair = await reader.pair(key, ocsp.certificate, `${ca}.ocsp.private_key`, ocsp.private_key, effect);
+  const [issuer] = await reader.knownCertificates(caFile);
+  const certificate = pair?.certificates[0] ?? (await reader.knownCertificates(ocsp.certificate))[0];
+  if (certificate === undefined || issuer === undefined) return pair;
+  for (const problem of await ocspDelegateProblems(certificate, issuer))
+    reader.problem(key, problem, 'a certificate for OCSP responders, issued by the CA');
+  if (!hasNoCheck(certificate))
+    reader.warn(key, "relying parties may ask for the responder's own status", 'the extension id-pkix-ocsp-nocheck');
+  return pair;
+}

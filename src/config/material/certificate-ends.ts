@@ -1,0 +1,55 @@
+/** The certificates in files that the service depends on, and when each ends. */
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import { formatName } from '../../pki/x509/name.ts';
+import type { KeyPair, Material } from './material.ts';
+
+/** What a certificate is used for. */
+export type CertificateUse =
+  'tls' | 'admin_tls' | 'ca' | 'ocsp' | 'agent' | 'client_anchor' | 'admin_anchor' | 'dogtag_anchor' | 'cmc';
+
+export interface CertificateEnd {
+  readonly use: CertificateUse;
+  /** The label of the CA that needs it; empty for the listeners'. */
+  readonly ca: string;
+  /** RFC 4514. */
+  readonly subject: string;
+  /** Lower-case hex. */
+  readonly serial: string;
+  /** Milliseconds since the epoch. */
+  readonly notAfter: number;
+}
+
+/** The ends of all that the configuration names, but for the CAs' own, which their drivers know. */
+export function certificateEnds(material: Material): CertificateEnd[] {
+  const { tls, adminTls, clientTrust, adminTrust, cmc, cas } = material;
+  const ends = (use: CertificateUse, certificates: readonly Certificate[] = [], ca = ''): CertificateEnd[] =>
+    certificates.map((certificate) => endOf({ use, ca }, certificate));
+  return [
+    ...ends('tls', tls.certificates),
+    ...ends('client_anchor', clientTrust?.anchors),
+    ...ends('admin_tls', adminTls === tls ? [] : adminTls.certificates),
+    ...ends('admin_anchor', adminTrust?.anchors),
+    ...ends('cmc', firstOf(cmc.responder)),
+    ...cas.flatMap((ca) =>
+      ca.driver === 'dogtag'
+        ? [
+            ...ends('agent', firstOf(ca.client), ca.table.label),
+            ...ends('dogtag_anchor', ca.trustAnchors, ca.table.label),
+          ]
+        : ends('ocsp', firstOf(ca.ocsp), ca.table.label),
+    ),
+  ];
+}
+
+/** The key's own certificate: the rest is what its issuer renews. */
+function firstOf(pair: KeyPair | undefined): readonly Certificate[] {
+  return pair === undefined ? [] : [pair.certificates[0]];
+}
+
+/** When a certificate ends, as the metrics tell it. */
+export function endOf(
+  { use, ca }: Pick<CertificateEnd, 'use' | 'ca'>,
+  { subject, serialNumber, notAfter }: Certificate,
+): CertificateEnd {
+  return { use, ca, subject: formatName(subject), serial: serialNumber, notAfter: notAfter.getTime() };
+}

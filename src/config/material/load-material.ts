@@ -1,0 +1,166 @@
+/**
+ * Reads, parses and checks what the configuration points at: files exist and parse, keys belong to their certificates, CA
+ * certificates are CA certificates and lead to a root, nothing that is needed has expired. The keys of problems are the configuration's.
+ */
+import { failed } from '../../errors.ts';
+import { OID } from '../../pki/der/oids.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
+import type { Problem, Warning } from '../problem.ts';
+import type { Config } from '../schema.ts';
+import { checkAdminAnchors } from './admin-anchors.ts';
+import { loadCa } from './ca.ts';
+import { checkClients } from './clients.ts';
+import type { CaMaterial, CmcMaterial, KeyPair, Material } from './material.ts';
+import { FileError, readBytes } from './pem-files.ts';
+import { MaterialReader } from './reader.ts';
+import { loadTrust } from './trust.ts';
+
+export interface LoadedMaterial {
+  /** What could be read, whatever is wrong with it; undefined: something is missing, and a problem says what. */
+  readonly material: Material | undefined;
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Reads every file that the configuration names.
+ *
+ * @param now milliseconds since the epoch, for the validity of certificates
+ * @param cas what the CAs have in force already, of which a reload replaces nothing: their files are not read again
+ */
+export async function loadMaterial(config: Config, now: number, cas?: readonly CaMaterial[]): Promise<LoadedMaterial> {
+  const reader = new MaterialReader(now, config.profile === 'niap');
+  const { tls, admin } = config;
+  const pair = await loadServerCertificate(reader, 'tls', tls.certificate, tls.private_key);
+  const adminPair = await loadAdminPair(reader, config, pair);
+  const clientTrust = await loadTrust(reader, 'tls.client_auth', tls.client_auth);
+  const adminTrust = await loadTrust(reader, 'admin.tls', admin.tls);
+  await checkAdminAnchors(reader, config);
+  await checkClients(reader, config);
+  await checkKeytab(reader, config);
+  const keyEncryption = await loadKeyEncryption(reader, config);
+  const cmc = await loadCmc(reader, config);
+  const loadedCas = cas ?? (await loadCas(reader, config));
+  const { problems, warnings } = reader;
+  if (reader.incomplete || pair === undefined || adminPair === undefined)
+    return { material: undefined, problems, warnings };
+  const material = { tls: pair, adminTls: adminPair, clientTrust, adminTrust, keyEncryption, cmc, cas: loadedCas };
+  return { material, problems, warnings };
+}
+
+/**
+ * What a configuration that is in force names. It has been checked before: what has expired since does not keep a process from going
+ * on with it, and what cannot work fails where it is put to work.
+ *
+ * @param cas as for {@link loadMaterial}
+ * @throws EstuaryError 500 `MATERIAL_UNUSABLE` where a file cannot be read; the detail has every problem
+ */
+export async function readMaterial(config: Config, cas?: readonly CaMaterial[]): Promise<Material> {
+  const { material, problems } = await loadMaterial(config, Date.now(), cas);
+  if (material !== undefined) return material;
+  throw failed('MATERIAL_UNUSABLE', 'A file that the configuration names cannot be used.', {
+    detail: problems.map(({ key, message }) => `${key}: ${message}`).join('; '),
+  });
+}
+
+/** A TLS server certificate with its key; one that names other purposes only would be refused by clients. */
+async function loadServerCertificate(
+  reader: MaterialReader,
+  section: string,
+  file: string,
+  key: string,
+): Promise<KeyPair | undefined> {
+  const effect = 'clients that look at it refuse to connect';
+  const pair = await reader.pair(`${section}.certificate`, file, `${section}.private_key`, key, effect);
+  const purposes = pair?.certificates[0].extKeyUsage;
+  if (purposes !== undefined && !purposes.includes(OID.serverAuth) && !purposes.includes(OID.anyExtendedKeyUsage))
+    reader.warn(`${section}.certificate`, 'the certificate is not for TLS servers', 'extKeyUsage serverAuth');
+  return pair;
+}
+
+/** The admin listener's own, or else the EST listener's. */
+function loadAdminPair(
+  reader: MaterialReader,
+  { admin }: Config,
+  pair: KeyPair | undefined,
+): Promise<KeyPair | undefined> {
+  const { certificate, private_key: key } = admin.tls;
+  if (certificate === undefined || key === undefined) return Promise.resolve(pair);
+  return loadServerCertificate(reader, 'admin.tls', certificate, key);
+}
+
+/** The first bytes of a keytab: MIT's file format, version 1 or 2. */
+const KEYTAB_VERSIONS = ['0501', '0502'];
+
+/** The library reads it itself; what is wrong with it is better known before. */
+async function checkKeytab(reader: MaterialReader, { gssapi }: Config): Promise<void> {
+  if (!gssapi.enabled || gssapi.keytab === undefined) return;
+  await reader.look('gssapi.keytab', gssapi.keytab, async (file) => {
+    const bytes = await readBytes(file, 'a keytab');
+    if (!KEYTAB_VERSIONS.includes(bytes.subarray(0, 2).toString('hex')))
+      throw new FileError(`${file} is no keytab`, 'a keytab');
+  });
+  await reader.permissions('gssapi.keytab', gssapi.keytab);
+}
+
+async function loadKeyEncryption(reader: MaterialReader, { serverkeygen }: Config): Promise<Map<string, Certificate>> {
+  const certificates = new Map<string, Certificate>();
+  for (const [index, { id, certificate }] of serverkeygen.keys.entries()) {
+    if (certificate === undefined) continue;
+    const key = `serverkeygen.keys[${index}].certificate`;
+    const [leaf] = (await reader.certificates(key, certificate)) ?? [];
+    if (leaf === undefined) continue;
+    reader.validity(key, leaf, 'the certificate');
+    const { keyType } = leaf.publicKey;
+    if (!keyType.startsWith('rsa:') && !keyType.startsWith('ec:'))
+      reader.problem(key, `has a key of type ${keyType}, which encrypts nothing`, 'an RSA or EC certificate');
+    certificates.set(id.toLowerCase(), leaf);
+  }
+  return certificates;
+}
+
+async function loadCmc(reader: MaterialReader, { cmc }: Config): Promise<CmcMaterial> {
+  const { certificate, private_key: privateKey } = cmc;
+  const responder =
+    certificate === undefined || privateKey === undefined
+      ? undefined
+      : await loadResponder(reader, certificate, privateKey);
+  const raCertificates: Certificate[] = [];
+  for (const [index, file] of cmc.ra_certificates.entries()) {
+    const key = `cmc.ra_certificates[${index}]`;
+    for (const one of (await reader.certificates(key, file)) ?? []) {
+      reader.validity(key, one, 'a certificate');
+      raCertificates.push(one);
+    }
+  }
+  return { responder, raCertificates };
+}
+
+/** The certificate that signs PKI responses: its key may sign, and RFC 6402 §2.10 has a purpose for it. */
+async function loadResponder(reader: MaterialReader, file: string, keyFile: string): Promise<KeyPair | undefined> {
+  const key = 'cmc.certificate';
+  const pair = await reader.pair(key, file, 'cmc.private_key', keyFile);
+  if (pair === undefined) return undefined;
+  const { keyUsage, extKeyUsage, publicKey } = pair.certificates[0];
+  if (keyUsage !== undefined && !keyUsage.includes('digitalSignature') && !keyUsage.includes('nonRepudiation'))
+    reader.problem(key, 'the certificate may not sign', 'keyUsage digitalSignature, or none');
+  if (defaultSignatureAlgorithm(publicKey.keyType) === undefined)
+    reader.problem(
+      key,
+      `has a key of type ${publicKey.keyType}, which signs no responses`,
+      'an RSA, EC or Ed25519 key',
+    );
+  if (extKeyUsage !== undefined && !extKeyUsage.includes(OID.cmcCA) && !extKeyUsage.includes(OID.anyExtendedKeyUsage))
+    reader.warn(key, 'the certificate is not for CMC certification authorities', 'extKeyUsage cmcCA');
+  return pair;
+}
+
+async function loadCas(reader: MaterialReader, { ca }: Config): Promise<CaMaterial[]> {
+  const cas: CaMaterial[] = [];
+  for (const [index, table] of ca.entries()) {
+    const loaded = await loadCa(reader, table, `ca[${index}]`);
+    if (loaded !== undefined) cas.push(loaded);
+  }
+  return cas;
+}

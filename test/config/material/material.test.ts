@@ -1,0 +1,133 @@
+/** Issue 12.3: what the configuration names is read, parsed and checked once, in one place, for start, `--check` and reload. */
+import { mkdirSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadConfig, loadConfigOnly } from '../../../src/config/load.ts';
+import { loadMaterial, readMaterial } from '../../../src/config/material/load-material.ts';
+import { MaterialReader } from '../../../src/config/material/reader.ts';
+import { loadTrust } from '../../../src/config/material/trust.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
+import { formatName } from '../../../src/pki/x509/name.ts';
+import { makeCa, makeCrl } from '../../support/certificates.ts';
+import { temporaryFolder } from '../../support/openssl.ts';
+import { makeQuickstart } from '../../support/quickstart.ts';
+
+const folder = temporaryFolder();
+const dir = join(folder.path, 'service');
+const file = join(dir, 'est.toml');
+const NOW = Date.now();
+beforeAll(async () => {
+  await makeQuickstart(dir);
+});
+afterAll(() => folder.remove());
+
+describe('issue 12.3: material', () => {
+  test('has every certificate and key of a configuration, and the files are not needed any more', async () => {
+    const { material, warnings } = await loadConfig(file, {});
+    expect(warnings).toEqual([]);
+    expect(formatName(material.tls.certificates[0].subject)).toContain('CN=localhost');
+    expect(material.adminTls).toBe(material.tls);
+    expect(material.clientTrust?.anchors).toHaveLength(1);
+    expect(material.adminTrust?.anchors).toHaveLength(1);
+    expect(material.cas.map(({ driver, table }) => [driver, table.label])).toEqual([
+      ['file', 'devices'],
+      ['file', 'lab'],
+    ]);
+    for (const { certificates } of material.cas) expect(certificates?.issuers).toHaveLength(1);
+  });
+
+  test('a file that two keys name is read once, so that both have the same', async () => {
+    const { material } = await loadConfig(file, {});
+    const roots = material.cas.map(({ certificates }) => certificates?.issuers[0]);
+    expect(roots[0]).toBeDefined();
+    expect(roots[1]).toBe(roots[0]);
+  });
+
+  test('without the files the configuration can be had alone', async () => {
+    const key = join(dir, 'tls/server.key');
+    renameSync(key, `${key}.away`);
+    try {
+      expect((await loadConfigOnly(file, {})).config.ca).toHaveLength(2);
+      await expect(loadConfig(file, {})).rejects.toThrow('tls.private_key: cannot read');
+    } finally {
+      renameSync(`${key}.away`, key);
+    }
+  });
+
+  test('a process that goes on with a configuration takes what has expired since, and nothing that is missing', async () => {
+    const { config } = await loadConfigOnly(file, {});
+    const later = NOW + 40 * 365 * 86_400_000;
+    const { material, problems } = await loadMaterial(config, later);
+    expect(problems.length).toBeGreaterThan(0);
+    expect(material?.cas).toHaveLength(2);
+    const chain = join(dir, 'ca/root.pem');
+    const content = readFileSync(chain);
+    writeFileSync(chain, 'nothing');
+    try {
+      await expect(readMaterial(config)).rejects.toMatchObject({
+        code: 'MATERIAL_UNUSABLE',
+        detail: expect.stringContaining('ca[0].chain: ') as string,
+      });
+    } finally {
+      writeFileSync(chain, content);
+    }
+  });
+
+  test('a reload that keeps the CAs does not read their files again', async () => {
+    const { config, material } = await loadConfig(file, {});
+    const key = join(dir, 'ca/issuing.key');
+    const content = readFileSync(key);
+    unlinkSync(key);
+    try {
+      expect((await readMaterial(config, material.cas)).cas).toBe(material.cas);
+    } finally {
+      writeFileSync(key, content, { mode: 0o600 });
+    }
+  });
+});
+
+describe('contract §2: CRLs of foreign client CAs', async () => {
+  const root = await makeCa('CN=Root');
+  const lists = [await makeCrl(root, { revoked: ['0badca11'] }), await makeCrl(root, { revoked: ['05'] })];
+  const trust = async (crl: string) => {
+    const reader = new MaterialReader(NOW, false);
+    const files = { mode: 'optional', trust_anchors: folder.file('anchors.pem'), crl: folder.file(crl) };
+    const loaded = await loadTrust(reader, 'tls.client_auth', files);
+    return { crls: loaded?.crls.map(({ name, list }) => [name, formatName(list.issuer)]), reader };
+  };
+  beforeAll(() => {
+    writeFileSync(folder.file('anchors.pem'), encodePem('CERTIFICATE', root.der));
+    writeFileSync(folder.file('both.pem'), lists.map((der) => encodePem('X509 CRL', der)).join(''));
+    mkdirSync(folder.file('crls'));
+    for (const [index, der] of lists.entries()) writeFileSync(folder.file(`crls/${index}.crl`), der);
+    writeFileSync(folder.file('crls/.hidden'), 'not read');
+  });
+
+  test('a PEM file with several', async () => {
+    expect((await trust('both.pem')).crls).toEqual([
+      ['both.pem', 'CN=Root'],
+      ['both.pem', 'CN=Root'],
+    ]);
+  });
+
+  test('a folder of files in DER, without those that are hidden', async () => {
+    expect((await trust('crls')).crls).toEqual([
+      ['0.crl', 'CN=Root'],
+      ['1.crl', 'CN=Root'],
+    ]);
+  });
+
+  test.each([
+    ['text', Buffer.from('hello'), 'holds no CRL'],
+    ['bytes that are none', Buffer.from('3003020101', 'hex'), 'holds a damaged CRL'],
+    ['a certificate', root.der, 'holds a damaged CRL'],
+  ])('%s in the folder is a problem that names the file, and there is no trust then', async (_, content, reason) => {
+    writeFileSync(folder.file('crls/notes.crl'), content);
+    const { reader } = await trust('crls');
+    rmSync(folder.file('crls/notes.crl'));
+    expect(reader.problems).toEqual([
+      { key: 'tls.client_auth.crl', message: expect.stringContaining(`crls/notes.crl ${reason}`) as string },
+    ]);
+    expect(reader.incomplete).toBe(true);
+  });
+});
