@@ -47,7 +47,7 @@ describe('contract §1: the command', () => {
     [[], '--config FILE is missing'],
     [['--config'], '--config'],
     [['--conf', 'x'], '--conf'],
-    [['serve', '--config', 'est.toml'], 'there is no command "serve"'],
+    [['serv', '--config', 'est.toml'], 'there is no command "serv" (the nearest known one is "serve")'],
     [['audit', '--config', 'est.toml'], 'there is no command "audit"'],
     [['audit', 'verify', '--check', '--config', 'est.toml'], '--check does not go with "audit verify"'],
   ])('%j is refused with a sentence and exit code 1', async (args, sentence) => {
@@ -58,10 +58,24 @@ describe('contract §1: the command', () => {
     expect(output).toContain(sentence);
   });
 
-  test('--check accepts what the quickstart writes, with exit code 0, and starts nothing', async () => {
-    const { code, stdout } = await estuary('--config', config, '--check');
+  test.each([
+    [['--config', config, '--check']],
+    [['serve', '--config', config, '--check']],
+    [['check', '--config', config]],
+  ])('%j accepts what the quickstart writes, with exit code 0, and starts nothing', async (args) => {
+    const { code, stdout } = await estuary(...args);
     expect(stdout.toString()).toBe(`${config}: the configuration is valid\n`);
     expect(code).toBe(0);
+  });
+
+  test('contract §13: `estuary serve` is the server', async () => {
+    const child = spawn(NODE, [SERVER, 'serve', '--config', config], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = once(child, 'exit');
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    await expect.poll(() => output, { timeout: 20_000 }).toContain('"listener":"admin"');
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
   });
 
   test.each([['--check'], []])(

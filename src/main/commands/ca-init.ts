@@ -1,13 +1,11 @@
 /** `ca init`: makes a CA in a PKCS#11 token, so that an operator needs no other tool. */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { selfSignedRoot, subordinateRequest } from '../../ca/local/new-ca.ts';
 import { generateKey } from '../../ca/pkcs11/generate-key.ts';
 import { openSigner } from '../../ca/pkcs11/index.ts';
 import { TOKEN_KEY_TYPES } from '../../ca/pkcs11/wire.ts';
 import type { TokenKeyType } from '../../ca/pkcs11/wire.ts';
-import { ConfigError } from '../../config/problem.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import type { Config, Pkcs11CaConfig } from '../../config/schema.ts';
 import type { Signer } from '../../ca/driver.ts';
@@ -18,28 +16,17 @@ import { formatName, parseDistinguishedName } from '../../pki/x509/name.ts';
 import type { Name } from '../../pki/x509/name.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
+import { EXIT, UsageError, type CommandContext } from './command.ts';
 
-export const CA_INIT_USAGE = `Usage: estuary ca init --config FILE --ca LABEL [options]
-
-Makes the key of a CA with driver = "pkcs11" inside its token, and the CA's certificate or a request for one.
-
-  --config FILE         the configuration; [ca.pkcs11] says which token and how the key is called
-  --ca LABEL            the CA's label
-  --key-type TYPE       ${TOKEN_KEY_TYPES.join(', ')} (default ec:P-256)
-  --subject DN          the CA's name in RFC 4514 form (default CN=LABEL CA)
-  --days N              validity of the self-signed root (default 3650)
-  --csr FILE            write a PKCS #10 request for a CA above to FILE instead of a self-signed root
-  --use-existing-key    take the key that [ca.pkcs11] names instead of making one
-  --help                this text
-`;
-
-/** What a command needs from the process that runs it. */
-export interface CommandContext {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  out(text: string): void;
-  err(text: string): void;
-  /** Milliseconds since the epoch. */
-  now(): number;
+/** As the table of commands has them. */
+export interface CaInitOptions {
+  readonly config: string;
+  readonly ca: string;
+  readonly 'key-type': string | undefined;
+  readonly subject: string | undefined;
+  readonly days: string | undefined;
+  readonly csr: string | undefined;
+  readonly 'use-existing-key': boolean;
 }
 
 interface Order {
@@ -52,68 +39,23 @@ interface Order {
   readonly useExistingKey: boolean;
 }
 
-/** The command line is wrong. */
-class UsageError extends Error {}
-
-/**
- * @param args what follows `ca init`
- * @returns the exit code: 0 done, 1 failed, 2 the command line or the configuration is refused
- */
-export async function caInit(args: readonly string[], context: CommandContext): Promise<number> {
-  try {
-    const order = readOrder(args);
-    if (order === undefined) {
-      context.out(CA_INIT_USAGE);
-      return 0;
-    }
-    await makeCa(order, context);
-    return 0;
-  } catch (error) {
-    if (error instanceof ConfigError) context.err(`${error.message}\n`);
-    else context.err(`ca init: ${describe(error)}\n`);
-    if (error instanceof UsageError) context.err(CA_INIT_USAGE);
-    return error instanceof ConfigError || error instanceof UsageError ? 2 : 1;
-  }
+/** @throws UsageError; ConfigError; Error with what went wrong at the token or on disk */
+export async function run(options: CaInitOptions, context: CommandContext): Promise<number> {
+  await makeCa(readOrder(options), context);
+  return EXIT.ok;
 }
 
-/** undefined: help was asked for. */
-function readOrder(args: readonly string[]): Order | undefined {
-  const { values } = parse(args);
-  if (values.help === true) return undefined;
-  const { config, ca: label, csr } = values;
-  if (config === undefined) throw new UsageError('--config is missing');
-  if (label === undefined) throw new UsageError('--ca is missing');
-  const keyType = TOKEN_KEY_TYPES.find((type) => type === (values['key-type'] ?? 'ec:P-256'));
+function readOrder(options: CaInitOptions): Order {
+  const { config, ca: label, csr } = options;
+  const keyType = TOKEN_KEY_TYPES.find((type) => type === (options['key-type'] ?? 'ec:P-256'));
   if (keyType === undefined) throw new UsageError(`--key-type is none of ${TOKEN_KEY_TYPES.join(', ')}`);
-  const days = Number(values.days ?? '3650');
+  const days = Number(options.days ?? '3650');
   if (!Number.isInteger(days) || days < 1 || days > 36_500)
     throw new UsageError('--days is not a whole number from 1 to 36500');
-  if (csr !== undefined && values.days !== undefined)
+  if (csr !== undefined && options.days !== undefined)
     throw new UsageError('--days goes with a root: the CA above decides how long a subordinate is valid');
-  const subject = readSubject(values.subject ?? `CN=${label} CA`);
-  return { config, label, keyType, subject, days, csr, useExistingKey: values['use-existing-key'] === true };
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      strict: true,
-      allowPositionals: false,
-      options: {
-        config: { type: 'string' },
-        ca: { type: 'string' },
-        'key-type': { type: 'string' },
-        subject: { type: 'string' },
-        days: { type: 'string' },
-        csr: { type: 'string' },
-        'use-existing-key': { type: 'boolean' },
-        help: { type: 'boolean' },
-      },
-    });
-  } catch (error) {
-    throw new UsageError(describe(error));
-  }
+  const subject = readSubject(options.subject ?? `CN=${label} CA`);
+  return { config, label, keyType, subject, days, csr, useExistingKey: options['use-existing-key'] };
 }
 
 function readSubject(text: string): Name {

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createPkcs11Ca } from '../../../src/ca/pkcs11/index.ts';
 import type { LocalCa } from '../../../src/ca/local/index.ts';
-import { caInit } from '../../../src/main/commands/ca-init.ts';
+import { runCommand } from '../../../src/main/commands/run-command.ts';
+import { COMMANDS } from '../../../src/main/commands/table.ts';
 import { loadConfigOnly } from '../../../src/config/load.ts';
 import { parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../../src/pki/x509/name.ts';
@@ -16,6 +17,7 @@ import { openssl, opensslText } from '../../support/openssl.ts';
 import { requires } from '../../support/requires.ts';
 import { PIN, SOFTHSM_MODULE, softHsm } from '../../support/softhsm.ts';
 import type { SoftHsm } from '../../support/softhsm.ts';
+import { TOKEN_KEY_TYPES } from '../../../src/ca/pkcs11/wire.ts';
 import { caMaterial } from '../../support/own-ca.ts';
 
 /** Whole seconds, and after the certificates that OpenSSL dates by the real clock. */
@@ -61,11 +63,13 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
   async function init(...args: string[]): Promise<{ code: number; out: string; err: string }> {
     let out = '';
     let err = '';
-    const code = await caInit(args, {
+    const program = { name: 'estuary', commands: COMMANDS };
+    const code = await runCommand(program, ['ca', 'init', ...args], {
       env: { ...hsm.env, HSM_PIN: PIN },
       out: (text) => (out += text),
       err: (text) => (err += text),
       now: () => NOW,
+      signals: { pass: () => undefined, release: () => undefined },
     });
     return { code, out, err };
   }
@@ -228,8 +232,8 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
   });
 
   test.each<[string, string[], RegExp]>([
-    ['no configuration', ['--ca', 'x'], /--config is missing/],
-    ['no CA', ['--config', 'CONFIG'], /--ca is missing/],
+    ['no configuration', ['--ca', 'x'], /--config FILE is missing/],
+    ['no CA', ['--config', 'CONFIG'], /--ca LABEL is missing/],
     ['an unknown CA', ['--config', 'CONFIG', '--ca', 'y'], /has no CA "y" \(it has "x"\)/],
     [
       'an unknown key type',
@@ -304,7 +308,8 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     expect(await init('--help')).toMatchObject({
       code: 0,
       err: '',
-      out: expect.stringContaining('--key-type') as string,
+      out: expect.stringContaining('--key-type TYPE') as string,
     });
+    for (const type of TOKEN_KEY_TYPES) expect((await init('--help')).out).toContain(type);
   });
 });

@@ -1,0 +1,187 @@
+/** From a command line to the command that it names. */
+import { parseArgs } from 'node:util';
+import { nearest } from '../../config/nearest.ts';
+import { EXIT, UsageError, type Command, type CommandContext, type Entry } from './command.ts';
+import { helpOfAll, helpOfCommand } from './help.ts';
+
+export interface Program {
+  /** What the operator types before the words of a command. */
+  readonly name: string;
+  readonly commands: readonly Entry[];
+  /** The command where no word is given; undefined: the help is printed. */
+  readonly unnamed?: string;
+  /** What `--version` prints. */
+  readonly version?: () => Promise<string>;
+  /** What the help ends with. */
+  readonly notes?: string;
+}
+
+/** Runs the command that the arguments name. Resolves with the exit code. */
+export async function runCommand(program: Program, args: readonly string[], context: CommandContext): Promise<number> {
+  const { name, commands, version } = program;
+  const line = read(commands, args);
+  const [first] = line.words;
+  const group = commands.find((entry) => entry.kind === 'group' && entry.name === first?.value);
+  if (group?.kind === 'group' && first !== undefined)
+    return runCommand(
+      { name: `${name} ${group.name}`, commands: await group.load() },
+      args.filter((_, index) => index !== first.index),
+      context,
+    );
+  const words = line.words.map((word) => word.value);
+  const command = findCommand(program, words);
+  const onlyTells = line.has('version') || line.has('help');
+  if (onlyTells || command?.takesSignals !== true) context.signals.release();
+  if (line.has('version') && version !== undefined) {
+    context.out(`${await version()}\n`);
+    return EXIT.ok;
+  }
+  if (line.has('help') || (args.length === 0 && program.unnamed === undefined)) {
+    const about = words.length > 0 ? command : undefined;
+    context.out(about === undefined ? helpOfAll(program) : helpOfCommand(name, about));
+    return EXIT.ok;
+  }
+  if (command === undefined) {
+    const [option] = line.unknown;
+    const reason = option === undefined ? unknownCommand(commands, words) : noOption(option, line.known);
+    return refuse(program, reason, context);
+  }
+  const taken = words.length === 0 ? 0 : command.name.split(' ').length;
+  const own = new Set(line.words.slice(0, taken).map(({ index }) => index));
+  try {
+    const values = readValues(
+      program,
+      command,
+      args.filter((_, index) => !own.has(index)),
+    );
+    return await command.run(values, context);
+  } catch (error) {
+    return failure(program, command, error, context);
+  }
+}
+
+interface Line {
+  /** What is no option, nor the value of one. */
+  readonly words: readonly { readonly value: string; readonly index: number }[];
+  readonly has: (option: string) => boolean;
+  /** Options that some command has; as they were given, those that none has, whose values were taken for words. */
+  readonly known: readonly string[];
+  readonly unknown: readonly string[];
+}
+
+/** Every option that any command has, so that the value of one is not taken for a word. */
+function read(commands: readonly Entry[], args: readonly string[]): Line {
+  const options = Object.fromEntries(
+    commands.flatMap((entry) => (entry.kind === 'command' ? Object.entries(flagsOf(entry)) : [])),
+  );
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: { ...options, ...COMMON },
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const names = new Set(tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : [])));
+  const words = tokens.flatMap((token) =>
+    token.kind === 'positional' ? [{ value: token.value, index: token.index }] : [],
+  );
+  const known = [...Object.keys(options), ...Object.keys(COMMON)];
+  const unknown = tokens.flatMap((token) =>
+    token.kind === 'option' && !known.includes(token.name) ? [token.rawName] : [],
+  );
+  return { words, has: (name) => names.has(name), known, unknown };
+}
+
+const COMMON = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } } as const;
+
+/** As `parseArgs` takes it. */
+interface OptionType {
+  readonly type: 'boolean' | 'string';
+  readonly short?: string;
+}
+
+function flagsOf({ options }: Command): Record<string, OptionType> {
+  return Object.fromEntries(
+    Object.entries(options).flatMap(([name, { kind }]) =>
+      kind === 'argument' ? [] : [[name, { type: kind === 'flag' ? 'boolean' : 'string' }] as const],
+    ),
+  );
+}
+
+/** The one whose words come first; of several, the one with the most. */
+function findCommand({ commands, unnamed }: Program, words: readonly string[]): Command | undefined {
+  const fitting = commands
+    .filter((entry) => entry.kind === 'command')
+    .filter(({ name }) =>
+      words.length === 0 ? name === unnamed : name.split(' ').every((word, index) => word === words[index]),
+    );
+  return fitting.toSorted((a, b) => b.name.length - a.name.length)[0];
+}
+
+function unknownCommand(commands: readonly Entry[], words: readonly string[]): string {
+  const asked = words.join(' ');
+  const names = commands.map(({ name }) => name);
+  const below = names.filter((name) => name.startsWith(`${asked} `));
+  const near = below.length > 0 ? below.join(', ') : `the nearest known one is "${nearest(asked, names) ?? ''}"`;
+  return `there is no command "${asked}" (${near})`;
+}
+
+/** @throws UsageError */
+function readValues({ commands }: Program, command: Command, args: readonly string[]) {
+  const options: Record<string, OptionType> = { ...flagsOf(command), ...COMMON };
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true });
+  for (const token of tokens)
+    if (token.kind === 'option' && !Object.hasOwn(options, token.name))
+      throw new UsageError(unknownOption(commands, command, token.rawName));
+  let parsed;
+  try {
+    parsed = parseArgs({ args: [...args], options, strict: true, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+  const words = [...parsed.positionals];
+  const values: Record<string, unknown> = {};
+  for (const [name, option] of Object.entries(command.options)) {
+    const given = option.kind === 'argument' ? words.shift() : parsed.values[name];
+    values[name] = option.kind === 'flag' ? given === true : given;
+    const needed = option.kind === 'argument' || (option.kind === 'value' && option.required);
+    if (!needed || (given !== undefined && given !== '')) continue;
+    throw new UsageError(
+      option.kind === 'value' ? `--${name} ${option.placeholder} is missing` : `${name.toUpperCase()} is missing`,
+    );
+  }
+  if (words.length > 0) throw new UsageError(`"${words.join(' ')}" does not go with "${command.name}"`);
+  return values;
+}
+
+function unknownOption(commands: readonly Entry[], command: Command, option: string): string {
+  const elsewhere = commands.some(
+    (entry) => entry.kind === 'command' && Object.hasOwn(flagsOf(entry), option.slice(2)),
+  );
+  if (elsewhere) return `${option} does not go with "${command.name}"`;
+  return noOption(option, [...Object.keys(flagsOf(command)), 'help']);
+}
+
+function noOption(option: string, known: readonly string[]): string {
+  return `there is no option ${option} (the nearest known one is --${nearest(option.replace(/^-+/, ''), known) ?? 'help'})`;
+}
+
+function refuse({ name }: Program, reason: string, context: CommandContext, code: number = EXIT.failed): number {
+  context.err(`estuary: ${reason}\n${name} --help tells what there is.\n`);
+  return code;
+}
+
+async function failure(program: Program, command: Command, error: unknown, context: CommandContext): Promise<number> {
+  if (error instanceof UsageError)
+    return refuse({ ...program, name: `${program.name} ${command.name}` }, error.message, context, command.misuse);
+  const [{ ConfigError }, { describe }] = await Promise.all([
+    import('../../config/problem.ts'),
+    import('../../errors.ts'),
+  ]);
+  if (error instanceof ConfigError) {
+    context.err(`${error.message}\n`);
+    return EXIT.refused;
+  }
+  context.err(`${program.name} ${command.name}: ${describe(error)}\n`);
+  return EXIT.failed;
+}

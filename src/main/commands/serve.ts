@@ -1,0 +1,50 @@
+/** `serve`: the server itself, as one process or as a supervisor with its workers. */
+import cluster from 'node:cluster';
+import { ConfigError } from '../../config/problem.ts';
+import { describe } from '../../errors.ts';
+import type { RunningService } from '../running-service.ts';
+import { ServiceSignals } from '../signals.ts';
+import { startService, startWorker } from '../start.ts';
+import { run as check } from './check.ts';
+import { EXIT, type CommandContext } from './command.ts';
+import { loadService } from './load-service.ts';
+
+interface ServeOptions {
+  readonly config: string;
+  readonly check: boolean;
+}
+
+/**
+ * Resolves with the exit code when the server is up, or will not be.
+ *
+ * @throws ConfigError
+ */
+export async function run(
+  { config: configFile, check: checkOnly }: ServeOptions,
+  context: CommandContext,
+): Promise<number> {
+  if (checkOnly) {
+    context.signals.release();
+    return check({ config: configFile }, context);
+  }
+  const up = Promise.withResolvers<RunningService>();
+  const control = new ServiceSignals(context.signals, up.promise, (error) => {
+    if (error !== undefined) context.err(`estuary: ${describe(error)}\n`);
+    process.exit(error === undefined ? EXIT.ok : EXIT.failed);
+  });
+  try {
+    if (cluster.isWorker) {
+      up.resolve(await startWorker());
+      return EXIT.ok;
+    }
+    const loaded = await loadService(configFile, context);
+    // Nothing is open yet.
+    if (!control.stopping) up.resolve(await startService({ ...loaded, configFile }));
+    return EXIT.ok;
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    context.err(`estuary: could not start: ${describe(error)}\n`);
+    // Whoever asked for the end has it: the same signal may have ended a worker before it was up.
+    return process.exit(control.stopping ? EXIT.ok : EXIT.failed);
+  }
+}

@@ -1,0 +1,36 @@
+/** Every command of `estuary`, a line each, of which the help is made. A command's file is loaded when it is run. */
+import { TOKEN_KEY_TYPES } from '../../ca/pkcs11/wire.ts';
+import { command, EXIT, flag, required, value, type Entry } from './command.ts';
+
+const config = required('FILE', 'the configuration');
+
+export const COMMANDS: readonly Entry[] = [
+  command(
+    'serve',
+    'Run the server. The command where none is named.',
+    { config, check: flag('check the configuration as "check" does, and stop') },
+    () => import('./serve.ts'),
+    { takesSignals: true },
+  ),
+  command('check', 'Check the configuration, its files and certificates.', { config }, () => import('./check.ts')),
+  command('audit verify', 'Check the hash chain of the audit log.', { config }, () => import('./audit-verify.ts')),
+  command(
+    'ca init',
+    'Make a CA in a PKCS#11 token.',
+    {
+      config: required('FILE', 'the configuration; [ca.pkcs11] says which token and how the key is called'),
+      ca: required('LABEL', "the CA's label"),
+      'key-type': value('TYPE', `${TOKEN_KEY_TYPES.join(', ')} (default ec:P-256)`),
+      subject: value('DN', "the CA's name in RFC 4514 form (default CN=LABEL CA)"),
+      days: value('N', 'validity of the self-signed root (default 3650)'),
+      csr: value('FILE', 'write a PKCS #10 request for a CA above to FILE instead of a self-signed root'),
+      'use-existing-key': flag('take the key that [ca.pkcs11] names instead of making one'),
+    },
+    () => import('./ca-init.ts'),
+    {
+      about:
+        'Makes the key of a CA with driver = "pkcs11" inside its token, and the CA\'s certificate or a request for one.',
+      misuse: EXIT.refused,
+    },
+  ),
+];
