@@ -18,6 +18,8 @@ interface IdentityBase {
 /** A client certificate that passed path validation, purpose, validity and revocation. */
 export interface MtlsIdentity extends IdentityBase, CertificateHolder {
   readonly method: 'mtls';
+  /** This server issued it, as its store knows. Found out for enrolments only. */
+  readonly issuedHere: boolean;
 }
 
 /** An OTP whose hash matched; the use is taken later, with the reservation. */
@@ -42,6 +44,8 @@ export interface OtpIdentity extends IdentityBase {
 export interface GssapiIdentity extends IdentityBase {
   readonly method: 'gssapi';
   readonly principal: string;
+  /** What it is called here: its primary alone, for a one-component principal of the service's realm; absent: the whole. */
+  readonly name?: string;
   readonly subject: Name;
   /** base64 of the mutual-authentication token for `WWW-Authenticate: Negotiate …`, if any. */
   readonly replyToken: string | undefined;

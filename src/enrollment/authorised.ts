@@ -5,7 +5,9 @@ import type { RequestOverride, RequestRow } from '../store/request-store.ts';
 import { encodeGeneralNames } from '../pki/x509/general-name.ts';
 import { readOverride, type Overridden } from './authorization/messages.ts';
 import type { Admitted } from './admitted.ts';
-import { certifiedNames, decideNames, type ClientIdBinding } from './names.ts';
+import type { PlaceholderValues } from '../pki/x509/name-template.ts';
+import { parseCertifiedNames, type CertifiedNames } from './certified-names.ts';
+import { decideNames, formerNames, type ClientIdBinding, type DecidedNames } from './names.ts';
 import { Proven, type RequestedKey } from './proven.ts';
 import { recognise, recognitionOf } from './recognition.ts';
 import type { RequestBase } from './request.ts';
@@ -31,6 +33,10 @@ export class Authorised {
   readonly request: RequestBase;
   /** With the names that were decided. */
   readonly csr: CsrContent;
+  /** The names that the certificate gets. */
+  readonly names: CertifiedNames;
+  /** What placeholders of the policy stand for; undefined: it was judged with them before the request was queued. */
+  readonly values: PlaceholderValues | undefined;
   readonly #key: RequestedKey;
   /** Of a certificate that is being renewed: nobody else decides on its names. */
   readonly isRenewal: boolean;
@@ -39,12 +45,14 @@ export class Authorised {
 
   private constructor(
     request: RequestBase,
-    csr: CsrContent,
+    { csr, names, values }: Omit<DecidedNames, 'values'> & Partial<DecidedNames>,
     key: RequestedKey,
     { isRenewal, before, overridden = {} }: Standing,
   ) {
     this.request = request;
     this.csr = csr;
+    this.names = names;
+    this.values = values;
     this.#key = key;
     this.isRenewal = isRenewal;
     this.#before = before;
@@ -60,13 +68,6 @@ export class Authorised {
     return this.#before?.recognition ?? recognitionOf(this.request, recognise(this.csr, this.key.kind));
   }
 
-  /** The names that the certificate gets. */
-  get names(): Pick<CsrContent, 'subject' | 'subjectAltNames'> {
-    const { subject, subjectAltNames } = this.#overridden;
-    const names = this.#before?.names ?? certifiedNames(this.request.identity, this.csr);
-    return { subject: subject ?? names.subject, subjectAltNames: subjectAltNames ?? names.subjectAltNames };
-  }
-
   /** How long the certificate is valid, where it is not for the profile to say. */
   get validityDays(): number | undefined {
     return this.#overridden.validityDays;
@@ -75,18 +76,25 @@ export class Authorised {
   /** With what an external service has decided in place of what was asked for; by its recognition it stays the same request. */
   overridden(override: RequestOverride): Authorised {
     const overridden = readOverride(override);
-    const { subject, subjectAltNames } = { ...this.names, ...overridden };
+    const { subject = this.names.subject, subjectAltNames = this.names.subjectAltNames } = overridden;
     const subjectAltNamesDer = subjectAltNames.length === 0 ? undefined : encodeGeneralNames(subjectAltNames);
     const csr = changeSubject({ ...this.csr, subjectChange: { subject, subjectAltNames, subjectAltNamesDer } });
-    return new Authorised(this.request, csr, this.#key, { isRenewal: this.isRenewal, before: this, overridden });
+    const names = { subject, subjectAltNames, added: this.names.added };
+    const standing = { isRenewal: this.isRenewal, before: this, overridden };
+    return new Authorised(
+      this.request,
+      { csr, names, ...(this.values && { values: this.values }) },
+      this.#key,
+      standing,
+    );
   }
 
   /** @throws EstuaryError 403 as {@link decideNames}; 400 `POP_LINKING_MISSING`, `POP_LINKING_MISMATCH` */
   static of(admitted: Admitted, proven: Proven, rules: AuthorisationRules): Authorised {
     const { request, right, linking } = admitted;
-    const csr = decideNames(request.ca, right, proven.csr, rules.clientIdBinding);
-    checkPopLinking(csr, linking, rules.popLinking);
-    return new Authorised(request, csr, proven.key, { isRenewal: right.kind === 'renewal' });
+    const decided = decideNames(request, right, proven.csr, rules.clientIdBinding);
+    checkPopLinking(decided.csr, linking, rules.popLinking);
+    return new Authorised(request, decided, proven.key, { isRenewal: right.kind === 'renewal' });
   }
 
   /**
@@ -100,7 +108,9 @@ export class Authorised {
     const queued = device === null || deviceKey === null ? poll.device : { id: device, key: deviceKey, attributes: {} };
     const request = { ...poll, requestId: row.id, owner: row.requester, ...(queued && { device: queued }) };
     const isRenewal = row.operation !== 'simpleenroll' && row.operation !== 'serverkeygen';
-    const authorised = new Authorised(request, changeSubject(csr), key, { isRenewal });
+    const changed = changeSubject(csr);
+    const names = row.names === null ? formerNames(poll.identity, changed) : parseCertifiedNames(row.names);
+    const authorised = new Authorised(request, { csr: changed, names }, key, { isRenewal });
     return row.override === null || isEmpty(row.override) ? authorised : authorised.overridden(row.override);
   }
 }

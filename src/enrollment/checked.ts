@@ -22,11 +22,11 @@ export class Checked {
 
   /** @throws EstuaryError 400 csrattrs, policy, lint; 500 or 503 from the CA */
   static async of(keyed: Keyed): Promise<Checked> {
-    const { request, csr, names, key } = keyed;
+    const { request, csr, names, values, key } = keyed;
     const { requestId, ca, operation } = request;
     const { publicKey, proof, shown, format } = key;
     ca.csrAttributes.check(csr, shown);
-    checkPolicy(ca.profile, { ...names, publicKey, extensions: csr.extensions });
+    checkPolicy(ca.profile, { ...names, values, publicKey, extensions: csr.extensions });
     const forwarded = operation === 'fullcmc' && csr.renamed !== true ? { format, der: csr.der } : undefined;
     const { spki } = publicKey;
     return new Checked(
@@ -54,9 +54,9 @@ export class Checked {
  *
  * @throws EstuaryError 400 csrattrs, policy; 500 `CA_QUEUED_GENERATED_KEY`
  */
-export async function checkWithoutKey({ request: { ca }, csr, names }: Authorised): Promise<void> {
+export async function checkWithoutKey({ request: { ca }, csr, names, values }: Authorised): Promise<void> {
   ca.csrAttributes.check(csr, undefined);
-  checkPolicy(ca.profile, { ...names, publicKey: undefined, extensions: csr.extensions });
+  checkPolicy(ca.profile, { ...names, values, publicKey: undefined, extensions: csr.extensions });
   const { remoteQueue } = ca.driver;
   if (remoteQueue !== undefined && !(await remoteQueue.issuesAtOnce())) throw queuedGeneratedKey('its profile queues');
 }

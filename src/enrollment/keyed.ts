@@ -43,6 +43,7 @@ export class Keyed {
   readonly request: RequestBase;
   readonly csr: CsrContent;
   readonly names: Authorised['names'];
+  readonly values: Authorised['values'];
   readonly #authorised: Authorised;
   readonly #key: KeyToCertify;
 
@@ -50,11 +51,12 @@ export class Keyed {
 
   private constructor(authorised: Authorised, key: KeyToCertify, more: readonly AuditEvent[] = []) {
     this.#more = more;
-    const { request, csr, names } = authorised;
+    const { request, csr, names, values } = authorised;
     this.#authorised = authorised;
     this.request = { ...request, events: [...request.events, ...more] };
     this.csr = csr;
     this.names = names;
+    this.values = values;
     this.#key = key;
   }
 

@@ -2,101 +2,103 @@
  * The names of a certificate: who may ask for which (403), and which it gets. The rules between authentication and policy, for every way in.
  */
 import type { Identity } from '../auth/identity.ts';
+import { filledTemplates } from '../ca/name-templates.ts';
 import type { Ca } from '../ca/router.ts';
 import { forbidden, type EstuaryError } from '../errors.ts';
 import { verifyCertificateSignature, type Certificate } from '../pki/x509/certificate.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
 import { namesMatch } from '../pki/x509/name-matching.ts';
+import { issuedName } from '../pki/x509/issued-name.ts';
+import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { namesEqual, type Name } from '../pki/x509/name.ts';
+import { checkBoundNames } from './bound-names.ts';
+import type { CertifiedNames } from './certified-names.ts';
+import type { ClientIdBinding, NameRight } from './name-right.ts';
+import { placeholderValues } from './placeholder-values.ts';
+import type { RequestBase } from './request.ts';
 
-/** How an OTP's client_id binds the CSR (`otp.bind_client_id`). */
-export type ClientIdBinding = 'off' | 'cn' | 'san';
+export type { ClientIdBinding, NameRight } from './name-right.ts';
 
-const COMMON_NAME = '2.5.4.3';
-
-/** Which names a requester is entitled to ask for. */
-export type NameRight =
-  /** An enrolment: as its own method of authentication has it. */
-  | { readonly kind: 'enrolment'; readonly identity: Identity }
-  /** The names of this certificate. */
-  | { readonly kind: 'renewal'; readonly certificate: Certificate }
-  /** Those that its shared secret was made for (RFC 5272 §6.2). */
-  | { readonly kind: 'secret'; readonly identification: string }
-  /** Any: a registration authority, or whom one vouches for. */
-  | { readonly kind: 'any' }
-  /** None: it asks about a request that was queued. */
-  | { readonly kind: 'none' };
+/** A request with its names decided. */
+export interface DecidedNames {
+  /** With the names of a ChangeSubjectName in place of its own. */
+  readonly csr: CsrContent;
+  /** Those of the certificate. */
+  readonly names: CertifiedNames;
+  /** What placeholders stand for, for the policy to come. */
+  readonly values: PlaceholderValues;
+}
 
 /**
  * The one place where names are decided.
  *
- * @returns the request with the names that it may have, those of a ChangeSubjectName included
- * @throws EstuaryError 403 `SUBJECT_NOT_OWN`, `CLIENT_ID_MISMATCH`, `SUBJECT_MISMATCH`, `SAN_MISMATCH`, `SUBJECT_CHANGE_NOT_ALLOWED`
+ * @returns the request, and the names that its certificate gets
+ * @throws EstuaryError 403 `SUBJECT_NOT_OWN`, `CLIENT_ID_MISMATCH`, `NAME_NOT_OWN`, `NAME_NOT_MADE`, `SUBJECT_MISMATCH`, `SAN_MISMATCH`,
+ *   `SUBJECT_CHANGE_NOT_ALLOWED`
  */
-export function decideNames(ca: Ca, right: NameRight, csr: CsrContent, binding: ClientIdBinding): CsrContent {
+export function decideNames(
+  request: Pick<RequestBase, 'ca' | 'identity' | 'device'>,
+  right: NameRight,
+  csr: CsrContent,
+  binding: ClientIdBinding,
+): DecidedNames {
+  const { ca } = request;
+  const values = placeholderValues(request, right);
   switch (right.kind) {
     case 'enrolment':
-      return authoriseEnroll(ca, right.identity, csr, binding);
-    case 'renewal':
-      return authoriseReenroll(ca, right.certificate, csr);
     case 'secret':
-      authoriseClientId(right.identification, csr, binding);
-      return authoriseSubjectChange(ca, undefined, csr);
+      return authoriseEnroll(ca, right, { csr, values }, binding);
+    case 'renewal':
+      return asAsked(authoriseReenroll(ca, right.certificate, csr), values);
     case 'any':
       if (csr.subjectChange !== undefined) checkChangeAllowed(ca);
-      return changeSubject(csr);
+      return asAsked(changeSubject(csr), values);
     case 'none':
       throw forbidden('NAMES_NOT_OWN', 'The requester may not ask for a certificate with this message.');
   }
 }
 
-/** The subject that the certificate gets: a Kerberos principal's mapped one, else the request's. */
+function asAsked(csr: CsrContent, values: PlaceholderValues): DecidedNames {
+  return { csr, names: namesOf(csr), values };
+}
+
+/** A certificate with the request's own names. */
+function namesOf({ subject, subjectAltNames }: Pick<CsrContent, 'subject' | 'subjectAltNames'>): CertifiedNames {
+  return { subject: issuedName(subject), subjectAltNames, added: [] };
+}
+
+/** The subject that the certificate gets, templates aside: a Kerberos principal's mapped one, else the request's. */
 export function certifiedSubject(identity: Identity, csr: Pick<CsrContent, 'subject'>): Name {
   return identity.method === 'gssapi' ? identity.subject : csr.subject;
 }
 
-/** The names that the certificate gets. */
-export function certifiedNames(identity: Identity, csr: CsrContent): Pick<CsrContent, 'subject' | 'subjectAltNames'> {
-  return { subject: certifiedSubject(identity, csr), subjectAltNames: csr.subjectAltNames };
+/** The names that the certificate of a request gets that was queued before its names were kept with it. */
+export function formerNames(identity: Identity, csr: CsrContent): CertifiedNames {
+  return namesOf({ subject: certifiedSubject(identity, csr), subjectAltNames: csr.subjectAltNames });
 }
 
 /**
- * What simpleenroll and serverkeygen ask of the pair of requester and CSR.
+ * What simpleenroll and serverkeygen, and shared secrets of CMC, ask of the pair of requester and CSR; and what templates make of it.
  *
- * @returns the request with the names that its certificate gets
- * @throws EstuaryError 403 `SUBJECT_NOT_OWN` (`ca.profile.mtls_subject = "same"`), `CLIENT_ID_MISMATCH` (`otp.bind_client_id`) or
- *   as {@link authoriseSubjectChange}
+ * @throws EstuaryError 403 as {@link checkBoundNames}, {@link filledTemplates} or {@link authoriseSubjectChange}
  */
-function authoriseEnroll(ca: Ca, identity: Identity, csr: CsrContent, binding: ClientIdBinding): CsrContent {
-  if (identity.method === 'mtls' && ca.profile.mtls_subject === 'same') {
-    if (!namesEqual(csr.subject, identity.certificate.subject))
-      throw forbidden('SUBJECT_NOT_OWN', 'The CSR must ask for the subject of the certificate that authenticates it.');
-  }
-  if (identity.method === 'otp') authoriseClientId(identity.client_id, csr, binding);
-  return authoriseSubjectChange(ca, identity.method === 'mtls' ? identity.certificate : undefined, csr);
-}
-
-/**
- * The request names the client that a one-time password, or a shared secret of CMC, was made for.
- *
- * @throws EstuaryError 403 `CLIENT_ID_MISMATCH`
- */
-function authoriseClientId(clientId: string, csr: CsrContent, binding: ClientIdBinding): void {
-  if (!clientIdMatches(clientId, csr, binding))
-    throw forbidden('CLIENT_ID_MISMATCH', 'The CSR does not name the client that the password was made for.');
-}
-
-function clientIdMatches(clientId: string, csr: CsrContent, binding: ClientIdBinding): boolean {
-  if (binding === 'off') return true;
-  if (binding === 'cn') {
-    const names = csr.subject.rdns.flat().filter((attribute) => attribute.type === COMMON_NAME);
-    return names.length === 1 && names[0]?.text === clientId;
-  }
-  return csr.subjectAltNames.some((name) => {
-    if (name.kind === 'other') return false;
-    return name.kind === 'dns' ? name.value.toLowerCase() === clientId.toLowerCase() : name.value === clientId;
-  });
+function authoriseEnroll(
+  ca: Ca,
+  right: Extract<NameRight, { readonly kind: 'enrolment' | 'secret' }>,
+  { csr, values }: Pick<DecidedNames, 'csr' | 'values'>,
+  binding: ClientIdBinding,
+): DecidedNames {
+  const { subject: made, added } = filledTemplates(ca.profile, values);
+  const identity = right.kind === 'enrolment' ? right.identity : undefined;
+  const subjectReplaced = made !== undefined || identity?.method === 'gssapi';
+  const presented = identity?.method === 'mtls' ? identity.certificate : undefined;
+  const asked = authoriseSubjectChange(ca, presented, csr);
+  checkBoundNames(right, binding, { ca, csr, values, subjectReplaced, added });
+  const subject = made ?? (identity === undefined ? asked.subject : certifiedSubject(identity, asked));
+  const further = added.filter((name) => !asked.subjectAltNames.some((own) => sameGeneralNames([own], [name])));
+  const names = namesOf({ subject, subjectAltNames: [...asked.subjectAltNames, ...further] });
+  return { csr: asked, names: { ...names, added }, values };
 }
 
 /** 403: a certificate that is to be renewed elsewhere. */

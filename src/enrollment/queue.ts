@@ -14,6 +14,7 @@ import type { CertificateRow, CertificateStore } from '../store/certificate-stor
 import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import type { Authorised } from './authorised.ts';
 import type { Allowed } from './allowed.ts';
+import { formatCertifiedNames } from './certified-names.ts';
 import { recognitionOf, spkiHash, type Recognised } from './recognition.ts';
 import {
   clearedBy,
@@ -127,6 +128,7 @@ export class RequestQueue {
       requester_id: identity.requester,
       requester_issuer,
       requester_sans,
+      names: formatCertifiedNames(names),
       status: 'pending',
       created_at: now,
       decided_at: null,

@@ -149,6 +149,18 @@ export const AUTHENTICATION_ERRORS = {
     cause: 'Too many attempts failed from this address or for this token.',
     remedy: 'Wait until the lockout ends, or end it with DELETE /admin/lockouts.',
   },
+  NAME_NOT_MADE: {
+    status: 403,
+    cause:
+      'A template of the profile has a placeholder for which the requester has no value, several, or one that is not valid there; the log says which.',
+    remedy: 'Correct the template, or the name of whoever asks.',
+  },
+  NAME_NOT_OWN: {
+    status: 403,
+    cause: 'The requester is bound to its own names, and the request has another one.',
+    remedy: 'Ask for the own names only, or allow others by a pattern with a placeholder.',
+    text: "The request asks for a name that is not the requester's: …",
+  },
   NAMES_NOT_OWN: {
     status: 403,
     cause: 'What signed the CMC message gives no right to a certificate.',

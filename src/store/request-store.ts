@@ -23,6 +23,8 @@ export interface RequestRow {
   readonly requester_issuer: string | null;
   /** Likewise its subjectAltNames, as in {@link CertificateRow}. */
   readonly requester_sans: readonly string[];
+  /** The names that its certificate gets, as the enrolment writes them; null: those of the request itself. */
+  readonly names: string | null;
   readonly status: RequestStatus;
   readonly created_at: number;
   readonly decided_at: number | null;

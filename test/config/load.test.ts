@@ -59,7 +59,7 @@ describe('contract §2: what the configuration gives', () => {
             extended_key_usage: ['clientAuth'],
             allow_subject_change: false,
             renewal_grace_days: 0,
-            mtls_subject: 'any',
+            mtls_subject: 'auto',
           },
         },
       ],

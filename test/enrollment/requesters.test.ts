@@ -98,7 +98,7 @@ describe('issue 13.1, contract §8.1: what one requester queued, no other gets',
     ['another subject', holder, () => holder({ subject: 'CN=device-2' }), 'another'],
     ['another token of the same client', token, token, 'another'],
     ['another realm', () => principal('a@ONE'), () => principal('a@TWO'), 'another'],
-    ['another method', holder, () => principal('CN=device-1'), 'another'],
+    ['another method', holder, () => principal('device-1@ONE'), 'another'],
   ])('%s', async (_, first, second, expected) => {
     const [one, other] = [await first(), await second()];
     for (const operation of ['simpleenroll', 'serverkeygen'] as const) {

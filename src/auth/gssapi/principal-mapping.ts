@@ -68,6 +68,12 @@ export class PrincipalMapping {
     return this.#fill(this.#template, principal);
   }
 
+  /** What a principal is called here: its primary, where neither an instance nor another realm could make it somebody else's. */
+  nameOf({ components, realm, text }: Principal): string {
+    const [primary, ...more] = components;
+    return primary !== undefined && more.length === 0 && realm === this.#realm ? primary : text;
+  }
+
   #fill(template: Template, principal: Principal): Mapped {
     const ambiguous = this.#ambiguity(template, principal);
     if (ambiguous !== undefined) return { unmapped: ambiguous };

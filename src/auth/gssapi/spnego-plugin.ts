@@ -46,6 +46,7 @@ export class SpnegoPlugin implements AuthPlugin {
       display: principal.text,
       note: unverified,
       principal: principal.text,
+      name: this.#mapping.nameOf(principal),
       subject: mapped.subject,
       replyToken,
     };

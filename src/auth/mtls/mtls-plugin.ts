@@ -6,7 +6,7 @@ import { certificateHolder, holderKey, holderOf, type CertificateHolder } from '
 import type { MtlsIdentity, PresentedCredentials } from '../identity.ts';
 import { IntermediateMemory } from './intermediate-memory.ts';
 import { validatePresented } from './mtls.ts';
-import { checkNotRevokedHere } from './own-revocation.ts';
+import { checkNotRevokedHere, isIssuedHere } from './own-revocation.ts';
 import { NotAccepted, type AuthContext, type AuthPlugin } from '../plugin.ts';
 import { presentedCertificates } from './presented-certificates.ts';
 
@@ -31,14 +31,16 @@ export class MtlsPlugin implements AuthPlugin {
       memory: this.#memory,
     });
     await checkNotRevokedHere(this.#store, validated.certificate);
-    const identity = mtlsIdentity(holderOf(validated));
+    // Only an enrolment has to know.
+    const issuedHere = context.rules !== undefined && (await isIssuedHere(this.#store, validated.certificate));
+    const identity = mtlsIdentity(holderOf(validated), issuedHere);
     if (context.rules !== undefined && !(await context.rules.accepts(validated.path))) throw new NotAccepted(identity);
     return identity;
   }
 }
 
 /** The identity of whom a validated client certificate names. */
-export function mtlsIdentity(holder: CertificateHolder): MtlsIdentity {
+export function mtlsIdentity(holder: CertificateHolder, issuedHere = false): MtlsIdentity {
   const display = certificateHolder(holder.certificate);
-  return { method: 'mtls', requester: `mtls:${holderKey(holder)}`, display, ...holder };
+  return { method: 'mtls', requester: `mtls:${holderKey(holder)}`, display, ...holder, issuedHere };
 }

@@ -1,4 +1,4 @@
-/** Revocation in our own store: it always wins, whatever a CRL says (contract §3). */
+/** What our own store says of a client certificate. Revocation there always wins, whatever a CRL says (contract §3). */
 import { unauthorized } from '../../errors.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { namesMatch } from '../../pki/x509/name-matching.ts';
@@ -20,4 +20,17 @@ export async function checkNotRevokedHere(
       detail: `${row.ca} ${row.serial} is revoked in our store`,
     });
   }
+}
+
+/**
+ * Whether this server issued it, as its store knows; by issuer and serial number for the same reason.
+ *
+ * @throws EstuaryError 500 or 503 when the store cannot say
+ */
+export async function isIssuedHere(
+  store: Pick<CertificateStore, 'getCertificates'>,
+  certificate: Certificate,
+): Promise<boolean> {
+  const rows = await store.getCertificates(certificate.serialNumber);
+  return rows.some(({ der }) => namesMatch(parseCertificate(der).issuer, certificate.issuer));
 }

@@ -17,7 +17,10 @@ export function* caChecks({ ca }: Config): Generator<Finding> {
     if (OPERATION_NAMES.some((name) => name === one.label))
       yield { key: `${key}.label`, message: `"${one.label}" is the name of an operation (another label)` };
     if (one.driver === 'pkcs11') yield* pkcs11Checks(one.pkcs11, `${key}.pkcs11`);
-    if (one.driver === 'dogtag') yield* dogtagChecks(one, key);
+    if (one.driver === 'dogtag') {
+      yield* dogtagChecks(one, key);
+      yield* dogtagNameChecks(one, key);
+    }
     yield* profileChecks(one.profile, `${key}.profile`);
     yield* escrowChecks(one, key);
     yield* authorizationChecks(one, `${key}.authorization`);
@@ -60,6 +63,17 @@ function* dogtagChecks({ ocsp, profile }: CaConfig, key: string): Generator<Find
       key: `${key}.profile.allow_subject_change`,
       message: "is true, and Dogtag goes by the CSR's own names (false)",
     };
+}
+
+/** A CA that takes names from the CSR cannot be given others. */
+function* dogtagNameChecks({ profile }: CaConfig, key: string): Generator<Finding> {
+  const given = { 'subject.template': profile.subject.template, 'san.add': profile.san.add };
+  for (const [name, value] of Object.entries(given))
+    if (value !== undefined)
+      yield {
+        key: `${key}.profile.${name}`,
+        message: "is given, and Dogtag goes by the CSR's own names (leave it out)",
+      };
 }
 
 function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding> {

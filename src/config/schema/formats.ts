@@ -2,7 +2,7 @@
 import { BlockList, isIP } from 'node:net';
 import { parseDistinguishedName } from '../../pki/x509/name.ts';
 import { attributeType } from '../../pki/x509/attribute-types.ts';
-import { wholeMatch } from '../pattern.ts';
+import { NamePattern, SanTemplate, SubjectTemplate } from '../../pki/x509/name-template.ts';
 import { InputError } from '../../pki/input-error.ts';
 
 const DOTTED_OID = /^[012](\.(0|[1-9][0-9]*)){1,30}$/;
@@ -17,13 +17,29 @@ export function checkOid(value: string): string | undefined {
   return DOTTED_OID.test(value) ? undefined : `"${value}" is no dotted OID`;
 }
 
+/** A regular expression with placeholders. */
 export function checkPattern(value: string): string | undefined {
   try {
-    wholeMatch(value);
+    new NamePattern(value);
     return undefined;
-  } catch {
-    return `"${value}" is no regular expression`;
+  } catch (error) {
+    return error instanceof InputError ? error.message : `"${value}" is no regular expression`;
   }
+}
+
+export const checkSubjectTemplate = checkedBy((value) => new SubjectTemplate(value));
+export const checkSanTemplate = checkedBy((value) => new SanTemplate(value));
+
+function checkedBy(read: (value: string) => unknown): (value: string) => string | undefined {
+  return (value) => {
+    try {
+      read(value);
+      return undefined;
+    } catch (error) {
+      if (error instanceof InputError) return `"${value}" has ${error.message}`;
+      throw error;
+    }
+  };
 }
 
 export function checkCidr(value: string): string | undefined {

@@ -1,6 +1,15 @@
 import { boolean, choice, integer, list, map, optional, path, table, text } from '../keys.ts';
 import { KEY_TYPES } from './csrattrs.ts';
-import { ATTRIBUTE_ALLOWED, checkAttributeName, checkCidr, checkOid, checkPattern } from './formats.ts';
+import { PLACEHOLDERS_ALLOWED, SAN_TEMPLATE_ALLOWED } from '../../pki/x509/name-template.ts';
+import {
+  ATTRIBUTE_ALLOWED,
+  checkAttributeName,
+  checkCidr,
+  checkOid,
+  checkPattern,
+  checkSanTemplate,
+  checkSubjectTemplate,
+} from './formats.ts';
 
 /** End-entity key usages; keyCertSign and cRLSign are the CA's alone. */
 export const KEY_USAGES = [
@@ -50,9 +59,17 @@ const subject = table(
     ),
     patterns: map(pattern(), {
       description:
-        'A regular expression for each named attribute type; every value of that type has to match it as a whole, e.g. `{ CN = "dev-[0-9]+" }`.',
+        'A regular expression for each named attribute type; every value of that type has to match it as a whole, e.g. `{ CN = "dev-[0-9]+" }`, or `{ CN = "{id}" }` with a placeholder (docs/names.md).',
       default: {},
     }),
+    template: optional(
+      text({
+        description: `The certificate's subject, whatever the CSR says: an RFC 4514 name with placeholders in its values, such as "CN={id},O=Example". Not for re-enrolments and registration authorities. Placeholders: ${PLACEHOLDERS_ALLOWED}.`,
+        defaultText: "the CSR's subject",
+        allowed: 'an RFC 4514 name such as "CN={id},O=Example"',
+        check: checkSubjectTemplate,
+      }),
+    ),
   },
   { description: "Policy on the CSR's subject. Empty, any well-formed subject is allowed." },
 );
@@ -94,6 +111,13 @@ const san = table(
         }),
         { description: 'An IP address has to lie in one of these blocks.', defaultText: 'any' },
       ),
+    ),
+    add: optional(
+      list(text({ description: 'A name.', allowed: SAN_TEMPLATE_ALLOWED, check: checkSanTemplate }), {
+        description:
+          'Names that are added to those of the CSR, with placeholders, such as `dns:{id}.example.com`; the policy does not judge them. Not for re-enrolments and registration authorities.',
+        defaultText: 'none',
+      }),
     ),
     wildcards: boolean({ description: 'Lets DNS names start with `*.`.', default: false }),
     max: integer({
@@ -169,10 +193,10 @@ export const profile = table(
         defaultText: '`true` where `ca.dogtag.kra_urls` names one, else `false`',
       }),
     ),
-    mtls_subject: choice(['any', 'same'], {
+    mtls_subject: choice(['any', 'same', 'auto'], {
       description:
-        "Whether /simpleenroll over mTLS may ask for another subject than the presented certificate's (`any`) or not (`same`).",
-      default: 'any',
+        "Whether simpleenroll and serverkeygen over mTLS may ask for other names than the presented certificate's (`any`) or not (`same`: its subject, and its SANs or some of them). `auto` is `same` for a certificate that this server issued, and `any` for others, whose names are the profile's to restrict.",
+      default: 'auto',
     }),
   },
   { description: 'What the CA signs.' },

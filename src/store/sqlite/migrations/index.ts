@@ -12,6 +12,7 @@ import { requesters } from './0011-requesters.ts';
 import { otpUses } from './0012-otp-uses.ts';
 import { requestOverride } from './0013-request-override.ts';
 import { revocationChallenges } from './0014-revocation-challenges.ts';
+import { certifiedNames } from './0015-certified-names.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -29,4 +30,5 @@ export const MIGRATIONS: readonly string[] = [
   otpUses,
   requestOverride,
   revocationChallenges,
+  certifiedNames,
 ];

@@ -1,0 +1,126 @@
+/** Names that a requester is bound to, and the others that it may not ask for (contract §8.4). */
+import type { Ca } from '../ca/router.ts';
+import { allowedByPlaceholder } from '../ca/profile.ts';
+import { forbidden, type EstuaryError } from '../errors.ts';
+import { OID } from '../pki/der/oids.ts';
+import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import { formatGeneralName, sameGeneralNames, type GeneralName } from '../pki/x509/general-name.ts';
+import type { PlaceholderValues } from '../pki/x509/name-template.ts';
+import { attributeName } from '../pki/x509/attribute-types.ts';
+import { namesEqual, type AttributeTypeAndValue, type Name } from '../pki/x509/name.ts';
+import type { ClientIdBinding, NameRight } from './name-right.ts';
+
+/** What a requester is bound to. */
+type Bound =
+  | { readonly by: 'client_id'; readonly value: string; readonly where: 'cn' | 'san' }
+  | { readonly by: 'certificate'; readonly certificate: Certificate }
+  | { readonly by: 'mapping'; readonly subject: Name };
+
+/** A request, as far as it is judged. */
+export interface Judged {
+  readonly ca: Ca;
+  readonly csr: Pick<CsrContent, 'subject' | 'subjectAltNames'>;
+  readonly values: PlaceholderValues;
+  /** The certificate's subject is another one than the request's, which is not judged then. */
+  readonly subjectReplaced: boolean;
+  /** SANs that the certificate gets from a template. */
+  readonly added: readonly GeneralName[];
+}
+
+/** Attributes that name somebody; others, such as O, say where it belongs. */
+const NAMING: ReadonlySet<string> = new Set([OID.commonName, OID.userId, OID.serialNumber, OID.emailAddress]);
+
+/**
+ * Refuses every name that is neither the bound one nor allowed by a pattern with a placeholder; nothing where nothing is bound.
+ *
+ * @throws EstuaryError 403 `CLIENT_ID_MISMATCH`, `SUBJECT_NOT_OWN`, `NAME_NOT_OWN`
+ */
+export function checkBoundNames(right: NameRight, binding: ClientIdBinding, judged: Judged): void {
+  const bound = boundTo(right, binding, judged.ca);
+  if (bound === undefined) return;
+  checkPresence(bound, judged);
+  const { csr, subjectReplaced } = judged;
+  if (!subjectReplaced && bound.by !== 'certificate') {
+    for (const attribute of csr.subject.rdns.flat())
+      if (NAMING.has(attribute.type) && !isBound(bound, attribute.text, false) && !allowsAttribute(judged, attribute))
+        throw notOwn(`${attributeName(attribute.type)}=${attribute.text}`);
+  }
+  for (const name of csr.subjectAltNames)
+    if (!isBoundAltName(bound, name) && !allowsAltName(judged, name)) throw notOwn(formatGeneralName(name));
+}
+
+function boundTo(right: NameRight, binding: ClientIdBinding, { profile }: Ca): Bound | undefined {
+  if (right.kind === 'secret')
+    return binding === 'off' ? undefined : { by: 'client_id', value: right.identification, where: binding };
+  if (right.kind !== 'enrolment') return undefined;
+  const { identity } = right;
+  switch (identity.method) {
+    case 'otp':
+      return binding === 'off' ? undefined : { by: 'client_id', value: identity.client_id, where: binding };
+    case 'gssapi':
+      return { by: 'mapping', subject: identity.subject };
+    case 'mtls': {
+      const same = profile.mtls_subject === 'same' || (profile.mtls_subject === 'auto' && identity.issuedHere);
+      return same ? { by: 'certificate', certificate: identity.certificate } : undefined;
+    }
+    case 'cmc':
+      return undefined;
+  }
+}
+
+/** The bound name itself stands where it has to. @throws EstuaryError 403 */
+function checkPresence(bound: Bound, judged: Judged): void {
+  const { csr, subjectReplaced, added } = judged;
+  if (bound.by === 'certificate' && !subjectReplaced && !isSubjectOf(bound.certificate, judged))
+    throw forbidden('SUBJECT_NOT_OWN', 'The CSR must ask for the subject of the certificate that authenticates it.');
+  if (bound.by !== 'client_id') return;
+  const present =
+    bound.where === 'cn'
+      ? subjectReplaced || isOnlyCommonName(csr.subject, bound.value)
+      : [...csr.subjectAltNames, ...added].some((name) => isBoundAltName(bound, name));
+  if (!present)
+    throw forbidden('CLIENT_ID_MISMATCH', 'The CSR does not name the client that the password was made for.');
+}
+
+function isOnlyCommonName(subject: Name, value: string): boolean {
+  const [name, ...more] = subject.rdns.flat().filter(({ type }) => type === OID.commonName);
+  return name?.text === value && more.length === 0;
+}
+
+/** The certificate's subject; or what is left of it beside attributes that patterns with placeholders allow. */
+function isSubjectOf(certificate: Certificate, judged: Judged): boolean {
+  const { subject } = judged.csr;
+  if (namesEqual(subject, certificate.subject)) return true;
+  const own = certificate.subject.rdns.flat();
+  const others = subject.rdns
+    .flat()
+    .filter(({ type, text }) => !own.some((one) => one.type === type && one.text === text));
+  return others.length > 0 && others.every((attribute) => allowsAttribute(judged, attribute));
+}
+
+function isBound(bound: Bound, value: string, ignoreCase: boolean): boolean {
+  const same = (other: string): boolean => (ignoreCase ? other.toLowerCase() === value.toLowerCase() : other === value);
+  if (bound.by === 'client_id') return same(bound.value);
+  const subject = bound.by === 'mapping' ? bound.subject : bound.certificate.subject;
+  return subject.rdns.flat().some(({ type, text }) => NAMING.has(type) && same(text));
+}
+
+function isBoundAltName(bound: Bound, name: GeneralName): boolean {
+  if (bound.by === 'certificate')
+    return bound.certificate.subjectAltNames.some((own) => sameGeneralNames([own], [name]));
+  return name.kind !== 'other' && isBound(bound, name.value, name.kind === 'dns');
+}
+
+function allowsAttribute({ ca, values }: Judged, attribute: AttributeTypeAndValue): boolean {
+  return allowedByPlaceholder(ca.profile, { attribute }, values);
+}
+
+function allowsAltName({ ca, values }: Judged, name: GeneralName): boolean {
+  return allowedByPlaceholder(ca.profile, { name }, values);
+}
+
+function notOwn(name: string): EstuaryError {
+  const shown = JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);
+  return forbidden('NAME_NOT_OWN', `The request asks for a name that is not the requester's: ${shown}.`);
+}

@@ -1,0 +1,250 @@
+/**
+ * Names that follow from who asks: placeholders in patterns and in templates of subjects and subjectAltNames (contract §8.4). What is written
+ * in the configuration is parsed first, and values are inserted after, so that no value changes the structure of a name.
+ */
+import { OID } from '../der/oids.ts';
+import { InputError } from '../input-error.ts';
+import { subjectProblem } from './attribute-syntax.ts';
+import { generalNameProblem, ipAddress, type GeneralName } from './general-name.ts';
+import { attributeType } from './attribute-types.ts';
+import { buildName, parseDistinguishedName, parseName, type AttributeTypeAndValue, type Name } from './name.ts';
+
+/** The values that a placeholder has for one requester, without braces; none where it has no value. */
+export type PlaceholderValues = (placeholder: string) => readonly string[];
+
+/** What stands in a template that a requester has no fitting value for. */
+export class NoFittingValue extends Error {}
+
+/** Text, and placeholders between it. */
+type Part = string | { readonly placeholder: string };
+
+const SIMPLE: ReadonlySet<string> = new Set(['id', 'client_id', 'principal', 'primary', 'instance', 'realm']);
+const CERTIFICATE_NAMES: ReadonlySet<string> = new Set(['dns', 'ip', 'email', 'uri']);
+
+export const PLACEHOLDERS_ALLOWED =
+  '{id}, {client_id}, {principal}, {primary}, {instance}, {realm}, {cert.CN} or another attribute type, {cert.dns}, {cert.ip}, {cert.email}, {cert.uri}, {device.id}, {device.NAME}';
+
+/** Why a placeholder is none that there is; undefined for one. */
+function placeholderProblem(name: string): string | undefined {
+  const [, source, rest = ''] = /^(cert|device)\.(.+)$/s.exec(name) ?? [];
+  const known =
+    source === 'device' ||
+    (source === 'cert' ? CERTIFICATE_NAMES.has(rest) || attributeType(rest) !== undefined : SIMPLE.has(name));
+  return known ? undefined : `unknown placeholder {${name}}`;
+}
+
+function placeholder(name: string): { readonly placeholder: string } {
+  const problem = placeholderProblem(name);
+  if (problem !== undefined) throw new InputError(problem);
+  return { placeholder: name };
+}
+
+// --- patterns --------------------------------------------------------------------------------------------------
+
+/** A regular expression with placeholders. */
+export class NamePattern {
+  readonly #parts: readonly Part[];
+  /** Without a placeholder it is the same for everybody. */
+  readonly #fixed: RegExp | undefined;
+
+  /** @throws InputError an unknown placeholder; SyntaxError no regular expression */
+  constructor(pattern: string) {
+    this.#parts = patternParts(pattern);
+    const sample = this.#source(() => ['x']) ?? '';
+    // Compiled alone first: `a)|(b` would otherwise become valid inside the group.
+    new RegExp(sample, 'u');
+    this.#fixed = this.hasPlaceholder ? undefined : whole(sample);
+  }
+
+  get hasPlaceholder(): boolean {
+    return this.#parts.some((part) => typeof part !== 'string');
+  }
+
+  /**
+   * Whether the whole value matches. A pattern whose placeholder has no value matches nothing; of several values, any may stand there.
+   *
+   * @param lowerCase what is compared has no upper case
+   */
+  matches(value: string, values: PlaceholderValues, lowerCase = false): boolean {
+    if (this.#fixed !== undefined) return this.#fixed.test(value);
+    const source = this.#source((name) => values(name).map((one) => (lowerCase ? one.toLowerCase() : one)));
+    return source !== undefined && whole(source).test(value);
+  }
+
+  #source(values: PlaceholderValues): string | undefined {
+    let source = '';
+    for (const part of this.#parts) {
+      if (typeof part === 'string') source += part;
+      else {
+        const alternatives = values(part.placeholder).filter((value) => value !== '');
+        if (alternatives.length === 0) return undefined;
+        source += `(?:${alternatives.map(quoted).join('|')})`;
+      }
+    }
+    return source;
+  }
+}
+
+const whole = (source: string): RegExp => new RegExp(`^(?:${source})$`, 'u');
+
+/** Every character for itself, in any place of a regular expression with the flag u. */
+const quoted = (text: string): string =>
+  text.replace(/[\\^$.*+?()[\]{}|/-]/g, (one) => (one === '-' ? '\\x2d' : `\\${one}`));
+
+/** A quantifier such as {2,3}, a class \p{Lu} or [{}] is no placeholder. */
+function patternParts(pattern: string): Part[] {
+  const parts: Part[] = [];
+  const token = /\\[pPu]\{[^}]*\}|\\.|\[(?:\\.|[^\]\\])*\]|\{([A-Za-z][^{}]*)\}|[^]/gsu;
+  let text = '';
+  for (const [all, name] of pattern.matchAll(token)) {
+    if (name === undefined) text += all;
+    else {
+      parts.push(text, placeholder(name));
+      text = '';
+    }
+  }
+  return [...parts, text].filter((part) => part !== '');
+}
+
+// --- templates -------------------------------------------------------------------------------------------------
+
+const BRACES = /\{([^{}]*)\}/g;
+
+/** The one value that fits. @throws NoFittingValue */
+function single(name: string, values: PlaceholderValues): string {
+  const [value, ...more] = values(name);
+  if (value === undefined || value === '') throw new NoFittingValue(`the requester has no {${name}}`);
+  if (more.length > 0) throw new NoFittingValue(`the requester has several of {${name}}`);
+  return value;
+}
+
+/** The subject of a certificate, RFC 4514 with placeholders in its values. */
+export class SubjectTemplate {
+  readonly #rdns: Name['rdns'];
+  readonly #marker: RegExp;
+  readonly #names: readonly string[];
+
+  /** @throws InputError that says what is wrong */
+  constructor(template: string) {
+    // Letters alone, which every string type takes, for each placeholder: parsed, it stands where values go and nowhere else.
+    let mark = 'X';
+    while (template.includes(mark)) mark += 'X';
+    const names: string[] = [];
+    const letters = (index: number): string => index.toString(2).replaceAll('0', 'a').replaceAll('1', 'b');
+    const marked = template.replace(BRACES, (_, name: string) => {
+      names.push(placeholder(name).placeholder);
+      return `${mark}${letters(names.length - 1)}${mark}`;
+    });
+    if (/[{}]/.test(marked)) throw new InputError('a brace that belongs to no placeholder');
+    this.#rdns = parseDistinguishedName(marked).rdns;
+    if (this.#rdns.length === 0) throw new InputError('an empty subject');
+    this.#names = names;
+    this.#marker = new RegExp(`${mark}([ab]+)${mark}`, 'g');
+    this.#built((_, type) => (type === OID.countryName ? 'XX' : 'x'));
+  }
+
+  get hasPlaceholder(): boolean {
+    return this.#names.length > 0;
+  }
+
+  /** @throws NoFittingValue no value, several, or one that is no value of its attribute */
+  fill(values: PlaceholderValues): Name {
+    try {
+      return this.#built((name) => single(name, values));
+    } catch (error) {
+      if (error instanceof InputError) throw new NoFittingValue(`the subject ${error.message}`);
+      throw error;
+    }
+  }
+
+  /** @throws InputError */
+  #built(value: (name: string, type: string) => string): Name {
+    const at = (letters: string): number => parseInt(letters.replaceAll('a', '0').replaceAll('b', '1'), 2);
+    const fill = ({ type, tag, text }: AttributeTypeAndValue) => ({
+      type,
+      tag,
+      text: text.replace(this.#marker, (_, letters: string) => value(this.#names[at(letters)] ?? '', type)),
+    });
+    // Read anew: the encoder has put the attributes of an RDN in order.
+    const name = parseName(buildName(this.#rdns.map((rdn) => rdn.map(fill))).der);
+    const problem = subjectProblem(name);
+    if (problem !== undefined) throw new InputError(problem);
+    return name;
+  }
+}
+
+const SAN_KINDS = ['dns', 'ip', 'email', 'uri'] as const;
+type SanKind = (typeof SAN_KINDS)[number];
+
+export const SAN_TEMPLATE_ALLOWED = `a kind and a name, such as "dns:{id}.example.com" (kinds: ${SAN_KINDS.join(', ')})`;
+
+/** A subjectAltName with placeholders, such as `dns:{id}.example.com`. */
+export class SanTemplate {
+  readonly #kind: SanKind;
+  readonly #parts: readonly Part[];
+
+  /** @throws InputError that says what is wrong */
+  constructor(template: string) {
+    const [, kind, text = ''] = /^([a-z]+):(.+)$/s.exec(template) ?? [];
+    const known = SAN_KINDS.find((one) => one === kind);
+    if (known === undefined) throw new InputError('no kind of name in front');
+    this.#kind = known;
+    const parts: Part[] = text.split(BRACES).map((part, i) => (i % 2 === 1 ? placeholder(part) : part));
+    if (parts.some((part) => typeof part === 'string' && /[{}]/.test(part)))
+      throw new InputError('a brace that belongs to no placeholder');
+    this.#parts = parts.filter((part) => part !== '');
+    const isWhole = this.#parts.length === 1 && typeof this.#parts[0] !== 'string';
+    if (!isWhole) this.#named(() => (known === 'ip' ? '1' : 'x'));
+  }
+
+  /** @throws NoFittingValue no value, several, or one that is not valid for its kind */
+  fill(values: PlaceholderValues): GeneralName {
+    try {
+      return this.#named((name) => single(name, values));
+    } catch (error) {
+      if (error instanceof InputError) throw new NoFittingValue(`a subjectAltName ${error.message}`);
+      throw error;
+    }
+  }
+
+  /** @throws InputError */
+  #named(value: (name: string) => string): GeneralName {
+    let text = '';
+    for (const part of this.#parts) {
+      if (typeof part === 'string') text += part;
+      else text += this.#parts.length === 1 ? value(part.placeholder) : inside(this.#kind, value(part.placeholder));
+    }
+    if (this.#kind === 'ip') return ipAddress(text);
+    const name = { kind: this.#kind, value: text };
+    const literal = this.#parts.map((part) => (typeof part === 'string' ? part : '')).join('');
+    const problem =
+      generalNameProblem(name) ?? (text.includes('*') && !literal.includes('*') ? 'has a wildcard' : undefined);
+    if (problem !== undefined) throw new InputError(problem);
+    return name;
+  }
+}
+
+/** What may be part of a name without becoming more of it than a part. */
+const INSIDE: Readonly<Record<SanKind, RegExp>> = {
+  // Of a label: it makes no further one.
+  dns: /^[A-Za-z0-9-]+$/,
+  email: /^[A-Za-z0-9!#$%&'*+\-=?^_`{|}~.]+$/,
+  // RFC 3986 §2.3, unreserved.
+  uri: /^[A-Za-z0-9\-._~]+$/,
+  ip: /^[0-9a-fA-F]+$/,
+};
+
+function inside(kind: SanKind, value: string): string {
+  if (!INSIDE[kind].test(value)) throw new InputError(`cannot be made of ${JSON.stringify(value.slice(0, 80))}`);
+  return value;
+}
+
+/** The attribute type of a `{cert.TYPE}`, or the kind of a name; undefined for another placeholder. */
+export function certificatePlaceholder(
+  name: string,
+): { readonly attribute: string } | { readonly kind: SanKind } | undefined {
+  if (!name.startsWith('cert.')) return undefined;
+  const rest = name.slice('cert.'.length);
+  const kind = SAN_KINDS.find((one) => one === rest);
+  return kind === undefined ? { attribute: attributeType(rest) ?? OID.commonName } : { kind };
+}

@@ -1,0 +1,386 @@
+/** Issue 13.3: which names a requester gets (contract §8.4), on a store of its own, without a server. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { holderOf } from '../../src/auth/certificate-holder.ts';
+import type { Identity } from '../../src/auth/identity.ts';
+import { mtlsIdentity } from '../../src/auth/mtls/mtls-plugin.ts';
+import { Ca } from '../../src/ca/router.ts';
+import type { ProfileConfig } from '../../src/config/schema.ts';
+import type { ClientIdBinding } from '../../src/enrollment/names.ts';
+import type { EstEnrolment } from '../../src/enrollment/request.ts';
+import { EstuaryError } from '../../src/errors.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
+import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
+import { openStore } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { fileCa } from '../http/admin/support.ts';
+import { otpRow, T0 } from '../store/rows.ts';
+import { dns, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';
+import {
+  attribute,
+  buildCsr,
+  dns as dnsName,
+  email,
+  extensionRequest,
+  ip,
+  makeKey,
+  name,
+  san,
+} from '../support/csr.ts';
+import { tlv, utf8String } from '../../src/pki/der/der.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+import { corridor, otpIdentity, received } from './support.ts';
+
+const folder = temporaryFolder();
+let store: Store;
+let devices: Ca;
+
+beforeAll(async () => {
+  store = await openStore({ path: folder.file('est.db'), auditFile: folder.file('audit.log'), now: () => T0 });
+  devices = await fileCa(folder, 'devices', true);
+});
+afterAll(async () => {
+  await store.close();
+  folder.remove();
+});
+
+interface Profile extends Partial<Pick<ProfileConfig, 'mtls_subject' | 'allow_subject_change'>> {
+  readonly subject?: Partial<ProfileConfig['subject']>;
+  readonly san?: Partial<ProfileConfig['san']>;
+}
+
+function caWith({ subject, san: altNames, ...more }: Profile, approval: 'auto' | 'manual' = 'auto'): Ca {
+  const { config, driver } = devices;
+  const profile = {
+    ...config.profile,
+    ...more,
+    subject: { ...config.profile.subject, ...subject },
+    san: { ...config.profile.san, ...altNames },
+  };
+  return new Ca({ ...config, approval, profile }, driver);
+}
+
+/** What a CSR asks for: RFC 4514 without escapes, and SANs. */
+interface Asked {
+  readonly subject?: string;
+  readonly sans?: readonly Buffer[];
+}
+
+const key = makeKey();
+
+function csrOf({ subject = 'CN=device-1', sans = [] }: Asked): Buffer {
+  return buildCsr(key, {
+    subject: parseDistinguishedName(subject).der,
+    attributes: sans.length === 0 ? [] : [extensionRequest(san(...sans))],
+  });
+}
+
+interface Sent {
+  readonly ca?: Ca;
+  readonly binding?: ClientIdBinding;
+  readonly operation?: EstEnrolment;
+}
+
+/** The names that are issued, or why none are. */
+async function issued(identity: Identity, csr: Buffer, sent: Sent = {}): Promise<string> {
+  const { ca = devices, binding = 'off', operation = 'simpleenroll' } = sent;
+  const enrollment = corridor({ store, identity, rules: { clientIdBinding: binding } });
+  try {
+    const { outcome } = await enrollment.enroll(received(ca, csr, { requestId: randomUUID(), operation }));
+    if (outcome.status !== 'issued') return outcome.status;
+    const { subject, subjectAltNames } = parseCertificate(outcome.certificate);
+    return [formatName(subject), ...subjectAltNames.map(formatGeneralName)].join(' ');
+  } catch (error) {
+    if (error instanceof EstuaryError) return `${error.status} ${error.code}`;
+    throw error;
+  }
+}
+
+const maker = await makeCa('CN=Maker');
+
+async function holder(subject: string, names: readonly string[], issuedHere: boolean): Promise<Identity> {
+  const extensions = names.length === 0 ? [] : [subjectAltName(...names.map(dns))];
+  const [leaf, ca] = [await makeClient(subject, maker, { extensions }), maker].map(({ der }) => parseCertificate(der));
+  if (leaf === undefined || ca === undefined) throw new Error('no certificate');
+  return mtlsIdentity(holderOf({ certificate: leaf, path: [leaf, ca] }), issuedHere);
+}
+
+const own = (): Promise<Identity> => holder('CN=device-1,O=Plant', ['a.example', 'b.example'], true);
+const foreign = (): Promise<Identity> => holder('serialNumber=SN7,CN=idevid,O=Maker', ['x.maker.example'], false);
+
+async function token(clientId: string): Promise<Identity> {
+  const row = otpRow({ client_id: clientId, max_uses: 5 });
+  await store.insertOtp(row, []);
+  return otpIdentity({ otp_id: row.id, requester: `otp:${row.id}`, client_id: clientId });
+}
+
+function principal(text: string, subject: string, short?: string): Identity {
+  return {
+    method: 'gssapi',
+    requester: `gssapi:${text}`,
+    display: text,
+    principal: text,
+    subject: parseDistinguishedName(subject),
+    replyToken: undefined,
+    ...(short === undefined ? {} : { name: short }),
+  };
+}
+
+const a = dnsName('a.example');
+const other = dnsName('admin.example.com');
+
+describe('issue 13.3, contract §8.4: names of a token', () => {
+  const subject = { patterns: { CN: '{id}', serialNumber: '{client_id}-[0-9]+' } };
+  test.each<[string, ClientIdBinding, Profile, Asked, string]>([
+    ['off: any names', 'off', {}, { subject: 'CN=x', sans: [other] }, 'CN=x DNS:admin.example.com'],
+    ['cn: its own', 'cn', {}, {}, 'CN=device-1'],
+    ['cn: another CN', 'cn', {}, { subject: 'CN=device-2' }, '403 CLIENT_ID_MISMATCH'],
+    ['cn: two', 'cn', {}, { subject: 'CN=device-1,CN=device-2' }, '403 CLIENT_ID_MISMATCH'],
+    ['cn: a further SAN', 'cn', {}, { sans: [other] }, '403 NAME_NOT_OWN'],
+    ['cn: a SAN of its own', 'cn', {}, { sans: [dnsName('Device-1')] }, 'CN=device-1 DNS:Device-1'],
+    ['cn: an address', 'cn', {}, { sans: [ip(192, 0, 2, 1)] }, '403 NAME_NOT_OWN'],
+    ['cn: a UID', 'cn', {}, { subject: 'UID=root,CN=device-1' }, '403 NAME_NOT_OWN'],
+    ['cn: a serialNumber', 'cn', {}, { subject: 'serialNumber=1,CN=device-1' }, '403 NAME_NOT_OWN'],
+    ['cn: an emailAddress', 'cn', {}, { subject: 'emailAddress=a@b.example,CN=device-1' }, '403 NAME_NOT_OWN'],
+    ['cn: its UID', 'cn', {}, { subject: 'UID=device-1,CN=device-1' }, 'UID=device-1,CN=device-1'],
+    ['cn: where it belongs', 'cn', {}, { subject: 'CN=device-1,O=Plant' }, 'CN=device-1,O=Plant'],
+    [
+      'cn: a pattern with a placeholder',
+      'cn',
+      { san: { dns: ['{id}\\.example\\.com', '.*'] } },
+      { sans: [dnsName('DEVICE-1.example.com')] },
+      'CN=device-1 DNS:DEVICE-1.example.com',
+    ],
+    [
+      'cn: a pattern without one',
+      'cn',
+      { san: { dns: ['.*'] } },
+      { sans: [dnsName('device-1.example.com')] },
+      '403 NAME_NOT_OWN',
+    ],
+    [
+      'cn: a pattern for an attribute',
+      'cn',
+      { subject },
+      { subject: 'serialNumber=device-1-7,CN=device-1' },
+      'serialNumber=device-1-7,CN=device-1',
+    ],
+    ['san: its own', 'san', {}, { subject: 'O=Plant', sans: [dnsName('device-1')] }, 'O=Plant DNS:device-1'],
+    ['san: none', 'san', {}, {}, '403 CLIENT_ID_MISMATCH'],
+    ['san: with its CN', 'san', {}, { sans: [dnsName('device-1')] }, 'CN=device-1 DNS:device-1'],
+    ['san: with another CN', 'san', {}, { subject: 'CN=x', sans: [dnsName('device-1')] }, '403 NAME_NOT_OWN'],
+    ['san: with another SAN', 'san', {}, { sans: [dnsName('device-1'), other] }, '403 NAME_NOT_OWN'],
+    ['names (403) before policy (400)', 'cn', { san: { allowed: [] } }, { sans: [other] }, '403 NAME_NOT_OWN'],
+  ])('%s', async (_, binding, profile, asked, expected) => {
+    const identity = await token('device-1');
+    for (const operation of ['simpleenroll', 'serverkeygen'] as const)
+      expect(await issued(identity, csrOf(asked), { ca: caWith(profile), binding, operation })).toBe(expected);
+  });
+});
+
+describe('issue 13.3, contract §8.4: names of a certificate, by mtls_subject', () => {
+  const SELF = 'CN=device-1,O=Plant';
+  const placeholders = {
+    subject: { patterns: { CN: '{cert.serialNumber}' } },
+    san: { dns: ['{cert.dns}', '{cert.CN}\\.lan'] },
+  };
+  test.each<[string, Profile['mtls_subject'], 'own' | 'foreign', Profile, Asked, string]>([
+    [
+      'auto: ours, all of its names',
+      'auto',
+      'own',
+      {},
+      { subject: SELF, sans: [a, dnsName('B.example')] },
+      `${SELF} DNS:a.example DNS:B.example`,
+    ],
+    ['auto: ours, some of its SANs', 'auto', 'own', {}, { subject: SELF, sans: [a] }, `${SELF} DNS:a.example`],
+    ['auto: ours, none of its SANs', 'auto', 'own', {}, { subject: SELF }, SELF],
+    ['auto: ours, another subject', 'auto', 'own', {}, { subject: 'CN=device-2,O=Plant' }, '403 SUBJECT_NOT_OWN'],
+    ['auto: ours, another O', 'auto', 'own', {}, { subject: 'CN=device-1,O=Other' }, '403 SUBJECT_NOT_OWN'],
+    ['auto: ours, less of the subject', 'auto', 'own', {}, { subject: 'CN=device-1' }, '403 SUBJECT_NOT_OWN'],
+    ['auto: ours, another SAN', 'auto', 'own', {}, { subject: SELF, sans: [a, other] }, '403 NAME_NOT_OWN'],
+    [
+      'auto: ours, a SAN by a placeholder',
+      'auto',
+      'own',
+      placeholders,
+      { subject: SELF, sans: [dnsName('device-1.lan')] },
+      '400 SUBJECT_NOT_ALLOWED',
+    ],
+    ['auto: foreign, any', 'auto', 'foreign', {}, { subject: 'CN=x', sans: [other] }, 'CN=x DNS:admin.example.com'],
+    ['same: foreign, another subject', 'same', 'foreign', {}, { subject: 'CN=x' }, '403 SUBJECT_NOT_OWN'],
+    [
+      'same: foreign, its serialNumber as CN',
+      'same',
+      'foreign',
+      placeholders,
+      { subject: 'CN=SN7,O=Maker' },
+      'CN=SN7,O=Maker',
+    ],
+    [
+      'same: foreign, another serialNumber as CN',
+      'same',
+      'foreign',
+      placeholders,
+      { subject: 'CN=SN8,O=Maker' },
+      '403 SUBJECT_NOT_OWN',
+    ],
+    ['any: ours, any', 'any', 'own', {}, { subject: 'CN=x', sans: [other] }, 'CN=x DNS:admin.example.com'],
+  ])('%s', async (_, mtls_subject, who, profile, asked, expected) => {
+    const identity = await (who === 'own' ? own() : foreign());
+    const ca = caWith({ ...profile, ...(mtls_subject === undefined ? {} : { mtls_subject }) });
+    expect(await issued(identity, csrOf(asked), { ca })).toBe(expected);
+  });
+});
+
+describe('issue 13.3, contract §8.4: names of a mapped principal', () => {
+  const alice = principal('alice@EXAMPLE.COM', 'CN=alice,O=Example', 'alice');
+  const host = principal('host/a.example.com@EXAMPLE.COM', 'CN=a.example.com');
+  test.each<[string, Identity, Profile, Asked, string]>([
+    ['its subject, whatever the CSR says', alice, {}, { subject: 'UID=root,CN=x' }, 'CN=alice,O=Example'],
+    ['a SAN of its name', alice, {}, { sans: [dnsName('alice')] }, 'CN=alice,O=Example DNS:alice'],
+    ['another SAN', alice, {}, { sans: [other] }, '403 NAME_NOT_OWN'],
+    [
+      'an address by a placeholder',
+      alice,
+      { san: { email: ['{id}@example\\.com'] } },
+      { sans: [email('alice@example.com')] },
+      'CN=alice,O=Example email:alice@example.com',
+    ],
+    [
+      'the address of another',
+      alice,
+      { san: { email: ['{id}@example\\.com'] } },
+      { sans: [email('bob@example.com')] },
+      '403 NAME_NOT_OWN',
+    ],
+    ['a host by its instance', host, { san: { add: ['dns:{instance}'] } }, {}, 'CN=a.example.com DNS:a.example.com'],
+    ['a user without an instance', alice, { san: { add: ['dns:{instance}'] } }, {}, '403 NAME_NOT_MADE'],
+  ])('%s', async (_, identity, profile, asked, expected) => {
+    expect(await issued(identity, csrOf(asked), { ca: caWith(profile) })).toBe(expected);
+  });
+});
+
+describe('issue 13.3, contract §8.4: templates', () => {
+  test.each<[string, Profile, Asked, string]>([
+    ['a subject', { subject: { template: 'CN={id},O=Example' } }, { subject: 'CN=x' }, 'CN=device-1,O=Example'],
+    [
+      'an added name',
+      { san: { add: ['dns:{id}.example.com'] } },
+      { sans: [other] },
+      'CN=device-1 DNS:admin.example.com DNS:device-1.example.com',
+    ],
+    [
+      'one that the CSR has',
+      { san: { add: ['dns:{id}.example.com'] } },
+      { sans: [dnsName('DEVICE-1.example.com')] },
+      'CN=device-1 DNS:DEVICE-1.example.com',
+    ],
+    [
+      'an added name that no CSR may ask for',
+      { san: { allowed: [], add: ['dns:{id}.example.com'] } },
+      {},
+      'CN=device-1 DNS:device-1.example.com',
+    ],
+    ['nor this one', { san: { allowed: [], add: ['dns:{id}.example.com'] } }, { sans: [other] }, '400 SAN_NOT_ALLOWED'],
+    ['no value', { subject: { template: 'CN={principal}' } }, {}, '403 NAME_NOT_MADE'],
+    ['of a device', { subject: { template: 'CN={device.id}' } }, {}, '403 NAME_NOT_MADE'],
+    [
+      'policy on what it comes to',
+      { subject: { template: 'CN={id}', patterns: { CN: 'plant-.*' } } },
+      {},
+      '400 SUBJECT_NOT_ALLOWED',
+    ],
+    ['no value in a pattern', { subject: { patterns: { CN: '{principal}' } } }, {}, '400 SUBJECT_NOT_ALLOWED'],
+  ])('%s', async (_, profile, asked, expected) => {
+    expect(await issued(await token('device-1'), csrOf(asked), { ca: caWith(profile) })).toBe(expected);
+  });
+
+  test.each(['a.b', '*', 'a b', 'a/b'])('a client_id that is no DNS label: %s', async (id) => {
+    expect(await issued(await token(id), csrOf({}), { ca: caWith({ san: { add: ['dns:{id}.example.com'] } }) })).toBe(
+      '403 NAME_NOT_MADE',
+    );
+  });
+
+  test('several values where one fits', async () => {
+    expect(await issued(await own(), csrOf({}), { ca: caWith({ san: { add: ['dns:{cert.dns}'] } }) })).toBe(
+      '403 NAME_NOT_MADE',
+    );
+  });
+
+  test('a bound CN is not asked of a subject that a template replaces', async () => {
+    const ca = caWith({ subject: { template: 'CN={id},O=Example' } });
+    expect(await issued(await token('device-1'), csrOf({ subject: 'CN=x' }), { ca, binding: 'cn' })).toBe(
+      'CN=device-1,O=Example',
+    );
+  });
+
+  test('a renewal keeps the names that it has', async () => {
+    const ca = caWith({ subject: { template: 'CN={id},O=Changed' }, san: { add: ['dns:{id}.example.com'] } });
+    const { outcome } = await corridor({ store, identity: await token('device-1') }).enroll(
+      received(devices, csrOf({}), { requestId: randomUUID() }),
+    );
+    if (outcome.status !== 'issued') throw new Error(outcome.status);
+    const certificate = parseCertificate(outcome.certificate);
+    const identity = mtlsIdentity({ certificate, issuer: devices.certificate }, true);
+    expect(await issued(identity, csrOf({}), { ca, operation: 'simplereenroll' })).toBe('CN=device-1');
+  });
+
+  test('what was approved is what is issued, whatever the template says by then', async () => {
+    const identity = await token('device-1');
+    const queue = caWith({ subject: { template: 'CN={id},O=Approved' } }, 'manual');
+    const csr = csrOf({ subject: 'CN=x' });
+    expect(await issued(identity, csr, { ca: queue })).toBe('pending');
+    const { items } = await store.listRequests({ limit: 100, status: 'pending' });
+    expect(items.at(-1)).toMatchObject({ subject: 'CN=device-1,O=Approved' });
+    await store.decideRequest({ id: items.at(-1)?.id ?? '', status: 'approved', reason: null, decided_at: T0 }, []);
+    const changed = caWith({ subject: { template: 'CN={id},O=Changed' } }, 'manual');
+    expect(await issued(identity, csr, { ca: changed })).toBe('CN=device-1,O=Approved');
+  });
+});
+
+describe('issue 13.3, contract §8.4: the SAN policy holds for names in the subject', () => {
+  const restricted = { san: { dns: ['.*\\.lab\\.example'], email: [], ip: ['192.0.2.0/24'] } };
+  test.each<[string, Profile, string, string]>([
+    ['a DNS name in CN', restricted, 'CN=admin.example.com', '400 SAN_NOT_ALLOWED'],
+    ['with an end', restricted, 'CN=admin.example.com.', '400 SAN_NOT_ALLOWED'],
+    ['in another case', restricted, 'CN=A.LAB.example', 'CN=A.LAB.example'],
+    ['one label', restricted, 'CN=admin', 'CN=admin'],
+    ['words', restricted, 'CN=John Q. Public', 'CN=John Q. Public'],
+    ['a wildcard', {}, 'CN=*.lab.example', '400 SAN_NOT_ALLOWED'],
+    ['a wildcard that is allowed', { san: { wildcards: true } }, 'CN=*.lab.example', 'CN=*.lab.example'],
+    ['an address', restricted, 'CN=10.0.0.1', '400 SAN_NOT_ALLOWED'],
+    ['an address that is allowed', restricted, 'CN=192.0.2.7', 'CN=192.0.2.7'],
+    ['an address of IPv6', restricted, 'CN=2001:db8::1', '400 SAN_NOT_ALLOWED'],
+    ['an emailAddress', restricted, 'CN=a,emailAddress=a@example.com', '400 SAN_NOT_ALLOWED'],
+    ['another CN', restricted, 'CN=a.lab.example,CN=admin.example.com', '400 SAN_NOT_ALLOWED'],
+    ['no DNS names at all', { san: { allowed: ['ip'] } }, 'CN=admin.example.com', '400 SAN_NOT_ALLOWED'],
+    [
+      'no policy',
+      {},
+      'CN=admin.example.com,emailAddress=a@example.com',
+      'CN=admin.example.com,emailAddress=a@example.com',
+    ],
+  ])('%s: %j', async (_, profile, subject, expected) => {
+    expect(await issued(await token('x'), csrOf({ subject }), { ca: caWith(profile) })).toBe(expected);
+  });
+});
+
+describe('issue 13.3, contract §8.4: strings', () => {
+  test.each<[string, Buffer]>([
+    ['TeletexString', tlv(0x14, Buffer.from('device', 'latin1'))],
+    ['BMPString', tlv(0x1e, Buffer.from('device', 'utf16le').swap16())],
+    [
+      'UniversalString',
+      tlv(0x1c, Buffer.from(Array.from('device', (letter) => [0, 0, 0, letter.charCodeAt(0)]).flat())),
+    ],
+  ])('%s is issued as UTF8String', async (_, value) => {
+    const csr = buildCsr(key, { subject: name(attribute('2.5.4.3', value)), attributes: [] });
+    const { outcome } = await corridor({ store, identity: await token('x') }).enroll(
+      received(devices, csr, { requestId: randomUUID() }),
+    );
+    if (outcome.status !== 'issued') throw new Error(outcome.status);
+    expect(parseCertificate(outcome.certificate).subject.der).toEqual(name(attribute('2.5.4.3', utf8String('device'))));
+  });
+});
