@@ -20,6 +20,7 @@ import { registerLockouts } from './lockouts.ts';
 import { registerMetrics } from './metrics.ts';
 import { registerOpenApi, registerSwagger } from './openapi.ts';
 import { registerOtp } from './otp.ts';
+import { registerOtpBulk } from './otp-bulk.ts';
 import { registerRevocation } from './revocation.ts';
 import { registerRequests } from './requests.ts';
 import { validatorCompiler } from './validation.ts';
@@ -79,6 +80,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerHealth(routes, deps, monitor);
     registerMetrics(routes, deps, monitor);
     registerOtp(routes, deps);
+    registerOtpBulk(routes, deps);
     registerCertificates(routes, deps);
     registerRevocation(routes, deps);
     registerRequests(routes, deps);

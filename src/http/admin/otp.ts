@@ -11,7 +11,7 @@ const MAX_USES = 1_000_000;
 /** Ten years with their leap days: a token that outlives the fleet is a mistake. */
 const MAX_TTL_MS = 3653 * 86_400_000;
 
-const NewOtp = strictObject(
+export const NewOtp = strictObject(
   {
     client_id: Type.String({
       minLength: 1,
@@ -115,8 +115,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
       },
     },
     async (request, reply) => {
-      if (!deps.settings.otp.enabled)
-        throw conflict('OTP_DISABLED', 'one-time passwords are switched off (otp.enabled in the configuration)');
+      checkOtpEnabled(deps);
       const order = readOrder(request.body, deps);
       const { row, token } = await deps.otp.create(order, [
         accessEvent(request, 'success', `token for ${order.client_id}`),
@@ -169,8 +168,14 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
   );
 }
 
+/** @throws EstuaryError 409 `OTP_DISABLED` */
+export function checkOtpEnabled({ settings }: Pick<AdminDependencies, 'settings'>): void {
+  if (!settings.otp.enabled)
+    throw conflict('OTP_DISABLED', 'one-time passwords are switched off (otp.enabled in the configuration)');
+}
+
 /** The checks that a schema cannot make, and the defaults. */
-function readOrder(body: Static<typeof NewOtp>, { settings, cas, now }: AdminDependencies) {
+export function readOrder(body: Static<typeof NewOtp>, { settings, cas, now }: AdminDependencies) {
   if (/\p{Cc}/u.test(body.client_id) || body.client_id.trim() === '')
     throw badRequest('FIELD_INVALID', 'client_id must not be blank or hold control characters');
   if (body.ca !== undefined && !cas.all.some(({ label }) => label === body.ca))

@@ -24,6 +24,7 @@ interface Description {
 /** The contract's table as far as it is built: method, path, success, the other statuses beside 401, 500 and 503. */
 const CALLS: readonly (readonly [method: string, path: string, success: string, failures: readonly string[]])[] = [
   ['post', '/admin/otp', '201', ['400', '409', '413', '415']],
+  ['post', '/admin/otp/bulk', '200', ['400', '409', '413', '415']],
   ['get', '/admin/otp', '200', ['400']],
   ['get', '/admin/otp/{id}', '200', ['404']],
   ['delete', '/admin/otp/{id}', '204', ['404']],

@@ -1,0 +1,69 @@
+/** `POST /admin/otp/bulk`: a token for each row, in the format of the rows, as soon as it is made. */
+import { Type } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { accessEvent } from './access.ts';
+import { answerBulk, bulkFailure, readBulk, type BulkAnswer, type BulkRow } from './bulk/bulk.ts';
+import type { Columns } from './bulk/columns.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { checkOtpEnabled, NewOtp, otpRecord, readOrder } from './otp.ts';
+import { errorResponses, strictObject } from './schemas.ts';
+import { validator } from './validation.ts';
+
+const COLUMNS: Columns = { named: { client_id: 'text', max_uses: 'integer', expires_at: 'text', ca: 'text' } };
+const ANSWERED = ['id', 'client_id', 'ca', 'created_at', 'expires_at', 'max_uses', 'uses', 'status', 'token'];
+
+const checkNew = validator(NewOtp);
+
+export function registerOtpBulk(app: AdminApp, deps: AdminDependencies): void {
+  app.post(
+    '/admin/otp/bulk',
+    {
+      config: { bulk: 'only' },
+      schema: {
+        summary: 'Make many one-time passwords',
+        description:
+          'NDJSON or CSV (`client_id,max_uses,expires_at,ca`), at most 10,000 rows and 16 MiB, answered row by row in the same format: the token’s record with its token, or `{row, code, message}`. Each row stands alone.',
+        tags: ['otp'],
+        querystring: strictObject({}),
+        body: {
+          content: {
+            'application/x-ndjson': { schema: Type.Any({ description: 'What POST /admin/otp takes, on each line.' }) },
+            'text/csv': { schema: Type.Any({ description: 'RFC 4180, with a header line.' }) },
+          },
+        },
+        response: {
+          200: {
+            description: 'An answer to each row; the only ones that ever show the tokens.',
+            content: { 'application/x-ndjson': { schema: Type.Any() }, 'text/csv': { schema: Type.Any() } },
+          },
+          ...errorResponses(400, 409, 413, 415),
+        },
+      },
+    },
+    (request, reply) => {
+      checkOtpEnabled(deps);
+      const { format, rows } = readBulk(request.body, COLUMNS);
+      return answerBulk(reply, format, ANSWERED, makeAll(deps, request, rows));
+    },
+  );
+}
+
+async function* makeAll(
+  deps: AdminDependencies,
+  request: FastifyRequest,
+  rows: readonly BulkRow[],
+): AsyncGenerator<BulkAnswer> {
+  for (const row of rows) yield await make(deps, request, row);
+}
+
+/** Never rejects. */
+async function make(deps: AdminDependencies, request: FastifyRequest, row: BulkRow): Promise<BulkAnswer> {
+  try {
+    if ('problem' in row) throw row.problem;
+    const order = readOrder(checkNew(row.record), deps);
+    const made = await deps.otp.create(order, [accessEvent(request, 'success', `token for ${order.client_id}`)]);
+    return { ...otpRecord(made.row, deps.now()), token: made.token };
+  } catch (error) {
+    return bulkFailure(row.row, error);
+  }
+}
