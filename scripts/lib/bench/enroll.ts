@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cpuSeconds } from './cpu.ts';
 import { type Fleet, type HashAlgorithm, startFleet } from './fleet.ts';
+import type { FloorMessage } from './floor.ts';
 import type { Job, LoadMessage, Result } from './load.ts';
 
 const HELP = `Usage: scripts/bench [--seconds N] [--clients N]
@@ -19,6 +20,8 @@ interface Row {
   readonly hash: HashAlgorithm;
   /** Whether a crowd of slow clients is on every listener meanwhile. */
   readonly besideSlow?: boolean;
+  /** Whether the floor (floor.ts) is measured with the same clients right after it. */
+  readonly besideFloor?: boolean;
   readonly job: (fleet: Fleet) => Pick<Job, 'operation' | 'clients' | 'keepAlive'>;
 }
 
@@ -26,6 +29,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'new connection, mTLS, simplereenroll',
     hash: 'sha256-hmac',
+    besideFloor: true,
     job: ({ devices }) => ({ operation: 'simplereenroll', clients: devices, keepAlive: false }),
   },
   {
@@ -36,6 +40,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'keep-alive, mTLS, simplereenroll',
     hash: 'sha256-hmac',
+    besideFloor: true,
     job: ({ devices }) => ({ operation: 'simplereenroll', clients: devices, keepAlive: true }),
   },
   {
@@ -103,6 +108,24 @@ async function slowCrowd(fleet: Fleet): Promise<ChildProcess> {
   return child;
 }
 
+interface Floor {
+  readonly port: number;
+  readonly process: ChildProcess;
+}
+
+/** The bare server, on the same PKI. */
+async function startFloor(folder: string): Promise<Floor> {
+  const child = fork(new URL('./floor.ts', import.meta.url), [folder], { stdio: 'inherit' });
+  const message: unknown = (await once(child, 'message')).at(0);
+  if (!isFloorMessage(message)) throw new Error('the floor did not start');
+  return { port: message.port, process: child };
+}
+
+const isFloorMessage = (message: unknown): message is FloorMessage =>
+  typeof message === 'object' && message !== null && 'port' in message && typeof message.port === 'number';
+
+const perCpuSecond = ({ result, cpu }: Measurement): number => result.latencies.length / cpu;
+
 function percentile(sorted: readonly number[], share: number): string {
   const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
   return value === undefined ? '–' : value.toFixed(1);
@@ -164,14 +187,25 @@ async function bench(folder: string, seconds: number, clients: number): Promise<
     const own = join(folder, hash);
     mkdirSync(own);
     const fleet = await startFleet(own, hash, clients);
+    const floor = await startFloor(own);
+    const ratios: string[] = [];
     try {
       for (const row of ROWS.filter((candidate) => candidate.hash === hash)) {
         const job = { port: fleet.server.port('est'), ca: fleet.ca, warmUp: 2, seconds, ...row.job(fleet) };
         const crowd = row.besideSlow === true ? await slowCrowd(fleet) : undefined;
-        console.log(format(row.name, await measure(job, own, fleet.server.pid)));
+        const measured = await measure(job, own, fleet.server.pid);
+        console.log(format(row.name, measured));
         crowd?.kill('SIGKILL');
+        if (row.besideFloor !== true) continue;
+        const least = await measure({ ...job, port: floor.port }, own, floor.process.pid ?? 0);
+        console.log(
+          format(`the floor: ${row.name.split(',', 1)[0] ?? ''}, mTLS, one signature verified and one made`, least),
+        );
+        ratios.push(`${row.name}: ${((100 * perCpuSecond(measured)) / perCpuSecond(least)).toFixed(0)} %`);
       }
+      if (ratios.length > 0) console.log(`\nper CPU second, of the floor: ${ratios.join('; ')}`);
     } finally {
+      floor.process.kill();
       await fleet.server.stop();
     }
   }

@@ -1,12 +1,13 @@
 import { certsOnly } from '../../pki/cms/pkcs7.ts';
-import { encodeBody } from './codec.ts';
 import { CERTS_ONLY, derAnswer, type EstOperation } from './operation.ts';
+import { ReadyBodies } from './ready-bodies.ts';
 
 /**
  * `GET cacerts` (RFC 7030 §4.1): the CA's chain, issuing CA first, up to the root, then OldWithOld, OldWithNew and
  * NewWithOld (§4.1.3) where the operator has them. Needs no authentication.
  */
 export function cacerts(): EstOperation {
+  const ready = new ReadyBodies();
   return {
     name: 'cacerts',
     method: 'GET',
@@ -14,7 +15,12 @@ export function cacerts(): EstOperation {
     challenges: false,
     handle: ({ ca, lineLength }) =>
       new Promise((resolve) => {
-        resolve(derAnswer(CERTS_ONLY, encodeBody(certsOnly(ca.chain), lineLength)));
+        resolve(
+          derAnswer(
+            CERTS_ONLY,
+            ready.of(ca.driver.chain(), lineLength, () => certsOnly(ca.chain)),
+          ),
+        );
       }),
   };
 }

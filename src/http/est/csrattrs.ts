@@ -1,6 +1,6 @@
 import type { EstAuthenticator } from '../../auth/est-authenticator.ts';
-import { encodeBody } from './codec.ts';
 import { derAnswer, type EstOperation } from './operation.ts';
+import { ReadyBodies } from './ready-bodies.ts';
 
 export interface CsrAttrsDependencies {
   readonly authenticator: EstAuthenticator;
@@ -12,6 +12,7 @@ export interface CsrAttrsDependencies {
 
 /** `GET csrattrs` (RFC 7030 §4.5, RFC 8951 §4): what the CA wants in a CSR; 204 when it wants nothing. */
 export function csrattrs({ authenticator, csrattrsRequireMtls, now }: CsrAttrsDependencies): EstOperation {
+  const ready = new ReadyBodies();
   return {
     name: 'csrattrs',
     method: 'GET',
@@ -29,7 +30,10 @@ export function csrattrs({ authenticator, csrattrsRequireMtls, now }: CsrAttrsDe
       }
       const { der } = ca.csrAttributes;
       if (der === undefined) return { status: 204, headers: {}, body: '' };
-      return derAnswer('application/csrattrs', encodeBody(der, lineLength));
+      return derAnswer(
+        'application/csrattrs',
+        ready.of(der, lineLength, () => der),
+      );
     },
   };
 }
