@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../audit/event.ts';
 import { auditedRequester } from '../auth/audited-requester.ts';
 import type { Logger } from '../log.ts';
-import type { CmcMessage, CmcStore } from '../store/cmc-store.ts';
+import type { CmcStore } from '../store/cmc-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
@@ -13,8 +13,9 @@ import { control, readContent, readEnvelope, type Message } from './message.ts';
 import { denials, done, outcomeOf, type PartOutcome } from './outcome.ts';
 import { OPERATION, type PendingRequests } from './pending.ts';
 import { popWitness, processedControls, voucherFor } from './ra.ts';
-import { asRefusal, badMessage, CmcRefusal } from './refusal.ts';
-import { checkRecipientNonce, transactionOf, type Transaction } from './replay.ts';
+import { asRefusal, badMessage } from './refusal.ts';
+import { AnswerOnce, type CmcAnswerMessage, type NewAnswer } from './answer-once.ts';
+import { checkRecipientNonce, transactionOf } from './replay.ts';
 import { requestIdOf, type MessageBase, type PopWitness, type Requests } from './requests.ts';
 import type { TaggedContentInfo } from '../pki/cmc/pki-data.ts';
 import type { Responder } from './parties.ts';
@@ -46,8 +47,6 @@ export interface Received extends Origin {
   readonly responder: Responder;
 }
 
-export type CmcAnswerMessage = Pick<PkiResponseMessage, 'httpStatus' | 'retryAfter' | 'der'>;
-
 /** A message that was read and whose sender is known. */
 interface Authenticated {
   readonly message: Message;
@@ -57,11 +56,11 @@ interface Authenticated {
 
 export class CmcServer {
   readonly #options: CmcServerOptions;
-  /** Messages that this process is at work on. */
-  readonly #underWay = new Set<string>();
+  readonly #once: AnswerOnce;
 
   constructor(options: CmcServerOptions) {
     this.#options = options;
+    this.#once = new AnswerOnce(options);
   }
 
   /**
@@ -116,46 +115,9 @@ export class CmcServer {
       await this.#auditRefusals(refusedWhole(error), authenticated, received);
       throw error;
     }
-    const { key } = transaction;
-    if (key === undefined) return this.#process(authenticated, received, received.requestId, false);
-    if (this.#underWay.has(key)) throw this.#busy();
-    this.#underWay.add(key);
-    try {
-      return await this.#claimed(authenticated, received, { ...transaction, key });
-    } finally {
-      this.#underWay.delete(key);
-    }
-  }
-
-  async #claimed(
-    authenticated: Authenticated,
-    received: Received,
-    { key, transactionKey }: Transaction & { readonly key: string },
-  ): Promise<CmcAnswerMessage> {
-    const { store, instance } = this.#options;
-    const claimed: CmcMessage = {
-      key,
-      id: received.requestId,
-      transaction_key: transactionKey,
-      instance,
-      created_at: received.now,
-    };
-    const claim = await store.claimCmcMessage(claimed);
-    if (claim.state === 'under-way') throw this.#busy();
-    if (claim.state === 'answered') return answeredBefore(claim.answer);
-    let answer: (PkiResponseMessage & { readonly final: boolean }) | undefined;
-    try {
-      answer = await this.#process(authenticated, received, claim.id, claim.id !== received.requestId);
-      return answer;
-    } finally {
-      const final = answer?.final === true ? { status: answer.httpStatus, der: answer.der } : null;
-      await store.concludeCmcMessage(key, instance, { nonce: answer?.nonce ?? null, answer: final });
-    }
-  }
-
-  #busy(): CmcRefusal {
-    const { retryAfter } = this.#options;
-    return new CmcRefusal('unavailable', 'tryLater', [0], 'This very message is being processed.', { retryAfter });
+    return this.#once.answer(transaction, received, (messageId, retaken) =>
+      this.#process(authenticated, received, messageId, retaken),
+    );
   }
 
   async #process(
@@ -163,7 +125,7 @@ export class CmcServer {
     received: Received,
     messageId: string,
     retaken: boolean,
-  ): Promise<PkiResponseMessage & { readonly final: boolean }> {
+  ): Promise<NewAnswer> {
     const outcomes = await this.#outcomes(authenticated, received, {
       requestId: messageId,
       operation: OPERATION,
@@ -298,12 +260,6 @@ export class CmcServer {
 
 /** Nothing of a message was done. */
 const refusedWhole = (error: unknown): PartOutcome[] => [{ kind: 'refused', refusal: asRefusal(error, 0) }];
-
-const answeredBefore = ({ status, der }: { readonly status: number; readonly der: Buffer }): CmcAnswerMessage => ({
-  httpStatus: status === 200 ? 200 : 400,
-  retryAfter: undefined,
-  der,
-});
 
 /** Whether the answer stands for good: something was done, and the rest is settled. */
 function isFinal({ controls }: Message, outcomes: readonly PartOutcome[]): boolean {

@@ -1,7 +1,9 @@
 /**
  * The corridor: every way in walks the same stages (docs/architecture.md), each of which takes what the one before returns. Knows no HTTP.
  *
- *   Received → Authenticated → Admitted → Proven → Authorised → Keyed → Checked → Allowed → Queued | Reserved → Signed → Recorded → answer
+ *   Received → Authenticated → Admitted → Proven → Authorised → Keyed → Checked → Allowed → Queued | Submitted | Reserved → Signed → Recorded → answer
+ *
+ * Longer than other files: the order of the stages, for new requests and those in the queue, is to be read in one place.
  */
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { FailureRecords } from '../auth/failure-records.ts';

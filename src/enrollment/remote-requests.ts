@@ -4,46 +4,25 @@
  * before it can be made again. docs/dogtag.md tells why.
  */
 import type { AuditEvent } from '../audit/event.ts';
-import type { Found, IssuanceRequest, RemoteQueue } from '../ca/driver.ts';
+import type { Found, RemoteQueue } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
-import { parseCertificateRequest } from '../pki/cmc/tagged-request.ts';
-import { noteOnRequest } from '../request-context.ts';
-import { describe, EstuaryError, forbidden, unauthorized, unavailable, isRefusal } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import { describe, EstuaryError, forbidden, isRefusal, unavailable } from '../errors.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
-import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
-import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
+import type { CertificateStore } from '../store/certificate-store.ts';
+import type { IssuanceStore } from '../store/issuance-store.ts';
 import type { RemoteRequestStore, RequestEnd } from '../store/remote-request-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
-import { stateOf, TRANSITIONS } from '../store/request-state.ts';
-import type { CertificateStore } from '../store/certificate-store.ts';
-import { certificateRow, issuedNames } from './certificate-row.ts';
 import type { Allowed } from './allowed.ts';
-import { RequestRepeated, type Repeats } from './repeats.ts';
-import type { ReservationReleaser } from './reservation-releaser.ts';
 import {
-  clearedBy,
-  deviceNotRegistered,
-  eventBase,
-  receivedEvents,
-  RequestTaken,
-  type EnrollmentOutcome,
-  type RequestBase,
-} from './request.ts';
-
-export interface RemoteRequestsOptions {
-  readonly store: CertificateStore & IssuanceStore & RemoteRequestStore;
-  readonly log: Pick<Logger, 'warn'>;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** This process, as the owner of its reservations. */
-  readonly instance: string;
-  /** Milliseconds between polls of one request that reach the CA, however many clients ask. */
-  readonly interval: number;
-  /** Closes the reservations that the store cannot close now. */
-  readonly releaser: Pick<ReservationReleaser, 'release'>;
-  readonly repeats: Pick<Repeats, 'repeatable'>;
-}
+  issuanceRequestOf,
+  orRelease,
+  recordIssued,
+  reservationOf,
+  rowEvent,
+  type RemoteRequestsOptions,
+} from './remote-row.ts';
+import { RequestTaken, type EnrollmentOutcome } from './request.ts';
+import { Submitted } from './submitted.ts';
 
 /** A CA with a queue of its own. */
 export interface RemoteCa {
@@ -64,84 +43,18 @@ export class RemoteRequests {
   }
 
   /**
-   * Submits a request that passed every check: a new one, or one that an administrator has approved.
+   * Submits a request that passed every check.
    *
-   * @param row the request as it is to be queued; the approved one, if it is that
    * @returns the outcome, or the request that was found in its place
-   * @throws EstuaryError 401 the OTP's last use went elsewhere; 403 the CA refuses it; 500; 503. Its OTP use is not lost then;
-   *   RequestRepeated the same request has the use already
+   * @throws as {@link Submitted.of} and {@link Submitted.issue}
    */
   async submit(
     allowed: Allowed,
     row: RequestRow,
     supersedes: string | null,
   ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
-    const events = receivedEvents(allowed.keyed.request, takesUse(row));
-    const { retry_window } = this.#options.repeats.repeatable(row.recognition);
-    const result = await this.#store.submitRequest(row, supersedes, this.#reservationOf(row), events, retry_window);
-    if (result === 'repeated') throw new RequestRepeated();
-    if (result === 'otp-unusable')
-      throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the submission' });
-    if (result === 'device-refused') throw deviceNotRegistered('at the submission');
-    return result === 'submitted' ? this.#issue(allowed, row) : { known: result };
-  }
-
-  async #issue({ keyed: { request }, prepared }: Allowed, row: RequestRow): Promise<EnrollmentOutcome> {
-    const succeeded = takesUse(row) ? clearedBy(request) : [];
-    let result;
-    try {
-      result = await prepared.issue();
-    } catch (error) {
-      if (!(error instanceof EstuaryError)) return this.#unanswered(request, error);
-      await this.#withdraw(request, describe(error));
-      throw error;
-    }
-    if (result.status === 'pending') {
-      const detail = `at the CA as ${result.reference}`;
-      const events: readonly AuditEvent[] = [
-        { ...eventBase(request), type: 'request.queued', outcome: 'success', detail },
-      ];
-      await this.#orRelease(request.requestId, () => this.#store.awaitCa(row.id, result.reference, events, succeeded));
-      return { status: 'pending', requestId: row.id };
-    }
-    if (result.status === 'issued') {
-      const { address } = request;
-      await this.#orRelease(request.requestId, () => this.#record(row, result.certificate, { address, succeeded }));
-      return result;
-    }
-    const reason = result.status === 'rejected' ? result.reason : 'The CA canceled the request.';
-    await this.#withdraw(request, reason);
-    throw forbidden('CA_REJECTED', reason);
-  }
-
-  /** It may have arrived: from now on the client polls, and the CA is searched for it. */
-  async #unanswered(request: RequestBase, error: unknown): Promise<EnrollmentOutcome> {
-    const detail = `not answered by the CA, which may have it: ${describe(error)}`;
-    this.#options.log.warn({ ca: request.ca.label, request_id: request.requestId, detail }, 'submission not answered');
-    await this.#orRelease(request.requestId, () =>
-      this.#store.awaitCa(request.requestId, null, [
-        { ...eventBase(request), type: 'request.queued', outcome: 'success', detail },
-      ]),
-    );
-    return { status: 'pending', requestId: request.requestId };
-  }
-
-  async #withdraw(request: RequestBase, reason: string): Promise<void> {
-    await this.#orRelease(request.requestId, () =>
-      this.#store.withdrawRequest(request.requestId, [
-        { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: reason },
-      ]),
-    );
-  }
-
-  /** When the store cannot say what became of it, it is as if no answer had come. */
-  async #orRelease(requestId: string, work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      await this.#options.releaser.release(requestId, []);
-      throw error;
-    }
+    const submitted = await Submitted.of(allowed, row, supersedes, this.#options);
+    return submitted instanceof Submitted ? submitted.issue() : { known: submitted };
   }
 
   /**
@@ -264,26 +177,10 @@ export class RemoteRequests {
 
   /** The second phase of what was issued while it waited. */
   async #claimAndRecord(row: RequestRow, certificate: Buffer): Promise<EnrollmentOutcome> {
-    const claim = await this.#store.claimRequest(this.#reservationOf(row), []);
+    const claim = await this.#store.claimRequest(reservationOf(row, this.#options), []);
     if (claim !== 'reserved') throw new RequestTaken();
-    await this.#orRelease(row.id, () => this.#record(row, certificate));
+    await orRelease(this.#options, row.id, () => recordIssued(this.#store, row, certificate));
     return { status: 'issued', certificate };
-  }
-
-  async #record(
-    row: RequestRow,
-    der: Buffer,
-    { address, succeeded }: { readonly address?: string; readonly succeeded?: readonly string[] } = {},
-  ): Promise<void> {
-    const { ca, requester, method, id, device, device_key } = row;
-    const certificate = certificateRow(der, { ca, requester, method, request_id: id, device, device_key });
-    const event = { ...rowEvent(row), ...(address === undefined ? {} : { address }), serial: certificate.serial };
-    const events: readonly AuditEvent[] = [
-      { ...event, type: 'ca.signature', outcome: 'success' },
-      { ...event, ...issuedNames(certificate), type: 'certificate.issued', outcome: 'success', detail: row.operation },
-    ];
-    await this.#store.recordCertificate(certificate, events, succeeded);
-    noteOnRequest({ serial: certificate.serial });
   }
 
   /** What the CA issued is not what was asked for: that is the end of the request. */
@@ -304,23 +201,6 @@ export class RemoteRequests {
       : { ...rowEvent(row), type: 'certificate.failed', outcome: 'failure', detail };
     await this.#store.endRequest(row.id, ending, this.#options.now(), [event]);
   }
-
-  #reservationOf(row: RequestRow): Reservation {
-    return {
-      request_id: row.id,
-      instance: this.#options.instance,
-      ca: row.ca,
-      serial: null,
-      requester: row.requester,
-      operation: row.operation,
-      subject: row.subject,
-      spki_sha256: row.spki_sha256,
-      otp_id: null,
-      // Looked at when it was submitted; what the CA has issued is recorded whatever has become of the device.
-      device_key: null,
-      created_at: this.#options.now(),
-    };
-  }
 }
 
 /** Decided at the CA: the OTP use stays taken, as after an administrator's rejection. */
@@ -330,19 +210,3 @@ const UNDECIDED = { status: 'failed', decided_at: null, final: false, otp_use_re
 
 /** The failures that end a request; others pass. */
 const ENDINGS: ReadonlySet<string> = new Set(['CA_ISSUED_OTHER', 'REQUEST_LOST', 'SUBMISSION_LOST']);
-
-/** Whether its submission costs the use of a password: of what an administrator has approved, it was taken when it was queued. */
-const takesUse = (row: RequestRow): boolean =>
-  TRANSITIONS[stateOf(row) === 'approved' ? 'handOver' : 'submit'].use === 'is taken';
-
-function rowEvent({ requester, ca, id }: RequestRow): Pick<AuditEvent, 'subject' | 'ca' | 'request_id'> {
-  return { subject: requester, ca, request_id: id };
-}
-
-/** What was asked for, from what was submitted. */
-function issuanceRequestOf({ id, csr, format }: RequestRow): IssuanceRequest {
-  const content =
-    format === 'crmf' ? parseCertificateRequest({ kind: 'crm', bodyPartID: 1, der: csr }) : parseCsrWithoutProof(csr);
-  const { subject, subjectAltNames, publicKey } = content;
-  return { request_id: id, subject, subjectAltNames, spki: publicKey.spki, csr: undefined };
-}

@@ -9,6 +9,7 @@ import { Recorded, Reserved, Signed } from '../../src/enrollment/issue.ts';
 import { Keyed } from '../../src/enrollment/keyed.ts';
 import type { Proven } from '../../src/enrollment/proven.ts';
 import { Queued } from '../../src/enrollment/queue.ts';
+import { Submitted } from '../../src/enrollment/submitted.ts';
 
 /** What a way to the next stage takes first. */
 type Takes<F extends (...all: never[]) => unknown> = Parameters<F>[0];
@@ -39,6 +40,7 @@ describe('issue 12.1: a stage takes the one before', () => {
     expectTypeOf<Keyed>().not.toExtend<Takes<typeof Allowed.of>>();
     expectTypeOf<Takes<typeof Queued.of>>().toEqualTypeOf<Allowed>();
     expectTypeOf<Takes<typeof Reserved.of>>().toEqualTypeOf<Allowed>();
+    expectTypeOf<Takes<typeof Submitted.of>>().toEqualTypeOf<Allowed>();
     expectTypeOf<Checked>().not.toExtend<Takes<typeof Reserved.of>>();
     expectTypeOf<Checked>().not.toExtend<Takes<typeof Queued.of>>();
     expectTypeOf<Keyed>().not.toExtend<Takes<typeof Reserved.of>>();
@@ -62,6 +64,7 @@ test('issue 12.1: no stage can be put together by hand', () => {
   expectTypeOf<Copy<Allowed>>().not.toExtend<Allowed>();
   expectTypeOf<Copy<Queued>>().not.toExtend<Queued>();
   expectTypeOf<Copy<Reserved>>().not.toExtend<Reserved>();
+  expectTypeOf<Copy<Submitted>>().not.toExtend<Submitted>();
   expectTypeOf<Copy<Signed>>().not.toExtend<Signed>();
   expectTypeOf<Copy<Recorded>>().not.toExtend<Recorded>();
 });
@@ -79,6 +82,7 @@ test('issue 12.1: no stage can be made outside of its file', () => {
   expectTypeOf<typeof Allowed>().not.toExtend<Constructor>();
   expectTypeOf<typeof Queued>().not.toExtend<Constructor>();
   expectTypeOf<typeof Reserved>().not.toExtend<Constructor>();
+  expectTypeOf<typeof Submitted>().not.toExtend<Constructor>();
   expectTypeOf<typeof Signed>().not.toExtend<Constructor>();
   expectTypeOf<typeof Recorded>().not.toExtend<Constructor>();
 });

@@ -1,0 +1,76 @@
+/** Each message is answered once, by one process: whoever sends it again gets that answer (RFC 5272 §6.6; docs/cmc.md). */
+import type { CmcMessage, CmcStore } from '../store/cmc-store.ts';
+import { CmcRefusal } from './refusal.ts';
+import type { Transaction } from './replay.ts';
+import type { PkiResponseMessage } from './response.ts';
+
+export type CmcAnswerMessage = Pick<PkiResponseMessage, 'httpStatus' | 'retryAfter' | 'der'>;
+
+/** `final`: it stands for good, and is kept. */
+export type NewAnswer = PkiResponseMessage & { readonly final: boolean };
+
+/** @param messageId what requests made of it are named after. @param retaken another process has begun with it */
+type Work = (messageId: string, retaken: boolean) => Promise<NewAnswer>;
+
+export interface AnswerOnceOptions {
+  readonly store: Pick<CmcStore, 'claimCmcMessage' | 'concludeCmcMessage'>;
+  /** This process, as the one at work on a message. */
+  readonly instance: string;
+  /** Seconds. */
+  readonly retryAfter: number;
+}
+
+export class AnswerOnce {
+  readonly #options: AnswerOnceOptions;
+  /** Messages that this process is at work on. */
+  readonly #underWay = new Set<string>();
+
+  constructor(options: AnswerOnceOptions) {
+    this.#options = options;
+  }
+
+  /** @throws CmcRefusal 503 tryLater while it is being answered; what `work` throws */
+  async answer(
+    transaction: Transaction,
+    received: { readonly requestId: string; readonly now: number },
+    work: Work,
+  ): Promise<CmcAnswerMessage> {
+    const { key, transactionKey } = transaction;
+    if (key === undefined) return work(received.requestId, false);
+    if (this.#underWay.has(key)) throw this.#busy();
+    this.#underWay.add(key);
+    try {
+      const { requestId: id, now: created_at } = received;
+      const { instance } = this.#options;
+      return await this.#claimed({ key, id, transaction_key: transactionKey, instance, created_at }, work);
+    } finally {
+      this.#underWay.delete(key);
+    }
+  }
+
+  async #claimed(message: CmcMessage, work: Work): Promise<CmcAnswerMessage> {
+    const { store, instance } = this.#options;
+    const claim = await store.claimCmcMessage(message);
+    if (claim.state === 'under-way') throw this.#busy();
+    if (claim.state === 'answered') return answeredBefore(claim.answer);
+    let answer: NewAnswer | undefined;
+    try {
+      answer = await work(claim.id, claim.id !== message.id);
+      return answer;
+    } finally {
+      const final = answer?.final === true ? { status: answer.httpStatus, der: answer.der } : null;
+      await store.concludeCmcMessage(message.key, instance, { nonce: answer?.nonce ?? null, answer: final });
+    }
+  }
+
+  #busy(): CmcRefusal {
+    const { retryAfter } = this.#options;
+    return new CmcRefusal('unavailable', 'tryLater', [0], 'This very message is being processed.', { retryAfter });
+  }
+}
+
+const answeredBefore = ({ status, der }: { readonly status: number; readonly der: Buffer }): CmcAnswerMessage => ({
+  httpStatus: status === 200 ? 200 : 400,
+  retryAfter: undefined,
+  der,
+});

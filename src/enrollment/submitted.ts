@@ -1,0 +1,116 @@
+/** The stage of a request at a CA elsewhere: it is in the store, with its reservation, and may be submitted, once. */
+import type { AuditEvent } from '../audit/event.ts';
+import { describe, EstuaryError, forbidden, unauthorized } from '../errors.ts';
+import { stateOf, TRANSITIONS } from '../store/request-state.ts';
+import type { RequestRow } from '../store/request-store.ts';
+import type { Allowed } from './allowed.ts';
+import { orRelease, recordIssued, reservationOf, type RemoteRequestsOptions } from './remote-row.ts';
+import { RequestRepeated } from './repeats.ts';
+import {
+  clearedBy,
+  deviceNotRegistered,
+  eventBase,
+  receivedEvents,
+  type EnrollmentOutcome,
+  type RequestBase,
+} from './request.ts';
+
+/** Whether its submission costs the use of a password: of what an administrator has approved, it was taken when it was queued. */
+const takesUse = (row: RequestRow): boolean =>
+  TRANSITIONS[stateOf(row) === 'approved' ? 'handOver' : 'submit'].use === 'is taken';
+
+export class Submitted {
+  readonly #allowed: Allowed;
+  readonly #row: RequestRow;
+  readonly #options: RemoteRequestsOptions;
+
+  private constructor(allowed: Allowed, row: RequestRow, options: RemoteRequestsOptions) {
+    this.#allowed = allowed;
+    this.#row = row;
+    this.#options = options;
+  }
+
+  /**
+   * Of a request that passed every check: a new one, or one that an administrator has approved.
+   *
+   * @param row the request as it is to be queued; the approved one, if it is that
+   * @returns itself, or the request that was found in its place
+   * @throws EstuaryError 401 the OTP's last use went elsewhere; 403; 500; 503; RequestRepeated the same request has the use already
+   */
+  static async of(
+    allowed: Allowed,
+    row: RequestRow,
+    supersedes: string | null,
+    options: RemoteRequestsOptions,
+  ): Promise<Submitted | RequestRow> {
+    const events = receivedEvents(allowed.keyed.request, takesUse(row));
+    const { retry_window } = options.repeats.repeatable(row.recognition);
+    const reservation = reservationOf(row, options);
+    const result = await options.store.submitRequest(row, supersedes, reservation, events, retry_window);
+    if (result === 'repeated') throw new RequestRepeated();
+    if (result === 'otp-unusable')
+      throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the submission' });
+    if (result === 'device-refused') throw deviceNotRegistered('at the submission');
+    return result === 'submitted' ? new Submitted(allowed, row, options) : result;
+  }
+
+  /**
+   * Has the CA take it, once.
+   *
+   * @throws EstuaryError 403 the CA refuses it; 500; 503. Its OTP use is not lost then
+   */
+  async issue(): Promise<EnrollmentOutcome> {
+    const row = this.#row;
+    const { keyed, prepared } = this.#allowed;
+    const { request } = keyed;
+    const succeeded = takesUse(row) ? clearedBy(request) : [];
+    let result;
+    try {
+      result = await prepared.issue();
+    } catch (error) {
+      if (!(error instanceof EstuaryError)) return this.#unanswered(request, error);
+      await this.#withdraw(request, describe(error));
+      throw error;
+    }
+    if (result.status === 'pending') {
+      const detail = `at the CA as ${result.reference}`;
+      const events: readonly AuditEvent[] = [
+        { ...eventBase(request), type: 'request.queued', outcome: 'success', detail },
+      ];
+      await orRelease(this.#options, request.requestId, () =>
+        this.#options.store.awaitCa(row.id, result.reference, events, succeeded),
+      );
+      return { status: 'pending', requestId: row.id };
+    }
+    if (result.status === 'issued') {
+      const { address } = request;
+      await orRelease(this.#options, request.requestId, () =>
+        recordIssued(this.#options.store, row, result.certificate, { address, succeeded }),
+      );
+      return result;
+    }
+    const reason = result.status === 'rejected' ? result.reason : 'The CA canceled the request.';
+    await this.#withdraw(request, reason);
+    throw forbidden('CA_REJECTED', reason);
+  }
+
+  /** It may have arrived: from now on the client polls, and the CA is searched for it. */
+  async #unanswered(request: RequestBase, error: unknown): Promise<EnrollmentOutcome> {
+    const detail = `not answered by the CA, which may have it: ${describe(error)}`;
+    this.#options.log.warn({ ca: request.ca.label, request_id: request.requestId, detail }, 'submission not answered');
+    await orRelease(this.#options, request.requestId, () =>
+      this.#options.store.awaitCa(request.requestId, null, [
+        { ...eventBase(request), type: 'request.queued', outcome: 'success', detail },
+      ]),
+    );
+    return { status: 'pending', requestId: request.requestId };
+  }
+
+  async #withdraw(request: RequestBase, reason: string): Promise<void> {
+    await orRelease(this.#options, request.requestId, () =>
+      this.#options.store.withdrawRequest(request.requestId, [
+        { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: reason },
+      ]),
+    );
+  }
+}
