@@ -1,24 +1,10 @@
 /** Inputs that `scripts/fuzz` has found something with. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { temporaryFolder } from '../support/openssl.ts';
-import { Coverage } from './coverage.ts';
-import { Fuzzer, type Finding } from './fuzzer.ts';
+import { expect, test } from 'vitest';
+import type { Finding } from './fuzzer.ts';
+import { fuzzing } from './in-test.ts';
 import { TARGETS } from './targets.ts';
-import { TlsProbe } from './tls-probe.ts';
-import { Watchdog } from './watchdog.ts';
 
-const folder = temporaryFolder();
-const watchdog = new Watchdog(folder.file('hang'));
-const coverage = new Coverage();
-let probe: TlsProbe;
-beforeAll(async () => {
-  probe = await TlsProbe.open();
-});
-afterAll(async () => {
-  await probe.close();
-  await watchdog.stop();
-  folder.remove();
-});
+const { of: fuzzerOf } = fuzzing();
 
 test.each<[what: string, target: string, input: string]>([
   ['a key of 60,000 characters is compared with all that are known', 'configuration', `${'port'.repeat(15_000)} = 1`],
@@ -29,17 +15,7 @@ test.each<[what: string, target: string, input: string]>([
   const load = TARGETS[name];
   if (load === undefined) throw new Error(`no target ${name}`);
   const findings: Finding[] = [];
-  const fuzzer = new Fuzzer({
-    target: (await load()).target,
-    seed: 1,
-    seconds: 0,
-    coverage,
-    watchdog,
-    probe,
-    corpus: [],
-    onFinding: (finding) => findings.push(finding),
-    onReached: () => undefined,
-  });
+  const fuzzer = fuzzerOf((await load()).target, findings);
   await fuzzer.replay(Buffer.from(input, 'latin1'));
   expect(findings.map(({ what }) => what)).toEqual([]);
 });

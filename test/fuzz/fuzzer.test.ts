@@ -1,30 +1,16 @@
 /** The fuzzer finds what it is there to find. */
 import { generateKeyPairSync } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DerError, integer, sequence } from '../../src/pki/der/der.ts';
 import { badRequest, failed } from '../../src/errors.ts';
-import { temporaryFolder } from '../support/openssl.ts';
-import { Coverage } from './coverage.ts';
 import { mutateTree } from './der-mutation.ts';
-import { Fuzzer, type Finding } from './fuzzer.ts';
+import type { Finding, Fuzzer } from './fuzzer.ts';
+import { fuzzing } from './in-test.ts';
 import { random } from './mutation.ts';
 import { isClientError, type Target } from './target.ts';
 import { mutateText } from './text-mutation.ts';
-import { TlsProbe } from './tls-probe.ts';
-import { Watchdog } from './watchdog.ts';
 
-const folder = temporaryFolder();
-const watchdog = new Watchdog(folder.file('hang'));
-const coverage = new Coverage();
-let probe: TlsProbe;
-beforeAll(async () => {
-  probe = await TlsProbe.open();
-});
-afterAll(async () => {
-  await probe.close();
-  await watchdog.stop();
-  folder.remove();
-});
+const { of: fuzzerFor, probe } = fuzzing();
 
 function fuzzerOf(read: Target['read'], findings: Finding[], seconds = 0): Fuzzer {
   const target: Target = {
@@ -33,17 +19,7 @@ function fuzzerOf(read: Target['read'], findings: Finding[], seconds = 0): Fuzze
     read,
     isRefusal: (error) => isClientError(error) || error instanceof RangeError,
   };
-  return new Fuzzer({
-    target,
-    seed: 1,
-    seconds,
-    coverage,
-    watchdog,
-    probe,
-    corpus: [],
-    onFinding: (finding) => findings.push(finding),
-    onReached: () => undefined,
-  });
+  return fuzzerFor(target, findings, seconds);
 }
 
 async function findingsOf(read: Target['read']): Promise<string[]> {
@@ -103,8 +79,8 @@ describe('a finding', () => {
 
 test('the connection that was failed by an error is replaced', async () => {
   poison();
-  expect(await probe.fault()).toBeDefined();
-  expect(await probe.fault()).toBeUndefined();
+  expect(await probe().fault()).toBeDefined();
+  expect(await probe().fault()).toBeUndefined();
 });
 
 describe('changes of inputs', () => {

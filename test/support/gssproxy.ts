@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kdc } from './kdc.ts';
+import { killed, untilReady } from './spawned.ts';
 
 /** A real gssproxy that holds a keytab for processes of this user, on a socket of its own. */
 export class Gssproxy {
@@ -46,15 +46,12 @@ export class Gssproxy {
       env: { ...process.env, ...this.#kdc.env },
       stdio: 'ignore',
     });
-    for (let attempt = 0; attempt < 200; attempt++) {
-      const there = await stat(socket).then(
+    await untilReady('gssproxy', () =>
+      stat(socket).then(
         () => true,
         () => false,
-      );
-      if (there) return;
-      await sleep(25);
-    }
-    throw new Error('gssproxy does not listen');
+      ),
+    );
   }
 
   /** Sends a signal, e.g. SIGSTOP or SIGCONT. */
@@ -65,10 +62,7 @@ export class Gssproxy {
   async kill(): Promise<void> {
     const child = this.#process;
     this.#process = undefined;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGKILL');
-    await ended;
+    await killed(child);
   }
 
   async stop(): Promise<void> {

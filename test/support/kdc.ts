@@ -4,8 +4,8 @@ import { copyFile, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { run } from './command.ts';
+import { killed, untilReady } from './spawned.ts';
 
 export const REALM = 'EXAMPLE.TEST';
 /** The service that the tests' server is: curl asks for HTTP/<host of the URL>. */
@@ -109,21 +109,14 @@ ${extra}
   /** Starts krb5kdc and waits until it answers. */
   async up(): Promise<void> {
     this.#process = spawn('krb5kdc', ['-n'], { env: { ...process.env, ...this.#adminEnv }, stdio: 'ignore' });
-    for (let attempt = 0; attempt < 200; attempt++) {
-      if (await accepts(this.#port)) return;
-      await sleep(25);
-    }
-    throw new Error('krb5kdc does not answer');
+    await untilReady('krb5kdc', () => accepts(this.#port));
   }
 
   /** Stops krb5kdc; the realm stays. */
   async down(): Promise<void> {
     const child = this.#process;
     this.#process = undefined;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGKILL');
-    await ended;
+    await killed(child);
   }
 
   /** Stops the KDC and removes everything. */

@@ -1,37 +1,10 @@
 import { describe, expect, test } from 'vitest';
 
-import type { ClientTrust } from '../../../src/auth/mtls/client-trust.ts';
 import { validateClientCertificate } from '../../../src/auth/mtls/mtls.ts';
-import { encodePem } from '../../../src/pki/der/pem.ts';
-import { makeCa, makeClient, makeCrl, NOT_AFTER, type CrlSpec, type Issuer } from '../../support/certificates.ts';
+import { makeCa, makeClient, NOT_AFTER } from '../../support/certificates.ts';
 import { NOW, UNKNOWN } from '../chain.ts';
-import { clientTrust, type CrlFile } from '../../support/client-trust.ts';
-
-const DAY = 86_400_000;
-const pem = (...certificates: readonly Issuer[]): string =>
-  certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
-
-const root = await makeCa('CN=Root');
-const intermediate = await makeCa('CN=Intermediate', { issuer: root, serial: '0c0a' });
-const good = await makeClient('CN=good', root, { serial: '600d' });
-
-const crl = async (issuer: Issuer, spec: CrlSpec = {}): Promise<CrlFile> => ({
-  name: 'test.crl',
-  der: await makeCrl(issuer, { nextUpdate: NOW + DAY, ...spec }),
-});
-
-/** The refusal of a certificate, or undefined. */
-async function refusal(
-  trust: ClientTrust,
-  leaf: Issuer,
-  now = NOW,
-  expiredGraceSeconds = 0,
-): Promise<string | undefined> {
-  return validateClientCertificate(trust, leaf.der, [], now, { expiredGraceSeconds }).then(
-    () => undefined,
-    (error: unknown) => (error instanceof Error ? error.message : 'thrown'),
-  );
-}
+import { clientTrust } from '../../support/client-trust.ts';
+import { crl, DAY, good, intermediate, pem, refusal, root } from './crl-support.ts';
 
 describe('ClientTrust: what is given to TLS', () => {
   test('the anchors and the intermediates that chain to one, not the others', async () => {

@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 
 import type { ClientTrust } from '../../../src/auth/mtls/client-trust.ts';
-import { validateClientCertificate } from '../../../src/auth/mtls/mtls.ts';
 import {
   contextConstructed,
   contextPrimitive,
@@ -26,43 +25,17 @@ import {
   makeCa,
   makeCertificate,
   makeClient,
-  makeCrl,
-  type CrlSpec,
   type Issuer,
 } from '../../support/certificates.ts';
 import { openssl, temporaryFolder } from '../../support/openssl.ts';
 import { CLIENT_USAGES, NOW, UNKNOWN } from '../chain.ts';
 import { clientTrust, type CrlFile } from '../../support/client-trust.ts';
+import { crl, DAY, good, intermediate, pem, refusal, root } from './crl-support.ts';
 
 const folder = temporaryFolder();
 afterAll(folder.remove);
 
-const DAY = 86_400_000;
-const pem = (...certificates: readonly Issuer[]): string =>
-  certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
-
-const root = await makeCa('CN=Root');
-const intermediate = await makeCa('CN=Intermediate', { issuer: root, serial: '0c0a' });
 const revoked = await makeClient('CN=revoked', root, { serial: '0badca11' });
-const good = await makeClient('CN=good', root, { serial: '600d' });
-
-const crl = async (issuer: Issuer, spec: CrlSpec = {}): Promise<CrlFile> => ({
-  name: 'test.crl',
-  der: await makeCrl(issuer, { nextUpdate: NOW + DAY, ...spec }),
-});
-
-/** The refusal of a certificate, or undefined. */
-async function refusal(
-  trust: ClientTrust,
-  leaf: Issuer,
-  now = NOW,
-  expiredGraceSeconds = 0,
-): Promise<string | undefined> {
-  return validateClientCertificate(trust, leaf.der, [], now, { expiredGraceSeconds }).then(
-    () => undefined,
-    (error: unknown) => (error instanceof Error ? error.message : 'thrown'),
-  );
-}
 
 const impostor = await makeCa('CN=Root', { slot: 'impostor' });
 const unknown = await makeCa('CN=Nobody');
