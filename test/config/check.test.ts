@@ -94,7 +94,9 @@ describe('issue 13.2, contract §8.2, §8.3: who may enrol', () => {
     await folder.write('anchors.pem', Buffer.concat([content('ca/root.pem'), content('ca/other.pem')]));
     const ca = PARTS.ca.replace('[ca.file]', `${more}\n[ca.file]`);
     const loaded = await folder.load(toml('', { clientAuth: anchors, ca }), {}, {});
-    return loaded.warnings.map(({ key, message }) => `${key}: ${message}`);
+    return loaded.warnings
+      .map(({ key, message }) => `${key}: ${message}`)
+      .filter((text) => !text.startsWith('ca[0].profile: '));
   };
   const leftOut = (name: string): string =>
     `ca[0].client_issuers: leaves out the trust anchor "CN=${name}": certificates under it do not authenticate at "devices" (its file in the list, if they should)`;
@@ -117,6 +119,33 @@ describe('issue 13.2, contract §8.2, §8.3: who may enrol', () => {
   ])('--check names the anchors that a list leaves out: %s', async (_, more, expected) => {
     expect(await warnings(more)).toEqual(expected);
   });
+
+  const TIED = 'profile.subject.template = "CN={cert.CN}"\nprofile.san.allowed = []';
+  test.each<[string, string, readonly string[]]>([
+    ['the default', '', ['Other']],
+    ['any', 'client_issuers = ["any"]', ['Other']],
+    ['a file', 'client_issuers = ["own", "ca/other.pem"]', ['Other']],
+    ['own', 'client_issuers = ["own"]', []],
+    ['another method', 'auth.methods = ["otp"]', []],
+    ['their own names only', 'profile.mtls_subject = "same"', []],
+    ['a template', TIED, []],
+    ['a template, and any SAN', 'profile.subject.template = "CN={cert.CN}"', ['Other']],
+    ['an approval of each', 'approval = "manual"', []],
+  ])(
+    "issue 13: --check names foreign anchors whose certificates may ask for another's name: %s",
+    async (_, more, names) => {
+      await folder.write('anchors.pem', Buffer.concat([content('ca/root.pem'), content('ca/other.pem')]));
+      const ca = PARTS.ca.replace('[ca.file]', `${more}\n[ca.file]`);
+      const loaded = await folder.load(toml('', { clientAuth: anchors, ca }), {}, {});
+      const about = loaded.warnings.filter(({ key }) => key === 'ca[0].profile').map(({ message }) => message);
+      expect(about).toEqual(
+        names.map(
+          (name) =>
+            `leaves the names of certificates under "CN=${name}" free: each may ask for any name, another's too (subject.template, and san.allowed = [] or patterns with a placeholder)`,
+        ),
+      );
+    },
+  );
 
   test('a file of client_issuers that is not there', async () => {
     const ca = PARTS.ca.replace('[ca.file]', 'client_issuers = ["own", "no.pem"]\n[ca.file]');

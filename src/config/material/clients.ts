@@ -1,12 +1,13 @@
 /** Who may enrol at a CA: `client_issuers` against its files and the trust anchors, `auth.methods` against what is switched on (contract §8.2, §8.3). */
 import { formatName } from '../../pki/x509/name.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
+import { countsAt, leavesNamesFree } from '../rules/names.ts';
 import { clientIssuerFiles } from '../schema/ca.ts';
 import type { CaConfig, Config } from '../schema.ts';
 import { ownAnchors } from './admin-anchors.ts';
 import type { MaterialReader } from './reader.ts';
 
-/** Warnings of CAs where nobody, or nobody under a trust anchor, can enrol. */
+/** Warnings of CAs where nobody, or nobody under a trust anchor, can enrol, or somebody for any name. */
 export async function checkClients(reader: MaterialReader, config: Config): Promise<void> {
   checkMethods(reader, config);
   const { tls, ca } = config;
@@ -17,19 +18,27 @@ export async function checkClients(reader: MaterialReader, config: Config): Prom
   for (const [index, one] of ca.entries()) {
     const key = `ca[${index}].client_issuers`;
     const files = clientIssuerFiles(one);
-    if (one.client_issuers.includes('any') || one.auth.methods?.includes('mtls') === false) continue;
+    if (!countsAt(one, 'mtls')) continue;
+    const any = one.client_issuers.includes('any');
     const named = (await Promise.all(files.map((file) => reader.knownCertificates(file)))).flat();
     const own = one.client_issuers.includes('own') ? await certificatesOf(reader, one) : [];
     const covered = await ownAnchors(anchors, [...named, ...own]);
     const left = anchors.filter(
       (anchor) =>
-        !covered.includes(anchor) && !(one.client_issuers.includes('anchors') && !ownOrAbove.includes(anchor)),
+        !any && !covered.includes(anchor) && !(one.client_issuers.includes('anchors') && !ownOrAbove.includes(anchor)),
     );
     for (const { subject } of left)
       reader.warn(
         key,
         `leaves out the trust anchor "${formatName(subject)}": certificates under it do not authenticate at "${one.label}"`,
         'its file in the list, if they should',
+      );
+    if (one.profile.mtls_subject !== 'auto' || !leavesNamesFree(one)) continue;
+    for (const { subject } of anchors.filter((anchor) => !left.includes(anchor) && !ownOrAbove.includes(anchor)))
+      reader.warn(
+        `ca[${index}].profile`,
+        `leaves the names of certificates under "${formatName(subject)}" free: each may ask for any name, another's too`,
+        'subject.template, and san.allowed = [] or patterns with a placeholder',
       );
   }
 }

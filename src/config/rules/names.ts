@@ -1,8 +1,8 @@
 /** Settings that let one requester take another's name: each is a warning (docs/names.md). */
 import type { Warning } from '../problem.ts';
-import type { CaConfig, Config } from '../schema.ts';
+import type { CaConfig, Config, ProfileConfig } from '../schema.ts';
 
-/** What the keys say by themselves; what the files say is in check-clients.ts. */
+/** What the keys say by themselves; what the files say is in material/clients.ts. */
 export function* nameWarnings(config: Config): Generator<Warning> {
   const { otp, est, cmc, gssapi, ca } = config;
   const byToken = otp.enabled && ca.some((one) => countsAt(one, 'otp') && leavesNamesFree(one));
@@ -19,15 +19,23 @@ export function* nameWarnings(config: Config): Generator<Warning> {
       message:
         'leaves the instance out: all principals of one primary get one subject ({principal}, or {instance} too)',
     };
-  for (const [index, one] of ca.entries()) yield* warningsOfCa(config, one, `ca[${index}]`);
+  for (const [index, one] of ca.entries()) {
+    yield* certificateWarnings(config, one, `ca[${index}]`);
+    yield* templateWarnings(one, `ca[${index}]`);
+  }
 }
 
-function* warningsOfCa({ tls }: Config, ca: CaConfig, key: string): Generator<Warning> {
+function* certificateWarnings({ tls }: Config, ca: CaConfig, key: string): Generator<Warning> {
   if (tls.client_auth.mode === 'none') return;
   if (ca.client_issuers.includes('any') && countsAt(ca, 'mtls'))
     yield {
       key: `${key}.client_issuers`,
       message: `has "any": a certificate of another label stands for its names at "${ca.label}" too ("own", "anchors", or files)`,
+    };
+  if (ca.profile.mtls_subject === 'any' && countsAt(ca, 'mtls') && leavesNamesFree(ca))
+    yield {
+      key: `${key}.profile.mtls_subject`,
+      message: 'is "any": whoever has a certificate may ask for any name, another\'s too ("auto" or "same")',
     };
   if (ca.profile.allow_subject_change && leavesNamesFree(ca))
     yield {
@@ -36,12 +44,37 @@ function* warningsOfCa({ tls }: Config, ca: CaConfig, key: string): Generator<Wa
     };
 }
 
+/** Templates that are the same for everybody. */
+function* templateWarnings({ profile }: CaConfig, key: string): Generator<Warning> {
+  const { subject, san } = profile;
+  const given = { 'subject.template': subject.template ?? [], 'san.add': san.add ?? [] };
+  for (const [name, templates] of Object.entries(given))
+    if ([templates].flat().some((template) => !PLACEHOLDER.test(template)))
+      yield {
+        key: `${key}.profile.${name}`,
+        message: 'gives all requesters one name (a placeholder in it, such as {id})',
+      };
+}
+
+/** `{id}`, and not the `{2}` of a regular expression. */
+const PLACEHOLDER = /\{[a-z]/;
+
 /** Whether the method counts at the CA's label. */
 export function countsAt({ auth }: CaConfig, method: 'mtls' | 'otp' | 'gssapi'): boolean {
   return auth.methods?.includes(method) ?? true;
 }
 
-/** Whether neither a person nor the profile keeps a requester to its own names. */
-export function leavesNamesFree({ approval }: CaConfig): boolean {
-  return approval === 'auto';
+/** Whether neither a person, a service of the operator's nor the profile keeps a requester to its own names. */
+export function leavesNamesFree({ approval, authorization, profile }: CaConfig): boolean {
+  return approval === 'auto' && authorization === undefined && !followsFromRequester(profile);
+}
+
+/** Whether the profile ties the subject, and every subjectAltName that it lets in, to who asks. */
+function followsFromRequester({ subject, san }: ProfileConfig): boolean {
+  const tied = (patterns: readonly string[] | undefined): boolean =>
+    patterns?.every((pattern) => PLACEHOLDER.test(pattern)) ?? false;
+  const sans = { dns: tied(san.dns), email: tied(san.email), uri: tied(san.uri), ip: false };
+  const { template, patterns } = subject;
+  const named = template !== undefined || (patterns['CN'] !== undefined && tied([patterns['CN']]));
+  return named && san.allowed.every((kind) => sans[kind]);
 }

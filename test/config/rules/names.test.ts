@@ -37,6 +37,26 @@ describe('issue 13: a setting that lets one requester take the name of another i
       'ca[0].client_issuers: has "any": a certificate of another label stands for its names at "devices" too ("own", "anchors", or files)',
     ],
     [
+      'any name for a certificate',
+      ca('profile.mtls_subject = "any"'),
+      'ca[0].profile.mtls_subject: is "any": whoever has a certificate may ask for any name, another\'s too ("auto" or "same")',
+    ],
+    [
+      'one subject for everybody',
+      ca('profile.subject.template = "CN=all"'),
+      'ca[0].profile.subject.template: gives all requesters one name (a placeholder in it, such as {id})',
+    ],
+    [
+      'one more name for everybody',
+      ca('profile.san.add = ["dns:{id}.example.com", "dns:www.example.com"]'),
+      'ca[0].profile.san.add: gives all requesters one name (a placeholder in it, such as {id})',
+    ],
+    [
+      'a token for any SAN beside its CN',
+      ca('profile.subject.template = "CN={id}"\nprofile.san.dns = ["dev-[0-9]{2}"]') + OTP,
+      'otp.bind_client_id: is "off": whoever has a token may ask for any name, another\'s too ("cn" or "san")',
+    ],
+    [
       'a change of names',
       ca('profile.allow_subject_change = true'),
       "ca[0].profile.allow_subject_change: is true: whoever has a certificate may change to any name, another's too (false)",
@@ -57,6 +77,20 @@ describe('issue 13: a setting that lets one requester take the name of another i
     ['no label where tokens count', ca(`auth.methods = ["mtls"]`) + OTP],
     ['shared secrets, and no full CMC', toml(`${SECRETS}[est]\nfullcmc = false`)],
     ['any issuer where certificates do not count', ca('client_issuers = ["any"]\nauth.methods = ["gssapi"]')],
+    [
+      'names that follow from who asks, by a template',
+      ca('profile.subject.template = "CN={id}"\nprofile.san.allowed = []\nprofile.mtls_subject = "any"') + OTP,
+    ],
+    [
+      'names that follow from who asks, by patterns',
+      ca(
+        'profile.subject.patterns = { CN = "{id}" }\nprofile.san.allowed = ["dns"]\nprofile.san.dns = ["{id}", "{id}[.]example[.]com"]',
+      ) + OTP,
+    ],
+    [
+      'a service that decides',
+      ca('authorization.url = "https://inventory.example.com/"\nprofile.allow_subject_change = true') + OTP,
+    ],
     ['principals by their whole name', toml(`${GSSAPI}default_template = "CN={principal}"`)],
   ])('%s: no warning', async (_, text) => {
     expect(await warnings(text)).toEqual([]);
