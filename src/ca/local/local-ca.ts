@@ -1,4 +1,5 @@
 /** A certificate authority of our own over a {@link Signer}: builds, lints, signs. */
+import { randomInt } from 'node:crypto';
 import { badRequest, failed } from '../../errors.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms/signed-data.ts';
@@ -24,6 +25,10 @@ import { InputError } from '../../pki/input-error.ts';
 /** The parts of `[ca.profile]` that shape the certificate. */
 export interface IssuanceProfile {
   readonly validity_days: number;
+  /** In place of the days. */
+  readonly validity_seconds?: number | undefined;
+  /** By up to so much it is shorter, by chance. */
+  readonly validity_spread_seconds?: number | undefined;
   readonly max_validity_days: number;
   readonly key_usage: readonly KeyUsage[];
   /** Names of {@link OID} or dotted OIDs. */
@@ -155,16 +160,29 @@ export class LocalCa implements CaDriver {
     };
   }
 
-  /** Now (a little backdated) for the profile's days, within the CA certificate's own validity. */
-  #validity(days = this.#profile.validity_days): { notBefore: Date; notAfter: Date } {
+  /**
+   * Now (a little backdated) for as long as the profile says, within the CA certificate's own validity.
+   *
+   * @param days where somebody else says how long
+   */
+  #validity(days: number | undefined): { notBefore: Date; notAfter: Date } {
     const now = Math.floor(this.#now() / 1000) * 1000;
     const { notBefore: caFrom, notAfter: caUntil } = this.certificate;
     if (now < caFrom.getTime() || now >= caUntil.getTime())
       throw failed('CA_NOT_VALID', "The CA's certificate is not valid now.", { detail: this.#expiry() });
     const notBefore = Math.max(now - BACKDATING, caFrom.getTime());
     // both ends belong to the period (RFC 5280 §4.1.2.5)
-    const notAfter = Math.min(notBefore + days * DAY - 1000, caUntil.getTime());
+    const length = days === undefined ? this.#usualLength() : days * DAY;
+    const notAfter = Math.min(notBefore + length - 1000, caUntil.getTime());
     return { notBefore: new Date(notBefore), notAfter: new Date(notAfter) };
+  }
+
+  /** Milliseconds. */
+  #usualLength(): number {
+    const { validity_days, validity_seconds, validity_spread_seconds = 0 } = this.#profile;
+    const seconds = validity_seconds ?? (validity_days * DAY) / 1000;
+    const spread = Math.min(validity_spread_seconds, Math.floor(seconds / 2));
+    return (seconds - randomInt(spread + 1)) * 1000;
   }
 
   #expiry(): string {

@@ -83,6 +83,12 @@ function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding>
       message: `is more than max_validity_days (at most ${profile.max_validity_days})`,
       about: [`${key}.max_validity_days`],
     };
+  if (profile.validity_seconds !== undefined && profile.validity_seconds > profile.max_validity_days * 86_400)
+    yield {
+      key: `${key}.validity_seconds`,
+      message: `is more than max_validity_days (at most ${profile.max_validity_days * 86_400})`,
+      about: [`${key}.max_validity_days`],
+    };
   const { required, allowed, patterns } = profile.subject;
   for (const type of required)
     if (allowed !== undefined && !allowed.some((one) => attributeType(one) === attributeType(type)))

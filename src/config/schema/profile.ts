@@ -139,6 +139,26 @@ export const profile = table(
       maximum: 36500,
       unit: 'days',
     }),
+    validity_seconds: optional(
+      integer({
+        description:
+          'For short-lived certificates, in place of `validity_days`: the seconds that a certificate is valid, the minute included by which it is backdated.',
+        minimum: 120,
+        maximum: 31_536_000,
+        unit: 'seconds',
+        defaultText: '`validity_days`',
+      }),
+    ),
+    validity_spread_seconds: optional(
+      integer({
+        description:
+          'A certificate is valid for up to so much less, by chance, so that a fleet does not renew in one hour; never for less than half of its validity.',
+        minimum: 0,
+        maximum: 31_536_000,
+        unit: 'seconds',
+        defaultText: '0',
+      }),
+    ),
     max_validity_days: integer({
       description: 'The upper bound of a validity that comes from elsewhere; `validity_days` may not exceed it.',
       default: 825,

@@ -172,6 +172,24 @@ describe('validity', () => {
     expect(notAfter.getTime()).toBe(now - 123 - 60_000 + 90 * DAY - 1000);
   });
 
+  test('issue 13.3: validity_seconds stand in place of the days, for short-lived certificates', async () => {
+    const now = own().notBefore.getTime() + 5 * DAY;
+    const short = await openCa(made(), { profile: { ...profile, validity_seconds: 600 } }, () => now);
+    const { notBefore, notAfter } = parseCertificate(await issue(short));
+    expect([notBefore.getTime() - now, notAfter.getTime() - now]).toEqual([-60_000, 539_000]);
+  });
+
+  test('issue 13.3: validity_spread_seconds make it shorter by chance, never by more than half', async () => {
+    const now = own().notBefore.getTime() + 5 * DAY;
+    const spread = { ...profile, validity_seconds: 86_400, validity_spread_seconds: 1_000_000 };
+    const fleet = await openCa(made(), { profile: spread }, () => now);
+    const ends = await Promise.all(
+      Array.from({ length: 12 }, async () => parseCertificate(await issue(fleet)).notAfter.getTime() - now + 61_000),
+    );
+    expect(ends.every((end) => end >= 43_200_000 && end <= 86_400_000)).toBe(true);
+    expect(new Set(ends).size).toBeGreaterThan(1);
+  });
+
   test("never begins before the CA certificate's", async () => {
     const now = own().notBefore.getTime() + 1000;
     const certificate = parseCertificate(await issue(await openCa(made(), {}, () => now)));
