@@ -21,7 +21,7 @@ import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../http/admin/support.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
-import { makeCa, makeClient } from '../support/certificates.ts';
+import { dns as dnsName, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';
 import { buildCsr, commonName, dns, email, extensionRequest, makeKey, san } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { corridor, mtlsIdentity, otpIdentity, received } from './support.ts';
@@ -72,7 +72,7 @@ beforeAll(async () => {
   failures = new FailureRecords({ store, log: { error: () => undefined }, now: () => T0 });
   cas = { devices: await fileCa(folder, 'devices', true), lab: await fileCa(folder, 'lab') };
   const maker = await makeCa('CN=Maker,O=Example');
-  const foreign = await makeClient(`CN=${OWN}`, maker);
+  const foreign = await makeClient(`CN=${OWN}`, maker, { extensions: [subjectAltName(dnsName(OWN))] });
   paths = new Map<Requester, readonly Certificate[]>([
     ['certificate of devices', await issuedBy('devices')],
     ['certificate of lab', await issuedBy('lab')],
