@@ -143,7 +143,7 @@ describe('contract §7: admin access is audited', () => {
     const { call, logged } = await adminFixture();
     await call('GET', '/admin/otp/1?limit=3');
     expect(logged()).toContain(
-      '"method":"GET","route":"/admin/otp/:id","status":400,"address":"127.0.0.1","admin":"test admin"',
+      '"address":"127.0.0.1","operation":"GET /admin/otp/:id","ca":null,"requester":"test admin","method":"bearer","status":400,',
     );
     expect(logged()).not.toContain('an-admin-token');
   });
