@@ -1,4 +1,4 @@
-/** Characters of a word that are compared; the work grows with them, and no name here is as long. */
+/** Characters of two words that are compared; the work grows with them, and no name here is as long. */
 const COMPARED = 40;
 
 /** The candidate that a mistyped word most likely stands for: the smallest edit distance, the first of equals. */
@@ -15,8 +15,9 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** Levenshtein's distance, with a swap of neighbours counted once. */
-export function editDistance(a: string, b: string): number {
+/** Levenshtein's distance between the beginnings of two words, with a swap of neighbours counted once. */
+export function editDistance(one: string, other: string): number {
+  const [a, b] = [one.slice(0, COMPARED), other.slice(0, COMPARED)];
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

@@ -150,7 +150,8 @@ class Reader {
   #standIn(schema: TSchema): unknown {
     const { form, default: given } = notes(schema);
     if (form === 'path' && typeof given === 'string') return resolve(this.#where.folder, given);
-    return given === undefined ? Create(schema) : structuredClone(given);
+    if (given === undefined) return Create(schema);
+    return typeof given === 'object' ? structuredClone(given) : given;
   }
 
   #problem(key: string, message: string, hint: string): void {
