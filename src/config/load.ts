@@ -67,8 +67,24 @@ async function read(file: string, env: Environment): Promise<Read> {
   return { config, problems: [...document.problems, ...unreported(problems, document.problems)], warnings };
 }
 
-/** `admin.tls.mode` is `required` where trust anchors stand without a mode: they are there to be used. */
 function withDerivedDefaults(document: Table): Table {
+  return withoutBackdating(withAdminMode(document));
+}
+
+/** With `profile = "niap"` no certificate is backdated; Dogtag decides for itself. */
+function withoutBackdating(document: Table): Table {
+  const { ca } = document;
+  if (document['profile'] !== 'niap' || !Array.isArray(ca)) return document;
+  return { ...document, ca: ca.map((one: unknown) => (isTable(one) && one['driver'] !== 'dogtag' ? exact(one) : one)) };
+}
+
+function exact(ca: Table): Table {
+  const profile = ca['profile'] ?? {};
+  return isTable(profile) ? { ...ca, profile: { backdate_seconds: 0n, ...profile } } : ca;
+}
+
+/** `admin.tls.mode` is `required` where trust anchors stand without a mode: they are there to be used. */
+function withAdminMode(document: Table): Table {
   const admin = document['admin'];
   const tls = isTable(admin) ? admin['tls'] : undefined;
   if (!isTable(admin) || !isTable(tls) || tls['mode'] !== undefined || tls['trust_anchors'] === undefined)

@@ -304,6 +304,11 @@ describe('what several keys say together', () => {
       'ca[0].profile.validity_days: is more than max_validity_days (at most 825)',
     ],
     [
+      'a backdating that leaves less than half',
+      toml('[ca.profile]\nvalidity_seconds = 600\nbackdate_seconds = 301'),
+      'ca[0].profile.backdate_seconds: is more than half of validity_seconds (at most 300)',
+    ],
+    [
       'an unknown key type',
       toml('[ca.profile]\nkey_types = ["rsa:1024"]'),
       'ca[0].profile.key_types[0]: "rsa:1024" is not known ("ec:P-256", "ec:P-384", "ec:P-521", "rsa:2048", "rsa:3072", "rsa:4096", "ed25519")',

@@ -29,6 +29,8 @@ export interface IssuanceProfile {
   readonly validity_seconds?: number | undefined;
   /** By up to so much it is shorter, by chance. */
   readonly validity_spread_seconds?: number | undefined;
+  /** By so much it begins before it is issued; 60 where it is absent. */
+  readonly backdate_seconds?: number | undefined;
   readonly max_validity_days: number;
   readonly key_usage: readonly KeyUsage[];
   /** Names of {@link OID} or dotted OIDs. */
@@ -54,8 +56,8 @@ export interface LocalCaOptions {
   readonly now: () => number;
 }
 
-/** Clocks of clients lag; a certificate must not be "not yet valid" when it arrives. Milliseconds. */
-const BACKDATING = 60_000;
+/** Clocks of clients lag; a certificate must not be "not yet valid" when it arrives. Seconds. */
+const BACKDATING = 60;
 const DAY = 86_400_000;
 const CERTIFICATE = 'the certificate';
 const NOWHERE: PublicationUrls = { crl: [], ocsp: [], caIssuers: [] };
@@ -170,7 +172,7 @@ export class LocalCa implements CaDriver {
     const { notBefore: caFrom, notAfter: caUntil } = this.certificate;
     if (now < caFrom.getTime() || now >= caUntil.getTime())
       throw failed('CA_NOT_VALID', "The CA's certificate is not valid now.", { detail: this.#expiry() });
-    const notBefore = Math.max(now - BACKDATING, caFrom.getTime());
+    const notBefore = Math.max(now - this.#backdating * 1000, caFrom.getTime());
     // both ends belong to the period (RFC 5280 §4.1.2.5)
     const length = days === undefined ? this.#usualLength() : days * DAY;
     const notAfter = Math.min(notBefore + length - 1000, caUntil.getTime());
@@ -181,8 +183,14 @@ export class LocalCa implements CaDriver {
   #usualLength(): number {
     const { validity_days, validity_seconds, validity_spread_seconds = 0 } = this.#profile;
     const seconds = validity_seconds ?? (validity_days * DAY) / 1000;
-    const spread = Math.min(validity_spread_seconds, Math.floor(seconds / 2));
+    // of what is left once it is issued, so that it is never over by then
+    const spread = Math.min(validity_spread_seconds, Math.floor((seconds - this.#backdating) / 2));
     return (seconds - randomInt(spread + 1)) * 1000;
+  }
+
+  /** Seconds. */
+  get #backdating(): number {
+    return this.#profile.backdate_seconds ?? BACKDATING;
   }
 
   #expiry(): string {

@@ -89,6 +89,13 @@ function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding>
       message: `is more than max_validity_days (at most ${profile.max_validity_days * 86_400})`,
       about: [`${key}.max_validity_days`],
     };
+  const { backdate_seconds = 60, validity_seconds } = profile;
+  if (validity_seconds !== undefined && backdate_seconds * 2 > validity_seconds)
+    yield {
+      key: `${key}.backdate_seconds`,
+      message: `is more than half of validity_seconds (at most ${Math.floor(validity_seconds / 2)})`,
+      about: [`${key}.validity_seconds`],
+    };
   const { required, allowed, patterns } = profile.subject;
   for (const type of required)
     if (allowed !== undefined && !allowed.some((one) => attributeType(one) === attributeType(type)))

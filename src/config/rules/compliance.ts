@@ -86,7 +86,7 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc }: Config): Generat
     };
 }
 
-function* niapPoints({ otp, est, serverkeygen }: Config): Generator<UnsafeSetting> {
+function* niapPoints({ otp, est, serverkeygen, ca }: Config): Generator<UnsafeSetting> {
   if (otp.enabled && otp.hash_algorithm !== 'argon2id')
     yield {
       key: 'otp.hash_algorithm',
@@ -108,4 +108,11 @@ function* niapPoints({ otp, est, serverkeygen }: Config): Generator<UnsafeSettin
       safe: '"password" or "required", or est.serverkeygen = false',
       about: ['est.serverkeygen'],
     };
+  for (const [index, { profile }] of ca.entries())
+    if (profile.backdate_seconds !== undefined && profile.backdate_seconds > 0)
+      yield {
+        key: `ca[${index}].profile.backdate_seconds`,
+        message: `is ${profile.backdate_seconds}: certificates would be valid from before they were issued`,
+        safe: '0',
+      };
 }

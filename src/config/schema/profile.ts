@@ -142,7 +142,7 @@ export const profile = table(
     validity_seconds: optional(
       integer({
         description:
-          'For short-lived certificates, in place of `validity_days`: the seconds that a certificate is valid, the minute included by which it is backdated.',
+          'For short-lived certificates, in place of `validity_days`: the seconds that a certificate is valid, `backdate_seconds` included.',
         minimum: 120,
         maximum: 31_536_000,
         unit: 'seconds',
@@ -157,6 +157,16 @@ export const profile = table(
         maximum: 31_536_000,
         unit: 'seconds',
         defaultText: '0',
+      }),
+    ),
+    backdate_seconds: optional(
+      integer({
+        description:
+          'A certificate is valid from so long before it is issued, because the clocks of devices lag; at most half of its validity.',
+        minimum: 0,
+        maximum: 43_200,
+        unit: 'seconds',
+        defaultText: '60; with `profile = "niap"` 0',
       }),
     ),
     max_validity_days: integer({

@@ -190,6 +190,25 @@ describe('validity', () => {
     expect(new Set(ends).size).toBeGreaterThan(1);
   });
 
+  test.each([
+    [0, 0],
+    [3600, -3_600_000],
+  ])('issue 13.3: backdate_seconds = %d says since when it is valid', async (seconds, from) => {
+    const now = own().notBefore.getTime() + 5 * DAY;
+    const exact = await openCa(made(), { profile: { ...profile, backdate_seconds: seconds } }, () => now);
+    const { notBefore, notAfter } = new x509.X509Certificate(await issue(exact));
+    expect(notBefore.getTime() - now).toBe(from);
+    expect(notAfter.getTime() - notBefore.getTime()).toBe(90 * DAY - 1000);
+  });
+
+  test('issue 13.3: backdating and spread together leave a certificate that is still valid', async () => {
+    const now = own().notBefore.getTime() + 5 * DAY;
+    const short = { ...profile, validity_seconds: 120, validity_spread_seconds: 120, backdate_seconds: 60 };
+    const localCa = await openCa(made(), { profile: short }, () => now);
+    const issued = await Promise.all(Array.from({ length: 40 }, async () => parseCertificate(await issue(localCa))));
+    for (const { notAfter } of issued) expect(notAfter.getTime() - now).toBeGreaterThanOrEqual(29_000);
+  });
+
   test("never begins before the CA certificate's", async () => {
     const now = own().notBefore.getTime() + 1000;
     const certificate = parseCertificate(await issue(await openCa(made(), {}, () => now)));

@@ -87,6 +87,14 @@ describe('contract §2: profile = "niap" refuses to start', () => {
       (c: Config): Config => ({ ...c, est: { ...c.est, serverkeygen: true } }),
       'serverkeygen.encryption',
     ],
+    [
+      'issue 13.3: backdated certificates',
+      (c: Config): Config => ({
+        ...c,
+        ca: c.ca.map((ca) => ({ ...ca, profile: { ...ca.profile, backdate_seconds: 60 } })),
+      }),
+      'ca[0].profile.backdate_seconds',
+    ],
   ] satisfies typeof UNSAFE)('%s', (_, change, key) => {
     const { problems, warnings } = complianceChecks({
       ...change({ ...base, est: { ...base.est, serverkeygen: false } }),
@@ -116,6 +124,12 @@ describe('contract §2: profile = "niap" refuses to start', () => {
       otp: { ...base.otp, enabled: false, token_length: 8, hash_algorithm: 'bcrypt', lockout_duration: 0 },
     };
     expect(complianceChecks(config).problems).toEqual([]);
+  });
+
+  test('issue 13.3: certificates are not backdated where nothing else is said', async () => {
+    const text = toml('[otp]\nenabled = false\n[est]\nserverkeygen = false');
+    expect((await folder.load(text)).config.ca[0]?.profile.backdate_seconds).toBeUndefined();
+    expect((await folder.load(`profile = "niap"\n${text}`)).config.ca[0]?.profile.backdate_seconds).toBe(0);
   });
 
   test('it is read from the file, and every reason is given at once', async () => {
