@@ -46,6 +46,8 @@ export class Exchange implements RequestContext {
   url: string | undefined;
   /** Of an answer that Node's response knows nothing of. */
   status: number | undefined;
+  /** While the operation is at work. The line of a client that has gone waits for what comes of it. Never rejects. */
+  atWork: Promise<void> | undefined;
   readonly #start = performance.now();
 
   constructor(address: string) {
@@ -97,7 +99,9 @@ export class Exchanges {
       response.off('finish', end).off('close', end);
       last.answered = true;
       const wasAnswered = response.headersSent && (request.complete || !socket.destroyed);
-      this.#end(exchange, exchange.status ?? (wasAnswered ? response.statusCode : undefined));
+      const write = (): void => this.#end(exchange, exchange.status ?? (wasAnswered ? response.statusCode : undefined));
+      if (wasAnswered || exchange.atWork === undefined) write();
+      else void exchange.atWork.then(write);
     };
     response.once('finish', end).once('close', end);
     return exchange;

@@ -53,9 +53,10 @@ const identifier = (type: string, octets: Buffer): Buffer => csrAttribute(type, 
 const symmetric = identifier(OID.decryptKeyIdentifier, Buffer.from(KEK_ID, 'hex'));
 const asymmetric = (octets: Buffer): Buffer => identifier(OID.asymmetricDecryptKeyIdentifier, octets);
 
-function keygen(attributes: readonly Buffer[], call: EstCall & { path?: string }): Promise<Answer> {
-  const body = onTheWire(buildCsr(key, { subject: commonName('opened'), attributes }));
-  return estuary.enroll(body, { path: 'serverkeygen', ...call });
+function keygen(attributes: readonly Buffer[], call: EstCall & { path?: string; subject?: string }): Promise<Answer> {
+  const { subject = 'opened', ...rest } = call;
+  const body = onTheWire(buildCsr(key, { subject: commonName(subject), attributes }));
+  return estuary.enroll(body, { path: 'serverkeygen', ...rest });
 }
 
 /** The code blocks of the section, in their order. */
@@ -146,7 +147,9 @@ describe('RFC 7030 §4.4.1.2: the key of the certificate that authenticates, nam
     const [certificate] = parsePemCertificates(client.cert);
     const ski = certificate?.subjectKeyIdentifier ?? Buffer.alloc(0);
     expect(ski).toHaveLength(20);
-    const answer = readServerKey(await keygen([asymmetric(ski)], { client, path: 'lab/serverkeygen' }));
+    const answer = readServerKey(
+      await keygen([asymmetric(ski)], { client, path: 'lab/serverkeygen', subject: `client-${kind}` }),
+    );
     const args = ['-inkey', file('client.key'), '-recip', file('client.pem')];
     expectMatch(answer, openEnveloped(answer, args, estuary.root, file));
   });
@@ -155,9 +158,9 @@ describe('RFC 7030 §4.4.1.2: the key of the certificate that authenticates, nam
     const client = await estuary.enrolled(makeKey(), 'signs');
     const [certificate] = parsePemCertificates(client.cert);
     const named = [asymmetric(certificate?.subjectKeyIdentifier ?? Buffer.alloc(0))];
-    const answer = await keygen(named, { client });
+    const answer = await keygen(named, { client, subject: 'signs' });
     expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('without the key usage keyAgreement')]);
     const other = await estuary.enrolled(makeKey(), 'other');
-    expect((await keygen(named, { client: other })).text).toContain('does not know the key');
+    expect((await keygen(named, { client: other, subject: 'other' })).text).toContain('does not know the key');
   });
 });

@@ -16,7 +16,7 @@ import { answerBrokenRequests } from '../broken-requests.ts';
 import { presentedCredentials } from '../credentials.ts';
 import { InHand, limitRequests } from '../admission.ts';
 import type { RequestRates } from '../rate-limits.ts';
-import { Exchanges, exchangeOf, type RequestCounts } from '../exchange.ts';
+import { Exchanges, exchangeOf, type Exchange, type RequestCounts } from '../exchange.ts';
 import { runForRequest } from '../../request-context.ts';
 import { answerExpectations, checkHost, expectsContinue } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
@@ -105,7 +105,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     if (route === undefined) throw errorWith(404, 'NOT_FOUND', 'There is no such EST path.');
     const { socket } = request.raw;
     const exchange = exchangeOf(request.raw);
-    const answer = await runForRequest(exchange, () =>
+    const answering = runForRequest(exchange, () =>
       inHand.run(() =>
         route.operation.handle({
           requestId: exchange.requestId,
@@ -119,6 +119,11 @@ export function createEstListener(options: EstListenerOptions): EstListener {
         }),
       ),
     );
+    exchange.atWork = answering.then(
+      () => undefined,
+      (error: unknown) => noteError(exchange, asEstuaryError(error)),
+    );
+    const answer = await answering;
     reply.hijack();
     writeAnswer(reply.raw, answer.status === 401 ? challenging(answer, options.errors) : answer);
   };
@@ -137,8 +142,12 @@ export function createEstListener(options: EstListenerOptions): EstListener {
 }
 
 function writeError(response: ServerResponse, error: EstuaryError, policy: ErrorPolicy): void {
-  Object.assign(exchangeOf(response.req), { code: error.code, detail: error.detail });
+  noteError(exchangeOf(response.req), error);
   writeAnswer(response, errorAnswer(error, policy));
+}
+
+function noteError(exchange: Exchange, { code, detail }: EstuaryError): void {
+  Object.assign(exchange, { code, detail });
 }
 
 /** A refusal in the operation's own form is a 401 like any other. */

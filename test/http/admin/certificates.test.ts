@@ -73,6 +73,7 @@ describe('contract §4: GET /admin/certificates', () => {
       method: 'otp',
       request_id: one.request_id,
       fingerprint_sha256: one.fingerprint_sha256,
+      device: null,
     });
   });
 
