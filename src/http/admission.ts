@@ -22,22 +22,33 @@ export function limitRequests(server: Server, rates: RequestRates, refuse: Refus
   });
 }
 
-/** Requests that one process carries out at a time; beyond, a queue would only grow, and with it the time of all. */
+/** Connections whose requests one process carries out at a time; beyond, a queue would only grow, and with it the time of all. */
 const MAX_IN_HAND = 256;
 
-/** Bounds what is carried out at a time. What a client is still sending does not count: slow ones hold up nobody. */
+/**
+ * Bounds what is carried out at a time. What a client is still sending does not count: slow ones hold up nobody. A connection counts
+ * once, however many requests it sends without waiting: nobody takes the places of others with one.
+ */
 export class InHand {
-  #count = 0;
+  /** The requests of each. */
+  readonly #connections = new Map<object, number>();
 
   /** @throws EstuaryError 503 `OVERLOADED` */
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#count >= MAX_IN_HAND)
+  async run<T>(connection: object, work: () => Promise<T>): Promise<T> {
+    const others = this.#connections.get(connection) ?? 0;
+    if (others === 0 && this.#connections.size >= MAX_IN_HAND)
       throw unavailable('OVERLOADED', 'The server has too many requests in hand, try again later.');
-    this.#count++;
+    this.#connections.set(connection, others + 1);
     try {
       return await work();
     } finally {
-      this.#count--;
+      this.#leave(connection);
     }
+  }
+
+  #leave(connection: object): void {
+    const left = (this.#connections.get(connection) ?? 0) - 1;
+    if (left > 0) this.#connections.set(connection, left);
+    else this.#connections.delete(connection);
   }
 }

@@ -106,7 +106,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     const { socket } = request.raw;
     const exchange = exchangeOf(request.raw);
     const answering = runForRequest(exchange, () =>
-      inHand.run(() =>
+      inHand.run(socket, () =>
         route.operation.handle({
           requestId: exchange.requestId,
           ca: route.ca,
