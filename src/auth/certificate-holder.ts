@@ -1,8 +1,9 @@
 /** Who the holder of a client certificate is: to people, and to the queue (contract §8.1). */
 import { createHash } from 'node:crypto';
-import { verifyCertificateSignature, type Certificate } from '../pki/x509/certificate.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
 import { comparableGeneralNames, formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
-import { foldedName, namesMatch } from '../pki/x509/name-matching.ts';
+import { isIssuedBy } from '../pki/x509/issued-by.ts';
+import { foldedName } from '../pki/x509/name-matching.ts';
 import { comparableName, formatName, namesEqual } from '../pki/x509/name.ts';
 
 /** A certificate, and the CA that a validated path shows to have issued it. */
@@ -60,9 +61,8 @@ export function isSameHolder(a: CertificateHolder, b: CertificateHolder): boolea
 export async function isOfHolder({ certificate, issuer }: CertificateHolder, other: Certificate): Promise<boolean> {
   return (
     certificate.fingerprint === other.fingerprint ||
-    (namesMatch(issuer.subject, other.issuer) &&
-      namesEqual(certificate.subject, other.subject) &&
+    (namesEqual(certificate.subject, other.subject) &&
       sameGeneralNames(certificate.subjectAltNames, other.subjectAltNames) &&
-      (await verifyCertificateSignature(other, issuer)))
+      (await isIssuedBy(other, issuer)))
   );
 }

@@ -1,5 +1,6 @@
 /** Whose certificates authenticate at a CA's label: `client_issuers` (contract §8.2). It filters, and never adds trust. */
-import { verifyCertificateSignature, type Certificate } from '../pki/x509/certificate.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import { isIssuedBy } from '../pki/x509/issued-by.ts';
 import { namesMatch } from '../pki/x509/name-matching.ts';
 
 /** The CA whose list it is. */
@@ -76,8 +77,6 @@ function isOneOf(path: readonly Certificate[], cas: readonly Certificate[]): boo
 }
 
 async function isAbove(anchor: Certificate, own: readonly Certificate[]): Promise<boolean> {
-  for (const certificate of own)
-    if (namesMatch(anchor.subject, certificate.issuer) && (await verifyCertificateSignature(certificate, anchor)))
-      return true;
+  for (const certificate of own) if (await isIssuedBy(certificate, anchor)) return true;
   return false;
 }

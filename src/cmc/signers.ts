@@ -4,7 +4,7 @@ import { holderOf } from '../auth/certificate-holder.ts';
 import { validateClientCertificate, type ValidatedClientCertificate } from '../auth/mtls/mtls.ts';
 import { checkNotRevokedHere } from '../auth/mtls/own-revocation.ts';
 import { isValidAt } from '../auth/mtls/path-validation.ts';
-import { isIssuedBy } from '../enrollment/names.ts';
+import { isIssuedBy } from '../pki/x509/issued-by.ts';
 import { EstuaryError, isUnauthenticated } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { verifySignerInfo, type SignedData, type SignerIdentifier, type SignerInfo } from '../pki/cms/cms.ts';
@@ -81,7 +81,7 @@ export class Signers {
       throw notAllowed(0, 'client certificate not accepted by this CA');
     const { issuer } = holderOf(validated);
     const isRa =
-      certificate.extKeyUsage?.includes(OID.cmcRA) === true && (await isIssuedBy(ca.certificate, certificate));
+      certificate.extKeyUsage?.includes(OID.cmcRA) === true && (await isIssuedBy(certificate, ca.certificate));
     return { role: isRa ? 'ra' : 'subscriber', issuer };
   }
 

@@ -1,4 +1,5 @@
 /** The stage after every check of our own: the external service of the CA, where it has one, allows it (docs/authorization.md). */
+import { auditedRequester } from '../auth/audited-requester.ts';
 import type { PreparedIssuance } from '../ca/driver.ts';
 import { isRefusal } from '../errors.ts';
 import { encodePem } from '../pki/der/pem.ts';
@@ -80,6 +81,7 @@ const PEM_LABELS = { pkcs10: 'CERTIFICATE REQUEST', crmf: 'CRMF REQUEST' } as co
 function requestOf({ request, names, csr, key }: Keyed): AuthorizationRequest {
   const { requestId, ca, operation, identity, address, device } = request;
   const certificate = 'certificate' in identity ? identity.certificate : undefined;
+  const { requester_issuer = null, requester_sans = [] } = auditedRequester(identity);
   return {
     request_id: requestId,
     ca: ca.label,
@@ -87,9 +89,9 @@ function requestOf({ request, names, csr, key }: Keyed): AuthorizationRequest {
     requester: {
       method: identity.method,
       id: identity.display,
-      issuer: certificate === undefined ? null : formatName(certificate.issuer),
+      issuer: requester_issuer,
       subject: certificate === undefined ? null : formatName(certificate.subject),
-      sans: certificate === undefined ? [] : certificate.subjectAltNames.map(formatGeneralName),
+      sans: [...requester_sans],
       address,
     },
     subject: formatName(names.subject),

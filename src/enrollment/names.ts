@@ -5,10 +5,10 @@ import type { Identity } from '../auth/identity.ts';
 import { filledTemplates } from '../ca/name-templates.ts';
 import type { Ca } from '../ca/router.ts';
 import { forbidden, type EstuaryError } from '../errors.ts';
-import { verifyCertificateSignature, type Certificate } from '../pki/x509/certificate.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
-import { namesMatch } from '../pki/x509/name-matching.ts';
+import { isIssuedBy } from '../pki/x509/issued-by.ts';
 import { issuedName } from '../pki/x509/issued-name.ts';
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { namesEqual, type Name } from '../pki/x509/name.ts';
@@ -111,13 +111,8 @@ export function notIssuedHere(): EstuaryError {
 
 /** Whether the addressed CA issued the certificate, or one whose certificates may be renewed there. */
 export async function isOfCa(ca: Ca, certificate: Certificate): Promise<boolean> {
-  for (const issuer of [ca.certificate, ...ca.renewalIssuers]) if (await isIssuedBy(issuer, certificate)) return true;
+  for (const issuer of [ca.certificate, ...ca.renewalIssuers]) if (await isIssuedBy(certificate, issuer)) return true;
   return false;
-}
-
-/** Whether the issuer's name and its signature are on the certificate. */
-export async function isIssuedBy(issuer: Certificate, certificate: Certificate): Promise<boolean> {
-  return namesMatch(issuer.subject, certificate.issuer) && (await verifyCertificateSignature(certificate, issuer));
 }
 
 /**

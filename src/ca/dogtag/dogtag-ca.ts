@@ -31,7 +31,8 @@ import { issuesAtOnce } from './profile.ts';
 import type { Replicas } from './replicas.ts';
 import { revokeCertificate } from './revoke.ts';
 import { findRequest } from './search.ts';
-import { isIssuedBy, isKey, issuedProblem, type AskedProfile } from './verify-issued.ts';
+import { isIssuedBy } from '../../pki/x509/issued-by.ts';
+import { isKey, issuedProblem, type AskedProfile } from './verify-issued.ts';
 
 export interface DogtagCaOptions {
   readonly label: string;

@@ -1,6 +1,7 @@
 /** What a remote CA issued, held against what was asked for: a certificate of somebody else never leaves. */
-import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatGeneralName, sameGeneralNames, type GeneralName } from '../../pki/x509/general-name.ts';
+import { isIssuedBy } from '../../pki/x509/issued-by.ts';
 import { namesMatch } from '../../pki/x509/name-matching.ts';
 import { formatName, namesEqual } from '../../pki/x509/name.ts';
 import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';
@@ -40,11 +41,6 @@ export async function issuedProblem(
   return (
     keyUsageProblem(certificate, asked) ?? purposeProblem(certificate, asked) ?? validityProblem(certificate, asked)
   );
-}
-
-/** Whether it has the CA's name and signature. */
-export async function isIssuedBy(certificate: Certificate, issuer: Certificate): Promise<boolean> {
-  return namesMatch(certificate.issuer, issuer.subject) && (await verifyCertificateSignature(certificate, issuer));
 }
 
 /** Every usage that was asked for and that this kind of key can have, and none that was not; never a CA's. */

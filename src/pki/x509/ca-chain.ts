@@ -1,5 +1,6 @@
 /** The certificates above a CA and those of its rollovers, checked once at start. */
 import { verifyCertificateSignature, type Certificate } from './certificate.ts';
+import { isIssuedBy } from './issued-by.ts';
 import { namesMatch } from './name-matching.ts';
 import { formatName } from './name.ts';
 import { publicKeyProblem } from './public-key.ts';
@@ -78,10 +79,6 @@ async function firstRoot(
 ): Promise<Certificate | undefined> {
   for (const candidate of candidates) if (await isRoot(candidate, others)) return candidate;
   return undefined;
-}
-
-async function isIssuedBy(certificate: Certificate, issuer: Certificate): Promise<boolean> {
-  return namesMatch(certificate.issuer, issuer.subject) && (await verifyCertificateSignature(certificate, issuer));
 }
 
 /**

@@ -1,15 +1,15 @@
 /** What a certificate has to be for a CA's delegated OCSP responder (RFC 6960 §2.6, §4.2.2.2). */
 import { OID } from '../der/oids.ts';
-import { verifyCertificateSignature, type Certificate } from './certificate.ts';
+import type { Certificate } from './certificate.ts';
 import { findExtension } from './extensions.ts';
-import { namesMatch } from './name-matching.ts';
+import { isIssuedBy } from './issued-by.ts';
 import { formatName } from './name.ts';
 import { defaultSignatureAlgorithm } from './signature-algorithms.ts';
 
 /** Why relying parties would not take this certificate for the CA's responder; its validity is not looked at. */
 export async function ocspDelegateProblems(certificate: Certificate, ca: Certificate): Promise<string[]> {
   const problems: string[] = [];
-  if (!namesMatch(certificate.issuer, ca.subject) || !(await verifyCertificateSignature(certificate, ca)))
+  if (!(await isIssuedBy(certificate, ca)))
     problems.push(`"${formatName(certificate.subject)}" was not issued by the CA itself`);
   if (certificate.extKeyUsage?.includes(OID.OCSPSigning) !== true)
     problems.push('is not for OCSP responders (extKeyUsage OCSPSigning)');
