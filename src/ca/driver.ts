@@ -5,6 +5,7 @@
  * Errors are {@link EstuaryError}s: 400/403 refused by the CA, 503 (with retryAfter) known to be down for now, 500 failed.
  */
 import type { Certificate } from '../pki/x509/certificate.ts';
+import type { Extension } from '../pki/x509/extensions.ts';
 import type { GeneralName } from '../pki/x509/general-name.ts';
 import type { Name } from '../pki/x509/name.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
@@ -29,6 +30,8 @@ export interface IssuanceRequest {
   readonly spki: Buffer;
   /** The same as it was read, where it was: what has been made of it is not made again. */
   readonly publicKey?: PublicKeyInfo | undefined;
+  /** Those that the request asks for, all of them: a profile says which it copies. */
+  readonly extensions?: readonly Extension[];
   /**
    * The request as it came, for a CA that takes PKCS#10; its proof of possession has been verified. Its subject is another one
    * where a Kerberos principal's goes before it; undefined where a ChangeSubjectName does.

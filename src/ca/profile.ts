@@ -17,10 +17,13 @@ import type { AttributeTypeAndValue, Name } from '../pki/x509/name.ts';
 import { attributeName, attributeType } from '../pki/x509/attribute-types.ts';
 import { OID, oidByName, oidName } from '../pki/der/oids.ts';
 import { publicKeyProblem, type PublicKeyInfo } from '../pki/x509/public-key.ts';
+import { requireDer } from '../pki/der/well-formed.ts';
+import { MAX_EXTENSION_LENGTH } from '../pki/x509/reserved-extensions.ts';
 import { InputError } from '../pki/input-error.ts';
 
 /** The parts of `[ca.profile]` that policy goes by. */
-export type PolicyProfile = Pick<ProfileConfig, 'key_types' | 'key_usage' | 'extended_key_usage' | 'subject' | 'san'>;
+export type PolicyProfile = Pick<ProfileConfig, 'key_types' | 'key_usage' | 'extended_key_usage' | 'subject' | 'san'> &
+  Partial<Pick<ProfileConfig, 'extensions'>>;
 
 /** What is asked for: the names the certificate would get, the key, and the requested extensions. */
 export interface RequestedContent {
@@ -40,6 +43,8 @@ interface CompiledProfile {
   readonly keyTypes: ReadonlySet<string>;
   readonly keyUsage: ReadonlySet<KeyUsage>;
   readonly purposes: ReadonlySet<string>;
+  /** Extensions that are copied from the request. */
+  readonly copied: ReadonlySet<string>;
   readonly requiredAttributes: readonly string[];
   readonly allowedAttributes: ReadonlySet<string> | undefined;
   readonly attributePatterns: ReadonlyMap<string, NamePattern>;
@@ -116,6 +121,7 @@ function compile(profile: PolicyProfile): CompiledProfile {
     keyTypes: new Set(profile.key_types),
     keyUsage: new Set(profile.key_usage),
     purposes: new Set(profile.extended_key_usage.map((name) => oidByName(name) ?? name)),
+    copied: new Set(profile.extensions?.flatMap(({ oid, from }) => (from === 'csr' ? [oid] : []))),
     requiredAttributes: subject.required.map(resolveAttribute),
     allowedAttributes: subject.allowed && new Set(subject.allowed.map(resolveAttribute)),
     attributePatterns: new Map(
@@ -256,9 +262,20 @@ function checkExtension(profile: CompiledProfile, { oid, critical, value }: Exte
       return;
     }
     default:
-      if (critical)
+      if (profile.copied.has(oid)) checkCopied(oid, value);
+      else if (critical)
         throw badRequest('EXTENSION_NOT_ALLOWED', `The request has the critical extension ${oidName(oid)}.`);
   }
+}
+
+/** Of a copied extension nothing is known but that it is DER. */
+function checkCopied(oid: string, value: Buffer): void {
+  if (value.length > MAX_EXTENSION_LENGTH)
+    throw badRequest(
+      'EXTENSION_NOT_ALLOWED',
+      `The requested ${oidName(oid)} has ${value.length} bytes; ${MAX_EXTENSION_LENGTH} are allowed.`,
+    );
+  parsed(oid, value, requireDer);
 }
 
 function parsed<T>(oid: string, value: Buffer, parse: (value: Buffer) => T): T {

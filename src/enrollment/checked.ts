@@ -36,6 +36,7 @@ export class Checked {
         request_id: requestId,
         spki,
         publicKey,
+        extensions: csr.extensions,
         csr: proof,
         forwarded,
         validityDays: keyed.authorised.validityDays,

@@ -110,7 +110,7 @@ export const REQUEST_ERRORS = {
   },
   EXTENSION_NOT_ALLOWED: {
     status: 400,
-    cause: 'The CSR asks for a critical extension that is not issued.',
+    cause: 'The CSR asks for a critical extension that is not issued, or for one of more than 4096 bytes.',
     remedy: 'Leave it out.',
   },
   KEY_TYPE_NOT_ALLOWED: {

@@ -31,6 +31,8 @@ const config = (label: string, isDefault = false): CaConfig => ({
     key_types: ['ec:P-256'],
     key_usage: ['digitalSignature'],
     extended_key_usage: ['clientAuth'],
+    policies: [],
+    extensions: [],
     subject: { required: [], patterns: {} },
     san: { allowed: ['dns'], required: [], wildcards: false, max: 4 },
     allow_subject_change: false,

@@ -17,13 +17,14 @@ import type {
   StatusSigner,
 } from '../driver.ts';
 import { keyUsageFor } from './key-usage.ts';
+import { ProfileExtensions, type ExtensionProfile } from './profile-extensions.ts';
 import { lint, type LintFinding } from './lint/index.ts';
 import { STATUS, VerifiedSigner } from './signing.ts';
 import { buildTbs, constantExtensions, randomSerial, type PublicationUrls, type TbsConstants } from './tbs.ts';
 import { InputError } from '../../pki/input-error.ts';
 
 /** The parts of `[ca.profile]` that shape the certificate. */
-export interface IssuanceProfile {
+export interface IssuanceProfile extends ExtensionProfile {
   readonly validity_days: number;
   /** In place of the days. */
   readonly validity_seconds?: number | undefined;
@@ -69,6 +70,7 @@ export class LocalCa implements CaDriver {
   readonly #chain: readonly Buffer[];
   readonly #profile: IssuanceProfile;
   readonly #constants: TbsConstants;
+  readonly #extensions: ProfileExtensions;
   readonly #key: VerifiedSigner;
   readonly #now: () => number;
   readonly #start: (() => Promise<void>) | undefined;
@@ -90,14 +92,18 @@ export class LocalCa implements CaDriver {
     this.#profile = profile;
     this.#now = now;
     this.#start = options.start;
+    this.#extensions = new ProfileExtensions(profile);
     this.#constants = {
       signatureAlgorithm: signer.signatureAlgorithm,
       issuer: certificate.subject.der,
-      extensions: constantExtensions(
-        certificate.subjectKeyIdentifier ?? subjectKeyIdentifier(certificate.spki),
-        profile.extended_key_usage.map(purpose),
-        publication ?? NOWHERE,
-      ),
+      extensions: [
+        ...constantExtensions(
+          certificate.subjectKeyIdentifier ?? subjectKeyIdentifier(certificate.spki),
+          profile.extended_key_usage.map(purpose),
+          publication ?? NOWHERE,
+        ),
+        ...this.#extensions.constant,
+      ],
     };
   }
 
@@ -142,6 +148,7 @@ export class LocalCa implements CaDriver {
       subjectKeyIdentifier: subjectKeyIdentifier(request.spki),
       keyUsage: this.#keyUsage(publicKey),
       subjectAltNames: request.subjectAltNames,
+      further: this.#extensions.copied(request.extensions ?? []),
     });
     refuseFindings(
       lint(tbs, {
@@ -149,6 +156,7 @@ export class LocalCa implements CaDriver {
         publicKey,
         signatureAlgorithm: this.signer.signatureAlgorithm,
         maxValidityDays: this.#profile.max_validity_days,
+        further: this.#extensions.further,
       }),
     );
     let issued = false;

@@ -42,6 +42,8 @@ export interface TbsInput {
   readonly keyUsage: readonly KeyUsage[];
   /** Empty: no subjectAltName extension. */
   readonly subjectAltNames: readonly GeneralName[];
+  /** DER Extensions beside these. */
+  readonly further?: readonly Buffer[];
 }
 
 const VERSION_3 = explicit(0, integer(2));
@@ -99,6 +101,7 @@ export function buildTbs(constants: TbsConstants, input: TbsInput): Buffer {
 
 function ownExtensions(input: TbsInput): Buffer[] {
   const extensions = [
+    ...(input.further ?? []),
     sequence(oid(OID.subjectKeyIdentifier), octetString(encodeSubjectKeyIdentifier(input.subjectKeyIdentifier))),
   ];
   if (input.keyUsage.length > 0)

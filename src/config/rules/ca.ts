@@ -1,5 +1,6 @@
 import { attributeType } from '../../pki/x509/attribute-types.ts';
 import type { Finding } from './finding.ts';
+import { extensionChecks } from './profile-extensions.ts';
 import { OPERATION_NAMES } from '../operation-names.ts';
 import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from '../schema/csrattrs.ts';
 import type { CaConfig, Config, CsrAttrsConfig, Pkcs11CaConfig, ProfileConfig } from '../schema.ts';
@@ -20,8 +21,10 @@ export function* caChecks({ ca }: Config): Generator<Finding> {
     if (one.driver === 'dogtag') {
       yield* dogtagChecks(one, key);
       yield* dogtagNameChecks(one, key);
+      yield* dogtagProfileChecks(one, key);
     }
     yield* profileChecks(one.profile, `${key}.profile`);
+    yield* extensionChecks(one.profile, `${key}.profile`);
     yield* escrowChecks(one, key);
     yield* authorizationChecks(one, `${key}.authorization`);
     if (one.csrattrs !== undefined) yield* csrAttrsChecks(one.csrattrs, one.profile, key);
@@ -63,6 +66,21 @@ function* dogtagChecks({ ocsp, profile }: CaConfig, key: string): Generator<Find
       key: `${key}.profile.allow_subject_change`,
       message: "is true, and Dogtag goes by the CSR's own names (false)",
     };
+}
+
+/** What a CA elsewhere decides by a profile of its own. */
+function* dogtagProfileChecks({ profile }: CaConfig, key: string): Generator<Finding> {
+  const given = {
+    backdate_seconds: profile.backdate_seconds !== undefined,
+    policies: profile.policies.length > 0,
+    extensions: profile.extensions.length > 0,
+  };
+  for (const [name, isGiven] of Object.entries(given))
+    if (isGiven)
+      yield {
+        key: `${key}.profile.${name}`,
+        message: 'is given, and the profile of Dogtag decides it (leave it out)',
+      };
 }
 
 /** A CA that takes names from the CSR cannot be given others. */

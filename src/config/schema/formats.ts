@@ -4,6 +4,8 @@ import { parseDistinguishedName } from '../../pki/x509/name.ts';
 import { attributeType } from '../../pki/x509/attribute-types.ts';
 import { NamePattern, SanTemplate, SubjectTemplate } from '../../pki/x509/name-template.ts';
 import { InputError } from '../../pki/input-error.ts';
+import { requireDer } from '../../pki/der/well-formed.ts';
+import { MAX_EXTENSION_LENGTH, reservedExtension } from '../../pki/x509/reserved-extensions.ts';
 
 const DOTTED_OID = /^[012](\.(0|[1-9][0-9]*)){1,30}$/;
 
@@ -15,6 +17,24 @@ export const ATTRIBUTE_ALLOWED = 'an attribute type such as CN, O, OU or serialN
 
 export function checkOid(value: string): string | undefined {
   return DOTTED_OID.test(value) ? undefined : `"${value}" is no dotted OID`;
+}
+
+/** An extension that a profile may add to certificates. */
+export function checkExtensionOid(value: string): string | undefined {
+  return checkOid(value) ?? reservedExtension(value);
+}
+
+/** Hex of one DER value. */
+export function checkExtensionValue(value: string): string | undefined {
+  if (!/^([0-9a-fA-F]{2})+$/.test(value)) return 'the value is no hex';
+  if (value.length > MAX_EXTENSION_LENGTH * 2) return `the value has more than ${MAX_EXTENSION_LENGTH} bytes`;
+  try {
+    requireDer(Buffer.from(value, 'hex'), 'the value');
+    return undefined;
+  } catch (error) {
+    if (error instanceof InputError) return `the value is not one DER value: ${error.message}`;
+    throw error;
+  }
 }
 
 /** A regular expression with placeholders. */

@@ -5,10 +5,13 @@ import {
   ATTRIBUTE_ALLOWED,
   checkAttributeName,
   checkCidr,
+  checkExtensionOid,
+  checkExtensionValue,
   checkOid,
   checkPattern,
   checkSanTemplate,
   checkSubjectTemplate,
+  urlCheck,
 } from './formats.ts';
 
 /** End-entity key usages; keyCertSign and cRLSign are the CA's alone. */
@@ -130,6 +133,57 @@ const san = table(
   { description: "Policy on the CSR's subject alternative names." },
 );
 
+const policies = list(
+  table(
+    {
+      oid: text({ description: 'The policy.', allowed: 'a dotted OID', check: checkOid }),
+      cps: optional(
+        text({
+          description: 'Where the certification practice statement is.',
+          allowed: 'an http or https URL such as "https://pki.example.com/cps"',
+          check: urlCheck('http', 'https'),
+        }),
+      ),
+    },
+    { description: 'One policy; a bare OID is one without a CPS.', shorthand: 'oid' },
+  ),
+  {
+    description: 'The certificatePolicies of issued certificates (RFC 5280 §4.2.1.4); empty leaves it out.',
+    default: [],
+  },
+);
+
+const extensions = list(
+  table(
+    {
+      oid: text({
+        description: 'The extension; none that makes a CA, nor one that Estuary sets itself.',
+        allowed: 'the dotted OID of an extension that Estuary leaves to the profile',
+        check: checkExtensionOid,
+      }),
+      critical: boolean({ description: 'Whether it is critical, whatever the CSR says.', default: false }),
+      value: optional(
+        text({
+          description: 'Its value, the same in every certificate: DER in hex.',
+          allowed: 'hex digits, two a byte: one DER value of at most 4096 bytes',
+          check: checkExtensionValue,
+        }),
+      ),
+      from: optional(
+        choice(['csr'], {
+          description: 'In place of `value`: the value that the CSR asks for, unread; without one it is left out.',
+        }),
+      ),
+    },
+    { description: 'One extension, with `value` or with `from`.' },
+  ),
+  {
+    description:
+      'Further extensions of issued certificates (docs/issuance.md); what a CSR asks for beside these is not copied.',
+    default: [],
+  },
+);
+
 export const profile = table(
   {
     validity_days: integer({
@@ -196,6 +250,8 @@ export const profile = table(
         default: ['clientAuth'],
       },
     ),
+    policies,
+    extensions,
     subject,
     san,
     allow_subject_change: boolean({

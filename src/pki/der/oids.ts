@@ -110,6 +110,16 @@ export const OID = {
   authorityInfoAccess: '1.3.6.1.5.5.7.1.1',
   subjectInfoAccess: '1.3.6.1.5.5.7.1.11',
   tlsFeature: '1.3.6.1.5.5.7.1.24',
+  proxyCertInfo: '1.3.6.1.5.5.7.1.14',
+  netscapeCertType: '2.16.840.1.113730.1.1',
+  precertificatePoison: '1.3.6.1.4.1.11129.2.4.3',
+  microsoftCaVersion: '1.3.6.1.4.1.311.21.1',
+  microsoftApplicationPolicies: '1.3.6.1.4.1.311.21.10',
+  microsoftSid: '1.3.6.1.4.1.311.25.2',
+
+  // certificate policies (RFC 5280 §4.2.1.4)
+  anyPolicy: '2.5.29.32.0',
+  cpsQualifier: '1.3.6.1.5.5.7.2.1',
 
   // name forms (RFC 9598)
   smtpUTF8Mailbox: '1.3.6.1.5.5.7.8.9',

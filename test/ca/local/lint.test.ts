@@ -29,6 +29,7 @@ import {
   encodeExtension,
   encodeKeyUsage,
 } from '../../../src/pki/x509/extensions.ts';
+import { encodeCertificatePolicies, type CertificatePolicy } from '../../../src/pki/x509/certificate-policies.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { parsePublicKey, subjectKeyIdentifier } from '../../../src/pki/x509/public-key.ts';
 import { SIGNATURE_ALGORITHMS } from '../../../src/pki/x509/signature-algorithms.ts';
@@ -85,6 +86,8 @@ const ext = (id: string, value: Buffer, critical = false): Buffer => encodeExten
 const san = (critical: boolean, ...names: Buffer[]): Extensions => ({
   [OID.subjectAltName]: ext(OID.subjectAltName, sequence(...names), critical),
 });
+const policies = (...list: CertificatePolicy[]): Buffer =>
+  ext(OID.certificatePolicies, encodeCertificatePolicies(list));
 const usage = (...usages: Parameters<typeof encodeKeyUsage>[0]): Extensions => ({
   [OID.keyUsage]: ext(OID.keyUsage, encodeKeyUsage(usages), true),
 });
@@ -241,7 +244,20 @@ const BROKEN: Readonly<Record<string, Readonly<Record<string, Parts>>>> = {
   'no-duplicate-extensions': {
     'extKeyUsage twice': { more: [ext(OID.extKeyUsage, encodeExtKeyUsage([OID.clientAuth]))] },
   },
+  'certificate-policies': {
+    'no policy': { more: [ext(OID.certificatePolicies, sequence())] },
+    'a policy twice': { more: [policies({ oid: '1.2.3' }, { oid: '1.2.3' })] },
+    'a CPS that is no URI': { more: [policies({ oid: '1.2.3', cps: 'cps' })] },
+  },
+  'profile-extensions': {
+    'two values': { more: [ext('1.2.3.4', Buffer.concat([NULL, NULL]))] },
+    'a value that is broken within': { more: [ext('1.2.3.4', sequence(Buffer.from([4, 9])))] },
+    'a value too long': { more: [ext('1.2.3.4', octetString(Buffer.alloc(4096)))] },
+  },
   'known-extensions': {
+    'critical certificatePolicies': {
+      more: [ext(OID.certificatePolicies, encodeCertificatePolicies([{ oid: '1.2.3' }]), true)],
+    },
     'an unknown extension': { more: [ext('1.2.3.4', NULL)] },
     'nameConstraints on an end entity': { more: [ext(OID.nameConstraints, sequence(), true)] },
     'keyUsage that is not critical': {
@@ -351,6 +367,7 @@ describe('RFC 5280: a TBSCertificate that breaks a rule is found by that rule', 
       rulesBroken({ spki: makeKey('rsa2048').spki, extensions: usage('digitalSignature', 'keyEncipherment') }),
     ).toEqual([]);
     expect(rulesBroken({ extensions: usage('keyAgreement', 'decipherOnly') })).toEqual([]);
+    expect(rulesBroken({ more: [policies({ oid: '1.2.3', cps: 'https://a.example/cps' })] })).toEqual([]);
   });
 
   test('every rule has a case here', () => {

@@ -211,6 +211,8 @@ function caConfig(
       key_types: ['ec:P-256'],
       key_usage: ['digitalSignature'],
       extended_key_usage: ['clientAuth'],
+      policies: [],
+      extensions: [],
       subject: { required: [], patterns: {} },
       san: { allowed: ['dns', 'ip', 'email', 'uri'], required: [], wildcards: false, max: 4 },
       allow_subject_change: false,

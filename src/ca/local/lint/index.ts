@@ -4,6 +4,7 @@ import { DerError } from '../../../pki/der/der.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../../../pki/x509/public-key.ts';
 import { authorityKeyIdentifier } from './authority-key-identifier.ts';
 import { basicConstraints } from './basic-constraints.ts';
+import { certificatePolicies } from './certificate-policies.ts';
 import { extKeyUsage } from './ext-key-usage.ts';
 import { issuerName } from './issuer-name.ts';
 import { keyUsage } from './key-usage.ts';
@@ -11,6 +12,7 @@ import { knownExtensions } from './known-extensions.ts';
 import { locations } from './locations.ts';
 import { nameConstraints } from './name-constraints.ts';
 import { noDuplicateExtensions } from './no-duplicate-extensions.ts';
+import { profileExtensions } from './profile-extensions.ts';
 import { publicKey } from './public-key.ts';
 import type { LintRule, LintSubject } from './rule.ts';
 import { sanForm } from './san-form.ts';
@@ -44,6 +46,8 @@ export const LINT_RULES: readonly LintRule[] = [
   publicKey,
   noDuplicateExtensions,
   knownExtensions,
+  profileExtensions,
+  certificatePolicies,
   basicConstraints,
   keyUsage,
   extKeyUsage,
@@ -65,6 +69,8 @@ export interface LintContext {
   /** DER AlgorithmIdentifier of the signature to come. */
   readonly signatureAlgorithm: Buffer;
   readonly maxValidityDays: number;
+  /** The profile's own extensions by OID: whether each is critical. */
+  readonly further?: ReadonlyMap<string, boolean>;
   /** The key that is to be certified, as it was read before: taken only for the same bytes. */
   readonly publicKey?: PublicKeyInfo;
 }

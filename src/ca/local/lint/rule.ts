@@ -10,6 +10,8 @@ export interface LintSubject {
   /** DER AlgorithmIdentifier that the finished certificate carries outside of the signed part. */
   readonly signatureAlgorithm: Buffer;
   readonly maxValidityDays: number;
+  /** The profile's own extensions by OID: whether each is critical. */
+  readonly further?: ReadonlyMap<string, boolean>;
 }
 
 /** One requirement on a certificate. */

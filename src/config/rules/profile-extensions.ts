@@ -1,0 +1,27 @@
+import { firstRepeated, OID } from '../../pki/der/oids.ts';
+import type { ProfileConfig } from '../schema.ts';
+import type { Finding } from './finding.ts';
+
+/** The checks on `policies` and `extensions` of a profile. What may never stand there the schema refuses. */
+export function* extensionChecks({ policies, extensions }: ProfileConfig, key: string): Generator<Finding> {
+  const twice = firstRepeated(policies.map(({ oid }) => oid));
+  if (twice !== undefined) yield { key: `${key}.policies`, message: `${twice} is there twice (each policy once)` };
+  const seen = new Set<string>();
+  for (const [index, { oid, value, from }] of extensions.entries()) {
+    const one = `${key}.extensions[${index}]`;
+    if (seen.has(oid)) yield { key: `${one}.oid`, message: `${oid} is there twice (each extension once)` };
+    seen.add(oid);
+    if ((value === undefined) === (from === undefined))
+      yield {
+        key: one,
+        message: `has ${value === undefined ? 'neither value nor from' : 'both value and from'} (value = "hex of the DER", or from = "csr")`,
+        about: [`${one}.value`, `${one}.from`],
+      };
+    if (from !== undefined && oid === OID.microsoftSid)
+      yield {
+        key: `${one}.from`,
+        message: `is "csr", and ${oid} names an account of a domain, which anybody could then claim (leave it out)`,
+        about: [`${one}.oid`],
+      };
+  }
+}

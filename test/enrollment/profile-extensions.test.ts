@@ -1,0 +1,70 @@
+/** Issue 13.3: what a request gets of the extensions that it asks for, through every check. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Ca } from '../../src/ca/router.ts';
+import { boolean, NULL, utf8String } from '../../src/pki/der/der.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { openStore } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { fileCa } from '../http/admin/support.ts';
+import { otpRow, T0 } from '../store/rows.ts';
+import { buildCsr, commonName, extension, extensionRequest, makeKey } from '../support/csr.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+import { openFileCa } from '../support/own-ca.ts';
+import { corridor, otpIdentity, received } from './support.ts';
+
+const ROLE = '1.3.6.1.4.1.55555.1';
+const FIXED = '1.3.6.1.4.1.55555.2';
+const folder = temporaryFolder();
+let store: Store;
+let ca: Ca;
+const token = otpRow({ max_uses: 100 });
+
+beforeAll(async () => {
+  store = await openStore({ path: folder.file('est.db'), auditFile: folder.file('audit.log'), now: () => T0 });
+  await store.insertOtp(token, []);
+  const { config } = await fileCa(folder, 'devices', true);
+  if (config.driver !== 'file') throw new Error('no CA in a file');
+  const extensions = [
+    { oid: ROLE, critical: false, from: 'csr' },
+    { oid: FIXED, critical: false, value: '0500' },
+  ] as const;
+  const changed = { ...config, profile: { ...config.profile, extensions } };
+  ca = new Ca(changed, await openFileCa(changed, { now: Date.now }));
+});
+afterAll(async () => {
+  await store.close();
+  folder.remove();
+});
+
+const key = makeKey();
+const csr = (...extensions: Buffer[]): Buffer =>
+  buildCsr(key, { subject: commonName('device-1'), attributes: [extensionRequest(...extensions)] });
+
+async function issued(der: Buffer): Promise<Record<string, string>> {
+  const { id } = token;
+  const enrollment = corridor({ store, identity: otpIdentity({ otp_id: id, requester: `otp:${id}` }) });
+  const { outcome } = await enrollment.enroll(
+    received(ca, der, { requestId: randomUUID(), operation: 'simpleenroll' }),
+  );
+  if (outcome.status !== 'issued') throw new Error(outcome.status);
+  const { extensions } = parseCertificate(outcome.certificate);
+  return Object.fromEntries(extensions.map(({ oid, value }) => [oid, value.toString('hex')]));
+}
+
+test("issue 13.3: the copied one is the request's, critical there or not; the fixed one the profile's", async () => {
+  const press = utf8String('press');
+  for (const critical of [undefined, boolean(true)])
+    expect(await issued(csr(extension(ROLE, press, critical), extension(FIXED, press)))).toMatchObject({
+      [ROLE]: press.toString('hex'),
+      [FIXED]: '0500',
+    });
+});
+
+test.each([
+  ['a copied one that is no DER', 'EXTENSION_MALFORMED', [extension(ROLE, Buffer.from('press'))]],
+  ['a copied one that is too long', 'EXTENSION_NOT_ALLOWED', [extension(ROLE, utf8String('x'.repeat(4096)))]],
+  ['a critical one that is fixed', 'EXTENSION_NOT_ALLOWED', [extension(FIXED, NULL, boolean(true))]],
+])('issue 13.3: %s is refused', async (_, code, extensions) => {
+  await expect(issued(csr(...extensions))).rejects.toMatchObject({ status: 400, code });
+});
