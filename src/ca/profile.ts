@@ -71,6 +71,12 @@ export function checkPolicy(profile: PolicyProfile, requested: RequestedContent)
   for (const extension of requested.extensions) checkExtension(compiled, extension);
 }
 
+/** Those of the requested extensions that come into the certificate as they are. */
+export function copiedExtensions(profile: PolicyProfile, requested: readonly Extension[]): readonly Extension[] {
+  const { copied } = compiledProfile(profile);
+  return requested.filter(({ oid }) => copied.has(oid));
+}
+
 function compiledProfile(profile: PolicyProfile): CompiledProfile {
   const compiled = compiledProfiles.get(profile) ?? compile(profile);
   compiledProfiles.set(profile, compiled);

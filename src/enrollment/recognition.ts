@@ -1,5 +1,7 @@
 /** By what a request is known again when it is sent once more: never by its bytes, which a channel binding changes (docs/approval.md). */
 import { createHash } from 'node:crypto';
+import { copiedExtensions } from '../ca/profile.ts';
+import type { ProfileConfig } from '../config/schema.ts';
 import { OID } from '../pki/der/oids.ts';
 import { parseCsr, parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
 import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
@@ -9,7 +11,7 @@ import { certifiedSubject } from './names.ts';
 import { bodyOf, type ReceivedByEst, type RequestBase } from './request.ts';
 
 /** What a request is recognised by, beside its requester, CA and operation. */
-export interface Recognised extends Pick<CsrContent, 'subject' | 'subjectAltNames'> {
+export interface Recognised extends Pick<CsrContent, 'subject' | 'subjectAltNames' | 'extensions'> {
   /** The requester's own key, or the form in which it wants the key that we generate. */
   readonly key: string;
 }
@@ -48,6 +50,14 @@ export function recognitionOf({ ca, operation, identity }: RequestBase, sent: Re
     sent.key,
     comparableName(certifiedSubject(identity, sent)),
     comparableGeneralNames(sent.subjectAltNames),
+    ...copiedParts(ca.profile, sent),
   ];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
+
+/** What is copied into the certificate counts: who approved one value did not approve another. None: as if there were no such thing. */
+function copiedParts(profile: ProfileConfig, { extensions }: Recognised): readonly string[] {
+  return copiedExtensions(profile, extensions)
+    .map(({ oid, value }) => `${oid} ${value.toString('hex')}`)
+    .sort();
 }

@@ -11,6 +11,7 @@ import { otpRow, T0 } from '../store/rows.ts';
 import { buildCsr, commonName, extension, extensionRequest, makeKey } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { openFileCa } from '../support/own-ca.ts';
+import type { EnrollmentOutcome } from '../../src/enrollment/request.ts';
 import { corridor, otpIdentity, received } from './support.ts';
 
 const ROLE = '1.3.6.1.4.1.55555.1';
@@ -41,12 +42,14 @@ const key = makeKey();
 const csr = (...extensions: Buffer[]): Buffer =>
   buildCsr(key, { subject: commonName('device-1'), attributes: [extensionRequest(...extensions)] });
 
-async function issued(der: Buffer): Promise<Record<string, string>> {
+async function sent(der: Buffer, at: Ca, requestId: string = randomUUID()): Promise<EnrollmentOutcome> {
   const { id } = token;
   const enrollment = corridor({ store, identity: otpIdentity({ otp_id: id, requester: `otp:${id}` }) });
-  const { outcome } = await enrollment.enroll(
-    received(ca, der, { requestId: randomUUID(), operation: 'simpleenroll' }),
-  );
+  return (await enrollment.enroll(received(at, der, { requestId, operation: 'simpleenroll' }))).outcome;
+}
+
+async function issued(der: Buffer, at = ca): Promise<Record<string, string>> {
+  const outcome = await sent(der, at);
   if (outcome.status !== 'issued') throw new Error(outcome.status);
   const { extensions } = parseCertificate(outcome.certificate);
   return Object.fromEntries(extensions.map(({ oid, value }) => [oid, value.toString('hex')]));
@@ -67,4 +70,15 @@ test.each([
   ['a critical one that is fixed', 'EXTENSION_NOT_ALLOWED', [extension(FIXED, NULL, boolean(true))]],
 ])('issue 13.3: %s is refused', async (_, code, extensions) => {
   await expect(issued(csr(...extensions))).rejects.toMatchObject({ status: 400, code });
+});
+
+test('issue 13.3: who approved a request with one value has not approved it with another', async () => {
+  const manual = new Ca({ ...ca.config, approval: 'manual' }, ca.driver);
+  const [press, admin] = ['press', 'admin'].map((role) => csr(extension(ROLE, utf8String(role))));
+  if (press === undefined || admin === undefined) throw new Error('no request');
+  const requestId = randomUUID();
+  expect(await sent(press, manual, requestId)).toEqual({ status: 'pending', requestId });
+  await store.decideRequest({ id: requestId, status: 'approved', reason: null, decided_at: T0 }, []);
+  expect(await sent(admin, manual)).toMatchObject({ status: 'pending' });
+  expect(await issued(press, manual)).toMatchObject({ [ROLE]: utf8String('press').toString('hex') });
 });
