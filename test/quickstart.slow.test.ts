@@ -1,11 +1,11 @@
 /** `scripts/quickstart` as somebody on a fresh machine uses it, against the contract's promises. */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAny, runText } from './support/command.ts';
 import { opensslText, temporaryFolder } from './support/openssl.ts';
+import { freePorts } from './support/ports.ts';
 import { QUICKSTART } from './support/quickstart.ts';
 import { requires } from './support/requires.ts';
 import { NODE, SERVER, type ServerProcess, untilListening } from './support/server-process.ts';
@@ -29,24 +29,6 @@ function snapshot(folder: string): Map<string, string> {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const paths = files.map((entry) => join(entry.parentPath, entry.name)).sort();
   return new Map(paths.map((path) => [path, readFileSync(path, 'utf8')]));
-}
-
-/** Ports that were free a moment ago. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      return server;
-    }),
-  );
-  return Promise.all(
-    servers.map(async (server) => {
-      const address = server.address();
-      await new Promise((resolve) => server.close(resolve));
-      return typeof address === 'object' && address !== null ? address.port : 0;
-    }),
-  );
 }
 
 describe.skipIf(!requires('openssl'))('scripts/quickstart --no-start', () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import type { Answer } from '../support/https.ts';
 import { NODE } from '../support/server-process.ts';
-import { freePort } from '../support/kdc.ts';
+import { freePort } from '../support/ports.ts';
 import { exampleFile, issuedNames, startExample, type Example } from './support.ts';
 
 let example: Example;

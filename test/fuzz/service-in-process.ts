@@ -1,8 +1,6 @@
 /** A whole Estuary in this process, on the loopback, so that its coverage is seen; with every operation on and cheap hashes. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
@@ -11,6 +9,7 @@ import { startService } from '../../src/main/start.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { section, caSection } from '../support/estuary.ts';
 import { call, type Answer } from '../support/https.ts';
+import { freePorts } from '../support/ports.ts';
 import { makeQuickstart } from '../support/quickstart.ts';
 
 export interface ServiceInProcess {
@@ -24,7 +23,7 @@ export async function startInProcess(ra: Buffer): Promise<ServiceInProcess> {
   const dir = mkdtempSync(join(tmpdir(), 'estuary-fuzz-'));
   await makeQuickstart(dir);
   const file = join(dir, 'est.toml');
-  const [est, admin] = [await freePort(), await freePort()];
+  const [est = 0, admin = 0] = await freePorts(2);
   const toml = parse(readFileSync(file, 'utf8'));
   configure(toml, { est, admin });
   writeFileSync(file, stringify(toml));
@@ -86,13 +85,4 @@ function tokenIn({ text }: Answer): string {
   const json: unknown = JSON.parse(text);
   if (typeof json === 'object' && json !== null && 'token' in json) return String(json.token);
   throw new Error(`no one-time password: ${text}`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }

@@ -3,12 +3,13 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { createServer, connect as connectTcp } from 'node:net';
+import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { caSection, Estuary, itemsOf } from '../support/estuary.ts';
+import { freePort } from '../support/ports.ts';
 import { findCommand, requires } from '../support/requires.ts';
 import { ROOT } from '../support/root.ts';
 
@@ -64,15 +65,6 @@ function query(port: number, expr: string): Promise<{ status: string; results: n
       .setTimeout(20_000)
       .end();
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 /** A Prometheus that scrapes the server each second. */

@@ -3,13 +3,13 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
-import { createServer, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, itemsOf, section } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
+import { accepts, freePort } from '../support/ports.ts';
 import { findCommand, requires } from '../support/requires.ts';
 
 const BALANCER = '127.0.0.7';
@@ -60,23 +60,6 @@ stream {
 `,
 };
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
-const reachable = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.destroy();
-      resolve(true);
-    }).on('error', () => resolve(false));
-  });
-
 describe.skipIf(!requires('haproxy', 'nginx'))('issue 16.3: behind a balancer', () => {
   let estuary: Estuary;
   beforeAll(async () => {
@@ -101,7 +84,7 @@ describe.skipIf(!requires('haproxy', 'nginx'))('issue 16.3: behind a balancer', 
       await ended;
       rmSync(dir, { recursive: true, force: true });
     });
-    await vi.waitFor(async () => expect(await reachable(port), said).toBe(true), { timeout: 30_000, interval: 200 });
+    await vi.waitFor(async () => expect(await accepts(port), said).toBe(true), { timeout: 30_000, interval: 200 });
     return port;
   }
 

@@ -1,7 +1,7 @@
 /** Issue 12.3: everything is made by `assemble`, which starts nothing; a lifecycle starts, reloads and stops it. */
-import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +19,7 @@ import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { caSection, section } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
+import { freePorts } from '../support/ports.ts';
 import { makeQuickstart } from '../support/quickstart.ts';
 
 const metrics = new Metrics();
@@ -34,20 +35,13 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 async function configured(change: (config: TomlTable) => void): Promise<Config> {
   const config = parse(made);
-  Object.assign(section(config, 'est'), { port: await freePort() });
-  Object.assign(section(config, 'admin'), { port: await freePort() });
+  const [est = 0, admin = 0] = await freePorts(2);
+  Object.assign(section(config, 'est'), { port: est });
+  Object.assign(section(config, 'admin'), { port: admin });
   Object.assign(section(config, 'log'), { level: 'fatal' });
   change(config);
   writeFileSync(join(dir, 'est.toml'), stringify(config));
   return (await loadConfigOnly(join(dir, 'est.toml'), {})).config;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 async function openStoreOf(config: Config): Promise<Store> {

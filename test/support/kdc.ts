@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { copyFile, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from './command.ts';
+import { accepts, freePort } from './ports.ts';
 import { killed, untilReady } from './spawned.ts';
 
 export const REALM = 'EXAMPLE.TEST';
@@ -12,27 +12,6 @@ export const REALM = 'EXAMPLE.TEST';
 export const SERVICE = `HTTP/localhost@${REALM}`;
 
 const SBIN = '/usr/local/sbin:/usr/sbin:/sbin';
-
-/** An unused loopback port. krb5kdc cannot say which port 0 gave it, so it is found beforehand. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
-async function accepts(port: number): Promise<boolean> {
-  return await new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
-}
 
 /** A real MIT Kerberos KDC on loopback, with a realm, a database and a krb5.conf of its own in a temporary folder. */
 export class Kdc {
