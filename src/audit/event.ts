@@ -35,6 +35,7 @@ export const AUDIT_TYPES = [
   'audit.recovered',
   'audit.rotated',
   'audit.archived',
+  'store.purged',
 ] as const;
 
 export type AuditType = (typeof AUDIT_TYPES)[number];

@@ -88,12 +88,14 @@ function verifySnapshot(db: Database.Database, auditFile: string): AuditVerdict 
   if (stored === undefined) throw new Broken(null, 'the store has lost the end of the audit chain');
   const file = new FileCursor(auditFile, stored);
   try {
-    const begin = beginning(db);
+    const { begin, archived: last } = beginning(db);
     file.skip(begin);
     let head = begin;
     const rows = db.prepare<[], StoredRecord>('SELECT seq, time, type, line FROM audit ORDER BY seq');
     for (const row of rows.iterate()) {
       head = nextInStore(head, row, stored);
+      if (head.seq === last?.seq && head.hash !== last.hash)
+        throw new Broken(head.seq, `record ${head.seq} in the store is not the one that was archived`);
       if (row.seq >= stored.file_start) file.expect(row.seq, row.line);
     }
     if (head.seq < stored.seq)
@@ -107,14 +109,25 @@ function verifySnapshot(db: Database.Database, auditFile: string): AuditVerdict 
   }
 }
 
-/** The record before the first in the store: none, or the last that was archived, as the newest `audit.archived` has it. */
-function beginning(db: Database.Database): ChainHead {
+interface Beginning {
+  /** The record before the first in the store. */
+  readonly begin: ChainHead;
+  /** The last that was archived, where it is still in the store: what was archived leaves it little by little. */
+  readonly archived?: ChainHead;
+}
+
+/** Where the store's records begin: with the first ever, or anywhere in the run that the newest `audit.archived` stands for, or behind it. */
+function beginning(db: Database.Database): Beginning {
   const first = db.prepare<[], StoredRecord>('SELECT seq, time, type, line FROM audit ORDER BY seq LIMIT 1').get();
-  if (first === undefined || first.seq <= 1) return { seq: 0, hash: GENESIS_HASH };
+  if (first === undefined || first.seq <= 1) return { begin: { seq: 0, hash: GENESIS_HASH } };
   const newest = "SELECT seq, time, type, line FROM audit WHERE type = 'audit.archived' ORDER BY seq DESC LIMIT 1";
   const row = db.prepare<[], StoredRecord>(newest).get();
   const archived = row && parseLine(row.line)?.archived;
-  if (archived?.last === first.seq - 1) return { seq: archived.last, hash: archived.hash };
+  const before = first.seq - 1;
+  if (archived?.last === before) return { begin: { seq: before, hash: archived.hash } };
+  const record = parseLine(first.line);
+  if (archived !== undefined && archived.last > before && record !== undefined)
+    return { begin: { seq: before, hash: record.prev_hash }, archived: { seq: archived.last, hash: archived.hash } };
   throw new Broken(1, 'record 1 is missing from the store, and no record says that it was archived');
 }
 

@@ -12,7 +12,7 @@ import { gssapi, otp } from './schema/auth.ts';
 import { ca } from './schema/ca.ts';
 import { limits } from './schema/limits.ts';
 import { admin, est, server, tls } from './schema/server.ts';
-import { audit, cmc, log, publication, requests, serverkeygen, store } from './schema/services.ts';
+import { audit, cmc, log, publication, requests, retention, serverkeygen, store } from './schema/services.ts';
 
 export const ConfigSchema = table(
   {
@@ -36,6 +36,7 @@ export const ConfigSchema = table(
     requests,
     store,
     audit,
+    retention,
     log,
     ca,
   },

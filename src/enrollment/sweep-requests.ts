@@ -2,6 +2,7 @@ import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { RequestLifetimes, RequestStore } from '../store/request-store.ts';
 import type { CmcStore } from '../store/cmc-store.ts';
+import { PURGED_AT_ONCE } from '../store/retention-store.ts';
 
 export interface SweepOptions {
   readonly store: Pick<CmcStore & RequestStore, 'expireRequests' | 'purgeCmcMessages'>;
@@ -27,8 +28,13 @@ export function sweepRequests(options: SweepOptions): () => void {
 async function sweep({ store, log, now, lifetimes, lookForUnanswered }: SweepOptions): Promise<void> {
   await lookForUnanswered();
   try {
-    const { expired, purged } = await store.expireRequests(lifetimes, now());
-    await store.purgeCmcMessages(now() - lifetimes.retention);
+    let [expired, purged, batch] = [0, 0, PURGED_AT_ONCE];
+    for (; batch === PURGED_AT_ONCE; purged += batch) {
+      const swept = await store.expireRequests(lifetimes, now());
+      expired += swept.expired;
+      batch = swept.purged;
+    }
+    while ((await store.purgeCmcMessages(now() - lifetimes.retention)) === PURGED_AT_ONCE);
     if (expired + purged > 0) log.info({ expired, purged }, 'queued requests whose time is over');
   } catch (error) {
     log.warn({ detail: describe(error) }, 'queued requests could not be swept');

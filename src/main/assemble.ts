@@ -242,8 +242,9 @@ interface SweepSources {
   readonly cas: CaRouter;
 }
 
-function sweep({ requests }: Config, { store, log, now, enrollment, cas }: SweepSources) {
-  const lifetimes = { pending_ttl: requests.pending_ttl * 1000, retention: requests.retention * 1000 };
+function sweep({ requests, retention }: Config, { store, log, now, enrollment, cas }: SweepSources) {
+  const kept = retention.requests > 0 ? retention.requests * 86_400 : requests.retention;
+  const lifetimes = { pending_ttl: requests.pending_ttl * 1000, retention: kept * 1000 };
   return { store, log, now, lifetimes, lookForUnanswered: () => enrollment.lookForUnanswered(cas.all) };
 }
 

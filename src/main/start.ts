@@ -15,6 +15,7 @@ import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { Reloads, type Prepare } from './reloads.ts';
+import { Retention } from './retention.ts';
 import type { RunningService } from './running-service.ts';
 import { superviseWorkers, workerCount } from './supervisor.ts';
 import { SupervisorLink } from './worker-channel.ts';
@@ -44,9 +45,20 @@ async function startLocked({ config, material, configFile, warnings }: ServiceOp
     for (const { key, message } of warnings) log.warn({ key }, message);
     await reconcile(store, log);
     await store.audit([{ type: 'service.start', outcome: 'success', detail: `version ${VERSION}` }]);
-    return workerCount(config) > 1
-      ? await superviseWorkers({ config, material, configFile, store, log })
-      : await startAlone({ config, material, configFile }, base);
+    const service =
+      workerCount(config) > 1
+        ? await superviseWorkers({ config, material, configFile, store, log })
+        : await startAlone({ config, material, configFile }, base);
+    // Here, because it has to be one process that exports the audit log.
+    const retention = new Retention({ config, store, log, now: Date.now });
+    await retention.start();
+    return {
+      reload: () => service.reload(),
+      async stop() {
+        await retention.stop();
+        await service.stop();
+      },
+    };
   } catch (error) {
     await store.close();
     throw error;

@@ -45,6 +45,6 @@ export interface CmcStore {
   releaseCmcMessages(instance?: string): Promise<void>;
   /** Whether one of our latest answers in this transaction carried the nonce. */
   isCmcNonce(transaction_key: string, nonce: Buffer): Promise<boolean>;
-  /** Forgets messages that came at this time or before; how many. */
+  /** Forgets a batch of the messages that came at this time or before; how many (see retention-store.ts). */
   purgeCmcMessages(before: number): Promise<number>;
 }

@@ -118,7 +118,7 @@ export interface RequestStore {
   failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
   /**
    * Ends what waited longer than `pending_ttl`, or waits for a certificate's holder of whom nobody kept the issuer (and audits
-   * `request.expired`); deletes what ended longer ago than `retention`. OTP uses do not go back.
+   * `request.expired`); deletes a batch of what ended longer ago than `retention` (retention-store.ts). OTP uses do not go back.
    */
   expireRequests(lifetimes: RequestLifetimes, now: number): Promise<{ expired: number; purged: number }>;
 }

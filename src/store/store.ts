@@ -22,6 +22,7 @@ import type { LockoutStore } from './lockout-store.ts';
 import type { OtpStore } from './otp-store.ts';
 import type { RemoteRequestStore } from './remote-request-store.ts';
 import type { RequestStore } from './request-store.ts';
+import type { RetentionStore } from './retention-store.ts';
 
 /** What waits for somebody at a moment. */
 export interface Waiting {
@@ -43,7 +44,8 @@ export interface Store
     RequestStore,
     RemoteRequestStore,
     CmcStore,
-    AuditStore {
+    AuditStore,
+    RetentionStore {
   /** What waits for somebody, for the metrics. @param now milliseconds since the epoch */
   countWaiting(now: number): Promise<Waiting>;
   /** Begins a new audit file where the former was renamed away or emptied (SIGHUP after a rotation). */

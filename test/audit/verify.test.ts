@@ -288,10 +288,31 @@ describe('records that were archived', () => {
   test.each<[string, number, (hash: string) => Partial<ArchivedRange> | undefined]>([
     ['no range', 1, () => undefined],
     ['an earlier end', 1, () => ({ last: ARCHIVED - 1 })],
-    ['a later end', 1, () => ({ last: ARCHIVED + 1 })],
+    ['a later end', ARCHIVED + 1, () => ({ last: ARCHIVED + 1 })],
     ['another hash', ARCHIVED, (hash) => ({ hash: hash.replace(/^./, (digit) => (digit === '0' ? '1' : '0')) })],
   ])('a record that says so with %s does not stand for them', async (_name, seq, change) => {
     expect(await verify(await archived(change))).toMatchObject({ ok: false, seq });
+  });
+
+  test('issue 16.4: it verifies while they leave the store little by little, and a change of one that has not left is found', async () => {
+    const halfway = async (): Promise<Paths> => {
+      const paths = written();
+      const lines = readFileSync(paths.auditFile, 'utf8').split('\n');
+      const store = await openStore(paths);
+      const hash = parseLine(lines[ARCHIVED - 1] ?? '')?.hash ?? '';
+      await store.audit([event('audit.archived', { archived: { first: 1, last: ARCHIVED, hash } })]);
+      await store.close();
+      inStore(paths, 'DELETE FROM audit WHERE seq <= 2');
+      return paths;
+    };
+    const verdict = { ok: true, records: RECORDS + 1 - 2, archived: 2, ahead: 0 };
+    expect(await verify(await halfway())).toEqual(verdict);
+    const changed = await halfway();
+    inStore(changed, "UPDATE audit SET line = replace(line, 'device-4', 'device-9') WHERE seq = 4");
+    expect(await verify(changed)).toMatchObject({ ok: false, seq: 4 });
+    const removed = await halfway();
+    inStore(removed, 'DELETE FROM audit WHERE seq = 4');
+    expect(await verify(removed)).toMatchObject({ ok: false, seq: 4 });
   });
 
   test('one more record removed is found, and a change of their lines in the audit file', async () => {

@@ -27,6 +27,16 @@ async function expectRow(text: string, problems: readonly string[]): Promise<voi
 describe('contract §1: a refused configuration prints FILE: KEY: what is wrong (what is allowed)', () => {
   const rows: Row[] = [
     [
+      'audit records that would leave the store for nowhere',
+      toml('[retention]\naudit = 365'),
+      'audit.archive: is missing, and retention.audit is given (the folder where audit records go before they leave the store)',
+    ],
+    [
+      'certificates that would be forgotten while they may be renewed',
+      toml('[retention]\ncertificates = 29', { ca: CA('[ca.profile]\nrenewal_grace_days = 30') }),
+      'retention.certificates: 29 is less than ca[0].profile.renewal_grace_days: a certificate would be forgotten while it may be renewed (0, or at least 30)',
+    ],
+    [
       'a missing required key',
       toml('', { tls: '[tls]\ncertificate = "a.pem"' }),
       'tls.private_key: is missing (a path, relative to the configuration file)',

@@ -2,6 +2,7 @@ import { caChecks } from './ca.ts';
 import type { CrossChecks, Finding } from './finding.ts';
 import { complianceChecks } from './compliance.ts';
 import { nameWarnings } from './names.ts';
+import { retentionChecks } from './retention.ts';
 import type { Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 
@@ -20,6 +21,7 @@ export function crossChecks(config: Config): CrossChecks {
       ...publicationChecks(config),
       ...caChecks(config),
       ...popLinkingChecks(config),
+      ...retentionChecks(config),
       ...compliance.problems,
     ],
     warnings: [...adminWarnings(config), ...compliance.warnings, ...nameWarnings(config)],

@@ -150,8 +150,37 @@ export const audit = table(
         'The audit log as JSON lines, each with the hash of the one before; its folder is made when it is not there.',
       default: 'data/audit.log',
     }),
+    archive: optional(
+      path({
+        description:
+          'The folder that audit records are exported to before they leave the store (`retention.audit`); it is made when it is not there.',
+      }),
+    ),
   },
   { description: 'The audit log; the store keeps it too.' },
+);
+
+/** Days; 0: never. */
+const days = (description: string) => integer({ description, default: 0, minimum: 0, maximum: 36_500, unit: 'days' });
+
+export const retention = table(
+  {
+    certificates: days(
+      'How long a certificate is kept after its end; 0: for ever. One that was revoked stays until a CRL issued after its end has had it (RFC 5280 §3.3). Not less than `renewal_grace_days` of any CA.',
+    ),
+    tokens: days(
+      'How long a token is kept after it was used up, revoked or has expired, and at least for `otp.retry_window`; 0: for ever.',
+    ),
+    requests: days('How long a decided request is kept; 0: for `requests.retention`.'),
+    devices: days('How long a registered device is kept after its `not_after`; 0: for ever.'),
+    audit: days(
+      'How long an audit record is kept in the store, before it is exported to `audit.archive` and leaves it; 0: for ever.',
+    ),
+  },
+  {
+    description:
+      'What leaves the store, and when: looked at when the server starts and every hour (docs/operations.md).',
+  },
 );
 
 export const log = table(

@@ -1,5 +1,6 @@
 import { failed } from '../../errors.ts';
 import type { CmcAnswer, CmcClaim, CmcConclusion, CmcMessage } from '../cmc-store.ts';
+import { PURGED_AT_ONCE } from '../retention-store.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
@@ -42,7 +43,10 @@ export function cmcWrites(db: Db) {
   );
   const release = db.prepare<[string | null]>('UPDATE cmc_message SET instance = NULL WHERE instance = ?');
   const releaseAll = db.prepare('UPDATE cmc_message SET instance = NULL WHERE instance IS NOT NULL');
-  const purge = db.prepare<[number]>('DELETE FROM cmc_message WHERE created_at <= ? AND instance IS NULL');
+  const purge = db.prepare<[number]>(
+    `DELETE FROM cmc_message WHERE position IN
+     (SELECT position FROM cmc_message WHERE created_at <= ? AND instance IS NULL LIMIT ${PURGED_AT_ONCE})`,
+  );
 
   return {
     claimCmcMessage(message: CmcMessage): Outcome<CmcClaim> {

@@ -16,6 +16,7 @@ import { done, type Outcome } from './outcome.ts';
 import { presentedIntermediateReads, presentedIntermediateWrites } from './presented-intermediates.ts';
 import { requestAtCaReads, requestAtCaWrites } from './requests-at-ca.ts';
 import { requestReads, requestWrites } from './requests.ts';
+import { retentionReads, retentionWrites } from './retention.ts';
 import { waitingReads } from './waiting.ts';
 
 /** Free bytes below which the store counts as full: room for some thousand audit records. */
@@ -36,6 +37,7 @@ export function readOperations(db: Db) {
     ...cmcReads(db),
     ...presentedIntermediateReads(db),
     ...auditReads(db),
+    ...retentionReads(db),
     ...waitingReads(db),
   };
 }
@@ -58,6 +60,7 @@ export function writeOperations(db: Db, log: AuditLog) {
     ...cmcWrites(db),
     ...presentedIntermediateWrites(db),
     ...auditWrites(),
+    ...retentionWrites(db),
     checkWritable(now: number): Outcome<undefined> {
       probe.run(now);
       const events = log.probe();

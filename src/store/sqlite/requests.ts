@@ -2,6 +2,7 @@ import type { AuditEvent } from '../../audit/event.ts';
 import type { Page } from '../page.ts';
 import { failed } from '../../errors.ts';
 import type { Decision, RequestFilter, RequestLifetimes, RequestOverride, RequestRow } from '../request-store.ts';
+import { PURGED_AT_ONCE } from '../retention-store.ts';
 import { ANSWERED, ENDED, inStatus, mayGo } from '../request-state.ts';
 import { readSans } from './certificates.ts';
 import { readPosition, toPage, withoutPosition } from './cursor.ts';
@@ -179,7 +180,11 @@ function sweepStatements(db: Db) {
        WHERE ${mayGo('expire')} AND (changed_at <= @before OR ${UNATTRIBUTED})
        RETURNING id, ca, requester, decided_at, reason`,
     ),
-    purge: db.prepare<[number]>(`DELETE FROM request WHERE ${inStatus(ENDED)} AND changed_at <= ?`),
+    // A batch, so that the transactions that wait meanwhile do not wait long.
+    purge: db.prepare<[number]>(
+      `DELETE FROM request WHERE position IN
+       (SELECT position FROM request WHERE ${inStatus(ENDED)} AND changed_at <= ? LIMIT ${PURGED_AT_ONCE})`,
+    ),
   };
 }
 

@@ -11,6 +11,7 @@ import { waitingContract } from './waiting.ts';
 import { otpStoreContract } from './otp.ts';
 import { remoteRequestStoreContract } from './remote-requests.ts';
 import { requestStoreContract } from './requests.ts';
+import { retentionStoreContract } from './retention.ts';
 import type { NewDatabase } from './support.ts';
 
 /** The whole contract of {@link Store}: a driver's test file calls it with how to make a database. */
@@ -27,4 +28,5 @@ export function storeContract(newDatabase: NewDatabase): void {
   otpStoreContract(newDatabase);
   remoteRequestStoreContract(newDatabase);
   requestStoreContract(newDatabase);
+  retentionStoreContract(newDatabase);
 }

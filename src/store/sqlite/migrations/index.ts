@@ -13,6 +13,7 @@ import { otpUses } from './0012-otp-uses.ts';
 import { requestOverride } from './0013-request-override.ts';
 import { revocationChallenges } from './0014-revocation-challenges.ts';
 import { certifiedNames } from './0015-certified-names.ts';
+import { retention } from './0016-retention.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -31,4 +32,5 @@ export const MIGRATIONS: readonly string[] = [
   requestOverride,
   revocationChallenges,
   certifiedNames,
+  retention,
 ];

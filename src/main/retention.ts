@@ -1,0 +1,184 @@
+/** What leaves the store for its age (contract §11): certificates, tokens, devices and audit records, at start and every hour. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { ArchiveFile } from '../audit/archive.ts';
+import type { Config } from '../config/schema.ts';
+import { type ChainHead, follows, GENESIS_HASH, parseLine } from '../audit/record.ts';
+import { describe, unavailable } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { PURGED_AT_ONCE, type AuditLine, type RetentionStore } from '../store/retention-store.ts';
+import type { Part } from './part.ts';
+
+export interface RetentionOptions {
+  readonly config: Pick<Config, 'retention' | 'audit'> & { readonly otp: Pick<Config['otp'], 'retry_window'> };
+  readonly store: RetentionStore;
+  readonly log: Logger;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+interface Run {
+  readonly signal?: AbortSignal;
+  /** Milliseconds by which the oldest audit record has to be too old before any is archived. */
+  readonly slack?: number;
+}
+
+const HOUR = 3_600_000;
+const DAY = 86_400_000;
+/** Milliseconds between two batches, in which the store is everybody else's. */
+const BREATH = 20;
+/** Records in one file of the archive at most. */
+const MAX_FILE = 100_000;
+
+/** Purges as a part of the service: now, and every hour. Stopping waits for the batch under way. */
+export class Retention implements Part {
+  readonly #options: RetentionOptions;
+  readonly #stopped = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #underWay: Promise<void> | undefined;
+
+  constructor(options: RetentionOptions) {
+    this.#options = options;
+  }
+
+  start(): Promise<void> {
+    // A file of audit records a day, not one an hour.
+    this.#timer = setInterval(() => this.#begin(DAY), HOUR).unref();
+    this.#begin(0);
+    return Promise.resolve();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#stopped.abort();
+    await this.#underWay;
+  }
+
+  #begin(slack: number): void {
+    const { log } = this.#options;
+    // One that takes longer than an hour goes on.
+    this.#underWay ??= purge(this.#options, { signal: this.#stopped.signal, slack })
+      .catch((error: unknown) => log.error({ detail: describe(error) }, 'what is over could not be purged'))
+      .finally(() => (this.#underWay = undefined));
+  }
+}
+
+/**
+ * Purges everything that is over now, once.
+ *
+ * @throws what the store throws, and errors of the archive's file system; what was not purged stays
+ */
+export async function purge(options: RetentionOptions, { signal, slack = 0 }: Run = {}): Promise<void> {
+  const { config, store, log, now } = options;
+  const { certificates, tokens, devices, audit } = config.retention;
+  const before = (days: number): number => now() - days * DAY;
+  const gone: Record<string, number> = {};
+  if (certificates > 0)
+    gone['certificates'] = await inBatches(() => store.purgeCertificates(before(certificates)), signal);
+  if (tokens > 0) gone['tokens'] = await purgeTokens(options, signal);
+  if (devices > 0) gone['devices'] = await inBatches(() => store.purgeDevices(before(devices)), signal);
+  if (audit > 0 && config.audit.archive !== undefined) {
+    const [oldest] = await store.auditLines((await store.lastArchived())?.last ?? 0, 1);
+    if (oldest !== undefined && oldest.time < before(audit) - slack)
+      await archiveAudit(options, config.audit.archive, before(audit), signal);
+    gone['audit'] = await inBatches(() => store.purgeArchived(), signal);
+  }
+  if (Object.values(gone).some((count) => count > 0)) log.info(gone, 'purged what is over');
+}
+
+async function inBatches(batch: () => Promise<number>, signal: AbortSignal | undefined): Promise<number> {
+  let all = 0;
+  for (;;) {
+    if (isAborted(signal)) return all;
+    const count = await batch();
+    all += count;
+    if (count < PURGED_AT_ONCE) return all;
+    await delay(BREATH);
+  }
+}
+
+const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted ?? false;
+
+async function purgeTokens({ config, store, now }: RetentionOptions, signal?: AbortSignal): Promise<number> {
+  const days = config.retention.tokens * DAY;
+  const ended = now() - days;
+  // A used token is known by its request as long as that may be repeated (§9).
+  const since = { ended, used: now() - Math.max(days, config.otp.retry_window * 1000) };
+  let all = 0;
+  for (let after: number | null = 0; after !== null && !isAborted(signal);) {
+    const { ids, next } = await store.findOverTokens(since, after);
+    for (let at = 0; at < ids.length && !isAborted(signal); at += PURGED_AT_ONCE) {
+      all += await store.purgeTokens(ids.slice(at, at + PURGED_AT_ONCE), since);
+      await delay(BREATH);
+    }
+    after = next;
+  }
+  return all;
+}
+
+/**
+ * Exports the records before a time that stand at the beginning of the log: a file of them is on disk before a record says so, and
+ * that before any of them leaves the store. What a crash interrupts is done again.
+ */
+async function archiveAudit(
+  { store, log }: RetentionOptions,
+  folder: string,
+  before: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  for (let whole = true; whole && !isAborted(signal);) {
+    const archived = await store.lastArchived();
+    const start = archived === undefined ? { seq: 0, hash: GENESIS_HASH } : { seq: archived.last, hash: archived.hash };
+    const exported = await exportRun(store, folder, start, before);
+    if (exported === undefined) return;
+    const { last, path } = exported;
+    const first = start.seq + 1;
+    await store.noteArchived(
+      { first, last: last.seq, hash: last.hash },
+      `records ${first} to ${last.seq} are in ${path}`,
+    );
+    log.info({ first, last: last.seq, path }, 'audit records archived');
+    whole = last.seq - start.seq >= MAX_FILE;
+  }
+}
+
+/**
+ * @param start the record before the first
+ * @returns the last record of the file; undefined: there is none to export
+ * @throws EstuaryError 503 `AUDIT_TAMPERED` where the records are not one chain: those stay where they are
+ */
+async function exportRun(
+  store: RetentionStore,
+  folder: string,
+  start: ChainHead,
+  before: number,
+): Promise<{ readonly last: ChainHead; readonly path: string } | undefined> {
+  let lines = await old(store, start.seq, before);
+  if (lines.length === 0) return undefined;
+  const file = new ArchiveFile(folder);
+  try {
+    let last = start;
+    while (lines.length > 0) {
+      for (const line of lines) last = next(last, line);
+      file.append(lines.map(({ line }) => line));
+      lines = last.seq - start.seq < MAX_FILE ? await old(store, last.seq, before) : [];
+    }
+    return { last, path: file.finish(start.seq + 1, last.seq) };
+  } finally {
+    file.close();
+  }
+}
+
+/** The records behind one that are older than a time, up to the first that is not. */
+async function old(store: RetentionStore, after: number, before: number): Promise<readonly AuditLine[]> {
+  const lines = await store.auditLines(after, PURGED_AT_ONCE);
+  const young = lines.findIndex(({ time }) => time >= before);
+  return young === -1 ? lines : lines.slice(0, young);
+}
+
+function next(head: ChainHead, { seq, line }: AuditLine): ChainHead {
+  const record = parseLine(line);
+  if (record !== undefined && follows(head, record)) return record;
+  throw unavailable('AUDIT_TAMPERED', 'the audit log does not agree with the store', {
+    detail: `record ${seq} in the store does not follow record ${head.seq}; nothing was archived, run "audit verify"`,
+  });
+}
