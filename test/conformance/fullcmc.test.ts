@@ -23,6 +23,7 @@ import {
   IDENTIFICATION,
   inShort,
   issuedBy,
+  issuedOutside,
   ownKeyIdentifier,
   postCmc,
   readReply,
@@ -43,11 +44,13 @@ import {
   simpleCsr,
   type TestKey,
 } from '../support/csr.ts';
-import { Estuary, type ClientIdentity } from '../support/estuary.ts';
+import { caSection, Estuary, type ClientIdentity } from '../support/estuary.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { openssl } from '../support/openssl.ts';
 
-const setting = withParticipants();
+const setting = withParticipants((config) => {
+  caSection(config, 1)['devices'] = 'required';
+});
 let server: Estuary;
 let device: ClientIdentity;
 let issuer: Certificate;
@@ -460,4 +463,36 @@ test('RFC 5272 §4.2: the issuing certificate stands beside what was issued', as
   );
   expect(reply.certificates.some(({ fingerprint }) => fingerprint === issuer.fingerprint)).toBe(true);
   expect(parseCertificate(only(reply).der).issuer.der.equals(issuer.subject.der)).toBe(true);
+});
+
+describe('contract §8.5: fullcmc at a CA with devices = "required"', () => {
+  test('a registered device is certified; one that is unknown, disabled or matched twice is refused with 403', async () => {
+    const unit = issuedOutside(server, 'lab', makeKey(), '/CN=unit-1', ['extendedKeyUsage=clientAuth']);
+    const { fingerprint, issuer: lab } = certificateOf(unit);
+    const ask = async (): Promise<unknown[]> => {
+      const message = requestBy(unit, { reqSequence: [tcr(1, simpleCsr(makeKey(), 'unit-1'))] });
+      const reply = await exchange(server, message, unit, 'lab/fullcmc');
+      const [certificate] = issuedBy(reply);
+      if (certificate === undefined) return [reply.status, ...inShort(reply), reply.statuses[0]?.statusString];
+      const { serialNumber } = certificate;
+      const { json } = await server.admin('GET', `/admin/certificates/${serialNumber}?ca=lab`);
+      return [reply.status, ...inShort(reply), json['device']];
+    };
+    const devices = (method: string, path: string, body?: unknown) =>
+      server.admin(method, `/admin/devices${path}`, body);
+    const CERTIFIED = [200, 'success [1]', 'unit-1'];
+    const refused = (why: string): unknown[] => [403, 'failed badIdentity [1]', why];
+
+    expect(await ask()).toEqual(refused('device not registered'));
+    expect((await devices('POST', '', { id: 'unit-1', match: { fingerprint_sha256: fingerprint } })).status).toBe(201);
+    expect(await ask()).toEqual(CERTIFIED);
+    expect((await devices('PATCH', '/unit-1', { enabled: false })).status).toBe(200);
+    expect(await ask()).toEqual(refused('device not registered'));
+    expect((await devices('PATCH', '/unit-1', { enabled: true })).status).toBe(200);
+    const twin = { id: 'unit-1-again', match: { issuer: formatName(lab), common_name: 'unit-1' } };
+    expect((await devices('POST', '', twin)).status).toBe(201);
+    expect(await ask()).toEqual(refused('more than one registered device matches'));
+    expect((await devices('DELETE', '/unit-1-again')).status).toBeLessThan(300);
+    expect(await ask()).toEqual(CERTIFIED);
+  });
 });
