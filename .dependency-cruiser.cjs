@@ -19,6 +19,7 @@ const BASE = [
   'log.ts',
   'log-lines.ts',
   'counted-lines.ts',
+  'counted-repeats.ts',
   'request-context.ts',
   'dependency-calls.ts',
   'service-state-metrics.ts',
