@@ -118,6 +118,13 @@ export function mayGo(name: keyof typeof TRANSITIONS): string {
   return idle === true ? `${states} AND ${NOBODY_AT_WORK}` : states;
 }
 
+/** SQL assignments that bring a row of table `request` to where this way leads. */
+export function goes(name: Exclude<keyof typeof TRANSITIONS, 'withdraw'>): string {
+  const { to } = TRANSITIONS[name];
+  if (to === 'pending at the CA') return "status = 'pending', decider = 'ca'";
+  return to === 'approved' ? `status = '${to}', decider = 'admin'` : `status = '${to}'`;
+}
+
 /** SQL that is true of the rows in this state that no process is at work on. */
 export const restsIn = (...states: readonly RequestState[]): string =>
   `(${states.map(inState).join(' OR ')}) AND ${NOBODY_AT_WORK}`;

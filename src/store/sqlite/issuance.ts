@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import { mayGo, restsIn, TRANSITIONS } from '../request-state.ts';
+import { goes, mayGo, restsIn, TRANSITIONS } from '../request-state.ts';
 import { failed, forbidden } from '../../errors.ts';
 import type { CertificateRow } from '../certificate-store.ts';
 import type { ClaimResult, Reservation, ReserveResult } from '../issuance-store.ts';
@@ -49,7 +49,7 @@ export function issuanceWrites(db: Db) {
      AND polled_at IS NULL AND decided_at IS NULL`,
   );
   const markIssued = db.prepare<{ id: string; serial: string; at: number }>(
-    `UPDATE request SET status = 'issued', serial = @serial, changed_at = @at
+    `UPDATE request SET ${goes('issue')}, serial = @serial, changed_at = @at
      WHERE id = @id AND ${mayGo('issue')}`,
   );
   const serialTaken = db.prepare<{ ca: string; serial: string | null }, { serial: string }>(

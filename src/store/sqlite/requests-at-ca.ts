@@ -2,7 +2,7 @@ import type { AuditEvent } from '../../audit/event.ts';
 import type { Reservation } from '../issuance-store.ts';
 import type { RequestEnd } from '../remote-request-store.ts';
 import type { RequestRow } from '../request-store.ts';
-import { mayGo, restsIn } from '../request-state.ts';
+import { goes, inStatus, mayGo, restsIn } from '../request-state.ts';
 import type { Db } from './database.ts';
 import { mayIssueTo } from './device-admission.ts';
 import { insertReservation } from './issuance.ts';
@@ -36,17 +36,17 @@ export function requestAtCaWrites(db: Db) {
   const mayIssue = mayIssueTo(db);
   const clear = clearFailures(db);
   const passOn = db.prepare<{ id: string; now: number }>(
-    `UPDATE request SET status = 'pending', decider = 'ca', changed_at = @now WHERE id = @id
+    `UPDATE request SET ${goes('handOver')}, changed_at = @now WHERE id = @id
      AND ${mayGo('handOver')}`,
   );
   const close = db.prepare<[string], { request_id: string }>(
     'DELETE FROM reservation WHERE request_id = ? RETURNING request_id',
   );
   const setReference = db.prepare<{ id: string; reference: string }>(
-    "UPDATE request SET reference = @reference, missing_since = NULL WHERE id = @id AND status = 'pending'",
+    `UPDATE request SET reference = @reference, missing_since = NULL WHERE id = @id AND ${inStatus(['pending'])}`,
   );
   const backToApproved = db.prepare<{ id: string }>(
-    `UPDATE request SET status = 'approved', decider = 'admin', polled_at = NULL
+    `UPDATE request SET ${goes('takeBack')}, polled_at = NULL
      WHERE id = @id AND ${mayGo('takeBack')} AND decided_at IS NOT NULL`,
   );
   const remove = db.prepare<[string], { otp_id: string | null; ca: string }>(
@@ -58,7 +58,7 @@ export function requestAtCaWrites(db: Db) {
   );
   const idle = db.prepare<[string], { id: string }>(`SELECT id FROM request WHERE id = ? AND ${IDLE}`);
   const setMissing = db.prepare<{ id: string; since: number | null }>(
-    `UPDATE request SET missing_since = @since WHERE id = @id AND status = 'pending'`,
+    `UPDATE request SET missing_since = @since WHERE id = @id AND ${inStatus(['pending'])}`,
   );
   const end = db.prepare<
     Omit<RequestEnd, 'final' | 'otp_use_returns'> & { id: string; now: number; final: number },

@@ -3,7 +3,7 @@ import type { Page } from '../page.ts';
 import { failed } from '../../errors.ts';
 import type { Decision, RequestFilter, RequestLifetimes, RequestOverride, RequestRow } from '../request-store.ts';
 import { PURGED_AT_ONCE } from '../retention-store.ts';
-import { ANSWERED, ENDED, inStatus, mayGo } from '../request-state.ts';
+import { ANSWERED, ENDED, goes, inStatus, mayGo } from '../request-state.ts';
 import { readSans } from './certificates.ts';
 import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
@@ -116,7 +116,7 @@ export function requestWrites(db: Db) {
   );
   const waiting = db.prepare<[string], { id: string }>(`SELECT id FROM request WHERE id = ? AND ${mayGo('approve')}`);
   const fail = db.prepare<{ id: string; reason: string; now: number }, { otp_id: string | null; ca: string }>(
-    `UPDATE request SET status = 'failed', reason = @reason, changed_at = @now WHERE id = @id AND ${mayGo('refuse')}
+    `UPDATE request SET ${goes('refuse')}, reason = @reason, changed_at = @now WHERE id = @id AND ${mayGo('refuse')}
      RETURNING otp_id, ca`,
   );
   const { expire, purge } = sweepStatements(db);
@@ -176,7 +176,7 @@ const UNATTRIBUTED_REASON = 'asked for before the issuer of a requester was kept
 function sweepStatements(db: Db) {
   return {
     expire: db.prepare<{ now: number; before: number; unattributed: string }, Expired>(
-      `UPDATE request SET status = 'expired', changed_at = @now, reason = iif(${UNATTRIBUTED}, @unattributed, reason)
+      `UPDATE request SET ${goes('expire')}, changed_at = @now, reason = iif(${UNATTRIBUTED}, @unattributed, reason)
        WHERE ${mayGo('expire')} AND (changed_at <= @before OR ${UNATTRIBUTED})
        RETURNING id, ca, requester, decided_at, reason`,
     ),

@@ -6,6 +6,7 @@ import Database from 'better-sqlite3';
 import { existsSync } from 'node:fs';
 import { failed } from '../../errors.ts';
 import { lookupKeyFile, makeLookupKey, readLookupKey } from '../lookup-key-file.ts';
+import { inStatus } from '../request-state.ts';
 import { keyCheck, selectorLookup } from '../token-lookup.ts';
 import { openReadOnly, type Db } from './database.ts';
 
@@ -75,7 +76,7 @@ function troubleOf(db: Db, key: Buffer | undefined, now: number): KeyTrouble | u
   const live = db
     .prepare<{ now: number; length: number }, { id: string }>(
       `SELECT id FROM otp WHERE revoked_at IS NULL AND expires_at > @now AND length(lookup) = @length AND (uses < max_uses
-       OR EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id AND status IN ('pending', 'approved'))) LIMIT 1`,
+       OR EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id AND ${inStatus(['pending', 'approved'])})) LIMIT 1`,
     )
     .get({ now, length: LOOKUP_LENGTH });
   if (live === undefined) return undefined;
