@@ -64,8 +64,7 @@ export class Admitted {
 
 function theOne(found: readonly DeviceRow[], now: number): DeviceRow {
   const [device, ...more] = found;
-  if (device === undefined)
-    throw new DeviceRefused('DEVICE_NOT_REGISTERED', 'device not registered', 'the requester is no device');
+  if (device === undefined) throw notRegistered('the requester is no device');
   // Which one it is nobody can say, enabled or not: another entry never makes up for one that is disabled.
   if (more.length > 0)
     throw new DeviceRefused(
@@ -73,19 +72,14 @@ function theOne(found: readonly DeviceRow[], now: number): DeviceRow {
       'more than one registered device matches',
       `the requester matches ${found.map(({ id }) => JSON.stringify(id)).join(', ')}`,
     );
-  const reason = !device.enabled
-    ? 'is disabled'
-    : device.not_after !== null && device.not_after <= now
-      ? 'has expired'
-      : undefined;
-  if (reason !== undefined)
-    throw new DeviceRefused(
-      'DEVICE_NOT_REGISTERED',
-      'device not registered',
-      `device ${JSON.stringify(device.id)} ${reason}`,
-      device,
-    );
+  const { id, enabled, not_after } = device;
+  if (!enabled) throw notRegistered(`device ${JSON.stringify(id)} is disabled`, device);
+  if (not_after !== null && not_after <= now) throw notRegistered(`device ${JSON.stringify(id)} has expired`, device);
   return device;
+}
+
+function notRegistered(detail: string, device?: DeviceRow): DeviceRefused {
+  return new DeviceRefused('DEVICE_NOT_REGISTERED', 'device not registered', detail, device);
 }
 
 /** The devices that a requester may be: of a password, a secret or a principal by its name, of a certificate by what it is. */
