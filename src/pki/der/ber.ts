@@ -2,7 +2,7 @@
  * BER to DER: CMS producers (Bouncy Castle among them) send indefinite lengths and constructed strings. Everything
  * behind this function reads DER only.
  */
-import { DerError, Tag, tlv } from './der.ts';
+import { CHARACTER_STRINGS, DerError, Tag, tlv } from './der.ts';
 
 /** Deep enough for any CMS message, far from the stack's end. */
 const MAX_DEPTH = 48;
@@ -13,18 +13,7 @@ const CONSTRUCTED = 0x20;
 /** Octets that end a value of indefinite length. */
 const END_OF_CONTENTS = 2;
 /** Universal types whose constructed form is a BER spelling of the primitive one. */
-const STRING_TAGS: ReadonlySet<number> = new Set([
-  Tag.BIT_STRING,
-  Tag.OCTET_STRING,
-  Tag.UTF8_STRING,
-  Tag.NUMERIC_STRING,
-  Tag.PRINTABLE_STRING,
-  Tag.TELETEX_STRING,
-  Tag.IA5_STRING,
-  Tag.VISIBLE_STRING,
-  Tag.UNIVERSAL_STRING,
-  Tag.BMP_STRING,
-]);
+const STRING_TAGS: ReadonlySet<number> = new Set([Tag.BIT_STRING, Tag.OCTET_STRING, ...CHARACTER_STRINGS]);
 
 interface Cursor {
   readonly bytes: Buffer;

@@ -24,6 +24,18 @@ export const Tag = {
   SET: 0x31,
 } as const;
 
+/** The tags of text. */
+export const CHARACTER_STRINGS: ReadonlySet<number> = new Set([
+  Tag.UTF8_STRING,
+  Tag.NUMERIC_STRING,
+  Tag.PRINTABLE_STRING,
+  Tag.TELETEX_STRING,
+  Tag.IA5_STRING,
+  Tag.VISIBLE_STRING,
+  Tag.UNIVERSAL_STRING,
+  Tag.BMP_STRING,
+]);
+
 /** Identifier octet of a primitive context-specific tag [n]. */
 export const contextPrimitive = (n: number): number => 0x80 | n;
 /** Identifier octet of a constructed context-specific tag [n]. */

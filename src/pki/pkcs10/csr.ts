@@ -5,7 +5,6 @@ import {
   contextConstructed,
   DerError,
   DerReader,
-  readBitStringOctets,
   readInteger,
   readOid,
   Tag,
@@ -24,6 +23,7 @@ import {
   verifySignature,
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
+import { readSigned } from '../x509/signed.ts';
 import { checkedContent, checkKey, singleValue, type CsrAttribute, type CsrContent } from './csr-content.ts';
 
 /** The key of a request in whatever format, and how it was shown that the requester has it. */
@@ -117,11 +117,8 @@ interface ReadCsr {
 }
 
 function readCsr(der: Buffer, readKey: (spki: Buffer) => PublicKeyInfo): ReadCsr {
-  const request = DerReader.of(der, 'CertificationRequest');
-  const info = request.next(Tag.SEQUENCE, 'certificationRequestInfo');
-  const algorithm = request.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
-  const signature = readBitStringOctets(request.next(Tag.BIT_STRING, 'signature'), 'signature');
-  request.end();
+  const names = { whole: 'CertificationRequest', content: 'certificationRequestInfo', signature: 'signature' };
+  const { content: info, algorithm, signature } = readSigned(der, names);
 
   const reader = new DerReader(info.value, 'CertificationRequestInfo');
   const version = readInteger(reader.next(Tag.INTEGER, 'version'), 'CertificationRequestInfo.version');

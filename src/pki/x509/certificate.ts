@@ -10,7 +10,6 @@ import {
   integer,
   integerBytes,
   parseDer,
-  readBitStringOctets,
   readInteger,
   readTime,
 } from '../der/der.ts';
@@ -33,6 +32,7 @@ import { OID } from '../der/oids.ts';
 import { encodePem, parsePem } from '../der/pem.ts';
 import { parsePublicKey, type PublicKeyInfo } from './public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from './signature-algorithms.ts';
+import { readSigned } from './signed.ts';
 import { VerifiedSignatures } from './verified-signatures.ts';
 
 /** What a TBSCertificate says. */
@@ -135,12 +135,9 @@ const NOT_A_CA: BasicConstraints = { ca: false, pathLength: undefined };
 
 /** @throws DerError on anything that is not one certificate. */
 export function parseCertificate(der: Buffer): Certificate {
-  const outer = DerReader.of(der, 'Certificate');
-  const tbs = outer.next(Tag.SEQUENCE, 'tbsCertificate').raw;
-  const signatureAlgorithm = outer.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
-  const signature = readBitStringOctets(outer.next(Tag.BIT_STRING, 'signatureValue'), 'signatureValue');
-  outer.end();
-
+  const names = { whole: 'Certificate', content: 'tbsCertificate', signature: 'signatureValue' };
+  const { content, algorithm: signatureAlgorithm, signature } = readSigned(der, names);
+  const tbs = content.raw;
   const { signature: algorithmInside, ...fields } = parseTbsCertificate(tbs);
   if (!algorithmInside.equals(signatureAlgorithm))
     throw new DerError('Certificate: the signature algorithms inside and outside differ');

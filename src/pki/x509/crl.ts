@@ -8,7 +8,6 @@ import {
   contextPrimitive,
   integerBytes,
   parseDer,
-  readBitStringOctets,
   readBoolean,
   readElement,
   readInteger,
@@ -20,6 +19,7 @@ import { parseName, type Name } from './name.ts';
 import { OID } from '../der/oids.ts';
 import type { PublicKeyInfo } from './public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from './signature-algorithms.ts';
+import { readSigned } from './signed.ts';
 
 export interface CertificateList {
   readonly der: Buffer;
@@ -45,12 +45,9 @@ export interface RevokedEntry {
 
 /** @throws DerError on anything that is not one CertificateList. */
 export function parseCertificateList(der: Buffer): CertificateList {
-  const outer = DerReader.of(der, 'CertificateList');
-  const tbs = outer.next(Tag.SEQUENCE, 'tbsCertList').raw;
-  const signatureAlgorithm = outer.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
-  const signature = readBitStringOctets(outer.next(Tag.BIT_STRING, 'signatureValue'), 'signatureValue');
-  outer.end();
-
+  const names = { whole: 'CertificateList', content: 'tbsCertList', signature: 'signatureValue' };
+  const { content, algorithm: signatureAlgorithm, signature } = readSigned(der, names);
+  const tbs = content.raw;
   const reader = DerReader.of(tbs, 'TBSCertList');
   const version = reader.optional(Tag.INTEGER, 'version');
   if (version !== undefined && readInteger(version, 'TBSCertList.version') !== 1)

@@ -1,5 +1,6 @@
 /** Distinguished names: DER (RFC 5280 §4.1.2.4) and the text form of RFC 4514. */
 import {
+  CHARACTER_STRINGS,
   DerError,
   DerReader,
   Tag,
@@ -41,19 +42,8 @@ export interface AttributeInput {
   readonly tag?: number;
 }
 
-const STRING_TAGS: ReadonlySet<number> = new Set([
-  Tag.UTF8_STRING,
-  Tag.NUMERIC_STRING,
-  Tag.PRINTABLE_STRING,
-  Tag.TELETEX_STRING,
-  Tag.IA5_STRING,
-  Tag.VISIBLE_STRING,
-  Tag.UNIVERSAL_STRING,
-  Tag.BMP_STRING,
-]);
-
 /** Whether a value of this tag is text. */
-export const isCharacterString = (tag: number): boolean => STRING_TAGS.has(tag);
+export const isCharacterString = (tag: number): boolean => CHARACTER_STRINGS.has(tag);
 
 /** @throws DerError on anything that is not a Name. */
 export function parseName(der: Buffer): Name {
@@ -72,7 +62,7 @@ function parseAttribute(element: DerElement): AttributeTypeAndValue {
   const type = readOid(reader.next(Tag.OID, 'type'));
   const value = reader.next(undefined, 'value');
   reader.end();
-  const text = STRING_TAGS.has(value.tag)
+  const text = isCharacterString(value.tag)
     ? readString(value, 'AttributeTypeAndValue.value')
     : `#${value.raw.toString('hex')}`;
   return { type, tag: value.tag, text, value: value.raw };
@@ -171,7 +161,7 @@ export function comparableName(name: Name): string {
 }
 
 const comparable = ({ type, tag, text }: AttributeTypeAndValue): string =>
-  `${type}${STRING_TAGS.has(tag) ? '=' : '#'}${text}`;
+  `${type}${isCharacterString(tag) ? '=' : '#'}${text}`;
 
 /** RFC 4514 §2.4. Control characters are escaped as hex too, so the text is safe in a log line. */
 export function escapeAttributeValue(text: string): string {
@@ -197,7 +187,7 @@ export function formatName(name: Name): string {
 
 function formatAttribute({ type, tag, text, value }: AttributeTypeAndValue): string {
   const short = shortName(type);
-  return short !== undefined && STRING_TAGS.has(tag)
+  return short !== undefined && isCharacterString(tag)
     ? `${short}=${escapeAttributeValue(text)}`
     : `${short ?? type}=#${value.toString('hex')}`;
 }
