@@ -65,12 +65,12 @@ chain = "ca/root.pem"
 private_key = "ca/issuing.key"
 \`\`\`
 
-The hash of a bearer token: \`printf %s "$TOKEN" | sha256sum\`.
+The hash of a bearer token: \`printf %s "$TOKEN" | sha256sum\`. What its holder may do, roles say ([admin-api.md](admin-api.md#roles)); without any it is everything.
 
 ## Reload
 
 SIGHUP reads the file again and applies the keys marked *SIGHUP applies a change*: certificates and keys, trust anchors,
-CRLs, bearer tokens, \`[serverkeygen]\` and the log level, also where only the contents of a named file have changed. Connections stay open. Any
+CRLs, bearer tokens, administrators and their roles, \`[serverkeygen]\` and the log level, also where only the contents of a named file have changed. Connections stay open. Any
 other changed key is logged as needing a restart. A reload that fails leaves everything as it was and logs why.
 
 ## Unsafe settings and the NIAP profile
@@ -86,5 +86,6 @@ Some settings are allowed and unsafe; the server starts and logs a warning that 
 
 \`profile = "niap"\` at the top of the file turns the first five into problems: the server refuses to start. It also demands
 \`otp.hash_algorithm = "argon2id"\` where OTPs are on and, where server-side key generation is on, a
-\`serverkeygen.encryption\` other than \`"optional"\`, so that no private key leaves in the clear. Administrators always
+\`serverkeygen.encryption\` other than \`"optional"\`, so that no private key leaves in the clear. The roles of every administrator have to be written down, and none is
+\`auditor\` and \`admin\` or \`ra\`. Administrators always
 authenticate by certificate or bearer token, and the audit log is always on: there is no setting that turns them off.`;

@@ -1,24 +1,18 @@
 /** Who sends an admin request: a bearer token or a client certificate, apart from everything on the EST listener. */
-import { createHash, timingSafeEqual } from 'node:crypto';
-
+import type { AdminRole } from '../config/admin-roles.ts';
 import { unauthorized, isUnauthenticated } from '../errors.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IntermediateStore } from '../store/intermediate-store.ts';
 import type { ClientTrust } from './mtls/client-trust.ts';
 import type { FailureRecords } from './failure-records.ts';
 import type { PresentedCredentials } from './identity.ts';
-import { certificateHolder } from './certificate-holder.ts';
+import { Administrators, type AdminClient, type AdminIdentity, type AdminToken } from './administrators.ts';
+import { holderOf } from './certificate-holder.ts';
 import { IntermediateMemory } from './mtls/intermediate-memory.ts';
 import { validatePresented } from './mtls/mtls.ts';
 import { checkNotRevokedHere } from './mtls/own-revocation.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
 import { requestIdField } from '../request-context.ts';
-
-export interface AdminIdentity {
-  readonly method: 'mtls' | 'bearer';
-  /** Who, for the audit log. */
-  readonly display: string;
-}
 
 /** What is in force; a reload replaces it as a whole. */
 export interface AdminAuthSettings {
@@ -27,8 +21,11 @@ export interface AdminAuthSettings {
   readonly trust: ClientTrust | undefined;
   readonly bearer_token: {
     readonly enabled: boolean;
-    readonly tokens: readonly { readonly token_hash: string; readonly description: string }[];
+    readonly tokens: readonly AdminToken[];
   };
+  readonly clients?: readonly AdminClient[];
+  /** Of certificates that no client's entry names; `["admin"]` when absent. */
+  readonly default_roles?: readonly AdminRole[] | undefined;
 }
 
 const CODE = 'ADMIN_AUTHENTICATION_REQUIRED';
@@ -40,6 +37,7 @@ export class AdminAuthenticator {
   readonly #failures: FailureRecords;
   readonly #memory: IntermediateMemory;
   readonly #now: () => number;
+  #known: { readonly settings: AdminAuthSettings; readonly administrators: Administrators } | undefined;
 
   constructor(
     settings: () => AdminAuthSettings,
@@ -73,22 +71,34 @@ export class AdminAuthenticator {
       failures.push([error.message, error.detail].filter((part) => part !== undefined).join(': '));
     }
     if (settings.bearer_token.enabled && presented.authorization !== undefined) {
-      const holder = bearerHolder(presented.authorization, settings);
+      const holder = bearerHolder(presented.authorization, this.#administrators(settings));
       if (holder === undefined) return this.#refuse(presented.address, [...failures, 'bearer token not valid']);
-      if (byCertificate === undefined && settings.mode !== 'required') return { method: 'bearer', display: holder };
+      if (holder.notAfter !== undefined && holder.notAfter <= this.#now())
+        return this.#refuse(presented.address, [...failures, `bearer token of ${holder.display} has ended`]);
+      if (byCertificate === undefined && settings.mode !== 'required') return holder;
     }
     return byCertificate ?? this.#refuse(presented.address, failures);
   }
 
+  /** Of the settings in force, whose names are parsed once. */
+  #administrators(settings: AdminAuthSettings): Administrators {
+    if (this.#known?.settings !== settings) {
+      const { bearer_token, clients, default_roles } = settings;
+      this.#known = { settings, administrators: new Administrators(bearer_token.tokens, clients, default_roles) };
+    }
+    return this.#known.administrators;
+  }
+
   async #byCertificate(
-    { mode, trust }: AdminAuthSettings,
+    settings: AdminAuthSettings,
     presented: PresentedCredentials,
   ): Promise<AdminIdentity | undefined> {
+    const { mode, trust } = settings;
     const certificates = presentedCertificates(presented);
     if (mode === 'none' || trust === undefined || certificates === undefined) return undefined;
-    const { certificate } = await validatePresented(trust, certificates, this.#now(), { memory: this.#memory });
-    await checkNotRevokedHere(this.#store, certificate);
-    return { method: 'mtls', display: certificateHolder(certificate) };
+    const validated = await validatePresented(trust, certificates, this.#now(), { memory: this.#memory });
+    await checkNotRevokedHere(this.#store, validated.certificate);
+    return this.#administrators(settings).withCertificate(holderOf(validated));
   }
 
   async #refuse(address: string, failures: readonly string[]): Promise<never> {
@@ -99,16 +109,9 @@ export class AdminAuthenticator {
   }
 }
 
-/** The description of the token that a header carries, or undefined. All hashes are compared, each in constant time. */
-function bearerHolder(authorization: string, { bearer_token }: AdminAuthSettings): string | undefined {
+/** The holder of the token that a header carries, or undefined. */
+function bearerHolder(authorization: string, administrators: Administrators): AdminIdentity | undefined {
   if (authorization.length > MAX_HEADER) return undefined;
   const token = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1];
-  if (token === undefined) return undefined;
-  const presented = createHash('sha256').update(token).digest();
-  let holder: string | undefined;
-  for (const { token_hash, description } of bearer_token.tokens) {
-    const expected = Buffer.from(token_hash.replace(/^sha256:/, ''), 'hex');
-    if (expected.length === presented.length && timingSafeEqual(expected, presented)) holder ??= description;
-  }
-  return holder;
+  return token === undefined ? undefined : administrators.withToken(token);
 }

@@ -7,6 +7,7 @@
  */
 import { IsEnum, IsObject, Type } from 'typebox';
 import type { TObject, TOptional, TSchema, TUnion, TUnsafe } from 'typebox';
+import { readTimestamp } from '../timestamp.ts';
 import { Secret } from './secret.ts';
 
 /** What every builder takes beside its own. */
@@ -25,8 +26,8 @@ export interface KeyOptions<T> {
 export interface Notes extends KeyOptions<unknown> {
   /** What the key may hold, as a noun phrase: for messages and for the reference. */
   readonly allowed: string;
-  /** A text that is more than a text; `bytes` is a secret of raw bytes, any other loses one line end. */
-  readonly form?: 'path' | 'secret' | 'bytes';
+  /** A text that is more than a text; `bytes` is a secret of raw bytes, any other loses one line end; `time` may be a date of TOML. */
+  readonly form?: 'path' | 'secret' | 'bytes' | 'time';
   /** Texts that stand for themselves in place of a path. */
   readonly words?: readonly string[];
   /** The reason why a text is wrong, or undefined. */
@@ -71,6 +72,14 @@ export function text({ pattern, check, sensitive = false, ...notes }: TextOption
     check?.(value) ??
     (pattern?.test(value) === false ? `${sensitive ? 'the value' : `"${value}"`} has the wrong form` : undefined);
   return Type.Unsafe(Type.String({ ...notes, check: wrong }));
+}
+
+/** A point in time, ISO 8601 with `Z` or an offset; written as a text or as a date of TOML, a text in `Config`. */
+export function timestamp(options: KeyOptions<string>): Key<string> {
+  const check = (value: string): string | undefined =>
+    readTimestamp(value) === undefined ? `"${value}" is no time` : undefined;
+  const allowed = 'a time with its offset, such as 2030-01-31T12:00:00Z';
+  return Type.Unsafe(Type.String({ ...options, form: 'time', check, allowed }));
 }
 
 export interface IntegerOptions extends KeyOptions<number> {

@@ -70,8 +70,9 @@ class Reader {
     return this.#scalar(schema, raw, key);
   }
 
-  #scalar(schema: TSchema, raw: unknown, key: string): unknown {
+  #scalar(schema: TSchema, given: unknown, key: string): unknown {
     const { check, form, words = [] } = notes(schema);
+    const raw = form === 'time' && given instanceof Date ? given.toISOString() : given;
     const reason = mismatch(schema, raw) ?? check?.(String(raw));
     if (reason !== undefined) return this.#wrong(schema, reason, key);
     if (form === 'path' && !words.includes(String(raw))) return resolve(this.#where.folder, String(raw));

@@ -8,10 +8,11 @@ import type { TObject, TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 import { choice, optional, table } from './keys.ts';
 import type { Static } from './keys.ts';
+import { admin } from './schema/admin.ts';
 import { gssapi, otp } from './schema/auth.ts';
 import { ca } from './schema/ca.ts';
 import { limits } from './schema/limits.ts';
-import { admin, est, server, tls } from './schema/server.ts';
+import { est, server, tls } from './schema/server.ts';
 import { audit, cmc, log, publication, requests, retention, serverkeygen, store } from './schema/services.ts';
 
 export const ConfigSchema = table(

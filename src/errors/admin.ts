@@ -89,6 +89,12 @@ export const ADMIN_ERRORS = {
     cause: 'The same request came before with the same one-time password, and how it ends is not known yet.',
     remedy: 'Send it again after the seconds of Retry-After; where it lasts, look at the CA.',
   },
+  ROLE_MISSING: {
+    status: 403,
+    cause: 'The call is beyond the roles of the administrator who makes it.',
+    remedy:
+      'Have somebody with one of the roles that the answer names make it, or give the caller one in the configuration.',
+  },
   ROW_INVALID: {
     status: 400,
     cause: 'A row of a bulk call is no JSON, or no record of the CSV.',

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 
 import { AdminAuthenticator, type AdminAuthSettings } from '../../src/auth/admin-authenticator.ts';
+import type { AdminIdentity } from '../../src/auth/administrators.ts';
 import type { FailureRecords } from '../../src/auth/failure-records.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { EstuaryError } from '../../src/errors.ts';
@@ -132,6 +133,98 @@ describe('service-spec, Admin authentication: by mTLS, by bearer token, or both'
     expect(await setup.outcome(token)).toBe(FAILED);
     setup.settings = { mode: 'none', trust: undefined, bearer_token: { enabled: false, tokens: [] } };
     expect(await setup.outcome({ ...certificate, ...token })).toBe(REQUIRED);
+  });
+});
+
+describe('issue 15.1: who has which roles', () => {
+  const other = makeClient('CN=Bob,OU=Admins', adminCa);
+  const identity = async (
+    presented: Partial<PresentedCredentials>,
+    settings: Partial<AdminAuthSettings>,
+  ): Promise<AdminIdentity> => {
+    const store = await opened(temporaryPaths());
+    const tokens = { enabled: true, tokens: TOKENS };
+    const authenticator = new AdminAuthenticator(
+      () => ({ mode: 'optional', trust, bearer_token: tokens, ...settings }),
+      store,
+      failureRecords(store),
+      () => T0 + DAY,
+    );
+    const none = { peerCertificate: undefined, peerIntermediates: [], authorization: undefined, address: '192.0.2.1' };
+    return authenticator.authenticate({ ...none, ...presented });
+  };
+  const rolesOf = async (...args: Parameters<typeof identity>): Promise<readonly string[]> =>
+    (await identity(...args)).roles;
+  const names = (subject: string, issuer: string) => ({ subject, issuer, roles: ['ra'] as const });
+  const fingerprint = `sha256:${createHash('sha256').update(admin.der).digest('hex')}`;
+
+  test('of whom the configuration says nothing, admin', async () => {
+    expect(await rolesOf(token, {})).toEqual(['admin']);
+    expect(await rolesOf(certificate, {})).toEqual(['admin']);
+  });
+
+  test.each<[string, Partial<AdminAuthSettings>, readonly string[]]>([
+    ['by subject and issuer', { clients: [names('CN=Alice,OU=Admins', 'CN=Admin CA')] }, ['ra']],
+    ['names compared as RFC 5280 has it', { clients: [names('cn=alice,ou=ADMINS', 'CN=admin ca')] }, ['ra']],
+    ['another subject', { clients: [names('CN=Alice', 'CN=Admin CA')] }, ['admin']],
+    ['another issuer', { clients: [names('CN=Alice,OU=Admins', 'CN=Another CA')] }, ['admin']],
+    ['by fingerprint', { clients: [{ fingerprint: fingerprint.toUpperCase(), roles: ['auditor'] }] }, ['auditor']],
+    [
+      'by fingerprint before its names',
+      { clients: [names('CN=Alice,OU=Admins', 'CN=Admin CA'), { fingerprint, roles: ['auditor'] }] },
+      ['auditor'],
+    ],
+    ['by default_roles', { default_roles: ['operator'] }, ['operator']],
+    ['an empty default: none', { default_roles: [] }, []],
+    [
+      'an entry before default_roles',
+      { clients: [names('CN=Alice,OU=Admins', 'CN=Admin CA')], default_roles: ['operator'] },
+      ['ra'],
+    ],
+  ])('a certificate: %s', async (_, settings, expected) => {
+    expect(await rolesOf(certificate, settings)).toEqual(expected);
+  });
+
+  test('a token with roles of its own, whatever default_roles says', async () => {
+    const tokens = TOKENS.map((one) => ({
+      ...one,
+      roles: one.description === 'second' ? (['ra', 'operator'] as const) : [],
+    }));
+    expect(await rolesOf(token, { bearer_token: { enabled: true, tokens }, default_roles: [] })).toEqual([
+      'ra',
+      'operator',
+    ]);
+  });
+
+  test('a token with an end: until then, and from then on 401, and the audit log says why', async () => {
+    const setup = await setUp('none', true);
+    const ending = (ms: number): AdminAuthSettings => ({
+      ...setup.settings,
+      bearer_token: { enabled: true, tokens: TOKENS.map((one) => ({ ...one, not_after: new Date(ms).toISOString() })) },
+    });
+    setup.settings = ending(T0 + DAY + 1);
+    expect(await setup.outcome(token)).toBe('bearer second');
+    setup.settings = ending(T0 + DAY);
+    expect(await setup.outcome(token)).toBe(FAILED);
+    const { items } = await setup.store.listAudit({ limit: 10 });
+    expect(items).toMatchObject([{ type: 'auth.admin', detail: 'bearer token of second has ended' }]);
+  });
+
+  test('one administrator is one entry of the configuration, or one issuer and subject', async () => {
+    const keyOf = async (...args: Parameters<typeof identity>) => (await identity(...args)).key;
+    const renewed = await makeClient('CN=Alice,OU=Admins', adminCa);
+    const keys = [
+      await keyOf(certificate, {}),
+      await keyOf({ peerCertificate: renewed.der }, {}),
+      await keyOf(certificate, { clients: [names('CN=Alice,OU=Admins', 'CN=Admin CA')] }),
+      await keyOf({ peerCertificate: (await other).der }, {}),
+      await keyOf(certificate, { clients: [{ fingerprint, roles: [] }] }),
+      await keyOf(token, {}),
+      await keyOf({ authorization: 'Bearer first-token' }, {}),
+    ];
+    expect(new Set(keys.slice(0, 3)).size).toBe(1);
+    expect(new Set(keys).size).toBe(5);
+    expect(keys.join()).not.toContain(hashed('second-token').slice(7));
   });
 });
 

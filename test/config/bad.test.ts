@@ -262,6 +262,47 @@ describe('what several keys say together', () => {
       'admin.bearer_token.tokens: is empty, and admin.bearer_token.enabled is true (a list with at least one token)',
     ],
     [
+      'issue 15.1: the same token twice',
+      toml(BEARER(`enabled = true\ntokens = [${TOKEN}, ${TOKEN.replace('ops', 'audit')}]`)),
+      'admin.bearer_token.tokens[1].token_hash: is there twice (a token for each entry)',
+    ],
+    ...(
+      [
+        ['', 'nobody'],
+        ['subject = "CN=Ada"', 'subject alone'],
+        ['issuer = "CN=Admins"', 'issuer alone'],
+        [`subject = "CN=Ada"\nfingerprint = "sha256:${'0'.repeat(64)}"`, 'subject and fingerprint'],
+      ] as const
+    ).map(([keys, named]): Row => [
+      `issue 15.1: an administrator who is ${named}`,
+      toml(`[[admin.clients]]\n${keys}\nroles = ["ra"]`),
+      `admin.clients[0]: names ${named} (subject and issuer, or fingerprint)`,
+    ]),
+    [
+      'issue 15.1: the same administrator twice',
+      toml(
+        ['Ada', 'ADA']
+          .map((cn) => `[[admin.clients]]\nsubject = "CN=${cn}"\nissuer = "CN=Admins"\nroles = ["ra"]`)
+          .join('\n'),
+      ),
+      'admin.clients[1]: is there twice (an entry for each administrator)',
+    ],
+    [
+      'issue 15.1: an unknown role',
+      toml('[[admin.clients]]\nsubject = "CN=Ada"\nissuer = "CN=Admins"\nroles = ["root"]'),
+      'admin.clients[0].roles[0]: "root" is not known ("admin", "ra", "auditor", "operator")',
+    ],
+    [
+      'issue 15.1: an administrator without roles',
+      toml('[[admin.clients]]\nsubject = "CN=Ada"\nissuer = "CN=Admins"'),
+      'admin.clients[0].roles: is missing (a list)',
+    ],
+    ...['"soon"', '"2030-01-31"', '"2030-02-30T00:00:00Z"', '2030-01-31', '2030-01-31T12:00:00'].map((time): Row => [
+      `issue 15.1: a token that ends ${time}`,
+      toml(BEARER(`enabled = true\ntokens = [${TOKEN.replace(' }', `, not_after = ${time} }`)}]`)),
+      `admin.bearer_token.tokens[0].not_after: ${time.startsWith('"') ? time : `"${time.length > 10 ? `${time}.000` : time}"`} is no time (a time with its offset, such as 2030-01-31T12:00:00Z)`,
+    ]),
+    [
       'an admin certificate without a key',
       toml('', { admin: `${PARTS.admin}\ncertificate = "a.pem"` }),
       'admin.tls.private_key: is missing, and admin.tls.certificate is given (both or neither)',

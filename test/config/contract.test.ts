@@ -57,11 +57,19 @@ public_metrics = false
 [admin.tls]
 mode = "required"
 trust_anchors = "admin/ca.pem"
+default_roles = []
 certificate = "admin/server.pem"
 private_key = "admin/server.key"
 [admin.bearer_token]
 enabled = true
-tokens = [{ token_hash = "sha256:${'0f'.repeat(32)}", description = "ops" }]
+tokens = [{ token_hash = "sha256:${'0f'.repeat(32)}", description = "ops", roles = ["ra"], not_after = "2030-01-31T12:00:00Z" }]
+[[admin.clients]]
+subject = "CN=Ada,O=Example"
+issuer = "CN=Admin CA"
+roles = ["admin", "operator"]
+[[admin.clients]]
+fingerprint = "sha256:${'0f'.repeat(32)}"
+roles = ["auditor"]
 [otp]
 enabled = true
 hash_algorithm = "argon2id"

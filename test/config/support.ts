@@ -15,7 +15,8 @@ private_key = "tls/server.key"`,
 trust_anchors = "ca/root.pem"`,
   admin: `
 [admin.tls]
-trust_anchors = "admin/ca.pem"`,
+trust_anchors = "admin/ca.pem"
+default_roles = ["admin"]`,
   ca: `
 [[ca]]
 label = "devices"

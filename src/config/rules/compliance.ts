@@ -1,3 +1,4 @@
+import { roleLists } from './admin.ts';
 import type { CrossChecks, Finding } from './finding.ts';
 import type { Config } from '../schema.ts';
 
@@ -22,11 +23,13 @@ export function complianceChecks(config: Config): CrossChecks {
       problems: [],
       warnings: unsafe.map(({ key, message, safe }) => ({ key, message: `${message} (${safe})` })),
     };
-  const problems = [...unsafe, ...niapPoints(config)].map(({ key, message, safe, about = [] }): Finding => ({
-    key,
-    message: `${message}, which profile = "niap" refuses (${safe})`,
-    about: [...about, 'profile'],
-  }));
+  const problems = [...unsafe, ...niapPoints(config), ...separationOfRoles(config)].map(
+    ({ key, message, safe, about = [] }): Finding => ({
+      key,
+      message: `${message}, which profile = "niap" refuses (${safe})`,
+      about: [...about, 'profile'],
+    }),
+  );
   return { problems, warnings: [] };
 }
 
@@ -115,4 +118,23 @@ function* niapPoints({ otp, est, serverkeygen, ca }: Config): Generator<UnsafeSe
         message: `is ${profile.backdate_seconds}: certificates would be valid from before they were issued`,
         safe: '0',
       };
+}
+
+/** FMT_SMR.2: roles are given and not taken for granted, and who looks after the others is none of them. */
+function* separationOfRoles(config: Config): Generator<UnsafeSetting> {
+  for (const { key, roles, holder } of roleLists(config)) {
+    if (roles === undefined)
+      yield {
+        key,
+        message: `is missing: ${holder} may do everything`,
+        safe: 'a list of roles',
+        about: ['admin.tls.mode'],
+      };
+    else if (roles.includes('auditor') && (roles.includes('admin') || roles.includes('ra')))
+      yield {
+        key,
+        message: 'has "auditor" beside "admin" or "ra": nobody would look after what they do',
+        safe: 'an administrator of its own for "auditor"',
+      };
+  }
 }

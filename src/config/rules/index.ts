@@ -1,19 +1,21 @@
+import { adminChecks, adminWarnings } from './admin.ts';
 import { caChecks } from './ca.ts';
 import type { CrossChecks, Finding } from './finding.ts';
 import { complianceChecks } from './compliance.ts';
 import { nameWarnings } from './names.ts';
 import { retentionChecks } from './retention.ts';
-import type { Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 
 /** The checks that concern more than one key. Reads no file. */
 export function crossChecks(config: Config): CrossChecks {
   const compliance = complianceChecks(config);
+  const admin = config.admin.tls;
   return {
     problems: [
       ...serverChecks(config),
       ...clientAuthChecks(config),
       ...adminChecks(config),
+      ...pair('admin.tls.certificate', admin.certificate, 'admin.tls.private_key', admin.private_key),
       ...otpChecks(config),
       ...gssapiChecks(config),
       ...serverKeyGenChecks(config),
@@ -69,39 +71,6 @@ function* clientAuthChecks({ tls, est }: Config): Generator<Finding> {
       key: 'est.csrattrs_require_mtls',
       message: 'cannot be met while tls.client_auth.mode is "none" (false, or another mode)',
       about: ['tls.client_auth.mode'],
-    };
-}
-
-function* adminChecks({ admin }: Config): Generator<Finding> {
-  const { tls, bearer_token } = admin;
-  if (tls.mode === 'none' && !bearer_token.enabled)
-    yield {
-      key: 'admin',
-      message:
-        'nobody could authenticate (admin.tls.mode = "required" or "optional" with trust_anchors, or admin.bearer_token.enabled = true with tokens)',
-      about: ['admin.tls.mode', 'admin.tls.trust_anchors', 'admin.bearer_token.enabled'],
-    };
-  if (tls.mode !== 'none' && tls.trust_anchors === undefined)
-    yield {
-      key: 'admin.tls.trust_anchors',
-      message: `is missing, and admin.tls.mode is "${tls.mode}" (a path, relative to the configuration file)`,
-      about: ['admin.tls.mode'],
-    };
-  if (bearer_token.enabled && bearer_token.tokens.length === 0)
-    yield {
-      key: 'admin.bearer_token.tokens',
-      message: 'is empty, and admin.bearer_token.enabled is true (a list with at least one token)',
-      about: ['admin.bearer_token.enabled'],
-    };
-  yield* pair('admin.tls.certificate', tls.certificate, 'admin.tls.private_key', tls.private_key);
-}
-
-function* adminWarnings({ admin }: Config): Generator<Warning> {
-  if (admin.tls.mode === 'required_for_reenroll')
-    yield {
-      key: 'admin.tls.mode',
-      message:
-        'is "required_for_reenroll", which means "optional" here: nobody re-enrolls on this listener ("optional")',
     };
 }
 

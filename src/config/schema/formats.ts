@@ -73,6 +73,8 @@ export function checkCidr(value: string): string | undefined {
   return undefined;
 }
 
+export const HOST_ALLOWED = 'an IP address or a host name';
+
 export function checkHost(value: string): string | undefined {
   if (isIP(value) !== 0) return undefined;
   return /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/.test(value)

@@ -49,6 +49,7 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/audit',
     {
+      config: { access: ['auditor'] },
       schema: {
         summary: 'The audit records',
         tags: ['audit'],

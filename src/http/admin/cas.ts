@@ -32,6 +32,7 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
   app.get(
     '/admin/cas',
     {
+      config: { access: ['operator'] },
       schema: {
         summary: 'The configured CAs',
         tags: ['cas'],
@@ -49,6 +50,7 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
   app.get(
     '/admin/cas/:label',
     {
+      config: { access: ['operator'] },
       schema: {
         summary: 'One CA',
         tags: ['cas'],

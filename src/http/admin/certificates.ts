@@ -58,6 +58,7 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
   app.get(
     '/admin/certificates',
     {
+      config: { access: ['ra', 'auditor'] },
       schema: {
         summary: 'The certificates that were issued',
         description: 'A label that is no longer configured still finds the certificates of its CA.',
@@ -88,6 +89,7 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
   app.get(
     '/admin/certificates/:serial',
     {
+      config: { access: ['ra', 'auditor'] },
       schema: {
         summary: 'One certificate, with its PEM',
         tags: ['certificates'],

@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyBaseLogger } from 'fastify';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
-import type { AdminAuthenticator, AdminIdentity } from '../../auth/admin-authenticator.ts';
+import type { AdminAuthenticator } from '../../auth/admin-authenticator.ts';
+import type { AdminIdentity } from '../../auth/administrators.ts';
 import type { OtpService } from '../../auth/otp/otp-service.ts';
 import type { CaRouter } from '../../ca/router.ts';
 import type { CertificateEnd } from '../../config/material/certificate-ends.ts';
@@ -11,6 +12,7 @@ import type { Config } from '../../config/schema.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { Store } from '../../store/store.ts';
+import type { Access } from './roles.ts';
 
 /** The admin listener's Fastify instance, with types from the route schemas. */
 export type AdminApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>;
@@ -58,8 +60,8 @@ declare module 'fastify' {
     clientAddress: string;
   }
   interface FastifyContextConfig {
-    /** Answered without authentication. */
-    public?: boolean;
+    /** Who may make the call. Every route of ours says so; Fastify's types do not let it be asked for here. */
+    access?: Access;
     /** Takes NDJSON and CSV beside JSON, or alone. */
     bulk?: 'too' | 'only';
   }

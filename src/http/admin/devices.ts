@@ -65,7 +65,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/devices',
     {
-      config: { bulk: 'too' },
+      config: { access: ['ra'], bulk: 'too' },
       schema: {
         summary: 'Register a device, or many',
         description:
@@ -116,6 +116,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/devices',
     {
+      config: { access: ['ra', 'auditor'] },
       schema: {
         summary: 'The devices that are registered',
         description: 'With `Accept: text/csv` the whole selection as a table that can be sent back.',
@@ -155,6 +156,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/devices/:id',
     {
+      config: { access: ['ra', 'auditor'] },
       schema: {
         summary: 'One device, with its certificates, tokens, requests and last events',
         tags: ['devices'],
@@ -194,6 +196,7 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
   app.patch(
     '/admin/devices/:id',
     {
+      config: { access: ['ra'] },
       schema: {
         summary: 'Change a device: disabled, it gets no certificate from now on',
         description:
@@ -225,6 +228,7 @@ function registerDelete(app: AdminApp, deps: AdminDependencies): void {
   app.delete(
     '/admin/devices/:id',
     {
+      config: { access: ['ra'] },
       schema: {
         summary: 'Forget a device; its certificates do not pass to a later one of its id',
         tags: ['devices'],

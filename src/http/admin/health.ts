@@ -13,7 +13,7 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
   app.get(
     '/healthz',
     {
-      config: { public: true },
+      config: { access: 'public' },
       schema: {
         summary: 'Whether the process is alive',
         tags: ['health'],
@@ -27,7 +27,7 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
   app.get(
     '/readyz',
     {
-      config: { public: true },
+      config: { access: 'public' },
       schema: {
         summary: 'Whether the store and every CA are usable',
         tags: ['health'],

@@ -19,6 +19,8 @@ import { HealthMonitor } from './health-monitor.ts';
 import { registerLockouts } from './lockouts.ts';
 import { registerMetrics } from './metrics.ts';
 import { registerOpenApi, registerSwagger } from './openapi.ts';
+import { accessOf, checkRole } from './roles.ts';
+import { registerSession } from './session.ts';
 import { registerOtp } from './otp.ts';
 import { registerOtpBulk } from './otp-bulk.ts';
 import { registerRevocation } from './revocation.ts';
@@ -88,6 +90,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerCas(routes, deps, monitor);
     registerLockouts(routes, deps);
     registerAudit(routes, deps);
+    registerSession(routes);
     registerOpenApi(routes);
     done();
   });
@@ -101,12 +104,15 @@ function followRequests(app: AdminApp, { log, metrics }: AdminDependencies): Exc
   return exchanges;
 }
 
-/** Who may come in: authentication first, then the site that a browser calls from, 404, 405, 415 and 413, all before a byte of the body is read. */
+/** Who may come in: authentication first, then the site that a browser calls from, 404, 405, the role, 415 and 413, all before a byte of the body is read. */
 function registerGate(app: AdminApp, deps: AdminDependencies): void {
   const routes: RouteTable = new Map();
   app.decorateRequest('admin', null);
   app.decorateRequest('clientAddress', '');
-  app.addHook('onRoute', (route) => recordRoute(routes, route));
+  app.addHook('onRoute', (route) => {
+    accessOf(route);
+    recordRoute(routes, route);
+  });
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store');
     checkHost(request.raw);
@@ -119,6 +125,7 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
     }
     if (isAdminPath(request.url)) checkSameSite(request.headers);
     if (request.is404) refuseUnknown(request, reply, routes);
+    if (request.admin !== null) checkRole(request.admin, request);
     if (announcesBody(request)) checkBodyHead(request, deps.settings.server.body_limit, request.routeOptions.config);
     if (expectsContinue(request.raw)) reply.raw.writeContinue();
   });
@@ -126,7 +133,7 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
 
 /** Every route that does not say that it is public, and every unknown path under /admin. */
 function needsAuthentication(request: FastifyRequest): boolean {
-  return request.is404 ? isAdminPath(request.url) : request.routeOptions.config.public !== true;
+  return request.is404 ? isAdminPath(request.url) : accessOf(request.routeOptions) !== 'public';
 }
 
 function refuseUnknown(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): never {
@@ -158,7 +165,8 @@ function registerErrorHandling(app: AdminApp, deps: AdminDependencies, exchanges
         },
         answer.message,
       );
-    if (request.admin !== null && !request.is404 && isChanging(request)) await auditRefusal(deps, request, answer.code);
+    const isAttempt = isChanging(request) || answer.code === 'ROLE_MISSING';
+    if (request.admin !== null && !request.is404 && isAttempt) await auditRefusal(deps, request, answer.code);
     if (hasUnreadBody(request)) reply.header('connection', 'close');
     return sendError(reply, error);
   });
@@ -195,7 +203,7 @@ function refuseEarly(response: ServerResponse, { status, code, message, retryAft
   response.writeHead(status, { ...id, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) }).end(body);
 }
 
-/** An administrator's call that changed nothing is on record too. */
+/** An administrator's call that changed nothing is on record too, and so is one beyond the caller's roles. */
 async function auditRefusal(deps: AdminDependencies, request: FastifyRequest, code: string): Promise<void> {
   try {
     await deps.store.audit([accessEvent(request, 'failure', code)]);

@@ -21,6 +21,7 @@ export function registerLockouts(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/lockouts',
     {
+      config: { access: ['operator'] },
       schema: {
         summary: 'Who is locked out',
         tags: ['lockouts'],
@@ -40,6 +41,7 @@ export function registerLockouts(app: AdminApp, deps: AdminDependencies): void {
   app.delete(
     '/admin/lockouts/:key',
     {
+      config: { access: ['operator'] },
       schema: {
         summary: 'End a lockout',
         tags: ['lockouts'],

@@ -12,7 +12,7 @@ export function registerMetrics(app: AdminApp, deps: AdminDependencies, monitor:
   app.get(
     '/metrics',
     {
-      config: { public: isPublic },
+      config: { access: isPublic ? 'public' : ['operator'] },
       schema: {
         summary: 'The counters of all processes, for Prometheus',
         tags: ['health'],

@@ -1,7 +1,9 @@
 import fastifySwagger from '@fastify/swagger';
 import { Type } from '@fastify/type-provider-typebox';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { accessOf, neededRoles } from './roles.ts';
 import { errorResponses, strictObject } from './schemas.ts';
+import { ADMIN_ROLES } from '../../config/admin-roles.ts';
 
 /** Added to the finished description: the plugin's types stop at OpenAPI 3.0, which has no mutual TLS. */
 const securitySchemes = {
@@ -14,12 +16,17 @@ const security = [{ bearer: [] }, { clientCertificate: [] }];
 /** Makes the OpenAPI description from the schemas of the routes that are registered after this call. */
 export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
   app.register(fastifySwagger, {
+    transform: ({ schema, url, route }) => {
+      const access = accessOf(route);
+      const roles = access === 'public' ? undefined : (neededRoles(access) ?? ADMIN_ROLES);
+      return { schema: { ...schema, ...(roles === undefined ? {} : { 'x-roles': roles }) }, url };
+    },
     openapi: {
       openapi: '3.1.0',
       info: {
         title: 'Estuary admin API',
         description:
-          'One-time passwords, certificates, requests for approval, devices, CAs, lockouts and the audit log of an EST (RFC 7030) server.',
+          'One-time passwords, certificates, requests for approval, devices, CAs, lockouts and the audit log of an EST (RFC 7030) server. `x-roles` of a call: the roles of which the caller needs one.',
         version: deps.version,
       },
       tags: ['otp', 'certificates', 'requests', 'devices', 'cas', 'lockouts', 'audit', 'health', 'api'].map((name) => ({
@@ -34,6 +41,7 @@ export function registerOpenApi(app: AdminApp): void {
   app.get(
     '/admin/openapi.json',
     {
+      config: { access: 'everybody' },
       schema: {
         summary: 'This description',
         tags: ['api'],

@@ -18,7 +18,7 @@ export function registerOtpBulk(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/otp/bulk',
     {
-      config: { bulk: 'only' },
+      config: { access: ['ra'], bulk: 'only' },
       schema: {
         summary: 'Make many one-time passwords',
         description:

@@ -71,6 +71,7 @@ export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
   app.delete(
     '/admin/otp/:id',
     {
+      config: { access: ['ra'] },
       schema: {
         summary: 'Revoke a token: it is dead at once',
         tags: ['otp'],
@@ -106,6 +107,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/otp',
     {
+      config: { access: ['ra'] },
       schema: {
         summary: 'Make a one-time password',
         tags: ['otp'],
@@ -136,6 +138,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/otp',
     {
+      config: { access: ['ra'] },
       schema: {
         summary: 'The tokens, without the tokens',
         tags: ['otp'],
@@ -152,6 +155,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/otp/:id',
     {
+      config: { access: ['ra'] },
       schema: {
         summary: 'One token, without the token',
         tags: ['otp'],

@@ -75,6 +75,7 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/requests/:id/approve',
     {
+      config: { access: ['ra'] },
       schema: {
         summary: 'Approve a request: the next poll gets its certificate',
         tags: ['requests'],
@@ -96,6 +97,7 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/requests/:id/reject',
     {
+      config: { access: ['ra'] },
       schema: {
         summary: 'Reject a request: its polls are answered 403 with the reason',
         tags: ['requests'],
@@ -118,6 +120,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/requests',
     {
+      config: { access: ['ra', 'auditor'] },
       schema: {
         summary: 'The requests that were queued for approval',
         tags: ['requests'],
@@ -134,6 +137,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/requests/:id',
     {
+      config: { access: ['ra', 'auditor'] },
       schema: {
         summary: 'One request, with its CSR',
         tags: ['requests'],

@@ -24,6 +24,7 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
   app.post(
     '/admin/certificates/:serial/revoke',
     {
+      config: { access: ['ra'] },
       schema: {
         summary: 'Revoke a certificate: it authenticates nobody from now on',
         description: 'There is no way back, also from `certificateHold`. The body may be left out.',

@@ -27,6 +27,7 @@ export const ErrorBody = Type.Object(
 const ERROR_MEANINGS = {
   400: 'A parameter or the body is malformed; the message names the field.',
   401: 'No valid admin credentials; with WWW-Authenticate: Bearer.',
+  403: 'The call needs a role that the caller does not have, or a browser sends it for a page of another site.',
   404: 'There is no such thing.',
   405: 'The path does not take this method; Allow names those it does.',
   409: 'The state of things forbids it.',
@@ -42,7 +43,7 @@ const described = <T extends TSchema>(schema: T, description: string): T => ({ .
 
 /** The `response` entries for these failures, beside those that every authenticated call can meet. */
 export function errorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
-  const all = new Set<ErrorStatus>([...statuses, 401, 500, 503]);
+  const all = new Set<ErrorStatus>([...statuses, 401, 403, 500, 503]);
   return Object.fromEntries([...all].sort().map((status) => [status, described(ErrorBody, ERROR_MEANINGS[status])]));
 }
 

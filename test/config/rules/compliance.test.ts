@@ -16,6 +16,19 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
+const withAdmin = (config: Config, changes: Partial<Config['admin']>): Config => ({
+  ...config,
+  admin: { ...config.admin, ...changes },
+});
+/** One that is as it should be, and one of the test. */
+const tokensWith = (token: Pick<Config['admin']['bearer_token']['tokens'][number], 'roles'>) => ({
+  enabled: true,
+  tokens: [
+    { token_hash: 'sha256:00', description: 'audit', roles: ['auditor', 'operator'] as const },
+    { token_hash: 'sha256:01', description: 'ops', ...token },
+  ],
+});
+
 /** Unsafe settings, with the key that is named. */
 const UNSAFE: [string, (config: Config) => Config, string][] = [
   [
@@ -95,6 +108,33 @@ describe('contract §2: profile = "niap" refuses to start', () => {
       }),
       'ca[0].profile.backdate_seconds',
     ],
+    [
+      'issue 15.1: roles of certificates that nobody gave',
+      (c: Config): Config => withAdmin(c, { tls: { mode: 'required' } }),
+      'admin.tls.default_roles',
+    ],
+    [
+      'issue 15.1: a token without roles of its own',
+      (c: Config): Config => withAdmin(c, { bearer_token: tokensWith({}) }),
+      'admin.bearer_token.tokens[1].roles',
+    ],
+    ...([['admin'], ['ra'], ['operator', 'ra']] as const).flatMap((others): typeof UNSAFE => [
+      [
+        `issue 15.1: a token for auditor and ${others.join(' and ')}`,
+        (c) => withAdmin(c, { bearer_token: tokensWith({ roles: ['auditor', ...others] }) }),
+        'admin.bearer_token.tokens[1].roles',
+      ],
+      [
+        `issue 15.1: an administrator who is auditor and ${others.join(' and ')}`,
+        (c) => withAdmin(c, { clients: [{ fingerprint: 'sha256:00', roles: [...others, 'auditor'] }] }),
+        'admin.clients[0].roles',
+      ],
+      [
+        `issue 15.1: certificates for auditor and ${others.join(' and ')}`,
+        (c) => withAdmin(c, { tls: { mode: 'required', default_roles: ['auditor', ...others] } }),
+        'admin.tls.default_roles',
+      ],
+    ]),
   ] satisfies typeof UNSAFE)('%s', (_, change, key) => {
     const { problems, warnings } = complianceChecks({
       ...change({ ...base, est: { ...base.est, serverkeygen: false } }),

@@ -45,6 +45,7 @@ const CALLS: readonly (readonly [method: string, path: string, success: string, 
   ['get', '/admin/lockouts', '200', ['400']],
   ['delete', '/admin/lockouts/{key}', '204', ['404']],
   ['get', '/admin/audit', '200', ['400']],
+  ['get', '/admin/session', '200', ['400', '403']],
   ['get', '/admin/openapi.json', '200', []],
 ];
 
@@ -77,7 +78,7 @@ describe('contract §4: GET /admin/openapi.json', () => {
       const operation = paths[path]?.[method];
       expect(operation, `${method} ${path}`).toBeDefined();
       expect(Object.keys(operation?.responses ?? {}), `${method} ${path}`).toEqual(
-        expect.arrayContaining([success, ...failures, '401', '500', '503']),
+        expect.arrayContaining([success, ...failures, '401', '403', '500', '503']),
       );
       expect(operation?.summary).toMatch(/./);
       expect(operation?.security, `${method} ${path} needs authentication`).toBeUndefined();

@@ -1,0 +1,130 @@
+import { ADMIN_ROLES } from '../admin-roles.ts';
+import { boolean, choice, integer, list, optional, path, table, text, timestamp } from '../keys.ts';
+import { checkDistinguishedName, checkHost, HOST_ALLOWED } from './formats.ts';
+
+const role = choice(ADMIN_ROLES, { description: 'A role.' });
+
+const name = (description: string) =>
+  optional(
+    text({
+      description,
+      allowed: 'a distinguished name (RFC 4514) such as "CN=Ada,O=Example"',
+      check: checkDistinguishedName,
+    }),
+  );
+
+const client = table(
+  {
+    subject: name("The certificate's subject; goes with `issuer`."),
+    issuer: name('The subject of the CA that issued it; goes with `subject`.'),
+    fingerprint: optional(
+      text({
+        description: 'One certificate by its SHA-256, in place of `subject` and `issuer`; it goes before them.',
+        allowed: 'sha256: followed by 64 hex digits, the SHA-256 of the certificate (DER)',
+        pattern: /^sha256:[0-9a-fA-F]{64}$/,
+      }),
+    ),
+    roles: list(role, { description: 'What its holder may do (docs/admin-api.md).' }),
+  },
+  { description: 'An administrator with a client certificate, by `subject` and `issuer`, or by `fingerprint`.' },
+);
+
+export const admin = table(
+  {
+    host: text({
+      description: 'The address the admin listener binds to.',
+      default: '127.0.0.1',
+      allowed: HOST_ALLOWED,
+      check: checkHost,
+    }),
+    port: integer({
+      description: 'The TCP port of the admin listener; 0 takes a free one.',
+      default: 9444,
+      minimum: 0,
+      maximum: 65535,
+    }),
+    public_metrics: boolean({ description: 'Serves /metrics without authentication.', default: false }),
+    tls: table(
+      {
+        mode: choice(['required', 'optional', 'required_for_reenroll', 'none'], {
+          description:
+            'Whether administrators present a certificate: `required` in every handshake; `optional` takes a valid one in place of a bearer token; `none` asks for none. `required_for_reenroll` means `optional` here.',
+          default: 'none',
+          defaultText: '`required` when `trust_anchors` is given, else `none`',
+        }),
+        trust_anchors: optional(
+          path({
+            description:
+              'PEM file with the CA certificates that issue admin certificates. Needed unless mode is `none`. A CA of this server, or one above it, is refused.',
+            live: true,
+          }),
+        ),
+        crl: optional(
+          path({
+            description:
+              'CRLs of the CAs in `trust_anchors`: a PEM or DER file, or a folder of such files. A certificate that one of them revokes does not authenticate.',
+            live: true,
+          }),
+        ),
+        default_roles: optional(
+          list(role, {
+            description:
+              'What the holder of a certificate may do that no entry of `admin.clients` names; an empty list: nothing but to ask who it is.',
+            defaultText: '["admin"]',
+            live: true,
+          }),
+        ),
+        certificate: optional(
+          path({
+            description: "PEM file with a server certificate of the admin listener's own.",
+            defaultText: '`tls.certificate`',
+            live: true,
+          }),
+        ),
+        private_key: optional(
+          path({
+            description: 'PEM file with the private key of `admin.tls.certificate`.',
+            defaultText: '`tls.private_key`',
+            live: true,
+          }),
+        ),
+      },
+      { description: 'TLS and client certificates on the admin listener.' },
+    ),
+    clients: list(client, {
+      description: 'Administrators with client certificates, and what they may do.',
+      default: [],
+      live: true,
+    }),
+    bearer_token: table(
+      {
+        enabled: boolean({ description: 'Takes bearer tokens on the admin API.', default: false, live: true }),
+        tokens: list(
+          table(
+            {
+              token_hash: text({
+                description: 'The SHA-256 of the token, as `sha256:` and 64 hex digits.',
+                allowed: 'sha256: followed by 64 hex digits, the SHA-256 of the token',
+                pattern: /^sha256:[0-9a-fA-F]{64}$/,
+                sensitive: true,
+              }),
+              description: text({
+                description: 'Who holds the token; the audit log shows it.',
+                allowed: 'a name of 1 to 200 characters',
+                pattern: /^[^\p{Cc}]{1,200}$/u,
+              }),
+              roles: optional(
+                list(role, { description: 'What its holder may do (docs/admin-api.md).', defaultText: '["admin"]' }),
+              ),
+              not_after: optional(timestamp({ description: 'When the token ends.', defaultText: 'never' })),
+            },
+            { description: 'One token; `estuary admin token new` makes one.' },
+          ),
+          { description: 'The tokens that are accepted.', default: [], live: true },
+        ),
+      },
+      { description: 'Bearer tokens of administrators.' },
+    ),
+  },
+  { description: 'The admin listener. At least one of `admin.tls` and `admin.bearer_token` has to be on.' },
+);

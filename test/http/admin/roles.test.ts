@@ -1,0 +1,136 @@
+/** Contract §10: role × call × outcome, for every call that the OpenAPI description has. */
+import { createHash } from 'node:crypto';
+import fastify from 'fastify';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ADMIN_ROLES, type AdminRole } from '../../../src/config/admin-roles.ts';
+import { accessOf } from '../../../src/http/admin/roles.ts';
+import { adminFixture, failure, type AdminFixture } from './support.ts';
+
+/** What the contract says of each role beside `admin`, who may do everything: a call that stands in no list is the admin's. */
+const MAY: Readonly<Record<Exclude<AdminRole, 'admin'>, readonly RegExp[]>> = {
+  ra: [
+    /^\w+ \/admin\/otp/,
+    /^\w+ \/admin\/devices/,
+    /^\w+ \/admin\/requests/,
+    /^post \/admin\/check$/,
+    /^get \/admin\/certificates/,
+    /^post \/admin\/certificates\/(\{serial\}\/)?revoke$/,
+  ],
+  auditor: [/^get \/admin\/(audit|certificates|requests|devices)/],
+  operator: [/^get \/metrics$/, /^get \/admin\/cas/, /^\w+ \/admin\/lockouts/, /^post \/admin\/reload$/],
+};
+const EVERYBODY = ['get /admin/openapi.json', 'get /admin/session'];
+const PUBLIC = ['get /healthz', 'get /readyz'];
+
+interface Operation {
+  readonly 'x-roles'?: readonly string[];
+  readonly security?: readonly object[];
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+const tokenOf = (holder: string): string => `the-token-of-${holder}`;
+const hashOf = (token: string): string => `sha256:${createHash('sha256').update(token).digest('hex')}`;
+
+let api: AdminFixture;
+let close: () => Promise<void>;
+let calls: readonly (readonly [name: string, method: string, path: string, operation: Operation])[];
+beforeAll(async () => {
+  const roles = [...ADMIN_ROLES.map((role) => [role, [role]] as const), ['nobody', []] as const];
+  const tokens = roles.map(([holder, own]) => ({
+    token_hash: hashOf(tokenOf(holder)),
+    description: holder,
+    roles: own,
+  }));
+  api = await adminFixture({ auth: { bearer_token: { enabled: true, tokens } }, onEnd: (end) => (close = end) });
+  const { paths } = (await as('nobody', 'GET', '/admin/openapi.json')).json<{
+    paths: Record<string, Record<string, Operation>>;
+  }>();
+  calls = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => [`${method} ${path}`, method, path, operation] as const),
+  );
+});
+afterAll(() => close());
+
+const as = (holder: string, method: string, url: string) =>
+  api.raw(method, url, { authorization: `Bearer ${tokenOf(holder)}` });
+
+/** The contract's answer, apart from what the description says. */
+function mayCall(role: AdminRole, call: string): boolean {
+  if (role === 'admin' || EVERYBODY.includes(call)) return true;
+  return MAY[role].some((pattern) => pattern.test(call));
+}
+
+describe('contract §10, issue 15: role × call × outcome, of the OpenAPI description', () => {
+  test('every call says which roles it needs, and they are those of the contract', () => {
+    expect(calls.length).toBeGreaterThan(20);
+    for (const [name, , , operation] of calls) {
+      if (PUBLIC.includes(name)) {
+        expect([operation.security, operation['x-roles']], name).toEqual([[], undefined]);
+        continue;
+      }
+      expect(operation['x-roles'], name).toEqual(ADMIN_ROLES.filter((role) => mayCall(role, name)));
+      expect(Object.keys(operation.responses), name).toContain('403');
+    }
+  });
+
+  test.each(ADMIN_ROLES)(
+    '%s gets past the roles where the contract lets it, else 403 that names those it needs',
+    async (role) => {
+      for (const [name, method, path, operation] of calls) {
+        const answer = await as(role, method.toUpperCase(), path.replace(/\{\w+\}/g, '1'));
+        if (PUBLIC.includes(name) || mayCall(role, name)) expect([401, 403], name).not.toContain(answer.statusCode);
+        else
+          expect(failure(answer), name).toEqual({
+            statusCode: 403,
+            code: 'ROLE_MISSING',
+            message: `this call needs the role ${(operation['x-roles'] ?? []).join(' or ')}`,
+          });
+      }
+    },
+  );
+
+  test('without a role there is nothing but the description and who one is', async () => {
+    for (const [name, method, path] of calls) {
+      const { statusCode } = await as('nobody', method.toUpperCase(), path.replace(/\{\w+\}/g, '1'));
+      expect(statusCode === 403, name).toBe(!EVERYBODY.includes(name) && !PUBLIC.includes(name));
+    }
+    expect((await as('nobody', 'GET', '/admin/nothing')).statusCode).toBe(404);
+    expect((await as('nobody', 'PUT', '/admin/otp')).statusCode).toBe(405);
+  });
+
+  test('the role comes before the body, and HEAD is as GET', async () => {
+    const headers = { authorization: `Bearer ${tokenOf('auditor')}`, 'content-type': 'text/plain' };
+    expect(failure(await api.raw('POST', '/admin/otp', headers, 'x'.repeat(100_000))).code).toBe('ROLE_MISSING');
+    expect((await as('auditor', 'HEAD', '/admin/otp')).statusCode).toBe(403);
+    expect((await as('auditor', 'HEAD', '/admin/devices')).statusCode).toBe(200);
+  });
+
+  test('a call beyond the roles is on record, also one that would only have read', async () => {
+    await as('operator', 'GET', '/admin/otp');
+    const { items } = await api.store.listAudit({ limit: 1000, type: 'admin.access' });
+    expect(items.at(-1)).toMatchObject({
+      outcome: 'failure',
+      subject: 'operator',
+      detail: 'GET /admin/otp: ROLE_MISSING',
+    });
+  });
+
+  test('a route without a rule does not start', () => {
+    expect(() => accessOf({ url: '/admin/new' })).toThrow('/admin/new does not say who may call it');
+    expect(() => api.app.get('/admin/new', () => 'x')).toThrow();
+    const bare = fastify();
+    bare.addHook('onRoute', (route) => void accessOf(route));
+    expect(() => bare.get('/admin/new', () => 'x')).toThrow('does not say who may call it');
+  });
+});
+
+describe('contract §10: GET /admin/session', () => {
+  test('says who the caller is', async () => {
+    expect((await as('auditor', 'GET', '/admin/session')).json()).toEqual({
+      subject: 'auditor',
+      method: 'bearer',
+      roles: ['auditor'],
+      not_after: null,
+    });
+  });
+});
