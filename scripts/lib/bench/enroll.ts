@@ -1,98 +1,44 @@
-/** `scripts/bench`: how many enrolments the built server does, how long they take, and the CPU time they cost. */
+/** `scripts/bench`: how many enrolments the built server does, how long they take, and the CPU time they cost; beside it, other servers. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { cpuSeconds } from './cpu.ts';
-import { type Fleet, type HashAlgorithm, startFleet } from './fleet.ts';
+import { KEY_KINDS, type Fleet, type KeyKind, startFleet } from './fleet.ts';
 import type { FloorMessage } from './floor.ts';
-import type { Job, LoadMessage, Result } from './load.ts';
+import { hasLibest, startLibest } from './libest.ts';
+import type { Job } from './load.ts';
+import { measure, type Measurement } from './measure.ts';
+import { flameGraph, readProfile } from './profile.ts';
+import { perCpuSecond, ratios, type Series, table } from './report.ts';
+import { ROWS, type Row, type ServerName, USUAL_ROWS } from './rows.ts';
 
-const HELP = `Usage: scripts/bench [--seconds N] [--clients N]
+const HELP = `Usage: scripts/bench [--rounds N] [--seconds N] [--clients N,…] [--rows ROW,…] [--key KIND] [--profile FOLDER]
 
-  --seconds N   seconds of measuring for each row (default 10, at most 60)
-  --clients N   devices at a time, each with one request in flight (default 8, at most 64)`;
+  --rounds N         how often every row is measured, the servers in turns; medians count (default 3)
+  --seconds N        seconds of each measuring (default 4, at most 60)
+  --clients N,…      devices at a time, each with one request in flight (default 8, at most 64)
+  --rows ROW,…       of ${ROWS.map(({ id }) => id).join(', ')}
+                     (default ${USUAL_ROWS.join(', ')})
+  --key KIND         the devices' keys: ${KEY_KINDS.join(' or ')} (default ${KEY_KINDS[0]})
+  --profile FOLDER   of Estuary alone, once: a flame graph of each row's main thread and a table of where its time goes;
+                     the profiler itself takes its share
 
-interface Row {
-  readonly name: string;
-  readonly hash: HashAlgorithm;
-  /** Whether a crowd of slow clients is on every listener meanwhile. */
-  readonly besideSlow?: boolean;
-  /** Whether the floor (floor.ts) is measured with the same clients right after it. */
-  readonly besideFloor?: boolean;
-  readonly job: (fleet: Fleet) => Pick<Job, 'operation' | 'clients' | 'keepAlive'>;
+libest's server takes part where scripts/fetch-estclient has fetched it.`;
+
+interface Options {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly clients: readonly number[];
+  readonly rows: readonly Row[];
+  readonly key: KeyKind;
+  readonly profile: string | undefined;
 }
 
-const ROWS: readonly Row[] = [
-  {
-    name: 'new connection, mTLS, simplereenroll',
-    hash: 'sha256-hmac',
-    besideFloor: true,
-    job: ({ devices }) => ({ operation: 'simplereenroll', clients: devices, keepAlive: false }),
-  },
-  {
-    name: 'new connection, OTP (sha256-hmac), simpleenroll',
-    hash: 'sha256-hmac',
-    job: ({ newcomers }) => ({ operation: 'simpleenroll', clients: newcomers, keepAlive: false }),
-  },
-  {
-    name: 'keep-alive, mTLS, simplereenroll',
-    hash: 'sha256-hmac',
-    besideFloor: true,
-    job: ({ devices }) => ({ operation: 'simplereenroll', clients: devices, keepAlive: true }),
-  },
-  {
-    name: 'keep-alive, mTLS, simplereenroll, beside slow clients',
-    hash: 'sha256-hmac',
-    besideSlow: true,
-    job: ({ devices }) => ({ operation: 'simplereenroll', clients: devices, keepAlive: true }),
-  },
-  {
-    name: 'new connection, mTLS, simplereenroll, beside slow clients',
-    hash: 'sha256-hmac',
-    besideSlow: true,
-    job: ({ devices }) => ({ operation: 'simplereenroll', clients: devices, keepAlive: false }),
-  },
-  {
-    name: 'keep-alive, OTP (sha256-hmac), simpleenroll',
-    hash: 'sha256-hmac',
-    job: ({ newcomers }) => ({ operation: 'simpleenroll', clients: newcomers, keepAlive: true }),
-  },
-  {
-    name: 'new connection, OTP (argon2id), simpleenroll',
-    hash: 'argon2id',
-    job: ({ newcomers }) => ({ operation: 'simpleenroll', clients: newcomers, keepAlive: false }),
-  },
-];
-
-interface Measurement {
-  readonly result: Result;
-  /** Seconds of CPU that the server used while measuring. */
-  readonly cpu: number;
-}
-
-/** Runs one job in a process of its own and watches the server's CPU time meanwhile. */
-function measure(job: Job, folder: string, serverPid: number): Promise<Measurement> {
-  const file = join(folder, 'job.json');
-  writeFileSync(file, JSON.stringify(job));
-  const child = fork(new URL('./load.ts', import.meta.url), [file], { stdio: 'inherit' });
-  const timer = setTimeout(() => child.kill('SIGKILL'), (job.warmUp + job.seconds + 30) * 1000);
-  return new Promise((resolve, reject) => {
-    let before = 0;
-    let measurement: Measurement | undefined;
-    child.on('message', (message: LoadMessage) => {
-      if (message.type === 'measuring') before = cpuSeconds(serverPid);
-      else measurement = { result: message.result, cpu: cpuSeconds(serverPid) - before };
-    });
-    child.on('exit', () => {
-      clearTimeout(timer);
-      if (measurement === undefined) reject(new Error('the load generator died'));
-      else resolve(measurement);
-    });
-  });
-}
+/** Enrolments before the first measuring of a server's row; later ones find it warm. */
+const WARM_UP = 1500;
+const STILL_WARM = 100;
 
 /** Slow clients on every listener, from an address of their own; resolves when all are there. */
 async function slowCrowd(fleet: Fleet): Promise<ChildProcess> {
@@ -108,106 +54,176 @@ async function slowCrowd(fleet: Fleet): Promise<ChildProcess> {
   return child;
 }
 
-interface Floor {
+/** A server that is measured. */
+interface Target {
   readonly port: number;
-  readonly process: ChildProcess;
+  readonly pid: number;
+  stop(): unknown;
 }
 
-/** The bare server, on the same PKI. */
-async function startFloor(folder: string): Promise<Floor> {
+async function floorTarget(folder: string): Promise<Target> {
   const child = fork(new URL('./floor.ts', import.meta.url), [folder], { stdio: 'inherit' });
   const message: unknown = (await once(child, 'message')).at(0);
   if (!isFloorMessage(message)) throw new Error('the floor did not start');
-  return { port: message.port, process: child };
+  return { port: message.port, pid: child.pid ?? 0, stop: () => child.kill() };
+}
+
+async function libestTarget(folder: string): Promise<Target> {
+  const { port, process: child } = await startLibest(folder);
+  return { port, pid: child.pid ?? 0, stop: () => child.kill('SIGKILL') };
 }
 
 const isFloorMessage = (message: unknown): message is FloorMessage =>
   typeof message === 'object' && message !== null && 'port' in message && typeof message.port === 'number';
 
-const perCpuSecond = ({ result, cpu }: Measurement): number => result.latencies.length / cpu;
-
-function percentile(sorted: readonly number[], share: number): string {
-  const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-  return value === undefined ? '–' : value.toFixed(1);
-}
-
-function format(name: string, { result, cpu }: Measurement): string {
-  const done = result.latencies.length;
-  const cells = [
-    name,
-    (done / result.elapsed).toFixed(0),
-    cpu > 0 ? (done / cpu).toFixed(0) : '–',
-    `${((100 * cpu) / result.elapsed).toFixed(0)} %`,
-    ...[0.5, 0.95, 0.99].map((share) => percentile(result.latencies, share)),
-    Object.entries(result.failures)
-      .map(([what, count]) => `${count} × ${what}`)
-      .join(', ') || 'none',
-  ];
-  return `| ${cells.join(' | ')} |`;
-}
-
-function atMost(text: string, limit: number, option: string): number {
+function wholeNumber(text: string, limit: number, option: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && value >= 1 && value <= limit) return value;
-  console.error(`--${option}: "${text}" is not a whole number from 1 to ${limit}`);
+  return refuse(`--${option}: "${text}" is not a whole number from 1 to ${limit}`);
+}
+
+function refuse(problem: string): never {
+  console.error(problem);
   process.exit(2);
 }
 
-async function main(): Promise<void> {
+function readOptions(): Options | undefined {
   const { values } = parseArgs({
     options: {
-      seconds: { type: 'string', default: '10' },
+      rounds: { type: 'string', default: '3' },
+      seconds: { type: 'string', default: '4' },
       clients: { type: 'string', default: '8' },
+      rows: { type: 'string', default: USUAL_ROWS.join(',') },
+      key: { type: 'string', default: KEY_KINDS[0] },
+      profile: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   });
-  if (values.help) {
+  if (values.help) return undefined;
+  const rows = values.rows
+    .split(',')
+    .map((id) => ROWS.find((row) => row.id === id) ?? refuse(`--rows: no row "${id}"`));
+  return {
+    rounds: values.profile === undefined ? wholeNumber(values.rounds, 100, 'rounds') : 1,
+    seconds: wholeNumber(values.seconds, 60, 'seconds'),
+    clients: values.clients.split(',').map((text) => wholeNumber(text, 64, 'clients')),
+    rows,
+    key:
+      KEY_KINDS.find((kind) => kind === values.key) ??
+      refuse(`--key: "${values.key}" is not ${KEY_KINDS.join(' or ')}`),
+    profile: values.profile,
+  };
+}
+
+async function main(): Promise<void> {
+  const options = readOptions();
+  if (options === undefined) {
     console.log(HELP);
     return;
   }
-  const seconds = atMost(values.seconds, 60, 'seconds');
-  const clients = atMost(values.clients, 64, 'clients');
+  const memory = Math.round(totalmem() / 2 ** 30);
+  console.log(`Node ${process.version}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'CPU'}, ${memory} GiB`);
+  console.log(
+    `Clients in a process of their own on the same machine; keys of devices ${options.key}, the others P-256; ${options.rounds} × ${options.seconds} s a row\n`,
+  );
+  if (!hasLibest()) console.error('without libest: scripts/fetch-estclient fetches it');
   const folder = mkdtempSync(join(tmpdir(), 'estuary-bench-'));
   try {
-    await bench(folder, seconds, clients);
+    if (options.profile === undefined) await compare(folder, options);
+    else await profile(folder, options, options.profile);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function bench(folder: string, seconds: number, clients: number): Promise<void> {
-  const memory = Math.round(totalmem() / 2 ** 30);
-  console.log(`Node ${process.version}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'CPU'}, ${memory} GiB`);
-  console.log(
-    `${clients} clients in a process of their own on the same machine, P-256 everywhere, ${seconds} s a row\n`,
-  );
-  console.log('| enrolments | per second | per CPU second | server CPU | p50 ms | p95 ms | p99 ms | failures |');
-  console.log('|---|--:|--:|--:|--:|--:|--:|---|');
+/** A fleet, and the job of one row with so many of its clients. */
+function jobOf(row: Row, fleet: Fleet, clients: number, seconds: number): Omit<Job, 'port' | 'warmUpCount'> {
+  const job = row.job(fleet);
+  return { ...job, clients: job.clients.slice(0, clients), ca: fleet.ca, warmUp: 1, seconds };
+}
+
+async function compare(folder: string, options: Options): Promise<void> {
+  const series: Series[] = [];
   for (const hash of ['sha256-hmac', 'argon2id'] as const) {
+    const rows = options.rows.filter((row) => row.hash === hash);
+    if (rows.length === 0) continue;
     const own = join(folder, hash);
     mkdirSync(own);
-    const fleet = await startFleet(own, hash, clients);
-    const floor = await startFloor(own);
-    const ratios: string[] = [];
+    const fleet = await startFleet(own, { hash, size: Math.max(...options.clients), key: options.key });
+    const targets = new Map<ServerName, Target>([
+      ['Estuary', { port: fleet.server.port('est'), pid: fleet.server.pid, stop: () => fleet.server.stop() }],
+    ]);
     try {
-      for (const row of ROWS.filter((candidate) => candidate.hash === hash)) {
-        const job = { port: fleet.server.port('est'), ca: fleet.ca, warmUp: 2, seconds, ...row.job(fleet) };
-        const crowd = row.besideSlow === true ? await slowCrowd(fleet) : undefined;
-        const measured = await measure(job, own, fleet.server.pid);
-        console.log(format(row.name, measured));
-        crowd?.kill('SIGKILL');
-        if (row.besideFloor !== true) continue;
-        const least = await measure({ ...job, port: floor.port }, own, floor.process.pid ?? 0);
-        console.log(
-          format(`the floor: ${row.name.split(',', 1)[0] ?? ''}, mTLS, one signature verified and one made`, least),
-        );
-        ratios.push(`${row.name}: ${((100 * perCpuSecond(measured)) / perCpuSecond(least)).toFixed(0)} %`);
-      }
-      if (ratios.length > 0) console.log(`\nper CPU second, of the floor: ${ratios.join('; ')}`);
+      const wanted = new Set(rows.flatMap(({ servers }) => servers));
+      if (wanted.has('the floor')) targets.set('the floor', await floorTarget(own));
+      if (wanted.has('libest') && hasLibest()) targets.set('libest', await libestTarget(own));
+      series.push(...(await compareRows(own, rows, fleet, targets, options)));
     } finally {
-      floor.process.kill();
+      for (const target of targets.values()) await target.stop();
+    }
+  }
+  console.log(`${table(series)}\n\n${ratios(series)}`);
+}
+
+async function compareRows(
+  folder: string,
+  rows: readonly Row[],
+  fleet: Fleet,
+  targets: ReadonlyMap<ServerName, Target>,
+  { rounds, seconds, clients: counts }: Options,
+): Promise<Series[]> {
+  const series = rows.flatMap((row) =>
+    counts.flatMap((clients) =>
+      row.servers
+        .filter((server) => targets.has(server))
+        .map((server) => ({ row, clients, server, rounds: [] as Measurement[] })),
+    ),
+  );
+  for (let round = 0; round < rounds; round++)
+    for (const one of round % 2 === 0 ? series : series.toReversed()) {
+      const { row, clients, server } = one;
+      const target = targets.get(server);
+      if (target === undefined) continue;
+      const crowd = row.besideSlow === true ? await slowCrowd(fleet) : undefined;
+      // libest has nothing to warm up, and is slow.
+      const warmUpCount = round === 0 && server !== 'libest' ? WARM_UP : STILL_WARM;
+      const job = { ...jobOf(row, fleet, clients, seconds), port: target.port, warmUpCount };
+      const measured = await measure(job, folder, target.pid);
+      crowd?.kill('SIGKILL');
+      one.rounds.push(measured);
+      console.error(
+        `round ${round + 1}: ${row.name}, ${clients} clients, ${server}: ${perCpuSecond(measured).toFixed(0)} per CPU second`,
+      );
+    }
+  return series;
+}
+
+async function profile(folder: string, options: Options, target: string): Promise<void> {
+  mkdirSync(target, { recursive: true });
+  const size = options.clients[0] ?? 1;
+  for (const row of options.rows) {
+    const own = join(folder, row.id);
+    const profiles = join(own, 'profiles');
+    mkdirSync(profiles, { recursive: true });
+    const env = { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profiles} --cpu-prof-interval=500` };
+    const fleet = await startFleet(own, { hash: row.hash, size, key: options.key, env });
+    let measured: Measurement;
+    try {
+      const job = { ...jobOf(row, fleet, size, options.seconds), port: fleet.server.port('est'), warmUpCount: WARM_UP };
+      measured = await measure(job, own, fleet.server.pid);
+    } finally {
       await fleet.server.stop();
     }
+    const found = readProfile(profiles, measured.window);
+    const file = join(target, `${row.id}.svg`);
+    writeFileSync(file, flameGraph(found, `${row.name}: main thread, JavaScript`));
+    const count = measured.result.latencies.length;
+    const each = (microseconds: number): string => (microseconds / count).toFixed(0);
+    console.log(`\n${row.name}: ${file}\n\n| CPU of the thread | µs each |\n|---|--:|`);
+    for (const [name, seconds] of measured.threads)
+      if (seconds > 0) console.log(`| ${name.replace(/^\d+ /, '')} | ${each(seconds * 1e6)} |`);
+    console.log('\n| main thread, by whose function | µs each |\n|---|--:|');
+    for (const [part, time] of found.parts) console.log(`| ${part} | ${each(time)} |`);
   }
 }
 

@@ -12,6 +12,25 @@ import type { JobClient } from './load.ts';
 
 export type HashAlgorithm = 'argon2id' | 'sha256-hmac';
 
+/** Kinds of the devices' keys. */
+export const KEY_KINDS = ['p-256', 'rsa-2048'] as const;
+export type KeyKind = (typeof KEY_KINDS)[number];
+
+/** What `openssl req` makes them with. */
+const KEY_OPTIONS: Readonly<Record<KeyKind, readonly string[]>> = {
+  'p-256': ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'],
+  'rsa-2048': ['-newkey', 'rsa:2048'],
+};
+
+export interface FleetOptions {
+  readonly hash: HashAlgorithm;
+  /** How many devices. */
+  readonly size: number;
+  readonly key: KeyKind;
+  /** Added to the server's environment. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 export interface Fleet {
   readonly server: ServerProcess;
   readonly ca: string;
@@ -25,20 +44,20 @@ export interface Fleet {
 const MANY_USES = 1_000_000;
 
 /** The quickstart's configuration in `folder`, with another hash for the OTPs; the server listens when it resolves. */
-export async function startFleet(folder: string, hash: HashAlgorithm, size: number): Promise<Fleet> {
+export async function startFleet(folder: string, { hash, size, key, env }: FleetOptions): Promise<Fleet> {
   const quickstart = ['--no-start', '--dir', folder, '--est-port', '0', '--admin-port', '0'];
   execFileSync(join(ROOT, 'scripts', 'quickstart'), quickstart, { stdio: ['ignore', 'ignore', 'pipe'] });
   configure(folder, hash);
   const server = await startServer({
     config: join(folder, 'est.toml'),
-    env: { NODE_ENV: 'production' },
+    env: { NODE_ENV: 'production', ...env },
     listeners: ['est', 'admin', 'publication'],
   });
   try {
     const newcomers: JobClient[] = [];
     const devices: JobClient[] = [];
     for (let i = 0; i < size; i++) {
-      const { newcomer, device } = await equip(folder, server, `bench-${i}`);
+      const { newcomer, device } = await equip(folder, server, { name: `bench-${i}`, key });
       newcomers.push(newcomer);
       devices.push(device);
     }
@@ -66,12 +85,23 @@ function configure(folder: string, hash: HashAlgorithm): void {
 async function equip(
   folder: string,
   server: ServerProcess,
-  name: string,
+  { name, key }: { readonly name: string; readonly key: KeyKind },
 ): Promise<{ newcomer: JobClient; device: JobClient }> {
   const file = (end: string): string => join(folder, 'client', `${name}.${end}`);
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', file('key')];
   const names = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}.example.com`];
-  openssl('req', '-new', ...key, ...names, '-outform', 'DER', '-out', file('csr'));
+  openssl(
+    'req',
+    '-new',
+    ...KEY_OPTIONS[key],
+    '-nodes',
+    '-keyout',
+    file('key'),
+    ...names,
+    '-outform',
+    'DER',
+    '-out',
+    file('csr'),
+  );
 
   const token = await createOtp(folder, server, name);
   const authorization = `Basic ${Buffer.from(`${name}:${token}`).toString('base64')}`;

@@ -6,6 +6,8 @@ export interface Target {
   readonly port: number;
   /** Holds the server's CA and, for mTLS, the client's certificate and key. */
   readonly context: SecureContext;
+  /** The session to resume. */
+  readonly session?: Buffer | undefined;
 }
 
 export interface Reply {
@@ -15,7 +17,8 @@ export interface Reply {
 
 /** The bytes of one enrolment request. */
 export function enrollRequest(operation: string, csr: Buffer, authorization?: string): Buffer {
-  const body = csr.toString('base64');
+  // libest reads base64 in lines only.
+  const body = csr.toString('base64').replaceAll(/.{1,64}/g, '$&\n');
   const lines = [
     `POST /.well-known/est/${operation} HTTP/1.1`,
     'Host: localhost',
@@ -26,9 +29,10 @@ export function enrollRequest(operation: string, csr: Buffer, authorization?: st
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`, 'latin1');
 }
 
-/** A fresh connection with a full handshake. */
-export async function open({ port, context }: Target): Promise<TLSSocket> {
-  const socket = connect({ host: '127.0.0.1', servername: 'localhost', port, secureContext: context });
+/** A fresh connection; with a full handshake unless there is a session to resume. */
+export async function open({ port, context, session }: Target): Promise<TLSSocket> {
+  const place = { host: '127.0.0.1', servername: 'localhost', port };
+  const socket = connect({ ...place, secureContext: context, ...(session === undefined ? {} : { session }) });
   socket.setNoDelay(true);
   await once(socket, 'secureConnect');
   return socket;

@@ -1,4 +1,4 @@
-/** The load generator: a process of its own, started by enroll.ts with a Job, that answers with a Result. */
+/** The load generator: a process of its own, started by measure.ts with a Job, that answers with a Result. */
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { enrollRequest, exchange, open, type Target } from './http.ts';
@@ -10,12 +10,17 @@ export interface Job {
   readonly operation: 'simpleenroll' | 'simplereenroll';
   /** One connection in flight for each. */
   readonly clients: readonly JobClient[];
-  readonly keepAlive: boolean;
-  /** Seconds before the measuring starts. */
+  readonly connection: ConnectionKind;
+  /** Seconds before the measuring starts, at least. */
   readonly warmUp: number;
+  /** Enrolments before the measuring starts, unless {@link PATIENCE} is over: what V8 has not compiled yet is several times as slow. */
+  readonly warmUpCount: number;
   /** Seconds of measuring. */
   readonly seconds: number;
 }
+
+/** A new one for each enrolment, in full or resumed from the one before; or one for all. */
+export type ConnectionKind = 'new' | 'resumed' | 'kept';
 
 export interface JobClient {
   /** DER file. */
@@ -30,13 +35,20 @@ export interface JobClient {
 export interface Result {
   /** Seconds that the measuring took. */
   readonly elapsed: number;
-  /** Milliseconds of every enrolment that began and ended while measuring, in ascending order. */
+  /** Milliseconds of every enrolment that ended while measuring, in ascending order. */
   readonly latencies: readonly number[];
   /** What else came back: status or message → how often. */
   readonly failures: Readonly<Record<string, number>>;
 }
 
-export type LoadMessage = { readonly type: 'measuring' } | { readonly type: 'done'; readonly result: Result };
+/** `measured` comes at once, so that its reader sees the CPU time of then; the result is larger. */
+export type LoadMessage =
+  { readonly type: 'measuring' | 'measured' } | { readonly type: 'done'; readonly result: Result };
+
+/** Seconds between two looks whether the server is warm. */
+const LOOK = 0.25;
+/** Seconds that the warming up takes at most. */
+const PATIENCE = 60;
 
 class Load {
   readonly #job: Job;
@@ -44,54 +56,80 @@ class Load {
   readonly #failures = new Map<string, number>();
   #measuring = false;
   #stopped = false;
+  #done = 0;
 
   constructor(job: Job) {
     this.#job = job;
   }
 
-  async run(): Promise<Result> {
+  async run(): Promise<void> {
     const loops = this.#job.clients.map((client) => this.#loop(client));
-    await sleep(this.#job.warmUp);
-    this.#measuring = true;
+    await this.#warmUp();
     const start = performance.now();
-    send({ type: 'measuring' });
+    this.#measuring = true;
+    await send({ type: 'measuring' });
     await sleep(this.#job.seconds);
     this.#measuring = false;
     const elapsed = (performance.now() - start) / 1000;
+    await send({ type: 'measured' });
     this.#stopped = true;
     const latencies = this.#latencies.toSorted((a, b) => a - b);
     const result = { elapsed, latencies, failures: Object.fromEntries(this.#failures) };
-    send({ type: 'done', result });
     await Promise.all(loops);
-    return result;
+    await send({ type: 'done', result });
+  }
+
+  async #warmUp(): Promise<void> {
+    const { warmUp, warmUpCount } = this.#job;
+    for (let waited = 0; waited < PATIENCE && (waited < warmUp || this.#done < warmUpCount); waited += LOOK)
+      await sleep(LOOK);
   }
 
   async #loop(client: JobClient): Promise<void> {
     const target = { port: this.#job.port, context: secureContext(this.#job, client) };
     const request = enrollRequest(this.#job.operation, readFileSync(client.csr), client.authorization);
-    const enroll = this.#job.keepAlive ? keptAlive(target, request) : () => onNewConnection(target, request);
+    const enroll = WAYS[this.#job.connection](target, request);
     while (!this.#stopped) {
       const start = performance.now();
-      const measured = this.#measuring;
       const outcome = await enroll().catch((error: unknown) =>
         error instanceof Error ? error.message : String(error),
       );
-      if (!measured || !this.#measuring) continue;
+      this.#done++;
+      if (!this.#measuring) continue;
       if (outcome === '200') this.#latencies.push(performance.now() - start);
       else this.#failures.set(outcome, (this.#failures.get(outcome) ?? 0) + 1);
     }
   }
 }
 
-async function onNewConnection(target: Target, request: Buffer): Promise<string> {
-  const socket = await open(target);
+type Enrol = () => Promise<string>;
+
+const WAYS: Readonly<Record<ConnectionKind, (target: Target, request: Buffer) => Enrol>> = {
+  new: (target, request) => async () => onConnection(await open(target), request),
+  resumed,
+  kept: keptAlive,
+};
+
+async function onConnection(socket: Awaited<ReturnType<typeof open>>, request: Buffer): Promise<string> {
   const { status } = await exchange(socket, request);
   socket.end();
   return String(status);
 }
 
+/** Each connection takes up the session of the one before. A handshake in full, after the first, is a failure. */
+function resumed(target: Target, request: Buffer): Enrol {
+  let session: Buffer | undefined;
+  return async () => {
+    const wanted = session !== undefined;
+    const socket = await open({ ...target, session });
+    socket.on('session', (ticket: Buffer) => (session = ticket));
+    const status = await onConnection(socket, request);
+    return wanted && !socket.isSessionReused() ? 'not resumed' : status;
+  };
+}
+
 /** Keeps one connection, and opens another when the server has closed it. */
-function keptAlive(target: Target, request: Buffer): () => Promise<string> {
+function keptAlive(target: Target, request: Buffer): Enrol {
   let socket: Awaited<ReturnType<typeof open>> | undefined;
   return async () => {
     if (socket === undefined || socket.closed || socket.readableEnded) socket = await open(target);
@@ -109,8 +147,9 @@ function secureContext(job: Job, client: JobClient): ReturnType<typeof createSec
 
 const sleep = (seconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 
-function send(message: LoadMessage): void {
-  process.send?.(message);
+/** Resolves when it is on its way: many latencies are more than a pipe takes at once. */
+function send(message: LoadMessage): Promise<void> {
+  return new Promise((resolve) => process.send?.(message, undefined, undefined, () => resolve()));
 }
 
 function isJob(value: unknown): value is Job {
