@@ -132,6 +132,7 @@ export class RequestQueue {
       status: 'pending',
       created_at: now,
       decided_at: null,
+      decided_by: [],
       reason: null,
       serial: null,
       csr: format === 'pkcs10' ? withoutSecrets(csr, revocationChallenge) : csr.der,

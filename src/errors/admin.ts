@@ -3,6 +3,11 @@ import type { ErrorTable } from './table.ts';
 /** What the admin API refuses, and what becomes of requests that wait. */
 export const ADMIN_ERRORS = {
   ALREADY_REVOKED: { status: 409, cause: 'The certificate was revoked before.', remedy: 'Nothing is left to do.' },
+  APPROVED_ALREADY: {
+    status: 409,
+    cause: 'The CA asks for several administrators, and this one has approved the request before.',
+    remedy: 'Have another administrator approve it.',
+  },
   BODY_NOT_UTF8: { status: 400, cause: 'The rows of a bulk call are not UTF-8.', remedy: 'Save the file as UTF-8.' },
   CERTIFICATE_MISSING: {
     status: 500,
@@ -57,6 +62,11 @@ export const ADMIN_ERRORS = {
   },
   OTP_DISABLED: { status: 409, cause: 'One-time passwords are switched off.', remedy: 'Set otp.enabled, and restart.' },
   OTP_NOT_FOUND: { status: 404, cause: 'No one-time password has this id.', remedy: 'List them and compare.' },
+  REQUEST_BUSY: {
+    status: 503,
+    cause: 'Other administrators decided about the request again and again between the look at it and the decision.',
+    remedy: 'Get the request, and decide again where it is still pending.',
+  },
   REQUEST_CANCELED: {
     status: 403,
     cause: 'The request that the client polls for was canceled.',

@@ -28,6 +28,8 @@ export interface RequestRow {
   readonly status: RequestStatus;
   readonly created_at: number;
   readonly decided_at: number | null;
+  /** The administrators who have approved it so far, or of whom the last rejected it. */
+  readonly decided_by: readonly Decider[];
   /** Why it was rejected or failed. */
   readonly reason: string | null;
   /** Of its certificate. */
@@ -56,6 +58,14 @@ export interface RequestRow {
   readonly override: RequestOverride | null;
 }
 
+/** An administrator who decided. */
+export interface Decider {
+  /** The same for the same administrator. */
+  readonly key: string;
+  /** For people. */
+  readonly name: string;
+}
+
 /** As `[ca.authorization]` has it; what is absent is as it was asked for. */
 export interface RequestOverride {
   /** RFC 4514. */
@@ -71,9 +81,12 @@ export interface RequestFilter extends PageRequest {
 
 export interface Decision {
   readonly id: string;
-  readonly status: 'approved' | 'rejected';
+  /** `pending`: approved, and more administrators have to. */
+  readonly status: 'approved' | 'rejected' | 'pending';
   readonly reason: string | null;
   readonly decided_at: number;
+  /** Who has decided by then, and who had when this was decided: where somebody came between, nothing changes. Absent: it stays as it is. */
+  readonly deciders?: { readonly before: readonly Decider[]; readonly after: readonly Decider[] };
 }
 
 /** How long queued requests are kept, in milliseconds. */
@@ -104,13 +117,13 @@ export interface RequestStore {
   /** Oldest first. */
   listRequests(filter: RequestFilter): Promise<Page<RequestRow>>;
   /**
-   * Decides a pending request of ours. The events are committed with `decided` only. `device-refused`: its device may have no certificate
-   * any more, so that it cannot be approved.
+   * Decides a pending request of ours, or counts an approval. The events are committed with `decided` only. `device-refused`: its device may
+   * have no certificate any more, so that it cannot be approved. `overtaken`: somebody else has decided since.
    */
   decideRequest(
     decision: Decision,
     events: readonly AuditEvent[],
-  ): Promise<'decided' | 'not-pending' | 'device-refused' | 'unknown'>;
+  ): Promise<'decided' | 'not-pending' | 'device-refused' | 'overtaken' | 'unknown'>;
   /**
    * Ends an approved request that the CA refuses for good; its OTP use goes back. `false`: it is not approved, or its
    * issuance is under way; nothing changed.

@@ -19,6 +19,7 @@ const config = (label: string, isDefault = false): CaConfig => ({
   default: isDefault,
   driver: 'file',
   approval: 'auto',
+  approvals: 1,
   devices: 'off',
   client_issuers: ['own', 'anchors'],
   auth: {},

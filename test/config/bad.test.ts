@@ -262,6 +262,11 @@ describe('what several keys say together', () => {
       'admin.bearer_token.tokens: is empty, and admin.bearer_token.enabled is true (a list with at least one token)',
     ],
     [
+      'issue 15.1: several approvals where nobody is asked',
+      toml('', { ca: PARTS.ca.replace('label', 'approvals = 2\nlabel') }),
+      'ca[0].approvals: is 2, and approval is "auto", so that nobody is asked (approval = "manual")',
+    ],
+    [
       'issue 15.1: the same token twice',
       toml(BEARER(`enabled = true\ntokens = [${TOKEN}, ${TOKEN.replace('ops', 'audit')}]`)),
       'admin.bearer_token.tokens[1].token_hash: is there twice (a token for each entry)',

@@ -81,6 +81,7 @@ export function requestRow(more: Partial<RequestRow> = {}): RequestRow {
     device: null,
     device_key: null,
     override: null,
+    decided_by: [],
     ...more,
   };
 }

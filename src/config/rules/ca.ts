@@ -17,6 +17,12 @@ export function* caChecks({ ca }: Config): Generator<Finding> {
     seen.add(one.label);
     if (OPERATION_NAMES.some((name) => name === one.label))
       yield { key: `${key}.label`, message: `"${one.label}" is the name of an operation (another label)` };
+    if (one.approvals > 1 && one.approval === 'auto')
+      yield {
+        key: `${key}.approvals`,
+        message: `is ${one.approvals}, and approval is "auto", so that nobody is asked (approval = "manual")`,
+        about: [`${key}.approval`],
+      };
     if (one.driver === 'pkcs11') yield* pkcs11Checks(one.pkcs11, `${key}.pkcs11`);
     if (one.driver === 'dogtag') {
       yield* dogtagChecks(one, key);

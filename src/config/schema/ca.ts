@@ -69,6 +69,13 @@ const common = {
     description: 'Whether a request is issued at once or queued until an administrator approves it.',
     default: 'auto',
   }),
+  approvals: integer({
+    description:
+      'How many different administrators have to approve a request where `approval` is `manual`; any one of them can reject it.',
+    default: 1,
+    minimum: 1,
+    maximum: 10,
+  }),
   devices: choice(['off', 'required'], {
     description: 'Whether only registered devices get certificates here (docs/devices.md).',
     default: 'off',

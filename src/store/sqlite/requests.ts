@@ -1,7 +1,14 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { Page } from '../page.ts';
 import { failed } from '../../errors.ts';
-import type { Decision, RequestFilter, RequestLifetimes, RequestOverride, RequestRow } from '../request-store.ts';
+import type {
+  Decider,
+  Decision,
+  RequestFilter,
+  RequestLifetimes,
+  RequestOverride,
+  RequestRow,
+} from '../request-store.ts';
 import { PURGED_AT_ONCE } from '../retention-store.ts';
 import { ANSWERED, ENDED, goes, inStatus, mayGo } from '../request-state.ts';
 import { readSans } from './certificates.ts';
@@ -13,10 +20,11 @@ import { giveBackOtpUse, takeOtpUse } from './otp-uses.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
 export const REQUEST_COLUMNS =
-  'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, override';
+  'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, override, decided_by';
 
 /** A row as SQLite has it. */
-export type Stored = Omit<RequestRow, 'sans' | 'requester_sans' | 'override'> & {
+export type Stored = Omit<RequestRow, 'sans' | 'requester_sans' | 'override' | 'decided_by'> & {
+  readonly decided_by: string;
   readonly sans: string;
   readonly requester_sans: string;
   readonly override: string | null;
@@ -27,12 +35,25 @@ export const toRow = (stored: Stored): RequestRow => ({
   sans: readSans(stored.sans, `request ${stored.id}`),
   requester_sans: readSans(stored.requester_sans, `the requester of request ${stored.id}`),
   override: stored.override === null ? null : readOverride(stored.override, stored.id),
+  decided_by: readDeciders(stored.decided_by, stored.id),
 });
 
 function readOverride(json: string, id: string): RequestOverride {
   const value: unknown = JSON.parse(json);
   if (isOverride(value)) return value;
   throw failed('STORE_FAILED', 'the store failed', { detail: `request ${id}: override is none` });
+}
+
+function readDeciders(json: string, id: string): readonly Decider[] {
+  const value: unknown = JSON.parse(json);
+  if (Array.isArray(value) && value.every(isDecider)) return value;
+  throw failed('STORE_FAILED', 'the store failed', { detail: `request ${id}: decided_by is no list of deciders` });
+}
+
+function isDecider(value: unknown): value is Decider {
+  if (typeof value !== 'object' || value === null) return false;
+  const { key, name } = value as Record<string, unknown>;
+  return typeof key === 'string' && typeof name === 'string';
 }
 
 function isOverride(value: unknown): value is RequestOverride {
@@ -88,7 +109,7 @@ export function insertRequest(db: Db): (row: RequestRow) => void {
   const insert = db.prepare<[object]>(
     `INSERT INTO request (${REQUEST_COLUMNS}) VALUES (@id, @ca, @operation, @subject, @sans, @key_type, @requester,
      @method, @requester_id, @requester_issuer, @requester_sans, @names, @status, @created_at, @decided_at, @reason, @serial, @csr, @format, @spki_sha256, @otp_id, @recognition,
-     @changed_at, @decider, @reference, @missing_since, @device, @device_key, @override)`,
+     @changed_at, @decider, @reference, @missing_since, @device, @device_key, @override, @decided_by)`,
   );
   return (row) =>
     void insert.run({
@@ -96,6 +117,7 @@ export function insertRequest(db: Db): (row: RequestRow) => void {
       sans: JSON.stringify(row.sans),
       requester_sans: JSON.stringify(row.requester_sans),
       override: row.override === null ? null : JSON.stringify(row.override),
+      decided_by: JSON.stringify(row.decided_by),
     });
 }
 
@@ -107,11 +129,12 @@ export function requestWrites(db: Db) {
   const insert = insertRequest(db);
   const mayIssue = mayIssueTo(db);
   const clear = clearFailures(db);
-  const byId = db.prepare<[string], Pick<RequestRow, 'ca' | 'device_key'>>(
-    'SELECT ca, device_key FROM request WHERE id = ?',
+  const byId = db.prepare<[string], Pick<Stored, 'ca' | 'device_key' | 'decided_by'>>(
+    'SELECT ca, device_key, decided_by FROM request WHERE id = ?',
   );
-  const decide = db.prepare<[Decision]>(
-    `UPDATE request SET status = @status, reason = @reason, decided_at = @decided_at, changed_at = @decided_at
+  const decide = db.prepare<[Omit<Decision, 'deciders'> & { decided_by: string }]>(
+    `UPDATE request SET status = @status, reason = @reason, decided_by = @decided_by,
+     decided_at = iif(@status = 'pending', decided_at, @decided_at), changed_at = iif(@status = 'pending', changed_at, @decided_at)
      WHERE id = @id AND ${mayGo('approve')}`,
   );
   const waiting = db.prepare<[string], { id: string }>(`SELECT id FROM request WHERE id = ? AND ${mayGo('approve')}`);
@@ -141,15 +164,20 @@ export function requestWrites(db: Db) {
       return done('queued', events, row.device_key);
     },
     decideRequest(
-      decision: Decision,
+      { deciders, ...decision }: Decision,
       events: readonly AuditEvent[],
-    ): Outcome<'decided' | 'not-pending' | 'device-refused' | 'unknown'> {
+    ): Outcome<'decided' | 'not-pending' | 'device-refused' | 'overtaken' | 'unknown'> {
       const row = byId.get(decision.id);
       if (row === undefined) return undone('unknown');
       const { ca, device_key } = row;
-      if (decision.status === 'approved' && !mayIssue(device_key, ca, decision.decided_at))
-        return undone(waiting.get(decision.id) === undefined ? 'not-pending' : 'device-refused');
-      return decide.run(decision).changes === 1 ? done('decided', events, device_key) : undone('not-pending');
+      if (waiting.get(decision.id) === undefined) return undone('not-pending');
+      if (deciders !== undefined && row.decided_by !== JSON.stringify(deciders.before)) return undone('overtaken');
+      if (decision.status !== 'rejected' && !mayIssue(device_key, ca, decision.decided_at))
+        return undone('device-refused');
+      const decided_by = deciders === undefined ? row.decided_by : JSON.stringify(deciders.after);
+      return decide.run({ ...decision, decided_by }).changes === 1
+        ? done('decided', events, device_key)
+        : undone('not-pending');
     },
     failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Outcome<boolean> {
       const ended = fail.get({ id, reason, now });

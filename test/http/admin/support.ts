@@ -199,6 +199,7 @@ function caConfig(
     default: isDefault,
     driver: 'file',
     approval: 'auto',
+    approvals: 1,
     devices: 'off',
     client_issuers: ['own', 'anchors'],
     auth: {},

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RequestRow } from '../../../src/store/request-store.ts';
+import type { Decider, RequestRow } from '../../../src/store/request-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { certificateRow, event, otpRow, requestRow, reservation, T0 } from '../rows.ts';
 import { auditTypes, type NewDatabase } from './support.ts';
@@ -57,6 +57,30 @@ export function requestStoreContract(newDatabase: NewDatabase): void {
       expect(await decide(store, requestRow())).toBe('unknown');
       expect(await store.getRequest(row.id)).toMatchObject({ status: 'rejected', reason: 'no', decided_at: T0 + 1 });
       expect(await auditTypes(store)).toEqual(['request.queued', 'request.rejected']);
+    });
+
+    test('issue 15.1: an approval that waits for another is kept, and what was decided meanwhile is not overwritten', async () => {
+      const store = await newDatabase().open();
+      const row = await queue(store);
+      const [ada, bob] = [
+        { key: 'a', name: 'Ada' },
+        { key: 'b', name: 'Bob' },
+      ];
+      const approve = (before: readonly Decider[], after: readonly Decider[], status: 'pending' | 'approved') =>
+        store.decideRequest({ id: row.id, status, reason: null, decided_at: T0 + 1, deciders: { before, after } }, [
+          event('request.approved'),
+        ]);
+      expect(await approve([], [ada], 'pending')).toBe('decided');
+      expect(await store.getRequest(row.id)).toEqual({ ...row, decided_by: [ada] });
+      expect(await approve([], [bob], 'pending')).toBe('overtaken');
+      expect(await approve([ada], [ada, bob], 'approved')).toBe('decided');
+      expect(await store.getRequest(row.id)).toMatchObject({
+        status: 'approved',
+        decided_by: [ada, bob],
+        decided_at: T0 + 1,
+      });
+      expect(await approve([ada, bob], [], 'approved')).toBe('not-pending');
+      expect(await auditTypes(store)).toEqual(['request.queued', 'request.approved', 'request.approved']);
     });
 
     test('two stores on one database: an approved request is claimed by one of them', async () => {

@@ -14,6 +14,7 @@ import { requestOverride } from './0013-request-override.ts';
 import { revocationChallenges } from './0014-revocation-challenges.ts';
 import { certifiedNames } from './0015-certified-names.ts';
 import { retention } from './0016-retention.ts';
+import { deciders } from './0017-deciders.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -33,4 +34,5 @@ export const MIGRATIONS: readonly string[] = [
   revocationChallenges,
   certifiedNames,
   retention,
+  deciders,
 ];

@@ -1,0 +1,105 @@
+/** Contract §10: `[ca] approvals`, and who decided. */
+import { createHash } from 'node:crypto';
+import type { LightMyRequestResponse } from 'fastify';
+import { expect, test } from 'vitest';
+import { Ca } from '../../../src/ca/router.ts';
+import type { RequestRow } from '../../../src/store/request-store.ts';
+import { event, requestRow } from '../../store/rows.ts';
+import { adminFixture, ailingCa, failure, type AdminFixture } from './support.ts';
+
+const hashOf = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;
+const NAMES = ['Ada', 'Bob', 'Cy', 'Ada'];
+const tokens = NAMES.map((description, index) => ({ token_hash: hashOf(`token-${index}`), description }));
+
+interface Waiting extends AdminFixture {
+  readonly row: RequestRow;
+  /** The n-th administrator decides. */
+  readonly decide: (who: number, what?: 'approve' | 'reject') => Promise<LightMyRequestResponse>;
+  readonly events: (type: 'request.approved' | 'request.rejected') => Promise<unknown[]>;
+}
+
+async function waiting(approvals: number): Promise<Waiting> {
+  const { config, driver } = ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true);
+  const cas = [new Ca({ ...config, approval: 'manual', approvals }, driver)];
+  const api = await adminFixture({
+    cas,
+    auth: { bearer_token: { enabled: true, tokens } },
+  });
+  const row = requestRow({ ca: 'devices' });
+  await api.store.queueRequest(row, null, [event('request.queued')]);
+  return {
+    ...api,
+    row,
+    decide: (who, what = 'approve') =>
+      api.raw(
+        'POST',
+        `/admin/requests/${row.id}/${what}`,
+        {
+          authorization: `Bearer token-${who}`,
+          ...(what === 'reject' ? { 'content-type': 'application/json' } : {}),
+        },
+        what === 'reject' ? '{"reason": "unknown device"}' : undefined,
+      ),
+    events: async (type) => {
+      const { items } = await api.store.listAudit({ limit: 100, type });
+      return items.map(({ subject, detail }) => [subject, detail]);
+    },
+  };
+}
+
+const about = ({ operation, requester }: RequestRow): string => `${operation} of ${requester}`;
+
+test('issue 15.1: one administrator is enough unless told, and stands in the record', async () => {
+  const { decide, events, row } = await waiting(1);
+  expect((await decide(0)).json()).toMatchObject({ status: 'approved', decided_by: ['Ada'] });
+  expect(failure(await decide(1)).code).toBe('REQUEST_DECIDED');
+  expect(await events('request.approved')).toEqual([['Ada', about(row)]]);
+});
+
+test('issue 15.1: approvals = 2 asks for two different ones; the same one twice is 409', async () => {
+  const { decide, events, row, advance } = await waiting(2);
+  expect((await decide(0)).json()).toMatchObject({ status: 'pending', decided_by: ['Ada'], decided_at: null });
+  expect(failure(await decide(0))).toMatchObject({ statusCode: 409, code: 'APPROVED_ALREADY' });
+  advance(1000);
+  const second = await decide(1);
+  expect(second.json()).toMatchObject({ status: 'approved', decided_by: ['Ada', 'Bob'] });
+  expect(second.json<{ decided_at: string }>().decided_at).toMatch(/:01\.000Z$/);
+  expect(failure(await decide(2)).code).toBe('REQUEST_DECIDED');
+  expect(failure(await decide(0)).code).toBe('REQUEST_DECIDED');
+  expect(await events('request.approved')).toEqual([
+    ['Ada', `${about(row)}: approved by Ada, 1 of 2`],
+    ['Bob', `${about(row)}: approved by Ada, Bob, 2 of 2`],
+  ]);
+});
+
+test('issue 15.1: an administrator is an entry of the configuration, whatever it is called', async () => {
+  const { decide } = await waiting(2);
+  await decide(0);
+  expect((await decide(3)).json()).toMatchObject({ status: 'approved', decided_by: ['Ada', 'Ada'] });
+});
+
+test.each([
+  ['at once', []],
+  ['after an approval', [0]],
+  ['by one who has approved', [0, 1]],
+])('issue 15.1: any one rejection rejects, %s', async (_, before) => {
+  const { decide, events } = await waiting(3);
+  for (const who of before) await decide(who);
+  const by = before.length === 2 ? 1 : 2;
+  const rejected = await decide(by, 'reject');
+  expect(rejected.json()).toMatchObject({
+    status: 'rejected',
+    reason: 'unknown device',
+    decided_by: [...before, by].map((who) => NAMES[who]),
+  });
+  expect(await events('request.rejected')).toHaveLength(1);
+  expect(failure(await decide(0)).code).toBe('REQUEST_DECIDED');
+});
+
+test('issue 15.1: three at once: each counts once', async () => {
+  const { decide, store, row } = await waiting(3);
+  const answers = await Promise.all([decide(0), decide(1), decide(2), decide(0)]);
+  expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(3);
+  const { status, decided_by } = (await store.getRequest(row.id)) ?? row;
+  expect([status, new Set(decided_by.map(({ key }) => key)).size, decided_by.length]).toEqual(['approved', 3, 3]);
+});
