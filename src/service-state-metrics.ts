@@ -20,8 +20,17 @@ export interface CertificateGauge {
   readonly notAfter: number;
 }
 
+/** What the service needs beside its CAs and its store. */
+export interface DependencyGauge {
+  readonly name: 'hsm' | 'dogtag' | 'gssapi';
+  /** The CA behind which it stands; empty: none. */
+  readonly ca: string;
+  readonly up: boolean;
+}
+
 export interface ServiceState {
   readonly cas: readonly CaGauge[];
+  readonly dependencies: readonly DependencyGauge[];
   readonly certificates: readonly CertificateGauge[];
   /** undefined: the store does not tell. */
   readonly waiting:
@@ -53,6 +62,13 @@ export function renderState(state: ServiceState): Promise<string> {
   }
   for (const { notAfter, use, ca, subject, serial } of state.certificates)
     end.set({ use, ca, subject, serial }, notAfter / 1000);
+  const dependencyUp = gauge(
+    'estuary_dependency_up',
+    '1 while what the service needs outside of itself answers: hsm, dogtag, gssapi.',
+    'dependency',
+    'ca',
+  );
+  for (const { name, ca, up: isUp } of state.dependencies) dependencyUp.set({ dependency: name, ca }, isUp ? 1 : 0);
   gauge('estuary_store_up', '1 while the store and the audit log can be written.').set(state.storeUp ? 1 : 0);
   if (state.waiting !== undefined) {
     const pending = gauge('estuary_requests_pending', 'Requests in the queue that wait for a decision.', 'ca');

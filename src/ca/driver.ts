@@ -154,6 +154,12 @@ export interface OcspDelegate {
   sign(responseData: Buffer): Promise<Buffer>;
 }
 
+/** What stands behind a CA outside of this process, as the metrics name it. */
+export interface CaDependency {
+  readonly name: 'hsm' | 'dogtag';
+  health(): Promise<HealthReport>;
+}
+
 export interface CaDriver {
   /**
    * Opens what it needs outside this process: a token, connections. To be called once, before anything else is asked of it; absent:
@@ -173,6 +179,8 @@ export interface CaDriver {
   /** Tells the CA of a revocation; a no-op where our own store is the only authority. */
   revoke(request: RevocationRequest): Promise<void>;
   health(): Promise<HealthReport>;
+  /** Absent: it needs nothing outside of this process. */
+  readonly dependency?: CaDependency;
   close(): Promise<void>;
   /** Capability: a key archive, present where generated keys are to be archived. */
   readonly keyArchive?: KeyArchive;
@@ -194,6 +202,8 @@ export interface Signer {
   readonly signatureAlgorithm: Buffer;
   /** How many signatures it makes at a time; absent: one. */
   readonly concurrency?: number;
+  /** What holds the key, where that is outside of this process. */
+  readonly dependency?: CaDependency['name'];
   health(): Promise<HealthReport>;
   close(): Promise<void>;
 }

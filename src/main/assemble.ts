@@ -129,6 +129,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       store,
       condition: foundation.condition,
       certificateEnds: () => live.current.certificateEnds,
+      ...(gssapi?.missingCredentials && { missingCredentials: gssapi.missingCredentials }),
       otp,
       authenticator: new AdminAuthenticator(() => live.current.admin, store, failures),
       cas,

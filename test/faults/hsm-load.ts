@@ -9,7 +9,7 @@ import { expect } from 'vitest';
 
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { certificatesOf, Estuary, section } from '../support/estuary.ts';
-import type { Answer } from '../support/https.ts';
+import { call, type Answer } from '../support/https.ts';
 import { withKeysInHsm } from '../support/keys-in-hsm.ts';
 import type { SoftHsm } from '../support/softhsm.ts';
 
@@ -120,6 +120,17 @@ export class HsmUnderLoad {
 
   async readiness(): Promise<number> {
     return (await this.estuary.admin('GET', '/readyz')).status;
+  }
+
+  /** What `estuary_dependency_up` says of the default CA's HSM. */
+  async isHsmUp(): Promise<string | undefined> {
+    const { text } = await call({
+      port: this.estuary.server.port('admin'),
+      path: '/metrics',
+      headers: { Authorization: `Bearer ${this.estuary.adminToken}` },
+      tls: { ca: this.estuary.root },
+    });
+    return /^estuary_dependency_up\{dependency="hsm",ca="devices"\} (\d)$/m.exec(text)?.[1];
   }
 
   /** The process that holds the default CA's token, from the log. */

@@ -42,6 +42,7 @@ const count = ({ metrics }: Member, times: number): void => {
 
 const STATE: ServiceState = {
   cas: [],
+  dependencies: [],
   certificates: [],
   waiting: undefined,
   storeUp: true,

@@ -26,6 +26,8 @@ export interface Gssapi {
    * @throws Error when the library cannot be loaded, as {@link checkGssapi} would have said
    */
   readonly start: () => Promise<void>;
+  /** Why tickets cannot be verified now; undefined while they can. Absent where nothing is verified. */
+  readonly missingCredentials?: () => Promise<string | undefined>;
   /** Ends the child process, if there is one. */
   readonly stop: () => Promise<void>;
 }
@@ -46,7 +48,12 @@ export function createGssapi(options: GssapiOptions): Gssapi {
 }
 
 function gssapi(verifier: TicketVerifier, mapping: PrincipalMapping, start: Gssapi['start']): Gssapi {
-  return { plugin: new SpnegoPlugin(verifier, mapping), start, stop: async () => await verifier.stop() };
+  return {
+    plugin: new SpnegoPlugin(verifier, mapping),
+    start,
+    ...(verifier.missingCredentials && { missingCredentials: verifier.missingCredentials.bind(verifier) }),
+    stop: async () => await verifier.stop(),
+  };
 }
 
 const SILENT: IsolatedLog = { info: () => undefined, warn: () => undefined, error: () => undefined };

@@ -76,13 +76,13 @@ export class KerberosVerifier implements TicketVerifier {
     await this.#process.stop();
   }
 
-  /** Why there are no credentials for the service principal now; undefined if there are. */
   async missingCredentials(): Promise<string | undefined> {
     try {
       await this.#process.call('probe', undefined, { deadlineMs: this.#deadlineMs });
       return undefined;
     } catch (error) {
-      return describe(error);
+      // Busy is no reason to send anybody elsewhere.
+      return this.down ?? (error instanceof IsolatedError ? describe(error) : undefined);
     }
   }
 

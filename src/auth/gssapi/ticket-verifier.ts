@@ -14,6 +14,8 @@ export interface VerifiedTicket {
 export interface TicketVerifier {
   /** What an unverified ticket claims, for the audit log; absent where tickets are verified. */
   hint?(ticket: TicketService): string;
+  /** Why there are no credentials to verify tickets with; undefined while there are. Absent: none are needed. */
+  missingCredentials?(): Promise<string | undefined>;
   start(): Promise<void>;
   stop(): Promise<void>;
   /**

@@ -4,6 +4,7 @@ import { describe, failed, forbidden, unavailable, isUnavailable } from '../../e
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { namesEqual } from '../../pki/x509/name.ts';
 import type {
+  CaDependency,
   CaDriver,
   ForwardedRequest,
   HealthReport,
@@ -61,6 +62,7 @@ export class DogtagCa implements CaDriver {
   #inputs: ProfileInputs | undefined;
   readonly remoteQueue: RemoteQueue;
   readonly takesCsr = true;
+  readonly dependency: CaDependency = { name: 'dogtag', health: () => this.health() };
   readonly keyArchive?: KeyArchive;
   /** The agent signs CMC responses, unless `[cmc]` names somebody for it. */
   readonly cmsSigner: CmsSigner;

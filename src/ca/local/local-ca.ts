@@ -8,6 +8,7 @@ import type { KeyUsage } from '../../pki/x509/extensions.ts';
 import { oidByName } from '../../pki/der/oids.ts';
 import { parsePublicKey, subjectKeyIdentifier, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
 import type {
+  CaDependency,
   CaDriver,
   HealthReport,
   IssuanceRequest,
@@ -67,6 +68,7 @@ export class LocalCa implements CaDriver {
   readonly certificate: Certificate;
   readonly signer: Signer;
   readonly statusSigner: StatusSigner;
+  readonly dependency?: CaDependency;
   readonly #chain: readonly Buffer[];
   readonly #profile: IssuanceProfile;
   readonly #constants: TbsConstants;
@@ -81,6 +83,8 @@ export class LocalCa implements CaDriver {
     if (!signer.spki.equals(certificate.spki)) throw new InputError("the private key is not the CA certificate's");
     this.certificate = certificate;
     this.signer = signer;
+    const { dependency } = signer;
+    if (dependency !== undefined) this.dependency = { name: dependency, health: () => signer.health() };
     this.#key = new VerifiedSigner(signer, certificate.publicKey);
     this.statusSigner = {
       signatureAlgorithm: signer.signatureAlgorithm,

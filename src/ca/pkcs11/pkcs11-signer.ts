@@ -50,6 +50,7 @@ interface KnownKey {
 }
 
 export class Pkcs11Signer implements Signer {
+  readonly dependency = 'hsm';
   readonly concurrency: number;
   readonly #log: IsolatedLog;
   readonly #process: IsolatedProcess;

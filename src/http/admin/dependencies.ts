@@ -24,6 +24,8 @@ export interface AdminDependencies {
   readonly certificateEnds: () => readonly CertificateEnd[];
   readonly otp: Pick<OtpService, 'create'>;
   readonly authenticator: Pick<AdminAuthenticator, 'authenticate'>;
+  /** Why Kerberos tickets cannot be verified now; undefined while they can. Absent where nobody verifies any. */
+  readonly missingCredentials?: () => Promise<string | undefined>;
   readonly cas: Pick<CaRouter, 'all' | 'find'>;
   readonly settings: AdminSettings;
   readonly metrics: Metrics;

@@ -1,4 +1,4 @@
-import type { HealthReport } from '../../ca/driver.ts';
+import type { CaDependency, HealthReport } from '../../ca/driver.ts';
 import { healthOf } from '../../ca/expiry.ts';
 import type { Ca } from '../../ca/router.ts';
 import { describe } from '../../errors.ts';
@@ -36,6 +36,19 @@ export class HealthMonitor {
   /** Whether a CA can sign, and for how long. Never rejects. */
   ca(ca: Pick<Ca, 'label' | 'driver' | 'certificate'>): Promise<HealthReport> {
     return this.#fresh(`ca:${ca.label}`, () => healthOf(ca, this.#now()));
+  }
+
+  /** Whether what stands behind a CA answers. Never rejects. */
+  dependency(label: string, dependency: CaDependency): Promise<HealthReport> {
+    return this.#fresh(`${dependency.name}:${label}`, () => dependency.health());
+  }
+
+  /** Whether Kerberos tickets can be verified. Never rejects. @param missing why they cannot */
+  gssapi(missing: () => Promise<string | undefined>): Promise<HealthReport> {
+    return this.#fresh('gssapi', async () => {
+      const detail = await missing();
+      return detail === undefined ? { health: 'ok' } : { health: 'down', detail };
+    });
   }
 
   #fresh(part: string, probe: () => Promise<HealthReport>): Promise<HealthReport> {

@@ -36,8 +36,9 @@ export function registerMetrics(app: AdminApp, deps: AdminDependencies, monitor:
 
 async function serviceState(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState> {
   const cas = deps.cas.all;
-  const [store, waiting, ...reports] = await Promise.all([
+  const [store, dependencies, waiting, ...reports] = await Promise.all([
     monitor.store(),
+    dependenciesOf(deps, monitor),
     // A store that does not answer is told by `estuary_store_up`.
     deps.store.countWaiting(deps.now()).catch(() => undefined),
     ...cas.map((ca) => monitor.ca(ca)),
@@ -56,9 +57,27 @@ async function serviceState(deps: AdminDependencies, monitor: HealthMonitor): Pr
         driver.chain().map((der) => endOf({ use: 'ca', ca: label }, parseCertificate(der))),
       ),
     ],
+    dependencies,
     waiting,
     storeUp: store.health !== 'down',
     workers: { alive: workers - workersDown.length, configured: workers },
     lastReload,
   };
+}
+
+/** What stands behind the CAs and Negotiate. */
+async function dependenciesOf(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState['dependencies']> {
+  const behindCas = deps.cas.all.flatMap(({ label, driver: { dependency } }) =>
+    dependency === undefined
+      ? []
+      : [{ name: dependency.name, ca: label, report: monitor.dependency(label, dependency) }],
+  );
+  const { missingCredentials } = deps;
+  const gssapi =
+    missingCredentials === undefined
+      ? []
+      : [{ name: 'gssapi', ca: '', report: monitor.gssapi(missingCredentials) } as const];
+  return Promise.all(
+    [...behindCas, ...gssapi].map(async ({ name, ca, report }) => ({ name, ca, up: (await report).health !== 'down' })),
+  );
 }

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import type { CaDependency } from '../../../src/ca/driver.ts';
+import { Ca } from '../../../src/ca/router.ts';
 import { Metrics } from '../../../src/metrics.ts';
 import type { ServiceState } from '../../../src/service-state-metrics.ts';
 import { adminFixture, ailingCa, bearer, failure } from './support.ts';
 
 const STATE: ServiceState = {
   cas: [],
+  dependencies: [],
   certificates: [],
   waiting: undefined,
   storeUp: true,
@@ -64,6 +67,36 @@ describe('contract §4: GET /metrics', () => {
     expect(samples.get('process_cpu_seconds_total')).toBeGreaterThan(0);
     expect(samples.get('process_resident_memory_bytes')).toBeGreaterThan(1e6);
     expect(samples.get('estuary_event_loop_delay_seconds{quantile="0.99"}')).toBeGreaterThanOrEqual(0);
+  });
+
+  it('contract §11: tells the health of what stands behind the CAs and Negotiate', async () => {
+    const behind = (label: string, dependency: CaDependency): Ca => {
+      const { config, driver } = ailingCa(label, ok, [], label === 'devices');
+      return new Ca(config, { ...driver, dependency });
+    };
+    const missing: string[] = [];
+    const { raw, advance } = await adminFixture({
+      cas: [
+        behind('devices', { name: 'hsm', health: ok }),
+        behind('lab', { name: 'hsm', health: () => Promise.resolve({ health: 'degraded' }) }),
+        behind('plant', { name: 'dogtag', health: down }),
+        ailingCa('own', ok),
+      ],
+      missingCredentials: () => Promise.resolve(missing[0]),
+    });
+    const scrape = async (): Promise<unknown> => {
+      const samples = [...parse((await raw('GET', '/metrics', bearer)).body)];
+      return samples.filter(([name]) => name.startsWith('estuary_dependency_up'));
+    };
+    const up = (dependency: string, ca: string, value: number): [string, number] => [
+      `estuary_dependency_up{dependency="${dependency}",ca="${ca}"}`,
+      value,
+    ];
+    const behindCas = [up('hsm', 'devices', 1), up('hsm', 'lab', 1), up('dogtag', 'plant', 0)];
+    expect(await scrape()).toEqual([...behindCas, up('gssapi', '', 1)]);
+    missing.push('no key table');
+    advance(1001);
+    expect(await scrape()).toEqual([...behindCas, up('gssapi', '', 0)]);
   });
 
   it('counts certificates by CA and refused credentials by method from the events that were committed', async () => {

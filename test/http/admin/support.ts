@@ -92,6 +92,8 @@ export interface FixtureOptions {
   readonly auth?: Partial<AdminAuthSettings>;
   /** Told of committed events, see {@link openStore}. */
   readonly onCommit?: StoreOptions['onCommit'];
+  /** Why Kerberos tickets cannot be verified; nobody verifies any unless told. */
+  readonly missingCredentials?: () => Promise<string | undefined>;
   /** What the clock says at first, milliseconds; {@link NOW} unless told. */
   readonly start?: number;
   /** Takes what has to be run at the end; the end of the test unless told. */
@@ -136,6 +138,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     },
     metrics: new Metrics(),
     certificateEnds: () => [],
+    ...(options.missingCredentials && { missingCredentials: options.missingCredentials }),
     condition: () => options.condition ?? { workersDown: [], reloadFailed: false },
     version: '0.0.0-test',
     now,
