@@ -36,6 +36,7 @@ export const AUDIT_TYPES = [
   'audit.rotated',
   'audit.archived',
   'store.purged',
+  'store.restored',
 ] as const;
 
 export type AuditType = (typeof AUDIT_TYPES)[number];
@@ -75,6 +76,8 @@ export interface AuditEvent extends AuditedRequester {
   /** Of the certificate that was issued: its subject, RFC 4514, and its subjectAltNames. */
   readonly certificate_subject?: string;
   readonly certificate_sans?: readonly string[];
+  /** Its end, ISO 8601 UTC. */
+  readonly certificate_not_after?: string;
   readonly request_id?: string;
   readonly detail?: string;
   /** Of `audit.archived`. */

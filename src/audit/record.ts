@@ -63,6 +63,7 @@ function canonicalJson(event: AuditEvent, { seq, time, node, prev_hash }: Place)
     serial: bounded(event.serial),
     certificate_subject: bounded(event.certificate_subject),
     certificate_sans: boundedList(event.certificate_sans),
+    certificate_not_after: event.certificate_not_after,
     request_id: bounded(event.request_id),
     detail: bounded(event.detail),
     archived: event.archived,

@@ -7,7 +7,7 @@ import type { RequestBase } from '../enrollment/request.ts';
 import { eventBase } from '../enrollment/request.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import { REVOCATION_REASONS } from '../pki/x509/crl-reasons.ts';
-import { namesMatch } from '../pki/x509/name-matching.ts';
+import { isOfIssuer } from '../store/certificate-issuer.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
@@ -97,7 +97,7 @@ export class CertificateActions {
 
   async #find({ issuer, serialNumber }: CertificateId, ca: Ca): Promise<CertificateRow | undefined> {
     for (const row of await this.#options.store.getCertificates(serialNumber, ca.label))
-      if (namesMatch(parseCertificate(row.der).issuer, issuer)) return row;
+      if (isOfIssuer(row, issuer)) return row;
     return undefined;
   }
 
@@ -146,7 +146,7 @@ async function isHolder(
   row: CertificateRow,
 ): Promise<boolean> {
   if (limitedTo !== undefined) return false;
-  if (certificate !== undefined && issuer !== undefined) {
+  if (certificate !== undefined && issuer !== undefined && row.der.length > 0) {
     if (await isOfHolder({ certificate, issuer }, parseCertificate(row.der))) return true;
   }
   return secret !== undefined && row.method === 'cmc' && row.requester === identity.display;

@@ -31,10 +31,15 @@ export function certificateRow(der: Buffer, owner: CertificateOwner): Certificat
   };
 }
 
-/** The names in a certificate, for the audit record of its issue. */
+/** What the audit record of its issue says of a certificate: a restored store has to do with that. */
 export function issuedNames({
   subject,
   sans,
-}: CertificateRow): Pick<AuditEvent, 'certificate_subject' | 'certificate_sans'> {
-  return { certificate_subject: subject, certificate_sans: sans };
+  not_after,
+}: CertificateRow): Pick<AuditEvent, 'certificate_subject' | 'certificate_sans' | 'certificate_not_after'> {
+  return {
+    certificate_subject: subject,
+    certificate_sans: sans,
+    certificate_not_after: new Date(not_after).toISOString(),
+  };
 }

@@ -17,6 +17,16 @@ export const SERVICE_ERRORS = {
     cause: 'The audit log cannot be written, so nothing is issued.',
     remedy: "Make room on the disk, or restore the file's permissions.",
   },
+  BACKUP_DAMAGED: {
+    status: 500,
+    cause: 'The folder given to "estuary restore" holds no backup, an unfinished one, or one whose files were changed.',
+    remedy: 'Take another backup; nothing was changed.',
+  },
+  BACKUP_EXISTS: {
+    status: 500,
+    cause: 'The folder given to "estuary backup" holds something already.',
+    remedy: 'Name a folder that is not there; one for each backup.',
+  },
   CMC_MESSAGE_NOT_CLAIMED: {
     status: 500,
     cause: "The answer to a CMC message was to be kept for a message that is not the server's own.",

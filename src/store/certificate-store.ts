@@ -12,6 +12,7 @@ export interface CertificateRow {
   readonly sans: readonly string[];
   readonly not_before: number;
   readonly not_after: number;
+  /** Empty: a restored store knows it from the audit log alone (docs/operations.md). */
   readonly der: Buffer;
   /** Hex SHA-256 of `der`. */
   readonly fingerprint_sha256: string;
@@ -64,7 +65,7 @@ export interface CertificateStore {
   /** Those of this serial that are revoked, of any CA: mostly none. Every request with a client certificate asks. */
   findRevoked(serial: string): Promise<readonly RevokedCertificate[]>;
   findCertificateByFingerprint(fingerprint_sha256: string): Promise<CertificateRow | undefined>;
-  /** The certificate that a request came to. */
+  /** The certificate that a request came to, if the store has it. */
   findCertificateByRequest(request_id: string): Promise<CertificateRow | undefined>;
   /** By the subjectKeyIdentifier, hex; the newest first. */
   findCertificatesByKey(key_identifier: string): Promise<readonly CertificateRow[]>;

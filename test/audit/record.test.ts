@@ -60,6 +60,7 @@ test("issue 12: a record names the node, the requester with its certificate's is
     requester_sans: ['DNS:old.example.com'],
     certificate_subject: 'CN=device-1',
     certificate_sans: ['DNS:new.example.com', 'IP:192.0.2.1'],
+    certificate_not_after: '2027-01-01T00:00:00.000Z',
     archived: { first: 1, last: 7, hash: GENESIS_HASH },
   };
   const { line } = chain(GENESIS, event, TIME, 'node-1');

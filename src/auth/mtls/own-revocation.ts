@@ -1,7 +1,7 @@
 /** What our own store says of a client certificate. Revocation there always wins, whatever a CRL says (contract §3). */
 import { unauthorized } from '../../errors.ts';
-import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
-import { namesMatch } from '../../pki/x509/name-matching.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import { isOfIssuer } from '../../store/certificate-issuer.ts';
 import type { CertificateStore } from '../../store/certificate-store.ts';
 
 /**
@@ -15,7 +15,7 @@ export async function checkNotRevokedHere(
   certificate: Certificate,
 ): Promise<void> {
   for (const row of await store.findRevoked(certificate.serialNumber)) {
-    if (!namesMatch(parseCertificate(row.der).issuer, certificate.issuer)) continue;
+    if (!isOfIssuer(row, certificate.issuer)) continue;
     throw unauthorized('CLIENT_CERTIFICATE_REVOKED', 'client certificate revoked', {
       detail: `${row.ca} ${row.serial} is revoked in our store`,
     });
@@ -32,5 +32,5 @@ export async function isIssuedHere(
   certificate: Certificate,
 ): Promise<boolean> {
   const rows = await store.getCertificates(certificate.serialNumber);
-  return rows.some(({ der }) => namesMatch(parseCertificate(der).issuer, certificate.issuer));
+  return rows.some((row) => isOfIssuer(row, certificate.issuer));
 }

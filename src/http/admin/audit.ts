@@ -26,6 +26,7 @@ export const AuditItem = Type.Object(
     serial: text('Of a certificate: the issued or revoked one, of a client the presented one.'),
     certificate_subject: text('Of the issued certificate.'),
     certificate_sans: names('Of the issued certificate.'),
+    certificate_not_after: text('Of the issued certificate.'),
     request_id: text('The same in all records of a request.'),
     detail: text(),
     archived: Type.Optional(

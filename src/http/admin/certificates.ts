@@ -34,7 +34,7 @@ export const CertificatePage = Type.Object(
     archived_key_id: nullable(
       Type.String({ description: "The key archive's identifier of the private key, where it was archived." }),
     ),
-    pem: Type.String(),
+    pem: Type.String({ description: 'Empty where a restored store knows the certificate from the audit log alone.' }),
   },
   { description: 'An issued certificate, with the certificate.' },
 );
@@ -133,7 +133,7 @@ export function certificatePage(row: CertificateRow, now: number): Static<typeof
   return {
     ...certificateRecord(row, now),
     archived_key_id: row.archived_key_id,
-    pem: encodePem('CERTIFICATE', row.der),
+    pem: row.der.length === 0 ? '' : encodePem('CERTIFICATE', row.der),
   };
 }
 

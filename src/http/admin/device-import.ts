@@ -84,7 +84,12 @@ function readRow(
   try {
     if ('problem' in row) throw row.problem;
     const device = readDevice(row.record, deps);
-    return { entry: { row: device, events: [deviceEvent(request, 'device.created', device)] } };
+    return {
+      entry: {
+        row: device,
+        events: [deviceEvent(request, 'device.created', device, device.enabled ? '' : 'enabled false')],
+      },
+    };
   } catch (error) {
     return { failure: bulkFailure(row.row, error) };
   }

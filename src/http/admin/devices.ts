@@ -103,7 +103,10 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
       const mode = request.query.mode ?? 'create';
       if (isBulk(request.body)) return importDevices(deps, request, reply, mode);
       const row = readDevice(request.body, deps);
-      const events = [accessEvent(request, 'success', `device ${row.id}`), deviceEvent(request, 'device.created', row)];
+      const events = [
+        accessEvent(request, 'success', `device ${row.id}`),
+        deviceEvent(request, 'device.created', row, row.enabled ? '' : 'enabled false'),
+      ];
       const [result] = await deps.store.putDevices([{ row, events }], mode);
       if (result === 'known') throw deviceExists();
       const record = deviceRecord(result === 'replaced' ? ((await deps.store.getDevice(row.id)) ?? row) : row);

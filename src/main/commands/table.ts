@@ -15,6 +15,19 @@ export const COMMANDS: readonly Entry[] = [
   command('check', 'Check the configuration, its files and certificates.', { config }, () => import('./check.ts')),
   command('audit verify', 'Check the hash chain of the audit log.', { config }, () => import('./audit-verify.ts')),
   command(
+    'backup',
+    'Copy the store of a running server.',
+    { config, to: required('DIR', 'a folder that is not there, or empty') },
+    () => import('./backup.ts'),
+  ),
+  command(
+    'restore',
+    'Put a backup in the place of the store, and into it what the audit file tells of since.',
+    { config, from: required('DIR', 'what "backup" has made') },
+    () => import('./restore.ts'),
+    { about: 'Refuses a store in use, and says what was lost. The former store is kept under another name.' },
+  ),
+  command(
     'ca init',
     'Make a CA in a PKCS#11 token.',
     {

@@ -67,7 +67,7 @@ export function certificateReads(db: Db) {
     `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE fingerprint_sha256 = ?`,
   );
   const byRequest = db.prepare<[string], StoredCertificate>(
-    `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE request_id = ?`,
+    `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE request_id = ? AND length(der) > 0`,
   );
   const byKey = db.prepare<[string, number], StoredCertificate>(
     `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE key_identifier = ? ORDER BY position DESC LIMIT ?`,

@@ -53,6 +53,7 @@ describe('contract §4: GET /admin/audit', () => {
       serial: '0a',
       certificate_subject: 'CN=d',
       certificate_sans: ['DNS:new.example.com', 'IP:192.0.2.1'],
+      certificate_not_after: '2027-01-01T00:00:00.000Z',
       request_id: 'r1',
       detail: 'x',
       archived: { first: 1, last: 7, hash: '0'.repeat(64) },

@@ -1,0 +1,125 @@
+/** What the audit file tells of since a record, for a store that was restored to the state of then. */
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { unavailable } from '../errors.ts';
+import { readLines } from './lines.ts';
+import { type ChainHead, follows, parseLine, type ParsedRecord } from './record.ts';
+
+/** The audit file as it stands. */
+export interface AuditFileState {
+  /** Of its first record. */
+  readonly first: ParsedRecord;
+  /** Of its last whole one. */
+  readonly last: ParsedRecord;
+  /** Bytes up to the end of the last whole line. */
+  readonly size: number;
+}
+
+/**
+ * Reads the ends of the audit file, and checks that its lines are one chain that the record `head` belongs to.
+ *
+ * @returns undefined: there is none, or it is empty
+ * @throws EstuaryError 503 `AUDIT_TAMPERED` where it is broken, or the log of another store
+ */
+export function readAuditFile(path: string, head: ChainHead): AuditFileState | undefined {
+  let first: ParsedRecord | undefined;
+  let last: ParsedRecord | undefined;
+  let size = 0;
+  for (const { record, end } of recordsOf(path)) {
+    if (record === undefined || (last !== undefined && !follows(last, record)))
+      throw tampered(path, `a line behind record ${last?.seq ?? 0} does not continue the chain`);
+    if (record.seq === head.seq && record.hash !== head.hash) throw tampered(path, OTHER_STORE);
+    if (record.seq === head.seq + 1 && record.prev_hash !== head.hash) throw tampered(path, OTHER_STORE);
+    first ??= record;
+    last = record;
+    size = end;
+  }
+  return first === undefined || last === undefined ? undefined : { first, last, size };
+}
+
+const OTHER_STORE = 'is the log of another store: it does not have the last record of the backup';
+
+function tampered(path: string, what: string): Error {
+  return unavailable('AUDIT_TAMPERED', 'the audit log does not agree with the store', {
+    detail: `${path} ${what} (move it away to restore without it)`,
+  });
+}
+
+/**
+ * The records after `head`: those in the audit file, and before them those that rotated files beside it have.
+ *
+ * @param whole false: some between are missing
+ */
+export function* recordsSince(
+  path: string,
+  head: ChainHead,
+  { first }: AuditFileState,
+  archive: string | undefined,
+): Generator<ParsedRecord, { readonly whole: boolean }> {
+  let whole = first.seq <= head.seq + 1;
+  if (!whole) {
+    const before = linked(path, head, first, archive);
+    whole = before.length > 0 && before[0] !== undefined && follows(head, before[0]);
+    yield* before;
+  }
+  for (const { record } of recordsOf(path)) if (record !== undefined && record.seq > head.seq) yield record;
+  return { whole };
+}
+
+/** Of the files beside it, the records that lead up to its first, backwards from there as far as they go. */
+function linked(
+  path: string,
+  head: ChainHead,
+  first: ParsedRecord,
+  archive: string | undefined,
+): readonly ParsedRecord[] {
+  const byHash = new Map<string, ParsedRecord>();
+  for (const file of [...beside(path), ...filesOf(archive)])
+    for (const { record } of recordsOf(file))
+      if (record !== undefined && record.seq > head.seq && record.seq < first.seq) byHash.set(record.hash, record);
+  const found: ParsedRecord[] = [];
+  for (let record = byHash.get(first.prev_hash); record !== undefined; record = byHash.get(record.prev_hash))
+    found.push(record);
+  return found.toReversed();
+}
+
+/** Rotated files: `audit.log.1`, `audit.log-20261101.gz`. */
+function beside(path: string): string[] {
+  const folder = dirname(path);
+  const name = basename(path);
+  return readdirSync(folder)
+    .filter((other) => other !== name && other.startsWith(name))
+    .map((other) => join(folder, other));
+}
+
+function filesOf(folder: string | undefined): string[] {
+  if (folder === undefined || !existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.jsonl'))
+    .map((name) => join(folder, name));
+}
+
+interface Found {
+  /** undefined: the line is no record. */
+  readonly record: ParsedRecord | undefined;
+  /** The offset behind the line. */
+  readonly end: number;
+}
+
+/** The whole lines of a file, read a chunk at a time unless it is compressed; of none where there is no file. */
+function* recordsOf(path: string): Generator<Found> {
+  if (!existsSync(path)) return;
+  if (path.endsWith('.gz')) {
+    for (const line of gunzipSync(readFileSync(path)).toString('utf8').split('\n'))
+      if (line !== '') yield { record: parseLine(line), end: 0 };
+    return;
+  }
+  const fd = openSync(path, 'r');
+  try {
+    for (const { text, end, whole } of readLines(fd, 0, fstatSync(fd).size))
+      if (whole) yield { record: parseLine(text), end };
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,48 @@
+/** `restore`: a backup in the place of the store, brought up to what the audit file tells of since. */
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { loadConfigOnly } from '../../config/load.ts';
+import { lockStore } from '../../store/sqlite/service-lock.ts';
+import { restore, type Restored } from '../backup/restore.ts';
+import { EXIT, type CommandContext } from './command.ts';
+
+interface RestoreValues {
+  readonly config: string;
+  readonly from: string;
+}
+
+/** @throws ConfigError; EstuaryError, e.g. `STORE_IN_USE`; nothing has changed then */
+export async function run({ config: file, from }: RestoreValues, context: CommandContext): Promise<number> {
+  const { config } = await loadConfigOnly(file, context.env);
+  const { store, audit, otp, ca } = config;
+  const lock = await lockStore(store.path);
+  try {
+    const restored = restore({
+      from: resolve(from),
+      storePath: store.path,
+      auditFile: audit.file,
+      archive: audit.archive,
+      ownLookupKey: otp.lookup_key === undefined,
+      node: store.node_name ?? hostname(),
+      cas: ca.map(({ label }) => label),
+      now: context.now(),
+      progress: (text) => context.out(`${text}\n`),
+    });
+    for (const line of report(restored)) context.out(`${line}\n`);
+  } finally {
+    lock.release();
+  }
+  context.out('the store is restored; start the server\n');
+  return EXIT.ok;
+}
+
+function* report({ applied, lost, whole, upTo, revokedTokens, moved }: Restored): Generator<string> {
+  for (const [what, count] of applied) yield `applied: ${count} ${what}`;
+  for (const [what, count] of lost) yield `lost: ${count} ${what}`;
+  if (!whole) {
+    yield `lost: what happened after the backup, but for what the audit file had of it (up to record ${upTo})`;
+    yield `revoked: ${revokedTokens} unused tokens, because they may have been used`;
+    yield 'revocations and certificates of that time are not known: look for them in copies of the audit log, and revoke again';
+  }
+  for (const path of moved) yield `kept: ${path}`;
+}

@@ -1,0 +1,196 @@
+/** Contract §11 and issue 16.5: a server that is backed up while it runs, goes on, is killed, and restored. */
+import { X509Certificate } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OID } from '../../src/pki/der/oids.ts';
+import { parseCertificateList, revokedEntries } from '../../src/pki/x509/crl.ts';
+import { runAny, type CommandResult } from '../support/command.ts';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { certificatePem, Estuary, itemsOf, section, type ClientIdentity } from '../support/estuary.ts';
+import { NODE, SERVER } from '../support/server-process.ts';
+
+let estuary: Estuary;
+const key = makeKey();
+
+/** What was there before the backup, and came after it. */
+interface Made {
+  readonly kept: ClientIdentity;
+  readonly revokedSince: ClientIdentity;
+  readonly issuedSince: ClientIdentity;
+  readonly issuedAndRevokedSince: ClientIdentity;
+  readonly usedSince: string;
+  readonly revokedTokenSince: string;
+  readonly unused: readonly string[];
+  readonly madeSince: string;
+  readonly lastCrl: number;
+}
+let made: Made;
+let refused: CommandResult;
+let restored: CommandResult;
+
+const command = (...args: string[]): Promise<CommandResult> =>
+  runAny(NODE, [SERVER, ...args, '--config', join(estuary.dir, 'est.toml')]);
+
+const serialOf = ({ cert }: ClientIdentity): string => new X509Certificate(cert).serialNumber.toLowerCase();
+const revoke = (who: ClientIdentity) =>
+  estuary.admin('POST', `/admin/certificates/${serialOf(who)}/revoke`, { reason: 'keyCompromise' });
+
+async function crl() {
+  const response = await fetch(`http://127.0.0.1:${estuary.server.port('publication')}/crl/devices.crl`);
+  const list = parseCertificateList(Buffer.from(await response.arrayBuffer()));
+  const { value } = list.extensions.find(({ oid }) => oid === OID.cRLNumber) ?? { value: Buffer.from([2, 1, 0]) };
+  const number = Number.parseInt(value.subarray(2).toString('hex'), 16);
+  return { number, serials: [...revokedEntries(list)].map(({ serialNumber }) => serialNumber) };
+}
+
+async function enroll(name: string, password: string): Promise<number> {
+  return (await estuary.enroll(onTheWire(simpleCsr(key, name)), { password })).status;
+}
+const renew = async (client: ClientIdentity, name: string): Promise<number> =>
+  (await estuary.enroll(onTheWire(simpleCsr(key, name)), { client, path: 'simplereenroll' })).status;
+
+beforeAll(async () => {
+  estuary = await Estuary.start({
+    listeners: ['est', 'admin', 'publication'],
+    configure(config) {
+      const base_url = 'http://pki.example.test';
+      Object.assign(section(config, 'publication'), { enabled: true, host: '127.0.0.1', port: 0, base_url });
+    },
+  });
+  const token = async (client_id: string, max_uses = 1) => estuary.otp({ client_id, max_uses });
+  const kept = await estuary.enrolled(key, 'kept');
+  const revokedSince = await estuary.enrolled(key, 'revoked-since');
+  const [used, revokedToken] = [await token('used', 2), await token('revoked')];
+  const unused = [(await token('unused-1')).token, (await token('unused-2')).token];
+  expect((await estuary.admin('POST', '/admin/devices', { id: 'tag: 1' })).status).toBe(201);
+  expect(await enroll('used', used.token)).toBe(200);
+  await crl();
+
+  const backup = await command('backup', '--to', join(estuary.dir, 'backup'));
+  expect(backup.output).toContain('the backup is whole');
+  expect(backup.code).toBe(0);
+
+  expect(await enroll('used', used.token)).toBe(200);
+  const issuedSince = await estuary.enrolled(key, 'issued-since');
+  const issuedAndRevokedSince = await estuary.enrolled(key, 'issued-and-revoked-since');
+  for (const one of [revokedSince, issuedAndRevokedSince]) expect((await revoke(one)).status).toBe(200);
+  expect((await estuary.admin('DELETE', `/admin/otp/${revokedToken.id}`)).status).toBe(204);
+  expect((await estuary.admin('PATCH', '/admin/devices/tag%3A%201', { enabled: false })).status).toBe(200);
+  const { token: madeSince } = await token('made-since');
+  const { number: lastCrl } = await crl();
+  refused = await command('restore', '--from', join(estuary.dir, 'backup'));
+  made = {
+    kept,
+    revokedSince,
+    issuedSince,
+    issuedAndRevokedSince,
+    usedSince: used.token,
+    revokedTokenSince: revokedToken.token,
+    unused,
+    madeSince,
+    lastCrl,
+  };
+  estuary.server.signal('SIGKILL');
+  await estuary.server.exited;
+  restored = await command('restore', '--from', join(estuary.dir, 'backup'));
+  await estuary.restart();
+}, 120_000);
+afterAll(() => estuary.stop());
+
+describe('contract §11: backup and restore', () => {
+  test('the backup is for its owner only, and names what is not in it', async () => {
+    const folder = join(estuary.dir, 'backup');
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+    const again = await command('backup', '--to', join(estuary.dir, 'backup-2'));
+    expect(again.output).toContain('ca/issuing.key');
+    const over = await command('backup', '--to', folder);
+    expect(over.output).toContain('the folder of the backup is not empty');
+    expect(over.code).toBe(1);
+  });
+
+  test('a store in use is refused, with the host and pid of its server', () => {
+    expect(refused.output).toMatch(/the store is in use by another service: host \S+, pid \d+/);
+    expect(refused.code).toBe(1);
+  });
+
+  test('it says what was applied and what was lost, and keeps the former store', () => {
+    expect(restored.output).toContain('applied: 2 revocations\n');
+    expect(restored.output).toContain('applied: 3 certificates issued\n');
+    expect(restored.output).toContain('applied: 1 revocations of tokens\n');
+    expect(restored.output).toContain('applied: 1 devices disabled\n');
+    expect(restored.output).toContain('lost: 3 tokens made since');
+    expect(restored.code).toBe(0);
+    const [, kept = ''] = /^kept: (.*est\.db.*)$/m.exec(restored.output) ?? [];
+    expect(existsSync(kept)).toBe(true);
+  });
+
+  test('revoked certificates stay revoked, whether issued before the backup or since', async () => {
+    expect(await renew(made.kept, 'kept')).toBe(200);
+    expect(await renew(made.revokedSince, 'revoked-since')).toBe(401);
+    expect(await renew(made.issuedAndRevokedSince, 'issued-and-revoked-since')).toBe(401);
+    const { json } = await estuary.admin('GET', `/admin/certificates/${serialOf(made.issuedAndRevokedSince)}`);
+    expect(json).toMatchObject({ status: 'revoked', reason: 'keyCompromise', subject: 'CN=issued-and-revoked-since' });
+    expect((await revoke(made.revokedSince)).status).toBe(409);
+  });
+
+  test('a certificate issued since is known: it renews under its own name, can ask for no other, and can be revoked', async () => {
+    expect(await renew(made.issuedSince, 'issued-since')).toBe(200);
+    const other = await estuary.enroll(onTheWire(simpleCsr(key, 'other')), { client: made.issuedSince });
+    expect(other.status).toBe(403);
+    const { not_after } = (await estuary.admin('GET', `/admin/certificates/${serialOf(made.issuedSince)}`)).json;
+    expect(Date.parse(String(not_after))).toBe(Date.parse(new X509Certificate(made.issuedSince.cert).validTo));
+    expect((await revoke(made.issuedSince)).status).toBe(200);
+    expect(await renew(made.issuedSince, 'issued-since')).toBe(401);
+  });
+
+  test('used and revoked tokens stay dead, an unused one works, one made since does not', async () => {
+    expect(await enroll('used', made.usedSince)).toBe(401);
+    expect(await enroll('revoked', made.revokedTokenSince)).toBe(401);
+    expect(await enroll('made-since', made.madeSince)).toBe(401);
+    expect(await enroll('unused-1', made.unused[0] ?? '')).toBe(200);
+  });
+
+  test('devices disabled since stay disabled', async () => {
+    expect((await estuary.admin('GET', '/admin/devices/tag%3A%201')).json).toMatchObject({ enabled: false });
+  });
+
+  test('RFC 5280 §5.2.3: CRL numbers go on, and the list has what was revoked since', async () => {
+    const { number, serials } = await crl();
+    expect(number).toBeGreaterThan(made.lastCrl);
+    expect(serials).toEqual(
+      expect.arrayContaining([serialOf(made.revokedSince), serialOf(made.issuedAndRevokedSince)]),
+    );
+  });
+
+  test('no serial number comes twice, and the audit log is whole', async () => {
+    for (let n = 0; n < 5; n++) await estuary.enrolled(key, `more-${n}`);
+    const { json } = await estuary.admin('GET', '/admin/certificates?limit=1000');
+    const serials = itemsOf(json).map(({ serial }) => serial);
+    expect(new Set(serials).size).toBe(serials.length);
+    expect(serials).toEqual(
+      expect.arrayContaining([made.kept, made.issuedSince, made.issuedAndRevokedSince].map(serialOf)),
+    );
+    const verified = await command('audit', 'verify');
+    expect(verified.output).toMatch(/^the audit log is whole/);
+  });
+
+  test('without the audit file every unused token is revoked, and CRL numbers still grow', async () => {
+    const { number: before } = await crl();
+    await estuary.server.stop();
+    rmSync(join(estuary.dir, 'data/audit.log'));
+    const { output, code } = await command('restore', '--from', join(estuary.dir, 'backup'));
+    expect(output).toMatch(/revoked: [34] unused tokens/);
+    expect(code).toBe(0);
+    await estuary.restart();
+    expect(await enroll('unused-2', made.unused[1] ?? '')).toBe(401);
+    expect(await renew(made.kept, 'kept')).toBe(200);
+    expect((await crl()).number).toBeGreaterThan(before);
+    expect((await command('audit', 'verify')).output).toMatch(/^the audit log is whole/);
+    expect(readFileSync(join(estuary.dir, 'data/audit.log'), 'utf8')).toContain('"store.restored"');
+    expect(
+      certificatePem(await estuary.enroll(onTheWire(simpleCsr(key, 'new')), { password: (await estuary.otp()).token })),
+    ).toContain('BEGIN');
+  });
+});

@@ -1,0 +1,246 @@
+import Database from 'better-sqlite3';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { verifyAudit } from '../../src/audit/verify.ts';
+import { backUp } from '../../src/main/backup/backup.ts';
+import { restore, type Restored } from '../../src/main/backup/restore.ts';
+import { openStore } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { event, issue, otpRow, type Paths, requestRow, reservation, T0, temporaryPaths } from '../store/support.ts';
+
+const HOUR = 3_600_000;
+
+interface Case {
+  readonly paths: Paths;
+  readonly backup: string;
+  /** Tokens of two uses each that the backup has. */
+  readonly tokens: readonly { readonly id: string }[];
+}
+
+async function withStore(paths: Paths, work: (store: Store) => Promise<unknown>): Promise<void> {
+  const store = await openStore({ ...paths, now: () => T0 + HOUR });
+  try {
+    await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+const used = (id: string, more = {}) => event('otp.used', { detail: `token ${id}`, ...more });
+
+/** A store with two tokens, a backup of it, and then what `since` does. */
+async function backedUp(since: (store: Store, made: Case) => Promise<unknown>, before = since): Promise<Case> {
+  const paths = temporaryPaths();
+  const tokens = [otpRow({ max_uses: 2 }), otpRow({ max_uses: 2 })];
+  const backup = join(paths.folder, 'backup');
+  const made = { paths, backup, tokens };
+  await withStore(paths, async (store) => {
+    for (const row of tokens) await store.insertOtp(row, [event('otp.created', { detail: `token ${row.id}` })]);
+    if (before !== since) await before(store, made);
+    backUp({ storePath: paths.path, ownLookupKey: true, to: backup, now: () => T0, progress: () => undefined });
+    await since(store, made);
+  });
+  return made;
+}
+
+function restoreTo({ paths, backup }: Case): Restored {
+  return restore({
+    from: backup,
+    storePath: paths.path,
+    auditFile: paths.auditFile,
+    archive: join(paths.folder, 'archive'),
+    ownLookupKey: true,
+    node: 'node',
+    cas: ['devices'],
+    now: T0 + HOUR,
+    progress: () => undefined,
+  });
+}
+
+const verify = ({ paths }: Case) => verifyAudit({ storePath: paths.path, auditFile: paths.auditFile });
+
+async function tokensOf({ paths, tokens }: Case): Promise<unknown[]> {
+  let found: unknown[] = [];
+  await withStore(paths, async (store) => {
+    const rows = await Promise.all(tokens.map(({ id }) => store.getOtp(id)));
+    found = rows.map((row) => (row?.revoked_at === null ? row.uses : 'revoked'));
+  });
+  return found;
+}
+
+const useBoth = async (store: Store, { tokens: [a, b] }: Case): Promise<void> => {
+  await store.audit([used(a?.id ?? '')]);
+  await store.audit([used(b?.id ?? ''), used(b?.id ?? '')]);
+};
+
+describe('issue 16.5: what the audit file tells of since the backup', () => {
+  test('is applied, and the chain goes on through the restore', async () => {
+    const made = await backedUp(useBoth);
+    expect(restoreTo(made)).toMatchObject({ whole: true, revokedTokens: 0 });
+    expect(await verify(made)).toMatchObject({ ok: true, ahead: 0 });
+    expect(await tokensOf(made)).toEqual([1, 2]);
+    // A second time from the same backup: what the first restore wrote is there too.
+    expect(restoreTo(made)).toMatchObject({ whole: true });
+    expect(await tokensOf(made)).toEqual([1, 2]);
+    expect(await verify(made)).toMatchObject({ ok: true, ahead: 0 });
+  });
+
+  test.each<[string, (path: string) => void]>([
+    ['a file beside it', (path) => renameSync(path, `${path}.1`)],
+    [
+      'a compressed file beside it',
+      (path) => {
+        writeFileSync(`${path}-20260101.gz`, gzipSync(readFileSync(path)));
+        rmSync(path);
+      },
+    ],
+  ])('is found where the log was rotated into %s', async (_name, rotate) => {
+    const made = await backedUp(async (store, one) => {
+      await useBoth(store, one);
+      rotate(one.paths.auditFile);
+      await store.audit([event('admin.access')]);
+    });
+    expect(restoreTo(made)).toMatchObject({ whole: true, revokedTokens: 0 });
+    expect(await tokensOf(made)).toEqual([1, 2]);
+    expect(await verify(made)).toMatchObject({ ok: true, ahead: 0 });
+  });
+
+  test.each<[string, (path: string) => void]>([
+    ['is missing', (path) => rmSync(path)],
+    ['is empty', (path) => writeFileSync(path, '')],
+    ['is older than the backup', (path) => writeFileSync(path, `${readFileSync(path, 'utf8').split('\n')[0]}\n`)],
+  ])('is unknown where the file %s: unused tokens are revoked, and a new file begins', async (_name, change) => {
+    const made = await backedUp(useBoth);
+    change(made.paths.auditFile);
+    expect(restoreTo(made)).toMatchObject({ whole: false, revokedTokens: 2 });
+    expect(await tokensOf(made)).toEqual(['revoked', 'revoked']);
+    expect(await verify(made)).toMatchObject({ ok: true, ahead: 0 });
+    expect(readFileSync(made.paths.auditFile, 'utf8')).toContain('"otp.revoked"');
+  });
+
+  test('is known in part where files between are missing: that part is applied, and unused tokens are revoked', async () => {
+    const made = await backedUp(async (store, one) => {
+      await store.audit([event('admin.access')]);
+      rmSync(one.paths.auditFile);
+      await useBoth(store, one);
+    });
+    const { whole, revokedTokens, moved } = restoreTo(made);
+    expect({ whole, revokedTokens }).toEqual({ whole: false, revokedTokens: 1 });
+    expect(moved.some((path) => path.startsWith(made.paths.auditFile))).toBe(true);
+    expect(await tokensOf(made)).toEqual(['revoked', 2]);
+    expect(await verify(made)).toMatchObject({ ok: true, ahead: 0 });
+  });
+
+  test('of an issuance that was under way: its token stays used when the certificate came, and is given back when none did', async () => {
+    const open: string[] = [];
+    const made = await backedUp(
+      async (store, { tokens }) => {
+        const [issued, failed] = open;
+        const ca = 'devices';
+        await store.audit([event('certificate.issued', { request_id: issued ?? '', ca, serial: '0a' })]);
+        await store.audit([event('otp.returned', { request_id: failed ?? '', detail: `token ${tokens[1]?.id}` })]);
+      },
+      async (store, one) => {
+        for (const { id } of one.tokens) {
+          const intent = reservation({ otp_id: id });
+          open.push(intent.request_id);
+          await store.reserve(intent, [used(id)]);
+        }
+      },
+    );
+    restoreTo(made);
+    await withStore(made.paths, async (store) => expect(await store.openReservations()).toEqual([]));
+    expect(await tokensOf(made)).toEqual([1, 0]);
+  });
+
+  test('of queued requests: what was issued is not issued again, what was rejected stays rejected', async () => {
+    const [issued, rejected] = [requestRow(), requestRow()];
+    const made = await backedUp(
+      async (store) => {
+        await store.audit([event('certificate.issued', { request_id: issued.id, ca: 'devices', serial: '0b' })]);
+        await store.audit([event('request.rejected', { request_id: rejected.id, detail: 'no' })]);
+      },
+      async (store) => {
+        for (const row of [issued, rejected]) await store.queueRequest(row, null, []);
+      },
+    );
+    restoreTo(made);
+    await withStore(made.paths, async (store) => {
+      expect(await store.getRequest(issued.id)).toMatchObject({ status: 'failed' });
+      expect(await store.getRequest(rejected.id)).toMatchObject({ status: 'rejected', reason: 'no' });
+    });
+  });
+
+  test('CRL numbers go on behind every number that was given out', async () => {
+    const made = await backedUp((store) =>
+      store.audit([event('crl.issued', { ca: 'devices', detail: 'number 41, 300 bytes' })]),
+    );
+    restoreTo(made);
+    await withStore(made.paths, async (store) => expect(await store.takeCrlNumber('devices')).toBe(42));
+    rmSync(made.paths.auditFile);
+    restoreTo(made);
+    await withStore(made.paths, async (store) => expect(await store.takeCrlNumber('devices')).toBeGreaterThan(42));
+  });
+});
+
+describe('issue 16.5: a restore that is refused changes nothing', () => {
+  const folderOf = ({ folder }: Paths): Record<string, string> =>
+    Object.fromEntries(
+      readdirSync(folder)
+        .filter((name) => name !== 'backup' && !name.includes('restoring'))
+        .map((name) => [name, readFileSync(join(folder, name), 'latin1')]),
+    );
+
+  test.each<[string, string, (made: Case) => void]>([
+    ['a damaged database', 'BACKUP_DAMAGED', ({ backup }) => appendFileSync(join(backup, 'est.db'), 'x')],
+    ['an unfinished backup', 'BACKUP_DAMAGED', ({ backup }) => rmSync(join(backup, 'backup.json'))],
+    [
+      'a manifest of something else',
+      'BACKUP_DAMAGED',
+      ({ backup }) => writeFileSync(join(backup, 'backup.json'), '{}'),
+    ],
+    [
+      'an audit file that was changed',
+      'AUDIT_TAMPERED',
+      ({ paths: { auditFile } }) =>
+        writeFileSync(auditFile, readFileSync(auditFile, 'utf8').replace('otp.used', 'otp.uses')),
+    ],
+  ])('%s', async (_name, code, change) => {
+    const made = await backedUp(useBoth);
+    change(made);
+    const before = folderOf(made.paths);
+    expect(() => restoreTo(made)).toThrow(expect.objectContaining({ code }));
+    expect(folderOf(made.paths)).toEqual(before);
+  });
+
+  test('the audit file of another store', async () => {
+    const [made, other] = [await backedUp(useBoth), await backedUp(useBoth)];
+    cpSync(other.paths.auditFile, made.paths.auditFile);
+    expect(() => restoreTo(made)).toThrow(expect.objectContaining({ code: 'AUDIT_TAMPERED' }));
+  });
+});
+
+test('issue 16.5: a backup is one moment of the store, while others write', async () => {
+  const paths = temporaryPaths();
+  const backup = join(paths.folder, 'backup');
+  await withStore(paths, async (store) => {
+    const writing = Promise.all(Array.from({ length: 50 }, () => issue(store)));
+    backUp({ storePath: paths.path, ownLookupKey: true, to: backup, now: () => T0, progress: () => undefined });
+    await writing;
+  });
+  expect(existsSync(join(backup, 'otp-lookup.key'))).toBe(true);
+  const db = new Database(join(backup, 'est.db'), { readonly: true });
+  expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
+  db.close();
+});
