@@ -1,7 +1,8 @@
 /** The TLS side of the EST and admin listeners: versions, suites, client certificates. */
-import { constants, hkdfSync } from 'node:crypto';
+import { constants } from 'node:crypto';
 import type { SecureContextOptions, Server, TlsOptions } from 'node:tls';
 import { authorityNames } from './authority-names.ts';
+import type { TicketSecret } from './ticket-secret.ts';
 
 /** AEAD suites with forward secrecy only; the first three are TLS 1.3's. */
 const SUITES = [
@@ -15,9 +16,6 @@ const SUITES = [
   'ECDHE-ECDSA-AES128-GCM-SHA256',
   'ECDHE-RSA-AES128-GCM-SHA256',
 ].join(':');
-
-/** Octets that Node wants for session ticket keys. */
-const TICKET_KEYS = 48;
 
 /** The modes of `tls.client_auth.mode` and `admin.tls.mode`. */
 export type ClientAuthMode = 'required' | 'optional' | 'required_for_reenroll' | 'none';
@@ -38,8 +36,8 @@ export interface TlsListener {
   readonly mode: ClientAuthMode;
   /** Milliseconds that a handshake may take. */
   readonly handshakeTimeout: number;
-  /** What all worker processes share for their session tickets; undefined: there is one process, with keys of its own. */
-  readonly ticketSecret: Buffer | undefined;
+  /** What all worker processes share for their session tickets. */
+  readonly ticketSecret: TicketSecret;
 }
 
 /**
@@ -63,19 +61,14 @@ export function secureContext(material: TlsMaterial, listener: TlsListener): Sec
     allowPartialTrustChain: true,
     // Without any, Node takes the public CAs that it knows.
     ca: listener.mode === 'required' ? [...clientCas] : authorityNames(clientCas),
-    ...sessions(listener),
+    // A session of one listener means nothing to the other: its client certificate was asked for under other rules.
+    sessionIdContext: `estuary ${listener.name}`,
+    ticketKeys: ticketKeys(material, listener),
   };
 }
 
-/** A session of one listener means nothing to the other: its client certificate was asked for under other rules. */
-function sessions({ name, ticketSecret }: TlsListener): TlsOptions {
-  return {
-    sessionIdContext: `estuary ${name}`,
-    ...(ticketSecret === undefined
-      ? {}
-      : { ticketKeys: Buffer.from(hkdfSync('sha256', ticketSecret, '', `estuary ${name} tickets`, TICKET_KEYS)) }),
-  };
-}
+const ticketKeys = ({ clientCas }: Pick<TlsMaterial, 'clientCas'>, { name, ticketSecret }: TlsListener): Buffer =>
+  ticketSecret.keysOf(name, clientCas);
 
 /** Options for `https.createServer`: what holds from start to stop. Nobody can connect before {@link present}. */
 export function handshakeOptions(listener: TlsListener): TlsOptions {
@@ -91,6 +84,11 @@ export function handshakeOptions(listener: TlsListener): TlsOptions {
 export function present(server: Server, material: TlsMaterial, listener: TlsListener): void {
   server.setSecureContext(secureContext(material, listener));
   acceptPartialChains(server);
+}
+
+/** Puts the present keys of session tickets in force, with the same material as before. */
+export function renewTicketKeys(server: Server, material: TlsMaterial, listener: TlsListener): void {
+  server.setTicketKeys(ticketKeys(material, listener));
 }
 
 /**

@@ -30,6 +30,7 @@ import type { ConnectionsOptions } from '../http/connections.ts';
 import { Balancers } from '../http/proxy-connection.ts';
 import { requestRates } from '../http/rate-limits.ts';
 import { createPublication } from '../http/publication/create.ts';
+import type { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { MakeMutex } from '../process/semaphore.ts';
@@ -51,8 +52,8 @@ export interface Foundation {
   readonly store: Store;
   /** The owner of this process's reservations. */
   readonly instance: string;
-  /** Given where other processes resume this one's TLS sessions. */
-  readonly ticketSecret?: Buffer;
+  /** Of the TLS sessions that may be resumed here: those of this process and of whoever shares it. */
+  readonly ticketSecret: TicketSecret;
   /** Given where connections are counted with those of other processes. */
   readonly connections?: WorkerConnections;
   readonly makeMutex: MakeMutex;
@@ -157,6 +158,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       ...(gssapi === undefined ? [] : [gssapi]),
       // Not before: what a CA elsewhere is, it tells itself.
       { start: async () => live.replace(await live.make(config, material)) },
+      repeating(() => live.renewTicketKeys()),
       { start: () => metrics.start(), stop: () => metrics.close() },
       { stop: () => failures.close() },
       { stop: () => enrollment.close() },

@@ -40,6 +40,9 @@ export interface TlsUse {
   readonly material: (state: LiveState) => TlsMaterial;
 }
 
+/** Milliseconds. All processes do it at about the same time. */
+const TICKET_KEYS_INTERVAL = 60_000;
+
 /** What is in force of it. There is nothing before the first {@link replace}: what a CA elsewhere is, it tells when it is started. */
 export class LiveSettings {
   readonly #cas: CaRouter;
@@ -81,6 +84,15 @@ export class LiveSettings {
   replace(state: LiveState): void {
     for (const { end, server, material } of this.#uses) end.present(server, material(state));
     this.#current = state;
+  }
+
+  /** Has the listeners take the present keys of session tickets from time to time. @returns what ends it */
+  renewTicketKeys(interval = TICKET_KEYS_INTERVAL): () => void {
+    const timer = setInterval(() => {
+      for (const { end, server, material } of this.#uses) end.renewTicketKeys(server, material(this.current));
+    }, interval);
+    timer.unref();
+    return () => clearInterval(timer);
   }
 }
 

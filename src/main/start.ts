@@ -6,6 +6,7 @@ import { readMaterial } from '../config/material/load-material.ts';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { reconcile } from '../enrollment/reconcile.ts';
+import { TicketSecret } from '../http/ticket-secret.ts';
 import { createLogger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { Semaphore } from '../process/semaphore.ts';
@@ -76,6 +77,7 @@ async function startAlone(
   const service = await startProcess(config, material, {
     ...base,
     instance: randomUUID(),
+    ticketSecret: TicketSecret.random(),
     makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
     condition: () => ({ workersDown: [], ...reloads.condition }),
   });
@@ -104,7 +106,7 @@ export async function startWorker(): Promise<RunningService> {
       const service = await startProcess(config, material, {
         ...base,
         instance,
-        ticketSecret: Buffer.from(ticketSecret, 'hex'),
+        ticketSecret: TicketSecret.of(ticketSecret),
         connections: link.connections,
         makeMutex: (name, queueLimit) => link.mutexes.of(name, queueLimit),
         condition: () => link.condition,

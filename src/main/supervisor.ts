@@ -4,7 +4,7 @@
  * and closes what that one left open.
  */
 import cluster, { type Worker } from 'node:cluster';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import type { Config } from '../config/schema.ts';
@@ -12,6 +12,7 @@ import type { Material } from '../config/material/material.ts';
 import { packConfig } from '../config/transfer.ts';
 import { failed } from '../errors.ts';
 import { reconcile } from '../enrollment/reconcile.ts';
+import { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
 import { Reloads, type Prepared } from './reloads.ts';
 import type { RunningService } from './running-service.ts';
@@ -62,7 +63,7 @@ export async function superviseWorkers(options: SupervisorOptions): Promise<Runn
 
 class Supervisor implements RunningService {
   readonly #options: SupervisorOptions;
-  readonly #ticketSecret = randomBytes(48).toString('hex');
+  readonly #ticketSecret = TicketSecret.random();
   readonly #members = new Map<number, Member>();
   readonly #mutexes = new SharedMutexes();
   readonly #connections: ConnectionKeeper;
@@ -153,7 +154,9 @@ class Supervisor implements RunningService {
       return;
     }
     member.informed = true;
-    tell(member, { share: { instance: member.instance, ticketSecret: this.#ticketSecret, config: this.#inForce } });
+    tell(member, {
+      share: { instance: member.instance, ticketSecret: this.#ticketSecret.share(), config: this.#inForce },
+    });
   }
 
   async #ended({ slot, worker, instance }: Member, reason: string | number): Promise<void> {

@@ -2,6 +2,7 @@
 import { unpackConfig } from '../config/transfer.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
+import type { SharedTicketSecret } from '../http/ticket-secret.ts';
 import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import type { CollectFromAll, MetricFamilies } from '../metrics.ts';
 import type { Prepared } from './reloads.ts';
@@ -13,8 +14,8 @@ import { WorkerMutexes } from './shared-mutexes.ts';
 export interface WorkerShare {
   /** The owner of its reservations. */
   readonly instance: string;
-  /** 48 octets, hex: of these the keys come, so that TLS session tickets of one worker resume on another. */
-  readonly ticketSecret: string;
+  /** So that TLS session tickets of one worker resume on another. */
+  readonly ticketSecret: SharedTicketSecret;
   /** The configuration in force, which the file may not hold any more: packed. */
   readonly config: unknown;
 }

@@ -7,6 +7,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { answerBrokenRequests } from '../../src/http/broken-requests.ts';
 import { Exchanges } from '../../src/http/exchange.ts';
 import { Connections } from '../../src/http/connections.ts';
+import { TicketSecret } from '../../src/http/ticket-secret.ts';
 import { handshakeOptions, present, type ClientAuthMode } from '../../src/http/tls.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { dns, makeCa, makeClient, subjectAltName, type Issuer } from '../support/certificates.ts';
@@ -39,7 +40,7 @@ async function listening(mode: ClientAuthMode, answer?: (socket: TLSSocket) => s
     minVersion: 'TLSv1.2',
     clientCas: [pem(issuing), pem(root)],
   } as const;
-  const end = { name: 'est', mode, handshakeTimeout: 5000, ticketSecret: undefined } as const;
+  const end = { name: 'est', mode, handshakeTimeout: 5000, ticketSecret: TicketSecret.random() } as const;
   running = createServer(handshakeOptions(end), ({ socket }, response) => {
     response.end(socket instanceof TLSSocket ? (answer?.(socket) ?? '') : '');
   });

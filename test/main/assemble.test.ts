@@ -17,6 +17,7 @@ import { Metrics } from '../../src/metrics.ts';
 import { Semaphore } from '../../src/process/semaphore.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
+import { TicketSecret } from '../../src/http/ticket-secret.ts';
 import { caSection, section } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import { freePorts } from '../support/ports.ts';
@@ -61,6 +62,7 @@ async function assembleOver(config: Config, store: Store): Promise<Assembly> {
     metrics,
     store,
     instance: 'test',
+    ticketSecret: TicketSecret.random(),
     makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
     condition: () => ({ workersDown: [], reloadFailed: false }),
   });
