@@ -18,10 +18,10 @@ import { encodePem } from '../../src/pki/der/pem.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
-import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../http/admin/support.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
+import { openedIn } from '../store/support.ts';
 import {
   dns,
   extKeyUsage,
@@ -73,12 +73,7 @@ const file = (name: string, text: string): string => {
 const certificatePem = ({ der }: Issuer): string => encodePem('CERTIFICATE', der);
 
 beforeAll(async () => {
-  store = await openStore({
-    path: folder.file('est.db'),
-    auditFile: folder.file('audit.log'),
-    node: 'n',
-    now: () => T0,
-  });
+  store = await openedIn(folder);
   plain = await fileCa(folder, 'devices', true);
   root = await makeCa('CN=Service root');
   const leaf = await makeClient('CN=inventory', root, {

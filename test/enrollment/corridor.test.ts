@@ -10,10 +10,10 @@ import type { Identity } from '../../src/auth/identity.ts';
 import { badRequest, unavailable } from '../../src/errors.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
-import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../http/admin/support.ts';
 import { otpRow, T0 } from '../store/rows.ts';
+import { openedIn } from '../store/support.ts';
 import {
   buildCsr,
   challengePassword,
@@ -40,12 +40,7 @@ const key = makeKey();
 const csr = simpleCsr(key, 'device-1', ['device-1.example']);
 
 beforeAll(async () => {
-  store = await openStore({
-    path: folder.file('est.db'),
-    auditFile: folder.file('audit.log'),
-    node: 'node-1',
-    now: () => T0,
-  });
+  store = await openedIn(folder);
   devices = await fileCa(folder, 'devices', true);
   lab = await fileCa(folder, 'lab');
   const { identity } = await token(2);

@@ -11,10 +11,10 @@ import { parseCertificate, type Certificate } from '../../src/pki/x509/certifica
 import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { deviceMatchKey } from '../../src/store/device-match.ts';
 import type { DeviceMatch, DeviceRow } from '../../src/store/device-store.ts';
-import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../http/admin/support.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
+import { openedIn } from '../store/support.ts';
 import { makeCa, makeClient } from '../support/certificates.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
@@ -34,12 +34,7 @@ const key = makeKey();
 const csr = simpleCsr(key, 'device-1', []);
 
 beforeAll(async () => {
-  store = await openStore({
-    path: folder.file('est.db'),
-    auditFile: folder.file('audit.log'),
-    node: 'node-1',
-    now: () => T0,
-  });
+  store = await openedIn(folder);
   open = await fileCa(folder, 'devices', true);
   const changed = (more: Partial<Pick<CaConfig, 'approval'>>): Ca =>
     new Ca({ ...open.config, devices: 'required', ...more }, open.driver);

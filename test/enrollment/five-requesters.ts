@@ -13,10 +13,10 @@ import { EstuaryError } from '../../src/errors.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { deviceMatchKey } from '../../src/store/device-match.ts';
-import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../http/admin/support.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
+import { openedIn } from '../store/support.ts';
 import { dns as dnsName, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';
 import { buildCsr, commonName, dns, extensionRequest, makeKey, san } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
@@ -72,8 +72,7 @@ export class FiveRequesters {
 
   static async make(): Promise<FiveRequesters> {
     const folder = temporaryFolder();
-    const auditFile = folder.file('audit.log');
-    const store = await openStore({ path: folder.file('est.db'), auditFile, node: 'node-1', now: () => T0 });
+    const store = await openedIn(folder);
     const cas = { devices: await fileCa(folder, 'devices', true), lab: await fileCa(folder, 'lab') };
     const made = new FiveRequesters(folder, store, cas);
     const maker = await makeCa('CN=Maker,O=Example');

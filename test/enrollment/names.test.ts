@@ -12,10 +12,10 @@ import { EstuaryError } from '../../src/errors.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
 import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
-import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../http/admin/support.ts';
 import { otpRow, T0 } from '../store/rows.ts';
+import { openedIn } from '../store/support.ts';
 import { dns, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';
 import {
   attribute,
@@ -37,7 +37,7 @@ let store: Store;
 let devices: Ca;
 
 beforeAll(async () => {
-  store = await openStore({ path: folder.file('est.db'), auditFile: folder.file('audit.log'), now: () => T0 });
+  store = await openedIn(folder);
   devices = await fileCa(folder, 'devices', true);
 });
 afterAll(async () => {

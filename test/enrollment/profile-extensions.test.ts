@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Ca } from '../../src/ca/router.ts';
 import { boolean, NULL, utf8String } from '../../src/pki/der/der.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
-import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../http/admin/support.ts';
 import { otpRow, T0 } from '../store/rows.ts';
+import { openedIn } from '../store/support.ts';
 import { buildCsr, commonName, extension, extensionRequest, makeKey } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { openFileCa } from '../support/own-ca.ts';
@@ -22,7 +22,7 @@ let ca: Ca;
 const token = otpRow({ max_uses: 100 });
 
 beforeAll(async () => {
-  store = await openStore({ path: folder.file('est.db'), auditFile: folder.file('audit.log'), now: () => T0 });
+  store = await openedIn(folder);
   await store.insertOtp(token, []);
   const { config } = await fileCa(folder, 'devices', true);
   if (config.driver !== 'file') throw new Error('no CA in a file');

@@ -7,10 +7,10 @@ import { Ca } from '../../src/ca/router.ts';
 import type { OtpIdentity } from '../../src/auth/identity.ts';
 import type { ReceivedByEst } from '../../src/enrollment/request.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
-import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../http/admin/support.ts';
 import { otpRow, T0 } from '../store/rows.ts';
+import { openedIn } from '../store/support.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { corridor, otpIdentity, received } from './support.ts';
@@ -30,12 +30,7 @@ let failing = false;
 let now = T0 + 1000;
 
 beforeAll(async () => {
-  store = await openStore({
-    path: folder.file('est.db'),
-    auditFile: folder.file('audit.log'),
-    node: 'node-1',
-    now: () => now,
-  });
+  store = await openedIn(folder, () => now);
   const made = await fileCa(folder, 'devices', true);
   const watched = (approval: 'auto' | 'manual'): Ca => new Ca({ ...made.config, approval }, slow(made));
   devices = watched('auto');

@@ -7,10 +7,10 @@ import { mtlsIdentity } from '../../src/auth/mtls/mtls-plugin.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { EstEnrolment } from '../../src/enrollment/request.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
-import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../http/admin/support.ts';
 import { otpRow, T0 } from '../store/rows.ts';
+import { openedIn } from '../store/support.ts';
 import { dns, makeCa, makeClient, subjectAltName, type Issuer } from '../support/certificates.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
@@ -21,7 +21,7 @@ let store: Store;
 let manual: Ca;
 
 beforeAll(async () => {
-  store = await openStore({ path: folder.file('est.db'), auditFile: folder.file('audit.log'), now: () => T0 });
+  store = await openedIn(folder);
   const { config, driver } = await fileCa(folder, 'devices', true);
   manual = new Ca({ ...config, approval: 'manual' }, driver);
 });

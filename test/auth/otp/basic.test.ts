@@ -4,9 +4,8 @@ import { isBasic, parseBasic } from '../../../src/auth/otp/basic.ts';
 import { OtpPlugin } from '../../../src/auth/otp/otp-plugin.ts';
 import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
 import { OtpService } from '../../../src/auth/otp/otp-service.ts';
-import { openStore } from '../../../src/store/sqlite/open.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { T0 } from '../../store/support.ts';
+import { openedIn, T0 } from '../../store/support.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { INVALID, SETTINGS } from './support.ts';
 
@@ -80,7 +79,7 @@ describe('malformed credentials get 401 invalid OTP token and count as a failure
   let store: Store;
   let plugin: OtpPlugin;
   beforeAll(async () => {
-    store = await openStore({ path: folder.file('est.db'), auditFile: folder.file('audit.log') });
+    store = await openedIn(folder, Date.now);
     const pool = new HashingPool({ concurrency: 1, queue: 1, retryAfter: 1 });
     plugin = new OtpPlugin(await OtpService.create(store, SETTINGS, pool));
   });
