@@ -4,49 +4,17 @@ import { afterAll, describe, expect, test } from 'vitest';
 
 import type { CaDriver } from '../../src/ca/driver.ts';
 import { Ca, CaRouter } from '../../src/ca/router.ts';
-import type { CaConfig } from '../../src/config/schema.ts';
 import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
 import { makeCa } from '../support/ca.ts';
+import { fileCa, fileCaConfig } from '../support/file-ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { openFileCa } from '../support/own-ca.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 const made = makeCa(folder.file, 'router', { kind: 'ec:P-256' });
+const config = fileCaConfig('x', false, { certificate: made.certificate, chain: made.root, key: made.privateKey });
 
-const config = (label: string, isDefault = false): CaConfig => ({
-  label,
-  default: isDefault,
-  driver: 'file',
-  approval: 'auto',
-  approvals: 1,
-  devices: 'off',
-  client_issuers: ['own', 'anchors'],
-  auth: {},
-  certificate: made.certificate,
-  chain: made.root,
-  file: { private_key: made.privateKey },
-  profile: {
-    validity_days: 90,
-    max_validity_days: 397,
-    key_types: ['ec:P-256'],
-    key_usage: ['digitalSignature'],
-    extended_key_usage: ['clientAuth'],
-    policies: [],
-    extensions: [],
-    subject: { required: [], patterns: {} },
-    san: { allowed: ['dns'], required: [], wildcards: false, max: 4 },
-    allow_subject_change: false,
-    renewal_grace_days: 0,
-    mtls_subject: 'any',
-  },
-});
-
-async function makeRouted(label: string, isDefault = false): Promise<Ca> {
-  const caConfig = config(label, isDefault);
-  if (caConfig.driver !== 'file') throw new Error('not a file CA');
-  return new Ca(caConfig, await openFileCa(caConfig, { now: Date.now }));
-}
+const makeRouted = (label: string, isDefault = false): Promise<Ca> => fileCa(folder, label, isDefault);
 
 describe('RFC 7030 §3.2.2: the label routes to its CA', () => {
   test('a label finds its CA, none the default', async () => {
@@ -87,7 +55,7 @@ describe('the CA certificate is what the driver has now', () => {
     );
     let current = own;
     const ca = new Ca(
-      config('x'),
+      config,
       driver(() => (current === undefined ? [] : [current])),
     );
     expect(ca.certificate.der).toEqual(own);
@@ -98,7 +66,7 @@ describe('the CA certificate is what the driver has now', () => {
 
   test('503 while the driver does not know it', () => {
     const ca = new Ca(
-      config('x'),
+      config,
       driver(() => []),
     );
     for (const part of ['certificate', 'chain'] as const)

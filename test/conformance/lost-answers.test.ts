@@ -1,10 +1,8 @@
 /** Contract §9 on the built server: the same request with the token that was used for it. */
-import { randomBytes, X509Certificate } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { X509Certificate } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { certificatesOf, Estuary, section } from '../support/estuary.ts';
+import { certificatesOf, Estuary, section, hashOtpsCheaply } from '../support/estuary.ts';
 
 let estuary: Estuary;
 const key = makeKey();
@@ -18,9 +16,7 @@ beforeAll(async () => {
       section(config, 'server')['workers'] = 2;
       const otp = section(config, 'otp');
       otp['retry_window'] = 3600;
-      otp['hash_algorithm'] = 'sha256-hmac';
-      otp['hmac_key_file'] = 'otp.key';
-      writeFileSync(join(dir, 'otp.key'), randomBytes(32), { mode: 0o600 });
+      hashOtpsCheaply(config, dir);
     },
   });
 });

@@ -19,7 +19,7 @@ import { parseCertificate, type Certificate } from '../../src/pki/x509/certifica
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
 import type { Store } from '../../src/store/store.ts';
-import { fileCa } from '../http/admin/support.ts';
+import { fileCa } from '../support/file-ca.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
 import { openedIn } from '../store/support.ts';
 import {

@@ -12,7 +12,7 @@ import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { deviceMatchKey } from '../../src/store/device-match.ts';
 import type { DeviceMatch, DeviceRow } from '../../src/store/device-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { fileCa } from '../http/admin/support.ts';
+import { fileCa } from '../support/file-ca.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
 import { openedIn } from '../store/support.ts';
 import { makeCa, makeClient } from '../support/certificates.ts';

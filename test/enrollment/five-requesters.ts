@@ -14,7 +14,7 @@ import { parseCertificate, type Certificate } from '../../src/pki/x509/certifica
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { deviceMatchKey } from '../../src/store/device-match.ts';
 import type { Store } from '../../src/store/store.ts';
-import { fileCa } from '../http/admin/support.ts';
+import { fileCa } from '../support/file-ca.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
 import { openedIn } from '../store/support.ts';
 import { dns as dnsName, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';

@@ -9,7 +9,7 @@ import type { VerifiedCsr } from '../../src/pki/pkcs10/csr.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
 import type { Store } from '../../src/store/store.ts';
-import { fileCa } from '../http/admin/support.ts';
+import { fileCa } from '../support/file-ca.ts';
 import { opened, otpRow, T0, temporaryPaths } from '../store/support.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';

@@ -13,7 +13,7 @@ import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
 import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import type { Store } from '../../src/store/store.ts';
-import { fileCa } from '../http/admin/support.ts';
+import { fileCa } from '../support/file-ca.ts';
 import { otpRow, T0 } from '../store/rows.ts';
 import { openedIn } from '../store/support.ts';
 import { dns, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';

@@ -5,7 +5,7 @@ import { Ca } from '../../src/ca/router.ts';
 import { boolean, NULL, utf8String } from '../../src/pki/der/der.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import type { Store } from '../../src/store/store.ts';
-import { fileCa } from '../http/admin/support.ts';
+import { fileCa } from '../support/file-ca.ts';
 import { otpRow, T0 } from '../store/rows.ts';
 import { openedIn } from '../store/support.ts';
 import { buildCsr, commonName, extension, extensionRequest, makeKey } from '../support/csr.ts';

@@ -8,7 +8,7 @@ import type { OtpIdentity } from '../../src/auth/identity.ts';
 import type { ReceivedByEst } from '../../src/enrollment/request.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import type { Store } from '../../src/store/store.ts';
-import { fileCa } from '../http/admin/support.ts';
+import { fileCa } from '../support/file-ca.ts';
 import { otpRow, T0 } from '../store/rows.ts';
 import { openedIn } from '../store/support.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';

@@ -1,6 +1,5 @@
 /** Enrolments that go on while an HSM fails, and what every answer has to be like meanwhile (contract §3). */
-import { randomBytes, X509Certificate } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +7,7 @@ import Database from 'better-sqlite3';
 import { expect } from 'vitest';
 
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { certificatesOf, Estuary, section } from '../support/estuary.ts';
+import { certificatesOf, Estuary, hashOtpsCheaply } from '../support/estuary.ts';
 import { call, type Answer } from '../support/https.ts';
 import { withKeysInHsm } from '../support/keys-in-hsm.ts';
 import type { SoftHsm } from '../support/softhsm.ts';
@@ -58,9 +57,7 @@ export class HsmUnderLoad {
         env,
         configure: (config, dir) => {
           // A cheap hash, so that the load reaches the HSM.
-          section(config, 'otp')['hash_algorithm'] = 'sha256-hmac';
-          section(config, 'otp')['hmac_key_file'] = 'otp.key';
-          writeFileSync(join(dir, 'otp.key'), randomBytes(32), { mode: 0o600 });
+          hashOtpsCheaply(config, dir);
         },
       },
       hsm,

@@ -1,14 +1,13 @@
 /** Contract §6: what `kill -9` may leave behind at any point of an enrolment. */
 import { execFileSync } from 'node:child_process';
-import { randomBytes, randomInt, X509Certificate } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { randomInt, X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { certificatesOf, Estuary, section } from '../support/estuary.ts';
+import { certificatesOf, Estuary, hashOtpsCheaply } from '../support/estuary.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 
 const ROUNDS = 100;
@@ -22,9 +21,7 @@ beforeAll(async () => {
   estuary = await Estuary.start({
     configure: (config, dir) => {
       // A cheap hash, so that the kill hits issuance and not argon2.
-      section(config, 'otp')['hash_algorithm'] = 'sha256-hmac';
-      section(config, 'otp')['hmac_key_file'] = 'otp.key';
-      writeFileSync(join(dir, 'otp.key'), randomBytes(32), { mode: 0o600 });
+      hashOtpsCheaply(config, dir);
     },
   });
 });

@@ -1,12 +1,11 @@
 /** Issue 13: a fleet behind a proxy that loses answers. */
-import { randomBytes, X509Certificate } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { random } from '../fuzz/mutation.ts';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../support/csr.ts';
-import { certificatesOf, Estuary, section } from '../support/estuary.ts';
+import { certificatesOf, Estuary, section, hashOtpsCheaply } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 
@@ -30,9 +29,7 @@ beforeAll(async () => {
       // One failure would be too many.
       otp['max_failures'] = 1;
       // A cheap hash: what is tried is the repeats, not argon2.
-      otp['hash_algorithm'] = 'sha256-hmac';
-      otp['hmac_key_file'] = 'otp.key';
-      writeFileSync(join(dir, 'otp.key'), randomBytes(32), { mode: 0o600 });
+      hashOtpsCheaply(config, dir);
     },
   });
   relay = await TcpRelay.start(estuary.server.port('est'));

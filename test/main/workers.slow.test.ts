@@ -1,10 +1,9 @@
 /** `server.workers` above 1: what the workers have in force, and that none is missed for long. */
-import { randomBytes } from 'node:crypto';
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { Estuary, section } from '../support/estuary.ts';
+import { Estuary, section, hashOtpsCheaply } from '../support/estuary.ts';
 
 // Workers start again in most of these tests.
 vi.setConfig({ testTimeout: 120_000 });
@@ -18,9 +17,7 @@ beforeAll(async () => {
   estuary = await Estuary.start({
     configure: (config, dir) => {
       section(config, 'server')['workers'] = 2;
-      section(config, 'otp')['hash_algorithm'] = 'sha256-hmac';
-      section(config, 'otp')['hmac_key_file'] = 'otp.key';
-      writeFileSync(join(dir, 'otp.key'), randomBytes(32), { mode: 0o600 });
+      hashOtpsCheaply(config, dir);
     },
   });
   // Before that, a worker that dies is a start that failed.

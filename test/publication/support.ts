@@ -10,7 +10,7 @@ import { OID } from '../../src/pki/der/oids.ts';
 import { subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
 import { CrlPublisher } from '../../src/publication/crl-publisher.ts';
 import type { Store } from '../../src/store/store.ts';
-import { fileCa } from '../http/admin/support.ts';
+import { fileCa } from '../support/file-ca.ts';
 import { opened, temporaryPaths } from '../store/support.ts';
 
 /** Seconds. */

@@ -26,10 +26,7 @@ afterAll(async () => {
   await estuary.stop();
   await standIn.stop();
 });
-beforeEach(() => {
-  for (const fault of ['undeployed', 'html', 'directoryDown', 'cutAfterSubmission'] as const)
-    server.faults[fault] = false;
-});
+beforeEach(() => void (server.faults = {}));
 
 function start(cmc_profile: string, workers = 1): Promise<Estuary> {
   return Estuary.start({

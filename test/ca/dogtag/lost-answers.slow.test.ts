@@ -1,8 +1,5 @@
 /** Contract §9 and RFC 7894 at a CA behind Dogtag: the same request with the token that was used for it; and secrets in what goes on as it was signed. */
-import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { oid, printableString, sequence } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
@@ -20,7 +17,7 @@ import {
   type TestKey,
 } from '../../support/csr.ts';
 import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in/index.ts';
-import { certificatesOf, Estuary, itemsOf, section } from '../../support/estuary.ts';
+import { certificatesOf, Estuary, itemsOf, section, hashOtpsCheaply } from '../../support/estuary.ts';
 import { usesOf } from '../../support/queued-requests.ts';
 import { exchange } from './cmc-exchange.ts';
 
@@ -42,9 +39,7 @@ beforeAll(async () => {
       section(config, 'est')['retry_after'] = 1;
       const otp = section(config, 'otp');
       otp['retry_window'] = 3600;
-      otp['hash_algorithm'] = 'sha256-hmac';
-      otp['hmac_key_file'] = 'otp.key';
-      writeFileSync(join(dir, 'otp.key'), randomBytes(32), { mode: 0o600 });
+      hashOtpsCheaply(config, dir);
     },
   });
 }, 60_000);
@@ -52,10 +47,7 @@ afterAll(async () => {
   await estuary.stop();
   await standIn.stop();
 });
-beforeEach(() => {
-  server.faults.cutAfterSubmission = false;
-  server.faults.delay = 0;
-});
+beforeEach(() => void (server.faults = {}));
 afterEach(async () => {
   await estuary.admin('DELETE', '/admin/lockouts/address:127.0.0.1');
 });

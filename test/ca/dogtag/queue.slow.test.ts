@@ -29,11 +29,7 @@ afterAll(async () => {
   await estuary.stop();
   await standIn.stop();
 });
-beforeEach(() => {
-  for (const fault of ['undeployed', 'html', 'directoryDown', 'cutAfterSubmission', 'cutBeforeSubmission'] as const)
-    server.faults[fault] = false;
-  server.faults.delay = 0;
-});
+beforeEach(() => void (server.faults = {}));
 
 interface Device {
   readonly cn: string;

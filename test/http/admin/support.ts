@@ -14,7 +14,6 @@ import { AdminAuthenticator, type AdminAuthSettings } from '../../../src/auth/ad
 import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
 import { OtpService, type OtpSettings } from '../../../src/auth/otp/otp-service.ts';
 import { Ca, CaRouter } from '../../../src/ca/router.ts';
-import type { FileCaConfig } from '../../../src/config/schema.ts';
 import { createLogger } from '../../../src/log.ts';
 import { createAdminApp } from '../../../src/http/admin/listener.ts';
 import { Metrics } from '../../../src/metrics.ts';
@@ -24,12 +23,13 @@ import { formatName, parseDistinguishedName } from '../../../src/pki/x509/name.t
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { openStore, type StoreOptions } from '../../../src/store/sqlite/open.ts';
-import { reservation } from '../../store/support.ts';
-import { makeCa } from '../../support/ca.ts';
+import { certificateRow, reservation } from '../../store/support.ts';
 import { keyPair, spkiDer } from '../../support/keys.ts';
+import { fileCaConfig } from '../../support/file-ca.ts';
 import { failureRecords } from '../../support/failure-records.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
-import { openFileCa } from '../../support/own-ca.ts';
+
+export { fileCa } from '../../support/file-ca.ts';
 
 export const TOKEN = 'an-admin-token-of-the-tests';
 /** What the fixture's clock says until a test moves it. */
@@ -181,51 +181,6 @@ export function failure(response: LightMyRequestResponse): { statusCode: number;
   return { statusCode, code, message };
 }
 
-/** A real CA on the file driver, made for the test. */
-export async function fileCa(
-  folder: { file: (name: string) => string },
-  label: string,
-  isDefault = false,
-): Promise<Ca> {
-  const made = makeCa(folder.file, label, { kind: 'ec:P-256' });
-  const config = caConfig(label, isDefault, { certificate: made.certificate, chain: made.root, key: made.privateKey });
-  return new Ca(config, await openFileCa(config, { now: Date.now }));
-}
-
-function caConfig(
-  label: string,
-  isDefault: boolean,
-  files: { certificate: string; chain: string; key: string },
-): FileCaConfig {
-  return {
-    label,
-    default: isDefault,
-    driver: 'file',
-    approval: 'auto',
-    approvals: 1,
-    devices: 'off',
-    client_issuers: ['own', 'anchors'],
-    auth: {},
-    certificate: files.certificate,
-    chain: files.chain,
-    file: { private_key: files.key },
-    profile: {
-      validity_days: 30,
-      max_validity_days: 90,
-      key_types: ['ec:P-256'],
-      key_usage: ['digitalSignature'],
-      extended_key_usage: ['clientAuth'],
-      policies: [],
-      extensions: [],
-      subject: { required: [], patterns: {} },
-      san: { allowed: ['dns', 'ip', 'email', 'uri'], required: [], wildcards: false, max: 4 },
-      allow_subject_change: false,
-      renewal_grace_days: 0,
-      mtls_subject: 'any',
-    },
-  };
-}
-
 /** Lets a CA issue a certificate and records it as an enrolment does. */
 export async function issueFrom(
   ca: Ca,
@@ -238,16 +193,12 @@ export async function issueFrom(
   const name = parseDistinguishedName(subject);
   const spki = spkiDer(keyPair('ec:P-256', 'subject'));
   const prepared = await ca.driver.prepare({ request_id, subject: name, subjectAltNames: sans, spki, csr: undefined });
-  await store.reserve(
-    reservation({ request_id, ca: ca.label, serial: prepared.serial, subject, created_at: Date.now() }),
-    [],
-  );
+  const intent = reservation({ request_id, ca: ca.label, serial: prepared.serial, subject, created_at: Date.now() });
+  await store.reserve(intent, []);
   const issued = await prepared.issue();
   if (issued.status !== 'issued') throw new Error(issued.status);
   const certificate = parseCertificate(issued.certificate);
-  const row: CertificateRow = {
-    ca: ca.label,
-    serial: certificate.serialNumber,
+  const row = certificateRow(intent, {
     subject: formatName(certificate.subject),
     sans: certificate.subjectAltNames.map(formatGeneralName),
     not_before: certificate.notBefore.getTime(),
@@ -255,18 +206,8 @@ export async function issueFrom(
     der: issued.certificate,
     fingerprint_sha256: certificate.fingerprint,
     requester: 'otp:1',
-    method: 'otp',
-    request_id,
-    key_identifier: null,
-    device: null,
-    device_key: null,
-    archived_key_id: null,
-    revocation_challenge: null,
-    revoked_at: null,
-    reason: null,
-    invalidity_date: null,
     ...more,
-  };
+  });
   await store.recordCertificate(row, []);
   return row;
 }
@@ -281,5 +222,5 @@ export function ailingCa(
   const no = () => Promise.reject(new Error('this CA has its health only'));
   const close = () => Promise.resolve();
   const driver: CaDriver = { chain: () => chain, health, prepare: no, revoke: no, close };
-  return new Ca(caConfig(label, isDefault, { certificate: '', chain: '', key: '' }), driver);
+  return new Ca(fileCaConfig(label, isDefault, { certificate: '', chain: '', key: '' }), driver);
 }

@@ -62,7 +62,7 @@ interface Session {
 
 export class StandInServer {
   readonly state: StandInState;
-  readonly faults: Faults = {};
+  faults: Faults = {};
   /** `METHOD /path` of every request, in order. */
   readonly seen: string[] = [];
   /** The body of every request. */

@@ -1,0 +1,55 @@
+/** A CA of the file driver, with a configuration that most tests can do with. */
+import { Ca } from '../../src/ca/router.ts';
+import type { FileCaConfig } from '../../src/config/schema.ts';
+import { makeCa } from './ca.ts';
+import { openFileCa } from './own-ca.ts';
+
+/** A real CA on the file driver, made for the test. */
+export async function fileCa(
+  folder: { file: (name: string) => string },
+  label: string,
+  isDefault = false,
+): Promise<Ca> {
+  const made = makeCa(folder.file, label, { kind: 'ec:P-256' });
+  const config = fileCaConfig(label, isDefault, {
+    certificate: made.certificate,
+    chain: made.root,
+    key: made.privateKey,
+  });
+  return new Ca(config, await openFileCa(config, { now: Date.now }));
+}
+
+/** @param files paths of PEM files */
+export function fileCaConfig(
+  label: string,
+  isDefault: boolean,
+  files: { certificate: string; chain: string; key: string },
+): FileCaConfig {
+  return {
+    label,
+    default: isDefault,
+    driver: 'file',
+    approval: 'auto',
+    approvals: 1,
+    devices: 'off',
+    client_issuers: ['own', 'anchors'],
+    auth: {},
+    certificate: files.certificate,
+    chain: files.chain,
+    file: { private_key: files.key },
+    profile: {
+      validity_days: 30,
+      max_validity_days: 90,
+      key_types: ['ec:P-256'],
+      key_usage: ['digitalSignature'],
+      extended_key_usage: ['clientAuth'],
+      policies: [],
+      extensions: [],
+      subject: { required: [], patterns: {} },
+      san: { allowed: ['dns', 'ip', 'email', 'uri'], required: [], wildcards: false, max: 4 },
+      allow_subject_change: false,
+      renewal_grace_days: 0,
+      mtls_subject: 'any',
+    },
+  };
+}
