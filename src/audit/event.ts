@@ -24,6 +24,7 @@ export const AUDIT_TYPES = [
   'certificate.failed',
   'certificate.revoked',
   'certificate.accepted',
+  'certificate.imported',
   'device.created',
   'device.changed',
   'device.deleted',

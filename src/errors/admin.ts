@@ -9,6 +9,16 @@ export const ADMIN_ERRORS = {
     remedy: 'Have another administrator approve it.',
   },
   BODY_NOT_UTF8: { status: 400, cause: 'The rows of a bulk call are not UTF-8.', remedy: 'Save the file as UTF-8.' },
+  CERTIFICATE_FOREIGN: {
+    status: 400,
+    cause: 'A certificate that is to be taken in was not signed by the CA that the call names.',
+    remedy: 'Name the CA that signed it; what another one signed, only that one can revoke.',
+  },
+  CERTIFICATE_KNOWN: {
+    status: 409,
+    cause: 'The store has this certificate, or one of the same CA and serial number.',
+    remedy: 'Nothing is left to do: look at it by its serial number.',
+  },
   CERTIFICATE_MISSING: {
     status: 500,
     cause: 'A request is marked as issued and its certificate is not in the store.',

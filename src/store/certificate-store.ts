@@ -34,17 +34,27 @@ export interface CertificateRow {
   readonly invalidity_date: number | null;
 }
 
-export interface CertificateFilter extends PageRequest {
+/** Without the certificate itself: what a list shows. */
+export type ListedCertificate = Omit<CertificateRow, 'der'>;
+
+/** Which certificates; all that is given holds. */
+export interface CertificateSelection {
   readonly ca?: string | undefined;
   /** A part of the subject, upper and lower case alike. */
   readonly subject?: string | undefined;
+  /** A part of one of the subjectAltNames, likewise. */
+  readonly san?: string | undefined;
   readonly serial?: string | undefined;
+  readonly requester?: string | undefined;
   /** A device's id, whichever entry of that id it was. */
   readonly device?: string | undefined;
   readonly device_key?: string | undefined;
   readonly status?: CertificateStatus | undefined;
+  readonly issued_after?: number | undefined;
   readonly expires_before?: number | undefined;
 }
+
+export interface CertificateFilter extends CertificateSelection, PageRequest {}
 
 export interface Revocation {
   readonly ca: string;
@@ -69,8 +79,10 @@ export interface CertificateStore {
   findCertificateByRequest(request_id: string): Promise<CertificateRow | undefined>;
   /** By the subjectKeyIdentifier, hex; the newest first. */
   findCertificatesByKey(key_identifier: string): Promise<readonly CertificateRow[]>;
-  /** Oldest first. */
-  listCertificates(filter: CertificateFilter, now: number): Promise<Page<CertificateRow>>;
+  /** In the order in which they were recorded. */
+  listCertificates(filter: CertificateFilter, now: number): Promise<Page<ListedCertificate>>;
+  /** Takes in a certificate that was issued before, or elsewhere, without a reservation. `known`: it stands here, or its serial number of this CA does. */
+  importCertificate(row: CertificateRow, events: readonly AuditEvent[]): Promise<'imported' | 'known'>;
   /** Marks a certificate revoked; the events are committed with `revoked` only. */
   revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Promise<RevokeResult>;
 }

@@ -46,9 +46,7 @@ export interface DeviceSelection {
   readonly enabled?: boolean | undefined;
 }
 
-export interface DeviceFilter extends DeviceSelection, PageRequest {
-  readonly order?: 'asc' | 'desc' | undefined;
-}
+export interface DeviceFilter extends DeviceSelection, PageRequest {}
 
 /** A device to enter; its event is `device.created`, which becomes `device.changed` where it replaces one. */
 export interface DeviceEntry {

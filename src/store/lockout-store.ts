@@ -34,6 +34,7 @@ export interface LockoutStore {
     now: number,
     events: readonly AuditEvent[],
   ): Promise<void>;
+  /** Those that end first, first. */
   listLockouts(page: PageRequest, now: number): Promise<Page<LockoutRow>>;
   deleteLockout(key: string, events: readonly AuditEvent[]): Promise<boolean>;
 }

@@ -17,6 +17,14 @@ export interface OtpRow {
   readonly revoked_at: number | null;
 }
 
+export type OtpStatus = 'active' | 'consumed' | 'expired' | 'revoked';
+
+/** Which tokens; all that is given holds. */
+export interface OtpFilter extends PageRequest {
+  readonly client_id?: string | undefined;
+  readonly status?: OtpStatus | undefined;
+}
+
 /** By what the request that takes a use is known when it is made again, and for how long it is answered then (contract §9). */
 export interface Repeatable {
   /** The same for the same request of the same token. */
@@ -44,8 +52,8 @@ export interface OtpStore {
   getOtp(id: string): Promise<OtpRow | undefined>;
   /** The newest use that was taken for the request with this recognition. */
   findOtpUse(recognition: string): Promise<OtpUse | undefined>;
-  /** Oldest first. */
-  listOtps(page: PageRequest): Promise<Page<OtpRow>>;
+  /** In the order in which they were made. */
+  listOtps(filter: OtpFilter, now: number): Promise<Page<OtpRow>>;
   /** Marks the token dead. `false`: no such token. Revoking twice is not an error, but commits no second event. */
   revokeOtp(id: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
 }

@@ -75,8 +75,13 @@ export interface RequestOverride {
   readonly validity_days?: number;
 }
 
+/** Which requests; all that is given holds. */
 export interface RequestFilter extends PageRequest {
   readonly status?: RequestStatus | undefined;
+  readonly ca?: string | undefined;
+  readonly requester?: string | undefined;
+  /** A device's id, whichever entry of that id it was. */
+  readonly device?: string | undefined;
 }
 
 export interface Decision {
@@ -114,7 +119,7 @@ export interface RequestStore {
   /** The newest pending, approved, issued or rejected request with this recognition. */
   findRequest(recognition: string): Promise<RequestRow | undefined>;
   getRequest(id: string): Promise<RequestRow | undefined>;
-  /** Oldest first. */
+  /** In the order in which they came. */
   listRequests(filter: RequestFilter): Promise<Page<RequestRow>>;
   /**
    * Decides a pending request of ours, or counts an approval. The events are committed with `decided` only. `device-refused`: its device may

@@ -133,7 +133,7 @@ describe('service-spec, Precedence: mTLS, then OTP; a request succeeds if any me
     const { token } = await setup.newToken();
     const authorization = presented.peerCertificate === client.der ? undefined : basic(token);
     expect(await setup.outcome({ ...presented, authorization }, { certificateOnly: true })).toBe(expected);
-    expect((await setup.store.listOtps({ limit: 1 })).items[0]?.uses).toBe(0);
+    expect((await setup.store.listOtps({ limit: 1 }, 0)).items[0]?.uses).toBe(0);
   });
 
   test('with no password method switched on, nothing presented is `client certificate required` everywhere', async () => {

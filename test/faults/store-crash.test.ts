@@ -65,7 +65,7 @@ async function checkPromises(paths: Paths, lines: readonly string[]): Promise<vo
   let used = 0;
   let cursor: string | undefined;
   do {
-    const page = await store.listOtps({ limit: 1000, cursor });
+    const page = await store.listOtps({ limit: 1000, cursor }, 0);
     used += page.items.reduce((sum, row) => sum + row.uses, 0);
     cursor = page.next_cursor ?? undefined;
   } while (cursor !== undefined);

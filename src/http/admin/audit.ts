@@ -1,9 +1,10 @@
 import { Type } from '@fastify/type-provider-typebox';
 import { AUDIT_TYPES, type AuditRecord } from '../../audit/event.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { mapPage, pageRequest } from './paging.ts';
-import { errorResponses, listOf, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
-import { parseTimestamp } from './timestamps.ts';
+import { readSerial } from './certificate-filter.ts';
+import { answerList, listAnswer, listQuery } from './list.ts';
+import { errorResponses, oneOf, part, strictObject, Timestamp, whole } from './schemas.ts';
+import { parseOptionalTimestamp } from './timestamps.ts';
 
 const type = oneOf(AUDIT_TYPES);
 
@@ -54,22 +55,36 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
       schema: {
         summary: 'The audit records',
         tags: ['audit'],
+        description: 'With `Accept: text/csv` the whole selection as a table.',
         querystring: strictObject({
           since: Type.Optional(Timestamp('Records of this time and later.')),
+          until: Type.Optional(Timestamp('Records of this time and before.')),
           type: Type.Optional(type),
-          ...pageQuery,
+          subject: part('the subject, who it was'),
+          ca: whole('A label.'),
+          serial: Type.Optional(Type.String({ description: 'The whole serial number, hex.' })),
+          request_id: whole('That of a request.'),
+          ...listQuery,
         }),
-        response: { 200: listOf(AuditItem, 'Oldest first.'), ...errorResponses(400) },
+        response: { 200: listAnswer(AuditItem, 'In the order of the chain.'), ...errorResponses(400) },
       },
     },
-    async (request) => {
-      const { since, type: wanted } = request.query;
-      const page = await deps.store.listAudit({
-        since: since === undefined ? undefined : parseTimestamp('since', since),
+    (request, reply) => {
+      const { since, until, type: wanted, subject, ca, serial, request_id } = request.query;
+      const selection = {
+        since: parseOptionalTimestamp('since', since),
+        until: parseOptionalTimestamp('until', until),
         type: wanted,
-        ...pageRequest(request.query),
+        subject,
+        ca,
+        serial: serial === undefined ? undefined : readSerial(serial),
+        request_id,
+      };
+      return answerList(request, reply, request.query, {
+        page: (page) => deps.store.listAudit({ ...selection, ...page }),
+        record: auditItem,
+        header: Object.keys(AuditItem.properties),
       });
-      return mapPage(page, auditItem);
     },
   );
 }

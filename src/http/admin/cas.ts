@@ -5,8 +5,9 @@ import { formatName } from '../../pki/x509/name.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
+import { listQuery } from './list.ts';
 import { pageOf, pageRequest } from './paging.ts';
-import { errorResponses, listOf, nullable, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
+import { errorResponses, listOf, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
 import { formatTimestamp } from './timestamps.ts';
 
 const CaRecord = Type.Object(
@@ -36,8 +37,11 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
       schema: {
         summary: 'The configured CAs',
         tags: ['cas'],
-        querystring: strictObject(pageQuery),
-        response: { 200: listOf(CaRecord, 'In the order of the configuration.'), ...errorResponses(400) },
+        querystring: strictObject(listQuery),
+        response: {
+          200: listOf(CaRecord, 'In the order of the configuration; `desc`: the other way round.'),
+          ...errorResponses(400),
+        },
       },
     },
     async (request) => {

@@ -1,13 +1,18 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import { badRequest, notFound, type EstuaryError } from '../../errors.ts';
 import { encodePem } from '../../pki/der/pem.ts';
-import type { CertificateRow, CertificateStore } from '../../store/certificate-store.ts';
+import type { CertificateRow, CertificateStore, ListedCertificate } from '../../store/certificate-store.ts';
+import {
+  caQuery,
+  certificateFilter,
+  CertificateStatus,
+  normaliseSerial,
+  readCertificateFilter,
+} from './certificate-filter.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { mapPage, pageRequest } from './paging.ts';
-import { errorResponses, listOf, nullable, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp, parseTimestamp } from './timestamps.ts';
-
-const Status = oneOf(['valid', 'revoked', 'expired']);
+import { answerList, listAnswer, listQuery } from './list.ts';
+import { errorResponses, nullable, strictObject, Timestamp } from './schemas.ts';
+import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
 
 const recordProperties = {
   serial: Type.String({ description: 'Lower-case hex.' }),
@@ -16,7 +21,7 @@ const recordProperties = {
   sans: Type.Array(Type.String(), { description: '`DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`' }),
   not_before: Timestamp(),
   not_after: Timestamp(),
-  status: Status,
+  status: CertificateStatus,
   revoked_at: nullable(Timestamp()),
   reason: nullable(Type.String({ description: 'An RFC 5280 CRLReason name.' })),
   requester: Type.String({ description: 'Who asked for it.' }),
@@ -39,20 +44,6 @@ export const CertificatePage = Type.Object(
   { description: 'An issued certificate, with the certificate.' },
 );
 
-const caQuery = Type.Optional(Type.String({ maxLength: 255, description: "A CA's label." }));
-
-const Filter = strictObject({
-  ca: caQuery,
-  subject: Type.Optional(
-    Type.String({ maxLength: 1024, description: 'A part of the subject; upper and lower case count the same.' }),
-  ),
-  serial: Type.Optional(Type.String({ description: 'The whole serial number, hex.' })),
-  device: Type.Optional(Type.String({ maxLength: 255, description: "A device's id." })),
-  status: Type.Optional(Status),
-  expires_before: Type.Optional(Timestamp('Certificates whose not_after is before this time.')),
-  ...pageQuery,
-});
-
 /** `GET /admin/certificates` and `GET /admin/certificates/{serial}`. */
 export function registerCertificates(app: AdminApp, deps: AdminDependencies): void {
   app.get(
@@ -61,28 +52,21 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
       config: { access: ['ra', 'auditor'] },
       schema: {
         summary: 'The certificates that were issued',
-        description: 'A label that is no longer configured still finds the certificates of its CA.',
+        description:
+          'A label that is no longer configured still finds the certificates of its CA. With `Accept: text/csv` the whole selection as a table.',
         tags: ['certificates'],
-        querystring: Filter,
-        response: { 200: listOf(CertificateRecord, 'Oldest first.'), ...errorResponses(400) },
+        querystring: strictObject({ ...certificateFilter, ...listQuery }),
+        response: { 200: listAnswer(CertificateRecord, 'In the order of their issue.'), ...errorResponses(400) },
       },
     },
-    async (request) => {
-      const { ca, subject, serial, device, status, expires_before } = request.query;
+    (request, reply) => {
+      const selection = readCertificateFilter(request.query);
       const now = deps.now();
-      const page = await deps.store.listCertificates(
-        {
-          ca,
-          subject,
-          serial: serial === undefined ? undefined : serialFilter(serial),
-          device,
-          status,
-          expires_before: expires_before === undefined ? undefined : parseTimestamp('expires_before', expires_before),
-          ...pageRequest(request.query),
-        },
-        now,
-      );
-      return mapPage(page, (row) => certificateRecord(row, now));
+      return answerList(request, reply, request.query, {
+        page: (page) => deps.store.listCertificates({ ...selection, ...page }, now),
+        record: (row) => certificateRecord(row, now),
+        header: Object.keys(recordProperties),
+      });
     },
   );
 
@@ -137,7 +121,7 @@ export function certificatePage(row: CertificateRow, now: number): Static<typeof
   };
 }
 
-export function certificateRecord(row: CertificateRow, now: number): Static<typeof CertificateRecord> {
+export function certificateRecord(row: ListedCertificate, now: number): Static<typeof CertificateRecord> {
   return {
     serial: row.serial,
     ca: row.ca,
@@ -156,19 +140,7 @@ export function certificateRecord(row: CertificateRow, now: number): Static<type
   };
 }
 
-function certificateStatus(row: CertificateRow, now: number): Static<typeof Status> {
+function certificateStatus(row: ListedCertificate, now: number): Static<typeof CertificateStatus> {
   if (row.revoked_at !== null) return 'revoked';
   return row.not_after < now ? 'expired' : 'valid';
-}
-
-/** Serial numbers are lower-case hex; what openssl prints (upper case, colons) is read too. */
-function normaliseSerial(text: string): string | undefined {
-  return /^[0-9a-f]{2}(?::?[0-9a-f]{2}){0,19}$/i.test(text) ? text.replaceAll(':', '').toLowerCase() : undefined;
-}
-
-function serialFilter(text: string): string {
-  const serial = normaliseSerial(text);
-  if (serial === undefined)
-    throw badRequest('FIELD_INVALID', 'serial must be a serial number in hex, two digits a byte, at most 20 bytes');
-  return serial;
 }

@@ -3,6 +3,7 @@ import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { notFound, type EstuaryError } from '../../errors.ts';
 import type { DeviceRow, DeviceSelection } from '../../store/device-store.ts';
+import type { PageRequest } from '../../store/page.ts';
 import { accessEvent } from './access.ts';
 import { AuditItem, auditItem } from './audit.ts';
 import { isBulk, sendCsv, wantsCsv } from './bulk/bulk.ts';
@@ -21,14 +22,15 @@ import {
   readDevice,
 } from './device-record.ts';
 import { OtpRecord, otpRecord } from './otp.ts';
+import { everything, listQuery } from './list.ts';
 import { mapPage, pageRequest } from './paging.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
 import { revoke } from './revocation.ts';
-import { errorResponses, listOf, oneOf, pageQuery, strictObject } from './schemas.ts';
+import { errorResponses, listOf, oneOf, strictObject } from './schemas.ts';
 
 /** Of each kind, the newest, on a device's page. */
 const HISTORY = 100;
-/** Rows of a page while a list is streamed, or certificates are revoked. */
+/** Certificates that are looked for at once when all of a device are revoked. */
 const PAGE = 500;
 
 const DevicePage = Type.Object(
@@ -126,8 +128,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
         tags: ['devices'],
         querystring: strictObject({
           ...selectionQuery,
-          order: Type.Optional(oneOf(['asc', 'desc'], { description: 'Oldest first unless `desc`.' })),
-          ...pageQuery,
+          ...listQuery,
         }),
         response: {
           200: {
@@ -147,12 +148,10 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
       reply.header('vary', 'accept');
       if (wantsCsv(request)) {
         const attributes = await deps.store.listDeviceAttributes(selection);
-        return sendCsv(reply, deviceHeader(attributes), allDevices(deps, { ...selection, order }));
+        const page = (one: PageRequest) => deps.store.listDevices({ ...selection, order, ...one });
+        return sendCsv(reply, deviceHeader(attributes), everything(page, deviceRecord));
       }
-      return mapPage(
-        await deps.store.listDevices({ ...selection, order, ...pageRequest(request.query) }),
-        deviceRecord,
-      );
+      return mapPage(await deps.store.listDevices({ ...selection, ...pageRequest(request.query) }), deviceRecord);
     },
   );
 
@@ -181,18 +180,6 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
       };
     },
   );
-}
-
-async function* allDevices(
-  { store }: AdminDependencies,
-  selection: DeviceSelection & { readonly order: 'asc' | 'desc' | undefined },
-): AsyncGenerator<object> {
-  let cursor: string | undefined;
-  do {
-    const page = await store.listDevices({ ...selection, limit: PAGE, cursor });
-    yield* page.items.map(deviceRecord);
-    cursor = page.next_cursor ?? undefined;
-  } while (cursor !== undefined);
 }
 
 function registerChange(app: AdminApp, deps: AdminDependencies): void {

@@ -10,6 +10,7 @@ import { registerAudit } from './audit.ts';
 import { checkSameSite } from './browser-rules.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
 import { registerCas } from './cas.ts';
+import { registerCertificateImport } from './certificate-import.ts';
 import { registerCertificates } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorAnswer, toErrorAnswer } from './error-answer.ts';
@@ -84,6 +85,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerOtp(routes, deps);
     registerOtpBulk(routes, deps);
     registerCertificates(routes, deps);
+    registerCertificateImport(routes, deps);
     registerRevocation(routes, deps);
     registerRequests(routes, deps);
     registerDevices(routes, deps);

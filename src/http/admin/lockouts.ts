@@ -2,8 +2,8 @@ import { Type } from '@fastify/type-provider-typebox';
 import { notFound } from '../../errors.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { mapPage, pageRequest } from './paging.ts';
-import { errorResponses, listOf, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
+import { answerList, listAnswer, listQuery } from './list.ts';
+import { errorResponses, oneOf, strictObject, Timestamp } from './schemas.ts';
 import { formatTimestamp } from './timestamps.ts';
 
 const LockoutRecord = Type.Object(
@@ -25,17 +25,27 @@ export function registerLockouts(app: AdminApp, deps: AdminDependencies): void {
       schema: {
         summary: 'Who is locked out',
         tags: ['lockouts'],
-        querystring: strictObject(pageQuery),
-        response: { 200: listOf(LockoutRecord, 'The lockouts in force.'), ...errorResponses(400) },
+        description: 'With `Accept: text/csv` all of them as a table.',
+        querystring: strictObject(listQuery),
+        response: {
+          200: listAnswer(LockoutRecord, 'The lockouts in force; first those that end first.'),
+          ...errorResponses(400),
+        },
       },
     },
-    async (request) =>
-      mapPage(await deps.store.listLockouts(pageRequest(request.query), deps.now()), (row) => ({
-        key: row.key,
-        scope: row.scope,
-        failures: row.failures,
-        locked_until: formatTimestamp(row.locked_until),
-      })),
+    (request, reply) => {
+      const now = deps.now();
+      return answerList(request, reply, request.query, {
+        page: (page) => deps.store.listLockouts(page, now),
+        record: ({ key, scope, failures, locked_until }) => ({
+          key,
+          scope,
+          failures,
+          locked_until: formatTimestamp(locked_until),
+        }),
+        header: Object.keys(LockoutRecord.properties),
+      });
+    },
   );
 
   app.delete(

@@ -3,8 +3,8 @@ import { badRequest, conflict, notFound } from '../../errors.ts';
 import type { OtpRow } from '../../store/otp-store.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { mapPage, pageRequest } from './paging.ts';
-import { errorResponses, listOf, nullable, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
+import { answerList, listAnswer, listQuery } from './list.ts';
+import { errorResponses, nullable, oneOf, strictObject, Timestamp, whole } from './schemas.ts';
 import { formatTimestamp, parseTimestamp } from './timestamps.ts';
 
 const MAX_USES = 1_000_000;
@@ -47,6 +47,8 @@ const CreatedOtp = Type.Object(
   { description: 'The new token.' },
 );
 
+const OtpStatus = oneOf(['active', 'consumed', 'expired', 'revoked']);
+
 export const OtpRecord = Type.Object(
   {
     id: common.id,
@@ -56,7 +58,7 @@ export const OtpRecord = Type.Object(
     expires_at: common.expires_at,
     max_uses: common.max_uses,
     uses: Type.Integer({ description: 'How many are taken.' }),
-    status: oneOf(['active', 'consumed', 'expired', 'revoked']),
+    status: OtpStatus,
   },
   { description: 'A token, without the token.' },
 );
@@ -142,13 +144,23 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
       schema: {
         summary: 'The tokens, without the tokens',
         tags: ['otp'],
-        querystring: strictObject(pageQuery),
-        response: { 200: listOf(OtpRecord, 'Oldest first.'), ...errorResponses(400) },
+        description: 'With `Accept: text/csv` the whole selection as a table.',
+        querystring: strictObject({
+          client_id: whole('The whole client_id.'),
+          status: Type.Optional(OtpStatus),
+          ...listQuery,
+        }),
+        response: { 200: listAnswer(OtpRecord, 'In the order in which they were made.'), ...errorResponses(400) },
       },
     },
-    async (request) => {
+    (request, reply) => {
+      const { client_id, status } = request.query;
       const now = deps.now();
-      return mapPage(await deps.store.listOtps(pageRequest(request.query)), (row) => otpRecord(row, now));
+      return answerList(request, reply, request.query, {
+        page: (page) => deps.store.listOtps({ client_id, status, ...page }, now),
+        record: (row) => otpRecord(row, now),
+        header: Object.keys(OtpRecord.properties),
+      });
     },
   );
 

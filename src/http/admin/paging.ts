@@ -1,10 +1,14 @@
 import { badRequest } from '../../errors.ts';
-import type { Page, PageRequest } from '../../store/page.ts';
+import type { Order, Page, PageRequest } from '../../store/page.ts';
 import { DEFAULT_LIMIT } from './schemas.ts';
 
 /** What a list's query says about its page. */
-export function pageRequest(query: { limit?: number | undefined; cursor?: string | undefined }): PageRequest {
-  return { limit: query.limit ?? DEFAULT_LIMIT, cursor: query.cursor };
+export function pageRequest(query: {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+  order?: Order | undefined;
+}): PageRequest {
+  return { limit: query.limit ?? DEFAULT_LIMIT, cursor: query.cursor, order: query.order };
 }
 
 /** Turns a page of rows into a page of records. */
@@ -17,7 +21,8 @@ export function mapPage<T, R>(page: Page<T>, record: (row: T) => R): { items: R[
  *
  * @throws {EstuaryError} 400 `CURSOR_INVALID`
  */
-export function pageOf<T>(items: readonly T[], { limit, cursor }: PageRequest): Page<T> {
+export function pageOf<T>(all: readonly T[], { limit, cursor, order }: PageRequest): Page<T> {
+  const items = order === 'desc' ? all.toReversed() : all;
   const start = cursor === undefined ? 0 : Number(cursor);
   if (cursor !== undefined && (!/^[1-9]\d{0,8}$/.test(cursor) || start >= items.length))
     throw badRequest('CURSOR_INVALID', 'cursor is not one that this list gave out');

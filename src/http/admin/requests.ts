@@ -7,8 +7,8 @@ import { REQUEST_STATUSES } from '../../store/request-state.ts';
 import type { Decider, Decision, RequestRow } from '../../store/request-store.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { mapPage, pageRequest } from './paging.ts';
-import { errorResponses, listOf, nullable, oneOf, pageQuery, strictObject, Timestamp } from './schemas.ts';
+import { answerList, listAnswer, listQuery } from './list.ts';
+import { errorResponses, nullable, oneOf, strictObject, Timestamp, whole } from './schemas.ts';
 import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
 
 const Status = oneOf(REQUEST_STATUSES);
@@ -130,13 +130,24 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
       schema: {
         summary: 'The requests that were queued for approval',
         tags: ['requests'],
-        querystring: strictObject({ status: Type.Optional(Status), ...pageQuery }),
-        response: { 200: listOf(RequestRecord, 'Oldest first.'), ...errorResponses(400) },
+        description: 'With `Accept: text/csv` the whole selection as a table.',
+        querystring: strictObject({
+          status: Type.Optional(Status),
+          ca: whole("A CA's label."),
+          requester: whole('Who asks, as records have it.'),
+          device: whole("A device's id."),
+          ...listQuery,
+        }),
+        response: { 200: listAnswer(RequestRecord, 'In the order in which they came.'), ...errorResponses(400) },
       },
     },
-    async (request) => {
-      const page = await deps.store.listRequests({ status: request.query.status, ...pageRequest(request.query) });
-      return mapPage(page, requestRecord);
+    (request, reply) => {
+      const { status, ca, requester, device } = request.query;
+      return answerList(request, reply, request.query, {
+        page: (page) => deps.store.listRequests({ status, ca, requester, device, ...page }),
+        record: requestRecord,
+        header: Object.keys(recordProperties),
+      });
     },
   );
 

@@ -64,7 +64,7 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
 export async function revoke(
   deps: AdminDependencies,
   request: FastifyRequest,
-  row: CertificateRow,
+  row: Pick<CertificateRow, 'subject'>,
   revocation: Revocation,
 ): Promise<RevokeResult> {
   await tellCa(deps, revocation);
@@ -93,7 +93,7 @@ async function tellCa(deps: AdminDependencies, { ca, serial, reason }: Revocatio
 
 function auditEvents(
   request: FastifyRequest,
-  { subject }: CertificateRow,
+  { subject }: Pick<CertificateRow, 'subject'>,
   { ca, serial, reason, invalidity_date }: Revocation,
 ): AuditEvent[] {
   const since = invalidity_date === null ? '' : `, invalid since ${formatTimestamp(invalidity_date)}`;

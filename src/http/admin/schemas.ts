@@ -14,6 +14,13 @@ export const oneOf = <const T extends readonly string[]>(values: T, options: { d
 export const Timestamp = (description?: string) =>
   Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
 
+/** A filter that is compared with the whole value. */
+export const whole = (description: string) => Type.Optional(Type.String({ maxLength: 1024, description }));
+
+/** A filter that any part of the value satisfies. */
+export const part = (description: string) =>
+  Type.Optional(Type.String({ maxLength: 1024, description: `A part of ${description}; upper and lower case alike.` }));
+
 export const ErrorBody = Type.Object(
   {
     statusCode: Type.Integer(),

@@ -21,3 +21,7 @@ export function parseTimestamp(field: string, text: string): number {
   if (ms === undefined) throw badRequest('FIELD_INVALID', `${field} ${TIMESTAMP_RULE}`);
   return ms;
 }
+
+/** {@link parseTimestamp} of a parameter that may be absent. */
+export const parseOptionalTimestamp = (field: string, text: string | undefined): number | undefined =>
+  text === undefined ? undefined : parseTimestamp(field, text);

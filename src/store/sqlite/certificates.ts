@@ -3,7 +3,7 @@ import { failed } from '../../errors.ts';
 import type {
   CertificateFilter,
   CertificateRow,
-  CertificateStatus,
+  ListedCertificate,
   Revocation,
   RevokedCertificate,
   RevokeResult,
@@ -12,9 +12,14 @@ import type { Page } from '../page.ts';
 import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';
+import { CertificateSearch } from './search/certificate-search.ts';
+import { fold } from './search/fold.ts';
+import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 
 export const CERTIFICATE_COLUMNS =
   'ca, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, key_identifier, archived_key_id, revocation_challenge, revoked_at, reason, invalidity_date';
+
+const LISTED_COLUMNS = CERTIFICATE_COLUMNS.replace(' der,', '');
 
 /** Certificates of one key that are looked at. */
 const SAME_KEY = 8;
@@ -22,13 +27,9 @@ const SAME_KEY = 8;
 /** A row as SQLite has it. */
 export type StoredCertificate = Omit<CertificateRow, 'sans'> & { readonly sans: string };
 
-const CONDITIONS: Readonly<Record<CertificateStatus, string>> = {
-  valid: 'revoked_at IS NULL AND not_after >= @now',
-  revoked: 'revoked_at IS NOT NULL',
-  expired: 'revoked_at IS NULL AND not_after < @now',
-};
-
-export function toCertificateRow(stored: StoredCertificate): CertificateRow {
+export function toCertificateRow<Stored extends Pick<StoredCertificate, 'ca' | 'serial' | 'sans'>>(
+  stored: Stored,
+): Omit<Stored, 'sans'> & Pick<CertificateRow, 'sans'> {
   return { ...stored, sans: readSans(stored.sans, `certificate ${stored.ca} ${stored.serial}`) };
 }
 
@@ -39,21 +40,13 @@ export function readSans(json: string, row: string): readonly string[] {
   throw failed('STORE_FAILED', 'the store failed', { detail: `${row}: sans is no list of strings` });
 }
 
-/** The WHERE clause of a list of certificates. */
-function conditions(filter: CertificateFilter): string {
-  const all = ['position > @after'];
-  if (filter.ca !== undefined) all.push('ca = @ca');
-  if (filter.serial !== undefined) all.push('serial = @serial');
-  if (filter.device !== undefined) all.push('device = @device');
-  if (filter.device_key !== undefined) all.push('device_key = @device_key');
-  if (filter.subject !== undefined) all.push('instr(subject_folded, @subject) > 0');
-  if (filter.expires_before !== undefined) all.push('not_after < @expires_before');
-  if (filter.status !== undefined) all.push(CONDITIONS[filter.status]);
-  return all.join(' AND ');
-}
-
 /** The reads of certificates. */
-export function certificateReads(db: Db) {
+export function certificateReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
+  const search = new CertificateSearch<Omit<StoredCertificate, 'der'> & { position: number }>(
+    db,
+    LISTED_COLUMNS,
+    limits,
+  );
   const bySerial = db.prepare<[string], StoredCertificate>(
     `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE serial = ? ORDER BY ca`,
   );
@@ -87,44 +80,30 @@ export function certificateReads(db: Db) {
     },
     findCertificatesByKey: (key_identifier: string): readonly CertificateRow[] =>
       byKey.all(key_identifier, SAME_KEY).map(toCertificateRow),
-    listCertificates(filter: CertificateFilter, now: number): Page<CertificateRow> {
+    listCertificates(filter: CertificateFilter, now: number): Page<ListedCertificate> {
       const { limit } = filter;
-      const rows = db
-        .prepare<[object], StoredCertificate & { position: number }>(
-          `SELECT position, ${CERTIFICATE_COLUMNS} FROM certificate WHERE ${conditions(filter)} ORDER BY position LIMIT @take`,
-        )
-        .all({
-          ...filter,
-          subject: filter.subject?.toLowerCase(),
-          now,
-          after: readPosition('certificate', filter),
-          take: limit + 1,
-        });
+      const { rows, stopped } = search.find(filter, now, readPosition('certificate', filter));
       return toPage(
         'certificate',
         rows,
         limit,
         (row) => row.position,
         (row) => toCertificateRow(withoutPosition(row)),
+        stopped,
       );
     },
   };
 }
 
-/** Inserts a certificate; part of recording an issuance. */
-export function insertCertificate(db: Db): (row: CertificateRow) => void {
+/** Inserts a certificate. `false`: its serial number of this CA, or itself, is in the store. @param issued_at null: as it says itself */
+export function insertCertificate(db: Db): (row: CertificateRow, issued_at: number | null) => boolean {
   const insert = db.prepare<[object]>(
-    `INSERT INTO certificate (subject_folded, ${CERTIFICATE_COLUMNS}) VALUES (@subject_folded, @ca, @serial, @subject, @sans,
+    `INSERT INTO certificate (subject_folded, issued_at, ${CERTIFICATE_COLUMNS}) VALUES (@subject_folded, @issued_at, @ca, @serial, @subject, @sans,
      @not_before, @not_after, @der, @fingerprint_sha256, @requester, @method, @request_id, @device, @device_key,
      @key_identifier, @archived_key_id, @revocation_challenge, @revoked_at, @reason, @invalidity_date) ON CONFLICT DO NOTHING`,
   );
-  return (row) => {
-    const stored = { ...row, sans: JSON.stringify(row.sans), subject_folded: row.subject.toLowerCase() };
-    if (insert.run(stored).changes === 0)
-      throw failed('SERIAL_TAKEN', 'the certificate could not be recorded', {
-        detail: `${row.ca} ${row.serial} is in the store already`,
-      });
-  };
+  return (row, issued_at) =>
+    insert.run({ ...row, issued_at, sans: JSON.stringify(row.sans), subject_folded: fold(row.subject) }).changes === 1;
 }
 
 /** The writes of certificates after their issuance. */
@@ -136,7 +115,15 @@ export function certificateWrites(db: Db) {
   const exists = db.prepare<[string, string], { serial: string }>(
     'SELECT serial FROM certificate WHERE serial = ? AND ca = ?',
   );
+  const insert = insertCertificate(db);
+  const underWay = db.prepare<[string, string], { serial: string }>(
+    'SELECT serial FROM reservation WHERE serial = ? AND ca = ?',
+  );
   return {
+    importCertificate(row: CertificateRow, events: readonly AuditEvent[]): Outcome<'imported' | 'known'> {
+      if (underWay.get(row.serial, row.ca) !== undefined || !insert(row, null)) return undone('known');
+      return done('imported', events);
+    },
     revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Outcome<RevokeResult> {
       if (revoke.run(revocation).changes === 1) return done('revoked', events);
       return undone(exists.get(revocation.serial, revocation.ca) === undefined ? 'unknown' : 'already-revoked');

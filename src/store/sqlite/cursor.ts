@@ -1,5 +1,6 @@
 import { badRequest } from '../../errors.ts';
 import type { Page, PageRequest } from '../page.ts';
+import { NEWEST } from './search/walk.ts';
 
 /** The lists; a cursor works for the list that gave it out. */
 type ListName = 'otp' | 'certificate' | 'lockout' | 'request' | 'audit' | 'device';
@@ -13,14 +14,15 @@ export function readCursor(list: ListName, page: PageRequest): string | undefine
   return text.slice(prefix.length);
 }
 
-/** {@link readCursor} for the lists that page by a number, which starts at 1. */
+/** {@link readCursor} for the lists that page by a number, which starts at 1: the place that the page begins behind, in its order. */
 export function readPosition(list: ListName, page: PageRequest): number {
-  const key = readCursor(list, page) ?? '0';
-  if (!/^\d{1,15}$/.test(key)) throw invalidCursor();
+  const key = readCursor(list, page);
+  if (key === undefined) return page.order === 'desc' ? NEWEST : 0;
+  if (!/^\d{1,16}$/.test(key)) throw invalidCursor();
   return Number(key);
 }
 
-function invalidCursor(): Error {
+export function invalidCursor(): Error {
   return badRequest('CURSOR_INVALID', 'cursor: not a cursor of this list');
 }
 
@@ -35,6 +37,7 @@ export function withoutPosition<Row extends { position: number }>(row: Row): Omi
  * Makes a page of the rows that a query gave when asked for one more than the limit.
  *
  * @param key what the list is ordered by
+ * @param stopped the place where the query ended before the list did, if so
  */
 export function toPage<Row, Item>(
   list: ListName,
@@ -42,12 +45,13 @@ export function toPage<Row, Item>(
   limit: number,
   key: (row: Row) => string | number,
   item: (row: Row) => Item,
+  stopped?: number,
 ): Page<Item> {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
-  const more = rows.length > limit && last !== undefined;
+  const end = rows.length > limit && last !== undefined ? key(last) : stopped;
   return {
     items: shown.map(item),
-    next_cursor: more ? Buffer.from(`${list}:${key(last)}`, 'utf8').toString('base64url') : null,
+    next_cursor: end === undefined ? null : Buffer.from(`${list}:${end}`, 'utf8').toString('base64url'),
   };
 }

@@ -58,8 +58,12 @@ function pragmaNumber(db: Db, name: string): number {
 }
 
 function refuseForeign(db: Db, path: string): void {
-  const id = pragmaNumber(db, 'application_id');
-  const tables = db.prepare<[], { n: number }>('SELECT count(*) AS n FROM sqlite_schema').get()?.n ?? 0;
+  // Of one moment: another process may be making the database.
+  const look = db.transaction(() => ({
+    id: pragmaNumber(db, 'application_id'),
+    tables: db.prepare<[], { n: number }>('SELECT count(*) AS n FROM sqlite_schema').get()?.n ?? 0,
+  }));
+  const { id, tables } = look();
   if (id === APPLICATION_ID || (id === 0 && tables === 0)) return;
   throw failed('STORE_FOREIGN', 'the database was not made by Estuary', { detail: path });
 }

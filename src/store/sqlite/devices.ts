@@ -19,6 +19,8 @@ import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
 import { OTP_COLUMNS } from './otp.ts';
 import { done, type Outcome, undone } from './outcome.ts';
+import { type Condition, given, ListSearch } from './search/list-search.ts';
+import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 import { REQUEST_COLUMNS, toRow as toRequestRow, type Stored as StoredRequest } from './requests.ts';
 
 const COLUMNS = 'key, id, ca, enabled, not_after, note, match, match_key, attributes, created_at, changed_at';
@@ -67,17 +69,26 @@ function readTexts(json: string, id: string): Record<string, string> {
   return Object.fromEntries(texts) as Record<string, string>;
 }
 
-/** The WHERE clause of a selection. */
-function conditions({ id, ca, enabled }: DeviceSelection): string[] {
-  const all: string[] = [];
-  if (id !== undefined) all.push('id = @id');
-  if (ca !== undefined) all.push('ca = @ca');
-  if (enabled !== undefined) all.push(`enabled = ${enabled ? 1 : 0}`);
-  return all;
+/** What a selection asks of a row. */
+function conditions({ id, ca, enabled }: DeviceSelection): readonly Condition[] {
+  return [
+    ...given([
+      { value: id, sql: 'id = @id', index: 'sqlite_autoindex_device_2' },
+      { value: ca, sql: 'ca = @ca', index: 'device_by_ca' },
+    ]),
+    ...(enabled === undefined
+      ? []
+      : [enabled ? { sql: 'enabled = 1' } : { sql: 'enabled = 0', index: 'device_disabled' }]),
+  ];
 }
 
 /** The reads of devices. */
-export function deviceReads(db: Db) {
+export function deviceReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
+  const search = new ListSearch<Stored & { position: number }>(
+    db,
+    { table: 'device', place: 'position', columns: COLUMNS },
+    limits,
+  );
   const byId = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM device WHERE id = ?`);
   const mayCome = '(ca IS NULL OR ca = @ca)';
   const byKey = db.prepare<{ key: string; ca: string }, Stored>(
@@ -100,21 +111,16 @@ export function deviceReads(db: Db) {
       return byMatch.all({ keys: JSON.stringify(query.match_keys), ca }).map(toRow);
     },
     listDevices(filter: DeviceFilter): Page<DeviceRow> {
-      const { limit, order = 'asc', id, ca } = filter;
-      const position = readPosition('device', filter);
-      const behind = order === 'asc' ? 'position > @position' : '(@position = 0 OR position < @position)';
-      const rows = db
-        .prepare<[object], Stored & { position: number }>(
-          `SELECT position, ${COLUMNS} FROM device WHERE ${[behind, ...conditions(filter)].join(' AND ')}
-           ORDER BY position ${order} LIMIT @take`,
-        )
-        .all({ position, id, ca, take: limit + 1 });
+      const { limit } = filter;
+      const after = readPosition('device', filter);
+      const { rows, stopped } = search.find(conditions(filter), { ...filter }, { ...filter, after });
       return toPage(
         'device',
         rows,
         limit,
         (row) => row.position,
         (row) => toRow(withoutPosition(row)),
+        stopped,
       );
     },
     listDeviceAttributes(selection: DeviceSelection): readonly string[] {
@@ -122,7 +128,7 @@ export function deviceReads(db: Db) {
       return db
         .prepare<[object], { name: string }>(
           `SELECT DISTINCT attribute.key AS name FROM device, json_each(device.attributes) AS attribute
-           ${where.length === 0 ? '' : `WHERE ${where.map((one) => `device.${one}`).join(' AND ')}`} ORDER BY name`,
+           ${where.length === 0 ? '' : `WHERE ${where.map(({ sql }) => `device.${sql}`).join(' AND ')}`} ORDER BY name`,
         )
         .all({ id: selection.id, ca: selection.ca })
         .map(({ name }) => name);

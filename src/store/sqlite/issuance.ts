@@ -95,7 +95,10 @@ export function issuanceWrites(db: Db) {
       // Whoever disables a device has no certificate of it to come; its expiry was judged at the reservation.
       if (!mayIssue(open.device_key, row.ca, open.created_at))
         throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
-      insertRow(row);
+      if (!insertRow(row, open.created_at))
+        throw failed('SERIAL_TAKEN', 'the certificate could not be recorded', {
+          detail: `${row.ca} ${row.serial} is in the store already`,
+        });
       forget.run(row.request_id);
       markIssued.run({ id: row.request_id, serial: row.serial, at: open.created_at });
       if (row.method === 'otp') noteIssued(row.request_id, open.created_at);

@@ -1,9 +1,10 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { LockoutPolicy, LockoutRow } from '../lockout-store.ts';
 import type { Page, PageRequest } from '../page.ts';
-import { readCursor, toPage } from './cursor.ts';
+import { invalidCursor, readCursor, toPage } from './cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';
+import { NEWEST } from './search/walk.ts';
 
 const SCOPES = ['address', 'username', 'identification'] as const;
 
@@ -15,26 +16,51 @@ function splitKey(key: string): { scope: LockoutRow['scope']; name: string } {
   return { scope, name: key.slice(colon + 1) };
 }
 
+type Listed = Omit<LockoutRow, 'scope'>;
+
+interface LockoutPlace {
+  readonly now: number;
+  /** Of the last item of the page before. */
+  readonly end: number;
+  readonly key: string;
+  readonly take: number;
+}
+
+function readPlace(page: PageRequest): Pick<LockoutPlace, 'end' | 'key'> {
+  const text = readCursor('lockout', page) ?? `${page.order === 'desc' ? NEWEST : 0}:`;
+  const place = /^(\d{1,16}):(.*)$/s.exec(text);
+  if (place === null) throw invalidCursor();
+  return { end: Number(place[1]), key: place[2] ?? '' };
+}
+
 /** The reads of lockouts. */
 export function lockoutReads(db: Db) {
   const byKey = db.prepare<[string, number], { locked_until: number }>(
     'SELECT locked_until FROM lockout WHERE key = ? AND locked_until > ?',
   );
-  const page = db.prepare<[number, string, number], Omit<LockoutRow, 'scope'>>(
-    'SELECT key, failures, locked_until FROM lockout WHERE locked_until > ? AND key > ? ORDER BY key LIMIT ?',
-  );
+  const pages = {
+    asc: db.prepare<LockoutPlace, Listed>(
+      `SELECT key, failures, locked_until FROM lockout INDEXED BY lockout_by_end
+       WHERE locked_until > @now AND (locked_until, key) > (@end, @key) ORDER BY locked_until, key LIMIT @take`,
+    ),
+    desc: db.prepare<LockoutPlace, Listed>(
+      `SELECT key, failures, locked_until FROM lockout INDEXED BY lockout_by_end
+       WHERE locked_until > @now AND (locked_until, key) < (@end, @key) ORDER BY locked_until DESC, key DESC LIMIT @take`,
+    ),
+  };
   return {
     lockedUntil(keys: readonly string[], now: number): number | undefined {
       const ends = keys.flatMap((key) => byKey.get(key, now)?.locked_until ?? []);
       return ends.length === 0 ? undefined : Math.max(...ends);
     },
     listLockouts(request: PageRequest, now: number): Page<LockoutRow> {
-      const rows = page.all(now, readCursor('lockout', request) ?? '', request.limit + 1);
+      const { order = 'asc', limit } = request;
+      const rows = pages[order].all({ now, ...readPlace(request), take: limit + 1 });
       return toPage(
         'lockout',
         rows,
-        request.limit,
-        (row) => row.key,
+        limit,
+        (row) => `${row.locked_until}:${row.key}`,
         (row) => ({ ...row, scope: splitKey(row.key).scope }),
       );
     },

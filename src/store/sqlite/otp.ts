@@ -1,27 +1,46 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { OtpRow } from '../otp-store.ts';
-import type { Page, PageRequest } from '../page.ts';
+import type { OtpFilter, OtpRow, OtpStatus } from '../otp-store.ts';
+import type { Page } from '../page.ts';
 import { readPosition, toPage, withoutPosition } from './cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from './outcome.ts';
+import { type Condition, given, ListSearch } from './search/list-search.ts';
+import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 
 export const OTP_COLUMNS = 'id, lookup, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at';
 
+const LIVE = 'revoked_at IS NULL AND uses < max_uses';
+
+const STATUSES: Readonly<Record<OtpStatus, readonly Condition[]>> = {
+  revoked: [{ sql: 'revoked_at IS NOT NULL', index: 'otp_revoked' }],
+  consumed: [{ sql: 'revoked_at IS NULL AND uses >= max_uses', index: 'otp_consumed' }],
+  active: [{ sql: LIVE, index: 'otp_live' }, { sql: 'expires_at > @now' }],
+  expired: [{ sql: LIVE, index: 'otp_live' }, { sql: 'expires_at <= @now' }],
+};
+
 /** The reads of one-time passwords. */
-export function otpReads(db: Db) {
+export function otpReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
   const byLookup = db.prepare<{ lookup: string; former: string }, OtpRow>(
     `SELECT ${OTP_COLUMNS} FROM otp WHERE lookup IN (@lookup, @former) ORDER BY lookup = @lookup DESC LIMIT 1`,
   );
   const byId = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE id = ?`);
-  const page = db.prepare<[number, number], OtpRow & { position: number }>(
-    `SELECT position, ${OTP_COLUMNS} FROM otp WHERE position > ? ORDER BY position LIMIT ?`,
+  const search = new ListSearch<OtpRow & { position: number }>(
+    db,
+    { table: 'otp', place: 'position', columns: OTP_COLUMNS },
+    limits,
   );
   return {
     findOtp: (lookup: string, former: string): OtpRow | undefined => byLookup.get({ lookup, former }),
     getOtp: (id: string): OtpRow | undefined => byId.get(id),
-    listOtps(request: PageRequest): Page<OtpRow> {
-      const rows = page.all(readPosition('otp', request), request.limit + 1);
-      return toPage('otp', rows, request.limit, (row) => row.position, withoutPosition);
+    listOtps(filter: OtpFilter, now: number): Page<OtpRow> {
+      const { client_id, status, limit } = filter;
+      const asked = [
+        ...given([{ value: client_id, sql: 'client_id = @client_id', index: 'otp_by_client' }]),
+        ...(status === undefined ? [] : STATUSES[status]),
+      ];
+      const after = readPosition('otp', filter);
+      const { rows, stopped } = search.find(asked, { ...filter, now }, { ...filter, after });
+      return toPage('otp', rows, limit, (row) => row.position, withoutPosition, stopped);
     },
   };
 }

@@ -18,6 +18,8 @@ import { mayIssueTo } from './device-admission.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp-uses.ts';
 import { done, type Outcome, undone } from './outcome.ts';
+import { given, ListSearch } from './search/list-search.ts';
+import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 
 export const REQUEST_COLUMNS =
   'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, override, decided_by';
@@ -79,11 +81,12 @@ export function findNewest(db: Db): (recognition: string) => RequestRow | undefi
 }
 
 /** The reads of queued requests. */
-export function requestReads(db: Db) {
+export function requestReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
   const byId = db.prepare<[string], Stored>(`SELECT ${REQUEST_COLUMNS} FROM request WHERE id = ?`);
-  const page = db.prepare<[object], Stored & { position: number }>(
-    `SELECT position, ${REQUEST_COLUMNS} FROM request WHERE position > @after AND (@status IS NULL OR status = @status)
-     ORDER BY position LIMIT @take`,
+  const search = new ListSearch<Stored & { position: number }>(
+    db,
+    { table: 'request', place: 'position', columns: REQUEST_COLUMNS },
+    limits,
   );
   return {
     findRequest: findNewest(db),
@@ -92,14 +95,25 @@ export function requestReads(db: Db) {
       return stored === undefined ? undefined : toRow(stored);
     },
     listRequests(filter: RequestFilter): Page<RequestRow> {
-      const { limit, status = null } = filter;
-      const rows = page.all({ status, after: readPosition('request', filter), take: limit + 1 });
+      const { device, requester, status, ca, limit } = filter;
+      const asked = given([
+        { value: device, sql: 'device = @device', index: 'request_by_device_id' },
+        { value: requester, sql: 'requester = @requester', index: 'request_by_requester' },
+        { value: status, sql: 'status = @status', index: 'request_in_status' },
+        { value: ca, sql: 'ca = @ca', index: 'request_by_ca' },
+      ]);
+      const { rows, stopped } = search.find(
+        asked,
+        { ...filter },
+        { ...filter, after: readPosition('request', filter) },
+      );
       return toPage(
         'request',
         rows,
         limit,
         (row) => row.position,
         (row) => toRow(withoutPosition(row)),
+        stopped,
       );
     },
   };

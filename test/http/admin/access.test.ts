@@ -165,7 +165,7 @@ describe('contract §7: admin access is audited', () => {
       message: 'the audit log cannot be written',
     });
     expect(response.headers['retry-after']).toBe('5');
-    expect((await store.listOtps({ limit: 10 })).items).toEqual([]);
+    expect((await store.listOtps({ limit: 10 }, 0)).items).toEqual([]);
     expect(logged()).toContain('a refused admin call could not be audited');
   });
 

@@ -24,7 +24,7 @@ test('NDJSON: the record with its token, or why there is none, in the order of t
     { row: 3, code: 'ROW_INVALID', message: text },
     { id: text, client_id: 'b', ca: 'devices', max_uses: 3, ...common, token },
   ]);
-  expect((await store.listOtps({ limit: 9 })).items.map(({ client_id }) => client_id)).toEqual(['a', 'b']);
+  expect((await store.listOtps({ limit: 9 }, 0)).items.map(({ client_id }) => client_id)).toEqual(['a', 'b']);
   const types = (await store.listAudit({ limit: 9 })).items.map(({ type }) => type);
   expect(types).toEqual(['admin.access', 'otp.created', 'admin.access', 'otp.created']);
 });
@@ -47,7 +47,7 @@ test.each<[string, string, string, number]>([
   const { raw, store } = await adminFixture();
   const answer = await raw('POST', '/admin/otp/bulk', { ...bearer, 'content-type': type }, rows);
   expect(failure(answer).statusCode).toBe(statusCode);
-  expect((await store.listOtps({ limit: 1 })).items).toEqual([]);
+  expect((await store.listOtps({ limit: 1 }, 0)).items).toEqual([]);
 });
 
 test('409 while one-time passwords are switched off', async () => {

@@ -143,11 +143,11 @@ export function otpStoreContract(newDatabase: NewDatabase): void {
       const store = await newDatabase().open();
       const rows = Array.from({ length: 5 }, () => otpRow());
       for (const row of rows) await store.insertOtp(row, []);
-      const first = await store.listOtps({ limit: 3 });
+      const first = await store.listOtps({ limit: 3 }, 0);
       expect(first.items).toEqual(rows.slice(0, 3));
       const late = otpRow({ created_at: T0 - 1 });
       await store.insertOtp(late, []);
-      const second = await store.listOtps({ limit: 3, cursor: first.next_cursor ?? undefined });
+      const second = await store.listOtps({ limit: 3, cursor: first.next_cursor ?? undefined }, 0);
       expect(second).toEqual({ items: [...rows.slice(3), late], next_cursor: null });
     });
 
@@ -159,7 +159,10 @@ export function otpStoreContract(newDatabase: NewDatabase): void {
       Buffer.from('otp:x').toString('base64url'),
     ])('a cursor that the list did not give out is refused: %j', async (cursor) => {
       const store = await newDatabase().open();
-      await expect(store.listOtps({ limit: 1, cursor })).rejects.toMatchObject({ status: 400, code: 'CURSOR_INVALID' });
+      await expect(store.listOtps({ limit: 1, cursor }, 0)).rejects.toMatchObject({
+        status: 400,
+        code: 'CURSOR_INVALID',
+      });
     });
   });
 }

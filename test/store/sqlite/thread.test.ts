@@ -23,7 +23,7 @@ async function recovered(store: Store): Promise<void> {
   for (;;) {
     try {
       await store.checkWritable();
-      await store.listOtps({ limit: 1 });
+      await store.listOtps({ limit: 1 }, 0);
       return;
     } catch {
       await delay(20);
@@ -118,7 +118,7 @@ test('close commits what is waiting; later calls are refused, and closing again 
   await Promise.all(waiting);
   await expect(store.getOtp('x')).rejects.toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE' });
   await store.close();
-  expect((await (await opened(paths)).listOtps({ limit: 200 })).items).toHaveLength(100);
+  expect((await (await opened(paths)).listOtps({ limit: 200 }, 0)).items).toHaveLength(100);
 });
 
 test('more calls than the store can queue are refused at once with 503, the others are served', async () => {

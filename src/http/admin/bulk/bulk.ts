@@ -161,11 +161,16 @@ export function answerBulk(
 }
 
 /** Answers a whole selection as a CSV table. */
-export function sendCsv(reply: FastifyReply, header: readonly string[], records: AsyncIterable<object>): FastifyReply {
+export function sendCsv(
+  reply: FastifyReply,
+  header: readonly string[],
+  records: AsyncIterable<object>,
+  cells: typeof cellsOf = cellsOf,
+): FastifyReply {
   return send(
     reply,
     `${BULK_TYPES.csv}; charset=utf-8; header=present`,
-    lines(records, (record) => csvLine(cellsOf(header, record)), csvLine(header)),
+    lines(records, (record) => csvLine(cells(header, record)), csvLine(header)),
   );
 }
 

@@ -64,6 +64,18 @@ export function cellsOf(header: readonly string[], record: object): string[] {
   });
 }
 
+/**
+ * The cells of a record in a table for people. A list is written as one text, its members separated by spaces. What a spreadsheet would take
+ * for a formula begins with an apostrophe: some texts come from whoever has tried to log in.
+ */
+export function reportCells(header: readonly string[], record: object): string[] {
+  return header.map((name) => {
+    const value: unknown = Reflect.get(record, name);
+    const cell = Array.isArray(value) ? value.map(text).join(' ') : text(value);
+    return /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  });
+}
+
 function text(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);

@@ -15,6 +15,7 @@ import { revocationChallenges } from './0014-revocation-challenges.ts';
 import { certifiedNames } from './0015-certified-names.ts';
 import { retention } from './0016-retention.ts';
 import { deciders } from './0017-deciders.ts';
+import { filters } from './0018-filters.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -35,4 +36,5 @@ export const MIGRATIONS: readonly string[] = [
   certifiedNames,
   retention,
   deciders,
+  filters,
 ];

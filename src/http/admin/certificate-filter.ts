@@ -1,0 +1,54 @@
+/** Which certificates a call is about: the filters of `GET /admin/certificates`, for whatever else goes by them. */
+import { Type, type Static } from '@fastify/type-provider-typebox';
+import { badRequest } from '../../errors.ts';
+import type { CertificateSelection } from '../../store/certificate-store.ts';
+import { oneOf, part, strictObject, Timestamp, whole } from './schemas.ts';
+import { parseOptionalTimestamp } from './timestamps.ts';
+
+export const CertificateStatus = oneOf(['valid', 'revoked', 'expired']);
+
+export const caQuery = whole("A CA's label.");
+
+export const certificateFilter = {
+  ca: caQuery,
+  subject: part('the subject'),
+  san: part('one of the subjectAltNames, as records have them (`DNS:a`)'),
+  serial: Type.Optional(Type.String({ description: 'The whole serial number, hex.' })),
+  requester: whole('Who asked for it, as records have it.'),
+  device: whole("A device's id."),
+  status: Type.Optional(CertificateStatus),
+  issued_after: Type.Optional(Timestamp('Certificates that were issued after this time.')),
+  expires_before: Type.Optional(Timestamp('Certificates whose not_after is before this time.')),
+};
+
+/** The filters alone, as a body has them. */
+export const CertificateFilter = strictObject(certificateFilter);
+
+/** What the filters of a call select. @throws EstuaryError 400 `FIELD_INVALID` that names the filter */
+export function readCertificateFilter(query: Static<typeof CertificateFilter>): CertificateSelection {
+  const { ca, subject, san, serial, requester, device, status, issued_after, expires_before } = query;
+  return {
+    ca,
+    subject,
+    san,
+    serial: serial === undefined ? undefined : readSerial(serial),
+    requester,
+    device,
+    status,
+    issued_after: parseOptionalTimestamp('issued_after', issued_after),
+    expires_before: parseOptionalTimestamp('expires_before', expires_before),
+  };
+}
+
+/** Serial numbers are lower-case hex; what openssl prints (upper case, colons) is read too. */
+export function normaliseSerial(text: string): string | undefined {
+  return /^[0-9a-f]{2}(?::?[0-9a-f]{2}){0,19}$/i.test(text) ? text.replaceAll(':', '').toLowerCase() : undefined;
+}
+
+/** @throws EstuaryError 400 `FIELD_INVALID` */
+export function readSerial(text: string): string {
+  const serial = normaliseSerial(text);
+  if (serial === undefined)
+    throw badRequest('FIELD_INVALID', 'serial must be a serial number in hex, two digits a byte, at most 20 bytes');
+  return serial;
+}

@@ -1,0 +1,71 @@
+/** What all lists have in common (contract §4): pages in order, or the whole selection as CSV. */
+import { Type, type TSchema } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Order, Page, PageRequest } from '../../store/page.ts';
+import { sendCsv, wantsCsv } from './bulk/bulk.ts';
+import { reportCells } from './bulk/columns.ts';
+import { mapPage, pageRequest } from './paging.ts';
+import { listOf, oneOf, pageQuery } from './schemas.ts';
+
+/** Rows of a page while a whole selection is gone through. */
+const ROWS = 500;
+
+/** The query of every list, beside its filters. */
+export const listQuery = {
+  order: Type.Optional(oneOf(['asc', 'desc'], { description: 'Oldest first unless `desc`.' })),
+  ...pageQuery,
+};
+
+/** The answer of a list that is there as CSV too. */
+export const listAnswer = <T extends TSchema>(item: T, description: string) => ({
+  description,
+  content: {
+    'application/json': { schema: listOf(item, description) },
+    'text/csv': { schema: Type.Any({ description: 'The whole selection, with a header line (RFC 4180).' }) },
+  },
+});
+
+interface ListQuery {
+  readonly order?: Order | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** A list, of which any page can be asked for. */
+export interface List<Row, Shown extends object> {
+  readonly page: (request: PageRequest) => Promise<Page<Row>>;
+  readonly record: (row: Row) => Shown;
+  /** Of the table: the fields of a record. */
+  readonly header: readonly string[];
+}
+
+/** A page, or with `Accept: text/csv` the whole selection, streamed. */
+export async function answerList<Row, Shown extends object>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  query: ListQuery,
+  { page, record, header }: List<Row, Shown>,
+) {
+  reply.header('vary', 'accept');
+  if (!wantsCsv(request)) return mapPage(await page(pageRequest(query)), record);
+  const { order } = query;
+  return sendCsv(
+    reply,
+    header,
+    everything((one) => page({ ...one, order }), record),
+    reportCells,
+  );
+}
+
+/** All records of a list, page after page. */
+export async function* everything<Row, Shown>(
+  page: (request: Omit<PageRequest, 'order'>) => Promise<Page<Row>>,
+  record: (row: Row) => Shown,
+): AsyncGenerator<Shown> {
+  let cursor: string | undefined;
+  do {
+    const { items, next_cursor } = await page({ limit: ROWS, cursor });
+    for (const row of items) yield record(row);
+    cursor = next_cursor ?? undefined;
+  } while (cursor !== undefined);
+}

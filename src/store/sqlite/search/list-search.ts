@@ -1,0 +1,55 @@
+/** A list with filters that are compared with the whole value, each with its index. */
+import type { PageRequest } from '../../page.ts';
+import type { Db } from '../database.ts';
+import { TableSearch, type Index, type Listed, type Parameters } from './table-search.ts';
+import { type SearchLimits, SEARCH_LIMITS, type Stretch, walk, type Walked } from './walk.ts';
+
+/** What a filter asks of a row. */
+export interface Condition {
+  readonly sql: string;
+  /** The index that has the rows of it in the list's order, if there is one. */
+  readonly index?: string;
+}
+
+/** Finds rows of one table, in order. @typeParam Row with the place that its list is ordered by */
+export class ListSearch<Row> {
+  readonly table: TableSearch<Row>;
+  readonly limits: SearchLimits;
+
+  constructor(db: Db, listed: Listed, limits: SearchLimits = SEARCH_LIMITS) {
+    this.table = new TableSearch(db, listed);
+    this.limits = limits;
+  }
+
+  /**
+   * Rows behind a place: one more than the page has room for, so that it is known whether the list goes on.
+   *
+   * @param stretches the parts of the list in which they are; absent: all of it
+   */
+  find(
+    asked: readonly Condition[],
+    parameters: Parameters,
+    page: PageRequest & { readonly after: number },
+    stretches?: readonly Stretch[],
+  ): Walked<Row> {
+    const { order = 'asc', after, limit } = page;
+    const index = this.narrowest(asked, parameters);
+    const others = asked.filter(({ sql }) => sql !== index.where).map(({ sql }) => sql);
+    const source = this.table.along(index, others, parameters, { order, step: this.limits.step });
+    return walk(source, { after, order, take: limit + 1, patience: this.limits.patience, stretches });
+  }
+
+  /** The index with the fewest entries, as far as one step goes: of those that are longer, the first that is asked for. */
+  narrowest(asked: readonly Condition[], parameters: Parameters): Index {
+    const candidates = asked.flatMap(({ sql, index }) => (index === undefined ? [] : [{ name: index, where: sql }]));
+    const [first, ...more] = candidates;
+    if (first === undefined || more.length === 0) return first ?? { name: undefined };
+    const counts = candidates.map((index) => this.table.count(index, parameters, this.limits.step));
+    return candidates[counts.indexOf(Math.min(...counts))] ?? first;
+  }
+}
+
+/** The conditions of the filters that are given. */
+export function given(all: readonly (Condition & { readonly value: unknown })[]): readonly Condition[] {
+  return all.filter(({ value }) => value !== undefined);
+}

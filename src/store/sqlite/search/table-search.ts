@@ -1,0 +1,95 @@
+/** Statements of lists: along an index that has the rows of one value in their order, with what else they have to be. */
+import type { Order } from '../../page.ts';
+import type { Db } from '../database.ts';
+import { NEWEST, type Source } from './walk.ts';
+
+/** A table that is listed. */
+export interface Listed {
+  readonly table: string;
+  /** The row number that its list is ordered by. */
+  readonly place: string;
+  readonly columns: string;
+}
+
+/** An index whose entries of one value are in the list's order. */
+export interface Index {
+  /** Its name; undefined: the table itself. */
+  readonly name: string | undefined;
+  /** The condition on what it has; none for all of it. */
+  readonly where?: string;
+}
+
+export type Parameters = Readonly<Record<string, unknown>>;
+
+/** Statements kept prepared: a list has one or two for each set of filters. */
+const KEPT = 256;
+
+/** What finds rows along indexes, of one table, in one database. */
+export class TableSearch<Row> {
+  readonly #db: Db;
+  readonly #listed: Listed;
+  readonly #statements = new Map<string, ReturnType<Db['prepare']>>();
+
+  constructor(db: Db, listed: Listed) {
+    this.#db = db;
+    this.#listed = listed;
+  }
+
+  /** How many entries there are under an index's condition, up to a number. */
+  count({ name, where }: Index, parameters: Parameters, upTo: number): number {
+    const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM ${this.#from(name)} WHERE ${where ?? '1'} LIMIT ${upTo})`;
+    return (this.#prepare(sql).get(parameters) as { n: number }).n;
+  }
+
+  /** The rows under an index's condition and all others, in order. @param step entries that are gone through at once */
+  along(
+    index: Index,
+    conditions: readonly string[],
+    parameters: Parameters,
+    { order, step }: { readonly order: Order; readonly step: number },
+  ): Source<Row> {
+    const { place } = this.#listed;
+    const from = this.#from(index.name);
+    const [behind, until] = order === 'asc' ? ['>', '<='] : ['<', '>='];
+    const indexed = [...(index.where === undefined ? [] : [index.where]), `${place} ${behind} @after`];
+    const far = order === 'asc' ? NEWEST : 0;
+    const read = `SELECT ${place}, ${this.#listed.columns} FROM ${from}
+      WHERE ${[...indexed, `${place} ${until} @end`, ...conditions].join(' AND ')} ORDER BY ${place} ${order} LIMIT @take`;
+    const nth = `SELECT ${place} AS place FROM ${from} WHERE ${indexed.join(' AND ')} ORDER BY ${place} ${order} LIMIT 1 OFFSET ${step - 1}`;
+    return {
+      // Without further conditions all that is gone through is found.
+      end: (after) =>
+        conditions.length === 0
+          ? undefined
+          : (this.#prepare(nth).get({ ...parameters, after }) as { place: number } | undefined)?.place,
+      read: (after, end, take) =>
+        this.#prepare(read).all({ ...parameters, after, end: end ?? far, take }) as readonly Row[],
+    };
+  }
+
+  /** The rows whose numbers a query gives, a few. */
+  among(query: string, conditions: readonly string[], parameters: Parameters, order: Order): Source<Row> {
+    const { table, place, columns } = this.#listed;
+    const behind = `${place} ${order === 'asc' ? '>' : '<'} @after`;
+    const sql = `SELECT ${place}, ${columns} FROM ${table}
+      WHERE ${[`${place} IN (${query})`, behind, ...conditions].join(' AND ')} ORDER BY ${place} ${order} LIMIT @take`;
+    return {
+      end: () => undefined,
+      read: (after, _end, take) => this.#prepare(sql).all({ ...parameters, after, take }) as readonly Row[],
+    };
+  }
+
+  #from(index: string | undefined): string {
+    return `${this.#listed.table} ${index === undefined ? 'NOT INDEXED' : `INDEXED BY ${index}`}`;
+  }
+
+  #prepare(sql: string): ReturnType<Db['prepare']> {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      if (this.#statements.size >= KEPT) this.#statements.clear();
+      statement = this.#db.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
