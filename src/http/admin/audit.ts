@@ -46,6 +46,9 @@ export const AuditItem = Type.Object(
   { description: 'A record as in the audit file; what does not apply is absent.' },
 );
 
+/** The fields of a record, in their order: the columns of a table. */
+export const auditColumns: readonly string[] = Object.keys(AuditItem.properties);
+
 /** `GET /admin/audit`. */
 export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
   app.get(
@@ -83,7 +86,7 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
       return answerList(request, reply, request.query, {
         page: (page) => deps.store.listAudit({ ...selection, ...page }),
         record: auditItem,
-        header: Object.keys(AuditItem.properties),
+        header: auditColumns,
       });
     },
   );

@@ -28,6 +28,17 @@ export const COMMANDS: readonly Entry[] = [
     { about: 'Refuses a store in use, and says what was lost. The former store is kept under another name.' },
   ),
   command(
+    'audit export',
+    'Write the audit records of the store to the standard output, for other programs.',
+    {
+      config,
+      format: value('FORMAT', 'json (a record a line, as the audit file has it; the default), csv or cef'),
+      since: value('TIME', 'records of this time and later, ISO 8601'),
+      until: value('TIME', 'records of this time and before'),
+    },
+    () => import('./audit-export.ts'),
+  ),
+  command(
     'ca init',
     'Make a CA in a PKCS#11 token.',
     {
