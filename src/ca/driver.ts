@@ -62,6 +62,8 @@ export type IssuanceResult =
 export interface PreparedIssuance {
   /** The serial that the certificate will carry, or null where the CA chooses it. */
   readonly serial: string | null;
+  /** When the certificate will end; absent where the CA decides. */
+  readonly notAfter?: Date;
   /** Signs or submits; called once, after the intent has been committed. @throws EstuaryError; SubmissionUnanswered */
   issue(): Promise<IssuanceResult>;
 }

@@ -40,7 +40,10 @@ export class Allowed {
     const { keyed } = checked;
     if (!service.concerns(keyed.request.ca.label)) return new Allowed(checked, null);
     const asked = requestOf(keyed);
-    const override = await service.decide(keyed.recognition, asked);
+    // A rehearsal is nobody's request, and its answer nobody else's.
+    const { recognition, request } = keyed;
+    const name = request.rehearsal === true ? `rehearsal ${request.requestId}` : recognition;
+    const override = await service.decide(name, asked);
     if (Object.keys(override).length === 0) return new Allowed(checked, override);
     const problem = overrideProblem(keyed, override);
     if (problem !== undefined) throw service.failure(asked, problem);
@@ -79,7 +82,7 @@ function overrideProblem({ request, authorised }: Keyed, { validity_days }: Over
 const PEM_LABELS = { pkcs10: 'CERTIFICATE REQUEST', crmf: 'CRMF REQUEST' } as const;
 
 function requestOf({ request, names, csr, key }: Keyed): AuthorizationRequest {
-  const { requestId, ca, operation, identity, address, device } = request;
+  const { requestId, ca, operation, identity, address, device, rehearsal } = request;
   const certificate = 'certificate' in identity ? identity.certificate : undefined;
   const { requester_issuer = null, requester_sans = [] } = auditedRequester(identity);
   return {
@@ -99,5 +102,6 @@ function requestOf({ request, names, csr, key }: Keyed): AuthorizationRequest {
     key_type: key.publicKey.keyType,
     csr: encodePem(PEM_LABELS[key.format], key.format === 'pkcs10' ? withoutSecrets(csr, undefined) : csr.der),
     ...(device === undefined ? {} : { device: device.id }),
+    ...(rehearsal === undefined ? {} : { dry_run: rehearsal }),
   };
 }

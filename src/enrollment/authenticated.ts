@@ -66,9 +66,10 @@ export class Authenticated {
     identity: Identity,
     events: readonly AuditEvent[],
     right: NameRight,
+    rehearsal = false,
   ) {
     const { requestId, operation, ca, address } = received;
-    this.request = { requestId, operation, ca, address, identity, events };
+    this.request = { requestId, operation, ca, address, identity, events, ...(rehearsal ? { rehearsal } : {}) };
     this.linking = linking;
     this.#right = right;
   }
@@ -113,6 +114,11 @@ export class Authenticated {
   /** By a message of CMC, which its service has authenticated (docs/cmc.md) and audited. */
   static bySender(received: Received, identity: CmcIdentity, right: NameRight): Authenticated {
     return new Authenticated(received, identity, [], right);
+  }
+
+  /** As if this sender had been authenticated by one of EST's own operations: for what has no effects ({@link RequestBase.rehearsal}). */
+  static rehearsed(received: Received & { readonly operation: EstEnrolment }, identity: Identity): Authenticated {
+    return new Authenticated(received, identity, [], RULES[received.operation].right(identity), true);
   }
 }
 

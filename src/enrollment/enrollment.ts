@@ -119,6 +119,25 @@ export class Enrollment {
     }
   }
 
+  /**
+   * What {@link enroll} does before anything is looked for in the queue, reserved or queued, for a sender that nobody was.
+   *
+   * @param der of a CSR
+   * @returns what would be signed, or `queued`
+   * @throws EstuaryError as {@link enroll}
+   */
+  async rehearse(authenticated: Authenticated, der: Buffer): Promise<{ allowed: Allowed; queued: boolean }> {
+    const admitted = await this.admit(authenticated);
+    await checkRequester(authenticated);
+    const authorised = this.authorise(admitted, await Proven.rehearsed(der));
+    checkSecrets(authorised);
+    const checked = await this.#checkWaiting(authorised, undefined);
+    const allowed = await Allowed.of(checked, this.#options.authorization);
+    const { ca } = admitted.request;
+    const waits = ca.config.approval === 'manual' || (await remoteCa(ca)?.queue.issuesAtOnce()) === false;
+    return { allowed, queued: waits };
+  }
+
   /** @throws EstuaryError 403 the CA issues to registered devices, and the requester is none */
   admit(authenticated: Authenticated): Promise<Admitted> {
     return Admitted.of(authenticated, this.#options);
@@ -137,7 +156,7 @@ export class Enrollment {
    * @throws EstuaryError as {@link enroll}
    */
   async certify(authorised: Authorised, isGone: () => boolean = () => false): Promise<EnrollmentOutcome> {
-    if (authorised.request.ca.driver.takesCsr === true && hasSecrets(authorised.csr)) throw secretsCannotGoOn();
+    checkSecrets(authorised);
     const delivery = this.#delivery(authorised, isGone);
     for (let attempt = 0; attempt < REPEAT_ATTEMPTS; attempt++) {
       const again = await this.#repeats.answer(authorised, isGone);
@@ -343,6 +362,11 @@ export class Enrollment {
     const { store } = this.#options;
     await (device === undefined ? store.audit(events) : store.auditDevice(device.key, events));
   }
+}
+
+/** @throws EstuaryError 400: the CA takes the CSR as it is, and it has secrets in it */
+function checkSecrets({ request, csr }: Authorised): void {
+  if (request.ca.driver.takesCsr === true && hasSecrets(csr)) throw secretsCannotGoOn();
 }
 
 const pending = ({ id }: RequestRow): EnrollmentOutcome => ({ status: 'pending', requestId: id });

@@ -22,6 +22,7 @@ import {
   deviceOf,
   eventBase,
   receivedEvents,
+  refuseRehearsal,
   RequestTaken,
   type EnrollmentOutcome,
 } from './request.ts';
@@ -67,6 +68,7 @@ export class Reserved {
    */
   static async of(first: Allowed, issuance: Issuance, waited: boolean): Promise<Reserved> {
     const { request } = first.keyed;
+    refuseRehearsal(request);
     let allowed = first;
     for (let attempt = 0; attempt < SERIAL_ATTEMPTS; attempt++) {
       if (attempt > 0) allowed = await allowed.again();

@@ -60,6 +60,11 @@ export class Proven {
     return received.operation === 'serverkeygen' ? Proven.#withoutKey(der) : Proven.#ofCsr(der);
   }
 
+  /** The CSR of a request that nobody sent. @throws EstuaryError 400 */
+  static rehearsed(der: Buffer): Promise<Proven> {
+    return Proven.#ofCsr(der);
+  }
+
   /** A request of a CMC message, with the proof that its service has found. @throws CmcError `algorithm` */
   static byCmc(request: CmcCertificateRequest, proof: ProofOfPossession): Proven {
     const { publicKey, kind: format } = request;

@@ -22,6 +22,7 @@ import {
   deviceOf,
   eventBase,
   receivedEvents,
+  refuseRehearsal,
   type EnrollmentOutcome,
   type RequestBase,
 } from './request.ts';
@@ -64,6 +65,7 @@ export class Queued {
     place: Place,
     store: CertificateStore & RequestStore,
   ): Promise<Queued | RequestRow> {
+    refuseRehearsal(request);
     const events: readonly AuditEvent[] = [
       ...receivedEvents(request, true),
       { ...eventBase(request), type: 'request.queued', outcome: 'success', detail: request.operation },

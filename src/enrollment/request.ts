@@ -4,7 +4,7 @@ import { auditedRequester } from '../auth/audited-requester.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
 import type { Identity, PresentedCredentials } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
-import { EstuaryError, forbidden } from '../errors.ts';
+import { EstuaryError, failed, forbidden } from '../errors.ts';
 import type { DeviceRow } from '../store/device-store.ts';
 import type { KeyPart } from './key-part.ts';
 
@@ -62,6 +62,13 @@ export interface RequestBase extends Omit<Received, 'linking'> {
   readonly owner?: string;
   /** The registered device that it is for, where the CA asks for one. */
   readonly device?: RequestDevice;
+  /** Nobody has sent it: an administrator asks what would become of it (rehearsal.ts). */
+  readonly rehearsal?: true;
+}
+
+/** What has effects asks first. @throws EstuaryError 500 `REHEARSAL` */
+export function refuseRehearsal({ rehearsal }: Pick<RequestBase, 'rehearsal'>): void {
+  if (rehearsal === true) throw failed('REHEARSAL', 'A rehearsal must not have effects.');
 }
 
 export type EnrollmentOutcome =

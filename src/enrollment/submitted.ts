@@ -11,6 +11,7 @@ import {
   deviceNotRegistered,
   eventBase,
   receivedEvents,
+  refuseRehearsal,
   type EnrollmentOutcome,
   type RequestBase,
 } from './request.ts';
@@ -43,6 +44,7 @@ export class Submitted {
     supersedes: string | null,
     options: RemoteRequestsOptions,
   ): Promise<Submitted | RequestRow> {
+    refuseRehearsal(allowed.keyed.request);
     const events = receivedEvents(allowed.keyed.request, takesUse(row));
     const { retry_window } = options.repeats.repeatable(row.recognition);
     const reservation = reservationOf(row, options);

@@ -93,6 +93,12 @@ export const SERVICE_ERRORS = {
     cause: 'A certificate was signed for a reservation that the store does not hold open, so it is not handed out.',
     remedy: 'Look whether two services use one store.',
   },
+  REHEARSAL: {
+    status: 500,
+    cause:
+      'A request that an administrator only asked about came to where it would have had effects, which no code path should allow.',
+    remedy: 'Report it; nothing was issued.',
+  },
   SERIAL_TAKEN: {
     status: 500,
     cause: 'The serial number of a signed certificate is in the store already, so the certificate is not handed out.',

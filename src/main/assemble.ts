@@ -21,6 +21,7 @@ import type { Config } from '../config/schema.ts';
 import { ExternalAuthorization } from '../enrollment/authorization/external-authorization.ts';
 import { Enrollment } from '../enrollment/enrollment.ts';
 import { KeyGenerator } from '../enrollment/key-generation.ts';
+import { Rehearsal } from '../enrollment/rehearsal.ts';
 import { sweepRequests } from '../enrollment/sweep-requests.ts';
 import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import { createAdminApp } from '../http/admin/listener.ts';
@@ -120,6 +121,14 @@ export async function assemble(config: Config, material: Material, foundation: F
     now,
   });
 
+  const rehearsal = new Rehearsal({
+    enrollment,
+    store,
+    now,
+    otp: config.otp.enabled,
+    mtls: config.tls.client_auth.mode === 'none' ? undefined : new MtlsPlugin(() => live.clientTrust, store, false),
+    gssapi: gssapi?.plugin,
+  });
   const context = listenerContext(config, log, foundation.connections);
   const est = new TlsEnd('est', config, foundation.ticketSecret);
   const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live });
@@ -134,6 +143,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       otp,
       authenticator: new AdminAuthenticator(() => live.current.admin, store, failures),
       cas,
+      rehearsal,
       settings: config,
       metrics,
       version: VERSION,

@@ -2,6 +2,7 @@ import { EstuaryError, unauthorized } from '../../errors.ts';
 import type { GssapiIdentity, PresentedCredentials } from '../identity.ts';
 import type { AuthPlugin } from '../plugin.ts';
 import { GSSAPI_FAILED } from './kerberos-verifier.ts';
+import type { Principal } from './principal.ts';
 import type { PrincipalMapping } from './principal-mapping.ts';
 import { SpnegoTokenError, decodeNegotiateToken, parseSpnegoToken } from './spnego-token.ts';
 import type { TicketService } from './spnego-token.ts';
@@ -35,6 +36,11 @@ export class SpnegoPlugin implements AuthPlugin {
     if (token === undefined) return undefined;
     const ticket = readTicket(token);
     const { principal, replyToken, unverified } = await this.#verifier.verify(token, ticket);
+    return { ...this.identityOf(principal), note: unverified, replyToken };
+  }
+
+  /** Whom a principal is here. @throws EstuaryError 401 `GSSAPI_PRINCIPAL_NOT_MAPPED` */
+  identityOf(principal: Principal): GssapiIdentity {
     const mapped = this.#mapping.map(principal);
     if ('unmapped' in mapped)
       throw unauthorized('GSSAPI_PRINCIPAL_NOT_MAPPED', 'principal not mapped', {
@@ -44,11 +50,10 @@ export class SpnegoPlugin implements AuthPlugin {
       method: 'gssapi',
       requester: `gssapi:${principal.text}`,
       display: principal.text,
-      note: unverified,
       principal: principal.text,
       name: this.#mapping.nameOf(principal),
       subject: mapped.subject,
-      replyToken,
+      replyToken: undefined,
     };
   }
 }

@@ -14,13 +14,17 @@ export class MtlsPlugin implements AuthPlugin {
   readonly method = 'mtls';
   readonly #trust: () => ClientTrust;
   readonly #store: CertificateStore & IntermediateStore;
-  readonly #memory: IntermediateMemory;
+  readonly #memory: Pick<IntermediateMemory, 'recall' | 'remember'>;
 
-  /** @param trust the snapshot in force; a reload replaces it */
-  constructor(trust: () => ClientTrust, store: CertificateStore & IntermediateStore) {
+  /**
+   * @param trust the snapshot in force; a reload replaces it
+   * @param remembers whether what is presented was presented by a client, and is kept for its next connection
+   */
+  constructor(trust: () => ClientTrust, store: CertificateStore & IntermediateStore, remembers = true) {
     this.#trust = trust;
     this.#store = store;
-    this.#memory = new IntermediateMemory(store);
+    const memory = new IntermediateMemory(store);
+    this.#memory = remembers ? memory : { recall: (leaf) => memory.recall(leaf), remember: () => Promise.resolve() };
   }
 
   async authenticate(presented: PresentedCredentials, context: AuthContext): Promise<MtlsIdentity | undefined> {

@@ -8,13 +8,15 @@ import { findPath } from './path-building.ts';
 import { allowsPurpose, isValidAt, keyProblem, unprocessedCriticalExtension } from './path-validation.ts';
 import { PresentedCertificates } from './presented-certificates.ts';
 
+type Memory = Pick<IntermediateMemory, 'recall' | 'remember'>;
+
 export interface ClientCertificateOptions {
   /** A certificate that expired at most this long ago is accepted (a CA's renewal_grace_days). */
   readonly expiredGraceSeconds?: number;
   /** Extended key usages of which one will do, where the certificate has any; clientAuth unless told. */
   readonly purposes?: readonly string[];
   /** What clients sent at earlier handshakes; absent: only what is presented counts. */
-  readonly memory?: IntermediateMemory;
+  readonly memory?: Memory | undefined;
 }
 
 export interface ValidatedClientCertificate {
@@ -73,7 +75,7 @@ async function validPath(
   trust: ClientTrust,
   presented: PresentedCertificates,
   { at, now }: { readonly at: number; readonly now: number },
-  memory: IntermediateMemory | undefined,
+  memory: Memory | undefined,
 ): Promise<readonly Certificate[]> {
   const leaf = presented.leaf();
   let issuers = trust.issuers(presented.intermediates());

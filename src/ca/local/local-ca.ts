@@ -166,6 +166,7 @@ export class LocalCa implements CaDriver {
     let issued = false;
     return {
       serial: serialNumber.toString('hex'),
+      notAfter,
       issue: async () => {
         if (issued) throw failed('ISSUED_TWICE', 'The certificate was already signed.');
         issued = true;

@@ -20,4 +20,5 @@ export function accessEvent(request: FastifyRequest, outcome: AuditOutcome, abou
 }
 
 /** Whether a call is meant to change something. */
-export const isChanging = (request: FastifyRequest): boolean => !['GET', 'HEAD'].includes(request.method);
+export const isChanging = ({ method, routeOptions }: FastifyRequest): boolean =>
+  !['GET', 'HEAD'].includes(method) && routeOptions.config.changes !== false;

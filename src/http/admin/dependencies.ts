@@ -9,6 +9,7 @@ import type { OtpService } from '../../auth/otp/otp-service.ts';
 import type { CaRouter } from '../../ca/router.ts';
 import type { CertificateEnd } from '../../config/material/certificate-ends.ts';
 import type { Config } from '../../config/schema.ts';
+import type { Rehearsal } from '../../enrollment/rehearsal.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { Store } from '../../store/store.ts';
@@ -27,6 +28,7 @@ export interface AdminDependencies {
   /** Why Kerberos tickets cannot be verified now; undefined while they can. Absent where nobody verifies any. */
   readonly missingCredentials?: () => Promise<string | undefined>;
   readonly cas: Pick<CaRouter, 'all' | 'find'>;
+  readonly rehearsal: Pick<Rehearsal, 'run'>;
   readonly settings: AdminSettings;
   readonly metrics: Metrics;
   readonly version: string;
@@ -64,6 +66,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may make the call. Every route of ours says so; Fastify's types do not let it be asked for here. */
     access?: Access;
+    /** false: it changes nothing, though it is no GET. */
+    changes?: false;
     /** Takes NDJSON and CSV beside JSON, or alone. */
     bulk?: 'too' | 'only';
   }

@@ -11,6 +11,7 @@ import { checkSameSite } from './browser-rules.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
 import { registerCas } from './cas.ts';
 import { registerCertificateImport } from './certificate-import.ts';
+import { registerCheck } from './check.ts';
 import { registerCertificates } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorAnswer, toErrorAnswer } from './error-answer.ts';
@@ -88,6 +89,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerCertificateImport(routes, deps);
     registerRevocation(routes, deps);
     registerRequests(routes, deps);
+    registerCheck(routes, deps);
     registerDevices(routes, deps);
     registerCas(routes, deps, monitor);
     registerLockouts(routes, deps);

@@ -46,6 +46,7 @@ const CALLS: readonly (readonly [method: string, path: string, success: string, 
   ['get', '/admin/lockouts', '200', ['400']],
   ['delete', '/admin/lockouts/{key}', '204', ['404']],
   ['get', '/admin/audit', '200', ['400']],
+  ['post', '/admin/check', '200', ['400', '413', '415']],
   ['get', '/admin/session', '200', ['400', '403']],
   ['get', '/admin/openapi.json', '200', []],
 ];

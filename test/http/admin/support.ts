@@ -86,6 +86,7 @@ export interface FixtureOptions {
   /** Puts something between the admin API and the store. */
   readonly wrapStore?: (store: Store) => Store;
   readonly tls?: ServerOptions;
+  readonly rehearsal?: AdminDependencies['rehearsal'];
   /** Everything is in order unless told. */
   readonly condition?: ServiceCondition;
   /** What differs from one bearer token and no client certificates. */
@@ -123,6 +124,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
       failureRecords(used, now),
       now,
     ),
+    rehearsal: options.rehearsal ?? { run: () => Promise.reject(new Error('nothing to ask')) },
     cas: new CaRouter(options.cas ?? [ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true)]),
     settings: {
       server: {

@@ -1,0 +1,177 @@
+/**
+ * What would become of a request: the corridor up to the reservation, for a sender that an administrator names. Nothing is stored, audited,
+ * reserved, queued or signed, and no password is used (contract §4, /admin/check).
+ */
+import type { GssapiIdentity, Identity, OtpIdentity } from '../auth/identity.ts';
+import { NotAccepted, type AuthPlugin } from '../auth/plugin.ts';
+import type { Principal } from '../auth/gssapi/principal.ts';
+import type { Ca } from '../ca/router.ts';
+import { EstuaryError, forbidden, unauthorized } from '../errors.ts';
+import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
+import { formatGeneralName } from '../pki/x509/general-name.ts';
+import { formatName } from '../pki/x509/name.ts';
+import type { DeviceStore } from '../store/device-store.ts';
+import { Authenticated } from './authenticated.ts';
+import type { Allowed } from './allowed.ts';
+import { credentialRules } from './credential-rules.ts';
+import type { Enrollment } from './enrollment.ts';
+
+/** Whom to take for the sender. */
+export type AssumedSender =
+  /** Whoever has a one-time password that was made for it. */
+  | { readonly kind: 'client_id'; readonly clientId: string }
+  | { readonly kind: 'principal'; readonly principal: Principal }
+  /** DER; its holder's own, and what lies between it and an anchor. */
+  | { readonly kind: 'certificate'; readonly der: Buffer; readonly further: readonly Buffer[] }
+  /** A registered device by its id, however it authenticates. */
+  | { readonly kind: 'device'; readonly id: string };
+
+export interface RehearsedRequest {
+  readonly requestId: string;
+  readonly address: string;
+  readonly ca: Ca;
+  /** DER, and the names in it; undefined where they cannot be read. */
+  readonly der: Buffer;
+  readonly csr: Pick<CsrContent, 'subject' | 'subjectAltNames'> | undefined;
+  readonly as: AssumedSender;
+}
+
+export interface Verdict {
+  readonly verdict: 'issue' | 'queue' | 'refuse';
+  readonly code?: string;
+  readonly message?: string;
+  /** RFC 4514; of a refusal those of the request, where the certificate's were not decided. */
+  readonly subject: string;
+  readonly sans: readonly string[];
+  /** Milliseconds since the epoch; undefined: nothing would be issued, or the CA elsewhere decides. */
+  readonly notAfter: number | undefined;
+}
+
+export interface RehearsalOptions {
+  readonly enrollment: Pick<Enrollment, 'rehearse'>;
+  readonly store: Pick<DeviceStore, 'getDevice'>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Of what is switched on. The plugin for certificates keeps nothing. */
+  readonly otp: boolean;
+  readonly mtls: Pick<AuthPlugin, 'authenticate'> | undefined;
+  readonly gssapi: { readonly identityOf: (principal: Principal) => GssapiIdentity } | undefined;
+}
+
+/** Failures of ours that say nothing of the request. */
+const OURS = /^(STORE|AUDIT|INTERNAL)_/;
+
+export class Rehearsal {
+  readonly #options: RehearsalOptions;
+
+  constructor(options: RehearsalOptions) {
+    this.#options = options;
+  }
+
+  /** @throws EstuaryError 500 or 503 from the store: nothing can be said */
+  async run(request: RehearsedRequest): Promise<Verdict> {
+    const { csr } = request;
+    const asked = {
+      subject: csr === undefined ? '' : formatName(csr.subject),
+      sans: csr?.subjectAltNames.map(formatGeneralName) ?? [],
+    };
+    try {
+      const identity = await this.#identity(request);
+      const { requestId, address, ca, der: body } = request;
+      const received = {
+        requestId,
+        address,
+        ca,
+        body,
+        operation: 'simpleenroll',
+        linking: { kind: 'carried' },
+      } as const;
+      const authenticated = Authenticated.rehearsed(received, identity);
+      const { allowed, queued } = await this.#options.enrollment.rehearse(authenticated, body);
+      return { verdict: queued ? 'queue' : 'issue', ...certified(allowed) };
+    } catch (error) {
+      if (!(error instanceof EstuaryError) || OURS.test(error.code)) throw error;
+      return { verdict: 'refuse', code: error.code, message: error.message, ...asked, notAfter: undefined };
+    }
+  }
+
+  /** @throws EstuaryError 401, 403 as a request with such a credential */
+  async #identity({ requestId, address, ca, as }: RehearsedRequest): Promise<Identity> {
+    const { otp, mtls, gssapi, store } = this.#options;
+    switch (as.kind) {
+      case 'client_id':
+        if (!otp || !counts(ca, 'otp')) throw uncounted('one-time passwords');
+        return passwordHolder(requestId, as.clientId);
+      case 'principal':
+        if (gssapi === undefined || !counts(ca, 'gssapi')) throw uncounted('Kerberos tickets');
+        return gssapi.identityOf(as.principal);
+      case 'certificate':
+        if (mtls === undefined || !counts(ca, 'mtls')) throw uncounted('client certificates');
+        return certificateHolder(mtls, { ca, now: this.#options.now(), address, der: as.der, further: as.further });
+      case 'device':
+        if ((await store.getDevice(as.id)) === undefined)
+          throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'there is no such device' });
+        return passwordHolder(requestId, as.id);
+    }
+  }
+}
+
+const counts = ({ config }: Ca, method: 'mtls' | 'otp' | 'gssapi'): boolean =>
+  config.auth.methods?.includes(method) !== false;
+
+const uncounted = (what: string): EstuaryError =>
+  unauthorized('AUTHENTICATION_REQUIRED', `${what} do not count at this CA`);
+
+/** Of a password that nobody has: what it asks for is judged as if one was presented. */
+function passwordHolder(requestId: string, clientId: string): OtpIdentity {
+  return {
+    method: 'otp',
+    requester: `otp:rehearsal ${requestId}`,
+    display: clientId,
+    otp_id: '',
+    client_id: clientId,
+    usable: true,
+    lockoutKeys: [],
+    password: Buffer.alloc(0),
+  };
+}
+
+interface Presented {
+  readonly ca: Ca;
+  readonly now: number;
+  readonly address: string;
+  readonly der: Buffer;
+  readonly further: readonly Buffer[];
+}
+
+async function certificateHolder(
+  mtls: Pick<AuthPlugin, 'authenticate'>,
+  { ca, now, address, der, further }: Presented,
+): Promise<Identity> {
+  const presented = { peerCertificate: der, peerIntermediates: further, authorization: undefined, address };
+  const rules = credentialRules(ca);
+  const context = {
+    operation: 'simpleenroll',
+    caLabel: ca.label,
+    certificateOnly: true,
+    expiredGraceSeconds: 0,
+    rules,
+    now,
+  };
+  try {
+    const identity = await mtls.authenticate(presented, context);
+    if (identity !== undefined) return identity;
+  } catch (error) {
+    if (!(error instanceof NotAccepted)) throw error;
+    throw forbidden('CLIENT_CERTIFICATE_NOT_ACCEPTED', 'client certificate not accepted by this CA');
+  }
+  throw unauthorized('CLIENT_CERTIFICATE_REQUIRED', 'client certificate required');
+}
+
+function certified({ keyed, prepared }: Allowed): Pick<Verdict, 'subject' | 'sans' | 'notAfter'> {
+  return {
+    subject: formatName(keyed.names.subject),
+    sans: keyed.names.subjectAltNames.map(formatGeneralName),
+    notAfter: prepared.notAfter?.getTime(),
+  };
+}

@@ -1,0 +1,151 @@
+/** `POST /admin/check`: what would become of a request, and nothing does (contract §4). */
+import { Type, type Static } from '@fastify/type-provider-typebox';
+import { parsePrincipal } from '../../auth/gssapi/principal.ts';
+import type { AssumedSender, RehearsedRequest, Verdict } from '../../enrollment/rehearsal.ts';
+import { badRequest, EstuaryError } from '../../errors.ts';
+import { InputError } from '../../pki/input-error.ts';
+import { parsePem } from '../../pki/der/pem.ts';
+import { parseCsrWithoutProof } from '../../pki/pkcs10/csr.ts';
+import type { CsrContent } from '../../pki/pkcs10/csr-content.ts';
+import { parseCertificate } from '../../pki/x509/certificate.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { errorResponses, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
+import { formatOptionalTimestamp } from './timestamps.ts';
+
+const text = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 65_536, description }));
+
+const As = strictObject(
+  {
+    client_id: text('Whoever has a one-time password that was made for it.'),
+    principal: text('A Kerberos principal with its realm.'),
+    certificate: text('PEM: the certificate that is presented, and those between it and a trust anchor behind it.'),
+    device: text('The id of a registered device, however it authenticates.'),
+  },
+  { description: 'Whom to take for the sender: one of these.' },
+);
+
+const Question = strictObject(
+  {
+    ca: Type.String({ minLength: 1, maxLength: 255, description: "A CA's label." }),
+    csr: Type.String({ minLength: 1, description: 'A PKCS #10, PEM.' }),
+    as: As,
+  },
+  { description: 'A request to simpleenroll.' },
+);
+
+const Answer = Type.Object(
+  {
+    verdict: oneOf(['issue', 'queue', 'refuse'], {
+      description: '`queue`: it would wait for an administrator, or for the people of the CA behind.',
+    }),
+    code: Type.Optional(Type.String({ description: 'Of a refusal: the code of the error.' })),
+    message: Type.Optional(Type.String({ description: 'Of a refusal: what the client would read.' })),
+    subject: Type.String({ description: "RFC 4514: the certificate's; of a refusal the request's." }),
+    sans: Type.Array(Type.String(), { description: 'Likewise its subjectAltNames.' }),
+    not_after: nullable(
+      Timestamp('When the certificate would end; null where none is issued, or a CA elsewhere decides.'),
+    ),
+  },
+  { description: 'What would happen.' },
+);
+
+export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
+  app.post(
+    '/admin/check',
+    {
+      config: { access: ['ra'], changes: false },
+      schema: {
+        summary: 'What would become of a request, and nothing does',
+        description:
+          'The same checks as of a request to simpleenroll, up to the reservation: nothing is stored or signed, no password is used or looked for, and an external service is asked with `dry_run`. Whether the CSR is linked to a connection is not judged.',
+        tags: ['requests'],
+        querystring: strictObject({}),
+        body: Question,
+        response: { 200: Answer, ...errorResponses(400, 413, 415) },
+      },
+    },
+    async (request) => {
+      const { ca: label, csr: pem, as } = request.body;
+      const ca = deps.cas.all.find((one) => one.label === label);
+      if (ca === undefined) throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
+      const { der, csr } = readCsr(pem);
+      const { id: requestId, clientAddress: address } = request;
+      return answer(await deps.rehearsal.run({ requestId, address, ca, der, csr, as: readSender(as) }));
+    },
+  );
+}
+
+function readCsr(pem: string): Pick<RehearsedRequest, 'der' | 'csr'> {
+  const [block, ...more] = blocksOf('csr', pem).filter(({ label }) => /^(NEW )?CERTIFICATE REQUEST$/.test(label));
+  if (block === undefined || more.length > 0)
+    throw badRequest('FIELD_INVALID', 'csr must be one PKCS #10 request in PEM');
+  return { der: block.der, csr: namesOf(block.der) };
+}
+
+/** As far as they can be read; what is wrong with the request is for the verdict to say. @throws EstuaryError 400: it is none */
+function namesOf(der: Buffer): CsrContent | undefined {
+  try {
+    return parseCsrWithoutProof(der);
+  } catch (error) {
+    if (!(error instanceof EstuaryError)) throw error;
+    if (error.code === 'CSR_MALFORMED') throw badRequest('FIELD_INVALID', `csr: ${error.message}`);
+    return undefined;
+  }
+}
+
+function readSender(as: Static<typeof As>): AssumedSender {
+  const { client_id, principal, certificate, device } = as;
+  if (Object.keys(as).length !== 1)
+    throw badRequest('FIELD_INVALID', 'as must have one of client_id, principal, certificate and device');
+  if (principal !== undefined) return { kind: 'principal', principal: readPrincipal(principal) };
+  if (certificate !== undefined) return readCertificates(certificate);
+  if (device !== undefined) return { kind: 'device', id: readName('as.device', device) };
+  return { kind: 'client_id', clientId: readName('as.client_id', client_id ?? '') };
+}
+
+function readName(field: string, name: string): string {
+  if (name.length > 255 || name.trim() === '' || /\p{Cc}/u.test(name))
+    throw badRequest('FIELD_INVALID', `${field} must be 1 to 255 characters, not blank and without control characters`);
+  return name;
+}
+
+function readPrincipal(principal: string) {
+  try {
+    return parsePrincipal(principal);
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    throw badRequest('FIELD_INVALID', `as.principal must be a Kerberos principal with its realm: ${error.message}`);
+  }
+}
+
+function readCertificates(pem: string): AssumedSender {
+  const [first, ...further] = blocksOf('as.certificate', pem).filter(({ label }) => label === 'CERTIFICATE');
+  if (first === undefined) throw badRequest('FIELD_INVALID', 'as.certificate must be a certificate in PEM');
+  try {
+    parseCertificate(first.der);
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    throw badRequest('FIELD_INVALID', `as.certificate must be a certificate in PEM: ${error.message}`);
+  }
+  return { kind: 'certificate', der: first.der, further: further.map(({ der }) => der) };
+}
+
+function blocksOf(field: string, pem: string) {
+  try {
+    return parsePem(pem);
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    throw badRequest('FIELD_INVALID', `${field} must be PEM: ${error.message}`);
+  }
+}
+
+function answer({ verdict, code, message, subject, sans, notAfter }: Verdict): Static<typeof Answer> {
+  return {
+    verdict,
+    ...(code === undefined ? {} : { code }),
+    ...(message === undefined ? {} : { message }),
+    subject,
+    sans: [...sans],
+    not_after: formatOptionalTimestamp(notAfter ?? null),
+  };
+}

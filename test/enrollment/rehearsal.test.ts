@@ -1,0 +1,276 @@
+/** Contract §4, /admin/check: the verdict is what a real request comes to, and nothing happens. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MtlsPlugin, mtlsIdentity } from '../../src/auth/mtls/mtls-plugin.ts';
+import { parsePrincipal } from '../../src/auth/gssapi/principal.ts';
+import { Ca } from '../../src/ca/router.ts';
+import type { CaConfig } from '../../src/config/schema.ts';
+import { Authenticated } from '../../src/enrollment/authenticated.ts';
+import type { Authorizer } from '../../src/enrollment/authorization/external-authorization.ts';
+import type { AuthorizationRequest } from '../../src/enrollment/authorization/messages.ts';
+import { Proven } from '../../src/enrollment/proven.ts';
+import { Rehearsal, type AssumedSender, type RehearsalOptions, type Verdict } from '../../src/enrollment/rehearsal.ts';
+import { EstuaryError, forbidden, unavailable } from '../../src/errors.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { parseCsrWithoutProof } from '../../src/pki/pkcs10/csr.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
+import { openStore } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { fileCa } from '../http/admin/support.ts';
+import { otpRow, T0 } from '../store/rows.ts';
+import { makeCa, makeClient, type Issuer } from '../support/certificates.ts';
+import { clientTrust } from '../support/client-trust.ts';
+import { buildCsr, challengePassword, makeKey, simpleCsr } from '../support/csr.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+import { corridor, otpIdentity, received, type CorridorOptions } from './support.ts';
+
+const folder = temporaryFolder();
+const key = makeKey();
+const good = simpleCsr(key, 'device-1', ['device-1.example']);
+let store: Store;
+let devices: Ca;
+let maker: Issuer;
+let made: Issuer;
+let stranger: Issuer;
+
+beforeAll(async () => {
+  const files = { path: folder.file('est.db'), auditFile: folder.file('audit.log') };
+  store = await openStore({ ...files, node: 'node-1', now: () => T0 });
+  devices = await fileCa(folder, 'devices', true);
+  maker = await makeCa('CN=Maker');
+  made = await makeClient('CN=device-1', maker);
+  stranger = await makeClient('CN=device-1', await makeCa('CN=Stranger'));
+  const device = { ca: null, enabled: true, not_after: null, note: null, match: null, match_key: null, attributes: {} };
+  const now = { created_at: T0, changed_at: T0 };
+  await store.putDevices(
+    [
+      { row: { ...device, ...now, key: randomUUID(), id: 'device-1' }, events: [] },
+      { row: { ...device, ...now, key: randomUUID(), id: 'off', enabled: false }, events: [] },
+    ],
+    'create',
+  );
+});
+afterAll(async () => {
+  await store.close();
+  folder.remove();
+});
+
+type Changes = Partial<Pick<CaConfig, 'approval' | 'devices' | 'auth'>> & {
+  readonly profile?: Partial<CaConfig['profile']>;
+};
+
+function changed({ profile = {}, ...more }: Changes = {}): Ca {
+  const { driver, config } = devices;
+  return new Ca({ ...config, ...more, profile: { ...config.profile, ...profile } }, driver);
+}
+
+async function rehearse(
+  ca: Ca,
+  as: AssumedSender,
+  csr = good,
+  more: Partial<CorridorOptions> & Partial<RehearsalOptions> = {},
+): Promise<Verdict> {
+  const trust = await clientTrust({ trustAnchors: encodePem('CERTIFICATE', maker.der) });
+  const rehearsal = new Rehearsal({
+    enrollment: corridor({ store, identity: otpIdentity(), ...more }),
+    store,
+    now: () => Date.now(),
+    otp: true,
+    mtls: new MtlsPlugin(() => trust, store, false),
+    gssapi: undefined,
+    ...more,
+  });
+  return rehearsal.run({
+    requestId: randomUUID(),
+    address: '192.0.2.1',
+    ca,
+    der: csr,
+    csr: parseCsrWithoutProof(csr),
+    as,
+  });
+}
+
+/** What a real request with a token for `device-1` comes to. */
+async function enrolled(ca: Ca, csr: Buffer): Promise<unknown> {
+  const row = otpRow({ client_id: 'device-1' });
+  await store.insertOtp(row, []);
+  const identity = otpIdentity({ otp_id: row.id, requester: `otp:${row.id}` });
+  try {
+    const { outcome } = await corridor({ store, identity }).enroll(received(ca, csr, { requestId: randomUUID() }));
+    return outcome.status === 'pending'
+      ? 'queue'
+      : ['issue', parseCertificate(outcome.certificate).subjectAltNames.length];
+  } catch (error) {
+    if (!(error instanceof EstuaryError)) throw error;
+    return ['refuse', error.code, error.message];
+  }
+}
+
+const told = ({ verdict, code, message, sans }: Verdict): unknown => {
+  if (verdict === 'queue') return 'queue';
+  return verdict === 'issue' ? ['issue', sans.length] : ['refuse', code, message];
+};
+
+const TOKEN: AssumedSender = { kind: 'client_id', clientId: 'device-1' };
+
+describe('issue 15.2: the verdict of a check is what the request comes to', () => {
+  test.each<[string, Changes, Buffer]>([
+    ['issued', {}, good],
+    ['queued', { approval: 'manual' }, good],
+    ['a key that the profile does not allow', { profile: { key_types: ['rsa:2048'] } }, good],
+    ['too many names', { profile: { san: { allowed: [], required: [], wildcards: false, max: 4 } } }, good],
+    ['a subject that the profile does not allow', { profile: { subject: { required: ['O'], patterns: {} } } }, good],
+    [
+      'names that are added',
+      {
+        profile: { san: { allowed: ['dns'], required: [], wildcards: false, max: 4, add: ['dns:{id}.added.example'] } },
+      },
+      good,
+    ],
+    ['a forged signature', {}, buildCsr(key, { signature: Buffer.alloc(64, 1) })],
+    ['a weak key', {}, simpleCsr(makeKey('rsa1024'))],
+    ['a registered device', { devices: 'required' }, good],
+    ['what is refused would not be queued', { approval: 'manual', profile: { key_types: ['rsa:2048'] } }, good],
+  ])('%s', async (_, changes, csr) => {
+    const ca = changed(changes);
+    const before = await traces();
+    const verdict = await rehearse(ca, TOKEN, csr);
+    expect(await traces()).toEqual(before);
+    expect(told(verdict)).toEqual(await enrolled(ca, csr));
+  });
+
+  test('with the names and the end of the certificate; of a refusal those that were asked for', async () => {
+    expect(await rehearse(changed(), TOKEN)).toEqual({
+      verdict: 'issue',
+      subject: 'CN=device-1',
+      sans: ['DNS:device-1.example'],
+      notAfter: expect.any(Number) as number,
+    });
+    expect(await rehearse(changed({ profile: { key_types: ['rsa:2048'] } }), TOKEN)).toMatchObject({
+      verdict: 'refuse',
+      subject: 'CN=device-1',
+      sans: ['DNS:device-1.example'],
+      notAfter: undefined,
+    });
+  });
+});
+
+describe('issue 15.2: as whom', () => {
+  const certificate = ({ der }: Issuer): AssumedSender => ({ kind: 'certificate', der, further: [] });
+  const required = (): Ca => changed({ devices: 'required' });
+
+  test.each<[string, () => AssumedSender, () => Ca, string]>([
+    ['a certificate of a trusted maker', () => certificate(made), changed, 'issue'],
+    ['a certificate that nobody trusts', () => certificate(stranger), changed, 'CLIENT_CERTIFICATE_UNTRUSTED'],
+    [
+      'a certificate where tokens alone count',
+      () => certificate(made),
+      () => changed({ auth: { methods: ['otp'] } }),
+      'AUTHENTICATION_REQUIRED',
+    ],
+    ['a certificate that is no device', () => certificate(made), required, 'DEVICE_NOT_REGISTERED'],
+    [
+      'a token where certificates alone count',
+      () => TOKEN,
+      () => changed({ auth: { methods: ['mtls'] } }),
+      'AUTHENTICATION_REQUIRED',
+    ],
+    [
+      'a principal where Kerberos is off',
+      () => ({ kind: 'principal', principal: parsePrincipal('a@B') }),
+      changed,
+      'AUTHENTICATION_REQUIRED',
+    ],
+    [
+      'a device, however it authenticates',
+      () => ({ kind: 'device', id: 'device-1' }),
+      () => changed({ devices: 'required', auth: { methods: ['mtls'] } }),
+      'issue',
+    ],
+    ['a device that is disabled', () => ({ kind: 'device', id: 'off' }), required, 'DEVICE_NOT_REGISTERED'],
+    ['a device that there is not', () => ({ kind: 'device', id: 'nobody' }), changed, 'DEVICE_NOT_REGISTERED'],
+  ])('%s', async (_, as, ca, expected) => {
+    const before = await traces();
+    const { verdict, code } = await rehearse(ca(), as());
+    expect(code ?? verdict).toBe(expected);
+    expect(await traces()).toEqual(before);
+  });
+
+  test('a principal gets its mapped subject', async () => {
+    const subject = parseDistinguishedName('CN=alice,O=Example');
+    const identityOf: NonNullable<RehearsalOptions['gssapi']>['identityOf'] = ({ text }) => ({
+      method: 'gssapi',
+      requester: `gssapi:${text}`,
+      display: text,
+      principal: text,
+      subject,
+      replyToken: undefined,
+    });
+    const as: AssumedSender = { kind: 'principal', principal: parsePrincipal('alice@EXAMPLE.COM') };
+    expect(await rehearse(changed(), as, simpleCsr(key, 'alice'), { gssapi: { identityOf } })).toMatchObject({
+      verdict: 'issue',
+      subject: 'CN=alice,O=Example',
+    });
+  });
+
+  test('a bound client_id, and the channel binding that nobody can show', async () => {
+    const rules = {
+      clientIdBinding: 'cn',
+      popLinking: { challenge_password: 'binding', require_pop_linking: true },
+    } as const;
+    expect((await rehearse(changed(), { kind: 'client_id', clientId: 'device-2' }, good, { rules })).code).toBe(
+      'CLIENT_ID_MISMATCH',
+    );
+    const linked = buildCsr(key, { attributes: [challengePassword('YmluZGluZw==')] });
+    expect((await rehearse(changed(), TOKEN, linked)).verdict).toBe('issue');
+    expect((await rehearse(changed(), TOKEN, simpleCsr(key), { rules })).verdict).toBe('issue');
+  });
+});
+
+test('issue 15.2: the external service is asked with dry_run, and its word counts', async () => {
+  const asked: AuthorizationRequest[] = [];
+  const service = (decide: Authorizer['decide']): Authorizer => ({
+    concerns: () => true,
+    decide: (name, request) => {
+      asked.push(request);
+      return decide(name, request);
+    },
+    failure: () => unavailable('AUTHORIZATION_FAILED', 'nobody decided'),
+  });
+  const yes = service(() => Promise.resolve({ subject: 'CN=press-9' }));
+  expect(await rehearse(changed(), TOKEN, good, { authorization: yes })).toMatchObject({
+    verdict: 'issue',
+    subject: 'CN=press-9',
+  });
+  const no = service(() => Promise.reject(forbidden('AUTHORIZATION_DENIED', 'not in the inventory')));
+  expect(await rehearse(changed(), TOKEN, good, { authorization: no })).toMatchObject({
+    verdict: 'refuse',
+    message: 'not in the inventory',
+  });
+  expect(asked.map(({ dry_run }) => dry_run)).toEqual([true, true]);
+});
+
+test('issue 15.2: what was only asked about cannot be issued or queued', async () => {
+  for (const ca of [changed(), changed({ approval: 'manual' })]) {
+    const enrollment = corridor({ store, identity: otpIdentity() });
+    const assumed = Authenticated.rehearsed(
+      received(ca, good),
+      mtlsIdentity({ certificate: parseCertificate(made.der), issuer: parseCertificate(maker.der) }),
+    );
+    const authorised = enrollment.authorise(await enrollment.admit(assumed), await Proven.rehearsed(good));
+    await expect(enrollment.certify(authorised)).rejects.toMatchObject({ status: 500, code: 'REHEARSAL' });
+  }
+});
+
+/** Whatever a request leaves. */
+async function traces(): Promise<unknown> {
+  const page = { limit: 1000 };
+  return Promise.all([
+    store.listAudit(page),
+    store.listRequests(page),
+    store.listOtps(page, T0),
+    store.listCertificates(page, T0),
+    store.openReservations(),
+  ]);
+}
