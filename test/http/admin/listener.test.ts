@@ -1,11 +1,11 @@
 import type { ServerOptions } from 'node:https';
 import { Agent } from 'node:https';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { AdminAuthSettings } from '../../src/auth/admin-authenticator.ts';
-import { ClientTrust } from '../../src/auth/mtls/client-trust.ts';
-import { OID } from '../../src/pki/der/oids.ts';
-import { encodePem } from '../../src/pki/der/pem.ts';
-import { adminFixture, bearer, type AdminFixture, type FixtureOptions } from './admin/support.ts';
+import type { AdminAuthSettings } from '../../../src/auth/admin-authenticator.ts';
+import { ClientTrust } from '../../../src/auth/mtls/client-trust.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
+import { adminFixture, bearer, type AdminFixture, type FixtureOptions } from './support.ts';
 import {
   dns,
   extKeyUsage,
@@ -14,10 +14,10 @@ import {
   makeClient,
   subjectAltName,
   type Issuer,
-} from '../support/certificates.ts';
-import { call, sendRaw, type Answer, type Call, type ClientTls } from '../support/https.ts';
-import { pkcs8Pem } from '../support/keys.ts';
-import { clientTrust } from '../support/client-trust.ts';
+} from '../../support/certificates.ts';
+import { call, sendRaw, type Answer, type Call, type ClientTls } from '../../support/https.ts';
+import { pkcs8Pem } from '../../support/keys.ts';
+import { clientTrust } from '../../support/client-trust.ts';
 
 const pem = ({ der }: Issuer): string => encodePem('CERTIFICATE', der);
 const NOW_MS = Date.now();

@@ -1,8 +1,8 @@
 /** Requests that are refused, each with 400 and a code of its own, and never with another class of exception. */
 import { describe, expect, test } from 'vitest';
 
-import { EstuaryError } from '../../src/errors.ts';
-import { parseCsr, verifyCsr } from '../../src/pki/pkcs10/csr.ts';
+import { EstuaryError } from '../../../src/errors.ts';
+import { parseCsr, verifyCsr } from '../../../src/pki/pkcs10/csr.ts';
 import {
   NULL,
   bitString,
@@ -17,8 +17,8 @@ import {
   setOf,
   tlv,
   utf8String,
-} from '../../src/pki/der/der.ts';
-import { OID } from '../../src/pki/der/oids.ts';
+} from '../../../src/pki/der/der.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
 import {
   ALGORITHM,
   attribute,
@@ -41,7 +41,7 @@ import {
   simpleCsr,
   uri,
   type CsrParts,
-} from '../support/csr.ts';
+} from '../../support/csr.ts';
 
 const key = makeKey();
 const rsa = makeKey('rsa2048');
