@@ -7,6 +7,7 @@ import type { PreparedIssuance } from '../ca/driver.ts';
 import { describe, EstuaryError, failed, forbidden, unauthorized } from '../errors.ts';
 import { formatName } from '../pki/x509/name.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
+import { StoreLost } from '../store/store-lost.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { Repeatable } from '../store/otp-store.ts';
 import { certificateRow, issuedNames } from './certificate-row.ts';
@@ -75,9 +76,15 @@ export class Reserved {
       const reservation = reservationOf(allowed, issuance, waited);
       const events = receivedEvents(request, !waited);
       const { store } = issuance;
-      const result = waited
-        ? await store.claimRequest(reservation, events)
-        : await store.reserve(reservation, events, repeatableOf(allowed.keyed, issuance));
+      const result = await (
+        waited
+          ? store.claimRequest(reservation, events)
+          : store.reserve(reservation, events, repeatableOf(allowed.keyed, issuance))
+      ).catch(async (error: unknown) => {
+        // The intent may be committed.
+        if (error instanceof StoreLost) await release(allowed.keyed, issuance, error);
+        throw error;
+      });
       if (result === 'request-taken') throw new RequestTaken();
       if (result === 'device-refused') throw deviceNotRegistered('at the reservation');
       if (result === 'repeated') throw new RequestRepeated();

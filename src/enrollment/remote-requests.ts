@@ -16,6 +16,7 @@ import type { Allowed } from './allowed.ts';
 import {
   issuanceRequestOf,
   orRelease,
+  orReleaseIfLost,
   recordIssued,
   reservationOf,
   rowEvent,
@@ -177,7 +178,9 @@ export class RemoteRequests {
 
   /** The second phase of what was issued while it waited. */
   async #claimAndRecord(row: RequestRow, certificate: Buffer): Promise<EnrollmentOutcome> {
-    const claim = await this.#store.claimRequest(reservationOf(row, this.#options), []);
+    const claim = await orReleaseIfLost(this.#options, row.id, () =>
+      this.#store.claimRequest(reservationOf(row, this.#options), []),
+    );
     if (claim !== 'reserved') throw new RequestTaken();
     await orRelease(this.#options, row.id, () => recordIssued(this.#store, row, certificate));
     return { status: 'issued', certificate };

@@ -9,6 +9,7 @@ import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import type { RemoteRequestStore } from '../store/remote-request-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
+import { StoreLost } from '../store/store-lost.ts';
 import { certificateRow, issuedNames } from './certificate-row.ts';
 import type { Repeats } from './repeats.ts';
 import type { ReservationReleaser } from './reservation-releaser.ts';
@@ -91,4 +92,18 @@ export function issuanceRequestOf({ id, csr, format }: RequestRow): IssuanceRequ
     format === 'crmf' ? parseCertificateRequest({ kind: 'crm', bodyPartID: 1, der: csr }) : parseCsrWithoutProof(csr);
   const { subject, subjectAltNames, publicKey } = content;
   return { request_id: id, subject, subjectAltNames, spki: publicKey.spki, csr: undefined };
+}
+
+/** For the call that commits a reservation: where the store went away over it, it may have been committed. */
+export async function orReleaseIfLost<T>(
+  { releaser }: Pick<RemoteRequestsOptions, 'releaser'>,
+  requestId: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof StoreLost) await releaser.release(requestId, []);
+    throw error;
+  }
 }

@@ -4,7 +4,7 @@ import { describe, EstuaryError, forbidden, unauthorized } from '../errors.ts';
 import { stateOf, TRANSITIONS } from '../store/request-state.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Allowed } from './allowed.ts';
-import { orRelease, recordIssued, reservationOf, type RemoteRequestsOptions } from './remote-row.ts';
+import { orRelease, orReleaseIfLost, recordIssued, reservationOf, type RemoteRequestsOptions } from './remote-row.ts';
 import { RequestRepeated } from './repeats.ts';
 import {
   clearedBy,
@@ -48,7 +48,9 @@ export class Submitted {
     const events = receivedEvents(allowed.keyed.request, takesUse(row));
     const { retry_window } = options.repeats.repeatable(row.recognition);
     const reservation = reservationOf(row, options);
-    const result = await options.store.submitRequest(row, supersedes, reservation, events, retry_window);
+    const result = await orReleaseIfLost(options, row.id, () =>
+      options.store.submitRequest(row, supersedes, reservation, events, retry_window),
+    );
     if (result === 'repeated') throw new RequestRepeated();
     if (result === 'otp-unusable')
       throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the submission' });

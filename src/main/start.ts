@@ -10,8 +10,9 @@ import { TicketSecret } from '../http/ticket-secret.ts';
 import { createLogger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { Semaphore } from '../process/semaphore.ts';
-import { openStore } from '../store/sqlite/open.ts';
+import { databaseOptions, openStore, type StoreOptions, type WriterAddress } from '../store/sqlite/open.ts';
 import { lockStore, shareStoreLock, type ServiceLock } from '../store/sqlite/service-lock.ts';
+import { WriterKeeper } from '../store/sqlite/writer-keeper.ts';
 import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
@@ -39,17 +40,37 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   return holding(await lockStore(options.config.store.path), () => startLocked(options));
 }
 
-async function startLocked({ config, material, configFile, warnings }: ServiceOptions): Promise<RunningService> {
-  const base = await openBase(config);
+async function startLocked(options: ServiceOptions): Promise<RunningService> {
+  const { config } = options;
+  if (workerCount(config) === 1) return startOn(await openBase(config), options);
+  // Beside the workers a process that writes the store for all of them.
+  const writer = new WriterKeeper(databaseOptions(storeOptions(config)), createLogger(config.log.level));
+  await writer.start();
+  try {
+    const base = await openBase(config, { writer: { socket: writer.socket, name: 'supervisor' } });
+    const service = await startOn(base, options, writer);
+    return { reload: () => service.reload(), stop: () => service.stop().finally(() => writer.stop()) };
+  } catch (error) {
+    await writer.stop();
+    throw error;
+  }
+}
+
+/** @param writer undefined: one process is the whole service */
+async function startOn(
+  base: Base,
+  { config, material, configFile, warnings }: ServiceOptions,
+  writer?: WriterKeeper,
+): Promise<RunningService> {
   const { log, store } = base;
   try {
     for (const { key, message } of warnings) log.warn({ key }, message);
     await reconcile(store, log);
     await store.audit([{ type: 'service.start', outcome: 'success', detail: `version ${VERSION}` }]);
     const service =
-      workerCount(config) > 1
-        ? await superviseWorkers({ config, material, configFile, store, log })
-        : await startAlone({ config, material, configFile }, base);
+      writer === undefined
+        ? await startAlone({ config, material, configFile }, base)
+        : await superviseWorkers({ config, material, configFile, store, log, writer });
     // Here, because it has to be one process that exports the audit log.
     const retention = new Retention({ config, store, log, now: Date.now });
     await retention.start();
@@ -98,10 +119,13 @@ async function startAlone(
  */
 export async function startWorker(): Promise<RunningService> {
   const link = new SupervisorLink();
-  const { inForce: config, instance, ticketSecret } = await link.share();
+  const { inForce: config, instance, ticketSecret, writer } = await link.share();
   const material = await readMaterial(config);
   return holding(shareStoreLock(config.store.path), async () => {
-    const base = await openBase(config, new Metrics((own) => link.shareMetrics(own)));
+    const base = await openBase(config, {
+      metrics: new Metrics((own) => link.shareMetrics(own)),
+      writer: { socket: writer, name: instance },
+    });
     try {
       const service = await startProcess(config, material, {
         ...base,
@@ -137,19 +161,32 @@ async function holding(lock: ServiceLock, start: () => Promise<RunningService>):
 
 type Base = Pick<Foundation, 'log' | 'metrics' | 'store'>;
 
-async function openBase(config: Config, metrics = new Metrics()): Promise<Base> {
-  const { log, store, audit, otp } = config;
+interface Surroundings {
+  readonly metrics?: Metrics;
+  /** Where another process writes the store. */
+  readonly writer?: WriterAddress;
+}
+
+async function openBase(config: Config, { metrics = new Metrics(), writer }: Surroundings = {}): Promise<Base> {
   return {
-    log: createLogger(log.level),
+    log: createLogger(config.log.level),
     metrics,
     store: await openStore({
-      path: store.path,
-      auditFile: audit.file,
-      node: store.node_name ?? hostname(),
-      alone: workerCount(config) === 1,
-      lookupKey: { configured: otp.lookup_key?.reveal(), required: otp.enabled },
+      ...storeOptions(config),
+      ...(writer === undefined ? {} : { writer }),
       onCommit: (events) => metrics.observe(events),
     }),
+  };
+}
+
+/** One thread or process writes it, with as many workers as may be. */
+function storeOptions({ store, audit, otp }: Config): StoreOptions {
+  return {
+    path: store.path,
+    auditFile: audit.file,
+    node: store.node_name ?? hostname(),
+    alone: true,
+    lookupKey: { configured: otp.lookup_key?.reveal(), required: otp.enabled },
   };
 }
 

@@ -19,6 +19,7 @@ import type { RunningService } from './running-service.ts';
 import { ConnectionKeeper } from './shared-connections.ts';
 import { MetricsKeeper } from './shared-metrics.ts';
 import { SharedMutexes } from './shared-mutexes.ts';
+import type { WriterKeeper } from '../store/sqlite/writer-keeper.ts';
 import type { Store } from '../store/store.ts';
 import { isFromWorker, type FromWorker, type ToWorker } from './worker-channel.ts';
 
@@ -34,6 +35,8 @@ interface Member {
 
 /** Milliseconds before a dead worker is replaced, so that one which cannot live does not spin. */
 const RESTART_DELAY = 1000;
+/** Milliseconds between two attempts to close what a dead worker left open. */
+const RECONCILE_PAUSE = 2000;
 /** Milliseconds that a worker may take to read and check a new configuration. */
 const PREPARE_DEADLINE = 60_000;
 
@@ -48,6 +51,8 @@ export interface SupervisorOptions {
   readonly configFile: string;
   readonly store: Store;
   readonly log: Logger;
+  /** The process that writes the store for the workers. */
+  readonly writer: Pick<WriterKeeper, 'socket' | 'drop'>;
 }
 
 /**
@@ -142,7 +147,7 @@ class Supervisor implements RunningService {
       });
       worker.once('exit', (code, signal) => {
         reject(failed('WORKER_START', 'A worker process ended before it listened.'));
-        void this.#ended(member, code === 0 ? signal : code);
+        this.#ended(member, code === 0 ? signal : code);
       });
     });
   }
@@ -154,29 +159,44 @@ class Supervisor implements RunningService {
       return;
     }
     member.informed = true;
-    tell(member, {
-      share: { instance: member.instance, ticketSecret: this.#ticketSecret.share(), config: this.#inForce },
-    });
+    const { socket: writer } = this.#options.writer;
+    const { instance } = member;
+    const ticketSecret = this.#ticketSecret.share();
+    tell(member, { share: { instance, ticketSecret, writer, config: this.#inForce } });
   }
 
-  async #ended({ slot, worker, instance }: Member, reason: string | number): Promise<void> {
+  #ended({ slot, worker, instance }: Member, reason: string | number): void {
     this.#members.delete(slot);
     this.#mutexes.gone(worker);
     this.#connections.gone(worker);
     this.#metrics.gone(worker);
     if (this.#stopping) return;
-    const { log, store } = this.#options;
+    const { log } = this.#options;
     log.error({ worker: slot, worker_pid: worker.process.pid, reason }, 'a worker process died');
     this.#tellCondition();
-    try {
-      await reconcile(store, log, instance);
-    } catch (error) {
-      log.error({ err: error }, 'what a dead worker left open could not be closed; the next start does it');
-    }
+    void this.#closeLeftOpen(instance);
     setTimeout(() => {
       if (!this.#stopping)
         this.#startOne(slot).catch((error: unknown) => log.error({ err: error }, 'worker not replaced'));
     }, RESTART_DELAY);
+  }
+
+  /** Goes on trying while the store is away. */
+  async #closeLeftOpen(instance: string): Promise<void> {
+    const { log, store, writer } = this.#options;
+    try {
+      // What is still on its way from the dead worker would come after.
+      await writer.drop(instance);
+      await reconcile(store, log, instance);
+    } catch (error) {
+      log.error(
+        { err: error },
+        'what a dead worker left open could not be closed now; it is tried again, also at the next start',
+      );
+      setTimeout(() => {
+        if (!this.#stopping) void this.#closeLeftOpen(instance);
+      }, RECONCILE_PAUSE);
+    }
   }
 
   /** Has every worker read and check it; each applies it only once all of them can. */

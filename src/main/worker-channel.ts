@@ -16,6 +16,8 @@ export interface WorkerShare {
   readonly instance: string;
   /** So that TLS session tickets of one worker resume on another. */
   readonly ticketSecret: SharedTicketSecret;
+  /** Path of the socket of the process that writes the store. */
+  readonly writer: string;
   /** The configuration in force, which the file may not hold any more: packed. */
   readonly config: unknown;
 }

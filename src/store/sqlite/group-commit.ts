@@ -85,7 +85,7 @@ export class GroupCommit {
 
   #carryOut(call: Call): Reply {
     const operation = this.#operations.get(call.operation);
-    if (operation === undefined) throw new Error(`no such operation: ${call.operation}`);
+    if (operation === undefined) return { id: call.id, error: toPlainError(toEstuaryError(noOperation(call))) };
     let outcome: Outcome<unknown>;
     this.#savepoint.run();
     try {
@@ -124,3 +124,5 @@ export class GroupCommit {
     if (this.#db.inTransaction) this.#rollback.run();
   }
 }
+
+const noOperation = ({ operation }: Call): Error => new Error(`no such operation: ${operation}`);

@@ -2,9 +2,23 @@ import type { AuditEvent } from '../../audit/event.ts';
 import type { Store } from '../store.ts';
 import type { ReadOperations, WriteOperations } from './operations.ts';
 import { RevokedSerials } from './revoked-serials.ts';
-import { StoreThread } from './thread.ts';
-import { callsOf } from './thread-calls.ts';
+import { StoreCaller } from './caller.ts';
+import { socketLink } from './socket-link.ts';
+import { callsOf } from './store-calls.ts';
+import { type DatabaseOptions, threadLink } from './thread-link.ts';
 import type { LookupKeyOptions } from './token-lookups.ts';
+
+/** Milliseconds between two attempts to start a thread again, at most. */
+const THREAD_PAUSE = 5000;
+/** The same for connections to a process, which its supervisor starts again. */
+const PROCESS_PAUSE = 400;
+
+/** Where the process is that writes the database, and who this one is. */
+export interface WriterAddress {
+  readonly socket: string;
+  /** The owner of this process's reservations. */
+  readonly name: string;
+}
 
 export interface StoreOptions {
   /** The database; its folder is created where missing. */
@@ -17,6 +31,8 @@ export interface StoreOptions {
   readonly lookupKey?: LookupKeyOptions;
   /** No other process writes this database while it is open: what is revoked is known without asking it. */
   readonly alone?: boolean;
+  /** Given where another process writes the database for this one and others (writer-keeper.ts). */
+  readonly writer?: WriterAddress;
   /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
   readonly now?: () => number;
   /** Told of the events of requests, certificates and refused credentials once they are committed, for the metrics. */
@@ -25,21 +41,34 @@ export interface StoreOptions {
 
 /**
  * Opens the SQLite store: creates or migrates the database, reconciles the audit file with it, and starts the threads,
- * one that writes, and commits the calls that wait together in one transaction, and one that reads beside it.
+ * one that writes, and commits the calls that wait together in one transaction, and one that reads beside it. Where another
+ * process writes, it connects to that in place of the first.
  *
- * Its calls are the operations of the threads (operations.ts): one that {@link Store} declares and no table has does
+ * Its calls are the operations of whoever has the database (operations.ts): one that {@link Store} declares and no table has does
  * not compile here.
  *
  * @throws {EstuaryError} what keeps it from working, e.g. `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_FOREIGN`,
  *   `AUDIT_UNAVAILABLE`, `AUDIT_TAMPERED`, `LOOKUP_KEY_MISSING`; the detail is for the operator
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { path, auditFile, node, now = Date.now, onCommit = () => undefined } = options;
-  const { lookupKey = { configured: undefined, required: true }, alone = false } = options;
-  const common = { path, audit_file: auditFile, node, lookup_key: lookupKey, tells_revocations: alone };
+  const { now = Date.now, onCommit = () => undefined } = options;
+  const common = databaseOptions(options);
   const revoked = new RevokedSerials();
-  const writer = new StoreThread({ ...common, role: 'writer' }, now, revoked);
-  const reader = new StoreThread({ ...common, role: 'reader' }, now);
+  const open = options.writer;
+  const writer = new StoreCaller({
+    dependency: 'store_write',
+    ...(open === undefined
+      ? { open: threadLink({ ...common, role: 'writer' }, now), longestPause: THREAD_PAUSE }
+      : { open: socketLink(open.socket, open.name), longestPause: PROCESS_PAUSE }),
+    now,
+    revoked,
+  });
+  const reader = new StoreCaller({
+    dependency: 'store_read',
+    open: threadLink({ ...common, role: 'reader' }, now),
+    longestPause: THREAD_PAUSE,
+    now,
+  });
   // The writer first: it makes the database that the reader opens.
   await writer.start();
   try {
@@ -95,5 +124,16 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       await reader.close();
       await writer.close();
     },
+  };
+}
+
+/** What whoever has the database needs of these options. */
+export function databaseOptions({ path, auditFile, node, lookupKey, alone = false }: StoreOptions): DatabaseOptions {
+  return {
+    path,
+    audit_file: auditFile,
+    node,
+    lookup_key: lookupKey ?? { configured: undefined, required: true },
+    tells_revocations: alone,
   };
 }

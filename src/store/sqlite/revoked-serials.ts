@@ -1,24 +1,39 @@
 /**
- * Which serial numbers are revoked, known to the main thread: nearly every certificate that is presented is not, and need not be asked
- * for. It holds where one process writes the database; the serials of whatever it revokes are there before the call is answered.
+ * Which serial numbers are revoked, known to every process that asks: nearly every certificate that is presented is not, and need not be
+ * asked for. It holds where one thread or process writes the database; the serials of whatever it revokes are known to all before the call
+ * is answered.
+ *
+ * A process that was stopped for a while may not have been told: so what it knows counts for {@link LEASE} after it last heard of the
+ * writer, and the writer that was not confirmed waits that long with its answer.
  */
+import { monotonic } from './clock.ts';
 import type { Db } from './database.ts';
+
+/** Milliseconds. The writer is heard every third of it. */
+export const LEASE = 3000;
 
 /** Serials remembered; with more of them, the database is asked each time. */
 const CAPACITY = 100_000;
 
-/** The main thread's memory. A serial too many costs a question, one too few would let a revoked certificate in. */
+/** The memory of one process. A serial too many costs a question, one too few would let a revoked certificate in. */
 export class RevokedSerials {
   readonly #capacity: number;
   readonly #serials = new Set<string>();
   /** Whether all are known: not before the thread that writes has told, nor when they are too many. */
   #complete = false;
+  /** When the writer was last heard. */
+  #heard = -Infinity;
 
   constructor(capacity = CAPACITY) {
     this.#capacity = capacity;
   }
 
-  /** What the writing thread has found as it started. */
+  /** The writer has sent something. @param at when, see clock.ts; Infinity for a thread, which nobody stops by itself */
+  heard(at: number): void {
+    this.#heard = at;
+  }
+
+  /** What the writer has found revoked. */
   begin(serials: readonly string[]): void {
     this.#complete = true;
     this.add(serials);
@@ -32,20 +47,21 @@ export class RevokedSerials {
     this.#complete = false;
   }
 
-  /** Until the thread is there again, nobody knows what it did last. */
+  /** Until the writer is there again, nobody knows what it did last. */
   forget(): void {
     this.#complete = false;
   }
 
   /** Whether a certificate of this serial may be revoked, as far as is known here. */
   mayHold(serial: string): boolean {
-    return !this.#complete || this.#serials.has(serial);
+    return !this.#complete || this.#serials.has(serial) || this.#heard + LEASE < monotonic();
   }
 }
 
-/** The writing thread's side: all that are revoked, and then those that its connection revokes, by whichever statement. */
+/** The writer's side: all that are revoked, and then those that its connection revokes, by whichever statement. */
 export interface RevocationWatch {
-  readonly known: readonly string[];
+  /** One more than a process remembers at most. */
+  known(): readonly string[];
   /** Those since the last call; also of what was rolled back. */
   take(): readonly string[];
 }
@@ -63,7 +79,7 @@ export function watchRevocations(db: Db, capacity = CAPACITY): RevocationWatch {
     .prepare<[number], string>('SELECT serial FROM certificate WHERE revoked_at IS NOT NULL LIMIT ?')
     .pluck();
   return {
-    known: all.all(capacity + 1),
+    known: () => all.all(capacity + 1),
     take() {
       const taken = revoked;
       revoked = [];

@@ -1,0 +1,130 @@
+/** Contract §6 with `server.workers` above 1: whichever process of the service is killed, under load. */
+import { execFileSync } from 'node:child_process';
+import { randomBytes, randomInt, X509Certificate } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:https';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { certificatesOf, Estuary, section } from '../support/estuary.ts';
+import { NODE, SERVER } from '../support/server-process.ts';
+
+const CLIENTS = 6;
+/** Enrolments of each client in a round. */
+const EACH = 8;
+/** Longest time from the beginning of the load to the kill, in milliseconds. */
+const LONGEST = 400;
+const WAIT = { timeout: 120_000, interval: 100 };
+
+type Victim = 'writer' | 'worker' | 'supervisor';
+const ROUNDS: readonly Victim[] = ['writer', 'worker', 'writer', 'worker', 'writer', 'worker', 'writer', 'supervisor'];
+
+let estuary: Estuary;
+
+beforeAll(async () => {
+  estuary = await Estuary.start({
+    configure: (config, dir) => {
+      section(config, 'server')['workers'] = 2;
+      // A cheap hash, so that the kill hits issuance and not argon2.
+      section(config, 'otp')['hash_algorithm'] = 'sha256-hmac';
+      section(config, 'otp')['hmac_key_file'] = 'otp.key';
+      // A device that got no answer asks again.
+      section(config, 'otp')['retry_window'] = 3600;
+      writeFileSync(join(dir, 'otp.key'), randomBytes(32), { mode: 0o600 });
+    },
+  });
+}, 120_000);
+afterAll(() => estuary.stop());
+
+/** All of the service answers again, by itself. */
+const up = (): Promise<void> =>
+  expect
+    .poll(
+      () =>
+        estuary.admin('GET', '/readyz').then(
+          ({ json }) => json['status'],
+          () => 'away',
+        ),
+      WAIT,
+    )
+    .toBe('ok');
+
+/** The processes that the supervisor has started. */
+function children(kind: 'writer' | 'worker'): number[] {
+  const { pid } = estuary.server;
+  const pids = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+  return pids.filter(
+    (child) => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('writer-process') === (kind === 'writer'),
+  );
+}
+
+async function kill(victim: Victim): Promise<void> {
+  if (victim === 'supervisor') {
+    estuary.server.signal('SIGKILL');
+    await estuary.server.exited;
+    await estuary.restart();
+    return;
+  }
+  const [pid] = children(victim);
+  if (pid === undefined) throw new Error(`there is no ${victim}`);
+  process.kill(pid, 'SIGKILL');
+}
+
+/** Each client enrols with single-use tokens, and tries again until it is answered, as a device does. */
+async function load(round: number): Promise<{ name: string; serial: string }[]> {
+  const names = Array.from({ length: CLIENTS * EACH }, (_, n) => `r${round}-${n}`);
+  const tokens = await Promise.all(
+    names.map(async (name) => ({ name, token: (await estuary.otp({ client_id: name })).token })),
+  );
+  const key = makeKey();
+  const answered: { name: string; serial: string }[] = [];
+  const clients = Array.from({ length: CLIENTS }, async (_, client) => {
+    let agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (const { name, token } of tokens.slice(client * EACH, (client + 1) * EACH)) {
+      const wire = onTheWire(simpleCsr(key, name));
+      for (let tries = 0; ; tries++) {
+        const answer = await estuary.enroll(wire, { password: token, agent }).catch(() => undefined);
+        if (answer?.status === 200) {
+          const [der] = certificatesOf(answer);
+          if (der !== undefined) answered.push({ name, serial: new X509Certificate(der).serialNumber.toLowerCase() });
+          break;
+        }
+        if (tries > 300) throw new Error(`${name}: ${answer?.status} ${answer?.body.toString()}`);
+        agent.destroy();
+        agent = new Agent({ keepAlive: true, maxSockets: 1 });
+        await sleep(200);
+      }
+    }
+    agent.destroy();
+  });
+  await Promise.all([...clients, sleep(randomInt(LONGEST)).then(() => kill(ROUNDS[round] ?? 'writer'))]);
+  return answered;
+}
+
+test(
+  'issue 14.3: kill -9 of the writer, of workers and of the supervisor under load: nothing answered is missing, every device gets its one certificate, and the service goes on by itself',
+  { timeout: 900_000 },
+  async () => {
+    const answered: { name: string; serial: string }[] = [];
+    // Before that, a process that dies is a start that failed.
+    await expect.poll(() => estuary.server.log().some(({ msg }) => msg === 'all workers listen'), WAIT).toBe(true);
+    for (const round of ROUNDS.keys()) {
+      answered.push(...(await load(round)));
+      await up();
+    }
+    expect(answered).toHaveLength(ROUNDS.length * CLIENTS * EACH);
+    const db = new Database(join(estuary.dir, 'data/est.db'), { readonly: true });
+    // What nobody waits for any more is closed in the background.
+    await expect.poll(() => db.prepare('SELECT request_id FROM reservation').all(), WAIT).toEqual([]);
+    const stored = db.prepare<[], { serial: string; subject: string }>('SELECT serial, subject FROM certificate').all();
+    const bySerial = new Map(stored.map(({ serial, subject }) => [serial, subject]));
+    expect(answered.filter(({ serial, name }) => bySerial.get(serial) !== `CN=${name}`)).toEqual([]);
+    expect(stored, 'one certificate for each token').toHaveLength(answered.length);
+    expect(db.prepare('SELECT id FROM otp WHERE uses <> 1').all()).toEqual([]);
+    db.close();
+    const verdict = execFileSync(NODE, [SERVER, 'audit', 'verify', '--config', join(estuary.dir, 'est.toml')]);
+    expect(verdict.toString()).toMatch(/\d+ records/);
+  },
+);
