@@ -72,6 +72,12 @@ export const ADMIN_ERRORS = {
   },
   OTP_DISABLED: { status: 409, cause: 'One-time passwords are switched off.', remedy: 'Set otp.enabled, and restart.' },
   OTP_NOT_FOUND: { status: 404, cause: 'No one-time password has this id.', remedy: 'List them and compare.' },
+  RELOAD_FAILED: {
+    status: 409,
+    cause: 'The configuration, or a file that it names, cannot be brought into force; what was in force goes on.',
+    remedy: 'Correct what the message names, and try again, with ?dry_run=true first.',
+    text: 'what is wrong with the configuration',
+  },
   REQUEST_BUSY: {
     status: 503,
     cause: 'Other administrators decided about the request again and again between the look at it and the decision.',

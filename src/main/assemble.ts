@@ -35,6 +35,7 @@ import type { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { MakeMutex } from '../process/semaphore.ts';
+import type { Reload } from '../config/reload.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
 import { lookupKeyFile, readLookupKey } from '../store/lookup-key-file.ts';
 import type { Store } from '../store/store.ts';
@@ -59,6 +60,8 @@ export interface Foundation {
   readonly connections?: WorkerConnections;
   readonly makeMutex: MakeMutex;
   readonly condition: () => ServiceCondition;
+  /** Of all processes of the service. */
+  readonly reload: Reload;
 }
 
 /** A process of the service, made and not started. */
@@ -138,6 +141,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     {
       store,
       condition: foundation.condition,
+      reload: foundation.reload,
       certificateEnds: () => live.current.certificateEnds,
       ...(gssapi?.missingCredentials && { missingCredentials: gssapi.missingCredentials }),
       otp,

@@ -1,12 +1,14 @@
-/** SIGHUP: reads the configuration again and brings it into force, wholly or not at all. */
-import { planReload } from '../config/diff.ts';
+/** SIGHUP and `POST /admin/reload`: reads the configuration again and brings it into force, wholly or not at all. */
+import { planReload, type ReloadPlan } from '../config/diff.ts';
 import { loadConfig } from '../config/load.ts';
+import { certificateEnds, endOf, type CertificateEnd } from '../config/material/certificate-ends.ts';
 import { readMaterial } from '../config/material/load-material.ts';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
 import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import type { Logger } from '../log.ts';
+import type { ReloadOrder, ReloadOutcome, ReloadReport } from '../config/reload.ts';
 import type { Store } from '../store/store.ts';
 
 /** A new configuration that is read and checked, and changes nothing yet. One of the two is called, once. */
@@ -28,14 +30,27 @@ export interface ReloadsOptions {
   readonly prepare: Prepare;
 }
 
+/** A signal's. */
+export const BY_SIGNAL: ReloadOrder = { dryRun: false };
+
+/** A configuration that was read, with what it names. */
+interface Wanted {
+  readonly plan: ReloadPlan;
+  readonly material: Material;
+  readonly report: ReloadReport;
+}
+
 export class Reloads {
   readonly #options: ReloadsOptions;
   #config: Config;
+  #material: Material;
   #last: { readonly at: number; readonly ok: boolean } | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: ReloadsOptions) {
     this.#options = options;
     this.#config = options.config;
+    this.#material = options.material;
   }
 
   /** Whether the last one failed, so that what is in force is not what the file says. */
@@ -48,41 +63,91 @@ export class Reloads {
     return { reloadFailed: this.failed, ...(this.#last === undefined ? {} : { lastReload: this.#last }) };
   }
 
-  /** One reload: one outcome, one audit record. Never throws. Not to be called while one is under way. */
-  async reload(): Promise<void> {
+  /** One reload: one outcome, one audit record. Those that come meanwhile wait for their turn. Never rejects. */
+  reload(order: ReloadOrder): Promise<ReloadOutcome> {
+    const turn = this.#turn.then(() => (order.dryRun ? this.#try() : this.#reload(order)));
+    this.#turn = turn;
+    return turn;
+  }
+
+  async #reload(order: ReloadOrder): Promise<ReloadOutcome> {
     const { log, store } = this.#options;
     try {
-      await this.#reload();
+      const report = await this.#bringIntoForce(order);
       this.#last = { at: Date.now(), ok: true };
+      return { ok: true, report };
     } catch (error) {
       this.#last = { at: Date.now(), ok: false };
       const detail = describe(error);
       log.error({ detail }, 'reload failed; the old configuration stays in force');
       await store
-        .audit([{ type: 'config.reload', outcome: 'failure', detail }])
+        .audit([{ type: 'config.reload', outcome: 'failure', ...order.by, detail }])
         .catch((failure: unknown) => log.error({ detail: describe(failure) }, 'reload failure not audited'));
+      return { ok: false, reason: detail };
     }
   }
 
-  async #reload(): Promise<void> {
-    const { configFile, log, store, prepare, material: atStart } = this.#options;
-    await store.reopenAuditFile();
-    const { config, material, warnings } = await loadConfig(configFile, process.env);
-    const plan = planReload(this.#config, config);
-    // Where keys stay as they were, so do the files that they name; the CAs' are those of the start.
-    const live = plan.restart.length === 0 ? material : await readMaterial(plan.config, atStart.cas);
-    const prepared = await prepare(plan.config, live);
+  /** All of a reload but that it counts: every process makes what it would bring into force, and drops it. */
+  async #try(): Promise<ReloadOutcome> {
     try {
-      await store.audit([{ type: 'config.reload', outcome: 'success', detail: plan.live.join(', ') }]);
+      const { plan, material, report } = await this.#read();
+      const prepared = await this.#options.prepare(plan.config, material);
+      prepared.drop();
+      return { ok: true, report };
+    } catch (error) {
+      return { ok: false, reason: describe(error) };
+    }
+  }
+
+  async #bringIntoForce({ by }: ReloadOrder): Promise<ReloadReport> {
+    const { log, store, prepare } = this.#options;
+    await store.reopenAuditFile();
+    const { plan, material, report } = await this.#read();
+    const prepared = await prepare(plan.config, material);
+    try {
+      await store.audit([{ type: 'config.reload', outcome: 'success', ...by, detail: plan.live.join(', ') }]);
     } catch (error) {
       prepared.drop();
       throw error;
     }
     prepared.apply();
     this.#config = plan.config;
+    this.#material = material;
     log.level = plan.config.log.level;
-    for (const { key, message } of warnings) log.warn({ key }, message);
+    for (const { key, message } of report.warnings) log.warn({ key }, message);
     if (plan.restart.length > 0) log.warn({ keys: plan.restart }, 'changed keys that need a restart');
-    log.info({ keys: plan.live }, 'configuration reloaded');
+    const certificates = report.certificates.map(({ notAfter, ...one }) => ({
+      ...one,
+      notAfter: new Date(notAfter).toISOString(),
+    }));
+    log.info({ keys: plan.live, certificates }, 'configuration reloaded');
+    return report;
+  }
+
+  async #read(): Promise<Wanted> {
+    const { configFile, material: atStart } = this.#options;
+    const { config, material, warnings } = await loadConfig(configFile, process.env);
+    const plan = planReload(this.#config, config);
+    // Where keys stay as they were, so do the files that they name; the CAs' are those of the start.
+    const live = plan.restart.length === 0 ? material : await readMaterial(plan.config, atStart.cas);
+    const before = new Set(inForce(this.#material).map(identify));
+    const certificates = inForce(live).map((one) => ({ ...one, isNew: !before.has(identify(one)) }));
+    return {
+      plan,
+      material: live,
+      report: { changed: plan.live, needsRestart: plan.restart, certificates, warnings },
+    };
   }
 }
+
+/** With the CAs' own, as far as files name them. */
+function inForce(material: Material): CertificateEnd[] {
+  const own = material.cas.flatMap(({ table: { label: ca }, certificates }) =>
+    certificates === undefined
+      ? []
+      : [certificates.certificate, ...certificates.issuers].map((one) => endOf({ use: 'ca', ca }, one)),
+  );
+  return [...certificateEnds(material), ...own];
+}
+
+const identify = ({ use, ca, subject, serial }: CertificateEnd): string => JSON.stringify([use, ca, subject, serial]);

@@ -16,7 +16,7 @@ import { WriterKeeper } from '../store/sqlite/writer-keeper.ts';
 import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
-import { Reloads, type Prepare } from './reloads.ts';
+import { BY_SIGNAL, Reloads, type Prepare } from './reloads.ts';
 import { Retention } from './retention.ts';
 import type { RunningService } from './running-service.ts';
 import { superviseWorkers, workerCount } from './supervisor.ts';
@@ -101,9 +101,12 @@ async function startAlone(
     ticketSecret: TicketSecret.random(),
     makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
     condition: () => ({ workersDown: [], ...reloads.condition }),
+    reload: (order) => reloads.reload(order),
   });
   return {
-    reload: () => reloads.reload(),
+    reload: async () => {
+      await reloads.reload(BY_SIGNAL);
+    },
     async stop() {
       await service.stop();
       await store.audit([{ type: 'service.stop', outcome: 'success' }]);
@@ -134,6 +137,7 @@ export async function startWorker(): Promise<RunningService> {
         connections: link.connections,
         makeMutex: (name, queueLimit) => link.mutexes.of(name, queueLimit),
         condition: () => link.condition,
+        reload: (order) => link.reload(order),
       });
       link.listens(async (next) => service.prepare(next, await readMaterial(next, material.cas)));
       return {

@@ -11,10 +11,11 @@ import type { Config } from '../config/schema.ts';
 import type { Material } from '../config/material/material.ts';
 import { packConfig } from '../config/transfer.ts';
 import { failed } from '../errors.ts';
+import type { ReloadOrder, ReloadOutcome } from '../config/reload.ts';
 import { reconcile } from '../enrollment/reconcile.ts';
 import { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
-import { Reloads, type Prepared } from './reloads.ts';
+import { BY_SIGNAL, Reloads, type Prepared } from './reloads.ts';
 import type { RunningService } from './running-service.ts';
 import { ConnectionKeeper } from './shared-connections.ts';
 import { MetricsKeeper } from './shared-metrics.ts';
@@ -100,8 +101,13 @@ class Supervisor implements RunningService {
   }
 
   async reload(): Promise<void> {
-    await this.#reloads.reload();
+    await this.#reload(BY_SIGNAL);
+  }
+
+  async #reload(order: ReloadOrder): Promise<ReloadOutcome> {
+    const outcome = await this.#reloads.reload(order);
     this.#tellCondition();
+    return outcome;
   }
 
   async stop(): Promise<void> {
@@ -138,7 +144,10 @@ class Supervisor implements RunningService {
           if (!this.#mutexes.take(worker, message) && !this.#metrics.take(worker, message))
             this.#connections.take(worker, message);
         } else if (message.says === 'asks for its share') this.#share(member);
-        else if (message.says === 'listens') {
+        else if (message.says === 'asks for a reload') {
+          const { id, order } = message;
+          void this.#reload(order).then((outcome) => tell(member, { reloaded: id, outcome }));
+        } else if (message.says === 'listens') {
           member.listening = true;
           this.#metrics.add(worker);
           this.#tellCondition();

@@ -5,6 +5,7 @@ import { describe } from '../errors.ts';
 import type { SharedTicketSecret } from '../http/ticket-secret.ts';
 import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import type { CollectFromAll, MetricFamilies } from '../metrics.ts';
+import type { ReloadOrder, ReloadOutcome } from '../config/reload.ts';
 import type { Prepared } from './reloads.ts';
 import { WorkerConnections } from './shared-connections.ts';
 import { WorkerMetrics, type SupervisorChannel } from './shared-metrics.ts';
@@ -27,12 +28,14 @@ export type ToWorker =
   | { readonly share: WorkerShare }
   | { readonly condition: ServiceCondition }
   | { readonly prepare: number; readonly config: unknown }
+  | { readonly reloaded: number; readonly outcome: ReloadOutcome }
   | { readonly apply: number }
   | { readonly drop: number };
 
 /** Worker to supervisor. */
 export type FromWorker =
   | { readonly says: 'asks for its share' | 'listens' }
+  | { readonly says: 'asks for a reload'; readonly id: number; readonly order: ReloadOrder }
   /** `problem`: why it cannot; undefined: it is ready to apply it. */
   | { readonly says: 'prepared'; readonly id: number; readonly problem?: string };
 
@@ -42,12 +45,15 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 
 export function isFromWorker(value: unknown): value is FromWorker {
   if (!isObject(value)) return false;
-  const { says, id } = value;
+  const { says, id, order } = value;
+  if (says === 'asks for a reload') return typeof id === 'number' && isObject(order);
   return says === 'asks for its share' || says === 'listens' || (says === 'prepared' && typeof id === 'number');
 }
 
 function isToWorker(value: unknown): value is ToWorker {
-  return isObject(value) && ['share', 'condition', 'prepare', 'apply', 'drop'].some((kind) => kind in value);
+  return (
+    isObject(value) && ['share', 'condition', 'prepare', 'reloaded', 'apply', 'drop'].some((kind) => kind in value)
+  );
 }
 
 /** What takes a new configuration in a worker, which reads by itself what that names. */
@@ -64,6 +70,8 @@ export class SupervisorLink {
   readonly #share = Promise.withResolvers<WorkerShare>();
   readonly #prepare = Promise.withResolvers<PrepareWorker>();
   readonly #prepared = new Map<number, Prepared>();
+  readonly #reloads = new Map<number, (outcome: ReloadOutcome) => void>();
+  #lastReload = 0;
   #condition: ServiceCondition = { workersDown: [], reloadFailed: false };
 
   constructor() {
@@ -85,6 +93,14 @@ export class SupervisorLink {
     return { ...share, inForce: unpackConfig(share.config) };
   }
 
+  /** Asks the supervisor, which reloads for all of its workers. A supervisor that is gone takes this process with it. */
+  reload(order: ReloadOrder): Promise<ReloadOutcome> {
+    const id = ++this.#lastReload;
+    const outcome = new Promise<ReloadOutcome>((resolve) => this.#reloads.set(id, resolve));
+    this.#tell({ says: 'asks for a reload', id, order });
+    return outcome;
+  }
+
   /** Adds the metrics of this process to the others'. */
   shareMetrics(own: () => Promise<MetricFamilies>): CollectFromAll {
     const metrics = new WorkerMetrics(this.#channel, own);
@@ -101,7 +117,10 @@ export class SupervisorLink {
     if ('share' in message) this.#share.resolve(message.share);
     else if ('condition' in message) this.#condition = message.condition;
     else if ('prepare' in message) void this.#prepareOne(message.prepare, message.config);
-    else if ('apply' in message) this.#end(message.apply)?.apply();
+    else if ('reloaded' in message) {
+      this.#reloads.get(message.reloaded)?.(message.outcome);
+      this.#reloads.delete(message.reloaded);
+    } else if ('apply' in message) this.#end(message.apply)?.apply();
     else this.#end(message.drop)?.drop();
   }
 

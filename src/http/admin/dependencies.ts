@@ -12,6 +12,7 @@ import type { Config } from '../../config/schema.ts';
 import type { Rehearsal } from '../../enrollment/rehearsal.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
+import type { Reload } from '../../config/reload.ts';
 import type { Store } from '../../store/store.ts';
 import type { Access } from './roles.ts';
 
@@ -21,6 +22,7 @@ export type AdminApp = FastifyInstance<Server, IncomingMessage, ServerResponse, 
 export interface AdminDependencies {
   readonly store: Store;
   readonly condition: () => ServiceCondition;
+  readonly reload: Reload;
   /** Of the files that the configuration names; the CAs' own certificates are theirs to tell. */
   readonly certificateEnds: () => readonly CertificateEnd[];
   readonly otp: Pick<OtpService, 'create'>;

@@ -26,7 +26,7 @@ import { everything, listQuery } from './list.ts';
 import { mapPage, pageRequest } from './paging.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
 import { revoke } from './revocation.ts';
-import { errorResponses, listOf, oneOf, strictObject } from './schemas.ts';
+import { errorResponses, flag, listOf, oneOf, strictObject } from './schemas.ts';
 
 /** Of each kind, the newest, on a device's page. */
 const HISTORY = 100;
@@ -47,8 +47,6 @@ const DevicePage = Type.Object(
 );
 
 const DeviceId = Type.Object({ id: Type.String({ description: 'Percent-encoded.' }) });
-
-const flag = (description: string) => Type.Optional(oneOf(['true', 'false'], { description }));
 
 const selectionQuery = {
   id: Type.Optional(Type.String({ maxLength: 255, description: 'The whole id.' })),

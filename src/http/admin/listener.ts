@@ -25,6 +25,7 @@ import { accessOf, checkRole } from './roles.ts';
 import { registerSession } from './session.ts';
 import { registerOtp } from './otp.ts';
 import { registerOtpBulk } from './otp-bulk.ts';
+import { registerReload } from './reload.ts';
 import { registerRevocation } from './revocation.ts';
 import { registerRequests } from './requests.ts';
 import { validatorCompiler } from './validation.ts';
@@ -94,6 +95,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerCas(routes, deps, monitor);
     registerLockouts(routes, deps);
     registerAudit(routes, deps);
+    registerReload(routes, deps);
     registerSession(routes);
     registerOpenApi(routes);
     done();

@@ -11,6 +11,9 @@ export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Ty
 export const oneOf = <const T extends readonly string[]>(values: T, options: { description?: string } = {}) =>
   Type.Unsafe<T[number]>(Type.String({ enum: [...values], ...options }));
 
+/** A query's `true` or `false`; absent: false. */
+export const flag = (description: string) => Type.Optional(oneOf(['true', 'false'], { description }));
+
 export const Timestamp = (description?: string) =>
   Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
 

@@ -16,6 +16,7 @@ import { OtpService, type OtpSettings } from '../../../src/auth/otp/otp-service.
 import { Ca, CaRouter } from '../../../src/ca/router.ts';
 import { createLogger } from '../../../src/log.ts';
 import { createAdminApp } from '../../../src/http/admin/listener.ts';
+import type { Reload } from '../../../src/config/reload.ts';
 import { Metrics } from '../../../src/metrics.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { formatGeneralName, type GeneralName } from '../../../src/pki/x509/general-name.ts';
@@ -93,6 +94,8 @@ export interface FixtureOptions {
   readonly auth?: Partial<AdminAuthSettings>;
   /** Told of committed events, see {@link openStore}. */
   readonly onCommit?: StoreOptions['onCommit'];
+  /** What a reload comes to; none works unless told. */
+  readonly reload?: Reload;
   /** Why Kerberos tickets cannot be verified; nobody verifies any unless told. */
   readonly missingCredentials?: () => Promise<string | undefined>;
   /** What the clock says at first, milliseconds; {@link NOW} unless told. */
@@ -141,6 +144,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     metrics: new Metrics(),
     certificateEnds: () => [],
     ...(options.missingCredentials && { missingCredentials: options.missingCredentials }),
+    reload: options.reload ?? (() => Promise.resolve({ ok: false, reason: 'nothing to reload' })),
     condition: () => options.condition ?? { workersDown: [], reloadFailed: false },
     version: '0.0.0-test',
     now,

@@ -1,0 +1,74 @@
+import { Type } from '@fastify/type-provider-typebox';
+import { conflict } from '../../errors.ts';
+import type { ReloadReport } from '../../config/reload.ts';
+import { accessEvent, actor } from './access.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { errorResponses, flag, nullable, strictObject, Timestamp } from './schemas.ts';
+import { formatTimestamp } from './timestamps.ts';
+
+const KEYS = (description: string) =>
+  Type.Array(Type.String(), { description: `${description}, such as \`ca[0].profile.validity_days\`.` });
+
+const Report = Type.Object(
+  {
+    dry_run: Type.Boolean({ description: 'Nothing has changed.' }),
+    changed: KEYS('Changed keys that apply at once'),
+    needs_restart: KEYS('Changed keys that stay as they were until the next start'),
+    certificates: Type.Array(
+      Type.Object({
+        use: Type.String({ description: '`tls`, `ca`, `client_anchor` …, as in the metrics.' }),
+        ca: nullable(Type.String({ description: 'The label of the CA that needs it.' })),
+        subject: Type.String(),
+        serial: Type.String(),
+        not_after: Timestamp(),
+        new: Type.Boolean({ description: 'It was not in force before.' }),
+      }),
+      { description: 'What is in force afterwards.' },
+    ),
+    warnings: Type.Array(Type.Object({ key: Type.String(), message: Type.String() }), {
+      description: 'Settings that are allowed and unsafe.',
+    }),
+  },
+  { description: 'What a reload has changed, or would change.' },
+);
+
+/** `POST /admin/reload`: what SIGHUP does, with an answer. */
+export function registerReload(app: AdminApp, deps: AdminDependencies): void {
+  app.post(
+    '/admin/reload',
+    {
+      config: { access: ['operator'] },
+      schema: {
+        summary: 'Read the configuration again and bring it into force, wholly or not at all',
+        tags: ['health'],
+        querystring: strictObject({
+          dry_run: flag('Says what would change, and changes nothing.'),
+        }),
+        response: { 200: Report, ...errorResponses(400, 409) },
+      },
+    },
+    async (request) => {
+      const dryRun = request.query.dry_run === 'true';
+      await deps.store.audit([accessEvent(request, 'success', dryRun ? 'a dry run' : 'a reload')]);
+      const outcome = await deps.reload({ dryRun, by: actor(request) });
+      if (!outcome.ok) throw conflict('RELOAD_FAILED', outcome.reason);
+      return { dry_run: dryRun, ...inWords(outcome.report) };
+    },
+  );
+}
+
+function inWords({ changed, needsRestart, certificates, warnings }: ReloadReport) {
+  return {
+    changed: [...changed],
+    needs_restart: [...needsRestart],
+    certificates: certificates.map(({ use, ca, subject, serial, notAfter, isNew }) => ({
+      use,
+      ca: ca === '' ? null : ca,
+      subject,
+      serial,
+      not_after: formatTimestamp(notAfter),
+      new: isNew,
+    })),
+    warnings: [...warnings],
+  };
+}

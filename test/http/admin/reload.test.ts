@@ -1,0 +1,73 @@
+/** Issue 16.7, contract §10 and §13: POST /admin/reload answers with what changed, what needs a restart, or why it failed. */
+import { expect, test } from 'vitest';
+import type { Reload, ReloadOrder, ReloadReport } from '../../../src/config/reload.ts';
+import { adminFixture, failure, NOW } from './support.ts';
+
+const REPORT: ReloadReport = {
+  changed: ['tls.certificate'],
+  needsRestart: ['est.port'],
+  certificates: [
+    { use: 'tls', ca: '', subject: 'CN=est', serial: '0a', notAfter: NOW, isNew: true },
+    { use: 'ca', ca: 'devices', subject: 'CN=CA', serial: '01', notAfter: NOW, isNew: false },
+  ],
+  warnings: [{ key: 'log.level', message: 'is loud' }],
+};
+
+function recorded(outcome: Awaited<ReturnType<Reload>>): { readonly orders: ReloadOrder[]; readonly reload: Reload } {
+  const orders: ReloadOrder[] = [];
+  return {
+    orders,
+    reload: (order) => {
+      orders.push(order);
+      return Promise.resolve(outcome);
+    },
+  };
+}
+
+test.each([
+  ['/admin/reload', false],
+  ['/admin/reload?dry_run=false', false],
+  ['/admin/reload?dry_run=true', true],
+])('POST %s', async (url, dryRun) => {
+  const { orders, reload } = recorded({ ok: true, report: REPORT });
+  const { call } = await adminFixture({ reload });
+  const answer = await call('POST', url);
+  const not_after = new Date(NOW).toISOString();
+  expect([answer.statusCode, answer.json()]).toEqual([
+    200,
+    {
+      dry_run: dryRun,
+      changed: ['tls.certificate'],
+      needs_restart: ['est.port'],
+      certificates: [
+        { use: 'tls', ca: null, subject: 'CN=est', serial: '0a', not_after, new: true },
+        { use: 'ca', ca: 'devices', subject: 'CN=CA', serial: '01', not_after, new: false },
+      ],
+      warnings: [{ key: 'log.level', message: 'is loud' }],
+    },
+  ]);
+  expect(orders).toMatchObject([{ dryRun, by: { subject: 'test admin' } }]);
+  const { items } = (await call('GET', '/admin/audit?type=admin.access')).json<{ items: { detail: string }[] }>();
+  expect(items.at(-1)?.detail).toContain(`POST /admin/reload: a ${dryRun ? 'dry run' : 'reload'}`);
+});
+
+test('a reload that fails is 409 with the reason', async () => {
+  const { reload } = recorded({ ok: false, reason: 'est.toml: tls.certificate: is no certificate' });
+  const { call } = await adminFixture({ reload });
+  const answer = await call('POST', '/admin/reload');
+  expect(failure(answer)).toMatchObject({
+    statusCode: 409,
+    code: 'RELOAD_FAILED',
+    message: 'est.toml: tls.certificate: is no certificate',
+  });
+});
+
+test.each(['/admin/reload?dry_run=perhaps', '/admin/reload?dry=true'])(
+  'POST %s: 400, and nothing is reloaded',
+  async (url) => {
+    const { orders, reload } = recorded({ ok: true, report: REPORT });
+    const { call } = await adminFixture({ reload });
+    expect((await call('POST', url)).statusCode).toBe(400);
+    expect(orders).toEqual([]);
+  },
+);
