@@ -11,7 +11,7 @@ import { hasLibest, startLibest } from './libest.ts';
 import type { Job } from './load.ts';
 import { measure, type Measurement } from './measure.ts';
 import { flameGraph, readProfile } from './profile.ts';
-import { perCpuSecond, ratios, type Series, table } from './report.ts';
+import { perCpuSecond, perSecond, ratios, type Series, table } from './report.ts';
 import { ROWS, type Row, type ServerName, USUAL_ROWS } from './rows.ts';
 
 const HELP = `Usage: scripts/bench [--rounds N] [--seconds N] [--clients N,…] [--rows ROW,…] [--key KIND] [--profile FOLDER]
@@ -138,8 +138,7 @@ async function main(): Promise<void> {
 
 /** A fleet, and the job of one row with so many of its clients. */
 function jobOf(row: Row, fleet: Fleet, clients: number, seconds: number): Omit<Job, 'port' | 'warmUpCount'> {
-  const job = row.job(fleet);
-  return { ...job, clients: job.clients.slice(0, clients), ca: fleet.ca, warmUp: 1, seconds };
+  return { clients: row.clients(fleet).slice(0, clients), ca: fleet.ca, warmUp: 1, seconds };
 }
 
 async function compare(folder: string, options: Options): Promise<void> {
@@ -180,22 +179,35 @@ async function compareRows(
     ),
   );
   for (let round = 0; round < rounds; round++)
-    for (const one of round % 2 === 0 ? series : series.toReversed()) {
+    // A row that goes by another's rate comes after it.
+    for (const one of round % 2 === 0 ? series : [...series.toReversed()].sort(byRate)) {
       const { row, clients, server } = one;
       const target = targets.get(server);
       if (target === undefined) continue;
       const crowd = row.besideSlow === true ? await slowCrowd(fleet) : undefined;
       // libest has nothing to warm up, and is slow.
       const warmUpCount = round === 0 && server !== 'libest' ? WARM_UP : STILL_WARM;
-      const job = { ...jobOf(row, fleet, clients, seconds), port: target.port, warmUpCount };
+      const perSecond = rateOf(one, series);
+      const job = { ...jobOf(row, fleet, clients, seconds), port: target.port, warmUpCount, perSecond };
+      if (server === 'Estuary') await fleet.loopDelay();
       const measured = await measure(job, folder, target.pid);
       crowd?.kill('SIGKILL');
-      one.rounds.push(measured);
+      one.rounds.push({ ...measured, loopDelay: server === 'Estuary' ? await fleet.loopDelay() : undefined });
       console.error(
         `round ${round + 1}: ${row.name}, ${clients} clients, ${server}: ${perCpuSecond(measured).toFixed(0)} per CPU second`,
       );
     }
   return series;
+}
+
+const byRate = (a: Series, b: Series): number => Number(a.row.rate !== undefined) - Number(b.row.rate !== undefined);
+
+/** Of a row that goes by another's: what that one did last. */
+function rateOf({ row: { rate }, clients }: Series, series: readonly Series[]): number | undefined {
+  if (rate === undefined) return undefined;
+  const other = series.find(({ row, clients: same }) => row.id === rate.of && same === clients)?.rounds.at(-1);
+  if (other === undefined) return refuse(`--rows: give ${rate.of} before what goes by it`);
+  return perSecond(other) * rate.share;
 }
 
 async function profile(folder: string, options: Options, target: string): Promise<void> {

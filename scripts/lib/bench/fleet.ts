@@ -31,13 +31,18 @@ export interface FleetOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** A device and what it shows; how it connects, a row says. */
+export type FleetClient = Omit<JobClient, 'operation' | 'connection'>;
+
 export interface Fleet {
   readonly server: ServerProcess;
+  /** Milliseconds that the server's event loop was late at the 99th percentile since it was last asked. */
+  readonly loopDelay: () => Promise<number>;
   readonly ca: string;
   /** Devices that hold a certificate. */
-  readonly devices: readonly JobClient[];
+  readonly devices: readonly FleetClient[];
   /** The same devices with one-time passwords in place of certificates. */
-  readonly newcomers: readonly JobClient[];
+  readonly newcomers: readonly FleetClient[];
 }
 
 /** More uses than any run can take. */
@@ -54,14 +59,20 @@ export async function startFleet(folder: string, { hash, size, key, env }: Fleet
     listeners: ['est', 'admin', 'publication'],
   });
   try {
-    const newcomers: JobClient[] = [];
-    const devices: JobClient[] = [];
+    const newcomers: FleetClient[] = [];
+    const devices: FleetClient[] = [];
     for (let i = 0; i < size; i++) {
       const { newcomer, device } = await equip(folder, server, { name: `bench-${i}`, key });
       newcomers.push(newcomer);
       devices.push(device);
     }
-    return { server, ca: join(folder, 'ca', 'root.pem'), devices, newcomers };
+    return {
+      server,
+      loopDelay: () => loopDelay(folder, server),
+      ca: join(folder, 'ca', 'root.pem'),
+      devices,
+      newcomers,
+    };
   } catch (error) {
     await server.stop();
     throw error;
@@ -86,7 +97,7 @@ async function equip(
   folder: string,
   server: ServerProcess,
   { name, key }: { readonly name: string; readonly key: KeyKind },
-): Promise<{ newcomer: JobClient; device: JobClient }> {
+): Promise<{ newcomer: FleetClient; device: FleetClient }> {
   const file = (end: string): string => join(folder, 'client', `${name}.${end}`);
   const names = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}.example.com`];
   openssl(
@@ -122,31 +133,34 @@ function openssl(...args: string[]): void {
   execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
-function createOtp(folder: string, server: ServerProcess, name: string): Promise<string> {
+async function createOtp(folder: string, server: ServerProcess, name: string): Promise<string> {
+  const text = await callAdmin(folder, server, '/admin/otp', { client_id: name, max_uses: MANY_USES });
+  const token = /"token":"([^"]+)"/.exec(text)?.[1];
+  if (token === undefined) throw new Error(`no token: ${text}`);
+  return token;
+}
+
+async function loopDelay(folder: string, server: ServerProcess): Promise<number> {
+  const text = await callAdmin(folder, server, '/metrics');
+  const seconds = /^estuary_event_loop_delay_seconds\{quantile="0.99"\} (\S+)$/m.exec(text)?.[1];
+  return Number(seconds) * 1000;
+}
+
+/** @param body as JSON; absent: GET @returns the answer's text */
+function callAdmin(folder: string, server: ServerProcess, path: string, body?: object): Promise<string> {
   const headers = {
     Authorization: `Bearer ${readFileSync(join(folder, 'admin', 'token'), 'utf8')}`,
-    'Content-Type': 'application/json',
+    ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
   };
   const ca = readFileSync(join(folder, 'ca', 'root.pem'));
-  const options = {
-    host: '127.0.0.1',
-    servername: 'localhost',
-    port: server.port('admin'),
-    path: '/admin/otp',
-    ca,
-    headers,
-  };
+  const options = { host: '127.0.0.1', servername: 'localhost', port: server.port('admin'), path, ca, headers };
   return new Promise((resolve, reject) => {
-    const call = request({ ...options, method: 'POST' }, (response) => {
+    const call = request({ ...options, method: body === undefined ? 'GET' : 'POST' }, (response) => {
       let text = '';
       response.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')));
-      response.on('end', () => {
-        const token = /"token":"([^"]+)"/.exec(text)?.[1];
-        if (token === undefined) reject(new Error(`no token: ${text}`));
-        else resolve(token);
-      });
+      response.on('end', () => resolve(text));
     });
     call.on('error', reject);
-    call.end(JSON.stringify({ client_id: name, max_uses: MANY_USES }));
+    call.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }

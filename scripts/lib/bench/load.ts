@@ -7,10 +7,13 @@ export interface Job {
   readonly port: number;
   /** PEM file of the server's CA. */
   readonly ca: string;
-  readonly operation: 'simpleenroll' | 'simplereenroll';
   /** One connection in flight for each. */
   readonly clients: readonly JobClient[];
-  readonly connection: ConnectionKind;
+  /**
+   * Enrolments that arrive in a second, at random; each waits for a client that is free, and its latency counts from its arrival. Absent: each
+   * client sends its next when the last is answered.
+   */
+  readonly perSecond?: number | undefined;
   /** Seconds before the measuring starts, at least. */
   readonly warmUp: number;
   /** Enrolments before the measuring starts, unless {@link PATIENCE} is over: what V8 has not compiled yet is several times as slow. */
@@ -23,6 +26,8 @@ export interface Job {
 export type ConnectionKind = 'new' | 'resumed' | 'kept';
 
 export interface JobClient {
+  readonly operation: 'simpleenroll' | 'simplereenroll';
+  readonly connection: ConnectionKind;
   /** DER file. */
   readonly csr: string;
   /** PEM files, for mTLS. */
@@ -63,7 +68,9 @@ class Load {
   }
 
   async run(): Promise<void> {
-    const loops = this.#job.clients.map((client) => this.#loop(client));
+    const { clients, perSecond } = this.#job;
+    const ways = clients.map((client) => this.#wayOf(client));
+    const loops = perSecond === undefined ? ways.map((enrol) => this.#loop(enrol)) : [this.#arrivals(ways, perSecond)];
     await this.#warmUp();
     const start = performance.now();
     this.#measuring = true;
@@ -85,20 +92,49 @@ class Load {
       await sleep(LOOK);
   }
 
-  async #loop(client: JobClient): Promise<void> {
+  #wayOf(client: JobClient): Enrol {
     const target = { port: this.#job.port, context: secureContext(this.#job, client) };
-    const request = enrollRequest(this.#job.operation, readFileSync(client.csr), client.authorization);
-    const enroll = WAYS[this.#job.connection](target, request);
-    while (!this.#stopped) {
-      const start = performance.now();
-      const outcome = await enroll().catch((error: unknown) =>
-        error instanceof Error ? error.message : String(error),
-      );
-      this.#done++;
-      if (!this.#measuring) continue;
-      if (outcome === '200') this.#latencies.push(performance.now() - start);
-      else this.#failures.set(outcome, (this.#failures.get(outcome) ?? 0) + 1);
+    const request = enrollRequest(client.operation, readFileSync(client.csr), client.authorization);
+    return WAYS[client.connection](target, request);
+  }
+
+  async #loop(enrol: Enrol): Promise<void> {
+    while (!this.#stopped) await this.#enrol(enrol, performance.now());
+  }
+
+  async #arrivals(ways: readonly Enrol[], perSecond: number): Promise<void> {
+    const free = [...ways];
+    const arrived: number[] = [];
+    const busy = new Set<Promise<void>>();
+    const serve = (): void => {
+      for (let [way, start] = [free[0], arrived[0]]; way !== undefined && start !== undefined && !this.#stopped;) {
+        free.shift();
+        arrived.shift();
+        const enrol = way;
+        const done = this.#enrol(enrol, start).then(() => {
+          busy.delete(done);
+          free.push(enrol);
+          serve();
+        });
+        busy.add(done);
+        [way, start] = [free[0], arrived[0]];
+      }
+    };
+    for (let due = performance.now(); !this.#stopped; due -= (Math.log(1 - Math.random()) * 1000) / perSecond) {
+      await sleep(Math.max(0, due - performance.now()) / 1000);
+      arrived.push(due);
+      serve();
     }
+    await Promise.all(busy);
+  }
+
+  /** @param start milliseconds, from when its latency counts */
+  async #enrol(enrol: Enrol, start: number): Promise<void> {
+    const outcome = await enrol().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+    this.#done++;
+    if (!this.#measuring) return;
+    if (outcome === '200') this.#latencies.push(performance.now() - start);
+    else this.#failures.set(outcome, (this.#failures.get(outcome) ?? 0) + 1);
   }
 }
 
@@ -153,7 +189,7 @@ function send(message: LoadMessage): Promise<void> {
 }
 
 function isJob(value: unknown): value is Job {
-  return typeof value === 'object' && value !== null && 'clients' in value && 'operation' in value;
+  return typeof value === 'object' && value !== null && 'clients' in value && 'warmUpCount' in value;
 }
 
 const job: unknown = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'));

@@ -13,6 +13,8 @@ export interface Measurement {
   readonly memory: number;
   /** Seconds of CPU by thread of the server's first process: its id and name. */
   readonly threads: ReadonlyMap<string, number>;
+  /** Milliseconds that its event loop was late, at the 99th percentile; undefined where nobody can tell. */
+  readonly loopDelay?: number | undefined;
   /** When the measuring began and ended, in microseconds of the system's monotonic clock. */
   readonly window: readonly [from: number, to: number];
 }

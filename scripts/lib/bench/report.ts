@@ -11,8 +11,8 @@ export interface Series {
 }
 
 const HEAD = [
-  '| enrolments | clients | server | per second | per CPU second | CPU ms each | p50 ms | p95 ms | p99 ms | MiB | failures |',
-  '|---|--:|---|--:|--:|--:|--:|--:|--:|--:|---|',
+  '| enrolments | clients | server | per second | per CPU second | CPU ms each | p50 ms | p95 ms | p99 ms | loop p99 ms | MiB | failures |',
+  '|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|---|',
 ];
 
 export function table(series: readonly Series[]): string {
@@ -32,6 +32,7 @@ function line({ row, clients, server, rounds }: Series): string {
     of(perCpuSecond),
     of((one) => 1000 / perCpuSecond(one), 2),
     ...[0.5, 0.95, 0.99].map((share) => of(({ result }) => percentile(result.latencies, share), 1)),
+    rounds.every(({ loopDelay }) => loopDelay !== undefined) ? of(({ loopDelay }) => loopDelay ?? NaN, 1) : '–',
     of(({ memory }) => memory),
     [...failures].map(([what, count]) => `${count} × ${what}`).join(', ') || 'none',
   ];

@@ -1,6 +1,6 @@
 /** What `scripts/bench` measures. */
 import type { Fleet, HashAlgorithm } from './fleet.ts';
-import type { Job } from './load.ts';
+import type { ConnectionKind, JobClient } from './load.ts';
 
 export type ServerName = 'Estuary' | 'the floor' | 'libest';
 
@@ -13,15 +13,25 @@ export interface Row {
   readonly servers: readonly ServerName[];
   /** Whether a crowd of slow clients is on every listener meanwhile. */
   readonly besideSlow?: boolean;
-  readonly job: (fleet: Fleet) => Pick<Job, 'operation' | 'clients' | 'connection'>;
+  /** As many a second as this share of what this row did a second, just before. */
+  readonly rate?: { readonly of: string; readonly share: number };
+  readonly clients: (fleet: Fleet) => readonly JobClient[];
 }
 
 const renewal =
-  (connection: Job['connection']): Row['job'] =>
-  ({ devices }) => ({ operation: 'simplereenroll', clients: devices, connection });
+  (connection: ConnectionKind): Row['clients'] =>
+  ({ devices }) =>
+    devices.map((client) => ({ ...client, operation: 'simplereenroll', connection }));
 const enrolment =
-  (connection: Job['connection']): Row['job'] =>
-  ({ newcomers }) => ({ operation: 'simpleenroll', clients: newcomers, connection });
+  (connection: ConnectionKind): Row['clients'] =>
+  ({ newcomers }) =>
+    newcomers.map((client) => ({ ...client, operation: 'simpleenroll', connection }));
+
+/** Every kind of client in turn. */
+function mixed(fleet: Fleet): readonly JobClient[] {
+  const kinds = [renewal('new'), enrolment('new'), renewal('kept'), renewal('resumed')].map((kind) => kind(fleet));
+  return fleet.devices.flatMap((_device, index) => kinds[index % kinds.length]?.[index] ?? []);
+}
 
 export const ROWS: readonly Row[] = [
   {
@@ -29,14 +39,14 @@ export const ROWS: readonly Row[] = [
     name: 'new connection, mTLS',
     hash: 'sha256-hmac',
     servers: ['Estuary', 'the floor', 'libest'],
-    job: renewal('new'),
+    clients: renewal('new'),
   },
   {
     id: 'resumed',
     name: 'resumed session, mTLS',
     hash: 'sha256-hmac',
     servers: ['Estuary', 'the floor'],
-    job: renewal('resumed'),
+    clients: renewal('resumed'),
   },
   {
     id: 'kept',
@@ -44,28 +54,28 @@ export const ROWS: readonly Row[] = [
     hash: 'sha256-hmac',
     // libest closes after each answer.
     servers: ['Estuary', 'the floor'],
-    job: renewal('kept'),
+    clients: renewal('kept'),
   },
   {
     id: 'new-otp',
     name: 'new connection, OTP (sha256-hmac)',
     hash: 'sha256-hmac',
     servers: ['Estuary'],
-    job: enrolment('new'),
+    clients: enrolment('new'),
   },
   {
     id: 'kept-otp',
     name: 'kept connection, OTP (sha256-hmac)',
     hash: 'sha256-hmac',
     servers: ['Estuary'],
-    job: enrolment('kept'),
+    clients: enrolment('kept'),
   },
   {
     id: 'new-argon2id',
     name: 'new connection, OTP (argon2id)',
     hash: 'argon2id',
     servers: ['Estuary'],
-    job: enrolment('new'),
+    clients: enrolment('new'),
   },
   {
     id: 'new-slow',
@@ -73,7 +83,7 @@ export const ROWS: readonly Row[] = [
     hash: 'sha256-hmac',
     servers: ['Estuary'],
     besideSlow: true,
-    job: renewal('new'),
+    clients: renewal('new'),
   },
   {
     id: 'kept-slow',
@@ -81,7 +91,22 @@ export const ROWS: readonly Row[] = [
     hash: 'sha256-hmac',
     servers: ['Estuary'],
     besideSlow: true,
-    job: renewal('kept'),
+    clients: renewal('kept'),
+  },
+  {
+    id: 'mixed',
+    name: 'new, resumed and kept connections, mTLS and OTP (sha256-hmac)',
+    hash: 'sha256-hmac',
+    servers: ['Estuary'],
+    clients: mixed,
+  },
+  {
+    id: 'mixed-half',
+    name: 'the same at half the rate',
+    hash: 'sha256-hmac',
+    servers: ['Estuary'],
+    rate: { of: 'mixed', share: 0.5 },
+    clients: mixed,
   },
 ];
 
