@@ -3,23 +3,15 @@ import { BlockList, isIP } from 'node:net';
 
 import { badRequest, type EstuaryError } from '../errors.ts';
 import type { ProfileConfig } from '../config/schema.ts';
-import { DerError } from '../pki/der/der.ts';
-import {
-  parseBasicConstraints,
-  parseExtKeyUsage,
-  parseKeyUsage,
-  type Extension,
-  type KeyUsage,
-} from '../pki/x509/extensions.ts';
+import type { Extension } from '../pki/x509/extensions.ts';
 import { formatGeneralName, ipAddress, sameGeneralNames, type GeneralName } from '../pki/x509/general-name.ts';
 import { NamePattern, type PlaceholderValues } from '../pki/x509/name-template.ts';
 import type { AttributeTypeAndValue, Name } from '../pki/x509/name.ts';
 import { attributeName, attributeType } from '../pki/x509/attribute-types.ts';
-import { OID, oidByName, oidName } from '../pki/der/oids.ts';
+import { OID, oidByName } from '../pki/der/oids.ts';
 import { publicKeyProblem, type PublicKeyInfo } from '../pki/x509/public-key.ts';
-import { requireDer } from '../pki/der/well-formed.ts';
-import { MAX_EXTENSION_LENGTH } from '../pki/x509/reserved-extensions.ts';
 import { InputError } from '../pki/input-error.ts';
+import { checkRequestedExtension, type ExtensionPolicy } from './requested-extensions.ts';
 
 /** The parts of `[ca.profile]` that policy goes by. */
 export type PolicyProfile = Pick<ProfileConfig, 'key_types' | 'key_usage' | 'extended_key_usage' | 'subject' | 'san'> &
@@ -39,12 +31,8 @@ export interface RequestedContent {
 }
 
 /** A profile with its patterns compiled and its names resolved. */
-interface CompiledProfile {
+interface CompiledProfile extends ExtensionPolicy {
   readonly keyTypes: ReadonlySet<string>;
-  readonly keyUsage: ReadonlySet<KeyUsage>;
-  readonly purposes: ReadonlySet<string>;
-  /** Extensions that are copied from the request. */
-  readonly copied: ReadonlySet<string>;
   readonly requiredAttributes: readonly string[];
   readonly allowedAttributes: ReadonlySet<string> | undefined;
   readonly attributePatterns: ReadonlyMap<string, NamePattern>;
@@ -68,7 +56,7 @@ export function checkPolicy(profile: PolicyProfile, requested: RequestedContent)
   checkSubject(compiled, requested);
   checkAltNames(compiled, requested);
   checkNamesInSubject(compiled, requested);
-  for (const extension of requested.extensions) checkExtension(compiled, extension);
+  for (const extension of requested.extensions) checkRequestedExtension(compiled, extension);
 }
 
 /** Those of the requested extensions that come into the certificate as they are. */
@@ -249,67 +237,4 @@ function altNameProblem(
   return sanPatterns[kind]?.some((pattern) => matchesName(pattern, { kind, value }, values)) === false
     ? 'is not allowed'
     : undefined;
-}
-
-function checkExtension(profile: CompiledProfile, { oid, critical, value }: Extension): void {
-  switch (oid) {
-    case OID.subjectAltName:
-      return;
-    case OID.basicConstraints:
-      if (parsed(oid, value, parseBasicConstraints).ca)
-        throw badRequest('CA_NOT_ALLOWED', 'The request asks for a CA certificate, which is not issued here.');
-      return;
-    case OID.keyUsage: {
-      checkKeyUsage(profile, parsed(oid, value, parseKeyUsage));
-      return;
-    }
-    case OID.extKeyUsage: {
-      checkPurposes(profile, parsed(oid, value, parseExtKeyUsage));
-      return;
-    }
-    default:
-      if (profile.copied.has(oid)) checkCopied(oid, value);
-      else if (critical)
-        throw badRequest('EXTENSION_NOT_ALLOWED', `The request has the critical extension ${oidName(oid)}.`);
-  }
-}
-
-/** Of a copied extension nothing is known but that it is DER. */
-function checkCopied(oid: string, value: Buffer): void {
-  if (value.length > MAX_EXTENSION_LENGTH)
-    throw badRequest(
-      'EXTENSION_NOT_ALLOWED',
-      `The requested ${oidName(oid)} has ${value.length} bytes; ${MAX_EXTENSION_LENGTH} are allowed.`,
-    );
-  parsed(oid, value, requireDer);
-}
-
-function parsed<T>(oid: string, value: Buffer, parse: (value: Buffer) => T): T {
-  try {
-    return parse(value);
-  } catch (error) {
-    if (!(error instanceof DerError)) throw error;
-    throw badRequest('EXTENSION_MALFORMED', `The requested ${oidName(oid)} is not valid DER: ${error.message}.`);
-  }
-}
-
-/** A profile without keyUsage leaves the extension out, so every usage of an end entity is within it. */
-function checkKeyUsage({ keyUsage }: CompiledProfile, usages: readonly KeyUsage[]): void {
-  const beyond = usages.find((usage) =>
-    keyUsage.size === 0 ? usage === 'keyCertSign' || usage === 'cRLSign' : !keyUsage.has(usage),
-  );
-  if (beyond !== undefined)
-    throw badRequest(
-      'KEY_USAGE_NOT_ALLOWED',
-      `The request asks for the key usage ${beyond}, which is not issued here.`,
-    );
-}
-
-function checkPurposes({ purposes }: CompiledProfile, requested: readonly string[]): void {
-  const beyond = purposes.size === 0 ? undefined : requested.find((purpose) => !purposes.has(purpose));
-  if (beyond !== undefined)
-    throw badRequest(
-      'EXTENDED_KEY_USAGE_NOT_ALLOWED',
-      `The request asks for the extended key usage ${oidName(beyond)}, which is not issued here.`,
-    );
 }

@@ -1,0 +1,86 @@
+/** Policy on the extensions that a request asks for: it may name some of the profile's usages and purposes, and gets the profile's. */
+import { badRequest } from '../errors.ts';
+import { DerError } from '../pki/der/der.ts';
+import { OID, oidName } from '../pki/der/oids.ts';
+import { requireDer } from '../pki/der/well-formed.ts';
+import {
+  parseBasicConstraints,
+  parseExtKeyUsage,
+  parseKeyUsage,
+  type Extension,
+  type KeyUsage,
+} from '../pki/x509/extensions.ts';
+import { MAX_EXTENSION_LENGTH } from '../pki/x509/reserved-extensions.ts';
+
+/** What of a profile extensions are judged by. */
+export interface ExtensionPolicy {
+  readonly keyUsage: ReadonlySet<KeyUsage>;
+  /** Dotted OIDs. */
+  readonly purposes: ReadonlySet<string>;
+  /** Extensions that are copied from the request. */
+  readonly copied: ReadonlySet<string>;
+}
+
+/** @throws EstuaryError 400 CA_NOT_ALLOWED, KEY_USAGE_NOT_ALLOWED, EXTENDED_KEY_USAGE_NOT_ALLOWED, EXTENSION_NOT_ALLOWED, EXTENSION_MALFORMED */
+export function checkRequestedExtension(policy: ExtensionPolicy, { oid, critical, value }: Extension): void {
+  switch (oid) {
+    case OID.subjectAltName:
+      return;
+    case OID.basicConstraints:
+      if (parsed(oid, value, parseBasicConstraints).ca)
+        throw badRequest('CA_NOT_ALLOWED', 'The request asks for a CA certificate, which is not issued here.');
+      return;
+    case OID.keyUsage: {
+      checkKeyUsage(policy, parsed(oid, value, parseKeyUsage));
+      return;
+    }
+    case OID.extKeyUsage: {
+      checkPurposes(policy, parsed(oid, value, parseExtKeyUsage));
+      return;
+    }
+    default:
+      if (policy.copied.has(oid)) checkCopied(oid, value);
+      else if (critical)
+        throw badRequest('EXTENSION_NOT_ALLOWED', `The request has the critical extension ${oidName(oid)}.`);
+  }
+}
+
+/** Of a copied extension nothing is known but that it is DER. */
+function checkCopied(oid: string, value: Buffer): void {
+  if (value.length > MAX_EXTENSION_LENGTH)
+    throw badRequest(
+      'EXTENSION_NOT_ALLOWED',
+      `The requested ${oidName(oid)} has ${value.length} bytes; ${MAX_EXTENSION_LENGTH} are allowed.`,
+    );
+  parsed(oid, value, requireDer);
+}
+
+function parsed<T>(oid: string, value: Buffer, parse: (value: Buffer) => T): T {
+  try {
+    return parse(value);
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    throw badRequest('EXTENSION_MALFORMED', `The requested ${oidName(oid)} is not valid DER: ${error.message}.`);
+  }
+}
+
+/** A profile without keyUsage leaves the extension out, so every usage of an end entity is within it. */
+function checkKeyUsage({ keyUsage }: ExtensionPolicy, usages: readonly KeyUsage[]): void {
+  const beyond = usages.find((usage) =>
+    keyUsage.size === 0 ? usage === 'keyCertSign' || usage === 'cRLSign' : !keyUsage.has(usage),
+  );
+  if (beyond !== undefined)
+    throw badRequest(
+      'KEY_USAGE_NOT_ALLOWED',
+      `The request asks for the key usage ${beyond}, which is not issued here.`,
+    );
+}
+
+function checkPurposes({ purposes }: ExtensionPolicy, requested: readonly string[]): void {
+  const beyond = purposes.size === 0 ? undefined : requested.find((purpose) => !purposes.has(purpose));
+  if (beyond !== undefined)
+    throw badRequest(
+      'EXTENDED_KEY_USAGE_NOT_ALLOWED',
+      `The request asks for the extended key usage ${oidName(beyond)}, which is not issued here.`,
+    );
+}
