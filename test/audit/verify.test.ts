@@ -1,3 +1,8 @@
+/**
+ * Issue 1.5 and 16.4: what `audit verify` finds in a changed audit file or store.
+ *
+ * Longer than other files: the ways to tamper with a log are to be seen side by side, on one log that is made once.
+ */
 import Database from 'better-sqlite3';
 import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

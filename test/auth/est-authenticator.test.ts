@@ -1,3 +1,8 @@
+/**
+ * Which method authenticates an EST request, and what is recorded of it.
+ *
+ * Longer than other files: the precedence of the methods is one table.
+ */
 import { describe, expect, test } from 'vitest';
 
 import type { AuditEvent } from '../../src/audit/event.ts';

@@ -1,3 +1,8 @@
+/**
+ * Configurations that are refused, each with its messages.
+ *
+ * Longer than other files: the problems are one table.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { configFolder, PARTS, toml } from './support.ts';
 import type { ConfigFolder } from './support.ts';

@@ -1,3 +1,8 @@
+/**
+ * What `--check` finds in the files that a configuration names.
+ *
+ * Longer than other files: the problems share the files, which OpenSSL makes once.
+ */
 import { generateKeyPairSync } from 'node:crypto';
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** Bodies that simpleenroll must refuse with 400, each by a name that says what is wrong with it. */
+/**
+ * Bodies that simpleenroll must refuse with 400, each by a name that says what is wrong with it.
+ *
+ * Longer than other files: the bodies are one table.
+ */
 import {
   bitString,
   boolean,

@@ -1,4 +1,8 @@
-/** RFC 5272, RFC 6402 and contract §3 at the built server: what is refused, with the exact HTTP status and failInfo. */
+/**
+ * RFC 5272, RFC 6402 and contract §3 at the built server: what is refused, with the exact HTTP status and failInfo.
+ *
+ * Longer than other files: the refusals are one table, at one server with all participants.
+ */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/pki/cmc/controls.ts';

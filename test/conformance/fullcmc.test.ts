@@ -1,4 +1,8 @@
-/** RFC 5272, RFC 6402 and RFC 7030 §4.3 at the built server: what is granted. */
+/**
+ * RFC 5272, RFC 6402 and RFC 7030 §4.3 at the built server: what is granted.
+ *
+ * Longer than other files: its cases share a server with all participants.
+ */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

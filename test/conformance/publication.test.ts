@@ -1,4 +1,8 @@
-/** Contract §5 and issue 3.3: what relying parties fetch over plain HTTP, checked with openssl. */
+/**
+ * Contract §5 and issue 3.3: what relying parties fetch over plain HTTP, checked with openssl.
+ *
+ * Longer than other files: its cases share a server and what it has published.
+ */
 import { spawnSync } from 'node:child_process';
 import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

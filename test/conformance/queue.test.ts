@@ -1,4 +1,8 @@
-/** Issue 3.2, RFC 7030 §4.2.3 and the contract §3 "OTP and 202": requests that wait for an administrator. */
+/**
+ * Issue 3.2, RFC 7030 §4.2.3 and the contract §3 "OTP and 202": requests that wait for an administrator.
+ *
+ * Longer than other files: its cases share a server.
+ */
 import { X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';

@@ -1,4 +1,8 @@
-/** RFC 7030 §4.4 with §4.2.3: a server-generated key that an administrator has to agree to. */
+/**
+ * RFC 7030 §4.4 with §4.2.3: a server-generated key that an administrator has to agree to.
+ *
+ * Longer than other files: its cases share a server.
+ */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** RFC 7030 §4.4 and the contract's "serverkeygen": what the key is, how it is protected, what is refused. */
+/**
+ * RFC 7030 §4.4 and the contract's "serverkeygen": what the key is, how it is protected, what is refused.
+ *
+ * Longer than other files: its cases share a server.
+ */
 import { createPrivateKey, randomBytes, type KeyObject } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

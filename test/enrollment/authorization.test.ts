@@ -1,4 +1,8 @@
-/** Issue 13.5: `[ca.authorization]`, with a real service on loopback, without a server of ours. */
+/**
+ * Issue 13.5: `[ca.authorization]`, with a real service on loopback, without a server of ours.
+ *
+ * Longer than other files: its cases share the service that is asked.
+ */
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -1,4 +1,8 @@
-/** Issue 12.9: each stage of a request with its refusals, on a store of its own, without a server. */
+/**
+ * Issue 12.9: each stage of a request with its refusals, on a store of its own, without a server.
+ *
+ * Longer than other files: the stages are passed one after the other, each with its refusals.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { PreparedIssuance } from '../../src/ca/driver.ts';

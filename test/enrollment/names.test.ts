@@ -1,4 +1,8 @@
-/** Issue 13.3: which names a requester gets (contract §8.4), on a store of its own, without a server. */
+/**
+ * Issue 13.3: which names a requester gets (contract §8.4), on a store of its own, without a server.
+ *
+ * Longer than other files: the rules on names are tables over the same requesters.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { holderOf } from '../../src/auth/certificate-holder.ts';

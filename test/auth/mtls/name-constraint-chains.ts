@@ -1,4 +1,8 @@
-/** Chains with name constraints (RFC 5280 §4.2.1.10). */
+/**
+ * Chains with name constraints (RFC 5280 §4.2.1.10).
+ *
+ * Longer than other files: the chains are one table.
+ */
 import {
   contextConstructed,
   explicit,

@@ -1,3 +1,8 @@
+/**
+ * One-time passwords: made, found, checked and used up.
+ *
+ * Longer than other files: the whole life of a token is told in one place.
+ */
 import { inspect } from 'node:util';
 import { readFileSync } from 'node:fs';
 

@@ -1,3 +1,8 @@
+/**
+ * A CA behind Dogtag with a queue of its own, at the stand-in.
+ *
+ * Longer than other files: the ways of one request share a server, which takes seconds to start.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { OID } from '../../../src/pki/der/oids.ts';

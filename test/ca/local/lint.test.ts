@@ -1,3 +1,8 @@
+/**
+ * What each lint lets pass and refuses.
+ *
+ * Longer than other files: the lints are one table, on one set of certificates.
+ */
 import { readFileSync } from 'node:fs';
 
 import { afterAll, describe, expect, test } from 'vitest';

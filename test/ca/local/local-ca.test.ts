@@ -1,3 +1,8 @@
+/**
+ * What a CA with a key of ours signs, checked by OpenSSL and by other libraries.
+ *
+ * Longer than other files: the certificates are made once for all their readers.
+ */
 import 'reflect-metadata';
 
 import { X509Certificate, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';

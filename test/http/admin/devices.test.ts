@@ -1,3 +1,8 @@
+/**
+ * Contract §8.5: the devices of the admin API, one and in bulk.
+ *
+ * Longer than other files: the calls of one resource are told in one place.
+ */
 import { describe, expect, test } from 'vitest';
 import { deviceRow, otpRow, requestRow } from '../../store/rows.ts';
 import { adminFixture, ailingCa, bearer, DAY, failure, fileCa, issueFrom, NOW, type AdminFixture } from './support.ts';

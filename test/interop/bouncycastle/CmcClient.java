@@ -98,6 +98,7 @@ import org.bouncycastle.util.encoders.Hex;
 
 /**
  * Makes full PKI requests and reads full PKI responses with Bouncy Castle, for the interoperability tests.
+ * Longer than other files: one program, which is compiled and started once for all of them.
  *
  * <pre>
  * CmcClient enrol   subject=CN=a[|CN=b…] newkey=PREFIX out=FILE [dns=a.example] [format=crmf] [keytype=rsa] [bad=N]

@@ -1,4 +1,8 @@
-/** `ca init` against SoftHSM2, and CAs of driver = "pkcs11" made by it, checked by OpenSSL. */
+/**
+ * `ca init` against SoftHSM2, and CAs of driver = "pkcs11" made by it, checked by OpenSSL.
+ *
+ * Longer than other files: the commands build on each other's CAs.
+ */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 

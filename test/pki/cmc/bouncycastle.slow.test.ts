@@ -1,4 +1,8 @@
-/** CMC structures against Bouncy Castle: it reads and rewrites ours, we read and verify its. */
+/**
+ * CMC structures against Bouncy Castle: it reads and rewrites ours, we read and verify its.
+ *
+ * Longer than other files: its structures are written and read in one run of a JVM.
+ */
 import { createPrivateKey } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** Requests that are refused, each with 400 and a code of its own, and never with another class of exception. */
+/**
+ * Requests that are refused, each with 400 and a code of its own, and never with another class of exception.
+ *
+ * Longer than other files: the requests are one table.
+ */
 import { describe, expect, test } from 'vitest';
 
 import { EstuaryError } from '../../../src/errors.ts';

@@ -2,6 +2,8 @@
  * A stand-in for Dogtag 10.10's REST interface with its oddities: rejected requests answered 200, a bad CSR 500, errors
  * of the container in HTML or empty, nonces bound to a session, requests accepted and lost while the directory is down.
  * For speed and for faults; what it says of Dogtag is held against the real one by the contract cases.
+ *
+ * Longer than other files: the routes of one interface, with what is odd about each.
  */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
