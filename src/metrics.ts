@@ -113,9 +113,9 @@ export class Metrics {
 
   /** Counts what these committed events tell of. */
   observe(events: readonly AuditEvent[]): void {
-    for (const { type, outcome, ca = '' } of events) {
-      if (type === 'certificate.issued') this.#issued.inc({ ca });
-      else if (type === 'certificate.revoked') this.#revoked.inc({ ca });
+    for (const { type, outcome, ca = '', label = ca } of events) {
+      if (type === 'certificate.issued') this.#issued.inc({ ca: label });
+      else if (type === 'certificate.revoked') this.#revoked.inc({ ca: label });
       else if (type === 'request.queued') this.#queued.inc({ ca });
       else if (type.startsWith('auth.')) this.#countAuthentication(type.slice('auth.'.length), outcome);
     }

@@ -7,10 +7,14 @@ import { INTRODUCTION } from './config-introduction.ts';
 
 /** The whole page. */
 export function configReference(): string {
+  described.clear();
   return `${[INTRODUCTION, ...section(configSchema, configSchema, '', 'table')].join('\n\n')}\n`;
 }
 
 type Form = 'table' | 'list';
+
+/** The keys of the tables that stand on the page already, and where. */
+const described = new Map<unknown, string>();
 
 /**
  * A table and, below it, the tables in it.
@@ -18,6 +22,12 @@ type Form = 'table' | 'list';
  * @param about what the section says of the table: its own notes, or those of the list it stands in
  */
 function* section(table: TObject, about: TSchema, path: string, form: Form): Generator<string> {
+  const earlier = described.get(table.properties);
+  if (earlier !== undefined) {
+    yield* page(path, form, about, [], `Its keys are those of \`[${earlier}]\`.`);
+    return;
+  }
+  described.set(table.properties, path);
   const inner: string[] = [];
   const rows: string[] = [];
   for (const [name, child] of keysOf(table)) {
@@ -32,9 +42,9 @@ function* section(table: TObject, about: TSchema, path: string, form: Form): Gen
   yield* inner;
 }
 
-function* page(path: string, form: Form, about: TSchema, rows: readonly string[]): Generator<string> {
+function* page(path: string, form: Form, about: TSchema, rows: readonly string[], more = ''): Generator<string> {
   yield path === '' ? '## At the top of the file' : `${path.includes('.') ? '###' : '##'} \`${header(path, form)}\``;
-  const said = [notes(about).description, optionalNote(about), liveNote(about)];
+  const said = [notes(about).description, optionalNote(about), liveNote(about), more];
   if (path !== '') yield said.filter((text) => text !== '').join(' ');
   if (rows.length > 0) yield ['| key | value | default | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
 }

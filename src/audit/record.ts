@@ -60,6 +60,7 @@ function canonicalJson(event: AuditEvent, { seq, time, node, prev_hash }: Place)
     requester_sans: boundedList(event.requester_sans),
     address: bounded(event.address),
     ca: bounded(event.ca),
+    label: bounded(event.label),
     serial: bounded(event.serial),
     certificate_subject: bounded(event.certificate_subject),
     certificate_sans: boundedList(event.certificate_sans),

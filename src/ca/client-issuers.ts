@@ -7,6 +7,8 @@ import { namesMatch } from '../pki/x509/name-matching.ts';
 interface AddressedCa {
   readonly certificate: Certificate;
   readonly renewalIssuers: readonly Certificate[];
+  /** Whether a certificate that one of these has signed is this label's. @throws EstuaryError 500 or 503 */
+  counts(certificate: Certificate, signer: Certificate): Promise<boolean>;
 }
 
 /** A CA of this server, as far as its certificates have to be told from others. */
@@ -46,10 +48,16 @@ export class ClientIssuers {
   async accept(path: readonly Certificate[]): Promise<boolean> {
     const { list, certificates } = this.#options;
     if (list.includes('any')) return true;
-    if (list.includes('own') && isOneOf(path.slice(1, 2), [this.#ca.certificate, ...this.#ca.renewalIssuers]))
-      return true;
+    if (list.includes('own') && (await this.#isOwn(path))) return true;
     if (isOneOf(path.slice(1), certificates)) return true;
     return list.includes('anchors') && (await this.#isUnderForeignAnchor(path));
+  }
+
+  async #isOwn([certificate, signer]: readonly Certificate[]): Promise<boolean> {
+    if (certificate === undefined || signer === undefined) return false;
+    return (
+      isOneOf([signer], [this.#ca.certificate, ...this.#ca.renewalIssuers]) && this.#ca.counts(certificate, signer)
+    );
   }
 
   /**

@@ -4,6 +4,7 @@
  *
  * Errors are {@link EstuaryError}s: 400/403 refused by the CA, 503 (with retryAfter) known to be down for now, 500 failed.
  */
+import type { ProfileConfig } from '../config/schema.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import type { Extension } from '../pki/x509/extensions.ts';
 import type { GeneralName } from '../pki/x509/general-name.ts';
@@ -176,6 +177,10 @@ export interface CaDriver {
   chain(): readonly Buffer[];
   /** Builds and lints what would be signed; throws when the CA would not sign it. */
   prepare(request: IssuanceRequest): Promise<PreparedIssuance>;
+  /**
+   * Capability: the same CA, issuing by another profile, for a further label. It is started and closed with this one, never by itself.
+   */
+  withProfile?(profile: ProfileConfig): CaDriver;
   /** Without it, `issue` issues. */
   readonly remoteQueue?: RemoteQueue;
   /** Tells the CA of a revocation; a no-op where our own store is the only authority. */

@@ -1,10 +1,12 @@
-/** Label → CA. */
+/** Label → CA, or one of the ways to it (docs/labels.md). */
 import type { CaConfig, ProfileConfig } from '../config/schema.ts';
 import { failed, notFound, unavailable } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
+import type { CertificateRow } from '../store/certificate-store.ts';
 import { ClientIssuers, type KnownCa } from './client-issuers.ts';
 import { CsrAttributes } from './csr-attributes.ts';
 import type { CaDriver } from './driver.ts';
+import { LabelBoundary, type IssuedCertificates } from './label-boundary.ts';
 
 /** What a CA is made with beside its table and its driver. */
 export interface CaSurroundings {
@@ -16,14 +18,20 @@ export interface CaSurroundings {
   readonly clientIssuers?: readonly Certificate[];
   /** All CAs of this server; absent: this one. */
   readonly all?: () => readonly KnownCa[];
+  /** Of a further label: the CA whose key signs; absent: it is that CA itself. */
+  readonly issuer?: Ca | undefined;
+  /** What tells one label's certificates from another's; absent: nothing has to. */
+  readonly issued?: IssuedCertificates | undefined;
 }
 
-/** A certificate authority as requests meet it. */
+/** A certificate authority as requests meet it: under its own label, or under a further one with a profile and rules of its own. */
 export class Ca {
   readonly label: string;
   /** Serves requests without a label. */
   readonly isDefault: boolean;
   readonly driver: CaDriver;
+  /** The CA whose serial numbers, certificates, CRL and OCSP these are: itself, unless this is a further label. */
+  readonly issuer: Ca;
   readonly profile: ProfileConfig;
   readonly config: CaConfig;
   /** Further CAs whose certificates may be renewed here. */
@@ -33,17 +41,48 @@ export class Ca {
   readonly clientIssuers: ClientIssuers;
   #certificate: Certificate | undefined;
   #certificates: readonly Certificate[] = [];
+  readonly #boundary: LabelBoundary | undefined;
 
   constructor(config: CaConfig, driver: CaDriver, surroundings: CaSurroundings = {}) {
-    const { renewalIssuers = [], popLinking = false, clientIssuers = [], all = () => [this] } = surroundings;
+    const { renewalIssuers = [], popLinking = false, clientIssuers = [], all = () => [this], issued } = surroundings;
     this.label = config.label;
+    this.issuer = surroundings.issuer ?? this;
     this.isDefault = config.default;
     this.profile = config.profile;
     this.config = config;
     this.driver = driver;
     this.csrAttributes = new CsrAttributes(config.csrattrs, popLinking);
     this.renewalIssuers = renewalIssuers;
+    this.#boundary =
+      issued &&
+      new LabelBoundary({
+        ...issued,
+        ca: this.issuer.label,
+        labels: [this.label, ...(config.profile.renewal_labels ?? [])],
+      });
     this.clientIssuers = new ClientIssuers(this, { list: config.client_issuers, certificates: clientIssuers, all });
+  }
+
+  /** Where its certificates stand in the store. */
+  get issuedUnder(): Pick<CertificateRow, 'ca' | 'label'> {
+    return { ca: this.issuer.label, label: this.label === this.issuer.label ? null : this.label };
+  }
+
+  /** Whether a certificate of the CA was asked for at this label. */
+  hasIssued({ ca, label }: Pick<CertificateRow, 'ca' | 'label'>): boolean {
+    const own = this.issuedUnder;
+    return ca === own.ca && label === own.label;
+  }
+
+  /**
+   * Whether a certificate counts as this label's own: other labels' of the same CA do not.
+   *
+   * @param signer the CA, or that one of `renewalIssuers`, that has signed it
+   * @throws EstuaryError 500 or 503 when the store cannot say
+   */
+  counts(certificate: Certificate, signer: Certificate): Promise<boolean> {
+    const isOfOwnKey = signer.spki.equals(this.certificate.spki);
+    return this.#boundary?.admits(certificate, isOfOwnKey) ?? Promise.resolve(true);
   }
 
   /** What cacerts answers, DER. @throws EstuaryError 503 while the driver does not know it */
@@ -71,14 +110,17 @@ export class Ca {
 }
 
 export class CaRouter {
-  /** In the order of the configuration. */
+  /** Every label, in the order of the configuration; further labels follow their CA's own. */
   readonly all: readonly Ca[];
+  /** The CAs themselves. */
+  readonly issuers: readonly Ca[];
   readonly #byLabel: ReadonlyMap<string, Ca>;
   readonly #default: Ca;
 
   /** @throws EstuaryError 500 `CA_UNUSABLE` unless the labels differ and exactly one CA is the default. */
   constructor(cas: readonly Ca[]) {
     this.all = cas;
+    this.issuers = cas.filter((ca) => ca.issuer === ca);
     this.#byLabel = new Map(cas.map((ca) => [ca.label, ca]));
     if (this.#byLabel.size !== cas.length) throw failed('CA_UNUSABLE', 'two CAs have the same label');
     const [first, ...more] = cas.filter(({ isDefault }) => isDefault);

@@ -26,7 +26,7 @@ export async function getCert(
   store: CertificateStore,
 ): Promise<PartOutcome> {
   const issuer = directoryName(issuerName);
-  for (const { der } of await store.getCertificates(serialNumber, ca.label))
+  for (const { der } of await store.getCertificates(serialNumber, ca.issuer.label))
     if (issuer !== undefined && namesMatch(parseCertificate(der).issuer, issuer))
       return done(bodyPartID, { certificates: [der] });
   throw new CmcRefusal('bad-request', 'badCertId', [bodyPartID], 'This CA has issued no such certificate.');
@@ -53,7 +53,7 @@ export async function getCrl(
   const { statusSigner } = ca.driver;
   if (statusSigner === undefined || !namesMatch(issuerName, ca.certificate.subject))
     throw badMessage(bodyPartID, 'This CA has no CRL of this issuer.');
-  const crl = await crls.current(ca, statusSigner);
+  const crl = await crls.current(ca.issuer, statusSigner);
   if (time !== undefined && time.getTime() < crl.this_update)
     throw badMessage(bodyPartID, 'Only the latest CRL is kept.');
   return done(bodyPartID, { crls: [crl.der] });

@@ -4,6 +4,7 @@ import { isOfHolder } from '../auth/certificate-holder.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
 import type { RequestBase } from '../enrollment/request.ts';
+import { auditedCertificate } from '../enrollment/certificate-row.ts';
 import { eventBase } from '../enrollment/request.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import { REVOCATION_REASONS } from '../pki/x509/crl-reasons.ts';
@@ -36,7 +37,7 @@ export class CertificateActions {
   }
 
   /**
-   * Revokes a certificate of the addressed CA for its holder, an RA, or whoever knows the shared secret that it was
+   * Revokes a certificate of the addressed label for its holder, an RA, or whoever knows the shared secret that it was
    * issued with, or the revocationChallenge of its request (RFC 7894 §3.2).
    *
    * @param identification the message's, for the shared secret
@@ -70,9 +71,9 @@ export class CertificateActions {
     const event: AuditEvent = {
       ...eventBase(base),
       subject: by,
+      ...auditedCertificate(row),
       type: 'certificate.revoked',
       outcome: 'success',
-      serial: row.serial,
       detail: `${row.subject}: ${reason}`,
     };
     if ((await this.#options.store.revokeCertificate(revocation, [event])) !== 'revoked')
@@ -90,14 +91,20 @@ export class CertificateActions {
     if (row === undefined) throw unknownCertificate(bodyPartID);
     if (!(await isHolder(sender, row))) throw notAllowed(bodyPartID, 'The certificate is somebody else’s.');
     await this.#options.store.audit([
-      { ...eventBase(base), type: 'certificate.accepted', outcome: 'success', serial: row.serial, detail: row.subject },
+      {
+        ...eventBase(base),
+        ...auditedCertificate(row),
+        type: 'certificate.accepted',
+        outcome: 'success',
+        detail: row.subject,
+      },
     ]);
     return done(bodyPartID);
   }
 
   async #find({ issuer, serialNumber }: CertificateId, ca: Ca): Promise<CertificateRow | undefined> {
-    for (const row of await this.#options.store.getCertificates(serialNumber, ca.label))
-      if (isOfIssuer(row, issuer)) return row;
+    for (const row of await this.#options.store.getCertificates(serialNumber, ca.issuer.label))
+      if (ca.hasIssued(row) && isOfIssuer(row, issuer)) return row;
     return undefined;
   }
 

@@ -81,7 +81,9 @@ export class Signers {
       throw notAllowed(0, 'client certificate not accepted by this CA');
     const { issuer } = holderOf(validated);
     const isRa =
-      certificate.extKeyUsage?.includes(OID.cmcRA) === true && (await isIssuedBy(certificate, ca.certificate));
+      certificate.extKeyUsage?.includes(OID.cmcRA) === true &&
+      (await isIssuedBy(certificate, ca.certificate)) &&
+      (await ca.counts(certificate, ca.certificate));
     return { role: isRa ? 'ra' : 'subscriber', issuer };
   }
 

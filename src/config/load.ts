@@ -73,10 +73,15 @@ function withDerivedDefaults(document: Table): Table {
 
 /** With `profile = "niap"` no certificate is backdated; Dogtag decides for itself. */
 function withoutBackdating(document: Table): Table {
-  const { ca } = document;
-  if (document['profile'] !== 'niap' || !Array.isArray(ca)) return document;
-  return { ...document, ca: ca.map((one: unknown) => (isTable(one) && one['driver'] !== 'dogtag' ? exact(one) : one)) };
+  if (document['profile'] !== 'niap') return document;
+  const lists = ['ca', 'label'].flatMap((name) => {
+    const list = document[name];
+    return Array.isArray(list) ? [[name, list.map(exactUnlessRemote)] as const] : [];
+  });
+  return { ...document, ...Object.fromEntries(lists) };
 }
+
+const exactUnlessRemote = (one: unknown): unknown => (isTable(one) && one['driver'] !== 'dogtag' ? exact(one) : one);
 
 function exact(ca: Table): Table {
   const profile = ca['profile'] ?? {};

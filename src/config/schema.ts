@@ -10,7 +10,7 @@ import { choice, optional, table } from './keys.ts';
 import type { Static } from './keys.ts';
 import { admin } from './schema/admin.ts';
 import { gssapi, otp } from './schema/auth.ts';
-import { ca } from './schema/ca.ts';
+import { ca, label } from './schema/ca.ts';
 import { limits } from './schema/limits.ts';
 import { est, server, tls } from './schema/server.ts';
 import { audit, cmc, log, publication, requests, retention, serverkeygen, store } from './schema/services.ts';
@@ -40,6 +40,7 @@ export const ConfigSchema = table(
     retention,
     log,
     ca,
+    label,
   },
   { description: 'The configuration file.' },
 );
@@ -47,6 +48,7 @@ export const ConfigSchema = table(
 export type Config = Static<typeof ConfigSchema>;
 
 export type CaConfig = Config['ca'][number];
+export type LabelConfig = Config['label'][number];
 export type FileCaConfig = Extract<CaConfig, { driver: 'file' }>;
 export type Pkcs11CaConfig = Extract<CaConfig, { driver: 'pkcs11' }>;
 export type DogtagCaConfig = Extract<CaConfig, { driver: 'dogtag' }>;

@@ -6,12 +6,13 @@ import type { CertificateRow } from '../store/certificate-store.ts';
 
 /** Whose certificate it is. */
 export type CertificateOwner = Pick<CertificateRow, 'ca' | 'requester' | 'method' | 'request_id'> &
-  Partial<Pick<CertificateRow, 'archived_key_id' | 'revocation_challenge' | 'device' | 'device_key'>>;
+  Partial<Pick<CertificateRow, 'label' | 'archived_key_id' | 'revocation_challenge' | 'device' | 'device_key'>>;
 
 /** The record of a certificate that was just issued. @param der of the certificate @throws DerError */
 export function certificateRow(der: Buffer, owner: CertificateOwner): CertificateRow {
   const certificate: Certificate = parseCertificate(der);
   return {
+    label: null,
     archived_key_id: null,
     revocation_challenge: null,
     device: null,
@@ -42,4 +43,13 @@ export function issuedNames({
     certificate_sans: sans,
     certificate_not_after: new Date(not_after).toISOString(),
   };
+}
+
+/** By what an audit record tells which certificate it is about: its CA and serial number, and the label that it was asked for at. */
+export function auditedCertificate({
+  ca,
+  label,
+  serial,
+}: Pick<CertificateRow, 'ca' | 'label' | 'serial'>): Pick<AuditEvent, 'ca' | 'label' | 'serial'> {
+  return { ca, serial, ...(label === null ? {} : { label }) };
 }

@@ -10,7 +10,7 @@ import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import { StoreLost } from '../store/store-lost.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { Repeatable } from '../store/otp-store.ts';
-import { certificateRow, issuedNames } from './certificate-row.ts';
+import { auditedCertificate, certificateRow, issuedNames } from './certificate-row.ts';
 import type { Allowed } from './allowed.ts';
 import { queuedGeneratedKey } from './checked.ts';
 import { measured } from '../dependency-calls.ts';
@@ -106,7 +106,7 @@ function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance
   return {
     request_id: requestId,
     instance,
-    ca: ca.label,
+    ...ca.issuedUnder,
     serial: prepared.serial,
     requester: identity.requester,
     operation,
@@ -195,7 +195,7 @@ export class Recorded {
     const { keyed, succeeded } = reserved;
     const { requestId, ca, identity, operation, owner } = keyed.request;
     const row = certificateRow(certificate, {
-      ca: ca.label,
+      ...ca.issuedUnder,
       requester: owner ?? identity.display,
       method: identity.method,
       request_id: requestId,
@@ -203,7 +203,7 @@ export class Recorded {
       revocation_challenge: revocationChallenge ?? null,
       ...deviceOf(keyed.request),
     });
-    const event = { ...eventBase(keyed.request), serial: row.serial };
+    const event = { ...eventBase(keyed.request), ...auditedCertificate(row) };
     try {
       const events: readonly AuditEvent[] = [
         { ...event, type: 'ca.signature', outcome: 'success' },

@@ -107,8 +107,7 @@ export class RequestQueue {
   /** A row with its certificate. */
   async known(row: RequestRow): Promise<Known> {
     if (row.serial === null) return { row, certificate: undefined };
-    const [certificate] = await this.#store.getCertificates(row.serial, row.ca);
-    return { row, certificate };
+    return { row, certificate: await this.#store.findCertificateByRequest(row.id) };
   }
 
   /** The row of a request that is to be queued here, or submitted elsewhere. @param revocationChallenge its hash */

@@ -37,6 +37,7 @@ export function reservationOf(
     request_id: row.id,
     instance,
     ca: row.ca,
+    label: null,
     serial: null,
     requester: row.requester,
     operation: row.operation,

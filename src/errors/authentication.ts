@@ -168,8 +168,8 @@ export const AUTHENTICATION_ERRORS = {
   },
   NOT_ISSUED_HERE: {
     status: 403,
-    cause: 'The certificate to renew comes from another CA.',
-    remedy: 'Re-enrol at the CA that issued it, or enrol anew here.',
+    cause: 'The certificate to renew comes from another CA, or was issued at another label of the same one.',
+    remedy: 'Re-enrol at the CA and label that issued it, or enrol anew here.',
   },
   OTP_HMAC_KEY_MISSING: {
     status: 500,

@@ -81,7 +81,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   const { log, metrics, store, instance } = foundation;
   const now = Date.now;
   const { makeMutex } = foundation;
-  const cas = createRouter(config, material.cas, { now, env: process.env, log, makeMutex });
+  const cas = createRouter(config, material, { now, env: process.env, log, makeMutex, store });
   const gssapi = config.gssapi.enabled
     ? createGssapi({ config: config.gssapi, environment: process.env, log })
     : undefined;
@@ -90,7 +90,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   const failures = new FailureRecords({ store, log, now, observe: metrics.observe.bind(metrics) });
   const plugins = enabledPlugins(config, { live, gssapi, otp, store });
   const authenticator = createEstAuthenticator({ plugins, store, failures });
-  const authorization = ExternalAuthorization.create(material.cas, {
+  const authorization = ExternalAuthorization.create([...material.cas, ...[...material.labels.values()].flat()], {
     log,
     observe: metrics.countAuthorization.bind(metrics),
     retryAfter: config.est.retry_after,
@@ -111,7 +111,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     retryWindow: config.otp.retry_window * 1000,
     patience: config.server.request_timeout * 1000,
   });
-  const crls = new CrlPublisher({ store, cas: cas.all, interval: config.publication.crl_interval, log, now });
+  const crls = new CrlPublisher({ store, cas: cas.issuers, interval: config.publication.crl_interval, log, now });
   const cmcServer = createCmcServer(config, {
     store,
     log,
@@ -178,7 +178,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       { stop: () => enrollment.close() },
       { stop: () => authorization.close() },
       repeating(() => sweepRequests(sweep(config, { store, log, now, enrollment, cas }))),
-      repeating(() => watchExpiry({ cas: cas.all, log, now })),
+      repeating(() => watchExpiry({ cas: cas.issuers, log, now })),
       { stop: () => crls.stop() },
       listening(listeners, config.server.shutdown_grace * 1000),
     ],
@@ -265,12 +265,12 @@ function sweep({ requests, retention }: Config, { store, log, now, enrollment, c
   return { store, log, now, lifetimes, lookForUnanswered: () => enrollment.lookForUnanswered(cas.all) };
 }
 
-async function startDrivers({ all }: CaRouter): Promise<void> {
-  for (const { driver } of all) await driver.start?.();
+async function startDrivers({ issuers }: CaRouter): Promise<void> {
+  for (const { driver } of issuers) await driver.start?.();
 }
 
-async function closeDrivers({ all }: CaRouter): Promise<void> {
-  await Promise.all(all.map(({ driver }) => driver.close()));
+async function closeDrivers({ issuers }: CaRouter): Promise<void> {
+  await Promise.all(issuers.map(({ driver }) => driver.close()));
 }
 
 /** What begins at once, goes on by itself, and gives what ends it. */

@@ -129,7 +129,7 @@ export class Reloads {
     const { config, material, warnings } = await loadConfig(configFile, process.env);
     const plan = planReload(this.#config, config);
     // Where keys stay as they were, so do the files that they name; the CAs' are those of the start.
-    const live = plan.restart.length === 0 ? material : await readMaterial(plan.config, atStart.cas);
+    const live = plan.restart.length === 0 ? material : await readMaterial(plan.config, atStart);
     const before = new Set(inForce(this.#material).map(identify));
     const certificates = inForce(live).map((one) => ({ ...one, isNew: !before.has(identify(one)) }));
     return {

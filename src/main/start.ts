@@ -139,7 +139,7 @@ export async function startWorker(): Promise<RunningService> {
         condition: () => link.condition,
         reload: (order) => link.reload(order),
       });
-      link.listens(async (next) => service.prepare(next, await readMaterial(next, material.cas)));
+      link.listens(async (next) => service.prepare(next, await readMaterial(next, material)));
       return {
         // The supervisor reloads, for all of its workers at once.
         reload: () => Promise.resolve(),

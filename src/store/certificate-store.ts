@@ -4,7 +4,10 @@ import type { Page, PageRequest } from './page.ts';
 export type CertificateStatus = 'valid' | 'revoked' | 'expired';
 
 export interface CertificateRow {
+  /** The CA whose key signed it, by its label. */
   readonly ca: string;
+  /** The label that it was asked for at, where that is another than the CA's own. */
+  readonly label: string | null;
   readonly serial: string;
   /** RFC 4514. */
   readonly subject: string;
@@ -40,6 +43,8 @@ export type ListedCertificate = Omit<CertificateRow, 'der'>;
 /** Which certificates; all that is given holds. */
 export interface CertificateSelection {
   readonly ca?: string | undefined;
+  /** A further label of a CA. */
+  readonly label?: string | undefined;
   /** A part of the subject, upper and lower case alike. */
   readonly subject?: string | undefined;
   /** A part of one of the subjectAltNames, likewise. */
@@ -72,6 +77,8 @@ export type RevokeResult = 'revoked' | 'already-revoked' | 'unknown';
 /** The certificates that were issued. */
 export interface CertificateStore {
   getCertificates(serial: string, ca?: string): Promise<readonly CertificateRow[]>;
+  /** Whether a certificate of the CA is known that was asked for at another label than its own. */
+  hasOtherLabels(ca: string): Promise<boolean>;
   /** Those of this serial that are revoked, of any CA: mostly none. Every request with a client certificate asks. */
   findRevoked(serial: string): Promise<readonly RevokedCertificate[]>;
   findCertificateByFingerprint(fingerprint_sha256: string): Promise<CertificateRow | undefined>;

@@ -7,7 +7,10 @@ export interface Reservation {
   readonly request_id: string;
   /** The process that is at work on it: only a dead one's reservations may be reconciled. */
   readonly instance: string;
+  /** The CA whose key signs, by its label. */
   readonly ca: string;
+  /** The label that it was asked at, where that is another than the CA's own. */
+  readonly label: string | null;
   /** null where the CA chooses the serial (a remote PKI). */
   readonly serial: string | null;
   readonly requester: string;

@@ -44,7 +44,7 @@ async function accepted(list: readonly string[], files: readonly Issuer[] = [], 
   const ours = { certificates: [devices, root].map(parsed), renewalIssuers: renewal.map(parsed) };
   const theirs = { certificates: [lab, root].map(parsed), renewalIssuers: [] };
   const issuers = new ClientIssuers(
-    { certificate: parsed(devices), renewalIssuers: ours.renewalIssuers },
+    { certificate: parsed(devices), renewalIssuers: ours.renewalIssuers, counts: () => Promise.resolve(true) },
     { list, certificates: files.map(parsed), all: () => [ours, theirs] },
   );
   const names: string[] = [];

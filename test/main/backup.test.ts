@@ -164,6 +164,18 @@ describe('issue 16.5: what the audit file tells of since the backup', () => {
     expect(await tokensOf(made)).toEqual([1, 0]);
   });
 
+  test('issue 13.3: of a certificate also the label that it was asked for at, issued or revoked since', async () => {
+    const certificate = { ca: 'devices', label: 'guests' };
+    const made = await backedUp(async (store) => {
+      await store.audit([event('certificate.issued', { ...certificate, serial: '0c' })]);
+      await store.audit([event('certificate.revoked', { ...certificate, serial: '0d', detail: 'CN=a: superseded' })]);
+    });
+    restoreTo(made);
+    await withStore(made.paths, async (store) => {
+      for (const serial of ['0c', '0d']) expect(await store.getCertificates(serial)).toMatchObject([certificate]);
+    });
+  });
+
   test('of queued requests: what was issued is not issued again, what was rejected stays rejected', async () => {
     const [issued, rejected] = [requestRow(), requestRow()];
     const made = await backedUp(

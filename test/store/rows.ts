@@ -38,6 +38,7 @@ export function reservation(more: Partial<Reservation> = {}): Reservation {
     request_id: randomBytes(8).toString('hex'),
     instance: 'this-process',
     ca: 'devices',
+    label: null,
     serial: randomBytes(16).toString('hex'),
     requester: 'otp:device-1',
     operation: 'simpleenroll',
@@ -90,6 +91,7 @@ export function requestRow(more: Partial<RequestRow> = {}): RequestRow {
 export function certificateRow(of: Reservation, more: Partial<CertificateRow> = {}): CertificateRow {
   return {
     ca: of.ca,
+    label: of.label,
     serial: of.serial ?? randomBytes(16).toString('hex'),
     subject: of.subject,
     sans: ['DNS:device-1.example', 'IP:192.0.2.1'],

@@ -37,6 +37,7 @@ async function enrol(store: Store): Promise<void> {
   const common = {
     ca: 'devices',
     request_id,
+    label: null,
     requester: 'otp:bench',
     subject: 'CN=device-000001.example.com,O=Example',
   };

@@ -75,7 +75,7 @@ export class LocalCa implements CaDriver {
   readonly #extensions: ProfileExtensions;
   readonly #key: VerifiedSigner;
   readonly #now: () => number;
-  readonly #start: (() => Promise<void>) | undefined;
+  readonly #options: LocalCaOptions;
 
   /** @throws InputError when the signer's key is not the certificate's, or the profile names an unknown purpose. */
   constructor(options: LocalCaOptions) {
@@ -95,7 +95,7 @@ export class LocalCa implements CaDriver {
     this.#chain = [certificate, ...issuers, ...rollover].map(({ der }) => der);
     this.#profile = profile;
     this.#now = now;
-    this.#start = options.start;
+    this.#options = options;
     this.#extensions = new ProfileExtensions(profile);
     this.#constants = {
       signatureAlgorithm: signer.signatureAlgorithm,
@@ -112,7 +112,12 @@ export class LocalCa implements CaDriver {
   }
 
   async start(): Promise<void> {
-    await this.#start?.();
+    await this.#options.start?.();
+  }
+
+  /** @throws as the constructor */
+  withProfile(profile: IssuanceProfile): LocalCa {
+    return new LocalCa({ ...this.#options, profile });
   }
 
   chain(): readonly Buffer[] {

@@ -109,7 +109,7 @@ export async function loadOwnCa(
 }
 
 /** Whose certificates may be renewed and used here, beside the CA's own, and the service that is asked about requests. */
-async function loadOthers(
+export async function loadOthers(
   reader: MaterialReader,
   { profile, client_issuers, authorization: service }: OtherFiles,
   key: string,

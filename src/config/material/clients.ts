@@ -4,6 +4,7 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import { countsAt, leavesNamesFree } from '../rules/names.ts';
 import { clientIssuerFiles } from '../schema/ca.ts';
 import type { CaConfig, Config } from '../schema.ts';
+import { labelsOf } from '../labels.ts';
 import { ownAnchors } from './admin-anchors.ts';
 import type { MaterialReader } from './reader.ts';
 
@@ -11,12 +12,13 @@ import type { MaterialReader } from './reader.ts';
 export async function checkClients(reader: MaterialReader, config: Config): Promise<void> {
   checkMethods(reader, config);
   const { tls, ca } = config;
+  const labels = labelsOf(config);
   const { mode, trust_anchors } = tls.client_auth;
   const anchors = mode === 'none' ? [] : await reader.knownCertificates(trust_anchors);
   const ofServer = (await Promise.all(ca.map((one) => certificatesOf(reader, one)))).flat();
   const ownOrAbove = await ownAnchors(anchors, ofServer);
-  for (const [index, one] of ca.entries()) {
-    const key = `ca[${index}].client_issuers`;
+  for (const { key: table, table: one } of labels) {
+    const key = `${table}.client_issuers`;
     const files = clientIssuerFiles(one);
     if (!countsAt(one, 'mtls')) continue;
     const any = one.client_issuers.includes('any');
@@ -36,19 +38,23 @@ export async function checkClients(reader: MaterialReader, config: Config): Prom
     if (one.profile.mtls_subject !== 'auto' || !leavesNamesFree(one)) continue;
     for (const { subject } of anchors.filter((anchor) => !left.includes(anchor) && !ownOrAbove.includes(anchor)))
       reader.warn(
-        `ca[${index}].profile`,
+        `${table}.profile`,
         `leaves the names of certificates under "${formatName(subject)}" free: each may ask for any name, another's too`,
         'subject.template, and san.allowed = [] or patterns with a placeholder',
       );
   }
 }
 
-function checkMethods(reader: MaterialReader, { tls, otp, gssapi, ca }: Config): void {
+function checkMethods(reader: MaterialReader, config: Config): void {
+  const { tls, otp, gssapi } = config;
   const on = { mtls: tls.client_auth.mode !== 'none', otp: otp.enabled, gssapi: gssapi.enabled };
-  for (const [index, { label, auth }] of ca.entries())
+  for (const {
+    key,
+    table: { label, auth },
+  } of labelsOf(config))
     if (auth.methods?.some((method) => on[method]) === false)
       reader.warn(
-        `ca[${index}].auth.methods`,
+        `${key}.auth.methods`,
         `names no method that is switched on, so nobody can enrol at "${label}"`,
         'one that is, or nothing',
       );

@@ -8,13 +8,17 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import type { Problem, Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
+import { labelsOf } from '../labels.ts';
 import { checkAdminAnchors } from './admin-anchors.ts';
-import { loadCa } from './ca.ts';
+import { loadCa, loadOthers } from './ca.ts';
 import { checkClients } from './clients.ts';
-import type { CaMaterial, CmcMaterial, KeyPair, Material } from './material.ts';
+import type { CaMaterial, CmcMaterial, KeyPair, LabelMaterial, Material } from './material.ts';
 import { FileError, readBytes } from './pem-files.ts';
 import { MaterialReader } from './reader.ts';
 import { loadTrust } from './trust.ts';
+
+/** Of the CAs and their further labels. */
+type CasMaterial = Pick<Material, 'cas' | 'labels'>;
 
 export interface LoadedMaterial {
   /** What could be read, whatever is wrong with it; undefined: something is missing, and a problem says what. */
@@ -27,9 +31,9 @@ export interface LoadedMaterial {
  * Reads every file that the configuration names.
  *
  * @param now milliseconds since the epoch, for the validity of certificates
- * @param cas what the CAs have in force already, of which a reload replaces nothing: their files are not read again
+ * @param inForce what the CAs have already, of which a reload replaces nothing: their files are not read again
  */
-export async function loadMaterial(config: Config, now: number, cas?: readonly CaMaterial[]): Promise<LoadedMaterial> {
+export async function loadMaterial(config: Config, now: number, inForce?: CasMaterial): Promise<LoadedMaterial> {
   const reader = new MaterialReader(now, config.profile === 'niap');
   const { tls, admin } = config;
   const pair = await loadServerCertificate(reader, 'tls', tls.certificate, tls.private_key);
@@ -41,11 +45,11 @@ export async function loadMaterial(config: Config, now: number, cas?: readonly C
   await checkKeytab(reader, config);
   const keyEncryption = await loadKeyEncryption(reader, config);
   const cmc = await loadCmc(reader, config);
-  const loadedCas = cas ?? (await loadCas(reader, config));
+  const { cas, labels } = inForce ?? (await loadCas(reader, config));
   const { problems, warnings } = reader;
   if (reader.incomplete || pair === undefined || adminPair === undefined)
     return { material: undefined, problems, warnings };
-  const material = { tls: pair, adminTls: adminPair, clientTrust, adminTrust, keyEncryption, cmc, cas: loadedCas };
+  const material = { tls: pair, adminTls: adminPair, clientTrust, adminTrust, keyEncryption, cmc, cas, labels };
   return { material, problems, warnings };
 }
 
@@ -53,11 +57,11 @@ export async function loadMaterial(config: Config, now: number, cas?: readonly C
  * What a configuration that is in force names. It has been checked before: what has expired since does not keep a process from going
  * on with it, and what cannot work fails where it is put to work.
  *
- * @param cas as for {@link loadMaterial}
+ * @param inForce as for {@link loadMaterial}
  * @throws EstuaryError 500 `MATERIAL_UNUSABLE` where a file cannot be read; the detail has every problem
  */
-export async function readMaterial(config: Config, cas?: readonly CaMaterial[]): Promise<Material> {
-  const { material, problems } = await loadMaterial(config, Date.now(), cas);
+export async function readMaterial(config: Config, inForce?: CasMaterial): Promise<Material> {
+  const { material, problems } = await loadMaterial(config, Date.now(), inForce);
   if (material !== undefined) return material;
   throw failed('MATERIAL_UNUSABLE', 'A file that the configuration names cannot be used.', {
     detail: problems.map(({ key, message }) => `${key}: ${message}`).join('; '),
@@ -156,11 +160,15 @@ async function loadResponder(reader: MaterialReader, file: string, keyFile: stri
   return pair;
 }
 
-async function loadCas(reader: MaterialReader, { ca }: Config): Promise<CaMaterial[]> {
+async function loadCas(reader: MaterialReader, config: Config): Promise<CasMaterial> {
   const cas: CaMaterial[] = [];
-  for (const [index, table] of ca.entries()) {
-    const loaded = await loadCa(reader, table, `ca[${index}]`);
+  const labels = new Map<string, LabelMaterial[]>();
+  for (const { key, table, of } of labelsOf(config)) {
+    const loaded = of === undefined ? await loadCa(reader, table, key) : undefined;
     if (loaded !== undefined) cas.push(loaded);
+    const others = of && (await loadOthers(reader, table, key));
+    if (of !== undefined && others !== undefined)
+      labels.set(of.label, [...(labels.get(of.label) ?? []), { table, ...others }]);
   }
-  return cas;
+  return { cas, labels };
 }

@@ -6,7 +6,7 @@ import type { KeyObject } from 'node:crypto';
 import type { CaChain } from '../../pki/x509/ca-chain.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { CertificateList } from '../../pki/x509/crl.ts';
-import type { DogtagCaConfig, FileCaConfig, Pkcs11CaConfig } from '../schema.ts';
+import type { CaConfig, DogtagCaConfig, FileCaConfig, Pkcs11CaConfig } from '../schema.ts';
 
 export type Certificates = readonly [Certificate, ...Certificate[]];
 
@@ -87,6 +87,12 @@ export interface DogtagCaMaterial extends EveryCaMaterial {
 /** A `[[ca]]` table with its files. */
 export type CaMaterial = FileCaMaterial | Pkcs11CaMaterial | DogtagCaMaterial;
 
+/** A `[[label]]` table with its files. */
+export interface LabelMaterial extends EveryCaMaterial {
+  /** Its own profile and rules, on the CA's key. */
+  readonly table: CaConfig;
+}
+
 export interface CmcMaterial {
   /** Who signs PKI responses; undefined: each CA for itself. */
   readonly responder: KeyPair | undefined;
@@ -106,6 +112,8 @@ export interface Material {
   readonly cmc: CmcMaterial;
   /** In the order of the configuration. */
   readonly cas: readonly CaMaterial[];
+  /** The CAs' further labels, by the label of the CA. */
+  readonly labels: ReadonlyMap<string, readonly LabelMaterial[]>;
 }
 
 /** A chain as {@link CaCertificates}. */

@@ -1,50 +1,66 @@
 import { attributeType } from '../../pki/x509/attribute-types.ts';
+import { labelsOf, type ConfiguredLabel } from '../labels.ts';
 import type { Finding } from './finding.ts';
+import { furtherLabelChecks } from './labels.ts';
 import { extensionChecks } from './profile-extensions.ts';
 import { OPERATION_NAMES } from '../operation-names.ts';
 import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from '../schema/csrattrs.ts';
 import type { CaConfig, Config, CsrAttrsConfig, Pkcs11CaConfig, ProfileConfig } from '../schema.ts';
 
-/** The checks on the `[[ca]]` tables. */
-export function* caChecks({ ca }: Config): Generator<Finding> {
+/** The checks on the `[[ca]]` and `[[label]]` tables. */
+export function* caChecks(config: Config): Generator<Finding> {
+  const { ca } = config;
   if (ca.length === 0) return;
-  yield* defaultChecks(ca);
-  const seen = new Set<string>();
+  const labels = labelsOf(config);
+  yield* defaultChecks(labels);
+  yield* nameChecks(labels);
+  yield* furtherLabelChecks(config);
+  for (const { table, key } of labels) yield* ruleChecks(table, key);
   for (const [index, one] of ca.entries()) {
     const key = `ca[${index}]`;
-    if (seen.has(one.label))
-      yield { key: `${key}.label`, message: `"${one.label}" is there twice (a label for each CA)` };
-    seen.add(one.label);
-    if (OPERATION_NAMES.some((name) => name === one.label))
-      yield { key: `${key}.label`, message: `"${one.label}" is the name of an operation (another label)` };
-    if (one.approvals > 1 && one.approval === 'auto')
-      yield {
-        key: `${key}.approvals`,
-        message: `is ${one.approvals}, and approval is "auto", so that nobody is asked (approval = "manual")`,
-        about: [`${key}.approval`],
-      };
     if (one.driver === 'pkcs11') yield* pkcs11Checks(one.pkcs11, `${key}.pkcs11`);
     if (one.driver === 'dogtag') {
       yield* dogtagChecks(one, key);
       yield* dogtagNameChecks(one, key);
       yield* dogtagProfileChecks(one, key);
     }
-    yield* profileChecks(one.profile, `${key}.profile`);
-    yield* extensionChecks(one.profile, `${key}.profile`);
-    yield* escrowChecks(one, key);
-    yield* authorizationChecks(one, `${key}.authorization`);
-    if (one.csrattrs !== undefined) yield* csrAttrsChecks(one.csrattrs, one.profile, key);
   }
 }
 
-function* defaultChecks(ca: readonly CaConfig[]): Generator<Finding> {
-  const defaults = ca.flatMap((one, index) => (one.default ? [index] : []));
-  const about = ca.map((_, index) => `ca[${index}].default`);
-  if (defaults.length === 0) yield { key: 'ca', message: 'none is the default (default = true in exactly one)', about };
-  for (const index of defaults.slice(1))
+/** The checks on what is said of each label. */
+function* ruleChecks(one: CaConfig, key: string): Generator<Finding> {
+  if (one.approvals > 1 && one.approval === 'auto')
     yield {
-      key: `ca[${index}].default`,
-      message: `is true, and so is ca[${String(defaults[0])}].default (default = true in exactly one)`,
+      key: `${key}.approvals`,
+      message: `is ${one.approvals}, and approval is "auto", so that nobody is asked (approval = "manual")`,
+      about: [`${key}.approval`],
+    };
+  yield* profileChecks(one.profile, `${key}.profile`);
+  yield* extensionChecks(one.profile, `${key}.profile`);
+  yield* escrowChecks(one, key);
+  yield* authorizationChecks(one, `${key}.authorization`);
+  if (one.csrattrs !== undefined) yield* csrAttrsChecks(one.csrattrs, one.profile, key);
+}
+
+function* nameChecks(labels: readonly ConfiguredLabel[]): Generator<Finding> {
+  const seen = new Set<string>();
+  for (const { nameKey: key, table } of labels) {
+    const { label } = table;
+    if (seen.has(label)) yield { key, message: `"${label}" is there twice (a label for each CA)` };
+    seen.add(label);
+    if (OPERATION_NAMES.some((name) => name === label))
+      yield { key, message: `"${label}" is the name of an operation (another label)` };
+  }
+}
+
+function* defaultChecks(labels: readonly ConfiguredLabel[]): Generator<Finding> {
+  const [first, ...more] = labels.filter(({ table }) => table.default);
+  const about = labels.map(({ key }) => `${key}.default`);
+  if (first === undefined) yield { key: 'ca', message: 'none is the default (default = true in exactly one)', about };
+  for (const { key } of more)
+    yield {
+      key: `${key}.default`,
+      message: `is true, and so is ${first?.key ?? ''}.default (default = true in exactly one)`,
       about,
     };
 }

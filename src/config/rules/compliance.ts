@@ -1,4 +1,5 @@
 import { roleLists } from './admin.ts';
+import { labelsOf } from '../labels.ts';
 import type { CrossChecks, Finding } from './finding.ts';
 import type { Config } from '../schema.ts';
 
@@ -89,7 +90,8 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc }: Config): Generat
     };
 }
 
-function* niapPoints({ otp, est, serverkeygen, ca }: Config): Generator<UnsafeSetting> {
+function* niapPoints(config: Config): Generator<UnsafeSetting> {
+  const { otp, est, serverkeygen } = config;
   if (otp.enabled && otp.hash_algorithm !== 'argon2id')
     yield {
       key: 'otp.hash_algorithm',
@@ -111,10 +113,13 @@ function* niapPoints({ otp, est, serverkeygen, ca }: Config): Generator<UnsafeSe
       safe: '"password" or "required", or est.serverkeygen = false',
       about: ['est.serverkeygen'],
     };
-  for (const [index, { profile }] of ca.entries())
+  for (const {
+    key,
+    table: { profile },
+  } of labelsOf(config))
     if (profile.backdate_seconds !== undefined && profile.backdate_seconds > 0)
       yield {
-        key: `ca[${index}].profile.backdate_seconds`,
+        key: `${key}.profile.backdate_seconds`,
         message: `is ${profile.backdate_seconds}: certificates would be valid from before they were issued`,
         safe: '0',
       };

@@ -1,10 +1,13 @@
 /** Settings that let one requester take another's name: each is a warning (docs/names.md). */
 import type { Warning } from '../problem.ts';
+import { labelsOf } from '../labels.ts';
 import type { CaConfig, Config, ProfileConfig } from '../schema.ts';
 
 /** What the keys say by themselves; what the files say is in material/clients.ts. */
 export function* nameWarnings(config: Config): Generator<Warning> {
-  const { otp, est, cmc, gssapi, ca } = config;
+  const { otp, est, cmc, gssapi } = config;
+  const labels = labelsOf(config);
+  const ca = labels.map(({ table }) => table);
   const byToken = otp.enabled && ca.some((one) => countsAt(one, 'otp') && leavesNamesFree(one));
   const bySecret = est.fullcmc && cmc.shared_secrets.length > 0 && ca.some(leavesNamesFree);
   if (otp.bind_client_id === 'off' && (byToken || bySecret))
@@ -19,9 +22,9 @@ export function* nameWarnings(config: Config): Generator<Warning> {
       message:
         'leaves the instance out: all principals of one primary get one subject ({principal}, or {instance} too)',
     };
-  for (const [index, one] of ca.entries()) {
-    yield* certificateWarnings(config, one, `ca[${index}]`);
-    yield* templateWarnings(one, `ca[${index}]`);
+  for (const { key, table } of labels) {
+    yield* certificateWarnings(config, table, key);
+    yield* templateWarnings(table, key);
   }
 }
 

@@ -1,8 +1,10 @@
+import { labelsOf } from '../labels.ts';
 import type { Config } from '../schema.ts';
 import type { Finding } from './finding.ts';
 
 /** The checks on `[retention]`. */
-export function* retentionChecks({ retention, audit, ca }: Config): Generator<Finding> {
+export function* retentionChecks(config: Config): Generator<Finding> {
+  const { retention, audit } = config;
   if (retention.audit > 0 && audit.archive === undefined)
     yield {
       key: 'audit.archive',
@@ -11,11 +13,14 @@ export function* retentionChecks({ retention, audit, ca }: Config): Generator<Fi
       about: ['retention.audit'],
     };
   if (retention.certificates === 0) return;
-  for (const [index, { profile }] of ca.entries())
+  for (const {
+    key,
+    table: { profile },
+  } of labelsOf(config))
     if (retention.certificates < profile.renewal_grace_days)
       yield {
         key: 'retention.certificates',
-        message: `${retention.certificates} is less than ca[${index}].profile.renewal_grace_days: a certificate would be forgotten while it may be renewed (0, or at least ${profile.renewal_grace_days})`,
-        about: [`ca[${index}].profile.renewal_grace_days`],
+        message: `${retention.certificates} is less than ${key}.profile.renewal_grace_days: a certificate would be forgotten while it may be renewed (0, or at least ${profile.renewal_grace_days})`,
+        about: [`${key}.profile.renewal_grace_days`],
       };
 }

@@ -58,12 +58,15 @@ const authorization = optional(
   ),
 );
 
-const common = {
-  label: text({
-    description: 'The EST label: the path segment that routes a request to this CA.',
+const labelText = (description: string) =>
+  text({
+    description,
     allowed: '1 to 64 letters, digits, "-", "." or "_", beginning with a letter or digit',
     pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
-  }),
+  });
+
+/** What is said of each label, whether it is a CA's own or a further one. */
+const ofLabel = {
   default: boolean({ description: 'Serves requests without a label; exactly one CA does.', default: false }),
   approval: choice(['auto', 'manual'], {
     description: 'Whether a request is issued at once or queued until an administrator approves it.',
@@ -87,7 +90,7 @@ const common = {
     }),
     {
       description:
-        'Whose certificates authenticate at this label for simpleenroll, serverkeygen and fullcmc: `own` (this CA and its `renewal_issuers`), `anchors` (whatever is under a trust anchor that is no CA of this server and not above one), `any`, or paths of PEM files with CA certificates, direct or indirect issuers. It filters and never adds trust; the RA certificates of `[cmc]` are not filtered. A certificate that is not accepted counts as none (docs/names.md).',
+        "Whose certificates authenticate at this label for simpleenroll, serverkeygen and fullcmc: `own` (this CA, as far as a certificate is this label's, and its `renewal_issuers`), `anchors` (whatever is under a trust anchor that is no CA of this server and not above one), `any`, or paths of PEM files with CA certificates, direct or indirect issuers. It filters and never adds trust; the RA certificates of `[cmc]` are not filtered. A certificate that is not accepted counts as none (docs/names.md).",
       default: ['own', 'anchors'],
     },
   ),
@@ -103,15 +106,20 @@ const common = {
     },
     { description: 'How requesters authenticate at this label.' },
   ),
+  profile,
+  csrattrs: optional(csrattrs),
+  authorization,
+};
+
+const common = {
+  label: labelText('The EST label: the path segment that routes a request to this CA.'),
+  ...ofLabel,
   chain: optional(
     path({
       description:
         'PEM file with the certificates above the CA certificate, root last, and those of rollovers (docs/rollover.md). A self-signed CA needs none.',
     }),
   ),
-  profile,
-  csrattrs: optional(csrattrs),
-  authorization,
   ocsp,
 };
 
@@ -257,4 +265,21 @@ const dogtagCa = table(
 export const ca = list(
   variants('driver', [fileCa, pkcs11Ca, dogtagCa], { description: 'One certificate authority.' }),
   { description: 'The certificate authorities, one table each.', minItems: 1 },
+);
+
+/** `[[label]]`: further ways to a CA. */
+export const label = list(
+  table(
+    {
+      name: labelText('The EST label: the path segment that routes a request here.'),
+      ca: labelText('The label of the CA whose key signs; one with a key of ours.'),
+      ...ofLabel,
+    },
+    { description: 'A further label of a CA; nothing is taken over from the tables of the CA.' },
+  ),
+  {
+    description:
+      'Further labels of the CAs (docs/labels.md): one key, serial numbers, CRL and OCSP, and for each label a profile and rules of its own. A certificate of one label neither authenticates nor is renewed at another.',
+    default: [],
+  },
 );

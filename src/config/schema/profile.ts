@@ -272,6 +272,13 @@ export const profile = table(
           'PEM file with further CA certificates whose certificates may be renewed here: after a rollover or a migration.',
       }),
     ),
+    renewal_labels: optional(
+      list(text({ description: 'A label.', allowed: 'a label of the same CA', pattern: /^.+$/su }), {
+        description:
+          'Further labels of the same CA (docs/labels.md) whose certificates count as those of this one: they may be renewed here, and are `own` in `client_issuers`.',
+        defaultText: 'none',
+      }),
+    ),
     key_escrow: optional(
       boolean({
         description:

@@ -24,6 +24,7 @@ export const AuditItem = Type.Object(
     requester_sans: names("The subjectAltNames of the requester's certificate."),
     address: text("The client's network address."),
     ca: text('A label.'),
+    label: text('Of a certificate: where it was asked for, if not at the label of its CA.'),
     serial: text('Of a certificate: the issued or revoked one, of a client the presented one.'),
     certificate_subject: text('Of the issued certificate.'),
     certificate_sans: names('Of the issued certificate.'),

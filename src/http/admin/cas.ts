@@ -13,6 +13,7 @@ import { formatTimestamp } from './timestamps.ts';
 const CaRecord = Type.Object(
   {
     label: Type.String(),
+    ca: Type.Optional(Type.String({ description: 'Of a further label: the CA whose key signs.' })),
     default: Type.Boolean({ description: 'Serves requests without a label.' }),
     driver: Type.String({ description: '`file`, `pkcs11` or `dogtag`.' }),
     subject: nullable(Type.String({ description: "The CA certificate's subject, RFC 4514." })),
@@ -25,7 +26,7 @@ const CaRecord = Type.Object(
         'PEM certificates as cacerts answers them: the issuing CA first, up to the root, then those of rollovers.',
     }),
   },
-  { description: 'A configured CA.' },
+  { description: 'A configured CA, or a further label of one.' },
 );
 
 /** `GET /admin/cas` and `GET /admin/cas/{label}`. */
@@ -35,11 +36,14 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
     {
       config: { access: ['operator'] },
       schema: {
-        summary: 'The configured CAs',
+        summary: 'The configured CAs, with their further labels',
         tags: ['cas'],
         querystring: strictObject(listQuery),
         response: {
-          200: listOf(CaRecord, 'In the order of the configuration; `desc`: the other way round.'),
+          200: listOf(
+            CaRecord,
+            'In the order of the configuration, further labels after their CA; `desc`: the other way round.',
+          ),
           ...errorResponses(400),
         },
       },
@@ -68,13 +72,14 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
 }
 
 async function caRecord(ca: Ca, { now }: AdminDependencies, monitor: HealthMonitor): Promise<Static<typeof CaRecord>> {
-  const { health } = await monitor.ca(ca);
+  const { health } = await monitor.ca(ca.issuer);
   const chain = ca.driver.chain();
   // A remote CA may not have told its certificate yet.
   const own = chain[0] === undefined ? undefined : ca.certificate;
   const notAfter = own?.notAfter.getTime();
   return {
     label: ca.label,
+    ...(ca.issuer === ca ? {} : { ca: ca.issuer.label }),
     default: ca.isDefault,
     driver: ca.config.driver,
     subject: own === undefined ? null : formatName(own.subject),

@@ -11,6 +11,7 @@ export const caQuery = whole("A CA's label.");
 
 export const certificateFilter = {
   ca: caQuery,
+  label: whole('A further label of a CA: what was asked for there.'),
   subject: part('the subject'),
   san: part('one of the subjectAltNames, as records have them (`DNS:a`)'),
   serial: Type.Optional(Type.String({ description: 'The whole serial number, hex.' })),
@@ -26,9 +27,10 @@ export const CertificateFilter = strictObject(certificateFilter);
 
 /** What the filters of a call select. @throws EstuaryError 400 `FIELD_INVALID` that names the filter */
 export function readCertificateFilter(query: Static<typeof CertificateFilter>): CertificateSelection {
-  const { ca, subject, san, serial, requester, device, status, issued_after, expires_before } = query;
+  const { ca, label, subject, san, serial, requester, device, status, issued_after, expires_before } = query;
   return {
     ca,
+    label,
     subject,
     san,
     serial: serial === undefined ? undefined : readSerial(serial),

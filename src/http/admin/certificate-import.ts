@@ -1,7 +1,7 @@
 /** `POST /admin/certificates`: takes in a certificate that the store does not know, so that it can be revoked. */
 import { Type } from '@fastify/type-provider-typebox';
 import type { Ca } from '../../ca/router.ts';
-import { certificateRow, issuedNames } from '../../enrollment/certificate-row.ts';
+import { auditedCertificate, certificateRow, issuedNames } from '../../enrollment/certificate-row.ts';
 import { badRequest, conflict } from '../../errors.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
@@ -16,7 +16,10 @@ import { errorResponses, strictObject } from './schemas.ts';
 const Import = strictObject(
   {
     pem: Type.String({ minLength: 1, description: 'One certificate.' }),
-    ca: Type.String({ minLength: 1, description: 'The label of the CA that signed it.' }),
+    ca: Type.String({
+      minLength: 1,
+      description: 'The label of the CA that signed it, or the further label that it is to be of.',
+    }),
   },
   { description: 'A certificate from a backup, or from before a migration.' },
 );
@@ -48,7 +51,7 @@ export function registerCertificateImport(app: AdminApp, deps: AdminDependencies
         throw badRequest('CERTIFICATE_FOREIGN', 'pem must be a certificate that this CA signed');
       const { subject: requester, ...from } = actor(request);
       const row = certificateRow(certificate.der, {
-        ca: ca.label,
+        ...ca.issuedUnder,
         requester,
         method: METHOD,
         request_id: from.request_id,
@@ -61,8 +64,7 @@ export function registerCertificateImport(app: AdminApp, deps: AdminDependencies
           outcome: 'success',
           subject: requester,
           ...from,
-          ca: ca.label,
-          serial,
+          ...auditedCertificate(row),
           ...issuedNames(row),
         },
       ]);

@@ -29,6 +29,7 @@ const recordProperties = {
   request_id: Type.String(),
   fingerprint_sha256: Type.String({ description: 'Lower-case hex.' }),
   device: nullable(Type.String({ description: 'The id of the registered device that it was issued to.' })),
+  label: Type.Optional(Type.String({ description: "Where it was asked for, if not at the CA's own label." })),
 };
 
 export const CertificateRecord = Type.Object(recordProperties, { description: 'An issued certificate.' });
@@ -98,7 +99,8 @@ export async function findCertificate(
   ca: string | undefined,
 ): Promise<CertificateRow> {
   const hex = normaliseSerial(serial);
-  const rows = hex === undefined ? [] : await store.getCertificates(hex, ca);
+  const found = hex === undefined ? [] : await store.getCertificates(hex);
+  const rows = found.filter((row) => ca === undefined || row.ca === ca || row.label === ca);
   const [row] = rows;
   if (row === undefined) throw certificateNotFound();
   if (rows.length > 1)
@@ -137,6 +139,7 @@ export function certificateRecord(row: ListedCertificate, now: number): Static<t
     request_id: row.request_id,
     fingerprint_sha256: row.fingerprint_sha256,
     device: row.device,
+    ...(row.label === null ? {} : { label: row.label }),
   };
 }
 

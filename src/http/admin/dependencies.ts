@@ -29,7 +29,7 @@ export interface AdminDependencies {
   readonly authenticator: Pick<AdminAuthenticator, 'authenticate'>;
   /** Why Kerberos tickets cannot be verified now; undefined while they can. Absent where nobody verifies any. */
   readonly missingCredentials?: () => Promise<string | undefined>;
-  readonly cas: Pick<CaRouter, 'all' | 'find'>;
+  readonly cas: Pick<CaRouter, 'all' | 'issuers' | 'find'>;
   readonly rehearsal: Pick<Rehearsal, 'run'>;
   readonly settings: AdminSettings;
   readonly metrics: Metrics;

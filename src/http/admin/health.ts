@@ -70,7 +70,7 @@ function partReports(
 ): Promise<(readonly [part: string, report: HealthReport])[]> {
   return Promise.all([
     monitor.store().then((report) => ['store', report] as const),
-    ...deps.cas.all.map(async (ca) => [`ca:${ca.label}`, await monitor.ca(ca)] as const),
+    ...deps.cas.issuers.map(async (ca) => [`ca:${ca.label}`, await monitor.ca(ca)] as const),
   ]);
 }
 

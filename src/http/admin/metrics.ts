@@ -35,7 +35,7 @@ export function registerMetrics(app: AdminApp, deps: AdminDependencies, monitor:
 }
 
 async function serviceState(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState> {
-  const cas = deps.cas.all;
+  const cas = deps.cas.issuers;
   const [store, dependencies, waiting, ...reports] = await Promise.all([
     monitor.store(),
     dependenciesOf(deps, monitor),
@@ -67,7 +67,7 @@ async function serviceState(deps: AdminDependencies, monitor: HealthMonitor): Pr
 
 /** What stands behind the CAs and Negotiate. */
 async function dependenciesOf(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState['dependencies']> {
-  const behindCas = deps.cas.all.flatMap(({ label, driver: { dependency } }) =>
+  const behindCas = deps.cas.issuers.flatMap(({ label, driver: { dependency } }) =>
     dependency === undefined
       ? []
       : [{ name: dependency.name, ca: label, report: monitor.dependency(label, dependency) }],

@@ -2,6 +2,7 @@ import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../../audit/event.ts';
 import { badRequest, conflict } from '../../errors.ts';
+import { auditedCertificate } from '../../enrollment/certificate-row.ts';
 import { REVOCATION_REASONS } from '../../pki/x509/crl-reasons.ts';
 import type { CertificateRow, Revocation, RevokeResult } from '../../store/certificate-store.ts';
 import { accessEvent, actor } from './access.ts';
@@ -64,7 +65,7 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
 export async function revoke(
   deps: AdminDependencies,
   request: FastifyRequest,
-  row: Pick<CertificateRow, 'subject'>,
+  row: Pick<CertificateRow, 'label' | 'subject'>,
   revocation: Revocation,
 ): Promise<RevokeResult> {
   await tellCa(deps, revocation);
@@ -86,14 +87,14 @@ function readOrder(
  * configured leaves nobody to tell.
  */
 async function tellCa(deps: AdminDependencies, { ca, serial, reason }: Revocation): Promise<void> {
-  const known = deps.cas.all.find(({ label }) => label === ca);
+  const known = deps.cas.issuers.find(({ label }) => label === ca);
   if (known === undefined) deps.log.warn({ ca, serial }, 'revoked here only: the CA is no longer configured');
   else await known.driver.revoke({ serial, reason });
 }
 
 function auditEvents(
   request: FastifyRequest,
-  { subject }: Pick<CertificateRow, 'subject'>,
+  row: Pick<CertificateRow, 'label' | 'subject'>,
   { ca, serial, reason, invalidity_date }: Revocation,
 ): AuditEvent[] {
   const since = invalidity_date === null ? '' : `, invalid since ${formatTimestamp(invalidity_date)}`;
@@ -103,9 +104,8 @@ function auditEvents(
       type: 'certificate.revoked',
       outcome: 'success',
       ...actor(request),
-      ca,
-      serial,
-      detail: `${subject}: ${reason}${since}`,
+      ...auditedCertificate({ ca, serial, label: row.label }),
+      detail: `${row.subject}: ${reason}${since}`,
     },
   ];
 }

@@ -39,7 +39,7 @@ export function crls({ currentCrl }: CrlsDependencies): EstOperation {
       const signer = ca.driver.statusSigner;
       if (signer === undefined)
         throw errorWith(501, 'OPERATION_OFF', 'This CA publishes its revocation lists itself, elsewhere.');
-      const { der } = await currentCrl(ca, signer);
+      const { der } = await currentCrl(ca.issuer, signer);
       return derAnswer(CRLS_ONLY, bodyOf(der, lineLength));
     },
   };

@@ -33,7 +33,7 @@ export function createPublication(
   { router, crls, store, log, metrics, now }: PublicationContext,
 ): Publication | undefined {
   if (!publication.enabled) return undefined;
-  for (const ca of router.all)
+  for (const ca of router.issuers)
     // Who publishes elsewhere may not be known yet.
     if (ca.driver.statusSigner !== undefined && ca.certificate.keyUsage?.includes('cRLSign') === false)
       log.warn(

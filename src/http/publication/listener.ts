@@ -215,7 +215,7 @@ function signing(
   request: FastifyRequest,
   label: string,
 ): { ca: Ca; signer: StatusSigner } {
-  const ca = router.find(label);
+  const { issuer: ca } = router.find(label);
   exchangeOf(request.raw).ca = ca.label;
   const signer = ca.driver.statusSigner;
   if (signer === undefined)

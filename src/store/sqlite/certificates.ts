@@ -17,7 +17,7 @@ import { fold } from './search/fold.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 
 export const CERTIFICATE_COLUMNS =
-  'ca, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, key_identifier, archived_key_id, revocation_challenge, revoked_at, reason, invalidity_date';
+  'ca, label, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, key_identifier, archived_key_id, revocation_challenge, revoked_at, reason, invalidity_date';
 
 const LISTED_COLUMNS = CERTIFICATE_COLUMNS.replace(' der,', '');
 
@@ -56,6 +56,9 @@ export function certificateReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
   const revokedBySerial = db.prepare<[string], RevokedCertificate>(
     'SELECT ca, serial, der FROM certificate WHERE serial = ? AND revoked_at IS NOT NULL',
   );
+  const otherLabels = db.prepare<[string], { label: string }>(
+    'SELECT label FROM certificate INDEXED BY certificate_of_other_label WHERE ca = ? AND label IS NOT NULL LIMIT 1',
+  );
   const byFingerprint = db.prepare<[string], StoredCertificate>(
     `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE fingerprint_sha256 = ?`,
   );
@@ -69,6 +72,7 @@ export function certificateReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
     getCertificates(serial: string, ca: string | undefined): readonly CertificateRow[] {
       return (ca === undefined ? bySerial.all(serial) : byCaAndSerial.all(serial, ca)).map(toCertificateRow);
     },
+    hasOtherLabels: (ca: string): boolean => otherLabels.get(ca) !== undefined,
     findRevoked: (serial: string): readonly RevokedCertificate[] => revokedBySerial.all(serial),
     findCertificateByFingerprint(fingerprint: string): CertificateRow | undefined {
       const stored = byFingerprint.get(fingerprint);
@@ -98,7 +102,7 @@ export function certificateReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
 /** Inserts a certificate. `false`: its serial number of this CA, or itself, is in the store. @param issued_at null: as it says itself */
 export function insertCertificate(db: Db): (row: CertificateRow, issued_at: number | null) => boolean {
   const insert = db.prepare<[object]>(
-    `INSERT INTO certificate (subject_folded, issued_at, ${CERTIFICATE_COLUMNS}) VALUES (@subject_folded, @issued_at, @ca, @serial, @subject, @sans,
+    `INSERT INTO certificate (subject_folded, issued_at, ${CERTIFICATE_COLUMNS}) VALUES (@subject_folded, @issued_at, @ca, @label, @serial, @subject, @sans,
      @not_before, @not_after, @der, @fingerprint_sha256, @requester, @method, @request_id, @device, @device_key,
      @key_identifier, @archived_key_id, @revocation_challenge, @revoked_at, @reason, @invalidity_date) ON CONFLICT DO NOTHING`,
   );

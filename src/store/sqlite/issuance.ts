@@ -12,7 +12,12 @@ import { giveBackOtpUse, noteUseIssued, takeOtpUse } from './otp-uses.ts';
 import { done, type Outcome, undone } from './outcome.ts';
 
 const COLUMNS =
-  'request_id, instance, ca, serial, requester, operation, subject, spki_sha256, otp_id, device_key, created_at';
+  'request_id, instance, ca, label, serial, requester, operation, subject, spki_sha256, otp_id, device_key, created_at';
+
+type Closed = Pick<Reservation, 'ca' | 'label' | 'serial' | 'otp_id' | 'device_key' | 'created_at'>;
+
+/** Where it was asked. */
+const labelOf = ({ ca, label }: Pick<Reservation, 'ca' | 'label'>): string => label ?? ca;
 
 /** The reads of reservations. */
 export function issuanceReads(db: Db) {
@@ -29,7 +34,7 @@ export function issuanceReads(db: Db) {
 /** Inserts a reservation; part of every way to one. */
 export function insertReservation(db: Db): (reservation: Reservation) => void {
   const insert = db.prepare<[Reservation]>(
-    `INSERT INTO reservation (${COLUMNS}) VALUES (@request_id, @instance, @ca, @serial, @requester, @operation,
+    `INSERT INTO reservation (${COLUMNS}) VALUES (@request_id, @instance, @ca, @label, @serial, @requester, @operation,
      @subject, @spki_sha256, @otp_id, @device_key, @created_at)`,
   );
   return (reservation) => void insert.run(reservation);
@@ -58,8 +63,8 @@ export function issuanceWrites(db: Db) {
   );
   const insert = insertReservation(db);
   const mayIssue = mayIssueTo(db);
-  const close = db.prepare<[string], Pick<Reservation, 'ca' | 'serial' | 'otp_id' | 'device_key' | 'created_at'>>(
-    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, serial, otp_id, device_key, created_at',
+  const close = db.prepare<[string], Closed>(
+    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, label, serial, otp_id, device_key, created_at',
   );
   const insertRow = insertCertificate(db);
   const clear = clearFailures(db);
@@ -67,7 +72,7 @@ export function issuanceWrites(db: Db) {
   return {
     reserve(reservation: Reservation, events: readonly AuditEvent[], repeatable?: Repeatable): Outcome<ReserveResult> {
       const { ca, serial, otp_id, device_key, request_id, created_at } = reservation;
-      if (!mayIssue(device_key, ca, created_at)) return undone('device-refused');
+      if (!mayIssue(device_key, labelOf(reservation), created_at)) return undone('device-refused');
       if (serial !== null && serialTaken.get({ ca, serial }) !== undefined) return undone('serial-taken');
       const taken = otp_id === null ? 'taken' : takeUse({ otp_id, request_id, now: created_at }, repeatable);
       if (taken !== 'taken') return undone(taken);
@@ -77,7 +82,7 @@ export function issuanceWrites(db: Db) {
     claimRequest(reservation: Reservation, events: readonly AuditEvent[]): Outcome<ClaimResult> {
       const { request_id, ca, serial, device_key } = reservation;
       if (claimable.get(request_id) === undefined) return undone('request-taken');
-      if (!mayIssue(device_key, ca, reservation.created_at)) return undone('device-refused');
+      if (!mayIssue(device_key, labelOf(reservation), reservation.created_at)) return undone('device-refused');
       if (serial !== null && serialTaken.get({ ca, serial }) !== undefined) return undone('serial-taken');
       insert({ ...reservation, otp_id: null });
       return done('reserved', events, device_key);
@@ -88,12 +93,12 @@ export function issuanceWrites(db: Db) {
       succeeded: readonly string[] = [],
     ): Outcome<undefined> {
       const open = close.get(row.request_id);
-      if (open?.ca !== row.ca || (open.serial !== null && open.serial !== row.serial))
+      if (open?.ca !== row.ca || open.label !== row.label || (open.serial !== null && open.serial !== row.serial))
         throw failed('RESERVATION_NOT_OPEN', 'the certificate could not be recorded', {
           detail: `no open reservation of request ${row.request_id} for ${row.ca} ${row.serial}`,
         });
       // Whoever disables a device has no certificate of it to come; its expiry was judged at the reservation.
-      if (!mayIssue(open.device_key, row.ca, open.created_at))
+      if (!mayIssue(open.device_key, labelOf(open), open.created_at))
         throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
       if (!insertRow(row, open.created_at))
         throw failed('SERIAL_TAKEN', 'the certificate could not be recorded', {
@@ -108,7 +113,7 @@ export function issuanceWrites(db: Db) {
     releaseReservation(request_id: string, events: readonly AuditEvent[]): Outcome<boolean> {
       const open = close.get(request_id);
       if (open === undefined) return undone(false);
-      return done(true, [...events, ...giveBackUse(open.otp_id, open.ca, request_id)], open.device_key);
+      return done(true, [...events, ...giveBackUse(open.otp_id, labelOf(open), request_id)], open.device_key);
     },
   };
 }

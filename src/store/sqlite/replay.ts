@@ -58,8 +58,8 @@ const add = (counts: Count, what: string): void => void counts.set(what, (counts
 
 function certificateHandlers(db: Db, applied: Count): Record<string, Handler> {
   const insert = db.prepare<object>(
-    `INSERT INTO certificate (ca, serial, subject, subject_folded, sans, not_before, not_after, der, fingerprint_sha256, requester, method,
-     request_id) VALUES (@ca, @serial, @subject, @subject_folded, @sans, @not_before, @not_after, x'', @fingerprint, @requester, @method,
+    `INSERT INTO certificate (ca, label, serial, subject, subject_folded, sans, not_before, not_after, der, fingerprint_sha256, requester, method,
+     request_id) VALUES (@ca, @label, @serial, @subject, @subject_folded, @sans, @not_before, @not_after, x'', @fingerprint, @requester, @method,
      @request_id) ON CONFLICT DO NOTHING`,
   );
   const revoke = db.prepare<object>(
@@ -72,13 +72,14 @@ function certificateHandlers(db: Db, applied: Count): Record<string, Handler> {
      WHERE id = @id AND status IN ('pending', 'approved')`,
   );
   const know = (record: AuditRecord, time: number): boolean => {
-    const { ca, serial, request_id = '' } = record;
+    const { ca, label = null, serial, request_id = '' } = record;
     if (ca === undefined || serial === undefined) return false;
     const subject = record.certificate_subject ?? '';
     const end = record.certificate_not_after;
     return (
       insert.run({
         ca,
+        label,
         serial,
         subject,
         subject_folded: subject.toLowerCase(),

@@ -89,6 +89,7 @@ export async function takeUse(store: Store, otp_id: string, clock: Clock): Promi
       request_id: number,
       instance: 'test',
       ca: 'devices',
+      label: null,
       serial: null,
       requester: `otp:${otp_id}`,
       operation: 'simpleenroll',

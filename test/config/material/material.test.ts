@@ -78,7 +78,7 @@ describe('issue 12.3: material', () => {
     const content = readFileSync(key);
     unlinkSync(key);
     try {
-      expect((await readMaterial(config, material.cas)).cas).toBe(material.cas);
+      expect((await readMaterial(config, material)).cas).toBe(material.cas);
     } finally {
       writeFileSync(key, content, { mode: 0o600 });
     }

@@ -129,6 +129,7 @@ describe('contract §4: GET and DELETE /admin/otp', () => {
         request_id: 'r',
         instance: 'i',
         ca: 'devices',
+        label: null,
         serial: '0a',
         requester: 'otp:d',
         operation: 'simpleenroll',

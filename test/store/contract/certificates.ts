@@ -27,6 +27,21 @@ export function certificateStoreContract(newDatabase: NewDatabase): void {
       expect(await store.findCertificateByFingerprint('00')).toBeUndefined();
     });
 
+    test('issue 13.3: a certificate comes back with the label that it was asked for at, and is listed by it and by its CA', async () => {
+      const store = await newDatabase().open();
+      const own = await issue(store, { ca: 'devices', subject: 'CN=own' });
+      expect(await store.hasOtherLabels('devices')).toBe(false);
+      const guest = await issue(store, { ca: 'devices', label: 'guests', subject: 'CN=guest' });
+      await issue(store, { ca: 'lab', subject: 'CN=lab' });
+      expect([await store.hasOtherLabels('devices'), await store.hasOtherLabels('lab')]).toEqual([true, false]);
+      expect(await store.getCertificates(guest.serial, 'devices')).toEqual([guest]);
+      expect(await store.getCertificates(guest.serial, 'guests')).toEqual([]);
+      expect([own.label, guest.label]).toEqual([null, 'guests']);
+      expect(await subjects(store, { ca: 'devices' })).toEqual(['CN=own', 'CN=guest']);
+      expect(await subjects(store, { label: 'guests' })).toEqual(['CN=guest']);
+      expect(await subjects(store, { ca: 'lab', label: 'guests' })).toEqual([]);
+    });
+
     test('GET /admin/certificates: each filter, alone and together', async () => {
       const store = await newDatabase().open();
       await issue(store, { ca: 'devices', serial: '01', subject: 'CN=Müller-1,O=Example', not_after: T0 + 10 * DAY });

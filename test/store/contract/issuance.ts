@@ -68,6 +68,7 @@ export function issuanceStoreContract(newDatabase: NewDatabase): void {
     test.each([
       ['never reserved', undefined, {}],
       ['reserved for another CA', {}, { ca: 'lab' }],
+      ['reserved at another label', {}, { label: 'guests' }],
       ['reserved for another serial', {}, { serial: 'abcd' }],
     ])('a certificate whose request was %s is not recorded', async (_name, intended, recorded) => {
       const store = await newDatabase().open();

@@ -16,6 +16,7 @@ export type NewDatabase = () => TestDatabase;
 export async function issue(store: Store, more: Partial<CertificateRow> = {}): Promise<CertificateRow> {
   const intent = reservation({
     ...(more.ca === undefined ? {} : { ca: more.ca }),
+    ...(more.label === undefined ? {} : { label: more.label }),
     ...(more.serial === undefined ? {} : { serial: more.serial }),
   });
   const result = await store.reserve(intent, []);

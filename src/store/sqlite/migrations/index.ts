@@ -16,6 +16,7 @@ import { certifiedNames } from './0015-certified-names.ts';
 import { retention } from './0016-retention.ts';
 import { deciders } from './0017-deciders.ts';
 import { filters } from './0018-filters.ts';
+import { labels } from './0019-labels.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -37,4 +38,5 @@ export const MIGRATIONS: readonly string[] = [
   retention,
   deciders,
   filters,
+  labels,
 ];

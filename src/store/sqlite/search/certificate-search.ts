@@ -13,7 +13,7 @@ const STATUSES: Readonly<Record<CertificateStatus, Condition>> = {
 
 /** What each filter asks of a row; first those that mostly leave the least. */
 function conditions(filter: CertificateFilter): readonly Condition[] {
-  const { device_key, device, requester, ca, status, subject, san, issued_after, expires_before } = filter;
+  const { device_key, device, requester, ca, label, status, subject, san, issued_after, expires_before } = filter;
   return [
     ...given([
       { value: device_key, sql: 'device_key = @device_key', index: 'certificate_by_device' },
@@ -22,6 +22,7 @@ function conditions(filter: CertificateFilter): readonly Condition[] {
     ]),
     ...(status === undefined ? [] : [STATUSES[status]]),
     ...given([
+      { value: label, sql: 'label = @label', index: 'certificate_by_label' },
       { value: ca, sql: 'ca = @ca', index: 'certificate_by_ca' },
       { value: expires_before, sql: 'not_after < @expires_before' },
       { value: issued_after, sql: 'coalesce(issued_at, not_before) > @issued_after' },

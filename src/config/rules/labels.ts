@@ -1,0 +1,36 @@
+/** What a further label may say (docs/labels.md). */
+import { labelsOf } from '../labels.ts';
+import type { Config } from '../schema.ts';
+import type { Finding } from './finding.ts';
+
+/** The checks on `[[label]]` tables, and on what labels of one CA say of each other. */
+export function* furtherLabelChecks(config: Config): Generator<Finding> {
+  const { ca, label } = config;
+  for (const [index, { ca: wanted }] of label.entries()) {
+    const key = `label[${index}].ca`;
+    const of = ca.find((one) => one.label === wanted);
+    if (of === undefined)
+      yield { key, message: `"${wanted}" is no CA (the label of one of the [[ca]] tables)`, about: ['ca'] };
+    else if (of.driver === 'dogtag')
+      yield {
+        key,
+        message: `"${wanted}" is behind Dogtag PKI, which has profiles of its own (a CA with a key of ours)`,
+      };
+  }
+  yield* renewalLabelChecks(config);
+}
+
+function* renewalLabelChecks(config: Config): Generator<Finding> {
+  const labels = labelsOf(config);
+  for (const { key, table, of } of labels) {
+    const { label: own } = of ?? table;
+    const siblings = labels.filter((one) => (one.of ?? one.table).label === own).map((one) => one.table.label);
+    for (const wanted of table.profile.renewal_labels ?? [])
+      if (!siblings.includes(wanted))
+        yield {
+          key: `${key}.profile.renewal_labels`,
+          message: `"${wanted}" is no label of the same CA (${siblings.join(', ')})`,
+          about: ['label', `${key}.ca`],
+        };
+  }
+}

@@ -1,0 +1,84 @@
+/** Issue 13.3: which certificates of a CA are which label's, where several share its key. */
+import { describe, expect, test } from 'vitest';
+import { LabelBoundary } from '../../src/ca/label-boundary.ts';
+import { unavailable } from '../../src/errors.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import type { CertificateRow } from '../../src/store/certificate-store.ts';
+import { certificateRow, reservation } from '../store/rows.ts';
+import { makeCa, makeClient } from '../support/certificates.ts';
+
+const ca = await makeCa('CN=Devices');
+const other = await makeCa('CN=Other');
+const { der } = await makeClient('CN=device-1', ca);
+const certificate = parseCertificate(der);
+const serial = certificate.serialNumber;
+
+const row = (label: string | null, more: Partial<CertificateRow> = {}): CertificateRow =>
+  certificateRow(reservation({ ca: 'devices', label, serial }), { der, ...more });
+
+interface Known {
+  readonly rows?: readonly CertificateRow[];
+  readonly isShared?: boolean;
+  readonly hasOtherLabels?: () => Promise<boolean>;
+}
+
+function boundary(labels: readonly string[], known: Known = {}) {
+  const { rows = [], isShared = true, hasOtherLabels = () => Promise.resolve(false) } = known;
+  const asked: string[] = [];
+  const store = {
+    getCertificates: (wanted: string, of?: string) => {
+      asked.push(`${wanted === serial} ${of}`);
+      return Promise.resolve(rows);
+    },
+    hasOtherLabels,
+  };
+  return { asked, made: new LabelBoundary({ ca: 'devices', labels, isShared, store }) };
+}
+
+describe('issue 13.3: a certificate is one of the label that it was asked for at', () => {
+  test.each<[string, CertificateRow, readonly string[], boolean]>([
+    ["the CA's own label, there", row(null), ['devices'], true],
+    ["the CA's own label, at a further one", row(null), ['guests'], false],
+    ['a further label, there', row('guests'), ['guests'], true],
+    ["a further label, at the CA's own", row('guests'), ['devices'], false],
+    ['a further label, at another one', row('guests'), ['staff'], false],
+    ['a further label, where renewal_labels names it', row('guests'), ['staff', 'guests'], true],
+    ['a label that is no more', row('gone'), ['devices', 'guests'], false],
+  ])('issued at %s', async (_, known, labels, expected) => {
+    const { made, asked } = boundary(labels, { rows: [known] });
+    expect(await made.admits(certificate, true)).toBe(expected);
+    // one of a renewal_issuers that the store knows as another label's is no less that
+    expect(await made.admits(certificate, false)).toBe(expected);
+    expect(asked).toEqual(['true devices', 'true devices']);
+  });
+
+  test("one of the CA's key that the store does not know is nobody's; one of a renewal_issuers is let in by its CA", async () => {
+    const foreign = row('guests', { der: (await makeClient('CN=device-1', other)).der });
+    for (const rows of [[], [foreign]]) {
+      const { made } = boundary(['devices'], { rows });
+      expect([await made.admits(certificate, true), await made.admits(certificate, false)]).toEqual([false, true]);
+    }
+  });
+
+  test('where the CA has one label, and the store knows of no other, nothing is looked up', async () => {
+    const { made, asked } = boundary(['devices'], { isShared: false });
+    expect(await made.admits(certificate, true)).toBe(true);
+    expect(asked).toEqual([]);
+  });
+
+  test('a label that left the configuration keeps its certificates to itself', async () => {
+    const hasOtherLabels = () => Promise.resolve(true);
+    const { made } = boundary(['devices'], { isShared: false, hasOtherLabels, rows: [row('gone')] });
+    expect(await made.admits(certificate, true)).toBe(false);
+  });
+
+  test('a store that cannot say is asked again', async () => {
+    let fails = true;
+    const hasOtherLabels = () =>
+      fails ? Promise.reject(unavailable('STORE_UNAVAILABLE', 'busy')) : Promise.resolve(false);
+    const { made } = boundary(['devices'], { isShared: false, hasOtherLabels });
+    await expect(made.admits(certificate, true)).rejects.toMatchObject({ status: 503 });
+    fails = false;
+    expect(await made.admits(certificate, true)).toBe(true);
+  });
+});

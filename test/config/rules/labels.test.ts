@@ -1,0 +1,121 @@
+/** Issue 13.3: what `[[label]]` may say (docs/labels.md). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { labelsOf } from '../../../src/config/labels.ts';
+import { configFolder, toml } from '../support.ts';
+import type { ConfigFolder } from '../support.ts';
+
+let folder: ConfigFolder;
+beforeAll(async () => {
+  folder = await configFolder();
+});
+afterAll(() => folder.remove());
+
+const label = (name: string, ca: string, ...lines: string[]): string =>
+  ['', '[[label]]', `name = "${name}"`, `ca = "${ca}"`, ...lines].join('\n');
+const problems = async (text: string): Promise<string[]> =>
+  (await folder.problems(toml(text))).map((line) => line.replace('est.toml: ', ''));
+
+test('issue 13.3: a further label has a profile and rules of its own, and takes nothing over', async () => {
+  const { config } = await folder.load(
+    toml(
+      [
+        '[ca.profile]',
+        'validity_days = 300',
+        '[ca.csrattrs]',
+        'key_type = "ec:P-384"',
+        label('guests', 'devices', 'approval = "manual"', '[label.profile]', 'validity_days = 7'),
+        label('staff', 'devices', '[label.profile]', 'renewal_labels = ["devices", "guests"]'),
+      ].join('\n'),
+    ),
+  );
+  const [own, guests, staff] = labelsOf(config);
+  expect([own, guests, staff].map((one) => [one?.key, one?.nameKey, one?.table.label, one?.of?.label])).toEqual([
+    ['ca[0]', 'ca[0].label', 'devices', undefined],
+    ['label[0]', 'label[0].name', 'guests', 'devices'],
+    ['label[1]', 'label[1].name', 'staff', 'devices'],
+  ]);
+  expect(guests?.table).toMatchObject({ approval: 'manual', default: false, profile: { validity_days: 7 } });
+  expect(staff?.table).toMatchObject({ approval: 'auto', profile: { validity_days: 397 } });
+  expect(own?.table.csrattrs).toBeDefined();
+  expect([guests?.table.csrattrs, staff?.table.csrattrs]).toEqual([undefined, undefined]);
+});
+
+describe('issue 13.3: a label that cannot work is refused', () => {
+  test.each<[string, string, string]>([
+    [
+      'of a CA that is not there',
+      label('guests', 'nowhere'),
+      'label[0].ca: "nowhere" is no CA (the label of one of the [[ca]] tables)',
+    ],
+    [
+      'of another further label',
+      label('guests', 'devices') + label('more', 'guests'),
+      'label[1].ca: "guests" is no CA (the label of one of the [[ca]] tables)',
+    ],
+    ["of a CA's name", label('devices', 'devices'), 'label[0].name: "devices" is there twice (a label for each CA)'],
+    [
+      'of the name of another one',
+      label('guests', 'devices') + label('guests', 'devices'),
+      'label[1].name: "guests" is there twice (a label for each CA)',
+    ],
+    [
+      'of the name of an operation',
+      label('simpleenroll', 'devices'),
+      'label[0].name: "simpleenroll" is the name of an operation (another label)',
+    ],
+    [
+      'that is the default beside the CA',
+      label('guests', 'devices', 'default = true'),
+      'label[0].default: is true, and so is ca[0].default (default = true in exactly one)',
+    ],
+    [
+      'with a profile that contradicts itself',
+      label('guests', 'devices', '[label.profile]', 'validity_days = 9', 'max_validity_days = 8'),
+      'label[0].profile.validity_days: is more than max_validity_days (at most 8)',
+    ],
+    [
+      'that archives keys',
+      label('guests', 'devices', '[label.profile]', 'key_escrow = true'),
+      'label[0].profile.key_escrow: is true, and there is no key recovery authority (false, or kra_urls of a CA behind Dogtag PKI)',
+    ],
+    [
+      'that renews what is no label of its CA',
+      label('guests', 'devices', '[label.profile]', 'renewal_labels = ["lab"]'),
+      'label[0].profile.renewal_labels: "lab" is no label of the same CA (devices, guests)',
+    ],
+  ])('%s', async (_, text, expected) => {
+    expect(await problems(text)).toEqual([expected]);
+  });
+
+  test('of a CA behind Dogtag PKI', async () => {
+    const dogtag = [
+      '[[ca]]',
+      'label = "remote"',
+      'driver = "dogtag"',
+      '[ca.dogtag]',
+      'urls = ["https://pki1:8443"]',
+      'trust_anchors = "dogtag.pem"',
+      'client_certificate = "agent.pem"',
+      'client_key = "agent.key"',
+    ].join('\n');
+    expect(await problems(dogtag + label('guests', 'remote'))).toEqual([
+      'label[0].ca: "remote" is behind Dogtag PKI, which has profiles of its own (a CA with a key of ours)',
+    ]);
+  });
+});
+
+test('issue 13.3: what a CA is warned of, a further label is too', async () => {
+  const rules = ['client_issuers = ["any"]', '[label.profile]', 'mtls_subject = "any"'];
+  const { warnings } = await folder.load(toml(label('guests', 'devices', ...rules)));
+  const keys = warnings.map(({ key }) => key);
+  expect(keys).toContain('label[0].client_issuers');
+  expect(keys).toContain('label[0].profile.mtls_subject');
+});
+
+test('issue 13.3: with profile = "niap" no certificate of a further label is backdated', async () => {
+  const text = toml(label('guests', 'devices', '[label.profile]', 'backdate_seconds = 60'));
+  const found = await folder.problems(`profile = "niap"\n${text}`);
+  expect(found.filter((line) => line.includes('backdate'))).toEqual([
+    'est.toml: label[0].profile.backdate_seconds: is 60: certificates would be valid from before they were issued, which profile = "niap" refuses (0)',
+  ]);
+});
