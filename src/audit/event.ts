@@ -11,6 +11,7 @@ export const AUDIT_TYPES = [
   'lockout.started',
   'lockout.cleared',
   'otp.created',
+  'otp.changed',
   'otp.used',
   'otp.returned',
   'otp.revoked',

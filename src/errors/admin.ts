@@ -34,6 +34,11 @@ export const ADMIN_ERRORS = {
     cause: 'The header line of the CSV names a column that there is not, or one twice.',
     remedy: 'Correct the header line; the answer names the columns that there are.',
   },
+  COUNT_MISMATCH: {
+    status: 409,
+    cause: 'The filters of a bulk revocation find more or fewer certificates than the caller has counted.',
+    remedy: 'Call again with dry_run, look at what the filters find, and send its count.',
+  },
   CURSOR_INVALID: {
     status: 400,
     cause: 'The cursor does not come from a page of this list.',
@@ -72,6 +77,11 @@ export const ADMIN_ERRORS = {
   },
   OTP_DISABLED: { status: 409, cause: 'One-time passwords are switched off.', remedy: 'Set otp.enabled, and restart.' },
   OTP_NOT_FOUND: { status: 404, cause: 'No one-time password has this id.', remedy: 'List them and compare.' },
+  OTP_REVOKED: {
+    status: 409,
+    cause: 'The one-time password was revoked before.',
+    remedy: 'Make a new one.',
+  },
   RELOAD_FAILED: {
     status: 409,
     cause: 'The configuration, or a file that it names, cannot be brought into force; what was in force goes on.',

@@ -54,6 +54,8 @@ export interface OtpStore {
   findOtpUse(recognition: string): Promise<OtpUse | undefined>;
   /** In the order in which they were made. */
   listOtps(filter: OtpFilter, now: number): Promise<Page<OtpRow>>;
+  /** Changes when it ends. The events are committed with `changed` only. */
+  changeOtp(id: string, expires_at: number, events: readonly AuditEvent[]): Promise<'changed' | 'revoked' | 'unknown'>;
   /** Marks the token dead. `false`: no such token. Revoking twice is not an error, but commits no second event. */
   revokeOtp(id: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
 }

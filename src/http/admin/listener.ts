@@ -9,6 +9,7 @@ import { accessEvent, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
 import { checkSameSite } from './browser-rules.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
+import { registerBulkRevocation } from './bulk-revocation.ts';
 import { registerCas } from './cas.ts';
 import { registerCertificateImport } from './certificate-import.ts';
 import { registerCheck } from './check.ts';
@@ -89,6 +90,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerCertificates(routes, deps);
     registerCertificateImport(routes, deps);
     registerRevocation(routes, deps);
+    registerBulkRevocation(routes, deps);
     registerRequests(routes, deps);
     registerCheck(routes, deps);
     registerDevices(routes, deps);

@@ -35,6 +35,11 @@ const common = {
   max_uses: Type.Integer(),
 };
 
+const ChangedOtp = strictObject(
+  { expires_at: Timestamp('In the future, at most ten years ahead.') },
+  { description: 'What is to change.' },
+);
+
 const CreatedOtp = Type.Object(
   {
     id: common.id,
@@ -69,6 +74,7 @@ const OtpId = Type.Object({ id: Type.String() });
 export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
   registerCreate(app, deps);
   registerRead(app, deps);
+  registerChange(app, deps);
 
   app.delete(
     '/admin/otp/:id',
@@ -101,6 +107,46 @@ export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
         ]));
       if (!revoked) throw otpNotFound();
       return reply.code(204).send(null);
+    },
+  );
+}
+
+function registerChange(app: AdminApp, deps: AdminDependencies): void {
+  app.patch(
+    '/admin/otp/:id',
+    {
+      config: { access: ['ra'] },
+      schema: {
+        summary: 'Change when a token ends',
+        description: 'One that has expired lives again; one that was revoked does not.',
+        tags: ['otp'],
+        params: OtpId,
+        querystring: strictObject({}),
+        body: ChangedOtp,
+        response: { 200: OtpRecord, ...errorResponses(400, 404, 409, 413, 415) },
+      },
+    },
+    async (request) => {
+      const expires_at = readExpiry(request.body.expires_at, deps.now());
+      const row = await deps.store.getOtp(request.params.id);
+      if (row === undefined) throw otpNotFound();
+      const { address, request_id } = actor(request);
+      const until = formatTimestamp(expires_at);
+      const result = await deps.store.changeOtp(row.id, expires_at, [
+        accessEvent(request, 'success', `token ${row.id} until ${until}`),
+        {
+          type: 'otp.changed',
+          outcome: 'success',
+          subject: row.client_id,
+          address,
+          request_id,
+          ...(row.ca === null ? {} : { ca: row.ca }),
+          detail: `token ${row.id} until ${until}`,
+        },
+      ]);
+      if (result === 'unknown') throw otpNotFound();
+      if (result === 'revoked') throw conflict('OTP_REVOKED', 'this token was revoked, so that it stays dead');
+      return otpRecord({ ...row, expires_at }, deps.now());
     },
   );
 }
@@ -190,19 +236,22 @@ export function checkOtpEnabled({ settings }: Pick<AdminDependencies, 'settings'
     throw conflict('OTP_DISABLED', 'one-time passwords are switched off (otp.enabled in the configuration)');
 }
 
+/** @throws EstuaryError 400: in the past, or too far ahead */
+function readExpiry(text: string, now: number): number {
+  const expires_at = parseTimestamp('expires_at', text);
+  if (expires_at <= now) throw badRequest('FIELD_INVALID', 'expires_at must be in the future');
+  if (expires_at > now + MAX_TTL_MS) throw badRequest('FIELD_INVALID', 'expires_at must be at most ten years ahead');
+  return expires_at;
+}
+
 /** The checks that a schema cannot make, and the defaults. */
 export function readOrder(body: Static<typeof NewOtp>, { settings, cas, now }: AdminDependencies) {
   if (/\p{Cc}/u.test(body.client_id) || body.client_id.trim() === '')
     throw badRequest('FIELD_INVALID', 'client_id must not be blank or hold control characters');
   if (body.ca !== undefined && !cas.all.some(({ label }) => label === body.ca))
     throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
-  const latest = now() + MAX_TTL_MS;
   const expires_at =
-    body.expires_at === undefined
-      ? now() + settings.otp.default_ttl * 1000
-      : parseTimestamp('expires_at', body.expires_at);
-  if (expires_at <= now()) throw badRequest('FIELD_INVALID', 'expires_at must be in the future');
-  if (expires_at > latest) throw badRequest('FIELD_INVALID', 'expires_at must be at most ten years ahead');
+    body.expires_at === undefined ? now() + settings.otp.default_ttl * 1000 : readExpiry(body.expires_at, now());
   return {
     client_id: body.client_id,
     max_uses: body.max_uses ?? settings.otp.max_uses,

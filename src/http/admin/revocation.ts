@@ -11,14 +11,16 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorResponses, oneOf, strictObject, Timestamp } from './schemas.ts';
 import { formatTimestamp, parseTimestamp } from './timestamps.ts';
 
-const Order = strictObject({
+/** Why, and since when. */
+export const revocationOrder = {
   reason: Type.Optional(
     oneOf(REVOCATION_REASONS, { description: 'An RFC 5280 CRLReason name; `unspecified` unless given.' }),
   ),
   invalidity_date: Type.Optional(
     Timestamp('Since when the key is thought to be compromised or the certificate wrong; not in the future.'),
   ),
-});
+};
+const Order = strictObject(revocationOrder);
 
 /** `POST /admin/certificates/{serial}/revoke`. */
 export function registerRevocation(app: AdminApp, deps: AdminDependencies): void {
@@ -45,7 +47,7 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
     },
     async (request) => {
       const now = deps.now();
-      const { reason, invalidity_date } = readOrder(request.body, now);
+      const { reason, invalidity_date } = readRevocationOrder(request.body, now);
       const row = await findCertificate(deps.store, request.params.serial, request.query.ca);
       if (row.revoked_at !== null) throw alreadyRevoked();
       const revocation = { ca: row.ca, serial: row.serial, revoked_at: now, reason, invalidity_date };
@@ -72,7 +74,8 @@ export async function revoke(
   return deps.store.revokeCertificate(revocation, auditEvents(request, row, revocation));
 }
 
-function readOrder(
+/** @throws EstuaryError 400: `invalidity_date` is in the future */
+export function readRevocationOrder(
   { reason = 'unspecified', invalidity_date }: Static<typeof Order>,
   now: number,
 ): Pick<Revocation, 'reason' | 'invalidity_date'> {

@@ -52,11 +52,20 @@ export function otpWrites(db: Db) {
      @uses, @revoked_at)`,
   );
   const revoke = db.prepare<[number, string]>('UPDATE otp SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
+  const extend = db.prepare<[number, string]>('UPDATE otp SET expires_at = ? WHERE id = ? AND revoked_at IS NULL');
   const exists = db.prepare<[string], { id: string }>('SELECT id FROM otp WHERE id = ?');
   return {
     insertOtp(row: OtpRow, events: readonly AuditEvent[]): Outcome<undefined> {
       insert.run(row);
       return done(undefined, events);
+    },
+    changeOtp(
+      id: string,
+      expires_at: number,
+      events: readonly AuditEvent[],
+    ): Outcome<'changed' | 'revoked' | 'unknown'> {
+      if (extend.run(expires_at, id).changes === 1) return done('changed', events);
+      return undone(exists.get(id) === undefined ? 'unknown' : 'revoked');
     },
     revokeOtp(id: string, now: number, events: readonly AuditEvent[]): Outcome<boolean> {
       return revoke.run(now, id).changes === 1 ? done(true, events) : undone(exists.get(id) !== undefined);

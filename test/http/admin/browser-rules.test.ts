@@ -63,6 +63,76 @@ test('contract §4: a POST without a body needs no Content-Type; one with a body
   }
 });
 
+describe('issue 15.4: every call of the OpenAPI description', () => {
+  interface Described {
+    readonly requestBody?: { readonly content: Readonly<Record<string, unknown>> };
+  }
+  const TYPES = [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/json-seq',
+    '',
+  ];
+
+  const calls = async () => {
+    const { paths } = (await api.call('GET', '/admin/openapi.json')).json<{
+      paths: Record<string, Record<string, Described>>;
+    }>();
+    return Object.entries(paths)
+      .filter(([path]) => path.startsWith('/admin/'))
+      .flatMap(([path, methods]) =>
+        Object.entries(methods).map(
+          ([method, operation]) => [method.toUpperCase(), path.replace(/\{\w+\}/g, '1'), operation] as const,
+        ),
+      );
+  };
+  const send = (method: string, url: string, headers: Record<string, string>, body?: string) =>
+    api.raw(method, url, { ...bearer, host: HOST, ...headers }, body);
+
+  test('from another site: 403, whatever the method; from its own page or the address bar, and without a browser: not', async () => {
+    for (const [method, url] of await calls()) {
+      for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }]) {
+        const answer = await send(method, url, headers);
+        expect([answer.statusCode, failure(answer).code], `${method} ${url}`).toEqual([403, 'CROSS_SITE']);
+      }
+      for (const headers of [
+        { 'sec-fetch-site': 'same-origin', origin: `https://${HOST}` },
+        { 'sec-fetch-site': 'none' },
+      ])
+        expect((await send(method, url, headers)).statusCode, `${method} ${url}`).not.toBe(403);
+    }
+  });
+
+  test('a body of a type that a form can send, or of none: 415, and 401 comes first', async () => {
+    for (const [method, url] of await calls())
+      for (const type of TYPES) {
+        const answer = await send(method, url, type === '' ? {} : { 'content-type': type }, '{"a": 1}');
+        // Fastify gives a GET no body, so that it has none to refuse.
+        if (method === 'GET' && answer.statusCode !== 415) continue;
+        expect(answer.statusCode, `${method} ${url} ${type}`).toBe(415);
+        const unknown = { host: HOST, 'content-type': type };
+        expect((await api.raw(method, url, unknown, '{"a": 1}')).statusCode, `${method} ${url}`).toBe(401);
+      }
+  });
+
+  test('a body of a type that the call describes is read', async () => {
+    for (const [method, url, { requestBody }] of await calls())
+      for (const type of Object.keys(requestBody?.content ?? {}))
+        expect(
+          (await send(method, url, { 'content-type': type }, '{')).statusCode,
+          `${method} ${url} ${type}`,
+        ).not.toBe(415);
+  });
+
+  test('`curl -X POST` without a body is no matter of its type', async () => {
+    for (const [method, url] of await calls())
+      // Rows say in which format they are.
+      if (method !== 'GET' && url !== '/admin/otp/bulk')
+        expect((await send(method, url, {})).statusCode, `${method} ${url}`).not.toBe(415);
+  });
+});
+
 test('contract §4: what needs no administrator answers every browser', async () => {
   expect((await api.raw('GET', '/healthz', { 'sec-fetch-site': 'cross-site' })).statusCode).toBe(200);
 });
