@@ -177,12 +177,20 @@ const hexEscape = (character: string): string =>
     .toString('hex')
     .replace(/../g, (hex) => `\\${hex}`);
 
+/** Records, lines of log and policies name the same requester, certificate and CA many times. */
+const formatted = new WeakMap<Name, string>();
+
 /** RFC 4514: most specific RDN first. Types without a short name are written `dotted=#hex`. */
 export function formatName(name: Name): string {
-  return name.rdns
-    .map((rdn) => rdn.map(formatAttribute).join('+'))
-    .reverse()
-    .join(',');
+  let text = formatted.get(name);
+  if (text === undefined) {
+    text = name.rdns
+      .map((rdn) => rdn.map(formatAttribute).join('+'))
+      .reverse()
+      .join(',');
+    formatted.set(name, text);
+  }
+  return text;
 }
 
 function formatAttribute({ type, tag, text, value }: AttributeTypeAndValue): string {
