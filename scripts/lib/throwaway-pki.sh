@@ -1,10 +1,18 @@
-# Sourced: a throw-away PKI made with the openssl command. P-256 throughout; keys are 0600, unencrypted.
+# Sourced: a throw-away PKI made with the openssl command. One algorithm throughout; keys are 0600, unencrypted.
 # Everything that exists is kept: a file appears under its name only when it is whole.
+
+# What `openssl genpkey` makes of an --algorithm of `scripts/quickstart`.
+declare -A key_options=(
+  [p-256]='-algorithm EC -pkeyopt ec_paramgen_curve:P-256'
+  [ml-dsa-44]='-algorithm ML-DSA-44' [ml-dsa-65]='-algorithm ML-DSA-65' [ml-dsa-87]='-algorithm ML-DSA-87'
+)
+algorithm=p-256
 
 # new_key FILE
 new_key() {
   [ -s "$1" ] && return 0
-  (umask 077 && openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$1.new")
+  # shellcheck disable=SC2086 # several words on purpose
+  (umask 077 && openssl genpkey ${key_options[$algorithm]} -out "$1.new")
   mv "$1.new" "$1"
 }
 

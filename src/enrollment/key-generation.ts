@@ -1,9 +1,11 @@
 /** Key pairs that the server makes for clients (RFC 7030 §4.4): which kind, and how many at a time. */
-import { generateKeyPair } from 'node:crypto';
 import type { Ca } from '../ca/router.ts';
 import { badRequest, unavailable, type EstuaryError } from '../errors.ts';
 import { NoPermitError, Semaphore } from '../process/semaphore.ts';
+import { isKeyMade, newKeyPair } from '../pki/x509/key-pair.ts';
+import { mlDsaOf } from '../pki/x509/ml-dsa.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../pki/x509/public-key.ts';
+import { inPrivateKeyForm, type MlDsaPrivateKeyForm } from './ml-dsa-private-key.ts';
 
 /** A fresh key pair. Whoever has it generated disposes of it. */
 export class GeneratedKey {
@@ -38,7 +40,7 @@ export function chooseKeyType(
 ): string {
   const allowed: readonly string[] = profile.key_types;
   const candidates = csrAttributes.keyType === undefined ? [requested, ...allowed] : [csrAttributes.keyType];
-  const chosen = candidates.find((keyType) => allowed.includes(keyType) && isGenerated(keyType));
+  const chosen = candidates.find((keyType) => allowed.includes(keyType) && isKeyMade(keyType));
   if (chosen === undefined) throw keyTypeNotGenerated();
   return chosen;
 }
@@ -46,15 +48,6 @@ export function chooseKeyType(
 /** 400: neither what was asked for nor anything else that the CA certifies. */
 export function keyTypeNotGenerated(): EstuaryError {
   return badRequest('KEY_TYPE_NOT_GENERATED', 'The server does not generate keys of a type that this CA certifies.');
-}
-
-const RSA = /^rsa:(\d+)$/;
-const OTHERS: ReadonlySet<string> = new Set(['ec:P-256', 'ec:P-384', 'ed25519']);
-
-function isGenerated(keyType: string): boolean {
-  const bits = RSA.exec(keyType)?.[1];
-  if (bits === undefined) return OTHERS.has(keyType);
-  return Number(bits) >= 2048 && Number(bits) <= 4096;
 }
 
 /** An RSA key takes up to seconds of a thread of the pool that signatures and files share; so one at a time. */
@@ -70,6 +63,12 @@ export class KeyGenerator {
   readonly #rsa = new Semaphore(RSA_AT_A_TIME, RSA_WAITING);
   readonly #others = new Semaphore(OTHERS_AT_A_TIME, OTHERS_WAITING);
   readonly #samples = new Map<string, PublicKeyInfo>();
+  readonly #mlDsaForm: MlDsaPrivateKeyForm;
+
+  /** @param mlDsaForm `[serverkeygen] ml_dsa_key` */
+  constructor(mlDsaForm: MlDsaPrivateKeyForm = 'seed') {
+    this.#mlDsaForm = mlDsaForm;
+  }
 
   /**
    * Generates a key in the thread pool when there is a permit, which is held until the key is disposed of, which zeroes it.
@@ -78,11 +77,13 @@ export class KeyGenerator {
    * @throws EstuaryError 503 `KEY_GENERATION_BUSY`
    */
   async generate(keyType: string): Promise<GeneratedKey> {
-    const semaphore = RSA.test(keyType) ? this.#rsa : this.#others;
+    const semaphore = keyType.startsWith('rsa:') ? this.#rsa : this.#others;
     await semaphore.acquire(LONGEST_WAIT).catch(refuseBusy);
     try {
-      const { publicKey, privateKey } = await generate(keyType);
-      return new GeneratedKey(parsePublicKey(publicKey), privateKey, semaphore);
+      const { publicKey, privateKey } = await newKeyPair(keyType);
+      const mlDsa = mlDsaOf(keyType);
+      const pkcs8 = mlDsa === undefined ? privateKey : await inPrivateKeyForm(privateKey, mlDsa, this.#mlDsaForm);
+      return new GeneratedKey(parsePublicKey(publicKey), pkcs8, semaphore);
     } catch (error) {
       semaphore.release();
       throw error;
@@ -109,23 +110,5 @@ function refuseBusy(error: unknown): never {
   if (!(error instanceof NoPermitError)) throw error;
   throw unavailable('KEY_GENERATION_BUSY', 'The server is generating as many keys as it can; try again later.', {
     detail: error.message,
-  });
-}
-
-const ENCODING = {
-  publicKeyEncoding: { type: 'spki', format: 'der' },
-  privateKeyEncoding: { type: 'pkcs8', format: 'der' },
-} as const;
-
-function generate(keyType: string): Promise<{ readonly publicKey: Buffer; readonly privateKey: Buffer }> {
-  return new Promise((resolve, reject) => {
-    const done = (error: Error | null, publicKey: Buffer, privateKey: Buffer): void => {
-      if (error === null) resolve({ publicKey, privateKey });
-      else reject(error);
-    };
-    const bits = RSA.exec(keyType)?.[1];
-    if (bits !== undefined) generateKeyPair('rsa', { modulusLength: Number(bits), ...ENCODING }, done);
-    else if (keyType === 'ed25519') generateKeyPair('ed25519', ENCODING, done);
-    else generateKeyPair('ec', { namedCurve: keyType.slice('ec:'.length), ...ENCODING }, done);
   });
 }

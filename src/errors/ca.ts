@@ -130,6 +130,7 @@ export const CA_ERRORS = {
   CMC_SIGNER_UNUSABLE: {
     status: 500,
     cause: 'The key of the CMC responder cannot sign CMC content.',
-    remedy: 'Give the responder that cmc.certificate and cmc.private_key name an RSA, EC or Ed25519 key.',
+    remedy:
+      'Give the responder that cmc.certificate and cmc.private_key name a key that signs: RSA, EC, EdDSA or ML-DSA.',
   },
 } as const satisfies ErrorTable;

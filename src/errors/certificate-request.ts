@@ -53,8 +53,9 @@ export const REQUEST_ERRORS = {
   },
   CSR_KEY_UNSUPPORTED: {
     status: 400,
-    cause: 'The key is of a kind that the server does not know.',
-    remedy: 'Use an RSA, EC or EdDSA key.',
+    cause:
+      'The key is of a kind that is not certified, or one that signs nothing (ML-KEM, X25519), so that no request can be made with it.',
+    remedy: 'Use an RSA, ECDSA, EdDSA or ML-DSA key.',
     text: "The CSR's public key …",
   },
   CSR_KEY_WEAK: {

@@ -1,4 +1,5 @@
 import type { ClientTrust } from '../auth/mtls/client-trust.ts';
+import type { Config } from '../config/schema.ts';
 import type { KeyPair } from '../config/material/material.ts';
 import { pemOf } from '../pki/x509/certificate.ts';
 import type { TlsMaterial } from './tls.ts';
@@ -6,13 +7,14 @@ import type { TlsMaterial } from './tls.ts';
 /** What a listener presents and whom it lets try, in the forms that Node's TLS takes. */
 export function tlsMaterial(
   { certificates, privateKey }: KeyPair,
-  minVersion: TlsMaterial['minVersion'],
+  { min_version: minVersion, groups }: Pick<Config['tls'], 'min_version' | 'groups'>,
   trust: ClientTrust | undefined,
 ): TlsMaterial {
   return {
     certificate: pemOf(certificates),
     privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }),
     minVersion,
+    groups,
     clientCas: trust?.tlsCertificates ?? [],
   };
 }

@@ -26,6 +26,8 @@ export interface TlsMaterial {
   /** PEM. */
   readonly privateKey: string | Buffer;
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
+  /** Key exchanges, the preferred first. */
+  readonly groups: readonly string[];
   /** PEM certificates that client certificates may chain to; empty in mode `none`. */
   readonly clientCas: readonly string[];
 }
@@ -56,6 +58,7 @@ export function secureContext(material: TlsMaterial, listener: TlsListener): Sec
     maxVersion: 'TLSv1.3',
     ciphers: SUITES,
     honorCipherOrder: true,
+    ecdhCurve: material.groups.join(':'),
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     // An anchor may be an intermediate: the spec's file holds "CA certificates that issue acceptable client certificates".
     allowPartialTrustChain: true,

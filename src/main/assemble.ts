@@ -104,7 +104,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     authenticator,
     otp,
     rules: { clientIdBinding: config.otp.bind_client_id, popLinking: config.est },
-    keyGenerator: new KeyGenerator(),
+    keyGenerator: new KeyGenerator(config.serverkeygen.ml_dsa_key),
     keyProtection: () => live.current.keyProtection,
     retryAfter: config.est.retry_after,
     failures,

@@ -102,11 +102,10 @@ async function makeState(config: Config, material: Material, cas: CaRouter): Pro
   const estTrust = clientTrust && (await ClientTrust.create({ ...clientTrust, intermediates: ownCertificates(cas) }));
   const adminTrust = adminMaterial && (await ClientTrust.create(adminMaterial));
   if (adminTrust !== undefined) await refuseOwnAnchors(adminTrust.anchors, cas);
-  const { min_version: minVersion } = config.tls;
   return {
     estTrust,
-    estTls: tlsMaterial(tls, minVersion, estTrust),
-    adminTls: tlsMaterial(adminTls, minVersion, adminTrust),
+    estTls: tlsMaterial(tls, config.tls, estTrust),
+    adminTls: tlsMaterial(adminTls, config.tls, adminTrust),
     admin: {
       mode: config.admin.tls.mode,
       trust: adminTrust,

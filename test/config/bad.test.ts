@@ -372,7 +372,7 @@ describe('what several keys say together', () => {
     [
       'an unknown key type',
       toml('[ca.profile]\nkey_types = ["rsa:1024"]'),
-      'ca[0].profile.key_types[0]: "rsa:1024" is not known ("ec:P-256", "ec:P-384", "ec:P-521", "rsa:2048", "rsa:3072", "rsa:4096", "ed25519")',
+      'ca[0].profile.key_types[0]: "rsa:1024" is not known ("ec:P-256", "ec:P-384", "ec:P-521", "rsa:2048", "rsa:3072", "rsa:4096", "ed25519", "ed448", "ml-dsa:44", "ml-dsa:65", "ml-dsa:87", "rsa-pss:2048", "rsa-pss:3072", "rsa-pss:4096")',
     ],
     [
       'no key type',

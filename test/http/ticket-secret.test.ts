@@ -69,6 +69,7 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('sessions, %s', (version) => {
     certificate: pem(own),
     privateKey: pkcs8Pem(own.keys),
     minVersion: 'TLSv1.2',
+    groups: ['P-256'],
     clientCas: anchors.map(pem),
   });
   const listenerWith = (ticketSecret: TicketSecret): TlsListener => ({

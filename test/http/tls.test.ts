@@ -38,6 +38,7 @@ async function listening(mode: ClientAuthMode, answer?: (socket: TLSSocket) => s
     certificate: Buffer.from(pem(server)),
     privateKey: Buffer.from(pkcs8Pem(server.keys)),
     minVersion: 'TLSv1.2',
+    groups: ['X25519', 'P-256'],
     clientCas: [pem(issuing), pem(root)],
   } as const;
   const end = { name: 'est', mode, handshakeTimeout: 5000, ticketSecret: TicketSecret.random() } as const;

@@ -20,7 +20,20 @@ import {
 } from '../../src/pki/der/der.ts';
 
 export type KeyKind =
-  'P-256' | 'P-384' | 'P-521' | 'secp256k1' | 'ed25519' | 'ed448' | 'rsa1024' | 'rsa2048' | 'rsa3072' | 'dsa';
+  | 'P-256'
+  | 'P-384'
+  | 'P-521'
+  | 'secp256k1'
+  | 'ed25519'
+  | 'ed448'
+  | 'ml-dsa-44'
+  | 'ml-dsa-65'
+  | 'ml-dsa-87'
+  | 'rsa1024'
+  | 'rsa2048'
+  | 'rsa3072'
+  | 'rsa-pss'
+  | 'dsa';
 
 export interface TestKey {
   readonly privateKey: KeyObject;
@@ -48,6 +61,14 @@ function generate(kind: KeyKind): { privateKey: KeyObject; publicKey: KeyObject 
       return generateKeyPairSync('ed25519');
     case 'ed448':
       return generateKeyPairSync('ed448');
+    case 'ml-dsa-44':
+      return generateKeyPairSync('ml-dsa-44');
+    case 'ml-dsa-65':
+      return generateKeyPairSync('ml-dsa-65');
+    case 'ml-dsa-87':
+      return generateKeyPairSync('ml-dsa-87');
+    case 'rsa-pss':
+      return generateKeyPairSync('rsa-pss', { modulusLength: 2048 });
     case 'rsa1024':
       return generateKeyPairSync('rsa', { modulusLength: 1024 });
     case 'rsa2048':
@@ -71,7 +92,20 @@ export const ALGORITHM = {
   rsaSha256: sequence(oid('1.2.840.113549.1.1.11'), NULL),
   ed25519: sequence(oid('1.3.101.112')),
   ed448: sequence(oid('1.3.101.113')),
+  rsassaPssSha256: Buffer.from(
+    '304106092a864886f70d01010a3034a00f300d06096086480165030402010500a11c301a06092a864886f70d010108300d06096086480165030402010500a203020120',
+    'hex',
+  ),
 } as const;
+
+/** Keys whose algorithm signs the message itself, by node's name, with the OID of key and signature. */
+const WITHOUT_HASH: ReadonlyMap<string | undefined, string> = new Map([
+  ['ed25519', '1.3.101.112'],
+  ['ed448', '1.3.101.113'],
+  ['ml-dsa-44', '2.16.840.1.101.3.4.3.17'],
+  ['ml-dsa-65', '2.16.840.1.101.3.4.3.18'],
+  ['ml-dsa-87', '2.16.840.1.101.3.4.3.19'],
+]);
 
 /** One attribute of a relative distinguished name. */
 export const attribute = (type: string, value: Buffer): Buffer => sequence(oid(type), value);
@@ -138,26 +172,22 @@ export function buildCsr(key: TestKey, parts: CsrParts = {}): Buffer {
     parts.infoTrailer ?? Buffer.alloc(0),
   );
   const type = key.privateKey.asymmetricKeyType;
-  const hash = type === 'ed25519' || type === 'ed448' ? null : (parts.hash ?? 'sha256');
+  const hash = WITHOUT_HASH.has(type) ? null : (parts.hash ?? 'sha256');
+  const signer = type === 'rsa-pss' ? { key: key.privateKey, saltLength: 32 } : key.privateKey;
   return sequence(
     info,
     parts.algorithm ?? usualAlgorithm(key),
-    bitString(parts.signature ?? sign(hash, info, key.privateKey)),
+    bitString(parts.signature ?? sign(hash, info, signer)),
     parts.trailer ?? Buffer.alloc(0),
   );
 }
 
 function usualAlgorithm(key: TestKey): Buffer {
-  switch (key.privateKey.asymmetricKeyType) {
-    case 'rsa':
-      return ALGORITHM.rsaSha256;
-    case 'ed25519':
-      return ALGORITHM.ed25519;
-    case 'ed448':
-      return ALGORITHM.ed448;
-    default:
-      return ALGORITHM.ecdsaSha256;
-  }
+  const type = key.privateKey.asymmetricKeyType;
+  const alone = WITHOUT_HASH.get(type);
+  if (alone !== undefined) return sequence(oid(alone));
+  if (type === 'rsa-pss') return ALGORITHM.rsassaPssSha256;
+  return type === 'rsa' ? ALGORITHM.rsaSha256 : ALGORITHM.ecdsaSha256;
 }
 
 /** A SubjectPublicKeyInfo of an EC key with these parameters and this point, whether or not it is one. */

@@ -24,6 +24,8 @@ export interface EstuaryOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** `ulimit -n` of the server. */
   readonly openFiles?: number;
+  /** Of the quickstart's PKI: one of ML-DSA, with OpenSSL 3.5. */
+  readonly algorithm?: string;
 }
 
 export interface EstCall {
@@ -101,7 +103,7 @@ export class Estuary {
     const dir = mkdtempSync(join(tmpdir(), 'estuary-test-'));
     try {
       const options = withWantedKeys(wanted, dir);
-      await makeQuickstart(dir);
+      await makeQuickstart(dir, options.algorithm);
       configureIn(dir, options.configure);
       return new Estuary(dir, await launch(dir, options), options);
     } catch (error) {

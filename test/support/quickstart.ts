@@ -1,9 +1,10 @@
 /** A server in the configuration that `scripts/quickstart` writes: the one real clients have to get on with. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { run, runText } from './command.ts';
 import { temporaryFolder } from './openssl.ts';
+import { OPENSSL_35 } from './requires.ts';
 import { ROOT } from './root.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 
@@ -49,10 +50,16 @@ export interface QuickstartOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Has `scripts/quickstart` fill a folder, for a server on ports that the kernel chooses. */
-export async function makeQuickstart(folder: string): Promise<void> {
+/**
+ * Has `scripts/quickstart` fill a folder, for a server on ports that the kernel chooses.
+ *
+ * @param algorithm one of ML-DSA, with OpenSSL 3.5
+ */
+export async function makeQuickstart(folder: string, algorithm?: string): Promise<void> {
   const ports = ['--est-port', '0', '--admin-port', '0'];
-  await run(QUICKSTART, ['--no-start', '--dir', folder, ...ports], { timeout: 110_000 });
+  const more = algorithm === undefined ? [] : ['--algorithm', algorithm];
+  const env = algorithm === undefined ? {} : { PATH: `${dirname(OPENSSL_35)}:${process.env['PATH'] ?? ''}` };
+  await run(QUICKSTART, ['--no-start', '--dir', folder, ...ports, ...more], { timeout: 110_000, env });
 }
 
 /** Makes a quickstart folder under the temporary one, on ports that the kernel chooses, and starts the built server. */

@@ -14,6 +14,14 @@ import { ROOT } from './root.ts';
 /** Where `scripts/fetch-estclient` leaves libest's client with the libraries it was built for. */
 export const ESTCLIENT = join(ROOT, '.cache', 'libest', 'estclient');
 
+/** Where the same script leaves OpenSSL 3.5, the first with ML-DSA. */
+export const OPENSSL_35 = join(ROOT, '.cache', 'libest', 'openssl');
+
+/** And Bouncy Castle of the same Debian, with ML-DSA. */
+export const BOUNCY_CASTLE_PQC_JARS = ['bcprov', 'bcutil', 'bcpkix'].map((name) =>
+  join(ROOT, '.cache', 'libest', 'usr', 'share', 'java', `${name}.jar`),
+);
+
 /** The jars of Debian's libbcpkix-java and what it depends on. */
 export const BOUNCY_CASTLE_JARS = ['bcprov', 'bcutil', 'bcpkix'].map((name) => `/usr/share/java/${name}.jar`);
 
@@ -80,6 +88,11 @@ const PROBES = {
   promtool: commands('Debian package prometheus', 'promtool', 'prometheus'),
   pki: commands('Debian package strongswan-pki', 'pki'),
   estclient: files("libest's client: scripts/fetch-estclient, or scripts/test", ESTCLIENT),
+  openssl35: files('OpenSSL 3.5: scripts/fetch-estclient, or scripts/test', OPENSSL_35),
+  bouncycastlePqc: all(
+    commands('Debian package default-jdk-headless', 'java', 'javac'),
+    files("Bouncy Castle's newer jars: scripts/fetch-estclient, or scripts/test", ...BOUNCY_CASTLE_PQC_JARS),
+  ),
   bouncycastle: all(
     commands('Debian package default-jdk-headless', 'java', 'javac'),
     files('Debian package libbcpkix-java', ...BOUNCY_CASTLE_JARS),

@@ -124,7 +124,7 @@ async function main(): Promise<void> {
   const memory = Math.round(totalmem() / 2 ** 30);
   console.log(`Node ${process.version}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'CPU'}, ${memory} GiB`);
   console.log(
-    `Clients in a process of their own on the same machine; keys of devices ${options.key}, the others P-256; ${options.rounds} × ${options.seconds} s a row\n`,
+    `Clients in a process of their own on the same machine; keys of devices ${options.key}, the others ${options.key === 'ml-dsa-65' ? 'too' : 'P-256'}; ${options.rounds} × ${options.seconds} s a row\n`,
   );
   if (!hasLibest()) console.error('without libest: scripts/fetch-estclient fetches it');
   const folder = mkdtempSync(join(tmpdir(), 'estuary-bench-'));

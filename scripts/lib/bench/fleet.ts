@@ -12,14 +12,15 @@ import type { JobClient } from './load.ts';
 
 export type HashAlgorithm = 'argon2id' | 'sha256-hmac';
 
-/** Kinds of the devices' keys. */
-export const KEY_KINDS = ['p-256', 'rsa-2048'] as const;
+/** Kinds of the devices' keys; with ML-DSA the whole PKI is of it. */
+export const KEY_KINDS = ['p-256', 'rsa-2048', 'ml-dsa-65'] as const;
 export type KeyKind = (typeof KEY_KINDS)[number];
 
 /** What `openssl req` makes them with. */
 const KEY_OPTIONS: Readonly<Record<KeyKind, readonly string[]>> = {
   'p-256': ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'],
   'rsa-2048': ['-newkey', 'rsa:2048'],
+  'ml-dsa-65': ['-newkey', 'ml-dsa-65'],
 };
 
 export interface FleetOptions {
@@ -51,7 +52,11 @@ const MANY_USES = 1_000_000;
 /** The quickstart's configuration in `folder`, with another hash for the OTPs; the server listens when it resolves. */
 export async function startFleet(folder: string, { hash, size, key, env }: FleetOptions): Promise<Fleet> {
   const quickstart = ['--no-start', '--dir', folder, '--est-port', '0', '--admin-port', '0'];
-  execFileSync(join(ROOT, 'scripts', 'quickstart'), quickstart, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const algorithm = key === 'ml-dsa-65' ? ['--algorithm', key] : [];
+  execFileSync(join(ROOT, 'scripts', 'quickstart'), [...quickstart, ...algorithm], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: ENVIRONMENT,
+  });
   configure(folder, hash);
   const server = await startServer({
     config: join(folder, 'est.toml'),
@@ -78,6 +83,9 @@ export async function startFleet(folder: string, { hash, size, key, env }: Fleet
     throw error;
   }
 }
+
+/** With OpenSSL 3.5 first, which has ML-DSA, where scripts/fetch-estclient has fetched it. */
+const ENVIRONMENT = { ...process.env, PATH: `${join(ROOT, '.cache', 'libest')}:${process.env['PATH'] ?? ''}` };
 
 const PUBLICATION =
   '[publication]\nenabled = true\nhost = "127.0.0.1"\nport = 0\nbase_url = "http://pki.example.test"\n';
@@ -130,7 +138,7 @@ async function equip(
 }
 
 function openssl(...args: string[]): void {
-  execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'], env: ENVIRONMENT });
 }
 
 async function createOtp(folder: string, server: ServerProcess, name: string): Promise<string> {

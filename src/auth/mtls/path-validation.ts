@@ -60,17 +60,9 @@ export function allowsPurpose({ extKeyUsage }: Certificate, purposes: readonly s
 
 /** Why the key is no basis for trust: too weak, or of a kind whose strength we cannot judge. */
 export function keyProblem(key: PublicKeyInfo): string | undefined {
-  switch (key.algorithm) {
-    case 'ed448':
-      return undefined;
-    case 'rsa-pss':
-      return Number(key.keyType.split(':')[1]) >= 2048 ? undefined : 'the public key is RSA with less than 2048 bits';
-    default: {
-      // Certificates of others, roots among them, have exponents of 3, which weaken no signature that is verified strictly.
-      const problem = publicKeyProblem(key, 3n);
-      return problem && `the public key ${problem.reason}`;
-    }
-  }
+  // Certificates of others, roots among them, have exponents of 3, which weaken no signature that is verified strictly.
+  const problem = publicKeyProblem(key, 3n);
+  return problem && `the public key ${problem.reason}`;
 }
 
 export interface IssuerRole {

@@ -10,7 +10,7 @@ import {
 import type { HealthReport, Signer } from '../driver.ts';
 import { InputError } from '../../pki/input-error.ts';
 
-/** Signs with a key held in memory: SHA-256 with RSA and P-256, SHA-384 with P-384, SHA-512 with P-521, Ed25519. */
+/** Signs with a key held in memory: SHA-256 with RSA and P-256, SHA-384 with P-384, SHA-512 with P-521, EdDSA, ML-DSA. */
 export class FileSigner implements Signer {
   readonly spki: Buffer;
   readonly signatureAlgorithm: Buffer;

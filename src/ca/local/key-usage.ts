@@ -1,12 +1,11 @@
-/** Which key usages a kind of key can have (RFC 3279 §2.3.1, RFC 5480 §3, RFC 8410 §5), for end entities. */
+/** Which key usages a kind of key can have (RFC 3279 §2.3.1, RFC 5480 §3, RFC 8410 §5, RFC 9881 §5), for end entities. */
 import type { KeyUsage } from '../../pki/x509/extensions.ts';
 import type { PublicKeyInfo } from '../../pki/x509/public-key.ts';
 
 const SIGNING: readonly KeyUsage[] = ['digitalSignature', 'nonRepudiation'];
-const USAGES: Readonly<Record<'rsa' | 'ec' | 'eddsa', readonly KeyUsage[]>> = {
+const USAGES: Readonly<Record<'rsa' | 'ec', readonly KeyUsage[]>> = {
   rsa: [...SIGNING, 'keyEncipherment', 'dataEncipherment'],
   ec: [...SIGNING, 'keyAgreement', 'encipherOnly', 'decipherOnly'],
-  eddsa: SIGNING,
 };
 
 export function usagesOfKey(key: PublicKeyInfo): readonly KeyUsage[] {
@@ -17,7 +16,7 @@ export function usagesOfKey(key: PublicKeyInfo): readonly KeyUsage[] {
       return USAGES.ec;
     case 'ed25519':
     case 'ed448':
-      return USAGES.eddsa;
+    case 'ml-dsa':
     case 'rsa-pss':
       return SIGNING;
     case 'other':

@@ -127,7 +127,7 @@ export class LocalCa implements CaDriver {
   get cmsSigner(): CmsSigner {
     return {
       sid: issuerAndSerialNumber(this.certificate),
-      // RFC 8419 §2.3: Ed25519 goes with SHA-512.
+      // EdDSA and ML-DSA go with SHA-512 (RFC 8419 §2.3, RFC 9882 §3.3).
       digest: this.#key.algorithm.hash ?? 'sha512',
       signatureAlgorithm: this.#key.algorithm,
       sign: (data) => this.signer.sign(data),

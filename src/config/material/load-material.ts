@@ -153,7 +153,7 @@ async function loadResponder(reader: MaterialReader, file: string, keyFile: stri
     reader.problem(
       key,
       `has a key of type ${publicKey.keyType}, which signs no responses`,
-      'an RSA, EC or Ed25519 key',
+      'an RSA, EC, EdDSA or ML-DSA key',
     );
   if (extKeyUsage !== undefined && !extKeyUsage.includes(OID.cmcCA) && !extKeyUsage.includes(OID.anyExtendedKeyUsage))
     reader.warn(key, 'the certificate is not for CMC certification authorities', 'extKeyUsage cmcCA');

@@ -142,6 +142,18 @@ export const est = table(
   { description: 'The EST listener and its operations.' },
 );
 
+/** The key exchanges of TLS that OpenSSL knows under these names. */
+export const TLS_GROUPS = [
+  'X25519MLKEM768',
+  'SecP256r1MLKEM768',
+  'SecP384r1MLKEM1024',
+  'X25519',
+  'X448',
+  'P-256',
+  'P-384',
+  'P-521',
+] as const;
+
 export const tls = table(
   {
     certificate: path({
@@ -152,6 +164,11 @@ export const tls = table(
     min_version: choice(['TLSv1.2', 'TLSv1.3'], {
       description: 'The oldest TLS version that the EST and admin listeners speak.',
       default: 'TLSv1.2',
+    }),
+    groups: list(choice(TLS_GROUPS, { description: 'A key exchange, by its name in TLS.' }), {
+      description:
+        'The key exchanges that the EST and admin listeners offer, the preferred first. The first two are hybrids of ML-KEM and an elliptic curve: what is recorded today cannot be read by a quantum computer later.',
+      default: ['X25519MLKEM768', 'SecP256r1MLKEM768', 'X25519', 'P-256', 'P-384', 'P-521'],
     }),
     client_auth: table(
       {

@@ -12,6 +12,11 @@ export const serverkeygen = table(
     password: optional(
       secret({ description: 'The pre-shared secret of `password` for clients that did not use an OTP.', live: true }),
     ),
+    ml_dsa_key: choice(['seed', 'expanded', 'both'], {
+      description:
+        'The form of a generated ML-DSA private key (RFC 9881 §6): `seed` is the recommended one; `expanded` and `both` are for devices whose library reads nothing else.',
+      default: 'seed',
+    }),
     keys: list(
       table(
         {

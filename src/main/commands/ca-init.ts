@@ -1,13 +1,15 @@
-/** `ca init`: makes a CA in a PKCS#11 token, so that an operator needs no other tool. */
+/** `ca init`: makes a CA in a PKCS#11 token or in a file, so that an operator needs no other tool. */
+import { createPrivateKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { FileSigner } from '../../ca/local/file-signer.ts';
 import { selfSignedRoot, subordinateRequest } from '../../ca/local/new-ca.ts';
 import { generateKey } from '../../ca/pkcs11/generate-key.ts';
 import { openSigner } from '../../ca/pkcs11/index.ts';
 import { TOKEN_KEY_TYPES } from '../../ca/pkcs11/wire.ts';
-import type { TokenKeyType } from '../../ca/pkcs11/wire.ts';
 import { loadConfigOnly } from '../../config/load.ts';
-import type { Config, Pkcs11CaConfig } from '../../config/schema.ts';
+import { readPrivateKey } from '../../config/material/pem-files.ts';
+import type { Config, FileCaConfig, Pkcs11CaConfig } from '../../config/schema.ts';
 import type { Signer } from '../../ca/driver.ts';
 import { describe } from '../../errors.ts';
 import { IsolatedError } from '../../process/protocol.ts';
@@ -15,7 +17,9 @@ import { parseCertificate } from '../../pki/x509/certificate.ts';
 import { formatName, parseDistinguishedName } from '../../pki/x509/name.ts';
 import type { Name } from '../../pki/x509/name.ts';
 import { encodePem } from '../../pki/der/pem.ts';
+import { newKeyPair } from '../../pki/x509/key-pair.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
+import { CA_KEY_TYPES } from './ca-key-types.ts';
 import { EXIT, UsageError, type CommandContext } from './command.ts';
 
 /** As the table of commands has them. */
@@ -32,7 +36,7 @@ export interface CaInitOptions {
 interface Order {
   readonly config: string;
   readonly label: string;
-  readonly keyType: TokenKeyType;
+  readonly keyType: string;
   readonly subject: Name;
   readonly days: number;
   readonly csr: string | undefined;
@@ -47,8 +51,9 @@ export async function run(options: CaInitOptions, context: CommandContext): Prom
 
 function readOrder(options: CaInitOptions): Order {
   const { config, ca: label, csr } = options;
-  const keyType = TOKEN_KEY_TYPES.find((type) => type === (options['key-type'] ?? 'ec:P-256'));
-  if (keyType === undefined) throw new UsageError(`--key-type is none of ${TOKEN_KEY_TYPES.join(', ')}`);
+  const keyType = options['key-type'] ?? 'ec:P-256';
+  if (!CA_KEY_TYPES.some((type) => type === keyType))
+    throw new UsageError(`--key-type is none of ${CA_KEY_TYPES.join(', ')}`);
   const days = Number(options.days ?? '3650');
   if (!Number.isInteger(days) || days < 1 || days > 36_500)
     throw new UsageError('--days is not a whole number from 1 to 36500');
@@ -71,42 +76,72 @@ function readSubject(text: string): Name {
 async function makeCa(order: Order, context: CommandContext): Promise<void> {
   // The CA's certificate need not exist yet: making it is what this command is for.
   const { config } = await loadConfigOnly(order.config, context.env);
-  const ca = pkcs11Ca(config, order.label);
+  const ca = ownCa(config, order.label);
   refuseToOverwrite(order, ca);
-  if (!order.useExistingKey) await makeKey(order, ca, context);
-  const signer = await openSigner(ca, { env: context.env, retryAfter: 1, log: warningsTo(context) });
+  const signer = ca.driver === 'file' ? await fileSigner(order, ca, context) : await tokenSigner(order, ca, context);
   try {
     if (order.csr === undefined) await writeRoot(order, ca, signer, context);
     else await writeRequest(order, order.csr, signer, context);
   } catch (error) {
-    if (!order.useExistingKey) context.err('The key is in the token: go on with --use-existing-key.\n');
+    if (!order.useExistingKey) context.err('The key is made: go on with --use-existing-key.\n');
     throw error;
   } finally {
     await signer.close();
   }
 }
 
-function pkcs11Ca({ ca }: Config, label: string): Pkcs11CaConfig {
+/** A CA with a key of ours. */
+type OwnCa = FileCaConfig | Pkcs11CaConfig;
+
+function ownCa({ ca }: Config, label: string): OwnCa {
   const found = ca.find((one) => one.label === label);
   if (found === undefined) {
     const labels = ca.map((one) => `"${one.label}"`).join(', ');
     throw new UsageError(`the configuration has no CA "${label}" (it has ${labels})`);
   }
-  if (found.driver === 'pkcs11') return found;
-  throw new UsageError(`the CA "${label}" has driver = "${found.driver}"; ca init makes CAs with driver = "pkcs11"`);
+  if (found.driver !== 'dogtag') return found;
+  throw new UsageError(`the CA "${label}" has driver = "dogtag"; ca init makes CAs with a key of this server's`);
 }
 
-function refuseToOverwrite({ csr, useExistingKey }: Order, { certificate }: Pkcs11CaConfig): void {
+/** The key goes into its file before anything is signed with it; a file that is there is never written over. */
+async function fileSigner(order: Order, { file, label }: FileCaConfig, context: CommandContext): Promise<Signer> {
+  if (order.useExistingKey) return new FileSigner(await readPrivateKey(file.private_key));
+  const { privateKey: der } = await newKeyPair(order.keyType);
+  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  der.fill(0);
+  await writeFile(file.private_key, key.export({ format: 'pem', type: 'pkcs8' }), { flag: 'wx', mode: 0o600 }).catch(
+    (error: unknown) => {
+      const hint = isExisting(error) ? `${file.private_key} is there already (--use-existing-key)` : describe(error);
+      throw new Error(`ca "${label}": ${hint}`, { cause: error });
+    },
+  );
+  context.out(`Made a ${order.keyType} key: ${file.private_key}\n`);
+  return new FileSigner(key);
+}
+
+const isExisting = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST';
+
+async function tokenSigner(order: Order, ca: Pkcs11CaConfig, context: CommandContext): Promise<Signer> {
+  if (!order.useExistingKey) await makeTokenKey(order, ca, context);
+  return openSigner(ca, { env: context.env, retryAfter: 1, log: warningsTo(context) });
+}
+
+function refuseToOverwrite({ csr, useExistingKey }: Order, { certificate }: OwnCa): void {
   if (csr !== undefined && existsSync(csr)) throw new Error(`${csr} is there already; move it away`);
   // Asking for a new certificate of the key in use is how a subordinate is renewed; a new key would not fit it.
   if (existsSync(certificate) && !(csr !== undefined && useExistingKey))
     throw new Error(`${certificate} is there already: this CA has been made; move the file away to make another`);
 }
 
-async function makeKey(order: Order, { pkcs11 }: Pkcs11CaConfig, context: CommandContext): Promise<void> {
+async function makeTokenKey(order: Order, { pkcs11 }: Pkcs11CaConfig, context: CommandContext): Promise<void> {
   const { module, token_label, slot, key_label, key_id } = pkcs11;
   const access = { module, token_label, slot, pin: pkcs11.pin.reveal().toString('utf8') };
-  const wanted = { access, reference: { key_label, key_id }, type: order.keyType, label: order.label };
+  const type = TOKEN_KEY_TYPES.find((one) => one === order.keyType);
+  if (type === undefined)
+    throw new UsageError(
+      `--key-type: a token of PKCS#11 makes ${TOKEN_KEY_TYPES.join(', ')} keys for Estuary, no other`,
+    );
+  const wanted = { access, reference: { key_label, key_id }, type, label: order.label };
   const { label, id } = await generateKey(wanted, context.env).catch((error: unknown) => {
     const hint = error instanceof IsolatedError && /already has/.test(error.message) ? ' (--use-existing-key)' : '';
     throw new Error(`ca "${order.label}": ${describe(error)}${hint}`, { cause: error });
@@ -114,7 +149,7 @@ async function makeKey(order: Order, { pkcs11 }: Pkcs11CaConfig, context: Comman
   context.out(`Made a ${order.keyType} key in the token: label "${label}", id ${Buffer.from(id).toString('hex')}\n`);
 }
 
-async function writeRoot(order: Order, ca: Pkcs11CaConfig, signer: Signer, context: CommandContext): Promise<void> {
+async function writeRoot(order: Order, ca: OwnCa, signer: Signer, context: CommandContext): Promise<void> {
   const der = await selfSignedRoot(signer, order.subject, order.days, context.now());
   await writeFile(ca.certificate, encodePem('CERTIFICATE', der), { flag: 'wx' });
   const { subject, notAfter, fingerprint } = parseCertificate(der);

@@ -1,5 +1,5 @@
 /** Every command of `estuary`, a line each, of which the help is made. A command's file is loaded when it is run. */
-import { TOKEN_KEY_TYPES } from '../../ca/pkcs11/wire.ts';
+import { CA_KEY_TYPES } from './ca-key-types.ts';
 import { command, EXIT, flag, required, value, type Entry } from './command.ts';
 
 const config = required('FILE', 'the configuration');
@@ -40,20 +40,23 @@ export const COMMANDS: readonly Entry[] = [
   ),
   command(
     'ca init',
-    'Make a CA in a PKCS#11 token.',
+    'Make a CA: its key, in a file or a PKCS#11 token, and its certificate.',
     {
-      config: required('FILE', 'the configuration; [ca.pkcs11] says which token and how the key is called'),
+      config: required(
+        'FILE',
+        'the configuration; [ca.file] says where the key goes, [ca.pkcs11] which token and how the key is called',
+      ),
       ca: required('LABEL', "the CA's label"),
-      'key-type': value('TYPE', `${TOKEN_KEY_TYPES.join(', ')} (default ec:P-256)`),
+      'key-type': value('TYPE', `${CA_KEY_TYPES.join(', ')} (default ec:P-256; a token makes RSA and EC keys)`),
       subject: value('DN', "the CA's name in RFC 4514 form (default CN=LABEL CA)"),
       days: value('N', 'validity of the self-signed root (default 3650)'),
       csr: value('FILE', 'write a PKCS #10 request for a CA above to FILE instead of a self-signed root'),
-      'use-existing-key': flag('take the key that [ca.pkcs11] names instead of making one'),
+      'use-existing-key': flag('take the key that the configuration names instead of making one'),
     },
     () => import('./ca-init.ts'),
     {
       about:
-        'Makes the key of a CA with driver = "pkcs11" inside its token, and the CA\'s certificate or a request for one.',
+        'Makes the key of a CA (driver = "pkcs11": inside its token; driver = "file": in its file, 0600), and the CA\'s certificate or a request for one.',
       misuse: EXIT.refused,
     },
   ),

@@ -20,6 +20,7 @@ import {
 } from '../der/der.ts';
 import { parseName, type Name } from '../x509/name.ts';
 import { OID, oidName } from '../der/oids.ts';
+import { ML_DSA } from '../x509/ml-dsa.ts';
 import type { PublicKeyInfo } from '../x509/public-key.ts';
 import {
   parseMessageSignatureAlgorithm,
@@ -48,7 +49,7 @@ export type SignerIdentifier =
 
 export interface SignerInfo {
   readonly sid: SignerIdentifier;
-  readonly digest: HashName;
+  readonly digest: MessageDigest;
   readonly signatureAlgorithm: SignatureAlgorithm;
   readonly signature: Buffer;
   readonly signedAttributes: readonly CmsAttribute[] | undefined;
@@ -82,6 +83,15 @@ export const DIGEST_OIDS: Readonly<Record<HashName, string>> = {
   sha384: OID.sha384,
   sha512: OID.sha512,
 };
+
+/** What a messageDigest attribute may be made with; SHAKE256 with 512 bits (RFC 8702 §3.1), for ML-DSA alone. */
+export type MessageDigest = HashName | 'shake256';
+
+function digestOf(content: Buffer, digest: MessageDigest): Buffer {
+  return createHash(digest, digest === 'shake256' ? { outputLength: 64 } : {})
+    .update(content)
+    .digest();
+}
 
 /** The content type of a ContentInfo (dotted OID) and its content's DER. @throws DerError */
 export function parseContentInfo(der: Buffer): { contentType: string; content: Buffer } {
@@ -129,12 +139,14 @@ function parseSignerInfo(element: DerElement): SignerInfo {
   const reader = new DerReader(element.value, 'SignerInfo');
   readInteger(reader.next(Tag.INTEGER, 'version'));
   const sid = parseSignerIdentifier(reader.next(undefined, 'sid'));
-  const digest = parseDigest(reader.next(Tag.SEQUENCE, 'digestAlgorithm'));
+  const digestAlgorithm = reader.next(Tag.SEQUENCE, 'digestAlgorithm');
   const signed = reader.optional(contextConstructed(0), 'signedAttrs');
   const algorithm = reader.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
   const signature = reader.next(Tag.OCTET_STRING, 'signature').value;
   const unsigned = reader.optional(contextConstructed(1), 'unsignedAttrs');
   reader.end();
+  const isMlDsa = ML_DSA.some(({ oid: dotted }) => dotted === algorithmOid(algorithm));
+  const digest = isMlDsa ? mlDsaDigest(digestAlgorithm, signed !== undefined) : parseDigest(digestAlgorithm);
   return {
     sid,
     digest,
@@ -165,10 +177,19 @@ export function parseDigest(element: DerElement): HashName {
   return digest;
 }
 
+/** RFC 9882 §3.3: without signed attributes it says nothing; with them SHAKE256 is one of the possible ones. @throws DerError */
+function mlDsaDigest(element: DerElement, hasAttributes: boolean): MessageDigest {
+  if (!hasAttributes) return 'sha512';
+  const reader = DerReader.of(element.raw, 'DigestAlgorithmIdentifier');
+  return readOid(reader.next(Tag.OID, 'algorithm')) === OID.shake256 ? 'shake256' : parseDigest(element);
+}
+
+const algorithmOid = (der: Buffer): string =>
+  readOid(DerReader.of(der, 'SignatureAlgorithmIdentifier').next(Tag.OID, 'algorithm'));
+
 /** In CMS an RSA signature may be named by the bare rsaEncryption; the digest algorithm then completes it. */
-function cmsSignatureAlgorithm(der: Buffer, digest: HashName): SignatureAlgorithm {
-  const dotted = readOid(DerReader.of(der, 'SignatureAlgorithmIdentifier').next(Tag.OID, 'algorithm'));
-  if (dotted !== OID.rsaEncryption) return parseMessageSignatureAlgorithm(der);
+function cmsSignatureAlgorithm(der: Buffer, digest: MessageDigest): SignatureAlgorithm {
+  if (algorithmOid(der) !== OID.rsaEncryption || digest === 'shake256') return parseMessageSignatureAlgorithm(der);
   const named = {
     sha256: OID.sha256WithRSAEncryption,
     sha384: OID.sha384WithRSAEncryption,
@@ -220,7 +241,7 @@ export async function verifySignerInfo(
 export function digestMatches({ content }: Pick<SignedData, 'content'>, signer: SignerInfo): boolean {
   if (content === undefined) return false;
   if (signer.signedAttributes === undefined) return true;
-  const digest = createHash(signer.digest).update(content).digest();
+  const digest = digestOf(content, signer.digest);
   const claimed = parseDer(onlyValue(signer.signedAttributes, OID.messageDigest), Tag.OCTET_STRING).value;
   return claimed.length === digest.length && timingSafeEqual(claimed, digest);
 }

@@ -38,7 +38,7 @@ export function issuerAndSerialNumber(certificate: Pick<Certificate, 'issuer' | 
   return { kind: 'issuerAndSerialNumber', issuer: certificate.issuer, serialNumber: certificate.serialNumber };
 }
 
-/** A signer over a private key in memory. Ed25519 goes with SHA-512 (RFC 8419 §2.3). */
+/** A signer over a private key in memory. EdDSA and ML-DSA go with SHA-512 (RFC 8419 §2.3, RFC 9882 §3.3). */
 export function keySigner(privateKey: KeyObject, publicKey: PublicKeyInfo, sid: SignerIdentifier): CmsSigner {
   const algorithm = defaultSignatureAlgorithm(publicKey.keyType);
   if (algorithm === undefined) throw new InputError(`a ${publicKey.keyType} key cannot sign CMS content`);

@@ -17,6 +17,7 @@ import {
   Tag,
   tlv,
 } from '../der/der.ts';
+import { mlDsaOf } from '../x509/ml-dsa.ts';
 import { buildName } from '../x509/name.ts';
 import { OID } from '../der/oids.ts';
 import { InputError } from '../input-error.ts';
@@ -61,8 +62,15 @@ const CURVES: Readonly<Record<string, string>> = {
 export function keyTypeAttribute(keyType: string): AttrOrOid {
   const curve = CURVES[keyType];
   if (curve !== undefined) return { oid: OID.ecPublicKey, values: [oid(curve)] };
-  if (keyType === 'ed25519') return { oid: OID.ed25519, values: [] };
+  const alone = algorithmAlone(keyType);
+  if (alone !== undefined) return { oid: alone, values: [] };
   return { oid: OID.rsaEncryption, values: [integer(rsaBits(keyType))] };
+}
+
+/** The algorithm (dotted OID) of a key that has no parameters: it says everything. */
+function algorithmAlone(keyType: string): string | undefined {
+  if (keyType === 'ed25519') return OID.ed25519;
+  return keyType === 'ed448' ? OID.ed448 : mlDsaOf(keyType)?.oid;
 }
 
 function rsaBits(keyType: string): number {
@@ -120,7 +128,8 @@ function encodeAttributeTemplate({ type, text }: AttributeTemplate): Buffer {
 function keyTemplate(keyType: string): Buffer[] {
   const curve = CURVES[keyType];
   if (curve !== undefined) return [sequence(oid(OID.ecPublicKey), oid(curve))];
-  if (keyType === 'ed25519') return [sequence(oid(OID.ed25519))];
+  const alone = algorithmAlone(keyType);
+  if (alone !== undefined) return [sequence(oid(alone))];
   const modulus = Buffer.alloc(rsaBits(keyType) / 8);
   modulus[0] = 0x80;
   modulus[modulus.length - 1] = 1;

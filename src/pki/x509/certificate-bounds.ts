@@ -6,8 +6,8 @@ import { DerReader, Tag, children, contextConstructed, oid, parseDer, type DerEl
 import { OID } from '../der/oids.ts';
 
 export const CERTIFICATE_BOUNDS = {
-  /** Octets of the certificate. */
-  certificate: 16 * 1024,
+  /** Octets of the certificate; one of ML-DSA-87 has 8 KiB before its names. */
+  certificate: 24 * 1024,
   /** Octets of its subject, and of its issuer; the same as for a CSR's subject. */
   name: 4096,
   /** Attributes in each of the two. */

@@ -1,16 +1,18 @@
-/** SubjectPublicKeyInfo (RFC 5280 §4.1.2.7; RFC 3279, RFC 5480, RFC 8410). */
+/** SubjectPublicKeyInfo (RFC 5280 §4.1.2.7; RFC 3279, RFC 5480, RFC 8410, RFC 9881). */
 import { createPublicKey, hash, type KeyObject } from 'node:crypto';
 
 import { DerError, DerReader, Tag, integerBytes, readBitStringOctets, readOid } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
+import { ML_DSA, type MlDsaParameters } from './ml-dsa.ts';
+import { unsupportedCurve, unsupportedKey } from './unsupported-keys.ts';
 
-export type KeyAlgorithm = 'rsa' | 'rsa-pss' | 'ec' | 'ed25519' | 'ed448' | 'other';
+export type KeyAlgorithm = 'rsa' | 'rsa-pss' | 'ec' | 'ed25519' | 'ed448' | 'ml-dsa' | 'other';
 
 export interface PublicKeyInfo {
   /** DER SubjectPublicKeyInfo. */
   readonly spki: Buffer;
   readonly algorithm: KeyAlgorithm;
-  /** As in the configuration's `key_types`: `ec:P-256`, `rsa:2048`, `ed25519`; `ec:<oid>` or an OID where unknown. */
+  /** As in the configuration's `key_types`: `ec:P-256`, `rsa:2048`, `ed25519`, `ml-dsa:65`; `ec:<oid>` or an OID where unknown. */
   readonly keyType: string;
   /** RSA only: the modulus and the exponent, unsigned big-endian without leading zeros. */
   readonly rsa: { readonly modulus: Buffer; readonly exponent: Buffer } | undefined;
@@ -84,9 +86,20 @@ export function parsePublicKey(spki: Buffer): PublicKeyInfo {
       if (key.length !== (name === 'ed25519' ? 32 : 57)) throw new DerError('subjectPublicKey: wrong length');
       return new ParsedPublicKey(spki, name, name);
     }
-    default:
-      return new ParsedPublicKey(spki, 'other', dotted);
+    default: {
+      const mlDsa = ML_DSA.find((parameters) => parameters.oid === dotted);
+      return mlDsa === undefined
+        ? new ParsedPublicKey(spki, 'other', dotted)
+        : mlDsaKey(spki, mlDsa, parameters !== undefined, key);
+    }
   }
+}
+
+/** RFC 9881 §2, §4: no parameters; the key's octets stand in the BIT STRING as they are. */
+function mlDsaKey(spki: Buffer, mlDsa: MlDsaParameters, hasParameters: boolean, key: Buffer): PublicKeyInfo {
+  if (hasParameters) throw new DerError(`SubjectPublicKeyInfo.parameters: present with ${mlDsa.name}`);
+  if (key.length !== mlDsa.publicKey) throw new DerError('subjectPublicKey: wrong length');
+  return new ParsedPublicKey(spki, 'ml-dsa', mlDsa.keyType);
 }
 
 /** Stands for the key of a request whose key does not matter (RFC 7030 §4.4.1) where {@link parsePublicKey} refuses it. */
@@ -159,38 +172,60 @@ export function publicKeyProblem(key: PublicKeyInfo, leastExponent = LEAST_EXPON
         return { kind: 'unsupported', reason: 'gives explicit curve parameters; use a named curve' };
       return /^ec:P-/.test(key.keyType)
         ? undefined
-        : { kind: 'unsupported', reason: `is on the curve ${key.keyType.slice(3)}, which is not supported` };
+        : { kind: 'unsupported', reason: unsupportedCurve(key.keyType.slice(3)) };
     case 'rsa':
+    case 'rsa-pss':
       return key.rsa && rsaProblem(key.rsa.modulus, key.rsa.exponent, leastExponent);
     case 'ed25519':
-      return isSmallOrder(key.spki.subarray(-32))
-        ? { kind: 'weak', reason: 'is an Ed25519 point of small order, with which anyone can sign' }
+    case 'ed448': {
+      const { name, octets, smallOrder } = EDWARDS[key.algorithm];
+      return isSmallOrder(key.spki.subarray(-octets), smallOrder)
+        ? { kind: 'weak', reason: `is an ${name} point of small order, with which anyone can sign` }
         : undefined;
-    case 'rsa-pss':
-    case 'ed448':
+    }
+    case 'ml-dsa':
+      return undefined;
     case 'other':
-      return { kind: 'unsupported', reason: `is of the type ${key.keyType}, which is not supported` };
+      return { kind: 'unsupported', reason: unsupportedKey(key.keyType) };
   }
 }
 
 /**
- * The y coordinates (little-endian hex) of the eight points of edwards25519 whose order divides 8, and the two that
- * stand for one of them without being reduced. A signature under such a key needs no private key.
+ * The y coordinates (little-endian hex, without the sign of x) of the points whose order divides the cofactor, and those that stand for
+ * one of them without being reduced. A signature under such a key needs no private key.
  */
-const SMALL_ORDER: ReadonlySet<string> = new Set([
-  '00'.repeat(32),
-  `01${'00'.repeat(31)}`,
-  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
-  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
-  `ec${'ff'.repeat(30)}7f`,
-  `ed${'ff'.repeat(30)}7f`,
-  `ee${'ff'.repeat(30)}7f`,
-]);
+const EDWARDS = {
+  ed25519: {
+    name: 'Ed25519',
+    octets: 32,
+    smallOrder: new Set([
+      '00'.repeat(32),
+      `01${'00'.repeat(31)}`,
+      '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+      'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+      `ec${'ff'.repeat(30)}7f`,
+      `ed${'ff'.repeat(30)}7f`,
+      `ee${'ff'.repeat(30)}7f`,
+    ]),
+  },
+  ed448: {
+    name: 'Ed448',
+    octets: 57,
+    smallOrder: new Set([
+      '00'.repeat(57),
+      `01${'00'.repeat(56)}`,
+      `fe${'ff'.repeat(27)}fe${'ff'.repeat(27)}00`,
+      `${'ff'.repeat(28)}fe${'ff'.repeat(27)}00`,
+      `${'00'.repeat(28)}${'ff'.repeat(28)}00`,
+    ]),
+  },
+} as const;
 
-function isSmallOrder(point: Buffer): boolean {
+function isSmallOrder(point: Buffer, smallOrder: ReadonlySet<string>): boolean {
   const y = Buffer.from(point);
-  y.writeUInt8(y.readUInt8(31) & 0x7f, 31); // without the sign of x
-  return SMALL_ORDER.has(y.toString('hex'));
+  const last = y.length - 1;
+  y.writeUInt8(y.readUInt8(last) & 0x7f, last);
+  return smallOrder.has(y.toString('hex'));
 }
 
 function rsaProblem(modulus: Buffer, exponent: Buffer, leastExponent: bigint): PublicKeyProblem | undefined {

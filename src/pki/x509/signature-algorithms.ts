@@ -1,4 +1,4 @@
-/** AlgorithmIdentifier of signatures (RFC 4055, RFC 5758, RFC 8410) ↔ node:crypto. */
+/** AlgorithmIdentifier of signatures (RFC 4055, RFC 5758, RFC 8410, RFC 9881) ↔ node:crypto. */
 import { constants, sign, verify, type KeyObject } from 'node:crypto';
 
 import {
@@ -17,6 +17,7 @@ import {
   sequence,
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
+import { ML_DSA, mlDsaOf } from './ml-dsa.ts';
 import type { KeyAlgorithm, PublicKeyInfo } from './public-key.ts';
 
 export type HashName = 'sha256' | 'sha384' | 'sha512';
@@ -28,8 +29,8 @@ export interface SignatureAlgorithm {
   readonly oid: string;
   /** The standards' name, for people. */
   readonly name: string;
-  readonly scheme: 'rsa-pkcs1' | 'rsa-pss' | 'ecdsa' | 'eddsa';
-  /** undefined for EdDSA, which takes the message itself. */
+  readonly scheme: 'rsa-pkcs1' | 'rsa-pss' | 'ecdsa' | 'eddsa' | 'ml-dsa';
+  /** undefined for EdDSA and ML-DSA, which take the message itself. */
   readonly hash: HashName | undefined;
   /** RSASSA-PSS only. */
   readonly saltLength: number | undefined;
@@ -46,6 +47,7 @@ const KNOWN: ReadonlyMap<string, Known> = new Map<string, Known>([
   [OID.ecdsaWithSHA512, { name: 'ecdsaWithSHA512', scheme: 'ecdsa', hash: 'sha512' }],
   [OID.ed25519, { name: 'Ed25519', scheme: 'eddsa', hash: undefined }],
   [OID.ed448, { name: 'Ed448', scheme: 'eddsa', hash: undefined }],
+  ...ML_DSA.map(({ oid: dotted, name }) => [dotted, { name, scheme: 'ml-dsa', hash: undefined }] as const),
 ]);
 
 const HASHES: ReadonlyMap<string, HashName> = new Map<string, HashName>([
@@ -77,7 +79,7 @@ export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
   }
   const known = KNOWN.get(dotted);
   if (known === undefined) throw new UnsupportedSignatureAlgorithm(dotted);
-  // RFC 4055 §5 wants NULL with RSA and tolerates its absence; RFC 5758 and RFC 8410 want nothing at all.
+  // RFC 4055 §5 wants NULL with RSA and tolerates its absence; RFC 5758, RFC 8410 and RFC 9881 want nothing at all.
   const isNull = parameters?.tag === Tag.NULL && parameters.value.length === 0;
   if (parameters !== undefined && !(isNull && known.scheme === 'rsa-pkcs1'))
     throw new DerError('AlgorithmIdentifier.parameters: unexpected');
@@ -182,8 +184,10 @@ export function defaultSignatureAlgorithm(keyType: string): SignatureAlgorithm |
       return SIGNATURE_ALGORITHMS.ed25519;
     case 'ed448':
       return SIGNATURE_ALGORITHMS.ed448;
-    default:
-      return undefined;
+    default: {
+      const mlDsa = mlDsaOf(keyType);
+      return mlDsa && plain(mlDsa.oid);
+    }
   }
 }
 
@@ -192,11 +196,13 @@ const KEY_ALGORITHMS: Readonly<Record<SignatureAlgorithm['scheme'], readonly Key
   'rsa-pss': ['rsa', 'rsa-pss'],
   ecdsa: ['ec'],
   eddsa: ['ed25519', 'ed448'],
+  'ml-dsa': ['ml-dsa'],
 };
 
 /** Whether a key of this kind makes signatures of this algorithm. */
 export function algorithmFitsKey(algorithm: SignatureAlgorithm, key: PublicKeyInfo): boolean {
   if (algorithm.scheme === 'eddsa') return algorithm.name.toLowerCase() === key.algorithm;
+  if (algorithm.scheme === 'ml-dsa') return algorithm.oid === mlDsaOf(key.keyType)?.oid;
   return KEY_ALGORITHMS[algorithm.scheme].includes(key.algorithm);
 }
 

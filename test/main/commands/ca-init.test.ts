@@ -14,7 +14,7 @@ import { loadConfigOnly } from '../../../src/config/load.ts';
 import { parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../../src/pki/x509/name.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
-import { PARTS, configFolder, toml } from '../../config/support.ts';
+import { configFolder, toml } from '../../config/support.ts';
 import type { ConfigFolder } from '../../config/support.ts';
 import { keyPair, pkcs8Pem, spkiDer } from '../../support/keys.ts';
 import { openssl, opensslText } from '../../support/openssl.ts';
@@ -261,10 +261,12 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     expect(done.err).toMatch(message);
   });
 
-  test('refuses a CA whose key is in a file', async () => {
-    const done = await init('--config', await configure(PARTS.ca), '--ca', 'devices');
-    expect(done).toMatchObject({ code: 2 });
-    expect(done.err).toContain('driver = "file"');
+  test('a token makes no key of ML-DSA: exit code 2, and nothing is made', async () => {
+    const config = await configure(tokenCa('pq', ['key_label = "pq"']));
+    const done = await init('--config', config, '--ca', 'pq', '--key-type', 'ml-dsa:65');
+    expect(done).toMatchObject({ code: 2, out: '' });
+    expect(done.err).toContain('a token of PKCS#11 makes ec:P-256, ec:P-384, rsa:2048');
+    expect(existsSync(`${folder.path}/pq.pem`)).toBe(false);
   });
 
   describe('a server with such a CA refuses to start and says which key is wrong', () => {

@@ -1,5 +1,7 @@
 import 'reflect-metadata';
 
+import { generateKeyPairSync } from 'node:crypto';
+
 import * as x509 from '@peculiar/x509';
 import { describe, expect, test } from 'vitest';
 
@@ -54,5 +56,60 @@ describe('RFC 8032: an Ed25519 key of small order is weak', () => {
         expect(publicKeyProblem(parsePublicKey(ed25519(point)))).toMatchObject({ kind: 'weak' });
       }
     }
+  });
+});
+
+describe('RFC 8032: an Ed448 key of small order is weak', () => {
+  const P = 2n ** 448n - 2n ** 224n - 1n;
+  const little = (y: bigint): Buffer => Buffer.from(y.toString(16).padStart(114, '0'), 'hex').reverse();
+  const ed448 = (point: Buffer): Buffer => sequence(sequence(oid(OID.ed448)), bitString(point));
+
+  // The cofactor is 4: the points are (0, ±1) and (±1, 0) on x² + y² = 1 + d·x²·y².
+  test('the four points and their unreduced forms, with either sign', () => {
+    for (const y of [0n, 1n, P - 1n, P, P + 1n])
+      for (const sign of [0, 0x80]) {
+        const point = little(y);
+        point.writeUInt8(point.readUInt8(56) | sign, 56);
+        expect(publicKeyProblem(parsePublicKey(ed448(point)))).toMatchObject({ kind: 'weak' });
+      }
+  });
+
+  test('a key of no small order is not', () => {
+    const spki = generateKeyPairSync('ed448').publicKey.export({ format: 'der', type: 'spki' });
+    expect(publicKeyProblem(parsePublicKey(spki))).toBeUndefined();
+  });
+});
+
+describe('issue 20.3, 20.4: keys that are not certified are refused by name, with what is possible', () => {
+  const key = (algorithm: string): Buffer => sequence(sequence(oid(algorithm)), bitString(Buffer.alloc(32, 1)));
+  const onCurve = (curve: string): Buffer =>
+    sequence(sequence(oid(OID.ecPublicKey), oid(curve)), bitString(Buffer.alloc(65, 4)));
+
+  test.each([
+    ['ML-KEM-512', key('2.16.840.1.101.3.4.4.1'), 'is an ML-KEM-512 key, which can sign no request; use '],
+    ['ML-KEM-768', key('2.16.840.1.101.3.4.4.2'), 'is an ML-KEM-768 key, which can sign no request; use '],
+    ['ML-KEM-1024', key('2.16.840.1.101.3.4.4.3'), 'is an ML-KEM-1024 key, which can sign no request; use '],
+    ['X25519', key(OID.x25519), 'is an X25519 key, which can sign no request; use '],
+    ['DSA', key('1.2.840.10040.4.1'), 'is a DSA key, which is not supported; use '],
+    ['GOST', key('1.2.643.7.1.1.1.1'), 'is a GOST R 34.10-2012 key, which is not supported; use '],
+    ['an algorithm that nobody knows', key('1.2.3.4'), 'is of the type 1.2.3.4, which is not supported; use '],
+    ['SM2', onCurve('1.2.156.10197.1.301'), 'is on the curve SM2, which is not supported; use '],
+    ['brainpool', onCurve('1.3.36.3.3.2.8.1.1.7'), 'is on the curve brainpoolP256r1, which is not supported; use '],
+    ['secp256k1', onCurve('1.3.132.0.10'), 'is on the curve secp256k1, which is not supported; use '],
+    ['another curve', onCurve('1.2.3.4'), 'is on the curve 1.2.3.4, which is not supported; use '],
+  ])('%s', (_, spki, reason) => {
+    const problem = publicKeyProblem(parsePublicKey(spki));
+    expect(problem).toMatchObject({ kind: 'unsupported' });
+    expect(problem?.reason.startsWith(reason)).toBe(true);
+    expect(problem?.reason).toContain('ML-DSA');
+  });
+
+  test.each([
+    [1024, 'weak'],
+    [2048, undefined],
+  ])('an RSASSA-PSS key of %i bits', (modulusLength, kind) => {
+    const spki = generateKeyPairSync('rsa-pss', { modulusLength }).publicKey.export({ format: 'der', type: 'spki' });
+    expect(parsePublicKey(spki).keyType).toBe(`rsa-pss:${modulusLength}`);
+    expect(publicKeyProblem(parsePublicKey(spki))?.kind).toBe(kind);
   });
 });

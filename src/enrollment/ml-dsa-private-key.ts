@@ -1,0 +1,62 @@
+/** The forms of a generated ML-DSA private key (RFC 9881 §6). Node makes the seed; its expansion is made in a thread of its own. */
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { contextPrimitive, DerReader, octetString, parseDer, sequence, Tag } from '../pki/der/der.ts';
+import type { MlDsaParameters } from '../pki/x509/ml-dsa.ts';
+import { siblingModule } from '../process/sibling-module.ts';
+
+/** `[serverkeygen] ml_dsa_key`: the CHOICE of ML-DSA-PrivateKey. */
+export type MlDsaPrivateKeyForm = 'seed' | 'expanded' | 'both';
+
+/** What the thread is given. */
+export interface MlDsaSeed {
+  readonly name: MlDsaParameters['name'];
+  /** 32 octets; not kept. */
+  readonly seed: Uint8Array;
+}
+
+/**
+ * The key in another form.
+ *
+ * @param pkcs8 DER PrivateKeyInfo with the seed alone; zeroed where another form replaces it
+ * @returns DER PrivateKeyInfo; the caller zeroes it
+ */
+export async function inPrivateKeyForm(
+  pkcs8: Buffer,
+  { name }: MlDsaParameters,
+  form: MlDsaPrivateKeyForm,
+): Promise<Buffer> {
+  if (form === 'seed') return pkcs8;
+  const { head, seed } = readSeed(pkcs8);
+  // a copy of its own: a view would take the memory around it along
+  const expanded = await expand({ name, seed: new Uint8Array(seed) });
+  const expandedKey = octetString(expanded);
+  const privateKey = form === 'expanded' ? expandedKey : sequence(octetString(seed), expandedKey);
+  const der = sequence(...head, octetString(privateKey));
+  for (const secret of [pkcs8, expanded, expandedKey, privateKey]) secret.fill(0);
+  return der;
+}
+
+/** The fields before the private key, and the seed. @throws DerError */
+function readSeed(pkcs8: Buffer): { readonly head: readonly Buffer[]; readonly seed: Buffer } {
+  const info = DerReader.of(pkcs8, 'PrivateKeyInfo');
+  const head = [info.next(Tag.INTEGER, 'version').raw, info.next(Tag.SEQUENCE, 'privateKeyAlgorithm').raw];
+  const seed = parseDer(
+    info.next(Tag.OCTET_STRING, 'privateKey').value,
+    contextPrimitive(0),
+    'ML-DSA-PrivateKey',
+  ).value;
+  return { head, seed };
+}
+
+/** ML-DSA.KeyGen_internal (FIPS 204 §6.1) takes tens of milliseconds outside of OpenSSL, which gives the seed alone. */
+async function expand(workerData: MlDsaSeed): Promise<Buffer> {
+  const worker = new Worker(siblingModule(import.meta.url, './ml-dsa-expansion'), { workerData });
+  try {
+    const message: unknown = (await once(worker, 'message')).at(0);
+    if (!(message instanceof Uint8Array)) throw new TypeError('the thread answered with something else than a key');
+    return Buffer.from(message.buffer);
+  } finally {
+    await worker.terminate();
+  }
+}

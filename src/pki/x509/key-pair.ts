@@ -1,0 +1,46 @@
+/** Fresh key pairs of the kinds that the configuration names, made in the thread pool. */
+import { generateKeyPair } from 'node:crypto';
+import { InputError } from '../input-error.ts';
+import { mlDsaOf } from './ml-dsa.ts';
+
+/** Both as DER: SubjectPublicKeyInfo, and PrivateKeyInfo (of ML-DSA with the seed alone, RFC 9881 §6). */
+export interface FreshKeyPair {
+  readonly publicKey: Buffer;
+  /** The caller zeroes it. */
+  readonly privateKey: Buffer;
+}
+
+const RSA = /^rsa:(\d+)$/;
+const EC = /^ec:(P-(?:256|384|521))$/;
+const EDWARDS: ReadonlySet<string> = new Set(['ed25519', 'ed448']);
+
+/** Whether {@link newKeyPair} makes keys of this kind. */
+export function isKeyMade(keyType: string): boolean {
+  const bits = RSA.exec(keyType)?.[1];
+  if (bits === undefined) return EC.test(keyType) || EDWARDS.has(keyType) || mlDsaOf(keyType) !== undefined;
+  return Number(bits) >= 2048 && Number(bits) <= 4096;
+}
+
+const ENCODING = {
+  publicKeyEncoding: { type: 'spki', format: 'der' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'der' },
+} as const;
+
+/** @throws InputError for a kind that {@link isKeyMade} refuses */
+export function newKeyPair(keyType: string): Promise<FreshKeyPair> {
+  return new Promise((resolve, reject) => {
+    if (!isKeyMade(keyType)) throw new InputError(`keys of the type ${keyType} are not made here`);
+    const done = (error: Error | null, publicKey: Buffer, privateKey: Buffer): void => {
+      if (error === null) resolve({ publicKey, privateKey });
+      else reject(error);
+    };
+    const bits = RSA.exec(keyType)?.[1];
+    const namedCurve = EC.exec(keyType)?.[1];
+    const mlDsa = mlDsaOf(keyType);
+    if (bits !== undefined) generateKeyPair('rsa', { modulusLength: Number(bits), ...ENCODING }, done);
+    else if (namedCurve !== undefined) generateKeyPair('ec', { namedCurve, ...ENCODING }, done);
+    else if (mlDsa !== undefined) generateKeyPair(mlDsa.nodeType, ENCODING, done);
+    else if (keyType === 'ed448') generateKeyPair('ed448', ENCODING, done);
+    else generateKeyPair('ed25519', ENCODING, done);
+  });
+}
