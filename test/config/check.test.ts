@@ -83,6 +83,18 @@ async function expectProblem(text: string, line: string): Promise<void> {
   expect(await problems(text)).toContain(`est.toml: ${line}`);
 }
 
+test('issue 13.3: two CAs of one key are a warning: further labels of one CA are meant', async () => {
+  const again = PARTS.ca.replace('label = "devices"\ndefault = true', 'label = "again"');
+  const { warnings } = await folder.load(toml(again), {}, {});
+  expect(warnings).toEqual([
+    {
+      key: 'ca[1].certificate',
+      message:
+        'has the key of "devices": each takes the other\'s certificates for its own, and knows neither its serial numbers nor its revocations (a [[label]] of "devices")',
+    },
+  ]);
+});
+
 test('a configuration whose files are in order is accepted, without a warning', async () => {
   const { warnings } = await folder.load(toml(), {}, {});
   expect(warnings).toEqual([]);

@@ -13,6 +13,7 @@ import { checkAdminAnchors } from './admin-anchors.ts';
 import { loadCa, loadOthers } from './ca.ts';
 import { checkClients } from './clients.ts';
 import type { CaMaterial, CmcMaterial, KeyPair, LabelMaterial, Material } from './material.ts';
+import { checkSharedKeys } from './shared-keys.ts';
 import { FileError, readBytes } from './pem-files.ts';
 import { MaterialReader } from './reader.ts';
 import { loadTrust } from './trust.ts';
@@ -42,6 +43,7 @@ export async function loadMaterial(config: Config, now: number, inForce?: CasMat
   const adminTrust = await loadTrust(reader, 'admin.tls', admin.tls);
   await checkAdminAnchors(reader, config);
   await checkClients(reader, config);
+  await checkSharedKeys(reader, config);
   await checkKeytab(reader, config);
   const keyEncryption = await loadKeyEncryption(reader, config);
   const cmc = await loadCmc(reader, config);
