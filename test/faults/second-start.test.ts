@@ -23,7 +23,8 @@ const command = (...args: string[]): Promise<CommandResult> =>
 /** Digests of what a start would write to. The database's `-shm` is where its readers, too, leave their marks. */
 function storeFiles(): Record<string, string> {
   const data = join(estuary.dir, 'data');
-  const names = readdirSync(data).filter((name) => !name.endsWith('-shm'));
+  const entries = readdirSync(data, { withFileTypes: true }).filter((entry) => entry.isFile());
+  const names = entries.map(({ name }) => name).filter((name) => !name.endsWith('-shm'));
   return Object.fromEntries(names.map((name) => [name, hash('sha256', readFileSync(join(data, name)))]));
 }
 
