@@ -6,14 +6,15 @@ import { fromPlainError, isResponse } from './calls.ts';
 import { FrameReader, toFrame } from './frames.ts';
 import { lost, type OpenLink } from './link.ts';
 
+/** Octets that are read at once. */
+const READ_SIZE = 1 << 16;
+
 /** @param path the socket's. @param name who calls: of a worker, the owner of its reservations */
 export function socketLink(path: string, name: string): OpenLink {
   return (events) => {
-    const socket = connect(path);
     const frames = new FrameReader();
     let reason: EstuaryError | undefined;
-    socket.on('connect', () => socket.write(toFrame({ name })));
-    socket.on('data', (chunk: Buffer) => {
+    const take = (chunk: Buffer): void => {
       try {
         for (const { message, at } of frames.push(chunk)) {
           if (!isResponse(message)) throw new TypeError('no response of the store');
@@ -23,7 +24,20 @@ export function socketLink(path: string, name: string): OpenLink {
       } catch (error) {
         socket.destroy(lost(`the writing process is not understood: ${describe(error)}`));
       }
+    };
+    const buffer = Buffer.allocUnsafeSlow(READ_SIZE);
+    const socket = connect({
+      path,
+      // Past the machinery of streams, and without 64 KiB of memory for each message.
+      onread: {
+        buffer,
+        callback(octets) {
+          take(Buffer.from(buffer.subarray(0, octets)));
+          return true;
+        },
+      },
     });
+    socket.on('connect', () => socket.write(toFrame({ name })));
     socket.on('error', (error) => (reason ??= lost(`the writing process: ${error.message}`)));
     socket.on('close', () => events.end(reason ?? lost('the writing process has closed the connection')));
     return { send: (request) => void socket.write(toFrame(request)) };
