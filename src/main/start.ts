@@ -18,6 +18,7 @@ import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { BY_SIGNAL, Reloads, type Prepare } from './reloads.ts';
 import { Retention } from './retention.ts';
+import { SearchIndex } from './search-index.ts';
 import type { RunningService } from './running-service.ts';
 import { superviseWorkers, workerCount } from './supervisor.ts';
 import { SupervisorLink } from './worker-channel.ts';
@@ -74,9 +75,12 @@ async function startOn(
     // Here, because it has to be one process that exports the audit log.
     const retention = new Retention({ config, store, log, now: Date.now });
     await retention.start();
+    const searchIndex = new SearchIndex(store, log);
+    searchIndex.start();
     return {
       reload: () => service.reload(),
       async stop() {
+        await searchIndex.stop();
         await retention.stop();
         await service.stop();
       },

@@ -23,6 +23,7 @@ import type { OtpStore } from './otp-store.ts';
 import type { RemoteRequestStore } from './remote-request-store.ts';
 import type { RequestStore } from './request-store.ts';
 import type { RetentionStore } from './retention-store.ts';
+import type { SearchStore } from './search-store.ts';
 
 /** What waits for somebody at a moment. */
 export interface Waiting {
@@ -45,7 +46,8 @@ export interface Store
     RemoteRequestStore,
     CmcStore,
     AuditStore,
-    RetentionStore {
+    RetentionStore,
+    SearchStore {
   /** What waits for somebody, for the metrics. @param now milliseconds since the epoch */
   countWaiting(now: number): Promise<Waiting>;
   /** Begins a new audit file where the former was renamed away or emptied (SIGHUP after a rotation). */

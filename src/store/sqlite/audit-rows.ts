@@ -6,8 +6,7 @@ import type { Page } from '../page.ts';
 import { readPosition, toPage } from './cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome } from './outcome.ts';
-import { fold } from './search/fold.ts';
-import { given, ListSearch } from './search/list-search.ts';
+import { AuditSearch } from './search/audit-search.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 
 /** A row's record. @throws EstuaryError 500 `STORE_FAILED` */
@@ -20,27 +19,11 @@ export function toRecord(row: { line: string }): AuditRecord {
 
 /** The reads of the audit log. */
 export function auditReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
-  db.function('estuary_fold', { deterministic: true }, fold);
-  const search = new ListSearch<{ seq: number; line: string }>(
-    db,
-    { table: 'audit', place: 'seq', columns: 'line' },
-    limits,
-  );
+  const search = new AuditSearch(db, limits);
   return {
     listAudit(filter: AuditFilter): Page<AuditRecord> {
-      const { request_id, serial, type, ca, subject, since, until, limit } = filter;
-      const asked = given([
-        { value: request_id, sql: 'request_id = @request_id', index: 'audit_by_request' },
-        { value: serial, sql: 'serial = @serial', index: 'audit_by_serial' },
-        { value: type, sql: 'type = @type', index: 'audit_by_type' },
-        { value: ca, sql: 'ca = @ca', index: 'audit_by_ca' },
-        { value: since, sql: 'time >= @since' },
-        { value: until, sql: 'time <= @until' },
-        { value: subject, sql: 'instr(estuary_fold(subject), @subject) > 0' },
-      ]);
-      const parameters = { ...filter, ...(subject === undefined ? {} : { subject: fold(subject) }) };
-      const { rows, stopped } = search.find(asked, parameters, { ...filter, after: readPosition('audit', filter) });
-      return toPage('audit', rows, limit, (row) => row.seq, toRecord, stopped);
+      const { rows, stopped } = search.find(filter, readPosition('audit', filter));
+      return toPage('audit', rows, filter.limit, (row) => row.seq, toRecord, stopped);
     },
   };
 }

@@ -17,6 +17,7 @@ import { presentedIntermediateReads, presentedIntermediateWrites } from './prese
 import { requestAtCaReads, requestAtCaWrites } from './requests-at-ca.ts';
 import { requestReads, requestWrites } from './requests.ts';
 import { retentionReads, retentionWrites } from './retention.ts';
+import { searchIndexReads, searchIndexWrites } from './search/index-rows.ts';
 import { waitingReads } from './waiting.ts';
 
 /** Free bytes below which the store counts as full: room for some thousand audit records. */
@@ -38,6 +39,7 @@ export function readOperations(db: Db) {
     ...presentedIntermediateReads(db),
     ...auditReads(db),
     ...retentionReads(db),
+    ...searchIndexReads(db),
     ...waitingReads(db),
   };
 }
@@ -59,6 +61,7 @@ export function writeOperations(db: Db, log: AuditLog) {
     ...requestAtCaWrites(db),
     ...cmcWrites(db),
     ...presentedIntermediateWrites(db),
+    ...searchIndexWrites(db),
     ...auditWrites(),
     ...retentionWrites(db),
     checkWritable(now: number): Outcome<undefined> {

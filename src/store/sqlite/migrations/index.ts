@@ -17,6 +17,7 @@ import { retention } from './0016-retention.ts';
 import { deciders } from './0017-deciders.ts';
 import { filters } from './0018-filters.ts';
 import { labels } from './0019-labels.ts';
+import { search } from './0020-search.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -39,4 +40,5 @@ export const MIGRATIONS: readonly string[] = [
   deciders,
   filters,
   labels,
+  search,
 ];

@@ -1,9 +1,14 @@
 /** Which certificates a list has, and along which index they are found. */
 import type { CertificateFilter, CertificateStatus } from '../../certificate-store.ts';
+import type { Order } from '../../page.ts';
 import type { Db } from '../database.ts';
 import { fold } from './fold.ts';
+import { searchProgress } from './index-rows.ts';
 import { type Condition, given, ListSearch } from './list-search.ts';
-import { type SearchLimits, walk, type Walked } from './walk.ts';
+import type { Parameters } from './table-search.ts';
+import { hasTrigrams, trigramMatches, withTail } from './trigrams.ts';
+import { NEWEST, type SearchLimits, type Source, type Stretch, walk, type Walked } from './walk.ts';
+import { zoneReads } from './zones.ts';
 
 const STATUSES: Readonly<Record<CertificateStatus, Condition>> = {
   revoked: { sql: 'revoked_at IS NOT NULL', index: 'certificate_revoked' },
@@ -37,16 +42,27 @@ function conditions(filter: CertificateFilter): readonly Condition[] {
 
 /** Finds certificates. @typeParam Row with its `position` */
 export class CertificateSearch<Row> {
+  readonly #db: Db;
+  readonly #columns: string;
   readonly #list: ListSearch<Row>;
+  readonly #progress: (list: 'certificate') => number;
+  readonly #match;
+  readonly #ends;
+  readonly #issues;
 
   constructor(db: Db, columns: string, limits: SearchLimits) {
     db.function('estuary_fold', { deterministic: true }, fold);
+    this.#db = db;
+    this.#columns = columns.replaceAll(/\w+/g, 'certificate.$&');
     this.#list = new ListSearch(db, { table: 'certificate', place: 'position', columns }, limits);
+    this.#progress = searchProgress(db);
+    this.#match = trigramMatches(db, 'certificate_names');
+    this.#ends = zoneReads(db, 'certificate.end');
+    this.#issues = zoneReads(db, 'certificate.issue');
   }
 
   /** Those behind a place, in order. @param now milliseconds since the epoch, for their status */
   find(filter: CertificateFilter, now: number, after: number): Walked<Row> {
-    const asked = conditions(filter);
     const { order = 'asc', limit, subject, san } = filter;
     const parameters = {
       ...filter,
@@ -54,15 +70,62 @@ export class CertificateSearch<Row> {
       ...(subject === undefined ? {} : { subject: fold(subject) }),
       ...(san === undefined ? {} : { san: fold(san) }),
     };
-    if (filter.serial === undefined) return this.#list.find(asked, parameters, { ...filter, after });
-    const { table, limits } = this.#list;
-    const ofSerial = 'SELECT position FROM certificate WHERE serial = @serial';
-    const source = table.among(
-      ofSerial,
-      asked.map(({ sql }) => sql),
-      parameters,
+    return walk(this.#source(conditions(filter), parameters, order), {
+      after,
       order,
+      take: limit + 1,
+      patience: this.#list.limits.patience,
+      stretches: this.#stretches(filter, now),
+    });
+  }
+
+  #source(asked: readonly Condition[], parameters: Parameters & CertificateFilter, order: Order): Source<Row> {
+    const { table } = this.#list;
+    const all = asked.map(({ sql }) => sql);
+    if (parameters.serial !== undefined)
+      return table.among('SELECT position FROM certificate WHERE serial = @serial', all, parameters, order);
+    const index = this.#list.narrowest(asked, parameters);
+    const plain = this.#list.along(index, asked, parameters, order);
+    const { subject, san } = parameters;
+    const parts = [['subject', subject] as const, ['sans', san] as const].flatMap(([column, part]) =>
+      part !== undefined && hasTrigrams(part) ? [[column, part] as const] : [],
     );
-    return walk(source, { after, order, take: limit + 1, patience: limits.patience });
+    if (parts.length === 0 || this.#list.isNarrow(index, parameters)) return plain;
+    const upto = this.#progress('certificate');
+    const match = this.#match(parts);
+    return withTail(upto, this.#named(all, { ...parameters, match }, order), plain, order);
+  }
+
+  /** Those whose names have the trigrams, and of which everything else holds. */
+  #named(asked: readonly string[], parameters: Parameters, order: Order): Source<Row> {
+    const [behind, until] = order === 'asc' ? ['>', '<='] : ['<', '>='];
+    const matching = `certificate_names MATCH @match AND names.rowid ${behind} @after`;
+    const nth = this.#db
+      .prepare<[object], number>(
+        `SELECT names.rowid FROM certificate_names AS names WHERE ${matching}
+         ORDER BY names.rowid ${order} LIMIT 1 OFFSET ${this.#list.limits.step - 1}`,
+      )
+      .pluck();
+    const rows = this.#db.prepare(
+      `SELECT certificate.position, ${this.#columns} FROM certificate_names AS names
+       CROSS JOIN certificate ON certificate.position = names.rowid
+       WHERE ${matching} AND names.rowid ${until} @end
+       AND ${asked.map(inCertificate).join(' AND ')} ORDER BY names.rowid ${order} LIMIT @take`,
+    );
+    const far = order === 'asc' ? NEWEST : 0;
+    return {
+      end: (after) => nth.get({ ...parameters, after }),
+      read: (after, end, take) => rows.all({ ...parameters, after, end: end ?? far, take }) as readonly Row[],
+    };
+  }
+
+  /** Where certificates that end or were issued at such a time can be. */
+  #stretches({ status, expires_before, issued_after }: CertificateFilter, now: number): readonly Stretch[] | undefined {
+    const to = status === 'expired' ? Math.min(now, expires_before ?? now) : expires_before;
+    if (to !== undefined || status === 'valid') return this.#ends({ from: status === 'valid' ? now : undefined, to });
+    return issued_after === undefined ? undefined : this.#issues({ from: issued_after });
   }
 }
+
+/** `sans` is a column of the index too. */
+const inCertificate = (sql: string): string => sql.replace('json_each(sans)', 'json_each(certificate.sans)');

@@ -1,8 +1,8 @@
 /** A list with filters that are compared with the whole value, each with its index. */
-import type { PageRequest } from '../../page.ts';
+import type { Order, PageRequest } from '../../page.ts';
 import type { Db } from '../database.ts';
 import { TableSearch, type Index, type Listed, type Parameters } from './table-search.ts';
-import { type SearchLimits, SEARCH_LIMITS, type Stretch, walk, type Walked } from './walk.ts';
+import { type SearchLimits, SEARCH_LIMITS, type Source, type Stretch, walk, type Walked } from './walk.ts';
 
 /** What a filter asks of a row. */
 export interface Condition {
@@ -33,10 +33,19 @@ export class ListSearch<Row> {
     stretches?: readonly Stretch[],
   ): Walked<Row> {
     const { order = 'asc', after, limit } = page;
-    const index = this.narrowest(asked, parameters);
-    const others = asked.filter(({ sql }) => sql !== index.where).map(({ sql }) => sql);
-    const source = this.table.along(index, others, parameters, { order, step: this.limits.step });
+    const source = this.along(this.narrowest(asked, parameters), asked, parameters, order);
     return walk(source, { after, order, take: limit + 1, patience: this.limits.patience, stretches });
+  }
+
+  /** The rows of which everything holds, along one of the indexes. */
+  along(index: Index, asked: readonly Condition[], parameters: Parameters, order: Order): Source<Row> {
+    const others = asked.filter(({ sql }) => sql !== index.where).map(({ sql }) => sql);
+    return this.table.along(index, others, parameters, { order, step: this.limits.step });
+  }
+
+  /** Whether an index has so few entries that a step goes through all of them. */
+  isNarrow(index: Index, parameters: Parameters): boolean {
+    return index.name !== undefined && this.table.count(index, parameters, this.limits.step) < this.limits.step;
   }
 
   /** The index with the fewest entries, as far as one step goes: of those that are longer, the first that is asked for. */

@@ -1,0 +1,48 @@
+/** Keeps what parts of names are found by up with what is recorded. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { SearchStore } from '../store/search-store.ts';
+import type { Part } from './part.ts';
+
+/** Milliseconds between two looks, and between two batches, in which the store is everybody else's. */
+const INTERVAL = 2000;
+const BREATH = 20;
+
+export class SearchIndex implements Part {
+  readonly #store: SearchStore;
+  readonly #log: Pick<Logger, 'warn'>;
+  readonly #stopped = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(store: SearchStore, log: Pick<Logger, 'warn'>) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    let failing = false;
+    while (!this.#stopped.signal.aborted) {
+      let more = false;
+      try {
+        if (await this.#store.isSearchBehind()) more = await this.#store.indexForSearch();
+        failing = false;
+      } catch (error) {
+        if (!failing) this.#log.warn({ detail: describe(error) }, 'names could not be indexed for searches');
+        failing = true;
+      }
+      await delay(more ? BREATH : INTERVAL, undefined, { signal: this.#stopped.signal, ref: false }).catch(
+        () => undefined,
+      );
+    }
+  }
+}

@@ -1,0 +1,114 @@
+/** Which audit records a list has, and along which index they are found. */
+import type { AuditFilter } from '../../audit-store.ts';
+import type { Order } from '../../page.ts';
+import type { Db } from '../database.ts';
+import { fold } from './fold.ts';
+import { searchProgress } from './index-rows.ts';
+import { type Condition, given, ListSearch } from './list-search.ts';
+import type { Parameters } from './table-search.ts';
+import { hasTrigrams, trigramMatches, windowEnd, withTail } from './trigrams.ts';
+import { NEWEST, type SearchLimits, type Source, walk, type Walked } from './walk.ts';
+import { zoneReads } from './zones.ts';
+
+interface Row {
+  readonly seq: number;
+  readonly line: string;
+}
+
+/** Subjects that are looked up one by one; with more of them, records are gone through as they come. */
+const SUBJECTS = 500;
+/** Records that a step along subjects goes past. */
+const WINDOW = 50_000;
+const OF_SUBJECT = 'instr(estuary_fold(subject), @subject) > 0';
+
+function conditions(filter: AuditFilter): readonly Condition[] {
+  const { request_id, serial, type, ca, subject, since, until } = filter;
+  return given([
+    { value: request_id, sql: 'request_id = @request_id', index: 'audit_by_request' },
+    { value: serial, sql: 'serial = @serial', index: 'audit_by_serial' },
+    { value: type, sql: 'type = @type', index: 'audit_by_type' },
+    { value: ca, sql: 'ca = @ca', index: 'audit_by_ca' },
+    { value: since, sql: 'time >= @since' },
+    { value: until, sql: 'time <= @until' },
+    { value: subject, sql: OF_SUBJECT },
+  ]);
+}
+
+/** Finds audit records. */
+export class AuditSearch {
+  readonly #db: Db;
+  readonly #list: ListSearch<Row>;
+  readonly #progress: (list: 'audit') => number;
+  readonly #match;
+  readonly #times;
+  readonly #subjects;
+
+  constructor(db: Db, limits: SearchLimits) {
+    db.function('estuary_fold', { deterministic: true }, fold);
+    this.#db = db;
+    this.#list = new ListSearch(db, { table: 'audit', place: 'seq', columns: 'line' }, limits);
+    this.#progress = searchProgress(db);
+    this.#match = trigramMatches(db, 'audit_subject_names');
+    this.#times = zoneReads(db, 'audit.time');
+    this.#subjects = db
+      .prepare<{ match: string; subject: string }, string>(
+        `SELECT found.subject FROM audit_subject_names AS names CROSS JOIN audit_subject AS found ON found.id = names.rowid
+         WHERE audit_subject_names MATCH @match AND instr(estuary_fold(found.subject), @subject) > 0 LIMIT ${SUBJECTS + 1}`,
+      )
+      .pluck();
+  }
+
+  /** Those behind a place, in order. */
+  find(filter: AuditFilter, after: number): Walked<Row> {
+    const { order = 'asc', limit, subject, since, until } = filter;
+    const parameters = { ...filter, ...(subject === undefined ? {} : { subject: fold(subject) }) };
+    return walk(this.#source(conditions(filter), parameters, order), {
+      after,
+      order,
+      take: limit + 1,
+      patience: this.#list.limits.patience,
+      stretches: since === undefined && until === undefined ? undefined : this.#times({ from: since, to: until }),
+    });
+  }
+
+  #source(asked: readonly Condition[], parameters: Parameters & AuditFilter, order: Order): Source<Row> {
+    const index = this.#list.narrowest(asked, parameters);
+    const plain = this.#list.along(index, asked, parameters, order);
+    const { subject } = parameters;
+    if (subject === undefined || !hasTrigrams(subject) || this.#list.isNarrow(index, parameters)) return plain;
+    const upto = this.#progress('audit');
+    const subjects = this.#subjects.all({ match: this.#match([['subject', subject]]), subject });
+    if (subjects.length > SUBJECTS) return plain;
+    const others = asked.flatMap(({ sql }) => (sql === OF_SUBJECT ? [] : [sql]));
+    return withTail(upto, this.#ofSubjects(subjects, others, parameters, { order, upto }), plain, order);
+  }
+
+  /** The records of some subjects, of which everything else holds. */
+  #ofSubjects(
+    subjects: readonly string[],
+    others: readonly string[],
+    parameters: Parameters,
+    { order, upto }: { readonly order: Order; readonly upto: number },
+  ): Source<Row> {
+    const [behind, until] = order === 'asc' ? ['>', '<='] : ['<', '>='];
+    const conditions = ['subject = @one', `seq ${behind} @after`, `seq ${until} @end`, ...others];
+    const places = this.#db
+      .prepare<[object], number>(
+        `SELECT seq FROM audit INDEXED BY audit_by_subject WHERE ${conditions.join(' AND ')} ORDER BY seq ${order} LIMIT @take`,
+      )
+      .pluck();
+    const records = this.#db.prepare<[string], Row>(
+      `SELECT seq, line FROM audit WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq ${order}`,
+    );
+    const far = order === 'asc' ? NEWEST : 0;
+    return {
+      // Without further conditions no step finds more than there is room for.
+      end: (after) => (others.length === 0 ? undefined : windowEnd(after, WINDOW, order, upto)),
+      read: (after, end, take) => {
+        const found = subjects.flatMap((one) => places.all({ ...parameters, one, after, end: end ?? far, take }));
+        const nearest = found.sort((a, b) => (order === 'asc' ? a - b : b - a)).slice(0, take);
+        return records.all(JSON.stringify(nearest));
+      },
+    };
+  }
+}

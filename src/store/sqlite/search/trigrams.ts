@@ -1,0 +1,62 @@
+/** Parts of names, by their trigrams: what has them all may hold the part, and is looked at. */
+import type { Order } from '../../page.ts';
+import type { Db } from '../database.ts';
+import { type Source } from './walk.ts';
+
+/** Trigrams that are looked for: those that the fewest names have. More of them cost more than they leave out. */
+const LOOKED_FOR = 3;
+/** The entry of a trigram by whose row it is judged how rare it is. */
+const SAMPLE = 200;
+/** Characters of a trigram. */
+const LENGTH = 3;
+
+/** Whether a part is found by its trigrams. No name holds a line feed. */
+export const hasTrigrams = (part: string): boolean => Array.from(part).length >= LENGTH && !part.includes('\n');
+
+/** What makes the MATCH expressions of a table. */
+export function trigramMatches(db: Db, table: string): (parts: readonly (readonly [string, string])[]) => string {
+  const nth = db
+    .prepare<[string], number>(
+      `SELECT rowid FROM ${table} WHERE ${table} MATCH ? ORDER BY rowid LIMIT 1 OFFSET ${SAMPLE}`,
+    )
+    .pluck();
+  // The further away the entry, the rarer the trigram.
+  const rarity = (match: string): number => nth.get(match) ?? Number.MAX_SAFE_INTEGER;
+  const ofPart = (column: string, part: string): string => {
+    const characters = Array.from(part);
+    const all = new Set(characters.slice(LENGTH - 1).map((_, n) => characters.slice(n, n + LENGTH).join('')));
+    const rarest = [...all]
+      .map((trigram) => `${column} : "${trigram.replaceAll('"', '""')}"`)
+      .map((match) => ({ match, rarity: all.size <= LOOKED_FOR ? 0 : rarity(match) }))
+      .sort((a, b) => b.rarity - a.rarity)
+      .slice(0, LOOKED_FOR);
+    return rarest.map(({ match }) => `(${match})`).join(' AND ');
+  };
+  return (parts) => parts.map(([column, part]) => ofPart(column, part)).join(' AND ');
+}
+
+/**
+ * A list of which the beginning is indexed and the newest rows are not yet.
+ *
+ * @param upto the last row that is indexed
+ * @param indexed finds those up to it; its steps end there
+ * @param plain finds any
+ */
+export function withTail<Row>(upto: number, indexed: Source<Row>, plain: Source<Row>, order: Order): Source<Row> {
+  if (order === 'asc')
+    return {
+      end: (after) => (after < upto ? Math.min(indexed.end(after) ?? upto, upto) : plain.end(after)),
+      read: (after, end, take) => (after < upto ? indexed : plain).read(after, end, take),
+    };
+  return {
+    end: (after) => (after > upto + 1 ? Math.max(plain.end(after) ?? 0, upto + 1) : indexed.end(after)),
+    read: (after, end, take) => (after > upto + 1 ? plain : indexed).read(after, end, take),
+  };
+}
+
+/** The place a window further on. @param size rows */
+export const windowEnd = (after: number, size: number, order: Order, upto: number): number | undefined => {
+  if (order === 'asc') return after + size;
+  const end = Math.min(after, upto + 1) - size;
+  return end <= 1 ? undefined : end;
+};
