@@ -140,9 +140,12 @@ describe('issue 11.16: the workers of one service', () => {
       /"use":"tls".*"use":"ca","ca":"devices".*"new":false/,
     );
     expect(ofReloads().slice(before)).toEqual([expect.stringContaining('"subject":"quickstart') as unknown]);
-    expect(logged('configuration reloaded').at(-1)?.['certificates']).toContainEqual(
-      expect.objectContaining({ use: 'ca', ca: 'lab', notAfter: expect.stringMatching(/Z$/) as unknown }),
-    );
+    // The log is written after the answer.
+    await expect
+      .poll(() => logged('configuration reloaded').at(-1)?.['certificates'] ?? [], WAIT)
+      .toContainEqual(
+        expect.objectContaining({ use: 'ca', ca: 'lab', notAfter: expect.stringMatching(/Z$/) as unknown }),
+      );
 
     appendFileSync(configFile(), '\n[oops]\n');
     for (const query of ['?dry_run=true', ''])
