@@ -44,6 +44,9 @@ export interface IssuanceRequest {
   readonly forwarded?: ForwardedRequest | undefined;
 }
 
+/** What a certificate of this service itself is for. */
+export type ServerCertificateRequest = Pick<IssuanceRequest, 'subject' | 'subjectAltNames' | 'spki'>;
+
 /** A request of a full CMC message, with the names that are to be certified. */
 export interface ForwardedRequest {
   readonly format: RequestFormat;
@@ -181,6 +184,8 @@ export interface CaDriver {
    * Capability: the same CA, issuing by another profile, for a further label. It is started and closed with this one, never by itself.
    */
   withProfile?(profile: ProfileConfig): CaDriver;
+  /** Capability: certificates for this service's own listeners, outside of the profile. @throws as {@link prepare} */
+  prepareServerCertificate?(request: ServerCertificateRequest): Promise<PreparedIssuance>;
   /** Without it, `issue` issues. */
   readonly remoteQueue?: RemoteQueue;
   /** Tells the CA of a revocation; a no-op where our own store is the only authority. */

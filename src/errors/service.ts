@@ -104,6 +104,11 @@ export const SERVICE_ERRORS = {
     cause: 'The serial number of a signed certificate is in the store already, so the certificate is not handed out.',
     remedy: "Look whether two services use one store, or the CA's serial numbers began anew.",
   },
+  SERVER_CERTIFICATE_MISSING: {
+    status: 500,
+    cause: 'tls.automatic is given, and the server has not got its certificate from the CA yet.',
+    remedy: 'Look for the reason in the log: the CA cannot sign.',
+  },
   STORE_FAILED: {
     status: 500,
     cause: 'The store answered with an error that will not pass by itself.',

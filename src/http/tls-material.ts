@@ -6,15 +6,14 @@ import type { TlsMaterial } from './tls.ts';
 
 /** What a listener presents and whom it lets try, in the forms that Node's TLS takes. */
 export function tlsMaterial(
-  { certificates, privateKey }: KeyPair,
+  pair: KeyPair,
   { min_version: minVersion, groups }: Pick<Config['tls'], 'min_version' | 'groups'>,
   trust: ClientTrust | undefined,
 ): TlsMaterial {
-  return {
-    certificate: pemOf(certificates),
-    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }),
-    minVersion,
-    groups,
-    clientCas: trust?.tlsCertificates ?? [],
-  };
+  return { ...presented(pair), minVersion, groups, clientCas: trust?.tlsCertificates ?? [] };
+}
+
+/** What a listener presents. */
+export function presented({ certificates, privateKey }: KeyPair): Pick<TlsMaterial, 'certificate' | 'privateKey'> {
+  return { certificate: pemOf(certificates), privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }) };
 }

@@ -3,6 +3,7 @@
  * process forked before lifecycle.ts starts the parts.
  */
 import { randomBytes } from 'node:crypto';
+import { dirname, join } from 'node:path';
 import { AdminAuthenticator } from '../auth/admin-authenticator.ts';
 import { createEstAuthenticator, type EstAuthenticator } from '../auth/est-authenticator.ts';
 import { FailureRecords } from '../auth/failure-records.ts';
@@ -22,7 +23,9 @@ import { ExternalAuthorization } from '../enrollment/authorization/external-auth
 import { Enrollment } from '../enrollment/enrollment.ts';
 import { KeyGenerator } from '../enrollment/key-generation.ts';
 import { Rehearsal } from '../enrollment/rehearsal.ts';
+import { ServerCertificate } from '../enrollment/server-certificate.ts';
 import { sweepRequests } from '../enrollment/sweep-requests.ts';
+import { describe } from '../errors.ts';
 import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import { createAdminApp } from '../http/admin/listener.ts';
 import { createEstListener } from '../http/est/listener.ts';
@@ -46,6 +49,12 @@ import { LiveSettings } from './live-settings.ts';
 import type { Part } from './part.ts';
 import type { WorkerConnections } from './shared-connections.ts';
 import { TlsEnd } from './tls-end.ts';
+import { watchEnds } from './watch-ends.ts';
+
+/** Milliseconds between two looks at the server's own certificate, which another process may have renewed. */
+const RENEWAL_LOOK = 60_000;
+/** Processes that may wait for one that renews it. */
+const MAX_RENEWERS = 256;
 
 /** What there is before the parts, from whoever starts the process. */
 export interface Foundation {
@@ -85,7 +94,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   const gssapi = config.gssapi.enabled
     ? createGssapi({ config: config.gssapi, environment: process.env, log })
     : undefined;
-  const live = new LiveSettings(cas);
+  const live = new LiveSettings(cas, ownCertificate(config, cas, foundation));
   const otp = await createOtp(config, store);
   const failures = new FailureRecords({ store, log, now, observe: metrics.observe.bind(metrics) });
   const plugins = enabledPlugins(config, { live, gssapi, otp, store });
@@ -179,10 +188,43 @@ export async function assemble(config: Config, material: Material, foundation: F
       { stop: () => authorization.close() },
       repeating(() => sweepRequests(sweep(config, { store, log, now, enrollment, cas }))),
       repeating(() => watchExpiry({ cas: cas.issuers, log, now })),
+      repeating(() => watchEnds({ ends: () => live.current.certificateEnds, config, log, now })),
+      ...(config.tls.automatic === undefined ? [] : [repeating(() => renewing(live, log))]),
       { stop: () => crls.stop() },
       listening(listeners, config.server.shutdown_grace * 1000),
     ],
   };
+}
+
+/** undefined: its certificate is in a file that the configuration names. */
+function ownCertificate(
+  { tls, store: { path } }: Config,
+  cas: CaRouter,
+  { store, instance, log, makeMutex }: Foundation,
+): ServerCertificate | undefined {
+  const { automatic } = tls;
+  const ca = cas.all.find(({ label }) => label === automatic?.ca);
+  if (automatic === undefined || ca === undefined) return undefined;
+  return new ServerCertificate({
+    ca,
+    names: automatic.names,
+    folder: join(dirname(path), 'server-certificate'),
+    store,
+    instance,
+    log,
+    now: Date.now,
+    mutex: makeMutex('tls.automatic', MAX_RENEWERS),
+  });
+}
+
+/** Looks after the server's own certificate from time to time. */
+function renewing(live: LiveSettings, log: Logger): () => void {
+  const renew = (): void =>
+    void live
+      .renewOwn()
+      .catch((error: unknown) => log.error({ detail: describe(error) }, "the server's own certificate has ended"));
+  const timer = setInterval(renew, RENEWAL_LOOK).unref();
+  return () => clearInterval(timer);
 }
 
 function createOtp({ otp, est, store: { path } }: Config, store: Store): Promise<OtpService> {

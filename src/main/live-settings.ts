@@ -9,11 +9,12 @@ import type { CaRouter } from '../ca/router.ts';
 import { cmcParties, type CmcParties } from '../cmc/parties.ts';
 import { ownAnchorMessage, ownAnchors } from '../config/material/admin-anchors.ts';
 import { certificateEnds, type CertificateEnd } from '../config/material/certificate-ends.ts';
-import type { Material } from '../config/material/material.ts';
+import type { KeyPair, Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { keyProtection, type KeyProtectionSettings } from '../enrollment/key-encryption-keys.ts';
+import type { ServerCertificate } from '../enrollment/server-certificate.ts';
 import { failed } from '../errors.ts';
-import { tlsMaterial } from '../http/tls-material.ts';
+import { presented, tlsMaterial } from '../http/tls-material.ts';
 import type { TlsMaterial } from '../http/tls.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import type { TlsEnd } from './tls-end.ts';
@@ -31,6 +32,8 @@ export interface LiveState {
   readonly cmc: CmcParties;
   /** When what is configured as files ends. */
   readonly certificateEnds: readonly CertificateEnd[];
+  /** What the configuration names. */
+  readonly named: Material;
 }
 
 /** A server whose certificate, key and anchors are replaced. */
@@ -46,11 +49,14 @@ const TICKET_KEYS_INTERVAL = 60_000;
 /** What is in force of it. There is nothing before the first {@link replace}: what a CA elsewhere is, it tells when it is started. */
 export class LiveSettings {
   readonly #cas: CaRouter;
+  readonly #own: ServerCertificate | undefined;
   readonly #uses: TlsUse[] = [];
   #current: LiveState | undefined;
 
-  constructor(cas: CaRouter) {
+  /** @param own where the configuration names no certificate of the server */
+  constructor(cas: CaRouter, own?: ServerCertificate) {
     this.#cas = cas;
+    this.#own = own;
   }
 
   add(use: TlsUse): void {
@@ -75,7 +81,8 @@ export class LiveSettings {
    * @throws whatever is wrong with it; nothing has changed then
    */
   async make(config: Config, material: Material): Promise<LiveState> {
-    const state = await makeState(config, material, this.#cas);
+    if (material.tls === undefined) await this.#own?.refresh();
+    const state = await makeState(config, resolve(material, this.#own), this.#cas);
     for (const { end, material: materialOf } of this.#uses) end.check(materialOf(state));
     return state;
   }
@@ -94,10 +101,40 @@ export class LiveSettings {
     timer.unref();
     return () => clearInterval(timer);
   }
+
+  /**
+   * Looks after the server's own certificate, and presents it from now on where it is another one than before.
+   *
+   * @throws as {@link ServerCertificate.refresh}; the former stays in force
+   */
+  async renewOwn(): Promise<void> {
+    const { named } = this.current;
+    if (this.#own === undefined || named.tls !== undefined) return;
+    await this.#own.refresh();
+    const { current } = this;
+    const material = resolve(current.named, this.#own);
+    const own = presented(material.tls);
+    if (own.certificate === current.estTls.certificate) return;
+    this.replace({
+      ...current,
+      estTls: { ...current.estTls, ...own },
+      adminTls: current.named.adminTls === undefined ? { ...current.adminTls, ...own } : current.adminTls,
+      certificateEnds: certificateEnds(material),
+    });
+  }
+}
+
+/** What the configuration names, with the server's own certificate where it names none. */
+type Resolved = Material & Readonly<Record<'tls' | 'adminTls', KeyPair>> & { readonly named: Material };
+
+function resolve(named: Material, own: ServerCertificate | undefined): Resolved {
+  const tls = named.tls ?? own?.current;
+  if (tls === undefined) throw failed('SERVER_CERTIFICATE_MISSING', 'The server has no certificate of its own yet.');
+  return { ...named, tls, adminTls: named.adminTls ?? tls, named };
 }
 
 /** @throws EstuaryError, or RangeError where a key cannot sign */
-async function makeState(config: Config, material: Material, cas: CaRouter): Promise<LiveState> {
+async function makeState(config: Config, material: Resolved, cas: CaRouter): Promise<LiveState> {
   const { clientTrust, adminTrust: adminMaterial, tls, adminTls } = material;
   const estTrust = clientTrust && (await ClientTrust.create({ ...clientTrust, intermediates: ownCertificates(cas) }));
   const adminTrust = adminMaterial && (await ClientTrust.create(adminMaterial));
@@ -116,6 +153,7 @@ async function makeState(config: Config, material: Material, cas: CaRouter): Pro
     keyProtection: keyProtection(config, material.keyEncryption),
     cmc: cmcParties(config, material.cmc),
     certificateEnds: certificateEnds(material),
+    named: material.named,
   };
 }
 

@@ -30,7 +30,34 @@ async function expectRow(text: string, problems: readonly string[]): Promise<voi
 }
 
 describe('contract §1: a refused configuration prints FILE: KEY: what is wrong (what is allowed)', () => {
+  const AUTOMATIC = (rest: string): string => `[tls]\nautomatic = { ca = "devices", names = ["est.example"] }\n${rest}`;
   const rows: Row[] = [
+    [
+      'an automatic certificate of a CA that is none',
+      toml('', { tls: '[tls]\nautomatic = { ca = "other", names = ["est.example"] }' }),
+      'tls.automatic.ca: "other" is no CA of this server (the label of a CA whose key is here, with approval = "auto")',
+    ],
+    [
+      'an automatic certificate of a CA with manual approval',
+      toml('', { tls: AUTOMATIC(''), ca: PARTS.ca.replace('driver = "file"', 'driver = "file"\napproval = "manual"') }),
+      'tls.automatic.ca: "devices" has manual approval (the label of a CA whose key is here, with approval = "auto")',
+    ],
+    [
+      'an automatic certificate and one in a file',
+      toml('', { tls: AUTOMATIC('certificate = "a.pem"\nprivate_key = "a.key"') }),
+      'tls.certificate: is given, and so is tls.automatic (one of the two)',
+      'tls.private_key: is given, and so is tls.automatic (one of the two)',
+    ],
+    [
+      'an automatic certificate without a name',
+      toml('', { tls: '[tls]\nautomatic = { ca = "devices", names = [] }' }),
+      'tls.automatic.names: is empty (a DNS name or an IP address, at least one)',
+    ],
+    [
+      'an automatic certificate for a name that is none',
+      toml('', { tls: '[tls]\nautomatic = { ca = "devices", names = ["a b"] }' }),
+      'tls.automatic.names[0]: "a b" is neither a DNS name nor an IP address (a DNS name or an IP address)',
+    ],
     [
       'audit records that would leave the store for nowhere',
       toml('[retention]\naudit = 365'),
@@ -454,14 +481,14 @@ pin = "1234"
   expect(await folder.problems(text)).toEqual([
     'est.toml: colour: unknown key (the nearest known one is "log")',
     'est.toml: est.port: is a text (a whole number from 0 to 65535)',
-    'est.toml: tls.certificate: is missing (a path, relative to the configuration file)',
-    'est.toml: tls.private_key: is missing (a path, relative to the configuration file)',
     'est.toml: admin.bearer_token.tokens[1].token_hash: the value has the wrong form (sha256: followed by 64 hex digits, the SHA-256 of the token)',
     'est.toml: admin.bearer_token.tokens[1].description: "" has the wrong form (a name of 1 to 200 characters)',
     'est.toml: otp.token_length: 4 is out of range (a whole number from 8 to 128)',
     'est.toml: ca[0].certificate: is missing (a path, relative to the configuration file)',
     'est.toml: ca[0].file.pin: unknown key, and a secret must not stand in the configuration file: secrets are given as *_file or *_env (the nearest known one is "ca.pkcs11.pin")',
     'est.toml: ca[0].file.private_key: is missing (a path, relative to the configuration file)',
+    'est.toml: tls.certificate: is missing (a path, relative to the configuration file)',
+    'est.toml: tls.private_key: is missing (a path, relative to the configuration file)',
     'est.toml: tls.client_auth.trust_anchors: is missing, and tls.client_auth.mode is "optional" (a path, relative to the configuration file, or mode = "none")',
     'est.toml: ca: none is the default (default = true in exactly one)',
     'est.toml: ca[0].label: "fullcmc" is the name of an operation (another label)',

@@ -5,7 +5,7 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms/signed-data.ts';
 import { DerError } from '../../pki/der/der.ts';
 import type { KeyUsage } from '../../pki/x509/extensions.ts';
-import { oidByName } from '../../pki/der/oids.ts';
+import { OID, oidByName } from '../../pki/der/oids.ts';
 import { parsePublicKey, subjectKeyIdentifier, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
 import type {
   CaDependency,
@@ -15,11 +15,12 @@ import type {
   OcspDelegate,
   PreparedIssuance,
   Signer,
+  ServerCertificateRequest,
   StatusSigner,
 } from '../driver.ts';
 import { keyUsageFor } from './key-usage.ts';
 import { ProfileExtensions, type ExtensionProfile } from './profile-extensions.ts';
-import { lint, type LintFinding } from './lint/index.ts';
+import { lint, type LintContext, type LintFinding } from './lint/index.ts';
 import { STATUS, VerifiedSigner } from './signing.ts';
 import { buildTbs, constantExtensions, randomSerial, type PublicationUrls, type TbsConstants } from './tbs.ts';
 import { InputError } from '../../pki/input-error.ts';
@@ -62,6 +63,8 @@ export interface LocalCaOptions {
 const BACKDATING = 60;
 const DAY = 86_400_000;
 const CERTIFICATE = 'the certificate';
+/** Of this service's own certificate: long enough to notice that it is not renewed. */
+const SERVER_CERTIFICATE_DAYS = 90;
 const NOWHERE: PublicationUrls = { crl: [], ocsp: [], caIssuers: [] };
 
 export class LocalCa implements CaDriver {
@@ -72,6 +75,8 @@ export class LocalCa implements CaDriver {
   readonly #chain: readonly Buffer[];
   readonly #profile: IssuanceProfile;
   readonly #constants: TbsConstants;
+  /** In the certificate of this service itself. */
+  readonly #serverConstants: TbsConstants;
   readonly #extensions: ProfileExtensions;
   readonly #key: VerifiedSigner;
   readonly #now: () => number;
@@ -97,18 +102,21 @@ export class LocalCa implements CaDriver {
     this.#now = now;
     this.#options = options;
     this.#extensions = new ProfileExtensions(profile);
-    this.#constants = {
+    const constants = (purposes: readonly string[], further: readonly Buffer[]): TbsConstants => ({
       signatureAlgorithm: signer.signatureAlgorithm,
       issuer: certificate.subject.der,
       extensions: [
         ...constantExtensions(
           certificate.subjectKeyIdentifier ?? subjectKeyIdentifier(certificate.spki),
-          profile.extended_key_usage.map(purpose),
+          purposes,
           publication ?? NOWHERE,
         ),
-        ...this.#extensions.constant,
+        ...further,
       ],
-    };
+    });
+    this.#constants = constants(profile.extended_key_usage.map(purpose), this.#extensions.constant);
+    // RFC 7030 §3.6.1: an EST server is known by id-kp-cmcRA.
+    this.#serverConstants = constants([OID.serverAuth, OID.cmcRA], []);
   }
 
   async start(): Promise<void> {
@@ -159,15 +167,40 @@ export class LocalCa implements CaDriver {
       subjectAltNames: request.subjectAltNames,
       further: this.#extensions.copied(request.extensions ?? []),
     });
-    refuseFindings(
-      lint(tbs, {
-        issuer: this.certificate,
-        publicKey,
-        signatureAlgorithm: this.signer.signatureAlgorithm,
-        maxValidityDays: this.#profile.max_validity_days,
-        further: this.#extensions.further,
-      }),
-    );
+    const { max_validity_days: maxValidityDays } = this.#profile;
+    const rules = { maxValidityDays, further: this.#extensions.further };
+    return this.#linted(tbs, { serialNumber, notAfter }, publicKey, rules);
+  }
+
+  /** Builds and lints it as {@link prepare}. */
+  prepareServerCertificate(request: ServerCertificateRequest): Promise<PreparedIssuance> {
+    return new Promise((resolve) => resolve(this.#prepareServerCertificate(request)));
+  }
+
+  #prepareServerCertificate({ subject, subjectAltNames, spki }: ServerCertificateRequest): PreparedIssuance {
+    const serialNumber = randomSerial();
+    const validity = this.#validity(SERVER_CERTIFICATE_DAYS);
+    const tbs = buildTbs(this.#serverConstants, {
+      serialNumber,
+      ...validity,
+      subject,
+      spki,
+      subjectKeyIdentifier: subjectKeyIdentifier(spki),
+      keyUsage: ['digitalSignature'],
+      subjectAltNames,
+    });
+    const rules = { maxValidityDays: SERVER_CERTIFICATE_DAYS };
+    return this.#linted(tbs, { serialNumber, ...validity }, readKey(spki), rules);
+  }
+
+  #linted(
+    tbs: Buffer,
+    { serialNumber, notAfter }: { readonly serialNumber: Buffer; readonly notAfter: Date },
+    publicKey: PublicKeyInfo,
+    rules: Pick<LintContext, 'maxValidityDays' | 'further'>,
+  ): PreparedIssuance {
+    const { signatureAlgorithm } = this.signer;
+    refuseFindings(lint(tbs, { issuer: this.certificate, publicKey, signatureAlgorithm, ...rules }));
     let issued = false;
     return {
       serial: serialNumber.toString('hex'),

@@ -25,9 +25,9 @@ export function certificateEnds(material: Material): CertificateEnd[] {
   const ends = (use: CertificateUse, certificates: readonly Certificate[] = [], ca = ''): CertificateEnd[] =>
     certificates.map((certificate) => endOf({ use, ca }, certificate));
   return [
-    ...ends('tls', tls.certificates),
+    ...ends('tls', tls?.certificates),
     ...ends('client_anchor', clientTrust?.anchors),
-    ...ends('admin_tls', adminTls === tls ? [] : adminTls.certificates),
+    ...ends('admin_tls', adminTls === tls ? [] : adminTls?.certificates),
     ...ends('admin_anchor', adminTrust?.anchors),
     ...ends('cmc', firstOf(cmc.responder)),
     ...cas.flatMap((ca) =>

@@ -37,7 +37,11 @@ export interface LoadedMaterial {
 export async function loadMaterial(config: Config, now: number, inForce?: CasMaterial): Promise<LoadedMaterial> {
   const reader = new MaterialReader(now, config.profile === 'niap');
   const { tls, admin } = config;
-  const pair = await loadServerCertificate(reader, 'tls', tls.certificate, tls.private_key);
+  const automatic = tls.automatic !== undefined;
+  const pair =
+    tls.certificate === undefined
+      ? undefined
+      : await loadServerCertificate(reader, 'tls', tls.certificate, tls.private_key);
   const adminPair = await loadAdminPair(reader, config, pair);
   const clientTrust = await loadTrust(reader, 'tls.client_auth', tls.client_auth);
   const adminTrust = await loadTrust(reader, 'admin.tls', admin.tls);
@@ -49,7 +53,7 @@ export async function loadMaterial(config: Config, now: number, inForce?: CasMat
   const cmc = await loadCmc(reader, config);
   const { cas, labels } = inForce ?? (await loadCas(reader, config));
   const { problems, warnings } = reader;
-  if (reader.incomplete || pair === undefined || adminPair === undefined)
+  if (reader.incomplete || (!automatic && (pair === undefined || adminPair === undefined)))
     return { material: undefined, problems, warnings };
   const material = { tls: pair, adminTls: adminPair, clientTrust, adminTrust, keyEncryption, cmc, cas, labels };
   return { material, problems, warnings };
@@ -75,9 +79,14 @@ async function loadServerCertificate(
   reader: MaterialReader,
   section: string,
   file: string,
-  key: string,
+  key: string | undefined,
 ): Promise<KeyPair | undefined> {
   const effect = 'clients that look at it refuse to connect';
+  if (key === undefined) {
+    // That it is missing is found elsewhere.
+    await reader.certificates(`${section}.certificate`, file);
+    return undefined;
+  }
   const pair = await reader.pair(`${section}.certificate`, file, `${section}.private_key`, key, effect);
   const purposes = pair?.certificates[0].extKeyUsage;
   if (purposes !== undefined && !purposes.includes(OID.serverAuth) && !purposes.includes(OID.anyExtendedKeyUsage))

@@ -100,10 +100,10 @@ export interface CmcMaterial {
 }
 
 export interface Material {
-  /** Of the EST listener. */
-  readonly tls: KeyPair;
+  /** Of the EST listener; undefined: the service gets one from a CA of its own (`tls.automatic`). */
+  readonly tls: KeyPair | undefined;
   /** Of the admin listener: its own, or the EST listener's. */
-  readonly adminTls: KeyPair;
+  readonly adminTls: KeyPair | undefined;
   /** undefined: no client certificate is verified. */
   readonly clientTrust: TrustMaterial | undefined;
   readonly adminTrust: TrustMaterial | undefined;

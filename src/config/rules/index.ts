@@ -4,6 +4,7 @@ import type { CrossChecks, Finding } from './finding.ts';
 import { complianceChecks } from './compliance.ts';
 import { nameWarnings } from './names.ts';
 import { retentionChecks } from './retention.ts';
+import { serverCertificateChecks } from './server-certificate.ts';
 import type { Config } from '../schema.ts';
 
 /** The checks that concern more than one key. Reads no file. */
@@ -13,6 +14,7 @@ export function crossChecks(config: Config): CrossChecks {
   return {
     problems: [
       ...serverChecks(config),
+      ...serverCertificateChecks(config),
       ...clientAuthChecks(config),
       ...adminChecks(config),
       ...pair('admin.tls.certificate', admin.certificate, 'admin.tls.private_key', admin.private_key),

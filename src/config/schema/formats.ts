@@ -102,3 +102,11 @@ export function checkDistinguishedName(value: string): string | undefined {
     throw error;
   }
 }
+
+/** A name that a server has in its certificate. */
+export function checkServerName(value: string): string | undefined {
+  if (isIP(value) !== 0) return undefined;
+  const problem =
+    value.length > 253 || !/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i.test(value);
+  return problem || /^[0-9.]+$/.test(value) ? `"${value}" is neither a DNS name nor an IP address` : undefined;
+}

@@ -1,5 +1,5 @@
 import { boolean, choice, integer, list, optional, path, table, text } from '../keys.ts';
-import { checkCidr, checkHost, HOST_ALLOWED } from './formats.ts';
+import { checkCidr, checkHost, checkServerName, HOST_ALLOWED } from './formats.ts';
 
 export const server = table(
   {
@@ -156,11 +156,41 @@ export const TLS_GROUPS = [
 
 export const tls = table(
   {
-    certificate: path({
-      description: 'PEM file with the server certificate first, then its intermediates.',
-      live: true,
-    }),
-    private_key: path({ description: 'PEM file with the private key of the server certificate.', live: true }),
+    certificate: optional(
+      path({
+        description:
+          'PEM file with the server certificate first, then its intermediates. Needed unless `automatic` is given.',
+        live: true,
+      }),
+    ),
+    private_key: optional(
+      path({
+        description: 'PEM file with the private key of the server certificate. Needed unless `automatic` is given.',
+        live: true,
+      }),
+    ),
+    automatic: optional(
+      table(
+        {
+          ca: text({
+            description: 'The label of the CA that issues it: not one behind Dogtag or with manual approval.',
+            allowed: 'the label of a CA',
+          }),
+          names: list(
+            text({
+              description: 'A name of this server.',
+              allowed: 'a DNS name or an IP address',
+              check: checkServerName,
+            }),
+            { description: 'Its names; the first is the common name too. At least one.' },
+          ),
+        },
+        {
+          description:
+            'In place of `certificate` and `private_key`: the server gets its certificate from one of its own CAs, outside of that one’s profile, and renews it by itself (docs/operations.md).',
+        },
+      ),
+    ),
     min_version: choice(['TLSv1.2', 'TLSv1.3'], {
       description: 'The oldest TLS version that the EST and admin listeners speak.',
       default: 'TLSv1.2',

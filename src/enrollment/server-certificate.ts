@@ -1,0 +1,213 @@
+/** The certificate of the service's own listeners, from one of its CAs (`tls.automatic`, contract §11). */
+import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from 'node:crypto';
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AuditEvent } from '../audit/event.ts';
+import type { Ca } from '../ca/router.ts';
+import type { KeyPair } from '../config/material/material.ts';
+import { readCertificates, readPrivateKey } from '../config/material/pem-files.ts';
+import { describe, failed } from '../errors.ts';
+import { makeFolder } from '../folders.ts';
+import type { Logger } from '../log.ts';
+import { encodePem } from '../pki/der/pem.ts';
+import { parseCertificate, pemOf, type Certificate } from '../pki/x509/certificate.ts';
+import { ipAddress, sameGeneralNames, type GeneralName } from '../pki/x509/general-name.ts';
+import { isIssuedBy } from '../pki/x509/issued-by.ts';
+import { escapeAttributeValue, formatName, parseDistinguishedName } from '../pki/x509/name.ts';
+import type { Limiter } from '../process/semaphore.ts';
+import { isOfIssuer } from '../store/certificate-issuer.ts';
+import type { CertificateStore } from '../store/certificate-store.ts';
+import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
+import { certificateRow, issuedNames } from './certificate-row.ts';
+
+export interface ServerCertificateOptions {
+  readonly ca: Pick<Ca, 'label' | 'driver' | 'certificate'>;
+  /** DNS names and IP addresses. */
+  readonly names: readonly string[];
+  /** Where key and certificate are kept; nobody else has a file there. */
+  readonly folder: string;
+  readonly store: Pick<
+    CertificateStore & IssuanceStore,
+    'reserve' | 'recordCertificate' | 'releaseReservation' | 'findRevoked'
+  >;
+  /** This process, as the owner of its reservations. */
+  readonly instance: string;
+  readonly log: Pick<Logger, 'info' | 'error'>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Of all processes of the service: one of them renews. */
+  readonly mutex: Limiter;
+}
+
+/** Key and certificates stand in one file, so that they change as one. */
+const FILE = 'server.pem';
+/** Of its life, after which it is renewed. */
+const RENEWED_AFTER = 2 / 3;
+/** Milliseconds that a renewal by another process may take. */
+const PATIENCE = 60_000;
+
+const WHO = 'the server itself';
+
+export class ServerCertificate {
+  readonly #options: ServerCertificateOptions;
+  #current: KeyPair | undefined;
+
+  constructor(options: ServerCertificateOptions) {
+    this.#options = options;
+  }
+
+  /** What to present. @throws EstuaryError 500 `SERVER_CERTIFICATE_MISSING` before the first {@link refresh} */
+  get current(): KeyPair {
+    if (this.#current === undefined)
+      throw failed('SERVER_CERTIFICATE_MISSING', 'The server has no certificate of its own yet.');
+    return this.#current;
+  }
+
+  /**
+   * Takes the certificate in the file, and has another one issued where it is time: near its end, revoked, of another CA or for
+   * other names.
+   *
+   * @throws whatever keeps it from being issued, where there is none that could go on being used
+   */
+  async refresh(): Promise<void> {
+    const { mutex, log } = this.#options;
+    if (await this.#takeGood()) return;
+    try {
+      await mutex.acquire(PATIENCE);
+      try {
+        // Another process may have been faster.
+        if (await this.#takeGood()) return;
+        const pair = await this.#issue();
+        this.#keep(pair);
+        this.#current = pair;
+        const [{ serialNumber: serial, notAfter }] = pair.certificates;
+        log.info({ serial, not_after: notAfter.toISOString() }, "the server's own certificate was issued");
+      } finally {
+        mutex.release();
+      }
+    } catch (error) {
+      if (this.#current === undefined || !this.#isInTime(this.#current.certificates[0])) throw error;
+      log.error({ detail: describe(error) }, "the server's own certificate could not be renewed");
+    }
+  }
+
+  /** Takes what is in the file, if it can be used at all; whether it needs no renewal. */
+  async #takeGood(): Promise<boolean> {
+    const pair = await this.#read();
+    if (pair === undefined || !this.#isInTime(pair.certificates[0])) return false;
+    if (this.#current?.certificates[0].fingerprint !== pair.certificates[0].fingerprint) this.#current = pair;
+    return this.#isGood(pair.certificates[0]);
+  }
+
+  async #read(): Promise<KeyPair | undefined> {
+    const path = join(this.#options.folder, FILE);
+    if (!existsSync(path)) return undefined;
+    try {
+      const [certificates, privateKey] = [await readCertificates(path), await readPrivateKey(path)];
+      return spkiOf(privateKey).equals(certificates[0].spki) ? { certificates, privateKey } : undefined;
+    } catch (error) {
+      this.#options.log.error({ detail: describe(error) }, "the file of the server's own certificate cannot be used");
+      return undefined;
+    }
+  }
+
+  #isInTime({ notBefore, notAfter }: Certificate): boolean {
+    const now = this.#options.now();
+    return notBefore.getTime() <= now && now < notAfter.getTime();
+  }
+
+  async #isGood(certificate: Certificate): Promise<boolean> {
+    const { ca, store, now } = this.#options;
+    const [from, until] = [certificate.notBefore.getTime(), certificate.notAfter.getTime()];
+    if (now() >= from + (until - from) * RENEWED_AFTER) return false;
+    if (!sameGeneralNames(certificate.subjectAltNames, this.#names())) return false;
+    if (!(await isIssuedBy(certificate, ca.certificate))) return false;
+    const revoked = await store.findRevoked(certificate.serialNumber);
+    return !revoked.some((row) => isOfIssuer(row, certificate.issuer));
+  }
+
+  #names(): GeneralName[] {
+    return this.#options.names.map((name) =>
+      /^[0-9.]+$|:/.test(name) ? ipAddress(name) : { kind: 'dns', value: name },
+    );
+  }
+
+  /** In two phases like every certificate (contract §6): the intent, the signature, the record. */
+  async #issue(): Promise<KeyPair> {
+    const { ca, names, store, instance, now } = this.#options;
+    const { driver } = ca;
+    if (driver.prepareServerCertificate === undefined)
+      throw failed('CA_UNUSABLE', `The CA "${ca.label}" issues no certificate for the server.`);
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const spki = publicKey.export({ type: 'spki', format: 'der' });
+    const subject = parseDistinguishedName(`CN=${escapeAttributeValue(names[0] ?? '')}`);
+    const prepared = await driver.prepareServerCertificate({ subject, subjectAltNames: this.#names(), spki });
+    const reservation: Reservation = {
+      request_id: randomUUID(),
+      instance,
+      ca: ca.label,
+      label: null,
+      serial: prepared.serial,
+      requester: WHO,
+      operation: 'tls.automatic',
+      subject: formatName(subject),
+      spki_sha256: hash('sha256', spki),
+      otp_id: null,
+      device_key: null,
+      created_at: now(),
+    };
+    const base = { subject: WHO, ca: ca.label, request_id: reservation.request_id } as const;
+    const received: AuditEvent = { ...base, type: 'request.received', outcome: 'success', detail: 'tls.automatic' };
+    const reserved = await store.reserve(reservation, [received]);
+    if (reserved !== 'reserved')
+      throw failed('CA_SIGNING_FAILED', 'The CA could not sign the certificate.', { detail: reserved });
+    try {
+      const result = await prepared.issue();
+      if (result.status !== 'issued') throw failed('CA_SIGNING_FAILED', 'The CA could not sign the certificate.');
+      const row = certificateRow(result.certificate, {
+        ca: ca.label,
+        requester: WHO,
+        method: 'automatic',
+        request_id: reservation.request_id,
+      });
+      const event = { ...base, serial: row.serial };
+      await store.recordCertificate(row, [
+        { ...event, type: 'ca.signature', outcome: 'success' },
+        { ...event, ...issuedNames(row), type: 'certificate.issued', outcome: 'success', detail: 'tls.automatic' },
+      ]);
+      return { certificates: [parseCertificate(result.certificate), ...intermediates(ca)], privateKey };
+    } catch (error) {
+      const failure: AuditEvent = { ...base, type: 'certificate.failed', outcome: 'failure', detail: describe(error) };
+      // What the store cannot close now, the next start does.
+      await store.releaseReservation(reservation.request_id, [failure]).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  #keep({ certificates, privateKey }: KeyPair): void {
+    const { folder } = this.#options;
+    makeFolder(folder);
+    chmodSync(folder, 0o700);
+    const draft = join(folder, `.${FILE}`);
+    const fd = openSync(draft, 'w', 0o600);
+    try {
+      writeSync(
+        fd,
+        `${encodePem('PRIVATE KEY', privateKey.export({ type: 'pkcs8', format: 'der' }))}${pemOf(certificates)}`,
+      );
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(draft, join(folder, FILE));
+  }
+}
+
+const spkiOf = (key: KeyObject): Buffer => createPublicKey(key).export({ type: 'spki', format: 'der' });
+
+/** What clients need between the certificate and a root that they have. */
+function intermediates({ driver }: Pick<Ca, 'driver'>): Certificate[] {
+  const chain = driver.chain().map((der) => parseCertificate(der));
+  const root = chain.findIndex(({ subject, issuer }) => subject.der.equals(issuer.der));
+  return root === -1 ? chain : chain.slice(0, root);
+}

@@ -1,0 +1,45 @@
+/** Warns before anything ends that the service depends on; the CAs have a watch of their own (ca/expiry.ts). */
+import type { CertificateEnd } from '../config/material/certificate-ends.ts';
+import type { Config } from '../config/schema.ts';
+import type { Logger } from '../log.ts';
+
+export interface EndsOptions {
+  readonly ends: () => readonly CertificateEnd[];
+  readonly config: Pick<Config, 'tls'>;
+  readonly log: Pick<Logger, 'warn'>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+const DAY = 86_400_000;
+/** Days before the end in which somebody has to do something. */
+const NEAR_END = 30;
+/** Of what the service renews by itself, a month before its end: if it is not renewed. */
+const NOT_RENEWED = 20;
+/** The CA's word is expiry.ts. */
+const WATCHED_ELSEWHERE = ['ca', 'ocsp'];
+
+/** Looks now and once a day. Returns what stops it. */
+export function watchEnds({ ends, config, log, now }: EndsOptions): () => void {
+  const look = (): void => {
+    for (const { use, ca, subject, serial, notAfter } of ends()) {
+      const days = Math.floor((notAfter - now()) / DAY);
+      const renewed = use === 'tls' && config.tls.automatic !== undefined;
+      if (WATCHED_ELSEWHERE.includes(use) || days >= (renewed ? NOT_RENEWED : NEAR_END)) continue;
+      log.warn(
+        {
+          use,
+          ...(ca === '' ? {} : { ca }),
+          subject,
+          serial,
+          days_left: days,
+          not_after: new Date(notAfter).toISOString(),
+        },
+        days < 0 ? 'a certificate has ended' : 'a certificate ends soon',
+      );
+    }
+  };
+  look();
+  const timer = setInterval(look, DAY).unref();
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,171 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import type { CaDriver } from '../../src/ca/driver.ts';
+import { ServerCertificate } from '../../src/enrollment/server-certificate.ts';
+import { createLogger } from '../../src/log.ts';
+import { OID } from '../../src/pki/der/oids.ts';
+import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
+import { formatName } from '../../src/pki/x509/name.ts';
+import { Semaphore } from '../../src/process/semaphore.ts';
+import type { Store } from '../../src/store/store.ts';
+import { makeCa } from '../support/ca.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+import { openFileCa } from '../support/own-ca.ts';
+import { auditTypes, opened, temporaryPaths, type Paths } from '../store/support.ts';
+
+const DAY = 86_400_000;
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+const files = makeCa(folder.file, 'own', { kind: 'ec:P-256' });
+const other = makeCa(folder.file, 'other', { kind: 'ec:P-256' });
+
+interface Case {
+  readonly paths: Paths;
+  readonly store: Store;
+  readonly folder: string;
+  /** Lets time pass. */
+  readonly later: (days: number) => void;
+  /** A process of the service. */
+  readonly process: (
+    names?: readonly string[],
+    over?: Partial<CaDriver>,
+    ca?: typeof files,
+  ) => Promise<ServerCertificate>;
+}
+
+async function newCase(): Promise<Case> {
+  const paths = temporaryPaths();
+  const store = await opened(paths);
+  const own = join(paths.folder, 'server-certificate');
+  const mutex = new Semaphore(1, 9);
+  let time = Date.now();
+  const now = (): number => time;
+  return {
+    paths,
+    store,
+    folder: own,
+    later: (days) => (time += days * DAY),
+    async process(names = ['est.example', '192.0.2.7'], over = {}, ca = files) {
+      // Devices only: the server's certificate is none of the profile's.
+      const profile = { validity_days: 1, max_validity_days: 1, key_usage: [], extended_key_usage: ['clientAuth'] };
+      const driver = await openFileCa(
+        {
+          label: 'devices',
+          certificate: ca.certificate,
+          chain: ca.root,
+          profile,
+          file: { private_key: ca.privateKey },
+        },
+        { now },
+      );
+      const signing: CaDriver = {
+        chain: () => driver.chain(),
+        prepare: (request) => driver.prepare(request),
+        prepareServerCertificate: (request) => driver.prepareServerCertificate(request),
+        revoke: () => driver.revoke(),
+        health: () => driver.health(),
+        close: () => driver.close(),
+        ...over,
+      };
+      return new ServerCertificate({
+        ca: { label: 'devices', driver: signing, certificate: driver.certificate },
+        names,
+        folder: own,
+        store,
+        instance: 'this',
+        log: createLogger('silent'),
+        now,
+        mutex,
+      });
+    },
+  };
+}
+
+const serial = (own: ServerCertificate): string => own.current.certificates[0].serialNumber;
+
+test('contract §11: it is for TLS servers and id-kp-cmcRA, outside of the profile, recorded like any other, its key in a folder of its own', async () => {
+  const here = await newCase();
+  const own = await here.process();
+  expect(() => own.current).toThrow(expect.objectContaining({ code: 'SERVER_CERTIFICATE_MISSING' }));
+  await own.refresh();
+  const [leaf, issuing, ...more] = own.current.certificates;
+  expect(formatName(leaf.subject)).toBe('CN=est.example');
+  expect(leaf.subjectAltNames.map(formatGeneralName)).toEqual(['DNS:est.example', 'IP:192.0.2.7']);
+  expect(leaf.extKeyUsage).toEqual([OID.serverAuth, OID.cmcRA]);
+  expect((leaf.notAfter.getTime() - leaf.notBefore.getTime()) / DAY).toBeGreaterThan(80);
+  expect([issuing && formatName(issuing.subject), more], 'without the root').toEqual(['CN=own,O=Estuary', []]);
+  const [row] = await here.store.getCertificates(leaf.serialNumber);
+  expect(row).toMatchObject({ ca: 'devices', method: 'automatic', requester: 'the server itself' });
+  expect(await auditTypes(here.store)).toEqual(['request.received', 'ca.signature', 'certificate.issued']);
+  expect(statSync(here.folder).mode & 0o777).toBe(0o700);
+  const file = join(here.folder, 'server.pem');
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const key = readFileSync(file, 'latin1').split('\n')[2] ?? '';
+  expect(key.length).toBeGreaterThan(20);
+  expect(readFileSync(here.paths.path).includes(key)).toBe(false);
+});
+
+test('issue 16.6: all processes have the same one, also those that start later, and it stays until two thirds of its life are over', async () => {
+  const here = await newCase();
+  const [one, two] = [await here.process(), await here.process()];
+  await Promise.all([one.refresh(), two.refresh()]);
+  expect(serial(two)).toBe(serial(one));
+  here.later(59);
+  await one.refresh();
+  expect(serial(one)).toBe(serial(two));
+  here.later(2);
+  await one.refresh();
+  expect(serial(one)).not.toBe(serial(two));
+  await two.refresh();
+  expect(serial(two)).toBe(serial(one));
+  const restarted = await here.process();
+  await restarted.refresh();
+  expect(serial(restarted)).toBe(serial(one));
+  expect((await auditTypes(here.store)).filter((type) => type === 'certificate.issued')).toHaveLength(2);
+});
+
+test.each<[string, (here: Case, own: ServerCertificate) => Promise<ServerCertificate | undefined>]>([
+  ['other names', (here) => here.process(['est2.example'])],
+  ['another CA', (here) => here.process(undefined, {}, other)],
+  [
+    'it was revoked',
+    async ({ store }, own) => {
+      const revocation = { ca: 'devices', serial: serial(own), revoked_at: Date.now(), invalidity_date: null };
+      await store.revokeCertificate({ ...revocation, reason: 'keyCompromise' }, []);
+      return undefined;
+    },
+  ],
+  [
+    'its file is damaged',
+    ({ folder: own }) => {
+      writeFileSync(join(own, 'server.pem'), 'x');
+      return Promise.resolve(undefined);
+    },
+  ],
+])('issue 16.6: it is issued anew where %s', async (_name, change) => {
+  const here = await newCase();
+  const own = await here.process();
+  await own.refresh();
+  const before = serial(own);
+  const after = (await change(here, own)) ?? own;
+  await after.refresh();
+  expect(serial(after)).not.toBe(before);
+});
+
+test('issue 16.6: while the CA cannot sign, the former one goes on until its end; nothing is left open', async () => {
+  const here = await newCase();
+  await (await here.process()).refresh();
+  const failing = (): Promise<never> => Promise.reject(new Error('no token'));
+  const own = await here.process(undefined, {
+    prepareServerCertificate: () => Promise.resolve({ serial: '0a', issue: failing }),
+  });
+  here.later(70);
+  await own.refresh();
+  const before = serial(own);
+  await own.refresh();
+  expect(serial(own)).toBe(before);
+  expect(await here.store.openReservations()).toEqual([]);
+  here.later(30);
+  await expect(own.refresh()).rejects.toThrow('no token');
+});
