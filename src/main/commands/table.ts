@@ -1,6 +1,6 @@
 /** Every command of `estuary`, a line each, of which the help is made. A command's file is loaded when it is run. */
 import { CA_KEY_TYPES } from './ca-key-types.ts';
-import { command, EXIT, flag, required, value, type Entry } from './command.ts';
+import { command, EXIT, flag, group, required, value, type Entry } from './command.ts';
 
 const config = required('FILE', 'the configuration');
 
@@ -60,4 +60,5 @@ export const COMMANDS: readonly Entry[] = [
       misuse: EXIT.refused,
     },
   ),
+  group('admin', 'Administrators: make a bearer token.', async () => (await import('./admin/table.ts')).ADMIN_COMMANDS),
 ];

@@ -1,0 +1,57 @@
+/** `admin token new`: a bearer token, and what the configuration has to say of it. */
+import { createHash, randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { ADMIN_ROLES, type AdminRole } from '../../../config/admin-roles.ts';
+import { EXIT, UsageError, type CommandContext } from '../command.ts';
+
+const TOKEN_BYTES = 32;
+const DAY = 86_400_000;
+const MAX_DAYS = 3650;
+
+/** As the table of commands has them. */
+export interface TokenNewOptions {
+  readonly description: string;
+  readonly roles: string;
+  readonly days: string | undefined;
+  readonly out: string | undefined;
+}
+
+/** @throws UsageError; Error: the file is there already, or cannot be written */
+export async function run(options: TokenNewOptions, context: CommandContext): Promise<number> {
+  const { description, out } = options;
+  if (!/^[^\p{Cc}]{1,200}$/u.test(description)) throw new UsageError('--description is a text of 1 to 200 characters');
+  const roles = readRoles(options.roles);
+  const notAfter = readEnd(options.days, context.now());
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  if (out === undefined) context.out(`The token, which is shown this once:\n\n${token}\n\n`);
+  else {
+    await writeFile(out, token, { flag: 'wx', mode: 0o600 });
+    context.out(`Wrote the token to ${out}\n\n`);
+  }
+  const hash = createHash('sha256').update(token).digest('hex');
+  const entry = [
+    `token_hash = "sha256:${hash}"`,
+    `description = ${JSON.stringify(description)}`,
+    `roles = [${roles.map((role) => `"${role}"`).join(', ')}]`,
+    ...(notAfter === undefined ? [] : [`not_after = "${notAfter}"`]),
+  ];
+  context.out(`Add this to the list \`tokens\` of [admin.bearer_token], with enabled = true, and send SIGHUP:\n\n`);
+  context.out(`  { ${entry.join(', ')} },\n`);
+  return EXIT.ok;
+}
+
+function readRoles(text: string): AdminRole[] {
+  const words = [...new Set(text.split(',').map((word) => word.trim()))];
+  const known = ADMIN_ROLES.filter((role) => words.includes(role));
+  const unknown = words.find((word) => !ADMIN_ROLES.some((role) => role === word));
+  if (unknown !== undefined) throw new UsageError(`--roles: "${unknown}" is none of ${ADMIN_ROLES.join(', ')}`);
+  return known;
+}
+
+function readEnd(days: string | undefined, now: number): string | undefined {
+  if (days === undefined) return undefined;
+  const count = Number(days);
+  if (!Number.isInteger(count) || count < 1 || count > MAX_DAYS)
+    throw new UsageError(`--days is not a whole number from 1 to ${MAX_DAYS}`);
+  return `${new Date(now + count * DAY).toISOString().slice(0, 19)}Z`;
+}
