@@ -49,6 +49,7 @@ const CALLS: readonly (readonly [method: string, path: string, success: string, 
   ['delete', '/admin/lockouts/{key}', '204', ['404']],
   ['get', '/admin/audit', '200', ['400']],
   ['post', '/admin/check', '200', ['400', '413', '415']],
+  ['post', '/admin/reload', '200', ['400', '409']],
   ['get', '/admin/session', '200', ['400', '403']],
   ['get', '/admin/openapi.json', '200', []],
 ];
