@@ -15,6 +15,12 @@ export const COMMANDS: readonly Entry[] = [
   command('check', 'Check the configuration, its files and certificates.', { config }, () => import('./check.ts')),
   command('audit verify', 'Check the hash chain of the audit log.', { config }, () => import('./audit-verify.ts')),
   command(
+    'doctor',
+    'Look at the configuration, certificates, keys, CAs, store and audit log; exit code 1 where something failed.',
+    { config, json: flag('for programs') },
+    () => import('./doctor.ts'),
+  ),
+  command(
     'backup',
     'Copy the store of a running server.',
     { config, to: required('DIR', 'a folder that is not there, or empty') },

@@ -1,0 +1,149 @@
+/** `doctor`: what an operator would look at, looked at: beside a running server, and changing nothing. */
+import Database from 'better-sqlite3';
+import { existsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { verifyAudit } from '../../audit/verify.ts';
+import { createRouter } from '../../ca/create-router.ts';
+import { healthOf } from '../../ca/expiry.ts';
+import { certificateEnds } from '../../config/material/certificate-ends.ts';
+import type { LoadedService } from '../../config/load.ts';
+import { ConfigError } from '../../config/problem.ts';
+import { describe } from '../../errors.ts';
+import { Semaphore } from '../../process/semaphore.ts';
+import { openReadOnly } from '../../store/sqlite/database.ts';
+import { EXIT, type CommandContext } from './command.ts';
+import { loadService } from './load-service.ts';
+
+interface DoctorValues {
+  readonly config: string;
+  readonly json: boolean;
+}
+
+interface Finding {
+  readonly check: string;
+  readonly status: 'ok' | 'warning' | 'failed';
+  readonly detail: string;
+}
+
+const DAY = 86_400_000;
+const NEAR_END = 30;
+
+/** Exit code 0: nothing failed · 1: something did · 2: the configuration is refused. */
+export async function run({ config: file, json }: DoctorValues, context: CommandContext): Promise<number> {
+  const findings: Finding[] = [];
+  let refused = false;
+  try {
+    findings.push(...(await examine(await loadService(file, context), context.now())));
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    refused = true;
+    for (const detail of error.message.split('\n')) findings.push({ check: 'configuration', status: 'failed', detail });
+  }
+  const failed = findings.some(({ status }) => status === 'failed');
+  if (json) context.out(`${JSON.stringify({ ok: !failed, findings }, null, 2)}\n`);
+  else for (const { check, status, detail } of findings) context.out(`${status.padEnd(7)} ${check}: ${detail}\n`);
+  if (refused) return EXIT.refused;
+  return failed ? EXIT.failed : EXIT.ok;
+}
+
+async function examine(loaded: LoadedService, now: number): Promise<Finding[]> {
+  const { config, warnings } = loaded;
+  return [
+    {
+      check: 'configuration',
+      status: 'ok',
+      detail: 'valid; tokens and Kerberos credentials, where it names some, work',
+    },
+    ...warnings.map(({ key, message }): Finding => ({
+      check: 'configuration',
+      status: 'warning',
+      detail: `${key}: ${message}`,
+    })),
+    ...ends(loaded, now),
+    ...(await cas(loaded, now)),
+    ...store(config.store.path, now),
+    await audit(config.store.path, config.audit.file),
+  ];
+}
+
+function ends({ material }: LoadedService, now: number): Finding[] {
+  return certificateEnds(material).map(({ use, subject, notAfter }) => {
+    const days = Math.floor((notAfter - now) / DAY);
+    const status = days < 0 ? 'failed' : days < NEAR_END ? 'warning' : 'ok';
+    return { check: 'certificate', status, detail: `${use} ${subject}: ends ${new Date(notAfter).toISOString()}` };
+  });
+}
+
+async function cas({ config, material }: LoadedService, now: number): Promise<Finding[]> {
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  const findings: Finding[] = [];
+  const router = createRouter(config, material, {
+    now: () => now,
+    env: process.env,
+    log,
+    makeMutex: (_name, queue) => new Semaphore(1, queue),
+    // Nothing is asked for here.
+    store: { getCertificates: () => Promise.resolve([]), hasOtherLabels: () => Promise.resolve(false) },
+  });
+  for (const ca of router.all) {
+    try {
+      await ca.driver.start?.();
+      const { health, detail = 'usable' } = await healthOf(ca, now);
+      const status = health === 'ok' ? 'ok' : health === 'degraded' ? 'warning' : 'failed';
+      findings.push({ check: 'ca', status, detail: `${ca.label}: ${detail}` });
+    } catch (error) {
+      findings.push({ check: 'ca', status: 'failed', detail: `${ca.label}: ${describe(error)}` });
+    } finally {
+      await ca.driver.close();
+    }
+  }
+  return findings;
+}
+
+/** What the database says of itself, of the clock and of its CRLs. */
+function store(path: string, now: number): Finding[] {
+  if (!existsSync(path)) return [{ check: 'store', status: 'warning', detail: `${path}: not there yet` }];
+  const findings: Finding[] = [];
+  for (const one of [path, dirname(path)])
+    if ((statSync(one).mode & 0o077) !== 0)
+      findings.push({ check: 'permissions', status: 'failed', detail: `${one} is open to others than its owner` });
+  const db = openReadOnly(path);
+  try {
+    const found: unknown = db.pragma('quick_check', { simple: true });
+    findings.push({ check: 'store', status: found === 'ok' ? 'ok' : 'failed', detail: `${path}: ${String(found)}` });
+    const newest =
+      db.prepare<[], { time: number }>('SELECT time FROM audit ORDER BY seq DESC LIMIT 1').get()?.time ?? 0;
+    findings.push(
+      newest > now + 60_000
+        ? {
+            check: 'clock',
+            status: 'failed',
+            detail: `behind the newest audit record, of ${new Date(newest).toISOString()}`,
+          }
+        : { check: 'clock', status: 'ok', detail: new Date(now).toISOString() },
+    );
+    const lists = db.prepare<[], { ca: string; next_update: number }>(
+      'SELECT ca, next_update FROM crl WHERE next_update IS NOT NULL',
+    );
+    for (const { ca, next_update } of lists.all())
+      findings.push({
+        check: 'crl',
+        status: next_update < now ? 'warning' : 'ok',
+        detail: `${ca}: next update ${new Date(next_update).toISOString()}`,
+      });
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError)) throw error;
+    findings.push({ check: 'store', status: 'failed', detail: `${path}: ${error.message}` });
+  } finally {
+    db.close();
+  }
+  return findings;
+}
+
+async function audit(storePath: string, auditFile: string): Promise<Finding> {
+  if (!existsSync(storePath)) return { check: 'audit', status: 'warning', detail: 'no records yet' };
+  const verdict = await verifyAudit({ storePath, auditFile });
+  return verdict.ok
+    ? { check: 'audit', status: 'ok', detail: `whole: ${verdict.records} records` }
+    : { check: 'audit', status: 'failed', detail: verdict.problem };
+}
