@@ -62,7 +62,9 @@ export class Signers {
             ({ revoked_at, not_after }) => revoked_at === null && not_after >= now,
           )
         : await store.getCertificates(sid.serialNumber);
-    return rows.map(({ der }) => parseCertificate(der)).filter((one) => isNamedBy(sid, one));
+    // A restored row may be without its certificate.
+    const whole = rows.filter(({ der }) => der.length > 0);
+    return whole.map(({ der }) => parseCertificate(der)).filter((one) => isNamedBy(sid, one));
   }
 
   /**

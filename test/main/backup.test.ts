@@ -17,7 +17,17 @@ import { backUp } from '../../src/main/backup/backup.ts';
 import { restore, type Restored } from '../../src/main/backup/restore.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { event, issue, otpRow, type Paths, requestRow, reservation, T0, temporaryPaths } from '../store/support.ts';
+import {
+  certificateRow,
+  event,
+  issue,
+  otpRow,
+  type Paths,
+  requestRow,
+  reservation,
+  T0,
+  temporaryPaths,
+} from '../store/support.ts';
 
 const HOUR = 3_600_000;
 
@@ -173,6 +183,41 @@ describe('issue 16.5: what the audit file tells of since the backup', () => {
     restoreTo(made);
     await withStore(made.paths, async (store) => {
       for (const serial of ['0c', '0d']) expect(await store.getCertificates(serial)).toMatchObject([certificate]);
+    });
+  });
+
+  test('of a token also that its end was changed', async () => {
+    const until = new Date(T0 + 2 * HOUR).toISOString();
+    const made = await backedUp((store, { tokens }) =>
+      store.audit([event('otp.changed', { detail: `token ${tokens[0]?.id} until ${until}` })]),
+    );
+    restoreTo(made);
+    await withStore(made.paths, async (store) => {
+      expect(await store.getOtp(made.tokens[0]?.id ?? '')).toMatchObject({ expires_at: T0 + 2 * HOUR });
+    });
+  });
+
+  test('of a certificate that was issued or taken in: taking it in again completes the record and leaves its revocation', async () => {
+    const certificate = { ca: 'devices', certificate_subject: 'CN=a', certificate_sans: ['DNS:a'] };
+    const made = await backedUp(async (store) => {
+      const details = { ...certificate, subject: 'somebody', request_id: 'r' };
+      await store.audit([event('certificate.issued', { ...details, serial: '0e' })]);
+      await store.audit([event('certificate.imported', { ...details, serial: '0f' })]);
+      await store.audit([event('certificate.revoked', { ...certificate, serial: '0e', detail: 'CN=a: superseded' })]);
+    });
+    restoreTo(made);
+    await withStore(made.paths, async (store) => {
+      for (const serial of ['0e', '0f']) {
+        const [restored] = await store.getCertificates(serial, 'devices');
+        expect(restored).toMatchObject({ requester: 'somebody', subject: 'CN=a', der: Buffer.alloc(0) });
+        const whole = certificateRow(reservation({ ca: 'devices', serial }), { subject: 'CN=a' });
+        expect(await store.importCertificate(whole, [])).toBe('imported');
+        const [complete] = await store.getCertificates(serial, 'devices');
+        const { der, fingerprint_sha256 } = whole;
+        const reason = serial === '0e' ? 'superseded' : null;
+        expect(complete).toMatchObject({ requester: 'somebody', der, fingerprint_sha256, reason });
+        expect(await store.importCertificate(whole, [])).toBe('known');
+      }
     });
   });
 

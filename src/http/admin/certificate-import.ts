@@ -70,7 +70,8 @@ export function registerCertificateImport(app: AdminApp, deps: AdminDependencies
       ]);
       if (imported === 'known')
         throw conflict('CERTIFICATE_KNOWN', 'the store has a certificate with this serial number, or this one');
-      return reply.code(201).send(certificatePage(row, deps.now()));
+      const [stored = row] = await deps.store.getCertificates(row.serial, row.ca);
+      return reply.code(201).send(certificatePage(stored, deps.now()));
     },
   );
 }

@@ -123,10 +123,24 @@ export function certificateWrites(db: Db) {
   const underWay = db.prepare<[string, string], { serial: string }>(
     'SELECT serial FROM reservation WHERE serial = ? AND ca = ?',
   );
+  const fingerprint = db.prepare<[string], { serial: string }>(
+    'SELECT serial FROM certificate WHERE fingerprint_sha256 = ?',
+  );
+  const takeRestored = db.prepare<[string, string], StoredCertificate>(
+    `DELETE FROM certificate WHERE serial = ? AND ca = ? AND length(der) = 0 RETURNING ${CERTIFICATE_COLUMNS}`,
+  );
+  /** The row, of which a restore may have left what the audit log tells: who got it, and whether it was revoked. */
+  const completed = (row: CertificateRow): CertificateRow => {
+    const restored = takeRestored.get(row.serial, row.ca);
+    if (restored === undefined) return row;
+    const { der, fingerprint_sha256, key_identifier, subject, sans, not_before, not_after } = row;
+    return { ...restored, der, fingerprint_sha256, key_identifier, subject, sans, not_before, not_after };
+  };
   return {
     importCertificate(row: CertificateRow, events: readonly AuditEvent[]): Outcome<'imported' | 'known'> {
-      if (underWay.get(row.serial, row.ca) !== undefined || !insert(row, null)) return undone('known');
-      return done('imported', events);
+      if (underWay.get(row.serial, row.ca) !== undefined) return undone('known');
+      if (fingerprint.get(row.fingerprint_sha256) !== undefined) return undone('known');
+      return insert(completed(row), null) ? done('imported', events) : undone('known');
     },
     revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Outcome<RevokeResult> {
       if (revoke.run(revocation).changes === 1) return done('revoked', events);

@@ -4,6 +4,7 @@ import type { ParsedRecord } from '../../audit/record.ts';
 import { isAuditRecord } from '../../audit/record.ts';
 import { isCrlReason } from '../../pki/x509/crl-reasons.ts';
 import type { Db } from './database.ts';
+import { fold } from './search/fold.ts';
 
 /** How many records of each kind were applied, and what they tell of that is lost. */
 export interface Replayed {
@@ -46,6 +47,8 @@ export function replayer(db: Db): { readonly apply: (record: ParsedRecord) => vo
 /** What records tell of and do not hold. */
 const LOST: Readonly<Record<string, string>> = {
   'certificate.issued': 'certificates issued since, of which only the names, the serial number and the end are known',
+  'certificate.imported':
+    'certificates taken in since, of which only the names, the serial number and the end are known',
   'otp.created': 'tokens made since: nobody can use them',
   'request.queued': 'requests queued since: their clients have to send them again',
   'request.approved': 'approvals since: the requests wait for a decision again, unless they were issued',
@@ -82,7 +85,7 @@ function certificateHandlers(db: Db, applied: Count): Record<string, Handler> {
         label,
         serial,
         subject,
-        subject_folded: subject.toLowerCase(),
+        subject_folded: fold(subject),
         sans: JSON.stringify(record.certificate_sans ?? []),
         not_before: time,
         not_after: end === undefined ? time + NOT_AFTER_UNKNOWN : Date.parse(end),
@@ -100,6 +103,9 @@ function certificateHandlers(db: Db, applied: Count): Record<string, Handler> {
       const id = record.request_id ?? '';
       close(id);
       endRequest.run({ id, time, reason: 'it was issued before the store was restored; send the request again' });
+    },
+    'certificate.imported': (record, time) => {
+      if (know(record, time)) add(applied, 'certificates taken in');
     },
     // No certificate came of it; whether its use went back, a record of its own says.
     'certificate.failed': (record) => close(record.request_id ?? ''),
@@ -129,6 +135,7 @@ function tokenHandlers(db: Db, applied: Count): Record<string, Handler> {
   const giveBack = db.prepare<[string]>('UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0');
   const forget = db.prepare<[string]>('DELETE FROM otp_use WHERE request_id = ?');
   const revoke = db.prepare<[number, string]>('UPDATE otp SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
+  const change = db.prepare<[number, string]>('UPDATE otp SET expires_at = ? WHERE id = ?');
   const close = closeReservation(db);
   const token = ({ detail = '' }: AuditRecord): string => /^token (\S+)/.exec(detail)?.[1] ?? '';
   return {
@@ -139,6 +146,11 @@ function tokenHandlers(db: Db, applied: Count): Record<string, Handler> {
       if (giveBack.run(token(record)).changes === 1) add(applied, 'uses of tokens that were given back');
       forget.run(record.request_id ?? '');
       close(record.request_id ?? '');
+    },
+    'otp.changed': (record) => {
+      const [, until = ''] = / until (\S+)$/.exec(record.detail ?? '') ?? [];
+      const end = Date.parse(until);
+      if (!Number.isNaN(end) && change.run(end, token(record)).changes === 1) add(applied, 'changes of tokens');
     },
     'otp.revoked': (record, time) => {
       if (revoke.run(time, token(record)).changes === 1) add(applied, 'revocations of tokens');
