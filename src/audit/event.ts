@@ -37,6 +37,7 @@ export const AUDIT_TYPES = [
   'audit.recovered',
   'audit.rotated',
   'audit.archived',
+  'audit.checkpoint',
   'store.purged',
   'store.restored',
 ] as const;
@@ -63,6 +64,15 @@ export interface ArchivedRange {
   readonly hash: string;
 }
 
+/** The end of the chain at some time, signed by the key of `audit.checkpoint_key`. */
+export interface Checkpoint {
+  /** Of the record that was the last. */
+  readonly seq: number;
+  readonly hash: string;
+  /** Base64. */
+  readonly signature: string;
+}
+
 /** What happened, as its cause knows it. Sequence, time, node and hashes are added when it is committed. Never holds a secret. */
 export interface AuditEvent extends AuditedRequester {
   readonly type: AuditType;
@@ -86,6 +96,8 @@ export interface AuditEvent extends AuditedRequester {
   readonly detail?: string;
   /** Of `audit.archived`. */
   readonly archived?: ArchivedRange;
+  /** Of `audit.checkpoint`. */
+  readonly checkpoint?: Checkpoint;
 }
 
 /**

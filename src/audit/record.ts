@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ArchivedRange, AuditEvent, AuditRecord } from './event.ts';
+import type { ArchivedRange, AuditEvent, AuditRecord, Checkpoint } from './event.ts';
 
 /** `prev_hash` of the very first record. */
 export const GENESIS_HASH = '0'.repeat(64);
@@ -68,6 +68,7 @@ function canonicalJson(event: AuditEvent, { seq, time, node, prev_hash }: Place)
     request_id: bounded(event.request_id),
     detail: bounded(event.detail),
     archived: event.archived,
+    checkpoint: event.checkpoint,
     prev_hash,
   });
 }
@@ -101,6 +102,7 @@ export function chain(head: ChainHead, event: AuditEvent, time: number, node?: s
 export interface ParsedRecord extends ChainedRecord {
   readonly prev_hash: string;
   readonly archived: ArchivedRange | undefined;
+  readonly checkpoint: Checkpoint | undefined;
 }
 
 /**
@@ -118,18 +120,25 @@ export function parseLine(line: string): ParsedRecord | undefined {
     return undefined;
   }
   if (!isAuditRecord(record) || JSON.stringify(record) !== line) return undefined;
-  const { seq, time, type, prev_hash, archived } = record;
+  const { seq, time, type, prev_hash, archived, checkpoint: sealed } = record;
   const canonical = `${line.slice(0, -HASH_LENGTH)}}`;
   const digest = sha256(canonical);
   if (withHash(canonical, digest) !== line) return undefined;
   const range = isArchivedRange(archived) ? archived : undefined;
-  return { seq, type, time: Date.parse(time), hash: digest, prev_hash, archived: range, line };
+  const checkpoint = isCheckpoint(sealed) ? sealed : undefined;
+  return { seq, type, time: Date.parse(time), hash: digest, prev_hash, archived: range, checkpoint, line };
 }
 
 function isArchivedRange(value: unknown): value is ArchivedRange {
   if (typeof value !== 'object' || value === null) return false;
   const { first, last, hash } = value as Record<keyof ArchivedRange, unknown>;
   return Number.isSafeInteger(first) && Number.isSafeInteger(last) && typeof hash === 'string';
+}
+
+export function isCheckpoint(value: unknown): value is Checkpoint {
+  if (typeof value !== 'object' || value === null) return false;
+  const { seq, hash, signature } = value as Record<keyof Checkpoint, unknown>;
+  return Number.isSafeInteger(seq) && typeof hash === 'string' && typeof signature === 'string';
 }
 
 /** Whether a value has what every record has; says nothing of its hash. */

@@ -2,7 +2,9 @@ import Database from 'better-sqlite3';
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type FileLine, readLines } from './lines.ts';
-import { type ChainHead, follows, GENESIS_HASH, parseLine } from './record.ts';
+import type { CheckpointKey } from './checkpoint.ts';
+import type { Checkpoint } from './event.ts';
+import { type ChainHead, follows, GENESIS_HASH, type ParsedRecord, parseLine } from './record.ts';
 
 export type AuditVerdict =
   | {
@@ -13,6 +15,10 @@ export type AuditVerdict =
       readonly archived?: number;
       /** Well-chained lines at the end of the file that the store does not have (yet): a write under way, or a crash. */
       readonly ahead: number;
+      /** Checkpoints whose signature was looked at; absent without their key. */
+      readonly checkpoints?: number;
+      /** Kept checkpoints that the chain agrees with; the others lie among what was archived. */
+      readonly kept?: number;
     }
   | {
       readonly ok: false;
@@ -56,12 +62,16 @@ const PAUSE = 100;
  *
  * @throws when the database cannot be opened or is none of Estuary's
  */
-export async function verifyAudit(options: { storePath: string; auditFile: string }): Promise<AuditVerdict> {
+export async function verifyAudit(options: VerifyOptions): Promise<AuditVerdict> {
   const db = new Database(options.storePath, { readonly: true, fileMustExist: true, timeout: 5000 });
   try {
+    const badlyKept = await firstUnsigned(options.kept ?? [], options.key);
+    if (badlyKept !== undefined)
+      return { ok: false, seq: null, problem: `the kept checkpoint of record ${badlyKept.seq} has another signature` };
     for (let attempt = 1; ; attempt++) {
-      const verdict = verifyOnce(db, options.auditFile);
-      if (!(verdict instanceof Broken)) return verdict;
+      const seals = new Seals(options.kept ?? []);
+      const verdict = verifyOnce(db, options.auditFile, seals);
+      if (!(verdict instanceof Broken)) return await withSeals(verdict, seals, options);
       if (!(verdict instanceof BrokenFile) || attempt === ATTEMPTS)
         return { ok: false, seq: verdict.seq, problem: verdict.message };
       await delay(PAUSE);
@@ -71,11 +81,88 @@ export async function verifyAudit(options: { storePath: string; auditFile: strin
   }
 }
 
-function verifyOnce(db: Database.Database, auditFile: string): AuditVerdict | Broken {
+export interface VerifyOptions {
+  readonly storePath: string;
+  readonly auditFile: string;
+  /** Of the checkpoints; without it, their signatures are not looked at. */
+  readonly key?: CheckpointKey | undefined;
+  /** Checkpoints from elsewhere, that the chain has to agree with. */
+  readonly kept?: readonly Checkpoint[] | undefined;
+}
+
+type Whole = Extract<AuditVerdict, { ok: true }>;
+
+async function withSeals(verdict: Whole, seals: Seals, { key, kept }: VerifyOptions): Promise<AuditVerdict> {
+  const forged = await firstUnsigned(seals.found, key);
+  if (forged !== undefined)
+    return {
+      ok: false,
+      seq: forged.record,
+      problem: `the checkpoint in record ${forged.record} has another signature`,
+    };
+  return {
+    ...verdict,
+    ...(key === undefined ? {} : { checkpoints: seals.found.length }),
+    ...(kept === undefined ? {} : { kept: seals.agreed }),
+  };
+}
+
+/** The first that the key has not signed. */
+async function firstUnsigned<T extends Checkpoint>(
+  checkpoints: readonly T[],
+  key: CheckpointKey | undefined,
+): Promise<T | undefined> {
+  if (key === undefined) return undefined;
+  for (const checkpoint of checkpoints) if (!(await key.verify(checkpoint))) return checkpoint;
+  return undefined;
+}
+
+/** How many records a checkpoint may lie behind the one that it signs: what was recorded while it was made. */
+const REMEMBERED = 100_000;
+
+/** Holds the chain against the checkpoints in it, and against those from elsewhere. */
+class Seals {
+  readonly found: (Checkpoint & { readonly record: number })[] = [];
+  agreed = 0;
+  readonly #kept: ReadonlyMap<number, string>;
+  readonly #last: number;
+  /** Hashes of the newest records, at `seq % REMEMBERED`. */
+  readonly #hashes: string[] = [];
+
+  constructor(kept: readonly Checkpoint[]) {
+    this.#kept = new Map(kept.map(({ seq, hash }) => [seq, hash]));
+    this.#last = Math.max(0, ...this.#kept.keys());
+  }
+
+  /** The next record of the chain, or the one before the first. */
+  pass({ seq, hash }: ChainHead, checkpoint?: Checkpoint): void {
+    this.#hashes[seq % REMEMBERED] = hash;
+    const kept = this.#kept.get(seq);
+    if (kept !== undefined && kept !== hash)
+      throw new Broken(seq, `record ${seq} is not the one that the kept checkpoint signs: the log was rewritten`);
+    if (kept !== undefined) this.agreed++;
+    if (checkpoint === undefined) return;
+    const signed = this.#hashes[checkpoint.seq % REMEMBERED];
+    const isFar = checkpoint.seq <= seq - REMEMBERED || signed === undefined;
+    if (checkpoint.seq >= seq || (!isFar && signed !== checkpoint.hash))
+      throw new Broken(seq, `the checkpoint in record ${seq} is of another record ${checkpoint.seq} than the log has`);
+    this.found.push({ ...checkpoint, record: seq });
+  }
+
+  end({ seq }: ChainHead): void {
+    if (this.#last > seq)
+      throw new Broken(
+        seq + 1,
+        `record ${this.#last} is missing, of which there is a kept checkpoint: the log was cut`,
+      );
+  }
+}
+
+function verifyOnce(db: Database.Database, auditFile: string, seals: Seals): Whole | Broken {
   // One read transaction: the records and the head of one moment.
   return db.transaction(() => {
     try {
-      return verifySnapshot(db, auditFile);
+      return verifySnapshot(db, auditFile, seals);
     } catch (error) {
       if (error instanceof Broken) return error;
       throw error;
@@ -83,7 +170,7 @@ function verifyOnce(db: Database.Database, auditFile: string): AuditVerdict | Br
   })();
 }
 
-function verifySnapshot(db: Database.Database, auditFile: string): AuditVerdict {
+function verifySnapshot(db: Database.Database, auditFile: string, seals: Seals): Whole {
   const stored = db.prepare<[], StoredHead>('SELECT seq, hash, file_start, file_size FROM audit_head').get();
   if (stored === undefined) throw new Broken(null, 'the store has lost the end of the audit chain');
   const file = new FileCursor(auditFile, stored);
@@ -91,9 +178,12 @@ function verifySnapshot(db: Database.Database, auditFile: string): AuditVerdict 
     const { begin, archived: last } = beginning(db);
     file.skip(begin);
     let head = begin;
+    seals.pass(begin);
     const rows = db.prepare<[], StoredRecord>('SELECT seq, time, type, line FROM audit ORDER BY seq');
     for (const row of rows.iterate()) {
-      head = nextInStore(head, row, stored);
+      const record = nextInStore(head, row, stored);
+      head = record;
+      seals.pass(record, record.checkpoint);
       if (head.seq === last?.seq && head.hash !== last.hash)
         throw new Broken(head.seq, `record ${head.seq} in the store is not the one that was archived`);
       if (row.seq >= stored.file_start) file.expect(row.seq, row.line);
@@ -102,6 +192,7 @@ function verifySnapshot(db: Database.Database, auditFile: string): AuditVerdict 
       throw new Broken(head.seq + 1, `record ${head.seq + 1} is missing from the store, which ends with ${stored.seq}`);
     if (head.hash !== stored.hash)
       throw new Broken(head.seq, `record ${head.seq} in the store is not the one that was written last`);
+    seals.end(head);
     const archived = begin.seq === 0 ? {} : { archived: begin.seq };
     return { ok: true, records: head.seq - begin.seq, ...archived, ahead: file.surplus(head) };
   } finally {
@@ -132,7 +223,7 @@ function beginning(db: Database.Database): Beginning {
 }
 
 /** Checks that a row is the record after `head`. */
-function nextInStore(head: ChainHead, row: StoredRecord, stored: StoredHead): ChainHead {
+function nextInStore(head: ChainHead, row: StoredRecord, stored: StoredHead): ParsedRecord {
   const seq = head.seq + 1;
   if (row.seq !== seq) throw new Broken(seq, `record ${seq} is missing from the store`);
   if (seq > stored.seq) throw new Broken(seq, `record ${seq} in the store was inserted behind the last one`);

@@ -106,7 +106,7 @@ export const SERVICE_ERRORS = {
   },
   SERVER_CERTIFICATE_MISSING: {
     status: 500,
-    cause: 'tls.automatic is given, and the server has not got its certificate from the CA yet.',
+    cause: 'The server has not got the certificate from its CA yet that tls.automatic asks for.',
     remedy: 'Look for the reason in the log: the CA cannot sign.',
   },
   STORE_FAILED: {

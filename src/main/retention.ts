@@ -9,7 +9,10 @@ import { PURGED_AT_ONCE, type AuditLine, type RetentionStore } from '../store/re
 import type { Part } from './part.ts';
 
 export interface RetentionOptions {
-  readonly config: Pick<Config, 'retention' | 'audit'> & { readonly otp: Pick<Config['otp'], 'retry_window'> };
+  readonly config: Pick<Config, 'retention'> & {
+    readonly audit: Pick<Config['audit'], 'archive'>;
+    readonly otp: Pick<Config['otp'], 'retry_window'>;
+  };
   readonly store: RetentionStore;
   readonly log: Logger;
   /** Milliseconds since the epoch. */

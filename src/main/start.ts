@@ -17,6 +17,7 @@ import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { BY_SIGNAL, Reloads, type Prepare } from './reloads.ts';
+import { Checkpoints } from './checkpoints.ts';
 import { Retention } from './retention.ts';
 import { SearchIndex } from './search-index.ts';
 import type { RunningService } from './running-service.ts';
@@ -75,6 +76,7 @@ async function startOn(
     // Here, because it has to be one process that exports the audit log.
     const retention = new Retention({ config, store, log, now: Date.now });
     await retention.start();
+    const checkpoints = await startCheckpoints({ config, material }, base);
     const searchIndex = new SearchIndex(store, log);
     searchIndex.start();
     return {
@@ -82,6 +84,7 @@ async function startOn(
       async stop() {
         await searchIndex.stop();
         await retention.stop();
+        await checkpoints?.stop();
         await service.stop();
       },
     };
@@ -89,6 +92,18 @@ async function startOn(
     await store.close();
     throw error;
   }
+}
+
+/** Here for the same reason; undefined where none are wanted. */
+async function startCheckpoints(
+  { config, material }: Pick<ServiceOptions, 'config' | 'material'>,
+  { store, log }: Base,
+): Promise<Checkpoints | undefined> {
+  const { checkpoint_interval: seconds } = config.audit;
+  if (seconds === 0 || material.checkpointKey === undefined) return undefined;
+  const checkpoints = new Checkpoints({ store, log, privateKey: material.checkpointKey, interval: seconds * 1000 });
+  await checkpoints.start();
+  return checkpoints;
 }
 
 /** One process that is the whole service. */

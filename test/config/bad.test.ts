@@ -64,6 +64,11 @@ describe('contract §1: a refused configuration prints FILE: KEY: what is wrong 
       'audit.archive: is missing, and retention.audit is given (the folder where audit records go before they leave the store)',
     ],
     [
+      'checkpoints without a key',
+      toml('[audit]\ncheckpoint_interval = 60'),
+      'audit.checkpoint_key: is missing, and audit.checkpoint_interval is given (a PEM file with a private key)',
+    ],
+    [
       'certificates that would be forgotten while they may be renewed',
       toml('[retention]\ncertificates = 29', { ca: CA('[ca.profile]\nrenewal_grace_days = 30') }),
       'retention.certificates: 29 is less than ca[0].profile.renewal_grace_days: a certificate would be forgotten while it may be renewed (0, or at least 30)',

@@ -76,6 +76,7 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
       status: 'pending',
       created_at: record?.['created_at'],
       decided_at: null,
+      decided_by: [],
       reason: null,
       serial: null,
     });

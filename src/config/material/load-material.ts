@@ -2,9 +2,11 @@
  * Reads, parses and checks what the configuration points at: files exist and parse, keys belong to their certificates, CA
  * certificates are CA certificates and lead to a root, nothing that is needed has expired. The keys of problems are the configuration's.
  */
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { failed } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
+import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import type { Problem, Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
@@ -51,11 +53,22 @@ export async function loadMaterial(config: Config, now: number, inForce?: CasMat
   await checkKeytab(reader, config);
   const keyEncryption = await loadKeyEncryption(reader, config);
   const cmc = await loadCmc(reader, config);
+  const checkpointKey = await loadCheckpointKey(reader, config);
   const { cas, labels } = inForce ?? (await loadCas(reader, config));
   const { problems, warnings } = reader;
   if (reader.incomplete || (!automatic && (pair === undefined || adminPair === undefined)))
     return { material: undefined, problems, warnings };
-  const material = { tls: pair, adminTls: adminPair, clientTrust, adminTrust, keyEncryption, cmc, cas, labels };
+  const material = {
+    tls: pair,
+    adminTls: adminPair,
+    clientTrust,
+    adminTrust,
+    keyEncryption,
+    cmc,
+    checkpointKey,
+    cas,
+    labels,
+  };
   return { material, problems, warnings };
 }
 
@@ -73,6 +86,9 @@ export async function readMaterial(config: Config, inForce?: CasMaterial): Promi
     detail: problems.map(({ key, message }) => `${key}: ${message}`).join('; '),
   });
 }
+
+/** Of keys that sign something else than certificates. */
+const SIGNING_KEY = 'an RSA, EC, EdDSA or ML-DSA key';
 
 /** A TLS server certificate with its key; one that names other purposes only would be refused by clients. */
 async function loadServerCertificate(
@@ -135,6 +151,17 @@ async function loadKeyEncryption(reader: MaterialReader, { serverkeygen }: Confi
   return certificates;
 }
 
+async function loadCheckpointKey(reader: MaterialReader, { audit }: Config): Promise<KeyObject | undefined> {
+  const { checkpoint_key: file } = audit;
+  if (file === undefined) return undefined;
+  const key = await reader.privateKey('audit.checkpoint_key', file);
+  if (key === undefined) return undefined;
+  const { keyType } = parsePublicKey(createPublicKey(key).export({ format: 'der', type: 'spki' }));
+  if (defaultSignatureAlgorithm(keyType) === undefined)
+    reader.problem('audit.checkpoint_key', `is a key of type ${keyType}, which signs nothing here`, SIGNING_KEY);
+  return key;
+}
+
 async function loadCmc(reader: MaterialReader, { cmc }: Config): Promise<CmcMaterial> {
   const { certificate, private_key: privateKey } = cmc;
   const responder =
@@ -161,11 +188,7 @@ async function loadResponder(reader: MaterialReader, file: string, keyFile: stri
   if (keyUsage !== undefined && !keyUsage.includes('digitalSignature') && !keyUsage.includes('nonRepudiation'))
     reader.problem(key, 'the certificate may not sign', 'keyUsage digitalSignature, or none');
   if (defaultSignatureAlgorithm(publicKey.keyType) === undefined)
-    reader.problem(
-      key,
-      `has a key of type ${publicKey.keyType}, which signs no responses`,
-      'an RSA, EC, EdDSA or ML-DSA key',
-    );
+    reader.problem(key, `has a key of type ${publicKey.keyType}, which signs no responses`, SIGNING_KEY);
   if (extKeyUsage !== undefined && !extKeyUsage.includes(OID.cmcCA) && !extKeyUsage.includes(OID.anyExtendedKeyUsage))
     reader.warn(key, 'the certificate is not for CMC certification authorities', 'extKeyUsage cmcCA');
   return pair;

@@ -110,6 +110,8 @@ export interface Material {
   /** Of `[[serverkeygen.keys]]`, by the lower-case hex of the identifier. */
   readonly keyEncryption: ReadonlyMap<string, Certificate>;
   readonly cmc: CmcMaterial;
+  /** Of `audit.checkpoint_key`. */
+  readonly checkpointKey: KeyObject | undefined;
   /** In the order of the configuration. */
   readonly cas: readonly CaMaterial[];
   /** The CAs' further labels, by the label of the CA. */

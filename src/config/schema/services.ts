@@ -161,6 +161,19 @@ export const audit = table(
           'The folder that audit records are exported to before they leave the store (`retention.audit`); it is made when it is not there.',
       }),
     ),
+    checkpoint_interval: integer({
+      minimum: 0,
+      maximum: 86_400,
+      unit: 'seconds',
+      description:
+        'How often the end of the chain is signed: into the audit log, and into the log, for somebody else to keep. 0: never.',
+      default: 0,
+    }),
+    checkpoint_key: optional(
+      path({
+        description: 'PEM file with the private key of the checkpoints, of its own, not that of a CA or of TLS.',
+      }),
+    ),
   },
   { description: 'The audit log; the store keeps it too.' },
 );

@@ -41,6 +41,16 @@ export const AuditItem = Type.Object(
         { description: 'Records that left the store for an archive.' },
       ),
     ),
+    checkpoint: Type.Optional(
+      Type.Object(
+        {
+          seq: Type.Integer({ description: 'The `seq` of the record that was the last.' }),
+          hash: Type.String({ description: 'Its hash.' }),
+          signature: Type.String({ description: 'Base64, by the key of `audit.checkpoint_key`.' }),
+        },
+        { description: 'The end of the chain, signed.' },
+      ),
+    ),
     prev_hash: Type.String({ description: 'The hash of the record before.' }),
     hash: Type.String({ description: 'SHA-256, hex.' }),
   },
@@ -94,9 +104,10 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
 }
 
 /** A record as the API shows it. */
-export const auditItem = ({ requester_sans, certificate_sans, archived, ...record }: AuditRecord) => ({
+export const auditItem = ({ requester_sans, certificate_sans, archived, checkpoint, ...record }: AuditRecord) => ({
   ...record,
   ...(requester_sans === undefined ? {} : { requester_sans: [...requester_sans] }),
   ...(certificate_sans === undefined ? {} : { certificate_sans: [...certificate_sans] }),
   ...(archived === undefined ? {} : { archived }),
+  ...(checkpoint === undefined ? {} : { checkpoint }),
 });

@@ -13,7 +13,22 @@ export const COMMANDS: readonly Entry[] = [
     { takesSignals: true },
   ),
   command('check', 'Check the configuration, its files and certificates.', { config }, () => import('./check.ts')),
-  command('audit verify', 'Check the hash chain of the audit log.', { config }, () => import('./audit-verify.ts')),
+  command(
+    'audit verify',
+    'Check the hash chain of the audit log, and its signed checkpoints.',
+    {
+      config,
+      checkpoint: value(
+        'FILE',
+        'checkpoints that were kept elsewhere (lines of the log or of the audit file): the chain has to agree',
+      ),
+      'checkpoint-key': value(
+        'FILE',
+        'PEM of the public or private key of the checkpoints (default audit.checkpoint_key, where it is at hand)',
+      ),
+    },
+    () => import('./audit-verify.ts'),
+  ),
   command(
     'doctor',
     'Look at the configuration, certificates, keys, CAs, store and audit log; exit code 1 where something failed.',

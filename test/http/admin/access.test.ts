@@ -83,7 +83,7 @@ describe('contract §4: everything under /admin needs admin authentication', () 
     ['PROPFIND', '/admin/otp', 'GET, HEAD, POST'],
     ['POST', '/admin/otp/1', 'DELETE, GET, HEAD, PATCH'],
     ['PUT', '/admin/otp/%2F', 'DELETE, GET, HEAD, PATCH'],
-    ['POST', '/admin/certificates', 'GET, HEAD'],
+    ['PUT', '/admin/certificates', 'GET, HEAD, POST'],
     ['DELETE', '/admin/certificates/00', 'GET, HEAD'],
     ['POST', '/admin/openapi.json?x=1', 'GET, HEAD'],
     ['POST', '/healthz', 'GET, HEAD'],

@@ -179,7 +179,6 @@ const PARSED: Table = {
     'explicit curve parameters': csr({ spki: ecSpki(sequence(integer(1)), point) }),
     'implicit curve parameters': csr({ spki: ecSpki(NULL, point) }),
     'a DSA key': buildCsr(makeKey('dsa'), { algorithm: sequence(oid('2.16.840.1.101.3.4.3.2')) }),
-    'an Ed448 key': simpleCsr(makeKey('ed448')),
     'an X25519 key': csr({ spki: sequence(sequence(oid(OID.x25519)), bitString(Buffer.alloc(32))) }),
     'an unknown algorithm': csr({ spki: sequence(sequence(oid('1.2.3.4')), bitString(point)) }),
   },

@@ -1,0 +1,60 @@
+/** Signs the end of the audit chain from time to time (`[audit] checkpoint_interval`): into the audit log, and into the log for others to keep. */
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { CheckpointKey } from '../audit/checkpoint.ts';
+import { describe } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { AuditStore } from '../store/audit-store.ts';
+import type { Part } from './part.ts';
+
+export interface CheckpointsOptions {
+  readonly store: AuditStore;
+  readonly log: Logger;
+  readonly privateKey: KeyObject;
+  /** Milliseconds. */
+  readonly interval: number;
+}
+
+/** In one process of the service. */
+export class Checkpoints implements Part {
+  readonly #options: CheckpointsOptions;
+  readonly #key: CheckpointKey;
+  #timer: NodeJS.Timeout | undefined;
+  #underWay: Promise<void> | undefined;
+
+  /** @throws InputError for a key that signs nothing here */
+  constructor(options: CheckpointsOptions) {
+    this.#options = options;
+    this.#key = new CheckpointKey(createPublicKey(options.privateKey).export({ format: 'der', type: 'spki' }));
+  }
+
+  start(): Promise<void> {
+    this.#timer = setInterval(() => this.#begin(), this.#options.interval).unref();
+    this.#begin();
+    return Promise.resolve();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#underWay;
+  }
+
+  #begin(): void {
+    this.#underWay ??= this.make()
+      .catch((error: unknown) =>
+        this.#options.log.error({ detail: describe(error) }, 'no checkpoint of the audit log could be made'),
+      )
+      .finally(() => (this.#underWay = undefined));
+  }
+
+  /** Signs the newest record, unless that is a checkpoint itself. @throws what the store throws */
+  async make(): Promise<void> {
+    const { store, log, privateKey } = this.#options;
+    const { items } = await store.listAudit({ limit: 1, order: 'desc' });
+    const [newest] = items;
+    if (newest === undefined || newest.type === 'audit.checkpoint') return;
+    const checkpoint = await this.#key.sign(newest, privateKey);
+    const detail = `record ${newest.seq} is the end of a chain that was signed`;
+    await store.audit([{ type: 'audit.checkpoint', outcome: 'success', detail, checkpoint }]);
+    log.info({ checkpoint }, 'checkpoint of the audit log');
+  }
+}
