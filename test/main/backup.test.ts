@@ -17,6 +17,7 @@ import { backUp } from '../../src/main/backup/backup.ts';
 import { restore, type Restored } from '../../src/main/backup/restore.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
+import { localLink } from '../store/local-link.ts';
 import {
   certificateRow,
   event,
@@ -39,7 +40,7 @@ interface Case {
 }
 
 async function withStore(paths: Paths, work: (store: Store) => Promise<unknown>): Promise<void> {
-  const store = await openStore({ ...paths, now: () => T0 + HOUR });
+  const store = await openStore({ ...paths, now: () => T0 + HOUR, link: localLink });
   try {
     await work(store);
   } finally {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
+import { localLink } from './local-link.ts';
 import { T0 } from './rows.ts';
 
 export { auditTypes, issue } from './contract/support.ts';
@@ -24,12 +25,13 @@ export function temporaryPaths(): Paths {
 
 /** Opens a store that is closed when the test ends. */
 export async function opened(paths: Paths, now?: () => number): Promise<Store> {
-  const store = await openStore({ ...paths, ...(now === undefined ? {} : { now }) });
+  const store = await openStore({ ...paths, link: localLink, ...(now === undefined ? {} : { now }) });
   onTestFinished(() => store.close());
   return store;
 }
 
 /** Opens a store in a folder for all tests of a file: whoever opens it closes it, and removes the folder. */
 export function openedIn(folder: { readonly file: (name: string) => string }, now = () => T0): Promise<Store> {
-  return openStore({ path: folder.file('est.db'), auditFile: folder.file('audit.log'), node: 'node-1', now });
+  const paths = { path: folder.file('est.db'), auditFile: folder.file('audit.log') };
+  return openStore({ ...paths, node: 'node-1', now, link: localLink });
 }

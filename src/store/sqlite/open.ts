@@ -31,6 +31,8 @@ export interface StoreOptions {
   readonly lookupKey?: LookupKeyOptions;
   /** No other process writes this database while it is open: what is revoked is known without asking it. */
   readonly alone?: boolean;
+  /** Where the database is read, and written where no other process does: in threads of this one unless a test says otherwise. */
+  readonly link?: typeof threadLink;
   /** Given where another process writes the database for this one and others (writer-keeper.ts). */
   readonly writer?: WriterAddress;
   /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
@@ -51,21 +53,21 @@ export interface StoreOptions {
  *   `AUDIT_UNAVAILABLE`, `AUDIT_TAMPERED`, `LOOKUP_KEY_MISSING`; the detail is for the operator
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { now = Date.now, onCommit = () => undefined } = options;
+  const { now = Date.now, onCommit = () => undefined, link = threadLink } = options;
   const common = databaseOptions(options);
   const revoked = new RevokedSerials();
   const open = options.writer;
   const writer = new StoreCaller({
     dependency: 'store_write',
     ...(open === undefined
-      ? { open: threadLink({ ...common, role: 'writer' }, now), longestPause: THREAD_PAUSE }
+      ? { open: link({ ...common, role: 'writer' }, now), longestPause: THREAD_PAUSE }
       : { open: socketLink(open.socket, open.name), longestPause: PROCESS_PAUSE }),
     now,
     revoked,
   });
   const reader = new StoreCaller({
     dependency: 'store_read',
-    open: threadLink({ ...common, role: 'reader' }, now),
+    open: link({ ...common, role: 'reader' }, now),
     longestPause: THREAD_PAUSE,
     now,
   });
