@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { verifyAudit } from '../../src/audit/verify.ts';
 import type { Store } from '../../src/store/store.ts';
-import { opened, type Paths, T0, temporaryPaths } from '../store/support.ts';
+import { openedInThreads, type Paths, T0, temporaryPaths } from '../store/support.ts';
 
 const WRITER = join(import.meta.dirname, '..', 'store', 'writer-process.ts');
 const KILLS = 24;
@@ -55,7 +55,7 @@ async function allCertificates(store: Store): Promise<Set<string>> {
 
 /** Every acknowledged change is there, and each use of a token belongs to a reservation or to a certificate. */
 async function checkPromises(paths: Paths, lines: readonly string[]): Promise<void> {
-  const store = await opened(paths);
+  const store = await openedInThreads(paths);
   const open = new Set((await store.openReservations()).map((row) => row.otp_id));
   for (const id of acknowledged(lines, 'otp')) expect(await store.getOtp(id)).toBeDefined();
   for (const id of acknowledged(lines, 'reserved')) expect(await store.getOtp(id)).toMatchObject({ uses: 1 });
@@ -120,7 +120,7 @@ test('only the reservations of a dead process are given to whoever reconciles it
   await victim.until('reserved');
   victim.child.kill('SIGKILL');
   await victim.exited;
-  const store = await opened(paths);
+  const store = await openedInThreads(paths);
   expect(await store.openReservations('somebody-else')).toEqual([]);
   const all = await store.openReservations();
   expect(await store.openReservations('victim')).toEqual(all);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/sqlite/open.ts';
+import { threadLink } from '../../src/store/sqlite/thread-link.ts';
 import type { Store } from '../../src/store/store.ts';
 import { localLink } from './local-link.ts';
 import { T0 } from './rows.ts';
@@ -24,8 +25,17 @@ export function temporaryPaths(): Paths {
 }
 
 /** Opens a store that is closed when the test ends. */
-export async function opened(paths: Paths, now?: () => number): Promise<Store> {
-  const store = await openStore({ ...paths, link: localLink, ...(now === undefined ? {} : { now }) });
+export function opened(paths: Paths, now?: () => number): Promise<Store> {
+  return openedBy(localLink, paths, now);
+}
+
+/** The same with the threads that a service has. */
+export function openedInThreads(paths: Paths, now?: () => number): Promise<Store> {
+  return openedBy(threadLink, paths, now);
+}
+
+async function openedBy(link: typeof threadLink, paths: Paths, now?: () => number): Promise<Store> {
+  const store = await openStore({ ...paths, link, ...(now === undefined ? {} : { now }) });
   onTestFinished(() => store.close());
   return store;
 }

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { verifyAudit } from '../../../src/audit/verify.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { auditTypes, event, opened, otpRow, temporaryPaths } from '../support.ts';
+import { auditTypes, event, openedInThreads, otpRow, temporaryPaths } from '../support.ts';
 
 /** Collects the threads that are started from now on. */
 function watchThreads(): Worker[] {
@@ -34,7 +34,7 @@ async function recovered(store: Store): Promise<void> {
 test('when a thread dies, what is under way fails with 503 at once, and a new thread takes over', async () => {
   const threads = watchThreads();
   const paths = temporaryPaths();
-  const store = await opened(paths);
+  const store = await openedInThreads(paths);
   const [writer, reader] = threads;
   if (writer === undefined || reader === undefined) throw new Error('no threads');
   await store.audit([event('service.start')]);
@@ -60,7 +60,7 @@ test('when a thread dies, what is under way fails with 503 at once, and a new th
 test('a thread killed in the middle of writing: acknowledged calls are there, and the chain goes on', async () => {
   const threads = watchThreads();
   const paths = temporaryPaths();
-  const store = await opened(paths);
+  const store = await openedInThreads(paths);
   const acknowledged: string[] = [];
   const stop = new AbortController();
   const write = async (): Promise<void> => {
@@ -89,7 +89,7 @@ test('a thread killed in the middle of writing: acknowledged calls are there, an
 test('a thread that cannot start again tells why, until it can', async () => {
   const threads = watchThreads();
   const paths = temporaryPaths();
-  const store = await opened(paths);
+  const store = await openedInThreads(paths);
   await store.audit([event('service.start')]);
   appendFileSync(paths.auditFile, 'hello\n');
   await threads[0]?.terminate();
@@ -103,7 +103,7 @@ test('a thread that cannot start again tells why, until it can', async () => {
 
 test('a store closed while a thread is being started again leaves no thread behind', async () => {
   const threads = watchThreads();
-  const store = await opened(temporaryPaths());
+  const store = await openedInThreads(temporaryPaths());
   await threads[0]?.terminate();
   await vi.waitUntil(() => threads.length > 2, { timeout: 20_000 });
   await store.close();
@@ -112,17 +112,17 @@ test('a store closed while a thread is being started again leaves no thread behi
 
 test('close commits what is waiting; later calls are refused, and closing again is no error', async () => {
   const paths = temporaryPaths();
-  const store = await opened(paths);
+  const store = await openedInThreads(paths);
   const waiting = Array.from({ length: 100 }, () => store.insertOtp(otpRow(), [event('otp.created')]));
   await store.close();
   await Promise.all(waiting);
   await expect(store.getOtp('x')).rejects.toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE' });
   await store.close();
-  expect((await (await opened(paths)).listOtps({ limit: 200 }, 0)).items).toHaveLength(100);
+  expect((await (await openedInThreads(paths)).listOtps({ limit: 200 }, 0)).items).toHaveLength(100);
 });
 
 test('more calls than the store can queue are refused at once with 503, the others are served', async () => {
-  const store = await opened(temporaryPaths());
+  const store = await openedInThreads(temporaryPaths());
   const results = await Promise.allSettled(Array.from({ length: 10_500 }, () => store.getOtp('x')));
   expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(10_000);
   expect(results.at(-1)).toMatchObject({ reason: { status: 503, code: 'STORE_UNAVAILABLE', retryAfter: 1 } });

@@ -1,19 +1,12 @@
-import { describe, onTestFinished } from 'vitest';
-import { openStore } from '../../../src/store/sqlite/open.ts';
+import { describe } from 'vitest';
 import { storeContract } from '../contract/index.ts';
-import { temporaryPaths } from '../support.ts';
+import { openedInThreads, temporaryPaths } from '../support.ts';
 import { startWriterHere, type Writer } from '../writer.ts';
 
 describe('issue 12.7: the SQLite store keeps the contract with threads of its own', () => {
   storeContract(() => {
     const paths = temporaryPaths();
-    return {
-      async open(now) {
-        const store = await openStore({ ...paths, ...(now === undefined ? {} : { now }) });
-        onTestFinished(() => store.close());
-        return store;
-      },
-    };
+    return { open: (now) => openedInThreads(paths, now) };
   });
 });
 
