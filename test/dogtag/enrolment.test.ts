@@ -6,7 +6,7 @@ import { encodePem } from '../../src/pki/der/pem.ts';
 import { call } from '../support/https.ts';
 import { AUTO } from '../support/dogtag-profiles.ts';
 import { Dogtag, OPEN_TIMEOUT } from '../support/dogtag.ts';
-import { Estuary } from '../support/estuary.ts';
+import { Estuary, itemsOf, section } from '../support/estuary.ts';
 import { requires } from '../support/requires.ts';
 import { Device, KEYS } from './support.ts';
 
@@ -17,7 +17,12 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))('a CA behind the real Do
 
   beforeAll(async () => {
     dogtag = await Dogtag.open();
-    estuary = await Estuary.start({ configure: (config, dir) => dogtag.configure(config, dir, AUTO) });
+    estuary = await Estuary.start({
+      configure: (config, dir) => {
+        dogtag.configure(config, dir, AUTO);
+        section(config, 'otp')['retry_window'] = 600;
+      },
+    });
     device = new Device(estuary);
     writeFileSync(device.file('dogtag-ca.pem'), dogtag.ca);
   }, OPEN_TIMEOUT);
@@ -54,6 +59,19 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))('a CA behind the real Do
       for (const serial of serials) expect(await dogtag.certificateStatus(serial)).toBe('VALID');
     },
   );
+
+  test('contract §9: an answer that was lost is given again, however often and however parallel: one certificate of Dogtag', async () => {
+    const { token, id } = await estuary.otp({ client_id: 'real-lost' });
+    const request = await device.request('real-lost');
+    const repeats = async (count: number) =>
+      Promise.all(Array.from({ length: count }, () => device.enroll(request, token)));
+    const answers = [...(await repeats(4)), ...(await repeats(2))];
+    for (const { status, body } of answers) expect(status, body).toBe(200);
+    expect(new Set(answers.map(({ body }) => body)).size).toBe(1);
+    expect((await estuary.admin('GET', `/admin/otp/${id}`)).json['uses']).toBe(1);
+    const { json } = await estuary.admin('GET', '/admin/certificates?requester=real-lost');
+    expect(itemsOf(json)).toHaveLength(1);
+  });
 
   test('a revocation reaches Dogtag, and the certificate authenticates nobody any more', async () => {
     const { token } = await estuary.otp({ client_id: 'real-revoked' });
