@@ -1,23 +1,9 @@
+import { MADE_KEY_TYPES } from '../../pki/x509/key-types.ts';
 import { boolean, choice, list, map, optional, table, text } from '../keys.ts';
 import { ATTRIBUTE_ALLOWED, checkAttributeName, checkOid } from './formats.ts';
 
-/** The public keys that csrattrs can ask for: one attribute says the algorithm and the size (RFC 9908 §3.2). */
-const ASKED_KEY_TYPES = [
-  'ec:P-256',
-  'ec:P-384',
-  'ec:P-521',
-  'rsa:2048',
-  'rsa:3072',
-  'rsa:4096',
-  'ed25519',
-  'ed448',
-  'ml-dsa:44',
-  'ml-dsa:65',
-  'ml-dsa:87',
-] as const;
-
 /** The public keys that Estuary knows. */
-export const KEY_TYPES = [...ASKED_KEY_TYPES, 'rsa-pss:2048', 'rsa-pss:3072', 'rsa-pss:4096'] as const;
+export const KEY_TYPES = [...MADE_KEY_TYPES, 'rsa-pss:2048', 'rsa-pss:3072', 'rsa-pss:4096'] as const;
 
 /** Extensions that have a name here; any other is named by its dotted OID. */
 export const EXTENSION_NAMES = [
@@ -35,7 +21,7 @@ export const csrattrs = table(
       description: 'Asks for a challengePassword (RFC 7030 §3.5), or estIdentityLinking (RFC 7894) in its place.',
       default: false,
     }),
-    key_type: optional(choice(ASKED_KEY_TYPES, { description: 'The key that the client should generate.' })),
+    key_type: optional(choice(MADE_KEY_TYPES, { description: 'The key that the client should generate.' })),
     signature: optional(
       choice(
         [

@@ -17,9 +17,9 @@ import { parseCertificate } from '../../pki/x509/certificate.ts';
 import { formatName, parseDistinguishedName } from '../../pki/x509/name.ts';
 import type { Name } from '../../pki/x509/name.ts';
 import { encodePem } from '../../pki/der/pem.ts';
-import { newKeyPair } from '../../pki/x509/key-pair.ts';
+import { isKeyMade, newKeyPair } from '../../pki/x509/key-pair.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
-import { CA_KEY_TYPES } from './ca-key-types.ts';
+import { MADE_KEY_TYPES } from '../../pki/x509/key-types.ts';
 import { EXIT, UsageError, type CommandContext } from './command.ts';
 
 /** As the table of commands has them. */
@@ -52,8 +52,7 @@ export async function run(options: CaInitOptions, context: CommandContext): Prom
 function readOrder(options: CaInitOptions): Order {
   const { config, ca: label, csr } = options;
   const keyType = options['key-type'] ?? 'ec:P-256';
-  if (!CA_KEY_TYPES.some((type) => type === keyType))
-    throw new UsageError(`--key-type is none of ${CA_KEY_TYPES.join(', ')}`);
+  if (!isKeyMade(keyType)) throw new UsageError(`--key-type is none of ${MADE_KEY_TYPES.join(', ')}`);
   const days = Number(options.days ?? '3650');
   if (!Number.isInteger(days) || days < 1 || days > 36_500)
     throw new UsageError('--days is not a whole number from 1 to 36500');

@@ -1,6 +1,7 @@
 /** Fresh key pairs of the kinds that the configuration names, made in the thread pool. */
 import { generateKeyPair } from 'node:crypto';
 import { InputError } from '../input-error.ts';
+import { MADE_KEY_TYPES } from './key-types.ts';
 import { mlDsaOf } from './ml-dsa.ts';
 
 /** Both as DER: SubjectPublicKeyInfo, and PrivateKeyInfo (of ML-DSA with the seed alone, RFC 9881 §6). */
@@ -11,14 +12,11 @@ export interface FreshKeyPair {
 }
 
 const RSA = /^rsa:(\d+)$/;
-const EC = /^ec:(P-(?:256|384|521))$/;
-const EDWARDS: ReadonlySet<string> = new Set(['ed25519', 'ed448']);
+const EC = /^ec:(.+)$/;
 
 /** Whether {@link newKeyPair} makes keys of this kind. */
 export function isKeyMade(keyType: string): boolean {
-  const bits = RSA.exec(keyType)?.[1];
-  if (bits === undefined) return EC.test(keyType) || EDWARDS.has(keyType) || mlDsaOf(keyType) !== undefined;
-  return Number(bits) >= 2048 && Number(bits) <= 4096;
+  return MADE_KEY_TYPES.some((made) => made === keyType);
 }
 
 const ENCODING = {
