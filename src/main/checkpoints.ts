@@ -5,6 +5,7 @@ import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { Part } from './part.ts';
+import { Recurring } from './recurring.ts';
 
 export interface CheckpointsOptions {
   readonly store: AuditStore;
@@ -18,32 +19,26 @@ export interface CheckpointsOptions {
 export class Checkpoints implements Part {
   readonly #options: CheckpointsOptions;
   readonly #key: CheckpointKey;
-  #timer: NodeJS.Timeout | undefined;
-  #underWay: Promise<void> | undefined;
+  readonly #recurring: Recurring;
 
   /** @throws InputError for a key that signs nothing here */
   constructor(options: CheckpointsOptions) {
     this.#options = options;
     this.#key = new CheckpointKey(createPublicKey(options.privateKey).export({ format: 'der', type: 'spki' }));
+    const { interval, log } = options;
+    this.#recurring = new Recurring(interval, () =>
+      this.make().catch((error: unknown) =>
+        log.error({ detail: describe(error) }, 'no checkpoint of the audit log could be made'),
+      ),
+    );
   }
 
   start(): Promise<void> {
-    this.#timer = setInterval(() => this.#begin(), this.#options.interval).unref();
-    this.#begin();
-    return Promise.resolve();
+    return this.#recurring.start();
   }
 
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#underWay;
-  }
-
-  #begin(): void {
-    this.#underWay ??= this.make()
-      .catch((error: unknown) =>
-        this.#options.log.error({ detail: describe(error) }, 'no checkpoint of the audit log could be made'),
-      )
-      .finally(() => (this.#underWay = undefined));
+  stop(): Promise<void> {
+    return this.#recurring.stop();
   }
 
   /** Signs the newest record, unless that is a checkpoint itself. @throws what the store throws */

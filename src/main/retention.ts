@@ -7,6 +7,7 @@ import { describe, unavailable } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { PURGED_AT_ONCE, type AuditLine, type RetentionStore } from '../store/retention-store.ts';
 import type { Part } from './part.ts';
+import { Recurring } from './recurring.ts';
 
 export interface RetentionOptions {
   readonly config: Pick<Config, 'retention'> & {
@@ -34,34 +35,26 @@ const MAX_FILE = 100_000;
 
 /** Purges as a part of the service: now, and every hour. Stopping waits for the batch under way. */
 export class Retention implements Part {
-  readonly #options: RetentionOptions;
   readonly #stopped = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
-  #underWay: Promise<void> | undefined;
+  readonly #recurring: Recurring;
 
   constructor(options: RetentionOptions) {
-    this.#options = options;
+    const { log } = options;
+    // A file of audit records a day, not one an hour.
+    this.#recurring = new Recurring(HOUR, (isFirst) =>
+      purge(options, { signal: this.#stopped.signal, slack: isFirst ? 0 : DAY }).catch((error: unknown) =>
+        log.error({ detail: describe(error) }, 'what is over could not be purged'),
+      ),
+    );
   }
 
   start(): Promise<void> {
-    // A file of audit records a day, not one an hour.
-    this.#timer = setInterval(() => this.#begin(DAY), HOUR).unref();
-    this.#begin(0);
-    return Promise.resolve();
+    return this.#recurring.start();
   }
 
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
+  stop(): Promise<void> {
     this.#stopped.abort();
-    await this.#underWay;
-  }
-
-  #begin(slack: number): void {
-    const { log } = this.#options;
-    // One that takes longer than an hour goes on.
-    this.#underWay ??= purge(this.#options, { signal: this.#stopped.signal, slack })
-      .catch((error: unknown) => log.error({ detail: describe(error) }, 'what is over could not be purged'))
-      .finally(() => (this.#underWay = undefined));
+    return this.#recurring.stop();
   }
 }
 
