@@ -1,0 +1,43 @@
+/** `scripts/test --nightly`: the list of its steps, and what becomes of each. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runAny } from './support/command.ts';
+import { ROOT } from './support/root.ts';
+
+test('issue 16: every step of the nightly run has a bound, a name of its own, and a command whose files exist', () => {
+  const lines = readFileSync(join(ROOT, 'scripts/nightly-steps'), 'utf8').split('\n');
+  const steps = lines.filter((line) => line !== '' && !line.startsWith('#'));
+  expect(steps.filter((step) => !/^\d+[smh] [^:]+: \S/.test(step))).toEqual([]);
+  const names = steps.map((step) => step.replace(/^\S+ ([^:]+):.*$/, '$1'));
+  expect(new Set(names).size).toBe(names.length);
+  const files = steps.flatMap((step) => [...step.matchAll(/\b(?:scripts|test)\/[\w./-]+/g)].map(([file]) => file));
+  expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+});
+
+test('issue 16: a step that fails or hangs does not stop those after it, and the run has failed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'estuary-nightly-'));
+  try {
+    const list = join(folder, 'steps');
+    const steps = [
+      '5s good one: echo said',
+      '# a comment',
+      '5s bad: echo why; exit 3',
+      '1s hangs: sleep 60',
+      '5s last: true',
+    ];
+    writeFileSync(list, `${steps.join('\n')}\n`);
+    const script = `set -euo pipefail; root=$0; failed=(); . "$root/scripts/lib/nightly.sh"
+      run_nightly "$1" "$2"; summarize_nightly; printf 'FAILED: %s\\n' "\${failed[@]}"`;
+    const { output, code } = await runAny('bash', ['-c', script, ROOT, list, folder]);
+    expect(code).toBe(0);
+    expect(output).toMatch(
+      /good one +\d+ s {2}passed.*\n.*bad +\d+ s {2}failed with 3.*\n.*hangs +\d+ s {2}not done in 1s.*\n.*last +\d+ s {2}passed/,
+    );
+    expect(output).toContain('FAILED: bad\nFAILED: hangs\n');
+    expect(readFileSync(join(folder, 'good-one.log'), 'utf8')).toBe('said\n');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
