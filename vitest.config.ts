@@ -21,6 +21,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 300_000,
     pool: 'forks',
+    globalSetup: './test/support/postgres-of-run.ts',
     reporters: ['default', './test/support/skip-report.ts'],
     // Two cores serve the CI machine; more workers only make the argon2 and TLS tests fight each other.
     maxWorkers: 2,

@@ -9,6 +9,7 @@ import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { expect } from 'vitest';
 import { missingDogtag } from './dogtag-folder.ts';
+import { postgresPrograms } from './postgres.ts';
 import { ROOT } from './root.ts';
 
 /** Where `scripts/fetch-estclient` leaves libest's client with the libraries it was built for. */
@@ -112,6 +113,7 @@ const PROBES = {
   cc: commands('Debian package gcc', 'cc'),
   gssproxy: commands('Debian package gssproxy', 'gssproxy'),
   dogtag: missingDogtag,
+  postgres: () => (postgresPrograms() === undefined ? 'initdb not found (Debian package postgresql)' : undefined),
   root: () => (process.getuid?.() === 0 ? undefined : 'needs root'),
 } satisfies Record<string, Probe>;
 

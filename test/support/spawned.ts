@@ -2,9 +2,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Waits for a program to answer, five seconds at most. */
-export async function untilReady(name: string, ready: () => Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+/** Waits for a program to answer. @param atMost milliseconds */
+export async function untilReady(name: string, ready: () => Promise<boolean>, atMost = 5000): Promise<void> {
+  for (const end = performance.now() + atMost; performance.now() < end;) {
     if (await ready()) return;
     await sleep(25);
   }

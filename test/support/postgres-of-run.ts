@@ -1,0 +1,42 @@
+/** vitest's global setup: where the PostgreSQL is that the files of a run share (postgres.ts), and its end. */
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SHARED_FOLDER } from './postgres.ts';
+
+/** Nothing is started here: most runs of single files need none. @returns what ends it */
+export default function setup(): () => Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'estuary-postgres-'));
+  chmodSync(folder, 0o711);
+  // The test processes inherit it.
+  process.env[SHARED_FOLDER] = folder;
+  return async () => {
+    await end(folder);
+    rmSync(folder, { recursive: true, force: true });
+  };
+}
+
+async function end(folder: string): Promise<void> {
+  const pidFile = join(folder, 'data', 'postmaster.pid');
+  const pid = (): number | undefined => {
+    try {
+      return Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
+    } catch {
+      return undefined;
+    }
+  };
+  const running = pid();
+  if (running === undefined) return;
+  process.kill(running, 'SIGQUIT');
+  for (let attempt = 0; attempt < 200 && isAlive(running); attempt++) await sleep(25);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
