@@ -2,6 +2,7 @@
 import { runCommand } from './commands/run-command.ts';
 import { COMMANDS } from './commands/table.ts';
 import type { Signals } from './signals.ts';
+import { drained, terminalOf } from './terminal.ts';
 
 const NOTES = `estuary --config FILE [--check] is "estuary serve", estuary --version tells the version.
 
@@ -25,5 +26,7 @@ export async function main(args: readonly string[], signals: Signals): Promise<v
     err: (text) => void process.stderr.write(text),
     now: Date.now,
     signals,
+    terminal: terminalOf(process),
+    drained: () => drained(process.stdout),
   });
 }

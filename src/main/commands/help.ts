@@ -21,7 +21,8 @@ export function helpOfAll({ name, commands, notes }: HelpOf): string {
 export function helpOfCommand(program: string, { name, summary, about, options }: Command): string {
   const list = Object.entries(options).map(([option, { kind, about: text, ...more }]) => {
     const value = 'placeholder' in more ? ` ${more.placeholder}` : '';
-    return [kind === 'argument' ? option.toUpperCase() : `--${option}${value}`, text] as const;
+    const repeated = kind === 'values' ? '; may be given more than once' : '';
+    return [kind === 'argument' ? option.toUpperCase() : `--${option}${value}`, `${text}${repeated}`] as const;
   });
   const texts = [summary, ...(about === undefined ? [] : [about])].join('\n\n');
   return `usage: ${program} ${name}${usage(options)}\n\n${texts}\n\n${columns([...list, ['--help', 'this text']])}\n`;

@@ -1,7 +1,7 @@
 /** From a command line to the command that it names. */
 import { parseArgs } from 'node:util';
 import { nearest } from '../../config/nearest.ts';
-import { EXIT, UsageError, type Command, type CommandContext, type Entry } from './command.ts';
+import { CommandError, EXIT, UsageError, type Command, type CommandContext, type Entry } from './command.ts';
 import { helpOfAll, helpOfCommand } from './help.ts';
 
 export interface Program {
@@ -14,6 +14,8 @@ export interface Program {
   readonly version?: () => Promise<string>;
   /** What the help ends with. */
   readonly notes?: string;
+  /** The exit code where no command is meant; 1 unless told. */
+  readonly misuse?: number;
 }
 
 /** Runs the command that the arguments name. Resolves with the exit code. */
@@ -24,7 +26,7 @@ export async function runCommand(program: Program, args: readonly string[], cont
   const group = commands.find((entry) => entry.kind === 'group' && entry.name === first?.value);
   if (group?.kind === 'group' && first !== undefined)
     return runCommand(
-      { name: `${name} ${group.name}`, commands: await group.load() },
+      { name: `${name} ${group.name}`, commands: await group.load(), misuse: group.misuse },
       args.filter((_, index) => index !== first.index),
       context,
     );
@@ -38,13 +40,15 @@ export async function runCommand(program: Program, args: readonly string[], cont
   }
   if (line.has('help') || (args.length === 0 && program.unnamed === undefined)) {
     const about = words.length > 0 ? command : undefined;
-    context.out(about === undefined ? helpOfAll(program) : helpOfCommand(name, about));
+    const below = { ...program, commands: commands.filter((one) => one.name.startsWith(`${words.join(' ')} `)) };
+    const all = below.commands.length > 0 ? below : program;
+    context.out(about === undefined ? helpOfAll(all) : helpOfCommand(name, about));
     return EXIT.ok;
   }
   if (command === undefined) {
     const [option] = line.unknown;
     const reason = option === undefined ? unknownCommand(commands, words) : noOption(option, line.known);
-    return refuse(program, reason, context);
+    return refuse(program, reason, context, program.misuse);
   }
   const taken = words.length === 0 ? 0 : command.name.split(' ').length;
   const own = new Set(line.words.slice(0, taken).map(({ index }) => index));
@@ -98,6 +102,7 @@ const COMMON = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolea
 interface OptionType {
   readonly type: 'boolean' | 'string';
   readonly short?: string;
+  readonly multiple?: boolean;
 }
 
 function flagsOf({ options }: Command): Record<string, OptionType> {
@@ -143,7 +148,7 @@ function readValues({ commands }: Program, command: Command, args: readonly stri
   const values: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(command.options)) {
     const given = option.kind === 'argument' ? words.shift() : parsed.values[name];
-    values[name] = option.kind === 'flag' ? given === true : given;
+    values[name] = option.kind === 'flag' ? given === true : option.kind === 'values' ? (given ?? []) : given;
     const needed = option.kind === 'argument' || (option.kind === 'value' && option.required);
     if (!needed || (given !== undefined && given !== '')) continue;
     throw new UsageError(
@@ -174,6 +179,10 @@ function refuse({ name }: Program, reason: string, context: CommandContext, code
 async function failure(program: Program, command: Command, error: unknown, context: CommandContext): Promise<number> {
   if (error instanceof UsageError)
     return refuse({ ...program, name: `${program.name} ${command.name}` }, error.message, context, command.misuse);
+  if (error instanceof CommandError) {
+    context.err(`${program.name} ${command.name}: ${error.message}\n`);
+    return error.exitCode;
+  }
   const [{ ConfigError }, { describe }] = await Promise.all([
     import('../../config/problem.ts'),
     import('../../errors.ts'),

@@ -1,0 +1,88 @@
+/**
+ * How far a long work is: on a terminal a bar with an estimate, drawn over itself; elsewhere a plain line from time to time. Nothing of
+ * either within the first two seconds: what is done by then needs none. On the standard error, so that what is printed stays as it is.
+ */
+import type { CommandContext } from './command.ts';
+
+/** Milliseconds. */
+const QUIET = 2000;
+const REDRAW = 200;
+const BETWEEN_LINES = 10_000;
+/** An estimate from less than this part of the work would only jump about. */
+const ENOUGH = 0.02;
+const BAR = 24;
+
+export interface Progress {
+  /** @param total as far as it is known by now */
+  update(done: number, total?: number): void;
+  /** Takes the bar away; to be called whatever became of the work. */
+  end(): void;
+}
+
+/**
+ * @param what the work, as `importing devices`
+ * @param unit what is counted, as `rows`
+ * @param total how many there are, if that is known
+ */
+export function progress(
+  { err, now, terminal }: Pick<CommandContext, 'err' | 'now' | 'terminal'>,
+  { what, unit, total: known }: { readonly what: string; readonly unit: string; readonly total?: number },
+): Progress {
+  const columns = terminal?.errColumns;
+  const began = now();
+  let [last, drawn, total, done] = [began, false, known, 0];
+  const show = (): void => {
+    const at = now();
+    const pause = columns === undefined ? BETWEEN_LINES : REDRAW;
+    if (at - began < QUIET || (drawn && at - last < pause)) return;
+    const text = describe({ done, total, elapsed: at - began, unit });
+    err(
+      columns === undefined
+        ? `${what}: ${text}\n`
+        : `\r\x1b[K${`${what} ${bar(done, total)}${text}`.slice(0, columns - 1)}`,
+    );
+    [last, drawn] = [at, true];
+  };
+  // What waits for somebody else's answer is seen to go on.
+  const timer = setInterval(show, 1000);
+  timer.unref();
+  return {
+    update(now, of) {
+      done = now;
+      if (of !== undefined) total = of;
+      show();
+    },
+    end() {
+      clearInterval(timer);
+      if (drawn && columns !== undefined) err('\r\x1b[K');
+    },
+  };
+}
+
+interface State {
+  readonly done: number;
+  readonly total: number | undefined;
+  readonly elapsed: number;
+  readonly unit: string;
+}
+
+function describe({ done, total, elapsed, unit }: State): string {
+  if (total === undefined || total <= 0) return `${done} ${unit}, ${duration(elapsed)}`;
+  const part = Math.min(done / total, 1);
+  const left = part < ENOUGH ? '' : `, about ${duration((elapsed / part) * (1 - part))} left`;
+  return `${Math.floor(part * 100)} %, ${done} of ${total} ${unit}${left}`;
+}
+
+function bar(done: number, total: number | undefined): string {
+  if (total === undefined || total <= 0) return '';
+  const full = Math.round(Math.min(done / total, 1) * BAR);
+  return `[${'#'.repeat(full)}${'-'.repeat(BAR - full)}] `;
+}
+
+/** @param elapsed milliseconds */
+function duration(elapsed: number): string {
+  const seconds = Math.round(elapsed / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

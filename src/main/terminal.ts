@@ -1,0 +1,39 @@
+/** Who sits before the process's streams, as a command sees it. Loads nothing of readline before somebody is asked. */
+import type { Terminal } from './commands/command.ts';
+
+/** Where a terminal does not say how wide it is. */
+const COLUMNS = 80;
+
+export function terminalOf({ stdin, stdout, stderr }: NodeJS.Process): Terminal {
+  const columns = (stream: NodeJS.WriteStream): number | undefined =>
+    stream.isTTY ? stream.columns || COLUMNS : undefined;
+  return {
+    get outColumns() {
+      return columns(stdout);
+    },
+    get errColumns() {
+      return columns(stderr);
+    },
+    ask: stdin.isTTY && stderr.isTTY ? (question) => ask(stdin, stderr, question) : undefined,
+  };
+}
+
+/** On the standard error: what a command prints may go elsewhere. An end of input is an empty line. */
+async function ask(input: NodeJS.ReadStream, output: NodeJS.WriteStream, question: string): Promise<string> {
+  const { createInterface } = await import('node:readline');
+  const lines = createInterface({ input, output });
+  try {
+    return await new Promise((resolve) => {
+      lines.on('close', () => resolve(''));
+      lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+      lines.question(question, resolve);
+    });
+  } finally {
+    lines.close();
+  }
+}
+
+/** Resolves once a stream has room again. */
+export async function drained(stream: NodeJS.WriteStream): Promise<void> {
+  if (stream.writableNeedDrain) await new Promise((resolve) => stream.once('drain', resolve));
+}
