@@ -64,7 +64,14 @@ async function read(file: string, env: Environment): Promise<Read> {
   });
   const config = asConfig(document.value);
   const { problems, warnings } = crossChecks(config);
-  return { config, problems: [...document.problems, ...unreported(problems, document.problems)], warnings };
+  const reported = [...document.problems, ...givenInVain(parsed.document)];
+  return { config, problems: [...reported, ...unreported(problems, reported)], warnings };
+}
+
+/** What the document alone shows, because the key has a default: a file is named that a database elsewhere has no use for. */
+function givenInVain({ store }: Table): Problem[] {
+  if (!isTable(store) || store['driver'] !== 'postgres' || store['path'] === undefined) return [];
+  return [{ key: 'store.path', message: 'goes with driver = "sqlite" (driver is "postgres" here)' }];
 }
 
 function withDerivedDefaults(document: Table): Table {

@@ -124,6 +124,12 @@ export const SERVICE_ERRORS = {
     cause: 'Another service holds the store.',
     remedy: 'Stop that service, or give this one a store of its own.',
   },
+  STORE_NOT_A_FILE: {
+    status: 500,
+    cause: '"backup" and "restore" copy the file of a SQLite store, and store.driver is "postgres".',
+    remedy:
+      "Use PostgreSQL's own means: continuous archiving with point-in-time recovery, or pg_dump (docs/postgresql.md).",
+  },
   STORE_TOO_NEW: {
     status: 500,
     cause: 'A newer version of Estuary made the store.',

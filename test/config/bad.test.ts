@@ -153,7 +153,11 @@ describe('contract §1: a refused configuration prints FILE: KEY: what is wrong 
       toml('[est]\nhost = "0.0.0.0:9443"'),
       'est.host: "0.0.0.0:9443" is neither an IP address nor a host name (an IP address or a host name)',
     ],
-    ['another database', toml('[store]\ndriver = "postgres"'), 'store.driver: "postgres" is not known ("sqlite")'],
+    [
+      'another database',
+      toml('[store]\ndriver = "mysql"'),
+      'store.driver: "mysql" is not known ("sqlite", "postgres")',
+    ],
     [
       'another log level',
       toml('[log]\nlevel = "loud"'),

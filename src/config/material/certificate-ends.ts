@@ -5,7 +5,17 @@ import type { KeyPair, Material } from './material.ts';
 
 /** What a certificate is used for. */
 export type CertificateUse =
-  'tls' | 'admin_tls' | 'ca' | 'ocsp' | 'agent' | 'client_anchor' | 'admin_anchor' | 'dogtag_anchor' | 'cmc';
+  | 'tls'
+  | 'admin_tls'
+  | 'ca'
+  | 'ocsp'
+  | 'agent'
+  | 'client_anchor'
+  | 'admin_anchor'
+  | 'dogtag_anchor'
+  | 'cmc'
+  | 'store_client'
+  | 'store_anchor';
 
 export interface CertificateEnd {
   readonly use: CertificateUse;
@@ -21,7 +31,7 @@ export interface CertificateEnd {
 
 /** The ends of all that the configuration names, but for the CAs' own, which their drivers know. */
 export function certificateEnds(material: Material): CertificateEnd[] {
-  const { tls, adminTls, clientTrust, adminTrust, cmc, cas } = material;
+  const { tls, adminTls, clientTrust, adminTrust, cmc, cas, storeTls } = material;
   const ends = (use: CertificateUse, certificates: readonly Certificate[] = [], ca = ''): CertificateEnd[] =>
     certificates.map((certificate) => endOf({ use, ca }, certificate));
   return [
@@ -30,6 +40,8 @@ export function certificateEnds(material: Material): CertificateEnd[] {
     ...ends('admin_tls', adminTls === tls ? [] : adminTls?.certificates),
     ...ends('admin_anchor', adminTrust?.anchors),
     ...ends('cmc', firstOf(cmc.responder)),
+    ...ends('store_client', firstOf(storeTls?.client)),
+    ...ends('store_anchor', storeTls?.trustAnchors),
     ...cas.flatMap((ca) =>
       ca.driver === 'dogtag'
         ? [

@@ -12,7 +12,7 @@ import type { Problem, Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 import { labelsOf } from '../labels.ts';
 import { checkAdminAnchors } from './admin-anchors.ts';
-import { loadCa, loadOthers } from './ca.ts';
+import { loadCa, loadOthers, loadService } from './ca.ts';
 import { checkClients } from './clients.ts';
 import type { CaMaterial, CmcMaterial, KeyPair, LabelMaterial, Material } from './material.ts';
 import { checkSharedKeys } from './shared-keys.ts';
@@ -54,6 +54,7 @@ export async function loadMaterial(config: Config, now: number, inForce?: CasMat
   const keyEncryption = await loadKeyEncryption(reader, config);
   const cmc = await loadCmc(reader, config);
   const checkpointKey = await loadCheckpointKey(reader, config);
+  const storeTls = config.store.tls && (await loadService(reader, config.store.tls, 'store.tls'));
   const { cas, labels } = inForce ?? (await loadCas(reader, config));
   const { problems, warnings } = reader;
   if (reader.incomplete || (!automatic && (pair === undefined || adminPair === undefined)))
@@ -66,6 +67,7 @@ export async function loadMaterial(config: Config, now: number, inForce?: CasMat
     keyEncryption,
     cmc,
     checkpointKey,
+    storeTls,
     cas,
     labels,
   };

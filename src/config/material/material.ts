@@ -112,6 +112,8 @@ export interface Material {
   readonly cmc: CmcMaterial;
   /** Of `audit.checkpoint_key`. */
   readonly checkpointKey: KeyObject | undefined;
+  /** `[store.tls]`; undefined: TLS is not spoken with the database. */
+  readonly storeTls: ServiceMaterial | undefined;
   /** In the order of the configuration. */
   readonly cas: readonly CaMaterial[];
   /** The CAs' further labels, by the label of the CA. */

@@ -1,5 +1,7 @@
 import { roleLists } from './admin.ts';
 import { labelsOf } from '../labels.ts';
+import { isLocalHost, parsePostgresUrl } from '../postgres-url.ts';
+import type { Secret } from '../secret.ts';
 import type { CrossChecks, Finding } from './finding.ts';
 import type { Config } from '../schema.ts';
 
@@ -34,7 +36,7 @@ export function complianceChecks(config: Config): CrossChecks {
   return { problems, warnings: [] };
 }
 
-function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc }: Config): Generator<UnsafeSetting> {
+function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, store }: Config): Generator<UnsafeSetting> {
   if (tls.client_auth.mode === 'none')
     yield {
       key: 'tls.client_auth.mode',
@@ -56,6 +58,13 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc }: Config): Generat
     };
   if (admin.public_metrics)
     yield { key: 'admin.public_metrics', message: 'is true: anybody may read the metrics', safe: 'false' };
+  if (store.driver === 'postgres' && store.tls === undefined && store.url !== undefined && goesFar(store.url))
+    yield {
+      key: 'store.tls',
+      message: 'is missing: what goes to the database can be read and changed on the way',
+      safe: '[store.tls] with trust_anchors',
+      about: ['store.driver', 'store.url'],
+    };
   for (const [index, { secret }] of cmc.shared_secrets.entries())
     if (secret.length < NIAP_TOKEN_LENGTH)
       yield {
@@ -88,6 +97,12 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc }: Config): Generat
       safe: 'memory_kib = 19456 with iterations = 2, or more',
       about,
     };
+}
+
+/** Whether a database is on another machine. */
+function goesFar(url: Secret): boolean {
+  const hosts = parsePostgresUrl(url.reveal().toString('utf8'))?.hosts ?? [];
+  return hosts.some(({ host }) => !isLocalHost(host));
 }
 
 function* niapPoints(config: Config): Generator<UnsafeSetting> {

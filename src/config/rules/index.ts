@@ -5,6 +5,7 @@ import { complianceChecks } from './compliance.ts';
 import { nameWarnings } from './names.ts';
 import { retentionChecks } from './retention.ts';
 import { serverCertificateChecks } from './server-certificate.ts';
+import { storeChecks } from './store.ts';
 import type { Config } from '../schema.ts';
 
 /** The checks that concern more than one key. Reads no file. */
@@ -26,6 +27,13 @@ export function crossChecks(config: Config): CrossChecks {
       ...caChecks(config),
       ...popLinkingChecks(config),
       ...retentionChecks(config),
+      ...storeChecks(config),
+      ...pair(
+        'store.tls.client_certificate',
+        config.store.tls?.client_certificate,
+        'store.tls.client_key',
+        config.store.tls?.client_key,
+      ),
       ...compliance.problems,
     ],
     warnings: [...adminWarnings(config), ...compliance.warnings, ...nameWarnings(config)],

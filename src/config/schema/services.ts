@@ -135,11 +135,57 @@ export const requests = table(
 
 export const store = table(
   {
-    driver: choice(['sqlite'], { description: 'The database.', default: 'sqlite' }),
-    path: path({ description: 'The database file; its folder is made when it is not there.', default: 'data/est.db' }),
+    driver: choice(['sqlite', 'postgres'], {
+      description:
+        'The database: `sqlite` in a file of this machine, or a `postgres` that any number of servers share (docs/postgresql.md).',
+      default: 'sqlite',
+    }),
+    path: path({
+      description: 'The database file of `sqlite`; its folder is made when it is not there.',
+      default: 'data/est.db',
+    }),
+    url: optional(
+      secret({
+        description:
+          'Where the database of `postgres` is: a libpq URL such as `postgresql://estuary:PASSWORD@db.example.com/estuary`; of several hosts the one that takes writes is used.',
+      }),
+    ),
+    pool_size: integer({
+      description: 'How many connections to the database of `postgres` each process of this server has at most.',
+      default: 10,
+      minimum: 2,
+      maximum: 1000,
+    }),
+    tls: optional(
+      table(
+        {
+          trust_anchors: optional(
+            path({
+              description: "PEM file with the CA certificates that issue the database's.",
+              defaultText: 'the CAs that Node.js knows',
+            }),
+          ),
+          client_certificate: optional(
+            path({ description: 'PEM file with the certificate that the database is shown.' }),
+          ),
+          client_key: optional(path({ description: 'PEM file with its private key.' })),
+        },
+        {
+          description:
+            "TLS to the database of `postgres`: its certificate is verified, and so is the host's name in it (`verify-full`), whatever the URL says.",
+        },
+      ),
+    ),
+    shared_key: optional(
+      secret({
+        description:
+          'What the servers that share a `postgres` encrypt with that they hand each other through it (the keys of TLS session tickets), 32 bytes or more and the same on each of them. Without it, a TLS session is resumed on the server that began it.',
+      }),
+    ),
     node_name: optional(
       text({
-        description: "The name of this server in its audit records; the host's name unless given.",
+        description:
+          "The name of this server in its audit records; the host's name unless given. Of those that share a `postgres` each has one of its own.",
         allowed: '1 to 64 letters, digits, "-", "." or "_"',
         pattern: /^[A-Za-z0-9._-]{1,64}$/,
       }),

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { loadConfigOnly } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { backUp } from '../backup/backup.ts';
+import { requireFile } from '../backup/require-file.ts';
 import { EXIT, type CommandContext } from './command.ts';
 
 interface BackupValues {
@@ -13,6 +14,7 @@ interface BackupValues {
 /** @throws ConfigError; EstuaryError where there is no store, or the folder holds something */
 export async function run({ config: file, to }: BackupValues, context: CommandContext): Promise<number> {
   const { config } = await loadConfigOnly(file, context.env);
+  requireFile(config.store.driver);
   const folder = resolve(to);
   const { audit, files } = backUp({
     storePath: config.store.path,

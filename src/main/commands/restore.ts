@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { loadConfigOnly } from '../../config/load.ts';
 import { lockStore } from '../../store/sqlite/service-lock.ts';
 import { restore, type Restored } from '../backup/restore.ts';
+import { requireFile } from '../backup/require-file.ts';
 import { EXIT, type CommandContext } from './command.ts';
 
 interface RestoreValues {
@@ -14,6 +15,7 @@ interface RestoreValues {
 /** @throws ConfigError; EstuaryError, e.g. `STORE_IN_USE`; nothing has changed then */
 export async function run({ config: file, from }: RestoreValues, context: CommandContext): Promise<number> {
   const { config } = await loadConfigOnly(file, context.env);
+  requireFile(config.store.driver);
   const { store, audit, otp, ca } = config;
   const lock = await lockStore(store.path);
   try {
