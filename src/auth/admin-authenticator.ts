@@ -1,6 +1,6 @@
 /** Who sends an admin request: a bearer token or a client certificate, apart from everything on the EST listener. */
 import type { AdminRole } from '../config/admin-roles.ts';
-import { unauthorized, isUnauthenticated } from '../errors.ts';
+import { describe, isUnauthenticated, unauthorized } from '../errors.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IntermediateStore } from '../store/intermediate-store.ts';
 import type { ClientTrust } from './mtls/client-trust.ts';
@@ -26,6 +26,14 @@ export interface AdminAuthSettings {
   readonly clients?: readonly AdminClient[];
   /** Of certificates that no client's entry names; `["admin"]` when absent. */
   readonly default_roles?: readonly AdminRole[] | undefined;
+}
+
+/** What a session says of whose it is. */
+export interface SessionOwner {
+  readonly administrator: string;
+  readonly method: AdminIdentity['method'];
+  /** Hex SHA-256 of the client certificate that it was begun with. */
+  readonly certificate: string | null;
 }
 
 const CODE = 'ADMIN_AUTHENTICATION_REQUIRED';
@@ -68,7 +76,7 @@ export class AdminAuthenticator {
       byCertificate = await this.#byCertificate(settings, presented);
     } catch (error) {
       if (!isUnauthenticated(error)) throw error;
-      failures.push([error.message, error.detail].filter((part) => part !== undefined).join(': '));
+      failures.push(describe(error));
     }
     if (settings.bearer_token.enabled && presented.authorization !== undefined) {
       const holder = bearerHolder(presented.authorization, this.#administrators(settings));
@@ -78,6 +86,33 @@ export class AdminAuthenticator {
       if (byCertificate === undefined && settings.mode !== 'required') return holder;
     }
     return byCertificate ?? this.#refuse(presented.address, failures);
+  }
+
+  /**
+   * The administrator of a session, as the settings in force have it: with what they let it do today.
+   *
+   * @returns why it may not come in, where it may not; for the audit log
+   * @throws EstuaryError 500 or 503 from the store
+   */
+  async ofSession(session: SessionOwner, presented: PresentedCredentials): Promise<AdminIdentity | string> {
+    const settings = this.#settings();
+    const shown = presentedCertificates(presented)?.fingerprint ?? null;
+    if (session.certificate !== null && session.certificate !== shown)
+      return 'it was begun with another client certificate';
+    const admin =
+      session.method === 'mtls'
+        ? await this.#byCertificate(settings, presented).catch(reasonOf)
+        : this.#byTokenKey(settings, session.administrator);
+    if (typeof admin === 'string') return admin;
+    return admin?.key === session.administrator ? admin : 'the configuration does not know its administrator any more';
+  }
+
+  #byTokenKey(settings: AdminAuthSettings, key: string): AdminIdentity | string | undefined {
+    if (!settings.bearer_token.enabled || settings.mode === 'required') return 'bearer tokens are not taken any more';
+    const holder = this.#administrators(settings).withTokenKey(key);
+    return holder?.notAfter !== undefined && holder.notAfter <= this.#now()
+      ? `bearer token of ${holder.display} has ended`
+      : holder;
   }
 
   /** Of the settings in force, whose names are parsed once. */
@@ -107,6 +142,12 @@ export class AdminAuthenticator {
     await this.#failures.record({ type: 'auth.admin', outcome: 'failure', address, ...requestIdField(), detail });
     throw unauthorized(CODE, 'admin authentication failed', { detail });
   }
+}
+
+/** Why nobody was authenticated. @throws what it is given, where that is something else */
+function reasonOf(error: unknown): string {
+  if (!isUnauthenticated(error)) throw error;
+  return describe(error);
 }
 
 /** The holder of the token that a header carries, or undefined. */

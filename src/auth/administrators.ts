@@ -34,9 +34,21 @@ export interface AdminIdentity {
   readonly notAfter: number | undefined;
 }
 
+type HashedToken = AdminToken & { readonly hash: Buffer };
+
+const tokenKey = (hash: Buffer): string => `token:${createHash('sha256').update(hash).digest('hex')}`;
+
+const holderOf = ({ hash, description, roles = UNSAID_ROLES, not_after }: HashedToken): AdminIdentity => ({
+  method: 'bearer',
+  display: description,
+  key: tokenKey(hash),
+  roles,
+  notAfter: not_after === undefined ? undefined : readTimestamp(not_after),
+});
+
 /** The entries of the configuration, ready to be looked up. */
 export class Administrators {
-  readonly #tokens: readonly (AdminToken & { readonly hash: Buffer })[];
+  readonly #tokens: readonly HashedToken[];
   /** By fingerprint, or by the names of subject and issuer. */
   readonly #clients: ReadonlyMap<string, AdminClient>;
   readonly #defaultRoles: readonly AdminRole[];
@@ -59,17 +71,17 @@ export class Administrators {
     const presented = createHash('sha256').update(token).digest();
     let found: AdminIdentity | undefined;
     for (const entry of this.#tokens) {
-      const { hash, description, roles = UNSAID_ROLES, not_after } = entry;
+      const { hash } = entry;
       if (hash.length !== presented.length || !timingSafeEqual(hash, presented)) continue;
-      found ??= {
-        method: 'bearer',
-        display: description,
-        key: `token:${createHash('sha256').update(hash).digest('hex')}`,
-        roles,
-        notAfter: not_after === undefined ? undefined : readTimestamp(not_after),
-      };
+      found ??= holderOf(entry);
     }
     return found;
+  }
+
+  /** The holder of the token with this {@link AdminIdentity.key}, likewise. */
+  withTokenKey(key: string): AdminIdentity | undefined {
+    const entry = this.#tokens.find(({ hash }) => tokenKey(hash) === key);
+    return entry === undefined ? undefined : holderOf(entry);
   }
 
   /** The holder of a certificate whose path was validated. An entry of its fingerprint goes before one of its names. */

@@ -141,6 +141,11 @@ export const ADMIN_ERRORS = {
     cause: 'Certificates of several CAs have this serial number.',
     remedy: 'Name the CA with the parameter ca.',
   },
+  SESSION_NOT_FOUND: {
+    status: 404,
+    cause: 'A call that is to sign out comes without a session, or with one that has just ended.',
+    remedy: 'Nothing: nobody is signed in.',
+  },
   SUBMISSION_LOST: {
     status: 503,
     cause: 'It cannot be told whether the CA behind took the request.',

@@ -203,6 +203,12 @@ export const AUTHENTICATION_ERRORS = {
     cause: 'A renewal asks for other alternative names than the certificate has.',
     remedy: 'Ask for the same ones, or enrol anew.',
   },
+  SESSION_ENDED: {
+    status: 401,
+    cause:
+      'The cookie is of a session that has ended, or whose administrator may not come in any more; the audit log says which of these.',
+    remedy: 'Sign in again.',
+  },
   SUBJECT_CHANGE_NOT_ALLOWED: {
     status: 403,
     cause: 'The CSR asks for a change of subject (RFC 6402 §2.8) that is not allowed.',

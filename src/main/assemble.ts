@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { AdminAuthenticator } from '../auth/admin-authenticator.ts';
+import { AdminSessions } from '../auth/admin-sessions.ts';
 import { createEstAuthenticator, type EstAuthenticator } from '../auth/est-authenticator.ts';
 import { FailureRecords } from '../auth/failure-records.ts';
 import { createGssapi, type Gssapi } from '../auth/gssapi/gssapi.ts';
@@ -141,6 +142,15 @@ export async function assemble(config: Config, material: Material, foundation: F
     mtls: config.tls.client_auth.mode === 'none' ? undefined : new MtlsPlugin(() => live.clientTrust, store, false),
     gssapi: gssapi?.plugin,
   });
+  const adminAuthenticator = new AdminAuthenticator(() => live.current.admin, store, failures);
+  const sessions = new AdminSessions({
+    store,
+    authenticator: adminAuthenticator,
+    times: () => live.current.sessions,
+    failures,
+    now,
+    log,
+  });
   const context = listenerContext(config, log, foundation.connections);
   const est = new TlsEnd('est', config, foundation.ticketSecret);
   const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live });
@@ -154,7 +164,8 @@ export async function assemble(config: Config, material: Material, foundation: F
       certificateEnds: () => live.current.certificateEnds,
       ...(gssapi?.missingCredentials && { missingCredentials: gssapi.missingCredentials }),
       otp,
-      authenticator: new AdminAuthenticator(() => live.current.admin, store, failures),
+      authenticator: adminAuthenticator,
+      sessions,
       cas,
       rehearsal,
       settings: config,

@@ -4,6 +4,7 @@
  */
 import type { Server } from 'node:https';
 import type { AdminAuthSettings } from '../auth/admin-authenticator.ts';
+import type { SessionTimes } from '../auth/admin-sessions.ts';
 import { ClientTrust } from '../auth/mtls/client-trust.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { cmcParties, type CmcParties } from '../cmc/parties.ts';
@@ -26,6 +27,8 @@ export interface LiveState {
   readonly adminTls: TlsMaterial;
   /** Whom the admin listener lets in. */
   readonly admin: AdminAuthSettings;
+  /** How long who has signed in there stays so. */
+  readonly sessions: SessionTimes;
   /** How generated keys leave. */
   readonly keyProtection: KeyProtectionSettings;
   /** `[cmc]`. */
@@ -150,6 +153,7 @@ async function makeState(config: Config, material: Resolved, cas: CaRouter): Pro
       clients: config.admin.clients,
       default_roles: config.admin.tls.default_roles,
     },
+    sessions: config.admin.sessions,
     keyProtection: keyProtection(config, material.keyEncryption),
     cmc: cmcParties(config, material.cmc),
     certificateEnds: certificateEnds(material),

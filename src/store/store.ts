@@ -24,6 +24,7 @@ import type { RemoteRequestStore } from './remote-request-store.ts';
 import type { RequestStore } from './request-store.ts';
 import type { RetentionStore } from './retention-store.ts';
 import type { SearchStore } from './search-store.ts';
+import type { SessionStore } from './session-store.ts';
 
 /** What waits for somebody at a moment. */
 export interface Waiting {
@@ -47,7 +48,8 @@ export interface Store
     CmcStore,
     AuditStore,
     RetentionStore,
-    SearchStore {
+    SearchStore,
+    SessionStore {
   /** What waits for somebody, for the metrics. @param now milliseconds since the epoch */
   countWaiting(now: number): Promise<Waiting>;
   /** Begins a new audit file where the former was renamed away or emptied (SIGHUP after a rotation). */

@@ -91,6 +91,27 @@ export const admin = table(
       },
       { description: 'TLS and client certificates on the admin listener.' },
     ),
+    sessions: table(
+      {
+        idle_timeout: integer({
+          description: 'How long a session lasts without a call.',
+          default: 900,
+          minimum: 60,
+          maximum: 86400,
+          unit: 'seconds',
+          live: true,
+        }),
+        lifetime: integer({
+          description: 'How long it lasts in all.',
+          default: 28800,
+          minimum: 60,
+          maximum: 604800,
+          unit: 'seconds',
+          live: true,
+        }),
+      },
+      { description: 'Sessions of administrators who have signed in with a browser.' },
+    ),
     clients: list(client, {
       description: 'Administrators with client certificates, and what they may do.',
       default: [],

@@ -4,6 +4,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import type { AdminAuthenticator } from '../../auth/admin-authenticator.ts';
+import type { AdminSession, AdminSessions } from '../../auth/admin-sessions.ts';
 import type { AdminIdentity } from '../../auth/administrators.ts';
 import type { OtpService } from '../../auth/otp/otp-service.ts';
 import type { CaRouter } from '../../ca/router.ts';
@@ -27,6 +28,7 @@ export interface AdminDependencies {
   readonly certificateEnds: () => readonly CertificateEnd[];
   readonly otp: Pick<OtpService, 'create'>;
   readonly authenticator: Pick<AdminAuthenticator, 'authenticate'>;
+  readonly sessions: Pick<AdminSessions, 'begin' | 'resume' | 'note' | 'end' | 'isAlive' | 'times'>;
   /** Why Kerberos tickets cannot be verified now; undefined while they can. Absent where nobody verifies any. */
   readonly missingCredentials?: () => Promise<string | undefined>;
   readonly cas: Pick<CaRouter, 'all' | 'issuers' | 'find'>;
@@ -62,6 +64,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who is calling; null on a public route. */
     admin: AdminIdentity | null;
+    /** That the call came with; null: it brought its own credentials, or none. */
+    adminSession: AdminSession | null;
     /** The client's network address. */
     clientAddress: string;
   }
@@ -70,6 +74,8 @@ declare module 'fastify' {
     access?: Access;
     /** false: it changes nothing, though it is no GET. */
     changes?: false;
+    /** Who makes the call signs in with it: a cookie does not count. */
+    signsIn?: true;
     /** Takes NDJSON and CSV beside JSON, or alone. */
     bulk?: 'too' | 'only';
   }

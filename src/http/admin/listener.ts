@@ -7,9 +7,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { accessEvent, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
-import { checkSameSite } from './browser-rules.ts';
+import { checkOwnPage, checkSameSite } from './browser-rules.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
 import { registerBulkRevocation } from './bulk-revocation.ts';
+import { identify } from './caller.ts';
 import { registerCas } from './cas.ts';
 import { registerCertificateImport } from './certificate-import.ts';
 import { registerCheck } from './check.ts';
@@ -36,7 +37,7 @@ import { limitRequests } from '../admission.ts';
 import { requestRates } from '../rate-limits.ts';
 import { answerBrokenRequests, type Refusal } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
-import { presentedCredentials, remoteAddress } from '../credentials.ts';
+import { remoteAddress } from '../credentials.ts';
 import { allowedMethods, isAdminPath, recordRoute, type RouteTable } from './routes.ts';
 import { announcesBody, checkBodyHead, registerJsonParser } from './json-body.ts';
 import { answerExpectations, checkHost, expectsContinue } from '../request-head.ts';
@@ -98,7 +99,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerLockouts(routes, deps);
     registerAudit(routes, deps);
     registerReload(routes, deps);
-    registerSession(routes);
+    registerSession(routes, deps);
     registerOpenApi(routes);
     done();
   });
@@ -116,6 +117,7 @@ function followRequests(app: AdminApp, { log, metrics }: AdminDependencies): Exc
 function registerGate(app: AdminApp, deps: AdminDependencies): void {
   const routes: RouteTable = new Map();
   app.decorateRequest('admin', null);
+  app.decorateRequest('adminSession', null);
   app.decorateRequest('clientAddress', '');
   app.addHook('onRoute', (route) => {
     accessOf(route);
@@ -126,12 +128,17 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
     checkHost(request.raw);
     request.clientAddress = remoteAddress(request.raw);
     if (needsAuthentication(request)) {
-      const admin = await deps.authenticator.authenticate(presentedCredentials(request.raw));
+      const { admin, session } = await identify(request, reply, deps);
       request.admin = admin;
+      request.adminSession = session;
       deps.metrics.countAdmin();
       Object.assign(exchangeOf(request.raw), { requester: admin.display, method: admin.method });
     }
     if (isAdminPath(request.url)) checkSameSite(request.headers);
+    if (request.adminSession !== null) {
+      checkOwnPage(request);
+      await deps.sessions.note(request.adminSession);
+    }
     if (request.is404) refuseUnknown(request, reply, routes);
     if (request.admin !== null) checkRole(request.admin, request);
     if (announcesBody(request)) checkBodyHead(request, deps.settings.server.body_limit, request.routeOptions.config);

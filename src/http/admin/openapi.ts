@@ -3,15 +3,23 @@ import { Type } from '@fastify/type-provider-typebox';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { accessOf, neededRoles } from './roles.ts';
 import { errorResponses, strictObject } from './schemas.ts';
+import { SESSION_COOKIE } from './session-cookie.ts';
 import { ADMIN_ROLES } from '../../config/admin-roles.ts';
 
 /** Added to the finished description: the plugin's types stop at OpenAPI 3.0, which has no mutual TLS. */
 const securitySchemes = {
   bearer: { type: 'http', scheme: 'bearer', description: 'A token of admin.bearer_token.tokens.' },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: SESSION_COOKIE,
+    description:
+      'The cookie that `POST /admin/session` has set; a call that changes something then comes with an `Origin`, or `Sec-Fetch-Site`.',
+  },
   clientCertificate: { type: 'mutualTLS', description: 'A certificate that admin.tls.trust_anchors issued.' },
 };
-/** Either will do, as far as the configuration switches it on. Public routes say otherwise. */
-const security = [{ bearer: [] }, { clientCertificate: [] }];
+/** Any will do, as far as the configuration switches it on. Public routes say otherwise. */
+const security = [{ bearer: [] }, { clientCertificate: [] }, { session: [] }];
 
 /** Makes the OpenAPI description from the schemas of the routes that are registered after this call. */
 export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {

@@ -1,24 +1,57 @@
 import { Type } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import type { AdminSession } from '../../auth/admin-sessions.ts';
+import type { AdminIdentity } from '../../auth/administrators.ts';
 import { ADMIN_ROLES } from '../../config/admin-roles.ts';
-import { failed } from '../../errors.ts';
-import type { AdminApp } from './dependencies.ts';
+import { failed, notFound } from '../../errors.ts';
+import { presentedCredentials } from '../credentials.ts';
+import { accessEvent, actor } from './access.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorResponses, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
-import { formatOptionalTimestamp } from './timestamps.ts';
+import { CLEAR_SESSION, sessionId, setSession } from './session-cookie.ts';
+import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
 
 const Session = Type.Object(
   {
     subject: Type.String({
       description: "The token's description, or the certificate's subject; what the audit log calls the caller.",
     }),
-    method: oneOf(['bearer', 'mtls']),
+    method: oneOf(['bearer', 'mtls'], { description: 'What it has proved, or had when it signed in.' }),
     roles: Type.Array(oneOf(ADMIN_ROLES), { description: 'What the caller may do.' }),
     not_after: nullable(Timestamp('When the token or the certificate ends; null: never.')),
+    session: Type.Optional(
+      Type.Object(
+        {
+          created_at: Timestamp('When it was signed in.'),
+          ends_at: Timestamp('When it has to sign in again.'),
+          idle_timeout: Type.Integer({ description: 'Seconds without a call after which it has to as well.' }),
+        },
+        { description: 'Of a caller who has signed in.' },
+      ),
+    ),
   },
   { description: 'The caller.' },
 );
 
-/** `GET /admin/session`: who am I. */
-export function registerSession(app: AdminApp): void {
+/** `/admin/session`: signing in and out, and who am I. */
+export function registerSession(app: AdminApp, deps: AdminDependencies): void {
+  const { sessions } = deps;
+  const answer = (admin: AdminIdentity, session: AdminSession | null) => ({
+    subject: admin.display,
+    method: admin.method,
+    roles: [...admin.roles],
+    not_after: formatOptionalTimestamp(admin.notAfter ?? null),
+    ...(session === null
+      ? {}
+      : {
+          session: {
+            created_at: formatTimestamp(session.created_at),
+            ends_at: formatTimestamp(session.ends_at),
+            idle_timeout: sessions.times.idle_timeout,
+          },
+        }),
+  });
+
   app.get(
     '/admin/session',
     {
@@ -30,10 +63,63 @@ export function registerSession(app: AdminApp): void {
         response: { 200: Session, ...errorResponses(400) },
       },
     },
-    ({ admin }) => {
-      if (admin === null) throw failed('INTERNAL_ERROR', 'the request failed inside the server');
-      const { display: subject, method, roles, notAfter } = admin;
-      return { subject, method, roles: [...roles], not_after: formatOptionalTimestamp(notAfter ?? null) };
+    (request) => answer(callerOf(request), request.adminSession),
+  );
+
+  app.post(
+    '/admin/session',
+    {
+      config: { access: 'everybody', signsIn: true },
+      schema: {
+        summary: 'Sign in with a bearer token or a client certificate',
+        description:
+          'For browsers. The answer sets a cookie that stands for what the call was authenticated with, until it is signed out, ' +
+          'was not used for `admin.sessions.idle_timeout`, or `admin.sessions.lifetime` has passed. What the caller may do is what the ' +
+          'configuration says at each call. A session that was begun on a connection with a client certificate is good on such ones only. ' +
+          'Each signing in has a cookie of its own; the session of a cookie that came with the call ends.',
+        tags: ['api'],
+        querystring: strictObject({}),
+        response: { 201: Session, ...errorResponses(400) },
+      },
+    },
+    async (request, reply) => {
+      const admin = callerOf(request);
+      const { id, session } = await sessions.begin(
+        admin,
+        presentedCredentials(request.raw),
+        sessionId(request.headers),
+        [
+          { type: 'auth.admin', outcome: 'success', ...actor(request), detail: `signed in: ${admin.method}` },
+          accessEvent(request, 'success', 'signed in'),
+        ],
+      );
+      return reply.code(201).header('set-cookie', setSession(id)).send(answer(admin, session));
     },
   );
+
+  app.delete(
+    '/admin/session',
+    {
+      config: { access: 'everybody' },
+      schema: {
+        summary: 'Sign out',
+        description: 'Ends the session that the call came with; its cookie is worth nothing from then on.',
+        tags: ['api'],
+        querystring: strictObject({}),
+        response: { 204: Type.Null({ description: 'Signed out.' }), ...errorResponses(400, 404) },
+      },
+    },
+    async (request, reply) => {
+      const session = request.adminSession;
+      const hasEnded =
+        session !== null && (await sessions.end(session, [accessEvent(request, 'success', 'signed out')]));
+      if (!hasEnded) throw notFound('SESSION_NOT_FOUND', 'the call does not come with a session');
+      return reply.code(204).header('set-cookie', CLEAR_SESSION).send(null);
+    },
+  );
+}
+
+function callerOf({ admin }: FastifyRequest): AdminIdentity {
+  if (admin === null) throw failed('INTERNAL_ERROR', 'the request failed inside the server');
+  return admin;
 }

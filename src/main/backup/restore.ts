@@ -179,6 +179,8 @@ function forgetWhatIsUnknown(db: Db, now: number, cas: readonly string[]) {
     .all(now, now);
   // Closed at the start, they would give uses back.
   db.exec('DELETE FROM reservation');
+  // Who has signed out since is not to be signed in again.
+  db.exec('DELETE FROM session');
   const skip = db.prepare<[string, number]>(
     `INSERT INTO crl (ca, last_number) VALUES (?, ?) ON CONFLICT (ca) DO UPDATE SET last_number = last_number + excluded.last_number`,
   );

@@ -17,6 +17,7 @@ import { presentedIntermediateReads, presentedIntermediateWrites } from './prese
 import { requestAtCaReads, requestAtCaWrites } from './requests-at-ca.ts';
 import { requestReads, requestWrites } from './requests.ts';
 import { retentionReads, retentionWrites } from './retention.ts';
+import { sessionReads, sessionWrites } from './sessions.ts';
 import { searchIndexReads, searchIndexWrites } from './search/index-rows.ts';
 import { waitingReads } from './waiting.ts';
 
@@ -40,6 +41,7 @@ export function readOperations(db: Db) {
     ...auditReads(db),
     ...retentionReads(db),
     ...searchIndexReads(db),
+    ...sessionReads(db),
     ...waitingReads(db),
   };
 }
@@ -62,6 +64,7 @@ export function writeOperations(db: Db, log: AuditLog) {
     ...cmcWrites(db),
     ...presentedIntermediateWrites(db),
     ...searchIndexWrites(db),
+    ...sessionWrites(db),
     ...auditWrites(),
     ...retentionWrites(db),
     checkWritable(now: number): Outcome<undefined> {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ServerOptions } from 'node:https';
 import { Agent } from 'node:https';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -5,7 +6,7 @@ import type { AdminAuthSettings } from '../../../src/auth/admin-authenticator.ts
 import { ClientTrust } from '../../../src/auth/mtls/client-trust.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
-import { adminFixture, bearer, type AdminFixture, type FixtureOptions } from './support.ts';
+import { adminFixture, bearer, TOKEN, type AdminFixture, type FixtureOptions } from './support.ts';
 import {
   dns,
   extKeyUsage,
@@ -223,5 +224,46 @@ describe('contract §4 on the wire', () => {
     const answer = await sendRaw(port, clientTls(), request, 10_000);
     expect(answer).toMatch(/^HTTP\/1\.1 401 /);
     expect(answer).toMatch(/^connection: close/im);
+  });
+});
+
+describe('issue 19.2: a session is bound to the client certificate', () => {
+  const signIn = async ({ send }: Listening, client: Issuer | undefined, headers = {}): Promise<string> => {
+    const answer = await send({ method: 'POST', path: '/admin/session', headers }, client);
+    expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
+    return answer.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+  };
+  const status = async ({ send }: Listening, cookie: string, client?: Issuer): Promise<number> =>
+    (await send({ path: '/admin/session', headers: { cookie } }, client)).status;
+
+  it('that it was begun with: neither another one of its CA nor none will do, and the attempt is on record', async () => {
+    const api = await listening({ mode: 'optional', bearer_token: off });
+    const other = await makeClient('CN=Ada Admin', root);
+    const cookie = await signIn(api, admin);
+    expect(await status(api, cookie, admin)).toBe(200);
+    for (const client of [other, undefined, device]) expect(await status(api, cookie, client)).toBe(401);
+    const { items } = await api.store.listAudit({ limit: 10, order: 'desc', type: 'auth.admin' });
+    expect(items[0]?.detail).toBe('session: it was begun with another client certificate');
+    expect(await status(api, cookie, admin)).toBe(200);
+  });
+
+  it('also that of a caller who signed in with a token', async () => {
+    const token_hash = `sha256:${createHash('sha256').update(TOKEN).digest('hex')}`;
+    const token = { enabled: true, tokens: [{ token_hash, description: 'x' }] };
+    const api = await listening({ mode: 'optional', bearer_token: token });
+    const cookie = await signIn(api, device, bearer);
+    expect([await status(api, cookie, device), await status(api, cookie)]).toEqual([200, 401]);
+  });
+
+  it('whose roles it has as the configuration says at each call, and which ends it when it is not trusted any more', async () => {
+    let settings: Partial<AdminAuthSettings> = { mode: 'optional', bearer_token: off, default_roles: ['operator'] };
+    const api = await listening(settings, { auth: () => ({ trust, ...settings }) });
+    const cookie = await signIn(api, admin);
+    const get = async (path: string) => (await api.send({ path, headers: { cookie } }, admin)).status;
+    expect([await get('/admin/cas'), await get('/admin/otp')]).toEqual([200, 403]);
+    settings = { ...settings, default_roles: ['ra'] };
+    expect([await get('/admin/cas'), await get('/admin/otp')]).toEqual([403, 200]);
+    settings = { ...settings, mode: 'none' };
+    expect(await get('/admin/otp')).toBe(401);
   });
 });

@@ -51,6 +51,8 @@ const CALLS: readonly (readonly [method: string, path: string, success: string, 
   ['post', '/admin/check', '200', ['400', '413', '415']],
   ['post', '/admin/reload', '200', ['400', '409']],
   ['get', '/admin/session', '200', ['400', '403']],
+  ['post', '/admin/session', '201', ['400', '403']],
+  ['delete', '/admin/session', '204', ['400', '404']],
   ['get', '/admin/openapi.json', '200', []],
 ];
 
@@ -66,15 +68,16 @@ const properties = (operation: Operation | undefined, status: string): string[] 
   Object.keys(operation?.responses[status]?.content?.['application/json']?.schema.properties ?? {});
 
 describe('contract §4: GET /admin/openapi.json', () => {
-  it('is OpenAPI 3.1 with both ways to authenticate, either of which will do', async () => {
+  it('is OpenAPI 3.1 with the ways to authenticate, any of which will do', async () => {
     const { openapi, info, security, components } = await description();
     expect(openapi).toMatch(/^3\.1\.\d+$/);
     expect(info).toMatchObject({ title: 'Estuary admin API', version: '0.0.0-test' });
     expect(components.securitySchemes).toMatchObject({
       bearer: { type: 'http', scheme: 'bearer' },
       clientCertificate: { type: 'mutualTLS' },
+      session: { type: 'apiKey' },
     });
-    expect(security).toEqual([{ bearer: [] }, { clientCertificate: [] }]);
+    expect(security).toEqual([{ bearer: [] }, { clientCertificate: [] }, { session: [] }]);
   });
 
   it('describes every call of the contract that is built, with its statuses', async () => {

@@ -19,7 +19,7 @@ const MAY: Readonly<Record<Exclude<AdminRole, 'admin'>, readonly RegExp[]>> = {
   auditor: [/^get \/admin\/(audit|certificates|requests|devices)/],
   operator: [/^get \/metrics$/, /^get \/admin\/cas/, /^\w+ \/admin\/lockouts/, /^post \/admin\/reload$/],
 };
-const EVERYBODY = ['get /admin/openapi.json', 'get /admin/session'];
+const EVERYBODY = ['get /admin/openapi.json', 'get /admin/session', 'post /admin/session', 'delete /admin/session'];
 const PUBLIC = ['get /healthz', 'get /readyz'];
 
 interface Operation {

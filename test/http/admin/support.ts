@@ -10,6 +10,7 @@ import type {
   ServiceCondition,
 } from '../../../src/http/admin/dependencies.ts';
 import type { CaDriver, HealthReport } from '../../../src/ca/driver.ts';
+import { AdminSessions } from '../../../src/auth/admin-sessions.ts';
 import { AdminAuthenticator, type AdminAuthSettings } from '../../../src/auth/admin-authenticator.ts';
 import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
 import { OtpService, type OtpSettings } from '../../../src/auth/otp/otp-service.ts';
@@ -91,8 +92,8 @@ export interface FixtureOptions {
   readonly rehearsal?: AdminDependencies['rehearsal'];
   /** Everything is in order unless told. */
   readonly condition?: ServiceCondition;
-  /** What differs from one bearer token and no client certificates. */
-  readonly auth?: Partial<AdminAuthSettings>;
+  /** What differs from one bearer token and no client certificates; a function is asked anew for each call, as after a reload. */
+  readonly auth?: Partial<AdminAuthSettings> | (() => Partial<AdminAuthSettings>);
   /** Told of committed events, see {@link openStore}. */
   readonly onCommit?: StoreOptions['onCommit'];
   /** What a reload comes to; none works unless told. */
@@ -120,15 +121,25 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
   });
   const lines: string[] = [];
   const used = options.wrapStore?.(store) ?? store;
+  const settings = (): AdminAuthSettings => ({
+    ...BEARER_ONLY,
+    ...(typeof options.auth === 'function' ? options.auth() : options.auth),
+  });
+  const failures = failureRecords(used, now);
+  const authenticator = new AdminAuthenticator(settings, used, failures, now);
+  const log = createLogger('debug', { write: (line) => void lines.push(line) });
   const deps: AdminDependencies = {
     store: used,
     otp: await OtpService.create(used, OTP_SETTINGS, new HashingPool({ concurrency: 1, queue: 1, retryAfter: 1 }), now),
-    authenticator: new AdminAuthenticator(
-      () => ({ ...BEARER_ONLY, ...options.auth }),
-      used,
-      failureRecords(used, now),
+    authenticator,
+    sessions: new AdminSessions({
+      store: used,
+      authenticator,
+      times: () => ({ idle_timeout: 900, lifetime: 28_800 }),
+      failures,
       now,
-    ),
+      log,
+    }),
     rehearsal: options.rehearsal ?? { run: () => Promise.reject(new Error('nothing to ask')) },
     cas: new CaRouter(options.cas ?? [ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true)]),
     settings: {
@@ -150,7 +161,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     condition: () => options.condition ?? { workersDown: [], reloadFailed: false },
     version: '0.0.0-test',
     now,
-    log: createLogger('debug', { write: (line) => void lines.push(line) }),
+    log,
   };
   const app = createAdminApp(deps, options.tls);
   (options.onEnd ?? onTestFinished)(async () => {

@@ -12,6 +12,7 @@ import { otpStoreContract } from './otp.ts';
 import { remoteRequestStoreContract } from './remote-requests.ts';
 import { requestStoreContract } from './requests.ts';
 import { retentionStoreContract } from './retention.ts';
+import { sessionStoreContract } from './sessions.ts';
 import type { NewDatabase } from './support.ts';
 
 /** The whole contract of {@link Store}: a driver's test file calls it with how to make a database. */
@@ -29,4 +30,5 @@ export function storeContract(newDatabase: NewDatabase): void {
   remoteRequestStoreContract(newDatabase);
   requestStoreContract(newDatabase);
   retentionStoreContract(newDatabase);
+  sessionStoreContract(newDatabase);
 }

@@ -18,6 +18,7 @@ import { deciders } from './0017-deciders.ts';
 import { filters } from './0018-filters.ts';
 import { labels } from './0019-labels.ts';
 import { search } from './0020-search.ts';
+import { sessions } from './0021-sessions.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -41,4 +42,5 @@ export const MIGRATIONS: readonly string[] = [
   filters,
   labels,
   search,
+  sessions,
 ];

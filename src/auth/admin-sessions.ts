@@ -1,0 +1,140 @@
+/**
+ * Administrators who have signed in with a browser: it keeps a random id in a cookie that no script can read, and the store the id's hash. A
+ * session says who it is, never what that one may do.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import type { AuditEvent } from '../audit/event.ts';
+import { describe, unauthorized } from '../errors.ts';
+import { requestIdField } from '../request-context.ts';
+import type { SessionRow, SessionStore } from '../store/session-store.ts';
+import type { AdminAuthenticator } from './admin-authenticator.ts';
+import type { AdminIdentity } from './administrators.ts';
+import type { FailureRecords } from './failure-records.ts';
+import type { PresentedCredentials } from './identity.ts';
+import { presentedCertificates } from './mtls/presented-certificates.ts';
+
+/** How long a session lasts, in seconds. */
+export interface SessionTimes {
+  /** Without a call. */
+  readonly idle_timeout: number;
+  /** In all. */
+  readonly lifetime: number;
+}
+
+export interface AdminSession {
+  readonly id_hash: string;
+  readonly created_at: number;
+  /** When it was used before. */
+  readonly seen_at: number;
+  readonly ends_at: number;
+}
+
+export interface AdminSessionsOptions {
+  readonly store: SessionStore;
+  readonly authenticator: Pick<AdminAuthenticator, 'ofSession'>;
+  /** What is in force. */
+  readonly times: () => SessionTimes;
+  readonly failures: Pick<FailureRecords, 'record'>;
+  readonly now: () => number;
+  readonly log: { readonly warn: (fields: object, message: string) => void };
+}
+
+/** 256 bits, base64url. */
+const ID = /^[A-Za-z0-9_-]{43}$/;
+const ID_BYTES = 32;
+/** Milliseconds in which a session that is used is noted once; a tenth of the idle time where that is less. */
+const NOTED_EVERY = 60_000;
+
+const hashOf = (id: string): string => createHash('sha256').update(id).digest('hex');
+
+export class AdminSessions {
+  readonly #options: AdminSessionsOptions;
+
+  constructor(options: AdminSessionsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Begins a session of whoever has authenticated with this very call, always under a new id.
+   *
+   * @param former the id that the browser had, whose session ends
+   * @param events are committed with it
+   * @returns the id, which is nowhere else, and the session
+   */
+  async begin(
+    admin: AdminIdentity,
+    presented: PresentedCredentials,
+    former: string | undefined,
+    events: readonly AuditEvent[],
+  ): Promise<{ readonly id: string; readonly session: AdminSession }> {
+    const now = this.#options.now();
+    const id = randomBytes(ID_BYTES).toString('base64url');
+    const row: SessionRow = {
+      id_hash: hashOf(id),
+      administrator: admin.key,
+      method: admin.method,
+      certificate: presentedCertificates(presented)?.fingerprint ?? null,
+      created_at: now,
+      seen_at: now,
+      ends_at: Math.min(now + this.times.lifetime * 1000, admin.notAfter ?? Infinity),
+    };
+    await this.#options.store.createSession(row, former === undefined ? null : hashOf(former), events);
+    return { id, session: row };
+  }
+
+  /**
+   * Whose session it is, with the roles that the configuration in force gives.
+   *
+   * @throws EstuaryError 401 `SESSION_ENDED`: there is none, it is over, its administrator may not come in any more, or it came with another
+   *   certificate; 500 or 503 from the store
+   */
+  async resume(
+    id: string,
+    presented: PresentedCredentials,
+  ): Promise<{ readonly admin: AdminIdentity; readonly session: AdminSession }> {
+    const row = ID.test(id) ? await this.#options.store.getSession(hashOf(id)) : undefined;
+    if (row === undefined || !this.isAlive(row)) throw ended();
+    const admin = await this.#options.authenticator.ofSession(row, presented);
+    if (typeof admin === 'object') return { admin, session: row };
+    // Nobody's mistake: the cookie has got about, or the administrator was shut out.
+    const { address } = presented;
+    await this.#options.failures.record({
+      type: 'auth.admin',
+      outcome: 'failure',
+      address,
+      ...requestIdField(),
+      detail: `session: ${admin}`,
+    });
+    throw ended(admin);
+  }
+
+  /** Notes that a session is used, so that its idle time begins anew. Never rejects: the call itself may go on. */
+  async note({ id_hash, seen_at }: AdminSession): Promise<void> {
+    const { store, now, log } = this.#options;
+    const at = now();
+    if (at - seen_at < Math.min(NOTED_EVERY, this.times.idle_timeout * 100)) return;
+    await store
+      .touchSession(id_hash, at)
+      .catch((error: unknown) => log.warn({ detail: describe(error) }, 'the use of a session could not be noted'));
+  }
+
+  /** @param events are committed with the end. `false`: there is no such session (any more) */
+  end({ id_hash }: AdminSession, events: readonly AuditEvent[]): Promise<boolean> {
+    return this.#options.store.deleteSession(id_hash, events);
+  }
+
+  /** Whether neither of its ends has come. */
+  isAlive({ seen_at, ends_at }: Pick<AdminSession, 'seen_at' | 'ends_at'>): boolean {
+    const now = this.#options.now();
+    return now < ends_at && now < seen_at + this.times.idle_timeout * 1000;
+  }
+
+  get times(): SessionTimes {
+    return this.#options.times();
+  }
+}
+
+function ended(detail?: string) {
+  const message = 'the session has ended; sign in again';
+  return unauthorized('SESSION_ENDED', message, detail === undefined ? {} : { detail });
+}
