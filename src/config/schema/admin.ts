@@ -44,6 +44,7 @@ export const admin = table(
       maximum: 65535,
     }),
     public_metrics: boolean({ description: 'Serves /metrics without authentication.', default: false }),
+    console: boolean({ description: 'Serves the console for browsers at `/` (docs/console.md).', default: true }),
     tls: table(
       {
         mode: choice(['required', 'optional', 'required_for_reenroll', 'none'], {

@@ -36,6 +36,8 @@ export interface AdminDependencies {
   readonly settings: AdminSettings;
   readonly metrics: Metrics;
   readonly version: string;
+  /** Where the console's files are, if not where `npm run build` puts them. */
+  readonly consoleFolder?: string;
   readonly now: () => number;
   readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
 }
@@ -57,7 +59,7 @@ export interface AdminSettings {
   readonly limits: Config['limits'];
   readonly server: Pick<Config['server'], 'body_limit' | 'headers_timeout' | 'request_timeout' | 'keep_alive_timeout'>;
   readonly otp: Pick<Config['otp'], 'enabled' | 'max_uses' | 'default_ttl'>;
-  readonly admin: Pick<Config['admin'], 'public_metrics'>;
+  readonly admin: Pick<Config['admin'], 'public_metrics' | 'console'>;
 }
 
 declare module 'fastify' {

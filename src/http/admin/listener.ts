@@ -13,6 +13,7 @@ import { registerBulkRevocation } from './bulk-revocation.ts';
 import { identify } from './caller.ts';
 import { registerCas } from './cas.ts';
 import { registerCertificateImport } from './certificate-import.ts';
+import { registerConsole } from './console.ts';
 import { registerCheck } from './check.ts';
 import { registerCertificates } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
@@ -101,6 +102,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerReload(routes, deps);
     registerSession(routes, deps);
     registerOpenApi(routes);
+    if (deps.settings.admin.console) registerConsole(routes, deps);
     done();
   });
   return app;

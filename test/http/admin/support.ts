@@ -100,6 +100,8 @@ export interface FixtureOptions {
   readonly reload?: Reload;
   /** Why Kerberos tickets cannot be verified; nobody verifies any unless told. */
   readonly missingCredentials?: () => Promise<string | undefined>;
+  /** Where the console is built. */
+  readonly consoleFolder?: string;
   /** What the clock says at first, milliseconds; {@link NOW} unless told. */
   readonly start?: number;
   /** Takes what has to be run at the end; the end of the test unless told. */
@@ -152,12 +154,13 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
       },
       limits: { ...options.settings?.limits },
       otp: { enabled: true, max_uses: 1, default_ttl: 86_400, ...options.settings?.otp },
-      admin: { public_metrics: false, ...options.settings?.admin },
+      admin: { public_metrics: false, console: false, ...options.settings?.admin },
     },
     metrics: new Metrics(),
     certificateEnds: () => [],
     ...(options.missingCredentials && { missingCredentials: options.missingCredentials }),
     reload: options.reload ?? (() => Promise.resolve({ ok: false, reason: 'nothing to reload' })),
+    ...(options.consoleFolder !== undefined && { consoleFolder: options.consoleFolder }),
     condition: () => options.condition ?? { workersDown: [], reloadFailed: false },
     version: '0.0.0-test',
     now,

@@ -1,0 +1,153 @@
+import { useEffect } from 'preact/hooks';
+import { Keys, keysOpen } from './keys.tsx';
+import { PLACES, type Place } from './places.tsx';
+import { hasShortcuts, theme, type Theme } from './preferences.ts';
+import { link, route } from './router.ts';
+import { caller, findSession, may, signOut } from './session.ts';
+import { SignIn } from './sign-in.tsx';
+import { isLive } from './ui/events.ts';
+import { Mark } from './ui/mark.tsx';
+import { Notices } from './ui/notices.tsx';
+import { Empty, Loading, Problem } from './ui/states.tsx';
+
+export function App() {
+  const now = caller.value;
+  switch (now.state) {
+    case 'asking':
+      return (
+        <main class="alone">
+          <Loading lines={3} />
+        </main>
+      );
+    case 'failed':
+      return (
+        <main class="alone">
+          <Problem error={now.error} again={() => void findSession()} />
+        </main>
+      );
+    case 'out':
+      return <SignIn ended={now.ended} certificate={now.certificate} />;
+    case 'in':
+      return <Shell subject={now.session.subject} roles={now.session.roles} />;
+  }
+}
+
+const placeOf = (path: readonly string[]): Place | undefined => PLACES.find((place) => place.path === (path[0] ?? ''));
+
+function Shell({ subject, roles }: { readonly subject: string; readonly roles: readonly string[] }) {
+  const { path } = route.value;
+  const place = placeOf(path);
+  const where = path.join('/');
+  useEffect(() => {
+    document.title = `${place?.title ?? 'Not found'}${path[1] === undefined ? '' : ` · ${path[1]}`} – Estuary`;
+    document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+    const menu = document.querySelector<HTMLInputElement>('#menu');
+    if (menu !== null) menu.checked = false;
+  }, [where]);
+  return (
+    <>
+      <a class="skip" href="#main" onClick={skip}>
+        To the content
+      </a>
+      <div class="shell">
+        <header class="bar">
+          <a class="brand" href={link([])}>
+            <Mark />
+            Estuary
+          </a>
+          <input type="checkbox" id="menu" class="visually-hidden" aria-label="Menu" />
+          <label for="menu" class="menu" aria-hidden="true">
+            ☰
+          </label>
+          <nav aria-label="Pages">
+            <ul>
+              {PLACES.filter((one) => may(...one.roles)).map((one) => (
+                <li key={one.path}>
+                  <a
+                    href={link(one.path === '' ? [] : [one.path])}
+                    {...(one === place ? { 'aria-current': 'page' as const } : {})}
+                  >
+                    {one.title}
+                    {hasShortcuts.value && <kbd aria-hidden="true">g {one.key}</kbd>}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </nav>
+          <div class="me">
+            <p title={subject}>
+              <strong>{subject}</strong>
+              <span class="fine">{roles.length === 0 ? 'no role' : roles.join(', ')}</span>
+            </p>
+            <ThemeSwitch />
+            <div class="me-actions">
+              <button type="button" class="quiet" onClick={() => (keysOpen.value = true)}>
+                Keys
+              </button>
+              <button type="button" class="quiet" onClick={() => void signOut()}>
+                Sign out
+              </button>
+            </div>
+            <p class={isLive.value ? 'fine live on' : 'fine live'}>{isLive.value ? 'Live' : 'Not live'}</p>
+          </div>
+        </header>
+        <main id="main" tabIndex={-1}>
+          <Content place={place} path={path} />
+        </main>
+      </div>
+      <Keys />
+      <Notices />
+    </>
+  );
+}
+
+/** The address keeps saying which page it is. */
+function skip(event: Event): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>('#main')?.focus();
+}
+
+function Content({ place, path }: { readonly place: Place | undefined; readonly path: readonly string[] }) {
+  if (place === undefined)
+    return (
+      <>
+        <h1 tabIndex={-1}>Not found</h1>
+        <Empty title="There is no such page">
+          <a href={link([])}>To the overview</a>
+        </Empty>
+      </>
+    );
+  if (!may(...place.roles))
+    return (
+      <>
+        <h1 tabIndex={-1}>{place.title}</h1>
+        <Empty title="This page is not for your role">
+          It needs {place.roles.join(' or ') || 'admin'}, or admin. Whoever keeps the server's configuration gives out
+          roles.
+        </Empty>
+      </>
+    );
+  const Page = place.page;
+  return <Page key={place.path} id={path[1]} />;
+}
+
+const THEMES: readonly (readonly [Theme, string])[] = [
+  ['auto', 'Auto'],
+  ['light', 'Light'],
+  ['dark', 'Dark'],
+];
+
+function ThemeSwitch() {
+  return (
+    <fieldset class="switch">
+      <legend class="visually-hidden">Colours</legend>
+      {THEMES.map(([name, word]) => (
+        <label key={name}>
+          <input type="radio" name="theme" checked={theme.value === name} onChange={() => (theme.value = name)} />
+          {word}
+        </label>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,9 @@
+import { render } from 'preact';
+import './style.css';
+import './preferences.ts';
+import { App } from './app.tsx';
+import { findSession } from './session.ts';
+
+const root = document.querySelector('#app');
+if (root !== null) render(<App />, root);
+void findSession();

@@ -1,0 +1,5 @@
+import { Heading } from '../ui/bits.tsx';
+
+export function Overview() {
+  return <Heading title="Overview" />;
+}

@@ -1,0 +1,3 @@
+export function BulkTokens() {
+  return <h1 tabIndex={-1}>Many tokens</h1>;
+}

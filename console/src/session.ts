@@ -1,0 +1,52 @@
+/** Who is signed in. No credential is kept here: a session is a cookie that scripts cannot read. */
+import { signal } from '@preact/signals';
+import { ApiError, call, order, toApiError, whenSignedOut } from './api/client.ts';
+import type { Role, Session } from './api/types.ts';
+
+export type Caller =
+  | { readonly state: 'asking' }
+  /** `ended`: it was signed in. `certificate`: whose the browser shows, though nobody has signed in with it. */
+  | { readonly state: 'out'; readonly ended: boolean; readonly certificate?: string }
+  | { readonly state: 'in'; readonly session: Session }
+  | { readonly state: 'failed'; readonly error: ApiError };
+
+export const caller = signal<Caller>({ state: 'asking' });
+
+whenSignedOut(() => {
+  caller.value = { state: 'out', ended: caller.value.state === 'in' };
+});
+
+/** Asks the server who we are: a session goes on. With a certificate one has to be begun, so that signing out means something. */
+export async function findSession(): Promise<void> {
+  try {
+    const session = await call<Session>('/admin/session');
+    caller.value =
+      session.session === undefined
+        ? { state: 'out', ended: false, certificate: session.subject }
+        : { state: 'in', session };
+  } catch (error) {
+    const failure = toApiError(error);
+    if (failure.status !== 401) caller.value = { state: 'failed', error: failure };
+  }
+}
+
+/** Exchanges a token, or the browser's certificate, for a session. @throws ApiError */
+export async function signIn(token?: string): Promise<void> {
+  const session = await call<Session>('/admin/session', {
+    method: 'POST',
+    ...(token === undefined ? {} : { bearer: token }),
+  });
+  caller.value = { state: 'in', session };
+}
+
+export async function signOut(): Promise<void> {
+  await order('/admin/session', { method: 'DELETE' }).catch(() => undefined);
+  caller.value = { state: 'out', ended: false };
+  await findSession();
+}
+
+/** Whether the caller has one of these roles; an administrator has them all. */
+export function may(...roles: readonly Role[]): boolean {
+  const now = caller.value;
+  return now.state === 'in' && now.session.roles.some((role) => role === 'admin' || roles.includes(role));
+}

@@ -1,0 +1,144 @@
+/** The small words of the console: a state, a time, a name, a fact. */
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { ago, exactTime } from './time.ts';
+
+const GOOD = new Set(['valid', 'active', 'issued', 'success', 'ok', 'issue', 'enabled']);
+const WAITING = new Set(['pending', 'approved', 'queue', 'degraded']);
+const BAD = new Set(['revoked', 'rejected', 'failed', 'failure', 'down', 'refuse', 'disabled']);
+
+/** A state, said in a word and underlined by a colour. */
+export function Badge({ of }: { readonly of: string }) {
+  const kind = GOOD.has(of) ? 'good' : WAITING.has(of) ? 'waiting' : BAD.has(of) ? 'bad' : 'plain';
+  return <span class={`badge ${kind}`}>{of}</span>;
+}
+
+/** A moment: near ones as a distance, all of them exactly on hovering. */
+export function Time({ at, empty = '—' }: { readonly at: string | null | undefined; readonly empty?: string }) {
+  if (at === null || at === undefined) return <span class="fine">{empty}</span>;
+  return (
+    <time dateTime={at} title={at}>
+      {ago(at)}
+    </time>
+  );
+}
+
+/** A moment, exactly. */
+export function Moment({ at, empty = '—' }: { readonly at: string | null | undefined; readonly empty?: string }) {
+  if (at === null || at === undefined) return <span class="fine">{empty}</span>;
+  return (
+    <time dateTime={at} title={at}>
+      {exactTime(at)} <span class="fine">({ago(at)})</span>
+    </time>
+  );
+}
+
+export function Names({ of }: { readonly of: readonly string[] }) {
+  if (of.length === 0) return <span class="fine">none</span>;
+  return (
+    <ul class="names">
+      {of.map((name, n) => (
+        <li key={n}>{name}</li>
+      ))}
+    </ul>
+  );
+}
+
+export type Fact = readonly [name: string, value: ComponentChildren] | false;
+
+/** What is known of a thing. */
+export function Facts({ of }: { readonly of: readonly Fact[] }) {
+  return (
+    <dl class="facts">
+      {of.map((fact) =>
+        fact === false ? null : (
+          <div key={fact[0]}>
+            <dt>{fact[0]}</dt>
+            <dd>{fact[1] === '' || fact[1] === null ? <span class="fine">—</span> : fact[1]}</dd>
+          </div>
+        ),
+      )}
+    </dl>
+  );
+}
+
+export function Panel({
+  title,
+  children,
+  actions,
+}: {
+  readonly title: string;
+  readonly children: ComponentChildren;
+  readonly actions?: ComponentChildren;
+}) {
+  return (
+    <section class="panel">
+      <header>
+        <h2>{title}</h2>
+        {actions !== undefined && <div class="actions">{actions}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+export function Heading({
+  title,
+  children,
+  lead,
+}: {
+  readonly title: ComponentChildren;
+  readonly children?: ComponentChildren;
+  readonly lead?: ComponentChildren;
+}) {
+  return (
+    <header class="heading">
+      <div>
+        <h1 tabIndex={-1}>{title}</h1>
+        {lead !== undefined && <p class="lead">{lead}</p>}
+      </div>
+      {children !== undefined && <div class="actions">{children}</div>}
+    </header>
+  );
+}
+
+/** A line to take away. */
+export function CopyLine({
+  label,
+  text,
+  secret,
+}: {
+  readonly label: string;
+  readonly text: string;
+  readonly secret?: boolean;
+}) {
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text).then(
+      () => setCopied(true),
+      () => setCopied(false),
+    );
+    setTimeout(() => setCopied(false), 2000);
+  };
+  return (
+    <div class="copy-line">
+      <span class="label">{label}</span>
+      <pre class={secret === true ? 'secret' : ''} tabIndex={0} aria-label={label}>
+        {text}
+      </pre>
+      <button type="button" class="quiet" onClick={() => void copy()} aria-label={`Copy: ${label}`}>
+        {copied ? 'Copied' : 'Copy'}
+      </button>
+    </div>
+  );
+}
+
+/** Hands the browser a file. */
+export function saveFile(name: string, type: string, content: string): void {
+  const url = URL.createObjectURL(new Blob([content], { type }));
+  const anchor = document.createElement('a');
+  anchor.href = url;
+  anchor.download = name;
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

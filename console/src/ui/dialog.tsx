@@ -1,0 +1,71 @@
+/** A question before something changes: what will be done, and the button that does it. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { toApiError, type ApiError } from '../api/client.ts';
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}
+
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  const name = useId();
+  useEffect(() => {
+    element.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={element} aria-labelledby={name} onClose={onClose}>
+      <h2 id={name}>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  readonly title: string;
+  /** The button's word: what it does. */
+  readonly verb: string;
+  readonly danger?: boolean;
+  readonly run: () => Promise<void>;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}
+
+export function Confirm({ title, verb, danger = false, run, onClose, children }: ConfirmProps) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<ApiError>();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await run();
+      onClose();
+    } catch (error) {
+      setProblem(toApiError(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={(event) => void submit(event)}>
+        <div class="dialog-body">{children}</div>
+        {problem !== undefined && (
+          <p class="field-problem" role="alert">
+            {problem.message}
+          </p>
+        )}
+        <footer class="dialog-end">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy}>
+            {busy ? 'Working …' : verb}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

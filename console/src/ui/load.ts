@@ -1,0 +1,37 @@
+/** What a page shows of the API: loading, there, or failed; asked again when something happened. */
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { toApiError, type ApiError } from '../api/client.ts';
+
+export type Loaded<T> =
+  | { readonly state: 'loading' }
+  | { readonly state: 'failed'; readonly error: ApiError }
+  | { readonly state: 'ready'; readonly value: T };
+
+/**
+ * Asks once for each key, and again when `again` is called: what is shown meanwhile stays.
+ *
+ * @param key of what is asked for; another one is another question
+ */
+export function useLoad<T>(
+  key: string,
+  ask: (signal: AbortSignal) => Promise<T>,
+): { readonly loaded: Loaded<T>; readonly again: () => void } {
+  const [shown, setShown] = useState<{ readonly key: string; readonly loaded: Loaded<T> }>();
+  const [round, setRound] = useState(0);
+  const asking = useRef(ask);
+  asking.current = ask;
+  useEffect(() => {
+    const abort = new AbortController();
+    asking.current(abort.signal).then(
+      (value) => {
+        if (!abort.signal.aborted) setShown({ key, loaded: { state: 'ready', value } });
+      },
+      (error: unknown) => {
+        if (!abort.signal.aborted) setShown({ key, loaded: { state: 'failed', error: toApiError(error) } });
+      },
+    );
+    return () => abort.abort();
+  }, [key, round]);
+  const again = useCallback(() => setRound((n) => n + 1), []);
+  return { loaded: shown?.key === key ? shown.loaded : { state: 'loading' }, again };
+}

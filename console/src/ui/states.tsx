@@ -1,0 +1,72 @@
+import type { ComponentChildren } from 'preact';
+import type { ApiError } from '../api/client.ts';
+import type { Loaded } from './load.ts';
+
+/** What is not there yet. */
+export function Loading({ lines = 5 }: { readonly lines?: number }) {
+  return (
+    <div class="loading" role="status">
+      <span class="visually-hidden">Loading …</span>
+      {Array.from({ length: lines }, (_, n) => (
+        <div key={n} class="bone" />
+      ))}
+    </div>
+  );
+}
+
+/** What went wrong, in the API's words, and how to try again. */
+export function Problem({ error, again }: { readonly error: ApiError; readonly again?: () => void }) {
+  return (
+    <div class="state problem" role="alert">
+      <h2>{TITLES[error.status] ?? 'This did not work'}</h2>
+      <p>{error.message}</p>
+      <p class="fine">
+        <code>{error.code}</code>
+        {error.requestId !== '' && (
+          <>
+            {' '}
+            · request <code>{error.requestId}</code>
+          </>
+        )}
+      </p>
+      {again !== undefined && (
+        <button type="button" onClick={again}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+const TITLES: Readonly<Record<number, string | undefined>> = {
+  0: 'The server cannot be reached',
+  403: 'This is not for your role',
+  404: 'There is no such thing',
+  503: 'Something behind the server is not there for now',
+};
+
+export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
+  return (
+    <div class="state">
+      <h2>{title}</h2>
+      {children !== undefined && <p>{children}</p>}
+    </div>
+  );
+}
+
+/** Shows what was loaded, or why not. */
+export function Show<T>({
+  of,
+  again,
+  lines,
+  children,
+}: {
+  readonly of: Loaded<T>;
+  readonly again?: () => void;
+  readonly lines?: number;
+  readonly children: (value: T) => ComponentChildren;
+}) {
+  if (of.state === 'loading') return <Loading {...(lines === undefined ? {} : { lines })} />;
+  if (of.state === 'failed') return <Problem error={of.error} {...(again === undefined ? {} : { again })} />;
+  return <>{children(of.value)}</>;
+}
