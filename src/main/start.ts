@@ -12,7 +12,7 @@ import { Metrics } from '../metrics.ts';
 import { Semaphore } from '../process/semaphore.ts';
 import { databaseOptions, openStore, type StoreOptions, type WriterAddress } from '../store/sqlite/open.ts';
 import { lockStore, shareStoreLock, type ServiceLock } from '../store/sqlite/service-lock.ts';
-import { WriterKeeper } from '../store/sqlite/writer-keeper.ts';
+import { WriterKeeper } from '../store/calls/writer-keeper.ts';
 import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';

@@ -20,7 +20,7 @@ import type { RunningService } from './running-service.ts';
 import { ConnectionKeeper } from './shared-connections.ts';
 import { MetricsKeeper } from './shared-metrics.ts';
 import { SharedMutexes } from './shared-mutexes.ts';
-import type { WriterKeeper } from '../store/sqlite/writer-keeper.ts';
+import type { WriterKeeper } from '../store/calls/writer-keeper.ts';
 import type { Store } from '../store/store.ts';
 import { isFromWorker, type FromWorker, type ToWorker } from './worker-channel.ts';
 

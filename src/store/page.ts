@@ -13,3 +13,6 @@ export interface PageRequest {
   /** Oldest first unless told. */
   readonly order?: Order | undefined;
 }
+
+/** The place behind every row of a list that pages by a number, in either direction. */
+export const NEWEST = Number.MAX_SAFE_INTEGER;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/sqlite/open.ts';
-import { threadLink } from '../../src/store/sqlite/thread-link.ts';
+import { threadLink } from '../../src/store/calls/thread-link.ts';
 import type { Store } from '../../src/store/store.ts';
 import { localLink } from './local-link.ts';
 import { T0 } from './rows.ts';

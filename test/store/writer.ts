@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { databaseOptions, openStore, type StoreOptions } from '../../src/store/sqlite/open.ts';
-import { WriterKeeper } from '../../src/store/sqlite/writer-keeper.ts';
-import { WriterServer } from '../../src/store/sqlite/writer-server.ts';
+import { WriterKeeper } from '../../src/store/calls/writer-keeper.ts';
+import { WriterServer } from '../../src/store/calls/writer-server.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Paths } from './support.ts';
 

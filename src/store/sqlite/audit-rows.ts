@@ -3,9 +3,9 @@ import { isAuditRecord } from '../../audit/record.ts';
 import { failed } from '../../errors.ts';
 import type { AuditFilter } from '../audit-store.ts';
 import type { Page } from '../page.ts';
-import { readPosition, toPage } from './cursor.ts';
+import { readPosition, toPage } from '../cursor.ts';
 import type { Db } from './database.ts';
-import { done, type Outcome } from './outcome.ts';
+import { done, type Outcome } from '../calls/outcome.ts';
 import { AuditSearch } from './search/audit-search.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 

@@ -9,9 +9,9 @@ import type {
   RevokeResult,
 } from '../certificate-store.ts';
 import type { Page } from '../page.ts';
-import { readPosition, toPage, withoutPosition } from './cursor.ts';
+import { readPosition, toPage, withoutPosition } from '../cursor.ts';
 import type { Db } from './database.ts';
-import { done, type Outcome, undone } from './outcome.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { CertificateSearch } from './search/certificate-search.ts';
 import { fold } from './search/fold.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';

@@ -2,7 +2,7 @@ import { failed } from '../../errors.ts';
 import type { CmcAnswer, CmcClaim, CmcConclusion, CmcMessage } from '../cmc-store.ts';
 import { PURGED_AT_ONCE } from '../retention-store.ts';
 import type { Db } from './database.ts';
-import { done, type Outcome, undone } from './outcome.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
 
 interface Stored {
   readonly id: string;

@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { CrlRow, RevokedFilter, RevokedRow } from '../crl-store.ts';
 import type { Db } from './database.ts';
-import { done, type Outcome, undone } from './outcome.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
 
 /** The reads for revocation lists. */
 export function crlReads(db: Db) {

@@ -1,9 +1,9 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { AuditLog } from './audit-log.ts';
-import { type Call, type Reply, toPlainError } from './calls.ts';
+import { type Call, type Reply, toPlainError } from '../calls/calls.ts';
 import type { Db } from './database.ts';
 import { toEstuaryError } from './errors.ts';
-import type { Outcome } from './outcome.ts';
+import type { Outcome } from '../calls/outcome.ts';
 import { writeLock } from './write-lock.ts';
 
 /** A write as it arrives: its arguments were typed where the call was made. */

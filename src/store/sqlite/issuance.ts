@@ -9,7 +9,7 @@ import type { Db } from './database.ts';
 import { mayIssueTo } from './device-admission.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, noteUseIssued, takeOtpUse } from './otp-uses.ts';
-import { done, type Outcome, undone } from './outcome.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
 
 const COLUMNS =
   'request_id, instance, ca, label, serial, requester, operation, subject, spki_sha256, otp_id, device_key, created_at';

@@ -1,10 +1,9 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { LockoutPolicy, LockoutRow } from '../lockout-store.ts';
-import type { Page, PageRequest } from '../page.ts';
-import { invalidCursor, readCursor, toPage } from './cursor.ts';
+import { NEWEST, type Page, type PageRequest } from '../page.ts';
+import { invalidCursor, readCursor, toPage } from '../cursor.ts';
 import type { Db } from './database.ts';
-import { done, type Outcome, undone } from './outcome.ts';
-import { NEWEST } from './search/walk.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
 
 const SCOPES = ['address', 'username', 'identification'] as const;
 

@@ -1,12 +1,12 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { Store } from '../store.ts';
 import type { ReadOperations, WriteOperations } from './operations.ts';
-import { RevokedSerials } from './revoked-serials.ts';
-import { StoreCaller } from './caller.ts';
-import { socketLink } from './socket-link.ts';
-import { callsOf } from './store-calls.ts';
-import { type DatabaseOptions, threadLink } from './thread-link.ts';
-import type { LookupKeyOptions } from './token-lookups.ts';
+import { RevokedSerials } from '../calls/revoked-serials.ts';
+import { StoreCaller } from '../calls/caller.ts';
+import { socketLink } from '../calls/socket-link.ts';
+import { callsOf } from '../calls/store-calls.ts';
+import { threadLink } from '../calls/thread-link.ts';
+import type { LookupKeyOptions, SqliteDatabase } from '../calls/database-options.ts';
 
 /** Milliseconds between two attempts to start a thread again, at most. */
 const THREAD_PAUSE = 5000;
@@ -130,8 +130,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 /** What whoever has the database needs of these options. */
-export function databaseOptions({ path, auditFile, node, lookupKey, alone = false }: StoreOptions): DatabaseOptions {
+export function databaseOptions({ path, auditFile, node, lookupKey, alone = false }: StoreOptions): SqliteDatabase {
   return {
+    driver: 'sqlite',
     path,
     audit_file: auditFile,
     node,

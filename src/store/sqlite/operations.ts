@@ -12,7 +12,7 @@ import { issuanceReads, issuanceWrites } from './issuance.ts';
 import { lockoutReads, lockoutWrites } from './lockout.ts';
 import { otpReads, otpWrites } from './otp.ts';
 import { otpUseReads } from './otp-uses.ts';
-import { done, type Outcome } from './outcome.ts';
+import { done, type Outcome } from '../calls/outcome.ts';
 import { presentedIntermediateReads, presentedIntermediateWrites } from './presented-intermediates.ts';
 import { requestAtCaReads, requestAtCaWrites } from './requests-at-ca.ts';
 import { requestReads, requestWrites } from './requests.ts';

@@ -1,9 +1,9 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { OtpFilter, OtpRow, OtpStatus } from '../otp-store.ts';
 import type { Page } from '../page.ts';
-import { readPosition, toPage, withoutPosition } from './cursor.ts';
+import { readPosition, toPage, withoutPosition } from '../cursor.ts';
 import type { Db } from './database.ts';
-import { done, type Outcome, undone } from './outcome.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { type Condition, given, ListSearch } from './search/list-search.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 

@@ -1,6 +1,6 @@
 import type { PresentedIntermediate, PresentedPath } from '../intermediate-store.ts';
 import type { Db } from './database.ts';
-import { type Outcome, undone } from './outcome.ts';
+import { type Outcome, undone } from '../calls/outcome.ts';
 
 /** Milliseconds after the last use: a TLS session that is resumed is minutes or days old. */
 const LIFETIME = 30 * 86_400_000;

@@ -8,7 +8,7 @@ import { mayIssueTo } from './device-admission.ts';
 import { insertReservation } from './issuance.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp-uses.ts';
-import { done, type Outcome, undone } from './outcome.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { findNewest, insertRequest, REQUEST_COLUMNS, toRow, type Stored } from './requests.ts';
 
 /** Waits at the CA, and nobody is at work on it. */

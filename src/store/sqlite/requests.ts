@@ -12,12 +12,12 @@ import type {
 import { PURGED_AT_ONCE } from '../retention-store.ts';
 import { ANSWERED, ENDED, goes, inStatus, mayGo } from '../request-state.ts';
 import { readSans } from './certificates.ts';
-import { readPosition, toPage, withoutPosition } from './cursor.ts';
+import { readPosition, toPage, withoutPosition } from '../cursor.ts';
 import type { Db } from './database.ts';
 import { mayIssueTo } from './device-admission.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp-uses.ts';
-import { done, type Outcome, undone } from './outcome.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { given, ListSearch } from './search/list-search.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 

@@ -3,7 +3,7 @@ import type { ArchivedRange, AuditEvent } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
 import { type AuditLine, type OverSince, type OverTokens, PURGED_AT_ONCE } from '../retention-store.ts';
 import type { Db } from './database.ts';
-import { done, type Outcome } from './outcome.ts';
+import { done, type Outcome } from '../calls/outcome.ts';
 
 /** Tokens that are looked at in one call. */
 const PAGE = 2000;

@@ -1,31 +1,24 @@
-/** Who has the database: one that writes, with group commit, or one that reads beside it. */
+/** Who has an SQLite database: one that writes, with group commit, or one that reads beside it. */
 import { AuditLog } from './audit-log.ts';
-import { type Call, type Reply, toPlainError } from './calls.ts';
-import { openReadOnly, openWritable } from './database.ts';
+import { type Call, type Reply, toPlainError } from '../calls/calls.ts';
+import { type Db, openReadOnly, openWritable } from './database.ts';
 import { toEstuaryError } from './errors.ts';
 import { GroupCommit, type WriteOperation } from './group-commit.ts';
 import { readOperations, writeOperations } from './operations.ts';
-import { type RevocationWatch, watchRevocations } from './revoked-serials.ts';
-import type { DatabaseOptions } from './thread-link.ts';
+import type { Role } from '../calls/role.ts';
+import { watchRevocations } from './revocation-watch.ts';
+import type { SqliteDatabase } from '../calls/database-options.ts';
 import { settleLookups } from './token-lookups.ts';
-
-export interface Role {
-  /** The names of what it carries out. */
-  readonly operations: readonly string[];
-  /** One reply for each call, in their order. */
-  carryOut(calls: readonly Call[]): readonly Reply[];
-  /** Where it alone revokes. */
-  readonly revocations?: RevocationWatch | undefined;
-  close(): void;
-}
 
 /**
  * @param time milliseconds since the epoch, for records about what is found
- * @throws EstuaryError, or what {@link toEstuaryError} makes one of: why the database or the audit file cannot be used
+ * @throws EstuaryError why the database or the audit file cannot be used
  */
-export function openWriter(options: DatabaseOptions, time: number): Role {
-  const db = openWritable(options.path);
+export function openWriter(options: SqliteDatabase, time: number): Role {
+  let opened: Db | undefined;
   try {
+    const db = openWritable(options.path);
+    opened = db;
     settleLookups(db, options.path, options.lookup_key, time);
     const log = new AuditLog(db, options.audit_file, options.node);
     const operations = new Map<string, WriteOperation>(Object.entries(writeOperations(db, log)));
@@ -41,14 +34,14 @@ export function openWriter(options: DatabaseOptions, time: number): Role {
       },
     };
   } catch (error) {
-    db.close();
-    throw error;
+    opened?.close();
+    throw toEstuaryError(error);
   }
 }
 
 /** @throws as {@link openWriter} */
-export function openReader({ path }: DatabaseOptions): Role {
-  const db = openReadOnly(path);
+export function openReader({ path }: SqliteDatabase): Role {
+  const db = openExisting(path);
   const operations = new Map<string, (...args: never[]) => unknown>(Object.entries(readOperations(db)));
   const read = (call: Call): Reply => {
     const operation = operations.get(call.operation);
@@ -59,5 +52,13 @@ export function openReader({ path }: DatabaseOptions): Role {
       return { id: call.id, error: toPlainError(toEstuaryError(error)) };
     }
   };
-  return { operations: [...operations.keys()], carryOut: (calls) => calls.map(read), close: () => db.close() };
+  return { operations: [...operations.keys()], carryOut: (calls) => calls.map(read), close: () => void db.close() };
+}
+
+function openExisting(path: string): Db {
+  try {
+    return openReadOnly(path);
+  } catch (error) {
+    throw toEstuaryError(error);
+  }
 }

@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { MAX_SESSIONS, type SessionRow } from '../session-store.ts';
 import type { Db } from './database.ts';
-import { done, type Outcome, undone } from './outcome.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
 
 const COLUMNS = 'id_hash, administrator, method, certificate, created_at, seen_at, ends_at';
 

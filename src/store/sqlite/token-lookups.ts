@@ -5,17 +5,11 @@
 import Database from 'better-sqlite3';
 import { existsSync } from 'node:fs';
 import { failed } from '../../errors.ts';
+import type { LookupKeyOptions } from '../calls/database-options.ts';
 import { lookupKeyFile, makeLookupKey, readLookupKey } from '../lookup-key-file.ts';
 import { inStatus } from '../request-state.ts';
 import { keyCheck, selectorLookup } from '../token-lookup.ts';
 import { openReadOnly, type Db } from './database.ts';
-
-export interface LookupKeyOptions {
-  /** `otp.lookup_key`; undefined: the file beside the store, which is made where it is missing. */
-  readonly configured: Uint8Array | undefined;
-  /** Whether one-time passwords are on: without them, a store whose key was lost may be opened. */
-  readonly required: boolean;
-}
 
 /** Hex digits of a lookup; a selector in clear is shorter. */
 const LOOKUP_LENGTH = 64;

@@ -4,7 +4,7 @@ import { pageOf } from '../../../src/http/admin/paging.ts';
 import { nullable, oneOf, pageQuery, strictObject, Timestamp } from '../../../src/http/admin/schemas.ts';
 import { formatTimestamp, parseTimestamp } from '../../../src/http/admin/timestamps.ts';
 import { validatorCompiler } from '../../../src/http/admin/validation.ts';
-import { readCursor, readPosition } from '../../../src/store/sqlite/cursor.ts';
+import { readCursor, readPosition } from '../../../src/store/cursor.ts';
 import { isClientError, unlessRefused, type Target } from '../target.ts';
 
 const query = strictObject({

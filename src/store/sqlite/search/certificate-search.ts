@@ -1,13 +1,13 @@
 /** Which certificates a list has, and along which index they are found. */
 import type { CertificateFilter, CertificateStatus } from '../../certificate-store.ts';
-import type { Order } from '../../page.ts';
+import { NEWEST, type Order } from '../../page.ts';
 import type { Db } from '../database.ts';
 import { fold } from './fold.ts';
 import { searchProgress } from './index-rows.ts';
 import { type Condition, given, ListSearch } from './list-search.ts';
 import type { Parameters } from './table-search.ts';
 import { hasTrigrams, trigramMatches, withTail } from './trigrams.ts';
-import { NEWEST, type SearchLimits, type Source, type Stretch, walk, type Walked } from './walk.ts';
+import { type SearchLimits, type Source, type Stretch, walk, type Walked } from './walk.ts';
 import { zoneReads } from './zones.ts';
 
 const STATUSES: Readonly<Record<CertificateStatus, Condition>> = {

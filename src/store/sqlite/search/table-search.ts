@@ -1,7 +1,7 @@
 /** Statements of lists: along an index that has the rows of one value in their order, with what else they have to be. */
-import type { Order } from '../../page.ts';
+import { NEWEST, type Order } from '../../page.ts';
 import type { Db } from '../database.ts';
-import { NEWEST, type Source } from './walk.ts';
+import type { Source } from './walk.ts';
 
 /** A table that is listed. */
 export interface Listed {

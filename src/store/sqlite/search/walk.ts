@@ -3,7 +3,7 @@
  * the other filters leave too little of it, the page ends early and its cursor tells where to go on, so that no page costs a look at
  * everything.
  */
-import type { Order } from '../../page.ts';
+import { NEWEST, type Order } from '../../page.ts';
 
 /** Where the rows of a list come from, in one direction. Places are row numbers, exclusive at the beginning and inclusive at the end. */
 export interface Source<Row> {
@@ -29,9 +29,6 @@ export interface SearchLimits {
 }
 
 export const SEARCH_LIMITS: SearchLimits = { step: 2000, patience: 40 };
-
-/** Behind every row, in either direction. */
-export const NEWEST = Number.MAX_SAFE_INTEGER;
 
 export interface Walk {
   readonly after: number;

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { monotonic } from '../../../src/store/sqlite/clock.ts';
-import { FrameReader, toFrame } from '../../../src/store/sqlite/frames.ts';
+import { monotonic } from '../../../src/store/calls/clock.ts';
+import { FrameReader, toFrame } from '../../../src/store/calls/frames.ts';
 
 const MESSAGES: readonly unknown[] = [
   { calls: [{ id: 1, operation: 'getOtp', args: ['x', undefined, null], time: 1.7e12 }] },

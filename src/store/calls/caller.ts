@@ -1,6 +1,6 @@
 import { measured } from '../../dependency-calls.ts';
 import { describe, EstuaryError, isRefusal, unavailable } from '../../errors.ts';
-import { type Call, fromPlainError, type Reply, type Request, type Response, toPlainError } from './calls.ts';
+import { type Call, fromPlainError, type Reply, type Request, type Response } from './calls.ts';
 import { type Link, lost, type OpenLink } from './link.ts';
 import type { RevokedSerials } from './revoked-serials.ts';
 
@@ -161,5 +161,6 @@ export class StoreCaller {
 
 /** The reason of a call that never left: unlike of one that was under way, it is known that it did not happen. */
 function notSent(reason: EstuaryError): EstuaryError {
-  return fromPlainError(toPlainError(reason));
+  const { status, code, message, detail, retryAfter } = reason;
+  return fromPlainError({ status, code, message, detail, retryAfter });
 }

@@ -1,8 +1,9 @@
 import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { monotonic } from '../../../src/store/sqlite/clock.ts';
+import { monotonic } from '../../../src/store/calls/clock.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
-import { LEASE, RevokedSerials, watchRevocations } from '../../../src/store/sqlite/revoked-serials.ts';
+import { LEASE, RevokedSerials } from '../../../src/store/calls/revoked-serials.ts';
+import { watchRevocations } from '../../../src/store/sqlite/revocation-watch.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { issue, T0, temporaryPaths, type Paths } from '../support.ts';
 

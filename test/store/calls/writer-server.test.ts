@@ -5,8 +5,8 @@ import { statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { serialize } from 'node:v8';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { FrameReader, toFrame } from '../../../src/store/sqlite/frames.ts';
-import { LEASE } from '../../../src/store/sqlite/revoked-serials.ts';
+import { FrameReader, toFrame } from '../../../src/store/calls/frames.ts';
+import { LEASE } from '../../../src/store/calls/revoked-serials.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { auditTypes, event, issue, otpRow, reservation, T0, temporaryPaths } from '../support.ts';
 import { startWriterHere, startWriterProcess } from '../writer.ts';
@@ -71,7 +71,7 @@ describe('issue 14.3: one process writes for several', () => {
     expect(received).toContainEqual({ revoked: ['01'], confirm: 1 });
     const second = revoke(one, '02');
     await expect.poll(() => received).toContainEqual({ revoked: ['02'], confirm: 2 });
-    writer.server.drop('stopped');
+    await writer.server.drop('stopped');
     await second;
   });
 
@@ -88,7 +88,7 @@ describe('issue 14.3: one process writes for several', () => {
       time: T0,
     });
     socket.write(toFrame({ calls: [call(1)] }));
-    writer.server.drop('dead');
+    await writer.server.drop('dead');
     await closed(socket);
     const again = await stranger(writer.socket);
     again.socket.write(Buffer.concat([toFrame({ name: 'dead' }), toFrame({ calls: [call(2)] })]));

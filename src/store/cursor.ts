@@ -1,6 +1,5 @@
-import { badRequest } from '../../errors.ts';
-import type { Page, PageRequest } from '../page.ts';
-import { NEWEST } from './search/walk.ts';
+import { badRequest } from '../errors.ts';
+import { NEWEST, type Page, type PageRequest } from './page.ts';
 
 /** The lists; a cursor works for the list that gave it out. */
 type ListName = 'otp' | 'certificate' | 'lockout' | 'request' | 'audit' | 'device';

@@ -8,7 +8,7 @@ import { ChildInstance } from '../../process/child-instance.ts';
 import { IsolatedError } from '../../process/protocol.ts';
 import { siblingModule } from '../../process/sibling-module.ts';
 import { lost } from './link.ts';
-import type { DatabaseOptions } from './thread-link.ts';
+import type { DatabaseOptions } from './database-options.ts';
 import type { WriterStart } from './writer-server.ts';
 
 export interface WriterLog {
@@ -44,7 +44,7 @@ export class WriterKeeper {
   constructor(options: DatabaseOptions, log: WriterLog) {
     this.#options = options;
     this.#log = log;
-    this.#folder = socketFolder(options.path);
+    this.#folder = socketFolder(options.driver === 'sqlite' ? options.path : options.audit_file);
     this.socket = join(this.#folder, 'socket');
   }
 
@@ -119,9 +119,9 @@ export class WriterKeeper {
 }
 
 /** For its owner alone; the same at each start, so that none is left over. */
-function socketFolder(storePath: string): string {
+function socketFolder(beside: string): string {
   try {
-    const path = resolve(storePath);
+    const path = resolve(beside);
     const folder = `${path}.writer`;
     if (folder.length > MAX_SOCKET_PATH) return mkdtempSync(join(tmpdir(), 'estuary-'));
     makeFolder(dirname(path));

@@ -3,23 +3,24 @@ import { createServer, type Socket } from 'node:net';
 import { rmSync } from 'node:fs';
 import { CallServer, type Session } from './call-server.ts';
 import { isRequest, type Request, type Response, toPlainError } from './calls.ts';
-import { toEstuaryError } from './errors.ts';
+import type { DatabaseOptions } from './database-options.ts';
+import { isDatabaseOptions } from './database-options.ts';
+import { toStoreError } from './errors.ts';
 import { FrameReader, toFrame } from './frames.ts';
 import { LEASE } from './revoked-serials.ts';
-import { openWriter, type Role } from './roles.ts';
-import { shareStoreLock, type ServiceLock } from './service-lock.ts';
-import type { DatabaseOptions } from './thread-link.ts';
+import { openRole } from './open-role.ts';
+import type { Role } from './role.ts';
+import { shareStoreLock, type ServiceLock } from '../sqlite/service-lock.ts';
 
 /** What the supervisor tells it. */
-export interface WriterStart extends DatabaseOptions {
+export type WriterStart = DatabaseOptions & {
   /** Path of the socket. */
   readonly socket: string;
   /** Not the first of this service: somebody may not know yet that the former is gone. */
   readonly again: boolean;
-}
+};
 
-export const isWriterStart = (value: unknown): value is WriterStart =>
-  typeof value === 'object' && value !== null && 'socket' in value && 'path' in value && 'audit_file' in value;
+export const isWriterStart = (value: unknown): value is WriterStart => isDatabaseOptions(value) && 'socket' in value;
 
 /** The database, once it could be opened. */
 interface Opened {
@@ -34,19 +35,21 @@ interface Connection {
 
 export class WriterServer {
   readonly #start: WriterStart;
-  readonly #lock: ServiceLock;
+  /** Of a store that one service has at a time. */
+  readonly #lock: ServiceLock | undefined;
   /** undefined: it has not said who it is. */
   readonly #connections = new Map<Socket, Connection | undefined>();
   /** Names of processes that are dead: what is still on its way from them counts no more. */
   readonly #dead = new Set<string>();
   readonly #listener = createServer((socket) => this.#accept(socket));
   #opened: Opened | undefined;
+  #opening: Promise<Opened> | undefined;
   #heart: NodeJS.Timeout | undefined;
 
   /** @throws EstuaryError 500 `STORE_IN_USE`, 503 `STORE_UNAVAILABLE` */
   constructor(start: WriterStart) {
     this.#start = start;
-    this.#lock = shareStoreLock(start.path);
+    this.#lock = start.driver === 'sqlite' ? shareStoreLock(start.path) : undefined;
   }
 
   /** Resolves when it can be connected to. */
@@ -59,22 +62,23 @@ export class WriterServer {
     return promise;
   }
 
-  /** Whatever a process that is gone has still asked for is not carried out from here on. */
-  drop(name: string): void {
+  /** Whatever a process that is gone has still asked for is not carried out once this resolves. */
+  async drop(name: string): Promise<void> {
     this.#dead.add(name);
     for (const [socket, connection] of this.#connections) {
       if (connection?.name !== name) continue;
       connection.session.drop();
       socket.destroy();
     }
+    await this.#opened?.server.settled();
   }
 
-  close(): void {
+  async close(): Promise<void> {
     clearInterval(this.#heart);
     this.#listener.close();
     for (const socket of this.#connections.keys()) socket.destroy();
-    this.#opened?.role.close();
-    this.#lock.release();
+    await this.#opened?.role.close();
+    this.#lock?.release();
   }
 
   #accept(socket: Socket): void {
@@ -108,23 +112,34 @@ export class WriterServer {
       return;
     }
     if (!('name' in request) || this.#dead.has(request.name)) throw new TypeError('no name');
-    const send = (response: Response): void => void socket.write(toFrame(response));
-    try {
-      this.#opened ??= this.#open();
-    } catch (error) {
-      send({ failed: toPlainError(toEstuaryError(error)) });
-      socket.end();
-      return;
-    }
-    const session = this.#opened.server.connect({ send, end: () => socket.end() });
-    this.#connections.set(socket, { name: request.name, session });
+    if (this.#opened === undefined) void this.#openFor(socket, request.name);
+    else this.#connect(socket, request.name, this.#opened);
   }
 
-  #open(): Opened {
-    const role = openWriter(this.#start, Date.now());
+  async #openFor(socket: Socket, name: string): Promise<void> {
+    try {
+      const opened = await (this.#opening ??= this.#open());
+      if (!socket.destroyed && !this.#dead.has(name)) this.#connect(socket, name, opened);
+      else socket.destroy();
+    } catch (error) {
+      this.#opening = undefined;
+      socket.write(toFrame({ failed: toPlainError(toStoreError(error)) }));
+      socket.end();
+    }
+  }
+
+  #connect(socket: Socket, name: string, { server }: Opened): void {
+    const send = (response: Response): void => void socket.write(toFrame(response));
+    const session = server.connect({ send, end: () => socket.end() });
+    this.#connections.set(socket, { name, session });
+  }
+
+  async #open(): Promise<Opened> {
+    const role = await openRole({ ...this.#start, role: 'writer' }, Date.now());
     const server = new CallServer(role);
     if (this.#start.again) server.doubt();
     this.#heart = setInterval(() => server.beat(), LEASE / 3);
-    return { role, server };
+    this.#opened = { role, server };
+    return this.#opened;
   }
 }

@@ -7,33 +7,24 @@ import type { EstuaryError } from '../../errors.ts';
 import { siblingModule } from '../../process/sibling-module.ts';
 import { type Call, fromPlainError, type Reply, type Response } from './calls.ts';
 import { lost, type OpenLink } from './link.ts';
-import type { LookupKeyOptions } from './token-lookups.ts';
-
-/** What whoever has the database needs to open it. */
-export interface DatabaseOptions {
-  readonly path: string;
-  readonly audit_file: string;
-  /** In every audit record. */
-  readonly node: string | undefined;
-  /** Of the writer. */
-  readonly lookup_key: LookupKeyOptions;
-  /** Of the writer: no other process writes, and it is to tell what is revoked. */
-  readonly tells_revocations: boolean;
-}
+import { type DatabaseOptions, isDatabaseOptions } from './database-options.ts';
 
 /** What a thread gets as `workerData`. */
-export interface ThreadOptions extends DatabaseOptions {
+export type ThreadOptions = DatabaseOptions & {
   readonly role: 'writer' | 'reader';
   /** Milliseconds since the epoch, for records about what it finds. */
   readonly time: number;
-}
+};
 
 export function isThreadOptions(value: unknown): value is ThreadOptions {
-  return typeof value === 'object' && value !== null && 'role' in value && 'path' in value && 'audit_file' in value;
+  return isDatabaseOptions(value) && 'role' in value;
 }
 
 /** Starts a thread for each life of the link. */
-export function threadLink(options: Omit<ThreadOptions, 'time'>, now: () => number): OpenLink {
+export function threadLink(
+  options: DatabaseOptions & { readonly role: ThreadOptions['role'] },
+  now: () => number,
+): OpenLink {
   return (events) => {
     const worker = new Worker(siblingModule(import.meta.url, './thread'), {
       workerData: { ...options, time: now() } satisfies ThreadOptions,

@@ -3,6 +3,7 @@
  * travel as structured clones (thread-link.ts), between processes packed in frames (frames.ts).
  */
 import { EstuaryError, type ErrorCode, type ErrorStatus } from '../../errors.ts';
+import { StoreLost } from '../store-lost.ts';
 
 export interface Call {
   readonly id: number;
@@ -29,6 +30,8 @@ export interface PlainError {
   readonly message: string;
   readonly detail: string | undefined;
   readonly retryAfter: number | undefined;
+  /** {@link StoreLost}: whether the call happened is not known. */
+  readonly lost?: true;
 }
 
 export type Reply =
@@ -75,10 +78,11 @@ export function isResponse(value: unknown): value is Response {
 
 export function toPlainError(error: EstuaryError): PlainError {
   const { status, code, message, detail, retryAfter } = error;
-  return { status, code, message, detail, retryAfter };
+  return { status, code, message, detail, retryAfter, ...(error instanceof StoreLost ? { lost: true } : {}) };
 }
 
 export function fromPlainError(error: PlainError): EstuaryError {
+  if (error.lost === true) return new StoreLost(error.detail ?? error.message);
   return new EstuaryError(error.status, error.code, error.message, {
     ...(error.detail === undefined ? {} : { detail: error.detail }),
     ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter }),

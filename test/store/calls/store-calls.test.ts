@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { callsOf } from '../../../src/store/sqlite/store-calls.ts';
-import { ownBytes, withBuffers } from '../../../src/store/sqlite/thread-link.ts';
+import { callsOf } from '../../../src/store/calls/store-calls.ts';
+import { ownBytes, withBuffers } from '../../../src/store/calls/thread-link.ts';
 
 interface Operations {
   find(id: string): object;

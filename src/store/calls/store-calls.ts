@@ -11,7 +11,7 @@ type Caller = Pick<StoreCaller, 'operations' | 'call'>;
 /** The same calls, from another thread or process. */
 export type StoreCalls<Operations> = {
   readonly [Name in keyof Operations]: Operations[Name] extends (...args: infer Args) => infer Result
-    ? (...args: Args) => Promise<Value<Result>>
+    ? (...args: Args) => Promise<Value<Awaited<Result>>>
     : never;
 };
 

@@ -2,7 +2,7 @@
 import type { Call, Reply, Request, Response } from './calls.ts';
 import { monotonic } from './clock.ts';
 import { LEASE } from './revoked-serials.ts';
-import type { Role } from './roles.ts';
+import type { Role } from './role.ts';
 
 /** Calls that share a transaction at most: one that waits in the next does not wait long. */
 const MAX_GROUP = 256;
@@ -46,6 +46,8 @@ export class CallServer {
   readonly #held = new Map<number, Held>();
   #lastHeld = 0;
   #scheduled = false;
+  /** The group that is being carried out, where that takes more than this turn. */
+  #underWay: Promise<void> | undefined;
   /** Until then somebody who is not connected may go by what he knew. */
   #doubtUntil = -Infinity;
 
@@ -63,6 +65,11 @@ export class CallServer {
     this.#connected.add(session);
     peer.send({ ready: this.#role.operations, revoked: this.#role.revocations?.known() });
     return session;
+  }
+
+  /** Resolves when nothing is being carried out that was begun before. */
+  async settled(): Promise<void> {
+    await this.#underWay;
   }
 
   /** Tells everybody that it is there. */
@@ -92,7 +99,7 @@ export class CallServer {
 
   /** After everything that has come by now: it shares the transaction. */
   #schedule(): void {
-    if (this.#scheduled || this.#waiting.length === 0) return;
+    if (this.#scheduled || this.#underWay !== undefined || this.#waiting.length === 0) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
@@ -104,6 +111,18 @@ export class CallServer {
   #run(group: readonly Waiting[]): void {
     if (group.length === 0) return;
     const replies = this.#role.carryOut(group.map(({ call }) => call));
+    if (!(replies instanceof Promise)) {
+      this.#answer(group, replies);
+      return;
+    }
+    this.#underWay = replies.then((all) => {
+      this.#underWay = undefined;
+      this.#answer(group, all);
+      this.#schedule();
+    });
+  }
+
+  #answer(group: readonly Waiting[], replies: readonly Reply[]): void {
     const answers = new Map<Connected, Reply[]>();
     for (const [index, reply] of replies.entries()) {
       const session = group[index]?.session;

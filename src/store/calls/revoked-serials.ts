@@ -7,13 +7,12 @@
  * writer, and the writer that was not confirmed waits that long with its answer.
  */
 import { monotonic } from './clock.ts';
-import type { Db } from './database.ts';
 
 /** Milliseconds. The writer is heard every third of it. */
 export const LEASE = 3000;
 
 /** Serials remembered; with more of them, the database is asked each time. */
-const CAPACITY = 100_000;
+export const CAPACITY = 100_000;
 
 /** The memory of one process. A serial too many costs a question, one too few would let a revoked certificate in. */
 export class RevokedSerials {
@@ -64,26 +63,4 @@ export interface RevocationWatch {
   known(): readonly string[];
   /** Those since the last call; also of what was rolled back. */
   take(): readonly string[];
-}
-
-export function watchRevocations(db: Db, capacity = CAPACITY): RevocationWatch {
-  let revoked: string[] = [];
-  db.function('estuary_revoked', (serial: unknown) => {
-    revoked.push(String(serial));
-    return null;
-  });
-  for (const change of ['INSERT', 'UPDATE OF revoked_at'])
-    db.exec(`CREATE TEMP TRIGGER revoked_by_${change.slice(0, 6).toLowerCase()} AFTER ${change} ON main.certificate
-      WHEN NEW.revoked_at IS NOT NULL BEGIN SELECT estuary_revoked(NEW.serial); END`);
-  const all = db
-    .prepare<[number], string>('SELECT serial FROM certificate WHERE revoked_at IS NOT NULL LIMIT ?')
-    .pluck();
-  return {
-    known: () => all.all(capacity + 1),
-    take() {
-      const taken = revoked;
-      revoked = [];
-      return taken;
-    },
-  };
 }

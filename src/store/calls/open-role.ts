@@ -1,0 +1,17 @@
+/** The one place that knows which driver is which, for threads and processes that have a database. */
+import { failed } from '../../errors.ts';
+import { openReader, openWriter } from '../sqlite/roles.ts';
+import type { DatabaseOptions } from './database-options.ts';
+import type { Role } from './role.ts';
+
+/**
+ * @param time milliseconds since the epoch, for records about what is found
+ * @throws EstuaryError why the database or the audit file cannot be used
+ */
+export async function openRole(
+  options: DatabaseOptions & { readonly role: 'writer' | 'reader' },
+  time: number,
+): Promise<Role> {
+  if (options.driver === 'postgres') throw failed('STORE_FAILED', 'the store failed', { detail: 'no such driver yet' });
+  return Promise.resolve(options.role === 'writer' ? openWriter(options, time) : openReader(options));
+}
