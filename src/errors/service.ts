@@ -88,6 +88,17 @@ export const SERVICE_ERRORS = {
     cause: 'A worker process did not tell its metrics in time; a sum without them would look like a restart.',
     remedy: 'Scrape again; look in the log for a worker that hangs or is short of file descriptors.',
   },
+  NODE_LEASE_LOST: {
+    status: 503,
+    cause:
+      'The other nodes of the database may take this one for dead, because it could not say that it lives; it begins nothing until it can.',
+    remedy: 'None where the database was away; otherwise look in the log for a second node of this name.',
+  },
+  NODE_NAME_IN_USE: {
+    status: 500,
+    cause: 'A node of the same store.node_name uses the database.',
+    remedy: 'Give each node a name of its own.',
+  },
   RESERVATION_NOT_OPEN: {
     status: 500,
     cause: 'A certificate was signed for a reservation that the store does not hold open, so it is not handed out.',

@@ -1,0 +1,270 @@
+/**
+ * That a node lives: it says so every few seconds, by the database's clock, under its name. Whoever has not said so for long is dead to the
+ * others, which close what it left open. A node that was merely stopped cannot harm them then: what it was about to record is closed, and
+ * it takes up its work under a new incarnation.
+ */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from 'pg';
+import { describe, failed } from '../../../errors.ts';
+
+export type NodeLog = Readonly<Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>>;
+
+export interface NodeLeaseOptions {
+  /** A connection of its own, which goes through no pool that takes it away between two statements. */
+  readonly connect: () => Promise<Client>;
+  /** `store.node_name`. */
+  readonly name: string;
+  readonly log: NodeLog;
+  /** Closes what instances of dead nodes left open. Called by every node that finds some: what is closed already stays as it is. */
+  readonly closeLeftOpen: (instance: string) => Promise<void>;
+  /** Milliseconds; those below unless a test says otherwise. */
+  readonly beat?: number;
+  readonly lease?: number;
+}
+
+/** Milliseconds between two signs of life. */
+const BEAT = 5000;
+/** Milliseconds without one after which a node is dead. */
+const LEASE = 20_000;
+/** Of the advisory locks on names of nodes. */
+const NAMES = 0x6573_7401;
+
+interface Standing {
+  readonly incarnation: string;
+  /** Seconds since its last sign of life. */
+  readonly age: number;
+  readonly host: string;
+}
+
+export class NodeLease {
+  readonly #options: NodeLeaseOptions;
+  readonly #beat: number;
+  readonly #lease: number;
+  readonly #instances = new Set<string>();
+  readonly #stopped = new AbortController();
+  #incarnation: string = randomUUID();
+  #client: Client | undefined;
+  /** By this machine's monotonic clock: when the others may take this node for dead. */
+  #heldUntil = 0;
+  #dutyUntil = 0;
+  #failing = false;
+  #running: Promise<void> | undefined;
+
+  private constructor(options: NodeLeaseOptions) {
+    this.#options = options;
+    this.#beat = options.beat ?? BEAT;
+    this.#lease = options.lease ?? LEASE;
+  }
+
+  /**
+   * Takes the name, and keeps it from then on.
+   *
+   * @throws EstuaryError 500 `NODE_NAME_IN_USE`: a node of this name lives; what the database's client throws
+   */
+  static async join(options: NodeLeaseOptions): Promise<NodeLease> {
+    const lease = new NodeLease(options);
+    try {
+      await lease.#join();
+    } catch (error) {
+      await lease.#disconnect();
+      throw error;
+    }
+    lease.#running = lease.#run();
+    return lease;
+  }
+
+  /** Whether the others take this node for alive, for certain. Whatever it begins otherwise comes to nothing. */
+  get held(): boolean {
+    return performance.now() < this.#heldUntil;
+  }
+
+  /** Whether this is the node that does what one of them has to do. */
+  get onDuty(): boolean {
+    return this.held && performance.now() < this.#dutyUntil;
+  }
+
+  /** A process of this node: from now on what it leaves open is closed when the node is dead, and not before. */
+  async add(instance: string): Promise<void> {
+    this.#instances.add(instance);
+    const client = await this.#connected();
+    await client.query('UPDATE node SET instances = $3 WHERE name = $1 AND incarnation = $2', [
+      this.#options.name,
+      this.#incarnation,
+      [...this.#instances],
+    ]);
+  }
+
+  /** It is gone. */
+  remove(instance: string): void {
+    this.#instances.delete(instance);
+  }
+
+  /** Gives the name and the duties back. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+    try {
+      const client = await this.#connected();
+      await client.query('DELETE FROM duty WHERE incarnation = $1', [this.#incarnation]);
+      await client.query('DELETE FROM node WHERE name = $1 AND incarnation = $2', [
+        this.#options.name,
+        this.#incarnation,
+      ]);
+    } catch (error) {
+      this.#options.log.warn({ detail: describe(error) }, 'the name of this node stays taken until its lease is over');
+    }
+    this.#heldUntil = 0;
+    await this.#disconnect();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopped;
+    const { log } = this.#options;
+    while (!signal.aborted) {
+      await sleep(this.#beat, undefined, { signal }).catch(() => undefined);
+      if (isAborted(signal)) return;
+      try {
+        await this.#once();
+        if (this.#failing) log.info({ node: this.#options.name }, 'this node has its lease again');
+        this.#failing = false;
+      } catch (error) {
+        if (!this.#failing) log.error({ detail: describe(error) }, 'the lease of this node could not be renewed');
+        this.#failing = true;
+        await this.#disconnect();
+      }
+    }
+  }
+
+  async #once(): Promise<void> {
+    const { name, log } = this.#options;
+    const client = await this.#connected();
+    const sent = performance.now();
+    const { rowCount } = await client.query(
+      `UPDATE node SET heartbeat = clock_timestamp(), instances = $3
+       WHERE name = $1 AND incarnation = $2 AND heartbeat > clock_timestamp() - $4::bigint * interval '1 millisecond'`,
+      [name, this.#incarnation, [...this.#instances], this.#lease],
+    );
+    if (rowCount === 1) this.#heldUntil = sent + this.#lease;
+    else {
+      this.#heldUntil = 0;
+      log.warn({ node: name }, 'this node was taken for dead; it goes on as a new incarnation');
+      await this.#join();
+    }
+    await this.#takeDuty(client);
+    await this.#closeDead(client);
+  }
+
+  /** Waits until the one before of this name lives for certain, or does not. */
+  async #join(): Promise<void> {
+    const { name, log } = this.#options;
+    let first: number | undefined;
+    for (;;) {
+      const client = await this.#connected();
+      const isFree = await this.#lockName(client);
+      const before = await standing(client, name);
+      if (before === undefined || isFree || before.age * 1000 > this.#lease) {
+        if (await this.#take(client, before)) return;
+        continue;
+      }
+      // Its connection is there: it lives if it says so once more.
+      if (first !== undefined && before.age < first)
+        throw failed(
+          'NODE_NAME_IN_USE',
+          `A node named "${name}" runs on ${before.host}: give this one another store.node_name.`,
+        );
+      if (first === undefined)
+        log.info({ node: name }, 'a node of this name was there a moment ago; waiting for it to be gone');
+      first = before.age;
+      await sleep(Math.min(500, this.#beat / 4));
+    }
+  }
+
+  async #lockName(client: Client): Promise<boolean> {
+    const { rows } = await client.query<{ locked: boolean }>(
+      'SELECT pg_try_advisory_lock($1, hashtext($2)) AS locked',
+      [NAMES, this.#options.name],
+    );
+    return rows[0]?.locked === true;
+  }
+
+  /** `false`: somebody else was faster. */
+  async #take(client: Client, before: Standing | undefined): Promise<boolean> {
+    const incarnation = randomUUID();
+    const sent = performance.now();
+    const { rowCount } = await client.query(
+      `INSERT INTO node (name, incarnation, host, instances, started, heartbeat)
+       VALUES ($1, $2, $3, $4, clock_timestamp(), clock_timestamp())
+       ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, host = excluded.host,
+         instances = excluded.instances, started = excluded.started, heartbeat = excluded.heartbeat
+       WHERE node.incarnation = $5`,
+      [this.#options.name, incarnation, hostname(), [...this.#instances], before?.incarnation ?? null],
+    );
+    if (rowCount !== 1) return false;
+    this.#incarnation = incarnation;
+    this.#dutyUntil = 0;
+    this.#heldUntil = sent + this.#lease;
+    await this.#takeDuty(client);
+    return true;
+  }
+
+  async #takeDuty(client: Client): Promise<void> {
+    const sent = performance.now();
+    const { rowCount } = await client.query(
+      `INSERT INTO duty (name, incarnation, until) VALUES ('all', $1, clock_timestamp() + $2::bigint * interval '1 millisecond')
+       ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, until = excluded.until
+       WHERE duty.incarnation = excluded.incarnation OR duty.until < clock_timestamp()`,
+      [this.#incarnation, this.#lease],
+    );
+    this.#dutyUntil = rowCount === 1 ? sent + this.#lease : 0;
+  }
+
+  /** Everything that stands open belongs to an instance of a node that lives, or is closed. */
+  async #closeDead(client: Client): Promise<void> {
+    const { log, closeLeftOpen } = this.#options;
+    const gone = await client.query<{ name: string; host: string }>(
+      `DELETE FROM node WHERE heartbeat < clock_timestamp() - $1::bigint * interval '1 millisecond' RETURNING name, host`,
+      [this.#lease],
+    );
+    for (const { name, host } of gone.rows) log.error({ node: name, host }, 'a node is dead');
+    const { rows } = await client.query<{ instance: string }>(
+      `SELECT instance FROM (
+         SELECT instance FROM reservation UNION SELECT instance FROM cmc_message WHERE instance IS NOT NULL
+       ) AS open
+       WHERE NOT EXISTS (SELECT FROM node WHERE open.instance = ANY (node.instances))`,
+    );
+    for (const { instance } of rows) await closeLeftOpen(instance);
+  }
+
+  async #connected(): Promise<Client> {
+    if (this.#client !== undefined) return this.#client;
+    const client = await this.#options.connect();
+    client.on('error', () => {
+      if (this.#client === client) this.#client = undefined;
+    });
+    client.on('end', () => {
+      if (this.#client === client) this.#client = undefined;
+    });
+    this.#client = client;
+    await this.#lockName(client);
+    return client;
+  }
+
+  async #disconnect(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end().catch(() => undefined);
+  }
+}
+
+async function standing(client: Client, name: string): Promise<Standing | undefined> {
+  const { rows } = await client.query<{ incarnation: string; age: string; host: string }>(
+    'SELECT incarnation, host, extract(epoch FROM clock_timestamp() - heartbeat)::text AS age FROM node WHERE name = $1',
+    [name],
+  );
+  const [row] = rows;
+  return row === undefined ? undefined : { ...row, age: Number(row.age) };
+}
+
+const isAborted = (signal: AbortSignal): boolean => signal.aborted;

@@ -1,0 +1,184 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { NodeLease, type NodeLeaseOptions } from '../../../src/store/postgres/nodes/node-lease.ts';
+import { advanceSecret, shareSecret } from '../../../src/store/postgres/nodes/shared-secret.ts';
+import { NODE_TABLES } from '../../../src/store/postgres/nodes/tables.ts';
+import { turnsOfNodes } from '../../../src/store/postgres/nodes/turns.ts';
+import { psql, sharedPostgres, type PostgresCluster } from '../../support/postgres.ts';
+import { requires } from '../../support/requires.ts';
+
+const TABLES = `${NODE_TABLES}
+  CREATE TABLE reservation (request_id text, instance text);
+  CREATE TABLE cmc_message (key text, instance text);`;
+
+describe.skipIf(!requires('postgres'))('issue 17.3: nodes on one PostgreSQL', () => {
+  let cluster: PostgresCluster;
+  let template: string;
+  let url: string;
+  beforeAll(async () => {
+    cluster = await sharedPostgres();
+    const made = await cluster.createDatabase();
+    template = new URL(made).pathname.slice(1);
+    await psql(made, TABLES);
+  });
+  beforeEach(async () => {
+    url = await cluster.createDatabase(template);
+  });
+  afterAll(() => cluster.dropDatabase(cluster.url(template)));
+
+  const connect = async (): Promise<pg.Client> => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    return client;
+  };
+
+  interface Joined {
+    readonly lease: NodeLease;
+    readonly closed: readonly string[];
+    /** What it logged of warnings and errors. */
+    readonly said: readonly string[];
+    /** Its connection to the database, which a test may end or hold up. */
+    readonly connection: { away: boolean; last: pg.Client | undefined };
+  }
+
+  async function joined(name: string, options: Partial<NodeLeaseOptions> = {}): Promise<Joined> {
+    const closed: string[] = [];
+    const said: string[] = [];
+    const note = (_: object, text: string): void => void said.push(text);
+    const connection: Joined['connection'] = { away: false, last: undefined };
+    const lease = await NodeLease.join({
+      name,
+      beat: 100,
+      lease: 1000,
+      log: { info: () => undefined, warn: note, error: note },
+      connect: async () => {
+        if (connection.away) throw new Error('away');
+        connection.last = await connect();
+        return connection.last;
+      },
+      closeLeftOpen: async (instance) => {
+        await psql(url, `DELETE FROM reservation WHERE instance = '${instance}'`);
+        await psql(url, `UPDATE cmc_message SET instance = NULL WHERE instance = '${instance}'`);
+        closed.push(instance);
+      },
+      ...options,
+    });
+    onTestFinished(() => lease.stop());
+    return { lease, closed, said, connection };
+  }
+
+  const until = async (what: () => boolean | Promise<boolean>): Promise<void> => {
+    for (let attempt = 0; attempt < 400; attempt++) {
+      if (await what()) return;
+      await sleep(25);
+    }
+    throw new Error('it does not come about');
+  };
+
+  it('refuses a second live node of the same name, with a sentence, and not the one that comes after it', async () => {
+    const { lease } = await joined('est-1');
+    await expect(joined('est-1')).rejects.toMatchObject({
+      code: 'NODE_NAME_IN_USE',
+      message: expect.stringMatching(
+        /^A node named "est-1" runs on .+: give this one another store\.node_name\.$/,
+      ) as string,
+    });
+    await joined('est-2');
+    await lease.stop();
+    expect((await joined('est-1')).lease.held).toBe(true);
+  });
+
+  it('closes what a dead node left open, and nothing of the living', async () => {
+    const [one, two] = [await joined('est-1'), await joined('est-2')];
+    await one.lease.add('a');
+    await two.lease.add('b');
+    await psql(url, "INSERT INTO reservation VALUES ('1', 'a'), ('2', 'b'); INSERT INTO cmc_message VALUES ('3', 'a')");
+    await sleep(400);
+    expect([...one.closed, ...two.closed]).toEqual([]);
+    one.connection.away = true;
+    await one.connection.last?.end();
+    await until(() => two.closed.includes('a'));
+    expect(two.said).toContain('a node is dead');
+    expect(await psql(url, 'SELECT request_id FROM reservation')).toEqual([['2']]);
+    expect(one.lease.held).toBe(false);
+    expect(two.lease.held).toBe(true);
+    // It comes back by itself.
+    one.connection.away = false;
+    await until(() => one.lease.held);
+    expect(one.said).toContain('this node was taken for dead; it goes on as a new incarnation');
+    await psql(url, "INSERT INTO reservation VALUES ('4', 'a')");
+    await sleep(400);
+    expect(await psql(url, 'SELECT request_id FROM reservation ORDER BY 1')).toEqual([['2'], ['4']]);
+  });
+
+  it('takes the name of a node that was killed at once, and of one that was stopped when its lease is over', async () => {
+    const dead = await joined('est-1');
+    dead.connection.away = true;
+    await dead.connection.last?.end();
+    const { lease } = await joined('est-1');
+    expect(lease.held).toBe(true);
+    // The other one is back, and has to find that its name is taken.
+    dead.connection.away = false;
+    await sleep(1500);
+    expect([dead.lease.held, lease.held]).toEqual([false, true]);
+  });
+
+  it('has one node on duty, and another one when that is gone', async () => {
+    const nodes = [await joined('est-1'), await joined('est-2'), await joined('est-3')];
+    const onDuty = (): Joined[] => nodes.filter(({ lease }) => lease.onDuty);
+    await sleep(300);
+    expect(onDuty()).toEqual([nodes[0]]);
+    await nodes[0]?.lease.stop();
+    await until(() => onDuty().length === 1);
+    const [second] = onDuty();
+    if (second === undefined) throw new Error('nobody is on duty');
+    second.connection.away = true;
+    await second.connection.last?.end();
+    await until(() => onDuty().some((one) => one !== second));
+    expect(onDuty()).toHaveLength(1);
+  });
+
+  it('gives turns to one of all processes at a time, and to the next when its holder is gone', async () => {
+    const clients: pg.Client[] = [];
+    const keeping = async (): Promise<pg.Client> => {
+      const client = await connect();
+      clients.push(client);
+      return client;
+    };
+    const [one, two] = [
+      turnsOfNodes({ connect: keeping })('cmc:lab', 8),
+      turnsOfNodes({ connect: keeping })('cmc:lab', 8),
+    ];
+    await one.acquire(1000);
+    await expect(two.acquire(100)).rejects.toThrow('not acquired within 100 ms');
+    const second = two.acquire(5000);
+    one.release();
+    await second;
+    const third = one.acquire(5000);
+    await psql(
+      url,
+      "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+    );
+    await third;
+    one.release();
+    two.release();
+    await Promise.all(clients.map((client) => client.end().catch(() => undefined)));
+  });
+
+  it('shares a secret sealed, goes on to the next one, and opens nothing under another key', async () => {
+    const client = await connect();
+    onTestFinished(() => client.end());
+    const [key, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+    const mine = { secret: '11'.repeat(48), period: 7 };
+    expect(await shareSecret(client, key, 'tickets', mine)).toEqual(mine);
+    expect(await shareSecret(client, key, 'tickets', { secret: '22'.repeat(48), period: 7 })).toEqual(mine);
+    expect(await shareSecret(client, other, 'tickets', mine)).toBeUndefined();
+    const next = { secret: '33'.repeat(48), period: 8 };
+    await advanceSecret(client, key, 'tickets', next);
+    await advanceSecret(client, key, 'tickets', mine);
+    expect(await shareSecret(client, key, 'tickets', mine)).toEqual(next);
+    const [row] = await psql(url, "SELECT encode(sealed, 'hex') FROM shared_secret");
+    expect(row?.[0]).not.toContain('33'.repeat(8));
+  });
+});
