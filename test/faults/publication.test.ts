@@ -9,7 +9,8 @@ import { issueFrom } from '../http/admin/support.ts';
 import { makeCa } from '../support/ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { certify, newKey, OCSP_SIGNER } from '../support/rollover.ts';
-import { fixture, INTERVAL, log, ocspRequest, SUCCESSFUL, TRY_LATER } from '../publication/support.ts';
+import { fixture, INTERVAL, log, SUCCESSFUL, TRY_LATER } from '../publication/support.ts';
+import { ocspRequest } from '../support/ocsp.ts';
 import { openFileCa } from '../support/own-ca.ts';
 
 const folder = temporaryFolder();

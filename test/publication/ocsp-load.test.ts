@@ -7,7 +7,8 @@ import { OcspResponder } from '../../src/publication/ocsp-responder.ts';
 import type { Store } from '../../src/store/store.ts';
 import { issueFrom } from '../http/admin/support.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { fixture, log, madeUp, ocspRequest, SUCCESSFUL, TRY_LATER, UNAUTHORIZED, type Fixture } from './support.ts';
+import { fixture, log, madeUp, SUCCESSFUL, TRY_LATER, UNAUTHORIZED, type Fixture } from './support.ts';
+import { ocspRequest } from '../support/ocsp.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());

@@ -1,13 +1,9 @@
-/** A real CA and store behind a key that can be taken away, and OCSP requests about its certificates. */
-import { createHash, randomBytes } from 'node:crypto';
+/** A real CA and store behind a key that can be taken away, for OCSP and CRLs. */
+import { randomBytes } from 'node:crypto';
 import type { StatusSigner } from '../../src/ca/driver.ts';
 import type { Ca } from '../../src/ca/router.ts';
 import { unavailable } from '../../src/errors.ts';
 import { createLogger } from '../../src/log.ts';
-import { explicit, integer, octetString, oid, sequence } from '../../src/pki/der/der.ts';
-import { encodeExtensions } from '../../src/pki/x509/extensions.ts';
-import { OID } from '../../src/pki/der/oids.ts';
-import { subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
 import { CrlPublisher } from '../../src/publication/crl-publisher.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../support/file-ca.ts';
@@ -49,27 +45,6 @@ export async function fixture(folder: { file: (name: string) => string }): Promi
 export const SUCCESSFUL = /^3081..0a0100|^3082....0a0100/;
 export const TRY_LATER = '30030a0103';
 export const UNAUTHORIZED = '30030a0106';
-
-/**
- * A DER OCSPRequest about certificates of this CA.
- * @param serials lower-case hex
- */
-export function ocspRequest(
-  { certificate }: Pick<Ca, 'certificate'>,
-  serials: readonly string[],
-  nonce?: Buffer,
-): Buffer {
-  const { subject, spki } = certificate;
-  const issuer = [createHash('sha1').update(subject.der).digest(), subjectKeyIdentifier(spki)].map((hash) =>
-    octetString(hash),
-  );
-  const requests = serials.map((serial) =>
-    sequence(sequence(sequence(oid(OID.sha1)), ...issuer, integer(Buffer.from(serial, 'hex')))),
-  );
-  const extension = (value: Buffer) => [{ oid: OID.ocspNonce, critical: false, value: octetString(value) }];
-  const extensions = nonce === undefined ? [] : [explicit(2, encodeExtensions(extension(nonce)))];
-  return sequence(sequence(sequence(...requests), ...extensions));
-}
 
 /** A serial number that nobody issued. */
 export const madeUp = (): string => `7f${randomBytes(15).toString('hex')}`;

@@ -1,0 +1,129 @@
+/**
+ * Everything that a service has to bear at once: devices that enrol and renew, wrong passwords, garbage, slow clients, and administrators who
+ * revoke, approve and reload. Each activity says which answers it may get; any other is a problem in the book.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Estuary } from '../estuary.ts';
+import { ACTIVITIES } from './activities.ts';
+import { Book } from './book.ts';
+
+/** One round of something; it is run again and again. */
+export interface Activity {
+  readonly name: string;
+  /** How many do it at a time. */
+  readonly clients: number;
+  /** Milliseconds between two rounds of one client. */
+  readonly pause: number;
+  /** A client, with what it keeps between its rounds. */
+  readonly begin: (
+    load: MixedLoad,
+    client: number,
+  ) => { readonly round: () => Promise<void>; readonly end?: () => void };
+}
+
+export interface LoadOptions {
+  /** The service is meant to fail now and then: what is not answered, or answered with 500 or 503, is asked again as a device would. */
+  readonly faults?: boolean;
+  /** Instead of the usual ones. */
+  readonly activities?: readonly Activity[];
+}
+
+/** Longest time that somebody goes on asking, in milliseconds. */
+const PATIENCE = 120_000;
+/** Between two attempts, in milliseconds. */
+const AGAIN = 250;
+/** Closed by the server between two requests of a kept connection: every client tries again. */
+const CLOSED = /^(ECONNRESET|EPIPE)$/;
+
+export class MixedLoad {
+  readonly estuary: Estuary;
+  readonly book = new Book();
+  /** The service is meant to fail now and then. */
+  readonly faults: boolean;
+  /** Statuses that are right just now, beside those that always are. */
+  readonly alsoRight = new Set<number>();
+  /** Names for which a certificate was renewed: they have several. */
+  readonly renewed = new Set<string>();
+  readonly #activities: readonly Activity[];
+  #running = false;
+  #loops: readonly Promise<void>[] = [];
+  #names = 0;
+
+  constructor(estuary: Estuary, { faults = false, activities = ACTIVITIES }: LoadOptions = {}) {
+    this.estuary = estuary;
+    this.faults = faults;
+    this.#activities = activities;
+  }
+
+  get running(): boolean {
+    return this.#running;
+  }
+
+  start(): void {
+    this.#running = true;
+    this.#loops = this.#activities.flatMap((activity) =>
+      Array.from({ length: activity.clients }, (_, client) => this.#loop(activity, client)),
+    );
+  }
+
+  /** Lets every round that has begun come to its end. */
+  async stop(): Promise<void> {
+    this.#running = false;
+    await Promise.all(this.#loops);
+  }
+
+  /** A name that nobody has had. */
+  name(activity: string): string {
+    this.#names += 1;
+    return `${activity}-${this.#names}`;
+  }
+
+  /**
+   * Asks until the answer is one of those wanted.
+   *
+   * @returns undefined where it never came, which is in the book
+   */
+  async ask<T extends { readonly status: number }>(
+    activity: string,
+    wanted: readonly number[],
+    send: () => Promise<T>,
+  ): Promise<T | undefined> {
+    const patience = performance.now() + PATIENCE;
+    for (let attempt = 0; ; attempt++) {
+      const begun = performance.now();
+      const answer = await send().catch((error: unknown) =>
+        error instanceof Error ? error : new Error(String(error)),
+      );
+      const outcome = answer instanceof Error ? codeOf(answer) : String(answer.status);
+      this.book.note(activity, outcome, performance.now() - begun);
+      if (!(answer instanceof Error) && (wanted.includes(answer.status) || this.alsoRight.has(answer.status)))
+        return answer;
+      const again = this.faults
+        ? answer instanceof Error || answer.status === 500 || answer.status === 503
+        : answer instanceof Error && CLOSED.test(outcome) && attempt < 3;
+      if (!again || performance.now() > patience) {
+        this.book.problem(`${activity}: ${outcome} ${textOf(answer)}, after ${attempt + 1} attempts`);
+        return undefined;
+      }
+      await sleep(AGAIN);
+    }
+  }
+
+  async #loop({ name, pause, begin }: Activity, client: number): Promise<void> {
+    const { round, end } = begin(this, client);
+    while (this.#running) {
+      await round().catch((error: unknown) => this.book.problem(`${name}: ${String(error)}`));
+      await sleep(pause);
+    }
+    end?.();
+  }
+}
+
+function codeOf(error: Error): string {
+  const { code } = error as NodeJS.ErrnoException;
+  return code ?? error.message;
+}
+
+function textOf(answer: object): string {
+  return 'text' in answer && typeof answer.text === 'string' ? JSON.stringify(answer.text.slice(0, 200)) : '';
+}

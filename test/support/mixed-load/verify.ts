@@ -1,0 +1,61 @@
+/** What has to hold after a mixed load, whatever happened meanwhile. */
+import Database from 'better-sqlite3';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
+import { runAny } from '../command.ts';
+import { NODE, SERVER } from '../server-process.ts';
+import type { MixedLoad } from './load.ts';
+
+interface Stored {
+  readonly serial: string;
+  readonly subject: string;
+  readonly revoked: number;
+}
+
+/**
+ * Looks into the store and the audit log of the server, which may go on: what is answered is stored and audited, a token has yielded one
+ * certificate, nothing is open, and the chain is whole.
+ *
+ * @returns what is wrong, with what the book says went wrong before
+ */
+export async function wrongAfter(load: MixedLoad): Promise<string[]> {
+  const wrong = [...load.book.problems];
+  const db = new Database(join(load.estuary.dir, 'data/est.db'), { readonly: true });
+  try {
+    if (!(await isEmpty(db))) wrong.push('reservations stay open');
+    const stored = db
+      .prepare<[], Stored>('SELECT serial, subject, revoked_at IS NOT NULL AS revoked FROM certificate')
+      .all();
+    const bySerial = new Map(stored.map((row) => [row.serial, row]));
+    const certificatesOf = new Map<string, number>();
+    for (const { subject } of stored) certificatesOf.set(subject, (certificatesOf.get(subject) ?? 0) + 1);
+    for (const [serial, { name, once }] of load.book.certificates) {
+      if (bySerial.get(serial)?.subject !== `CN=${name}`)
+        wrong.push(`${name}: ${serial} was answered and is not stored`);
+      if (once && certificatesOf.get(`CN=${name}`) !== 1 && !load.renewed.has(name))
+        wrong.push(`${name}: one token, ${certificatesOf.get(`CN=${name}`)} certificates`);
+    }
+    for (const serial of load.book.revoked)
+      if (bySerial.get(serial)?.revoked !== 1) wrong.push(`${serial}: its revocation was answered and is not stored`);
+    const audited = db
+      .prepare<[], { count: number }>("SELECT count(*) AS count FROM audit WHERE type = 'certificate.issued'")
+      .get();
+    if (audited?.count !== stored.length)
+      wrong.push(`${stored.length} certificates are stored, ${audited?.count} are audited`);
+  } finally {
+    db.close();
+  }
+  const config = join(load.estuary.dir, 'est.toml');
+  const verdict = await runAny(NODE, [SERVER, 'audit', 'verify', '--config', config], { timeout: 600_000 });
+  if (verdict.code !== 0 || !verdict.output.startsWith('the audit log is whole')) wrong.push(verdict.output);
+  return wrong;
+}
+
+/** What nobody waits for any more is closed in the background. */
+async function isEmpty(db: Database.Database): Promise<boolean> {
+  for (let n = 0; n < 300; n++) {
+    if (db.prepare('SELECT 1 FROM reservation').get() === undefined) return true;
+    await sleep(200);
+  }
+  return false;
+}
