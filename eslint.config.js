@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'quickstart/', 'coverage/', '**/*.js', '**/*.cjs'] },
+  { ignores: ['dist/', 'quickstart/', 'coverage/', 'api/', '**/*.js', '**/*.cjs'] },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },

@@ -54,7 +54,7 @@ export const AuditItem = Type.Object(
     prev_hash: Type.String({ description: 'The hash of the record before.' }),
     hash: Type.String({ description: 'SHA-256, hex.' }),
   },
-  { description: 'A record as in the audit file; what does not apply is absent.' },
+  { title: 'AuditRecord', description: 'A record as in the audit file; what does not apply is absent.' },
 );
 
 /** The fields of a record, in their order: the columns of a table. */

@@ -27,7 +27,7 @@ const Order = strictObject(
       }),
     ),
   },
-  { description: 'Why, and how many.' },
+  { title: 'BulkRevocation', description: 'Why, and how many.' },
 );
 
 const Result = Type.Object(
@@ -36,7 +36,7 @@ const Result = Type.Object(
     revoked: Type.Integer({ description: `How many were revoked; at most ${MAX_REVOKED} in a call.` }),
     remaining: Type.Integer({ description: 'How many are left: the `count` of the next call.' }),
   },
-  { description: 'What was done.' },
+  { title: 'BulkRevocationResult', description: 'What was done.' },
 );
 
 export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): void {

@@ -26,7 +26,7 @@ const CaRecord = Type.Object(
         'PEM certificates as cacerts answers them: the issuing CA first, up to the root, then those of rollovers.',
     }),
   },
-  { description: 'A configured CA, or a further label of one.' },
+  { title: 'Ca', description: 'A configured CA, or a further label of one.' },
 );
 
 /** `GET /admin/cas` and `GET /admin/cas/{label}`. */

@@ -21,7 +21,7 @@ const Import = strictObject(
       description: 'The label of the CA that signed it, or the further label that it is to be of.',
     }),
   },
-  { description: 'A certificate from a backup, or from before a migration.' },
+  { title: 'CertificateImport', description: 'A certificate from a backup, or from before a migration.' },
 );
 
 /** `method` in the record of a certificate that was taken in; its `requester` is who did it. */

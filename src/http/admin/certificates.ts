@@ -32,7 +32,10 @@ const recordProperties = {
   label: Type.Optional(Type.String({ description: "Where it was asked for, if not at the CA's own label." })),
 };
 
-export const CertificateRecord = Type.Object(recordProperties, { description: 'An issued certificate.' });
+export const CertificateRecord = Type.Object(recordProperties, {
+  title: 'Certificate',
+  description: 'An issued certificate.',
+});
 
 export const CertificatePage = Type.Object(
   {
@@ -42,7 +45,7 @@ export const CertificatePage = Type.Object(
     ),
     pem: Type.String({ description: 'Empty where a restored store knows the certificate from the audit log alone.' }),
   },
-  { description: 'An issued certificate, with the certificate.' },
+  { title: 'CertificateDetails', description: 'An issued certificate, with the certificate.' },
 );
 
 /** `GET /admin/certificates` and `GET /admin/certificates/{serial}`. */

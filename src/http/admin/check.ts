@@ -30,7 +30,7 @@ const Question = strictObject(
     csr: Type.String({ minLength: 1, description: 'A PKCS #10, PEM.' }),
     as: As,
   },
-  { description: 'A request to simpleenroll.' },
+  { title: 'CheckQuestion', description: 'A request to simpleenroll.' },
 );
 
 const Answer = Type.Object(
@@ -46,7 +46,7 @@ const Answer = Type.Object(
       Timestamp('When the certificate would end; null where none is issued, or a CA elsewhere decides.'),
     ),
   },
-  { description: 'What would happen.' },
+  { title: 'CheckAnswer', description: 'What would happen.' },
 );
 
 export function registerCheck(app: AdminApp, deps: AdminDependencies): void {

@@ -50,8 +50,14 @@ const DeviceIdText = Type.String({
   description: 'Whom a token is made for (client_id), or a principal; no control characters.',
 });
 
-export const NewDevice = strictObject({ id: DeviceIdText, ...changeable }, { description: 'The device to register.' });
-export const ChangedDevice = strictObject(changeable, { description: 'What is to change; what is absent stays.' });
+export const NewDevice = strictObject(
+  { id: DeviceIdText, ...changeable },
+  { title: 'NewDevice', description: 'The device to register.' },
+);
+export const ChangedDevice = strictObject(changeable, {
+  title: 'ChangedDevice',
+  description: 'What is to change; what is absent stays.',
+});
 
 const recordProperties = {
   id: Type.String(),
@@ -65,7 +71,7 @@ const recordProperties = {
   changed_at: Timestamp(),
 };
 
-export const DeviceRecord = Type.Object(recordProperties, { description: 'A registered device.' });
+export const DeviceRecord = Type.Object(recordProperties, { title: 'Device', description: 'A registered device.' });
 export const deviceProperties = recordProperties;
 
 export const MATCH_FIELDS = ['issuer', 'serial_number', 'common_name', 'san', 'fingerprint_sha256'] as const;

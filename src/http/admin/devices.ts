@@ -42,6 +42,7 @@ const DevicePage = Type.Object(
     events: Type.Array(AuditItem, { description: 'Audit records that tell of it.' }),
   },
   {
+    title: 'DeviceDetails',
     description: `A registered device, with its latest ${HISTORY} certificates, tokens, requests and audit records; the newest first.`,
   },
 );

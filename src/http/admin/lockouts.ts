@@ -13,7 +13,7 @@ const LockoutRecord = Type.Object(
     failures: Type.Integer(),
     locked_until: Timestamp(),
   },
-  { description: 'A lockout in force.' },
+  { title: 'Lockout', description: 'A lockout in force.' },
 );
 
 /** `GET /admin/lockouts` and `DELETE /admin/lockouts/{key}`: who is locked out, and a way out. */

@@ -27,7 +27,16 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
     transform: ({ schema, url, route }) => {
       const access = accessOf(route);
       const roles = access === 'public' ? undefined : (neededRoles(access) ?? ADMIN_ROLES);
-      return { schema: { ...schema, ...(roles === undefined ? {} : { 'x-roles': roles }) }, url };
+      const { summary = '' } = schema;
+      return {
+        schema: {
+          operationId: operationId(String(route.method), url),
+          description: `${summary}.`,
+          ...schema,
+          ...(roles === undefined ? {} : { 'x-roles': roles }),
+        },
+        url,
+      };
     },
     openapi: {
       openapi: '3.1.0',
@@ -35,8 +44,10 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
         title: 'Estuary admin API',
         description:
           'One-time passwords, certificates, requests for approval, devices, CAs, lockouts and the audit log of an EST (RFC 7030) server. `x-roles` of a call: the roles of which the caller needs one.',
+        contact: { name: 'Whoever runs this server' },
         version: deps.version,
       },
+      servers: [{ url: '/', description: 'The admin listener.' }],
       tags: ['otp', 'certificates', 'requests', 'devices', 'cas', 'lockouts', 'audit', 'health', 'api'].map((name) => ({
         name,
       })),
@@ -44,8 +55,46 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
   });
 }
 
+/** The description of a listener that is ready. */
+export function describeApi(app: AdminApp): object {
+  const { paths, ...rest } = app.swagger();
+  const schemas: Record<string, unknown> = {};
+  const shared = share(paths, schemas);
+  return { ...rest, security, paths: shared, components: { schemas, securitySchemes } };
+}
+
+/**
+ * Puts each object schema that has a title where it stands once, and a reference in its place.
+ *
+ * @throws TypeError where two have one title
+ */
+function share(node: unknown, schemas: Record<string, unknown>): unknown {
+  if (Array.isArray(node)) return node.map((one) => share(one, schemas));
+  if (typeof node !== 'object' || node === null) return node;
+  const copy = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, share(value, schemas)]));
+  const { title, type, ...schema } = copy;
+  if (typeof title !== 'string' || type !== 'object') return copy;
+  const one = { type, ...schema };
+  const known = schemas[title] ?? one;
+  if (JSON.stringify(known) !== JSON.stringify(one)) throw new TypeError(`two schemas have the title ${title}`);
+  schemas[title] = one;
+  return { $ref: `#/components/schemas/${title}` };
+}
+
+/** `getCertificatesBySerial` for `GET /admin/certificates/:serial`. */
+function operationId(method: string, url: string): string {
+  const words = url
+    .split(/[/.]/)
+    .filter((part) => part !== '' && part !== 'admin')
+    .map((part) => (part.startsWith(':') ? `By${capital(part.slice(1))}` : capital(part)));
+  return `${method.toLowerCase()}${words.join('')}`;
+}
+
+const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+
 /** `GET /admin/openapi.json`. */
 export function registerOpenApi(app: AdminApp): void {
+  let description: object | undefined;
   app.get(
     '/admin/openapi.json',
     {
@@ -61,9 +110,8 @@ export function registerOpenApi(app: AdminApp): void {
       },
     },
     () => {
-      const description = app.swagger();
-      const components = 'components' in description ? description.components : {};
-      return { ...description, security, components: { ...components, securitySchemes } };
+      description ??= describeApi(app);
+      return description;
     },
   );
 }

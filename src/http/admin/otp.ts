@@ -24,7 +24,7 @@ export const NewOtp = strictObject(
     expires_at: Type.Optional(Timestamp('In the future, at most ten years ahead; now + otp.default_ttl when absent.')),
     ca: Type.Optional(Type.String({ description: 'A label: the token then works for that CA only.' })),
   },
-  { description: 'The token to make.' },
+  { title: 'NewToken', description: 'The token to make.' },
 );
 
 const common = {
@@ -37,7 +37,7 @@ const common = {
 
 const ChangedOtp = strictObject(
   { expires_at: Timestamp('In the future, at most ten years ahead.') },
-  { description: 'What is to change.' },
+  { title: 'ChangedToken', description: 'What is to change.' },
 );
 
 const CreatedOtp = Type.Object(
@@ -49,7 +49,7 @@ const CreatedOtp = Type.Object(
     expires_at: common.expires_at,
     max_uses: common.max_uses,
   },
-  { description: 'The new token.' },
+  { title: 'CreatedToken', description: 'The new token.' },
 );
 
 const OtpStatus = oneOf(['active', 'consumed', 'expired', 'revoked']);
@@ -65,7 +65,7 @@ export const OtpRecord = Type.Object(
     uses: Type.Integer({ description: 'How many are taken.' }),
     status: OtpStatus,
   },
-  { description: 'A token, without the token.' },
+  { title: 'Token', description: 'A token, without the token.' },
 );
 
 const OtpId = Type.Object({ id: Type.String() });

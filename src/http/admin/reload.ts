@@ -29,7 +29,7 @@ const Report = Type.Object(
       description: 'Settings that are allowed and unsafe.',
     }),
   },
-  { description: 'What a reload has changed, or would change.' },
+  { title: 'ReloadReport', description: 'What a reload has changed, or would change.' },
 );
 
 /** `POST /admin/reload`: what SIGHUP does, with an answer. */

@@ -38,7 +38,7 @@ const recordProperties = {
   requester_sans: Type.Array(Type.String(), { description: 'The subjectAltNames of that certificate.' }),
 };
 
-export const RequestRecord = Type.Object(recordProperties, { description: 'A queued request.' });
+export const RequestRecord = Type.Object(recordProperties, { title: 'Request', description: 'A queued request.' });
 
 const RequestPage = Type.Object(
   {
@@ -57,7 +57,7 @@ const RequestPage = Type.Object(
         'What was queued, PEM: a PKCS#10 (`CERTIFICATE REQUEST`), or a CRMF CertReqMsg of a CMC message (`CRMF REQUEST`).',
     }),
   },
-  { description: 'A queued request, with its CSR.' },
+  { title: 'RequestDetails', description: 'A queued request, with its CSR.' },
 );
 
 const Rejection = strictObject(
@@ -68,7 +68,7 @@ const Rejection = strictObject(
       description: 'What the client is told; no control characters.',
     }),
   },
-  { description: 'Why.' },
+  { title: 'Rejection', description: 'Why.' },
 );
 
 const RequestId = Type.Object({ id: Type.String() });

@@ -20,7 +20,7 @@ export const revocationOrder = {
     Timestamp('Since when the key is thought to be compromised or the certificate wrong; not in the future.'),
   ),
 };
-const Order = strictObject(revocationOrder);
+const Order = strictObject(revocationOrder, { title: 'Revocation' });
 
 /** `POST /admin/certificates/{serial}/revoke`. */
 export function registerRevocation(app: AdminApp, deps: AdminDependencies): void {

@@ -1,9 +1,11 @@
 /** The building blocks of the route schemas: what is validated is what GET /admin/openapi.json shows. */
 import { Type, type TProperties, type TSchema } from '@fastify/type-provider-typebox';
 
-/** An object that refuses what it does not know. */
-export const strictObject = <T extends TProperties>(properties: T, options: { description?: string } = {}) =>
-  Type.Object(properties, { additionalProperties: false, ...options });
+/** An object that refuses what it does not know. One with a title has it as its name in the OpenAPI description. */
+export const strictObject = <T extends TProperties>(
+  properties: T,
+  options: { title?: string; description?: string } = {},
+) => Type.Object(properties, { additionalProperties: false, ...options });
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
@@ -31,7 +33,7 @@ export const ErrorBody = Type.Object(
     code: Type.String({ description: 'Stable; for programs.' }),
     message: Type.String({ description: 'One sentence; for people.' }),
   },
-  { description: 'What every failure is answered with.' },
+  { title: 'Error', description: 'What every failure is answered with.' },
 );
 
 const ERROR_MEANINGS = {
@@ -49,12 +51,12 @@ const ERROR_MEANINGS = {
 
 export type ErrorStatus = keyof typeof ERROR_MEANINGS;
 
-const described = <T extends TSchema>(schema: T, description: string): T => ({ ...schema, description });
-
 /** The `response` entries for these failures, beside those that every authenticated call can meet. */
 export function errorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
   const all = new Set<ErrorStatus>([...statuses, 401, 403, 500, 503]);
-  return Object.fromEntries([...all].sort().map((status) => [status, described(ErrorBody, ERROR_MEANINGS[status])]));
+  return Object.fromEntries(
+    [...all].sort().map((status) => [status, { ...ErrorBody, 'x-response-description': ERROR_MEANINGS[status] }]),
+  );
 }
 
 /** The query of every list. */

@@ -30,7 +30,7 @@ const Session = Type.Object(
       ),
     ),
   },
-  { description: 'The caller.' },
+  { title: 'Session', description: 'The caller.' },
 );
 
 /** `/admin/session`: signing in and out, and who am I. */

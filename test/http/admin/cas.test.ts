@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Ca } from '../../../src/ca/router.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
+import { ask } from './typed.ts';
 import { adminFixture, ailingCa, DAY, failure, fileCa } from './support.ts';
 
 describe('contract §4: GET /admin/cas', () => {
@@ -15,9 +16,9 @@ describe('contract §4: GET /admin/cas', () => {
   afterAll(() => folder.remove());
 
   it('shows label, default, driver, subject, not_after, days_left, health, certificate and chain', async () => {
-    const { call, advance } = await adminFixture({ cas: [devices, lab], start: Date.now() });
-    const response = await call('GET', '/admin/cas/devices');
-    const body = response.json<{ certificate: string; chain: string[]; not_after: string; days_left: number }>();
+    const api = await adminFixture({ cas: [devices, lab], start: Date.now() });
+    const { call, advance } = api;
+    const body = await ask(api, 'get', '/admin/cas/{label}', 200, { path: { label: 'devices' } });
     expect(body).toEqual({
       label: 'devices',
       default: true,
@@ -30,8 +31,8 @@ describe('contract §4: GET /admin/cas', () => {
       chain: [expect.anything(), expect.anything()],
     });
     const chain = body.chain.map((pem) => new X509Certificate(pem));
-    expect(chain[0]?.raw).toEqual(new X509Certificate(body.certificate).raw);
-    expect(new Date(body.not_after)).toEqual(new Date(chain[0]?.validTo ?? ''));
+    expect(chain[0]?.raw).toEqual(new X509Certificate(body.certificate ?? '').raw);
+    expect(new Date(body.not_after ?? '')).toEqual(new Date(chain[0]?.validTo ?? ''));
     const root = chain[1];
     expect(root !== undefined && chain[0]?.checkIssued(root) && root.checkIssued(root)).toBe(true);
     advance(3650 * DAY);
@@ -39,13 +40,13 @@ describe('contract §4: GET /admin/cas', () => {
   });
 
   it('lists all CAs in the order of the configuration, in pages', async () => {
-    const { call } = await adminFixture({ cas: [devices, lab], start: Date.now() });
-    const all = (await call('GET', '/admin/cas')).json<{ items: { label: string }[]; next_cursor: unknown }>();
+    const api = await adminFixture({ cas: [devices, lab], start: Date.now() });
+    const all = await ask(api, 'get', '/admin/cas', 200);
     expect(all.items.map(({ label }) => label)).toEqual(['devices', 'lab']);
     expect(all.next_cursor).toBeNull();
-    const first = (await call('GET', '/admin/cas?limit=1')).json<{ items: unknown[]; next_cursor: string }>();
+    const first = await ask(api, 'get', '/admin/cas', 200, { query: { limit: 1 } });
     expect(first.items).toEqual(all.items.slice(0, 1));
-    const second = (await call('GET', `/admin/cas?limit=1&cursor=${first.next_cursor}`)).json<object>();
+    const second = await ask(api, 'get', '/admin/cas', 200, { query: { limit: 1, cursor: first.next_cursor ?? '' } });
     expect(second).toEqual({ items: all.items.slice(1), next_cursor: null });
   });
 
@@ -60,8 +61,7 @@ describe('contract §4: GET /admin/cas', () => {
       ailingCa('throws', () => Promise.reject(new Error('HSM gone'))),
       ailingCa('weak', () => Promise.resolve({ health: 'degraded', detail: 'one replica of two' })),
     ];
-    const { call } = await adminFixture({ cas, start: Date.now() });
-    const { items } = (await call('GET', '/admin/cas')).json<{ items: Record<string, unknown>[] }>();
+    const { items } = await ask(await adminFixture({ cas, start: Date.now() }), 'get', '/admin/cas', 200);
     expect(items.map(({ label, health }) => [label, health])).toEqual([
       ['devices', 'ok'],
       ['throws', 'down'],

@@ -1,7 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { temporaryFolder } from '../../support/openssl.ts';
+import { ROOT } from '../../support/root.ts';
 import { adminFixture } from './support.ts';
 
 interface Operation {
+  readonly operationId?: string;
   readonly summary?: string;
   readonly security?: readonly object[];
   readonly parameters?: readonly { name: string; in: string; required?: boolean; schema?: object }[];
@@ -11,13 +17,17 @@ interface Operation {
   readonly responses: Record<string, { description?: string; content?: Record<string, { schema: Schema }> }>;
 }
 interface Schema {
+  readonly $ref?: string;
   readonly properties?: Record<string, unknown>;
 }
 interface Description {
   readonly openapi: string;
   readonly info: { title: string; version: string };
   readonly security: readonly object[];
-  readonly components: { securitySchemes: Record<string, { type: string; scheme?: string }> };
+  readonly components: {
+    securitySchemes: Record<string, { type: string; scheme?: string }>;
+    schemas: Record<string, Schema>;
+  };
   readonly paths: Record<string, Record<string, Operation>>;
 }
 
@@ -64,8 +74,12 @@ async function description(): Promise<Description> {
   return response.json<Description>();
 }
 
-const properties = (operation: Operation | undefined, status: string): string[] =>
-  Object.keys(operation?.responses[status]?.content?.['application/json']?.schema.properties ?? {});
+/** Of the schema, or of the one that it refers to. */
+function properties({ components }: Description, operation: Operation | undefined, status: string): string[] {
+  const schema = operation?.responses[status]?.content?.['application/json']?.schema;
+  const name = schema?.$ref?.replace('#/components/schemas/', '');
+  return Object.keys((name === undefined ? schema : components.schemas[name])?.properties ?? {});
+}
 
 describe('contract §4: GET /admin/openapi.json', () => {
   it('is OpenAPI 3.1 with the ways to authenticate, any of which will do', async () => {
@@ -81,7 +95,8 @@ describe('contract §4: GET /admin/openapi.json', () => {
   });
 
   it('describes every call of the contract that is built, with its statuses', async () => {
-    const { paths } = await description();
+    const document = await description();
+    const { paths } = document;
     for (const [method, path, success, failures] of CALLS) {
       const operation = paths[path]?.[method];
       expect(operation, `${method} ${path}`).toBeDefined();
@@ -91,7 +106,7 @@ describe('contract §4: GET /admin/openapi.json', () => {
       expect(operation?.summary).toMatch(/./);
       expect(operation?.security, `${method} ${path} needs authentication`).toBeUndefined();
       for (const status of [...failures, '401'])
-        expect(properties(operation, status)).toEqual(['statusCode', 'error', 'code', 'message']);
+        expect(properties(document, operation, status)).toEqual(['statusCode', 'error', 'code', 'message']);
     }
   });
 
@@ -121,9 +136,10 @@ describe('contract §4: GET /admin/openapi.json', () => {
   });
 
   it('shows the bounds that are enforced', async () => {
-    const { paths } = await description();
+    const { paths, components } = await description();
     const body = paths['/admin/otp']?.['post']?.requestBody?.content['application/json']?.schema;
-    expect(body).toMatchObject({
+    expect(body).toEqual({ $ref: '#/components/schemas/NewToken' });
+    expect(components.schemas['NewToken']).toMatchObject({
       required: ['client_id'],
       additionalProperties: false,
       properties: {
@@ -134,5 +150,30 @@ describe('contract §4: GET /admin/openapi.json', () => {
     });
     const limit = paths['/admin/otp']?.['get']?.parameters?.find(({ name }) => name === 'limit');
     expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 1000, default: 100 });
+  });
+
+  it('issue 15: passes Spectral, without a warning', async () => {
+    const folder = temporaryFolder();
+    onTestFinished(() => folder.remove());
+    const file = folder.file('openapi.json');
+    writeFileSync(file, JSON.stringify(await description(), undefined, 1));
+    const found = await new Promise<string>((resolve) => {
+      const args = ['lint', '--ruleset', join(ROOT, '.spectral.yaml'), '--fail-severity', 'hint', file];
+      execFile(join(ROOT, 'node_modules', '.bin', 'spectral'), args, { timeout: 60_000 }, (error, stdout, stderr) =>
+        resolve(error === null ? '' : `${stdout}${stderr}`),
+      );
+    });
+    expect(found).toBe('');
+  });
+
+  it('issue 15: every call and every shared schema has a name of its own, and what has one name is one schema', async () => {
+    const { paths, components } = await description();
+    const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids).toEqual(expect.arrayContaining(['getHealthz', 'getOtpById', 'postCertificatesBySerialRevoke']));
+    const text = JSON.stringify(paths);
+    for (const name of Object.keys(components.schemas))
+      expect(`${text}${JSON.stringify(components.schemas)}`).toContain(`"#/components/schemas/${name}"`);
+    expect(text).not.toMatch(/"title"/);
   });
 });
