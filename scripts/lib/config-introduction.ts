@@ -69,7 +69,7 @@ The hash of a bearer token: \`printf %s "$TOKEN" | sha256sum\`. What its holder 
 
 ## Reload
 
-SIGHUP reads the file again and applies the keys marked *SIGHUP applies a change*: certificates and keys, trust anchors,
+SIGHUP reads the file again and applies the keys marked *SIGHUP applies a change*, and all that lies in a table so marked: CAs and labels, certificates and keys, trust anchors,
 CRLs, bearer tokens, administrators and their roles, \`[serverkeygen]\` and the log level, also where only the contents of a named file have changed. Connections stay open. Any
 other changed key is logged as needing a restart. A reload that fails leaves everything as it was and logs why.
 

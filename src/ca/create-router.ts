@@ -1,15 +1,25 @@
 /** From the `[[ca]]` tables to CAs at work: the one place that knows which driver is which. */
-import type { CaMaterial, LabelMaterial, Material } from '../config/material/material.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type {
+  CaMaterial,
+  DogtagCaMaterial,
+  LabelMaterial,
+  Material,
+  Pkcs11CaMaterial,
+} from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
+import { isSameConfig } from '../config/transfer.ts';
 import { describe, failed } from '../errors.ts';
-import type { CaDriver } from './driver.ts';
+import type { CaDriver, Signer } from './driver.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
 import type { IsolatedLog } from '../process/isolated-process.ts';
 import type { MakeMutex } from '../process/semaphore.ts';
 import { createDogtagCa } from './dogtag/index.ts';
-import { createFileCa, type LocalCaContext } from './local/index.ts';
+import { createFileCa, LocalCa, type LocalCaContext } from './local/index.ts';
 import type { IssuedCertificates } from './label-boundary.ts';
 import { publicationUrls } from './publication-urls.ts';
 import { createPkcs11Ca } from './pkcs11/index.ts';
+import { Pkcs11Signer } from './pkcs11/pkcs11-signer.ts';
 import { Ca, CaRouter } from './router.ts';
 
 export interface CaContext {
@@ -24,16 +34,24 @@ export interface CaContext {
   readonly store: IssuedCertificates['store'];
 }
 
+/** The CAs in force, and what they were made of. */
+export interface CasInForce {
+  readonly router: CaRouter;
+  readonly material: Pick<Material, 'cas'>;
+}
+
 /**
  * Makes every configured CA; none is started.
  *
  * @param material the `[[ca]]` and `[[label]]` tables with their files
+ * @param before what was made before: as far as nothing has changed, the new CAs stand on what the former ones have opened
  * @throws EstuaryError that names the label and what keeps the CA from working
  */
 export function createRouter(
   { est, publication }: Pick<Config, 'est' | 'publication'>,
   { cas: materials, labels }: Pick<Material, 'cas' | 'labels'>,
   context: CaContext,
+  before?: CasInForce,
 ): CaRouter {
   const popLinking = est.require_pop_linking;
   const cas: Ca[] = materials.flatMap((material) => {
@@ -42,7 +60,11 @@ export function createRouter(
     const issued = { store: context.store, isShared: further.length > 0 };
     const common = { popLinking, all: () => cas, issued };
     const urls = publicationUrls(publication, label);
-    const driver = createDriver(material, { ...context, retryAfter: est.retry_after, publication: urls });
+    const driver = createDriver(
+      material,
+      { ...context, retryAfter: est.retry_after, publication: urls },
+      before && predecessorOf(material, before),
+    );
     const issuer = new Ca(material.table, driver, { ...common, ...material });
     return [
       issuer,
@@ -62,16 +84,59 @@ function underProfileOf({ table: { label, profile } }: LabelMaterial, driver: Ca
   }
 }
 
+/** What a driver stands on; see {@link CaDriver.footing}. */
+export const footingOf = (driver: CaDriver): object => driver.footing ?? driver;
+
+/** Of the same label. */
+interface Predecessor {
+  readonly driver: CaDriver;
+  readonly material: CaMaterial;
+}
+
+function predecessorOf({ table: { label } }: CaMaterial, { router, material }: CasInForce): Predecessor | undefined {
+  const driver = router.issuers.find((ca) => ca.label === label)?.driver;
+  const made = material.cas.find(({ table }) => table.label === label);
+  return driver === undefined || made === undefined ? undefined : { driver, material: made };
+}
+
 function createDriver(
   material: CaMaterial,
   context: CaContext & LocalCaContext & { readonly retryAfter: number },
+  before?: Predecessor,
 ): CaDriver {
   switch (material.driver) {
     case 'file':
       return createFileCa(material.table, material, context);
     case 'pkcs11':
-      return createPkcs11Ca(material.table, material, context);
+      return createPkcs11Ca(material.table, material, context, before && openedSigner(material, before));
     case 'dogtag':
-      return createDogtagCa(material.table, material, context);
+      return before !== undefined && isSameDogtagCa(material, before.material)
+        ? before.driver
+        : createDogtagCa(material.table, material, context);
   }
 }
+
+/** The signer of the same key in the same token, so that a reload costs the token nothing. */
+function openedSigner(now: Pkcs11CaMaterial, { driver, material }: Predecessor): Signer | undefined {
+  return driver instanceof LocalCa &&
+    material.driver === 'pkcs11' &&
+    !(driver.signer instanceof Pkcs11Signer && driver.signer.hasGivenUp) &&
+    isSameConfig(material.table.pkcs11, now.table.pkcs11) &&
+    driver.certificate.spki.equals(now.certificates.certificate.spki)
+    ? driver.signer
+    : undefined;
+}
+
+/** A private key is its certificate's: the certificates tell. */
+function isSameDogtagCa(now: DogtagCaMaterial, before: CaMaterial): boolean {
+  if (before.driver !== 'dogtag') return false;
+  const ofDriver = ({ table }: DogtagCaMaterial) => [table.dogtag, table.profile];
+  const certificates = ({ certificates: own, trustAnchors, client }: DogtagCaMaterial) => [
+    own === undefined ? [] : [own.certificate, ...own.issuers, ...own.rollover].map(fingerprintOf),
+    trustAnchors.map(fingerprintOf),
+    client.certificates.map(fingerprintOf),
+  ];
+  return isSameConfig(ofDriver(now), ofDriver(before)) && isDeepStrictEqual(certificates(now), certificates(before));
+}
+
+const fingerprintOf = ({ fingerprint }: Certificate): string => fingerprint;

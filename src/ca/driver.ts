@@ -194,6 +194,11 @@ export interface CaDriver {
   /** Absent: it needs nothing outside of this process. */
   readonly dependency?: CaDependency;
   close(): Promise<void>;
+  /**
+   * What it stands on outside of this process, which {@link start} opens and {@link close} closes. Two drivers may share it, one
+   * before a reload and one after it; absent: the driver itself.
+   */
+  readonly footing?: object;
   /** Capability: a key archive, present where generated keys are to be archived. */
   readonly keyArchive?: KeyArchive;
   /** Requests reach the CA as PKCS#10 only, so that a key which the server generates needs one too. */

@@ -27,28 +27,32 @@ export async function healthOf(ca: Expiring, now: number): Promise<HealthReport>
 }
 
 export interface ExpiryWatchOptions {
-  readonly cas: readonly Ca[];
+  /** Those in force. */
+  readonly cas: () => readonly Ca[];
   readonly log: Pick<Logger, 'warn'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
 /** Warns of every CA that comes to its end, now and once a day. Returns what stops it. */
-export function watchExpiry({ cas, log, now }: ExpiryWatchOptions): () => void {
-  const look = (): void => {
-    for (const ca of cas) {
-      const days = daysLeft(ca, now());
-      const warning = days === undefined ? undefined : warningOf(ca, days);
-      if (warning !== undefined)
-        log.warn({ ca: ca.label, days_left: days, not_after: ca.certificate.notAfter.toISOString() }, warning);
-      const delegateEnd = ca.driver.statusSigner?.delegate?.certificate.notAfter;
-      if (delegateEnd !== undefined && delegateEnd.getTime() - now() < DELEGATE_NEAR_END * DAY)
-        log.warn({ ca: ca.label, not_after: delegateEnd.toISOString() }, DELEGATE_ENDS);
-    }
-  };
+export function watchExpiry(options: ExpiryWatchOptions): () => void {
+  const look = (): void => warnOfEnds(options);
   look();
   const timer = setInterval(look, DAY).unref();
   return () => clearInterval(timer);
+}
+
+/** Warns of every CA that comes to its end. */
+export function warnOfEnds({ cas, log, now }: ExpiryWatchOptions): void {
+  for (const ca of cas()) {
+    const days = daysLeft(ca, now());
+    const warning = days === undefined ? undefined : warningOf(ca, days);
+    if (warning !== undefined)
+      log.warn({ ca: ca.label, days_left: days, not_after: ca.certificate.notAfter.toISOString() }, warning);
+    const delegateEnd = ca.driver.statusSigner?.delegate?.certificate.notAfter;
+    if (delegateEnd !== undefined && delegateEnd.getTime() - now() < DELEGATE_NEAR_END * DAY)
+      log.warn({ ca: ca.label, not_after: delegateEnd.toISOString() }, DELEGATE_ENDS);
+  }
 }
 
 function warningOf(ca: Ca, days: number): string | undefined {

@@ -109,28 +109,45 @@ export class Ca {
   }
 }
 
-export class CaRouter {
-  /** Every label, in the order of the configuration; further labels follow their CA's own. */
+/** The CAs of one configuration. */
+interface Labels {
   readonly all: readonly Ca[];
-  /** The CAs themselves. */
   readonly issuers: readonly Ca[];
-  readonly #byLabel: ReadonlyMap<string, Ca>;
-  readonly #default: Ca;
+  readonly byLabel: ReadonlyMap<string, Ca>;
+  readonly standard: Ca;
+}
+
+/** The CAs in force. A reload gives it others: who keeps it has to ask anew for each request. */
+export class CaRouter {
+  #labels: Labels;
 
   /** @throws EstuaryError 500 `CA_UNUSABLE` unless the labels differ and exactly one CA is the default. */
   constructor(cas: readonly Ca[]) {
-    this.all = cas;
-    this.issuers = cas.filter((ca) => ca.issuer === ca);
-    this.#byLabel = new Map(cas.map((ca) => [ca.label, ca]));
-    if (this.#byLabel.size !== cas.length) throw failed('CA_UNUSABLE', 'two CAs have the same label');
-    const [first, ...more] = cas.filter(({ isDefault }) => isDefault);
-    if (first === undefined || more.length > 0) throw failed('CA_UNUSABLE', 'exactly one CA must be the default');
-    this.#default = first;
+    const byLabel = new Map(cas.map((ca) => [ca.label, ca]));
+    if (byLabel.size !== cas.length) throw failed('CA_UNUSABLE', 'two CAs have the same label');
+    const [standard, ...more] = cas.filter(({ isDefault }) => isDefault);
+    if (standard === undefined || more.length > 0) throw failed('CA_UNUSABLE', 'exactly one CA must be the default');
+    this.#labels = { all: cas, issuers: cas.filter((ca) => ca.issuer === ca), byLabel, standard };
+  }
+
+  /** Every label, in the order of the configuration; further labels follow their CA's own. */
+  get all(): readonly Ca[] {
+    return this.#labels.all;
+  }
+
+  /** The CAs themselves. */
+  get issuers(): readonly Ca[] {
+    return this.#labels.issuers;
+  }
+
+  /** Has the CAs of another one from now on. What has begun goes on with the CA that it has found. */
+  take(other: CaRouter): void {
+    this.#labels = other.#labels;
   }
 
   /** @param label undefined: the default CA. @throws EstuaryError 404 UNKNOWN_LABEL */
   find(label: string | undefined): Ca {
-    const ca = label === undefined ? this.#default : this.#byLabel.get(label);
+    const ca = label === undefined ? this.#labels.standard : this.#labels.byLabel.get(label);
     if (ca === undefined) throw notFound('UNKNOWN_LABEL', 'There is no CA with this label.');
     return ca;
   }

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { IsArray, IsObject, IsUnion } from 'typebox';
 import type { TObject, TSchema } from 'typebox';
 import { failed } from '../errors.ts';
@@ -7,7 +6,7 @@ import { keysOf, notes, tablesOf } from './keys.ts';
 import { asConfig, configSchema } from './schema.ts';
 import type { Config } from './schema.ts';
 import { isTable } from './toml.ts';
-import { packConfig } from './transfer.ts';
+import { isSameConfig } from './transfer.ts';
 
 export interface ReloadPlan {
   /** What is in force afterwards: new values of the keys that apply live, old ones of all others. */
@@ -39,10 +38,9 @@ type Changed = Readonly<Record<'live' | 'restart', string[]>>;
 
 /** What is in force afterwards of one value; the changed keys are added to `changed`. */
 function merge(schema: TSchema, before: unknown, after: unknown, key: string, changed: Changed): unknown {
-  // Packed, secrets can be compared like all else.
-  if (isDeepStrictEqual(packConfig(before), packConfig(after))) return before;
+  if (isSameConfig(before, after)) return before;
   if (notes(schema).live === true) {
-    changed.live.push(key);
+    changed.live.push(...changedWithin(schema, before, after, key));
     return after;
   }
   const table = tableOf(schema, before, after);
@@ -57,6 +55,17 @@ function merge(schema: TSchema, before: unknown, after: unknown, key: string, ch
     return before.map((one, index) => merge(schema.items, one, after[index], `${key}[${index}]`, changed));
   changed.restart.push(key);
   return before;
+}
+
+/** The changed keys of what applies live as a whole, as far down as one of before stands where one of now does. */
+function changedWithin(schema: TSchema, before: unknown, after: unknown, key: string): string[] {
+  if (isSameConfig(before, after)) return [];
+  const table = tableOf(schema, before, after);
+  if (table !== undefined && isTable(before) && isTable(after))
+    return keysOf(table).flatMap(([name, child]) => changedWithin(child, before[name], after[name], `${key}.${name}`));
+  if (IsArray(schema) && isList(before) && isList(after) && before.length === after.length)
+    return before.flatMap((one, index) => changedWithin(schema.items, one, after[index], `${key}[${index}]`));
+  return [key];
 }
 
 /** The table that both values are of, if it is one. */

@@ -1,4 +1,5 @@
 /** A configuration on its way from one process of the service to another, secrets included: for a private channel only. */
+import { isDeepStrictEqual } from 'node:util';
 import { asConfig } from './schema.ts';
 import type { Config } from './schema.ts';
 import { Secret } from './secret.ts';
@@ -14,6 +15,12 @@ export function packConfig(value: unknown): unknown {
   if (!isTable(value)) return value;
   const given = Object.entries(value).filter(([, inner]) => inner !== undefined);
   return { table: Object.fromEntries(given.map(([name, inner]) => [name, packConfig(inner)])) };
+}
+
+/** Whether two parts of a configuration say the same, secrets included. */
+export function isSameConfig(one: unknown, other: unknown): boolean {
+  // Packed, secrets can be compared like all else.
+  return isDeepStrictEqual(packConfig(one), packConfig(other));
 }
 
 /**

@@ -21,7 +21,8 @@ import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import { certificateRow, issuedNames } from './certificate-row.ts';
 
 export interface ServerCertificateOptions {
-  readonly ca: Pick<Ca, 'label' | 'driver' | 'certificate'>;
+  /** As it is in force now. */
+  readonly ca: () => Pick<Ca, 'label' | 'driver' | 'certificate'>;
   /** DNS names and IP addresses. */
   readonly names: readonly string[];
   /** Where key and certificate are kept; nobody else has a file there. */
@@ -117,7 +118,8 @@ export class ServerCertificate {
   }
 
   async #isGood(certificate: Certificate): Promise<boolean> {
-    const { ca, store, now } = this.#options;
+    const { store, now } = this.#options;
+    const ca = this.#options.ca();
     const [from, until] = [certificate.notBefore.getTime(), certificate.notAfter.getTime()];
     if (now() >= from + (until - from) * RENEWED_AFTER) return false;
     if (!sameGeneralNames(certificate.subjectAltNames, this.#names())) return false;
@@ -134,7 +136,8 @@ export class ServerCertificate {
 
   /** In two phases like every certificate (contract §6): the intent, the signature, the record. */
   async #issue(): Promise<KeyPair> {
-    const { ca, names, store, instance, now } = this.#options;
+    const { names, store, instance, now } = this.#options;
+    const ca = this.#options.ca();
     const { driver } = ca;
     if (driver.prepareServerCertificate === undefined)
       throw failed('CA_UNUSABLE', `The CA "${ca.label}" issues no certificate for the server.`);

@@ -14,9 +14,8 @@ import { HashingPool } from '../auth/otp/hashing-pool.ts';
 import { OtpPlugin } from '../auth/otp/otp-plugin.ts';
 import { OtpService } from '../auth/otp/otp-service.ts';
 import type { AuthPlugin } from '../auth/plugin.ts';
-import { createRouter } from '../ca/create-router.ts';
-import { watchExpiry } from '../ca/expiry.ts';
-import type { CaRouter } from '../ca/router.ts';
+import { warnOfEnds, watchExpiry } from '../ca/expiry.ts';
+import type { Ca, CaRouter } from '../ca/router.ts';
 import { createCmcServer } from '../cmc/create.ts';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
@@ -32,6 +31,7 @@ import { createAdminApp } from '../http/admin/listener.ts';
 import { createEstListener } from '../http/est/listener.ts';
 import { createOperations, type OperationDependencies } from '../http/est/operations.ts';
 import type { ConnectionsOptions } from '../http/connections.ts';
+import { OpenRequests } from '../http/open-requests.ts';
 import { Balancers } from '../http/proxy-connection.ts';
 import { requestRates } from '../http/rate-limits.ts';
 import { createPublication } from '../http/publication/create.ts';
@@ -46,6 +46,7 @@ import type { Store } from '../store/store.ts';
 import { MIN_LOOKUP_KEY } from '../store/token-lookup.ts';
 import { VERSION } from '../version.ts';
 import { Listener, listenerContext } from './listener.ts';
+import { LiveCas } from './live-cas.ts';
 import { LiveSettings } from './live-settings.ts';
 import type { Part } from './part.ts';
 import type { WorkerConnections } from './shared-connections.ts';
@@ -78,6 +79,7 @@ export interface Foundation {
 export interface Assembly {
   /** What a reload replaces. */
   readonly live: LiveSettings;
+  readonly cas: LiveCas;
   /** In the order in which they start; they stop in the other. */
   readonly parts: readonly Part[];
 }
@@ -91,7 +93,19 @@ export async function assemble(config: Config, material: Material, foundation: F
   const { log, metrics, store, instance } = foundation;
   const now = Date.now;
   const { makeMutex } = foundation;
-  const cas = createRouter(config, material, { now, env: process.env, log, makeMutex, store });
+  const authorization = new ExternalAuthorization({
+    log,
+    observe: metrics.countAuthorization.bind(metrics),
+    retryAfter: config.est.retry_after,
+  });
+  const requests = new OpenRequests();
+  const liveCas = new LiveCas(config, material, {
+    authorization,
+    context: { now, env: process.env, log, makeMutex, store },
+    log,
+    endOfWork: () => Promise.all([requests.endOfThese(), crls.idle()]),
+  });
+  const { router: cas } = liveCas;
   const gssapi = config.gssapi.enabled
     ? createGssapi({ config: config.gssapi, environment: process.env, log })
     : undefined;
@@ -100,11 +114,6 @@ export async function assemble(config: Config, material: Material, foundation: F
   const failures = new FailureRecords({ store, log, now, observe: metrics.observe.bind(metrics) });
   const plugins = enabledPlugins(config, { live, gssapi, otp, store });
   const authenticator = createEstAuthenticator({ plugins, store, failures });
-  const authorization = ExternalAuthorization.create([...material.cas, ...[...material.labels.values()].flat()], {
-    log,
-    observe: metrics.countAuthorization.bind(metrics),
-    retryAfter: config.est.retry_after,
-  });
   const enrollment = new Enrollment({
     authorization,
     store,
@@ -121,7 +130,8 @@ export async function assemble(config: Config, material: Material, foundation: F
     retryWindow: config.otp.retry_window * 1000,
     patience: config.server.request_timeout * 1000,
   });
-  const crls = new CrlPublisher({ store, cas: cas.issuers, interval: config.publication.crl_interval, log, now });
+  const issuers = (): readonly Ca[] => cas.issuers;
+  const crls = new CrlPublisher({ store, cas: issuers, interval: config.publication.crl_interval, log, now });
   const cmcServer = createCmcServer(config, {
     store,
     log,
@@ -177,6 +187,12 @@ export async function assemble(config: Config, material: Material, foundation: F
     admin.options,
   );
   const publication = createPublication(config, { router: cas, crls, store, log, metrics, now });
+  for (const { server } of [estApp, adminApp, ...(publication === undefined ? [] : [publication.app])])
+    requests.follow(server);
+  liveCas.onChange(() => {
+    crls.casChanged();
+    warnOfEnds({ cas: issuers, log, now });
+  });
   live.add({ end: est, server: estApp.server, material: ({ estTls }) => estTls });
   live.add({ end: admin, server: adminApp.server, material: ({ adminTls }) => adminTls });
   const listeners: readonly Listener[] = [
@@ -187,8 +203,9 @@ export async function assemble(config: Config, material: Material, foundation: F
 
   return {
     live,
+    cas: liveCas,
     parts: [
-      { start: () => startDrivers(cas), stop: () => closeDrivers(cas) },
+      liveCas,
       ...(gssapi === undefined ? [] : [gssapi]),
       // Not before: what a CA elsewhere is, it tells itself.
       { start: async () => live.replace(await live.make(config, material)) },
@@ -198,7 +215,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       { stop: () => enrollment.close() },
       { stop: () => authorization.close() },
       repeating(() => sweepRequests(sweep(config, { store, log, now, enrollment, cas }))),
-      repeating(() => watchExpiry({ cas: cas.issuers, log, now })),
+      repeating(() => watchExpiry({ cas: issuers, log, now })),
       repeating(() => watchEnds({ ends: () => live.current.certificateEnds, config, log, now })),
       ...(config.tls.automatic === undefined ? [] : [repeating(() => renewing(live, log))]),
       { stop: () => crls.stop() },
@@ -214,10 +231,9 @@ function ownCertificate(
   { store, instance, log, makeMutex }: Foundation,
 ): ServerCertificate | undefined {
   const { automatic } = tls;
-  const ca = cas.all.find(({ label }) => label === automatic?.ca);
-  if (automatic === undefined || ca === undefined) return undefined;
+  if (automatic === undefined) return undefined;
   return new ServerCertificate({
-    ca,
+    ca: () => cas.find(automatic.ca),
     names: automatic.names,
     folder: join(dirname(path), 'server-certificate'),
     store,
@@ -316,14 +332,6 @@ function sweep({ requests, retention }: Config, { store, log, now, enrollment, c
   const kept = retention.requests > 0 ? retention.requests * 86_400 : requests.retention;
   const lifetimes = { pending_ttl: requests.pending_ttl * 1000, retention: kept * 1000 };
   return { store, log, now, lifetimes, lookForUnanswered: () => enrollment.lookForUnanswered(cas.all) };
-}
-
-async function startDrivers({ issuers }: CaRouter): Promise<void> {
-  for (const { driver } of issuers) await driver.start?.();
-}
-
-async function closeDrivers({ issuers }: CaRouter): Promise<void> {
-  await Promise.all(issuers.map(({ driver }) => driver.close()));
 }
 
 /** What begins at once, goes on by itself, and gives what ends it. */

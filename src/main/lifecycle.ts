@@ -1,6 +1,7 @@
 /** Start, reload and stop of one process of the service, whose parts assemble.ts has made. */
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
+import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { Assembly } from './assemble.ts';
@@ -41,17 +42,28 @@ export class Lifecycle {
    */
   async prepare(config: Config, material: Material): Promise<Prepared> {
     const { log, store } = this.#options;
-    const { live } = this.#assembly;
+    const { live, cas } = this.#assembly;
     // Its own file, in each process: a rotated one is followed whatever becomes of the reload.
     await store.reopenAuditFile();
-    const state = await live.make(config, material);
-    return {
-      apply: () => {
-        live.replace(state);
-        log.level = config.log.level;
-      },
-      drop: () => undefined,
-    };
+    const next = await cas.prepare(config, material);
+    const drop = (): Promise<void> =>
+      next
+        .drop()
+        .catch((error: unknown) => log.error({ detail: describe(error) }, 'what a reload has made was not closed'));
+    try {
+      const state = await live.make(config, material, next.router);
+      return {
+        apply: () => {
+          next.apply();
+          live.replace(state);
+          log.level = config.log.level;
+        },
+        drop: () => void drop(),
+      };
+    } catch (error) {
+      await drop();
+      throw error;
+    }
   }
 
   /**

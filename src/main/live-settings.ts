@@ -81,11 +81,12 @@ export class LiveSettings {
   /**
    * Makes it of a configuration and what that names, and checks that it can be used.
    *
+   * @param cas those that are in force with it
    * @throws whatever is wrong with it; nothing has changed then
    */
-  async make(config: Config, material: Material): Promise<LiveState> {
+  async make(config: Config, material: Material, cas = this.#cas): Promise<LiveState> {
     if (material.tls === undefined) await this.#own?.refresh();
-    const state = await makeState(config, resolve(material, this.#own), this.#cas);
+    const state = await makeState(config, resolve(material, this.#own), cas);
     for (const { end, material: materialOf } of this.#uses) end.check(materialOf(state));
     return state;
   }

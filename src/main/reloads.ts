@@ -1,9 +1,11 @@
 /** SIGHUP and `POST /admin/reload`: reads the configuration again and brings it into force, wholly or not at all. */
 import { planReload, type ReloadPlan } from '../config/diff.ts';
+import { labelsOf } from '../config/labels.ts';
 import { loadConfig } from '../config/load.ts';
 import { certificateEnds, endOf, type CertificateEnd } from '../config/material/certificate-ends.ts';
 import { readMaterial } from '../config/material/load-material.ts';
 import type { Material } from '../config/material/material.ts';
+import type { Warning } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
 import type { ServiceCondition } from '../http/admin/dependencies.ts';
@@ -25,7 +27,7 @@ export interface ReloadsOptions {
   readonly config: Config;
   readonly material: Material;
   readonly configFile: string;
-  readonly store: Pick<Store, 'audit' | 'reopenAuditFile'>;
+  readonly store: Pick<Store, 'audit' | 'reopenAuditFile' | 'countWaiting'>;
   readonly log: Logger;
   readonly prepare: Prepare;
 }
@@ -125,18 +127,37 @@ export class Reloads {
   }
 
   async #read(): Promise<Wanted> {
-    const { configFile, material: atStart } = this.#options;
+    const { configFile } = this.#options;
     const { config, material, warnings } = await loadConfig(configFile, process.env);
     const plan = planReload(this.#config, config);
-    // Where keys stay as they were, so do the files that they name; the CAs' are those of the start.
-    const live = plan.restart.length === 0 ? material : await readMaterial(plan.config, atStart);
+    // Where keys stay as they were, so do the files that they name.
+    const live = plan.restart.length === 0 ? material : await readMaterial(plan.config);
     const before = new Set(inForce(this.#material).map(identify));
     const certificates = inForce(live).map((one) => ({ ...one, isNew: !before.has(identify(one)) }));
     return {
       plan,
       material: live,
-      report: { changed: plan.live, needsRestart: plan.restart, certificates, warnings },
+      report: {
+        changed: plan.live,
+        needsRestart: plan.restart,
+        certificates,
+        warnings: [...warnings, ...(await this.#orphans(plan.config))],
+      },
     };
+  }
+
+  /** Queued requests of labels that are gone: nobody can approve or collect them until the label comes back. */
+  async #orphans(next: Config): Promise<Warning[]> {
+    const kept = new Set(labelsOf(next).map(({ table }) => table.label));
+    const gone = new Set(labelsOf(this.#config).flatMap(({ table: { label } }) => (kept.has(label) ? [] : label)));
+    if (gone.size === 0) return [];
+    const { pending } = await this.#options.store.countWaiting(Date.now());
+    return pending
+      .filter(({ ca }) => gone.has(ca))
+      .map(({ ca, count }) => ({
+        key: 'ca',
+        message: `the label "${ca}" is gone, and ${count} ${count === 1 ? 'request waits' : 'requests wait'} in its queue`,
+      }));
   }
 }
 

@@ -158,7 +158,7 @@ export async function startWorker(): Promise<RunningService> {
         condition: () => link.condition,
         reload: (order) => link.reload(order),
       });
-      link.listens(async (next) => service.prepare(next, await readMaterial(next, material)));
+      link.listens(async (next) => service.prepare(next, await readMaterial(next)));
       return {
         // The supervisor reloads, for all of its workers at once.
         reload: () => Promise.resolve(),

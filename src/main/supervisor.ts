@@ -221,7 +221,10 @@ class Supervisor implements RunningService {
       for (const member of waiting) this.#share(member);
     };
     try {
-      await Promise.all(members.map((member) => prepared(member, id, packed)));
+      // One goes ahead: what is wrong with a token's PIN is found with one attempt, not with one of each worker.
+      const [first, ...others] = members;
+      if (first !== undefined) await prepared(first, id, packed);
+      await Promise.all(others.map((member) => prepared(member, id, packed)));
     } catch (error) {
       end({ drop: id });
       throw error;

@@ -72,6 +72,8 @@ export class SupervisorLink {
   readonly #prepared = new Map<number, Prepared>();
   readonly #reloads = new Map<number, (outcome: ReloadOutcome) => void>();
   #lastReload = 0;
+  /** Numbers of reloads only rise. */
+  #lastDropped = 0;
   #condition: ServiceCondition = { workersDown: [], reloadFailed: false };
 
   constructor() {
@@ -121,15 +123,22 @@ export class SupervisorLink {
       this.#reloads.get(message.reloaded)?.(message.outcome);
       this.#reloads.delete(message.reloaded);
     } else if ('apply' in message) this.#end(message.apply)?.apply();
-    else this.#end(message.drop)?.drop();
+    else {
+      this.#lastDropped = message.drop;
+      this.#end(message.drop)?.drop();
+    }
   }
 
   async #prepareOne(id: number, config: unknown): Promise<void> {
-    // One at a time; what is left of one that the supervisor gave up counts no more.
-    this.#prepared.clear();
     try {
       const prepare = await this.#prepare.promise;
-      this.#prepared.set(id, await prepare(unpackConfig(config)));
+      const prepared = await prepare(unpackConfig(config));
+      // The supervisor may have given it up meanwhile.
+      if (id <= this.#lastDropped) {
+        prepared.drop();
+        return;
+      }
+      this.#prepared.set(id, prepared);
       this.#tell({ says: 'prepared', id });
     } catch (error) {
       this.#tell({ says: 'prepared', id, problem: describe(error) });

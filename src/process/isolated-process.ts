@@ -61,6 +61,7 @@ export class IsolatedProcess {
   #backoffMs: number;
   #upSince = 0;
   #reason = 'not started';
+  #hasGivenUp = false;
 
   constructor(options: IsolatedProcessOptions) {
     this.#options = options;
@@ -75,6 +76,11 @@ export class IsolatedProcess {
   /** Why it is not up, for a health report. */
   get reason(): string {
     return this.#reason;
+  }
+
+  /** It is down, and would fail for good if it were started again. */
+  get hasGivenUp(): boolean {
+    return this.#hasGivenUp;
   }
 
   /** The child's process id while there is one. */
@@ -210,7 +216,11 @@ export class IsolatedProcess {
       this.#enterState('down', reason);
       void current?.end(STOP_GRACE_MS);
       if (error instanceof IsolatedError && error.permanent) {
-        log.error({ process: code, reason }, `${subject}: process stays down until the server is restarted`);
+        this.#hasGivenUp = true;
+        log.error(
+          { process: code, reason },
+          `${subject}: process stays down until a reload or a restart of the server`,
+        );
         return;
       }
       log.warn({ process: code, reason }, `${subject}: process could not be started, trying again`);

@@ -11,7 +11,8 @@ import type { CrlRow, CrlStore, RevokedRow } from '../store/crl-store.ts';
 
 export interface CrlPublisherOptions {
   readonly store: CrlStore;
-  readonly cas: readonly Ca[];
+  /** Those in force. */
+  readonly cas: () => readonly Ca[];
   /** How long a CRL is valid, seconds; a new one is signed when half of it has passed. */
   readonly interval: number;
   readonly log: Pick<Logger, 'info' | 'error'>;
@@ -24,8 +25,8 @@ const PAGE = 500;
 
 export class CrlPublisher {
   readonly #options: CrlPublisherOptions;
-  /** The latest list of each CA; the store's number says whether another process has a later one. */
-  readonly #latest = new Map<string, CrlRow>();
+  /** The latest list of each CA, with the key that signed it; the store's number says whether another process has a later one. */
+  readonly #latest = new Map<string, { readonly row: CrlRow; readonly spki: Buffer }>();
   readonly #underWay = new Map<string, Promise<CrlRow>>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -35,23 +36,35 @@ export class CrlPublisher {
 
   /** Signs what is due now and from then on, whether or not somebody asks. */
   start(): void {
-    const refresh = (): void => {
-      for (const ca of this.#options.cas)
-        if (ca.driver.statusSigner !== undefined)
-          this.current(ca, ca.driver.statusSigner).catch((error: unknown) => {
-            this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'no CRL could be signed');
-          });
-    };
-    refresh();
     // Looked at twice in the half of the interval after which a list is due.
-    this.#timer = setInterval(refresh, (this.#options.interval * 1000) / 4);
+    this.#timer = setInterval(() => this.#refresh(), (this.#options.interval * 1000) / 4);
     this.#timer.unref();
+    this.#refresh();
+  }
+
+  /** After a change of the CAs: the new ones' lists are due at once, where lists are signed whether or not somebody asks. */
+  casChanged(): void {
+    if (this.#timer !== undefined) this.#refresh();
+  }
+
+  #refresh(): void {
+    for (const ca of this.#options.cas())
+      if (ca.driver.statusSigner !== undefined)
+        this.current(ca, ca.driver.statusSigner).catch((error: unknown) => {
+          this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'no CRL could be signed');
+        });
+  }
+
+  /** Waits for what is being signed now. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#underWay.values());
   }
 
   /** Ends the timer and waits for what is being signed. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    await Promise.allSettled(this.#underWay.values());
+    this.#timer = undefined;
+    await this.idle();
   }
 
   /**
@@ -85,22 +98,33 @@ export class CrlPublisher {
   async #load(ca: Ca): Promise<CrlRow | undefined> {
     const { store } = this.#options;
     const number = await store.crlNumber(ca.label);
-    const known = this.#latest.get(ca.label);
+    const known = this.#known(ca);
     if (number === undefined || known?.number === number) return known;
     const row = await store.getCrl(ca.label);
     // After a change of the CA's key under the same label the old list is no longer the CA's.
     if (row === undefined || !(await isListSignedBy(parseCertificateList(row.der), ca.certificate.publicKey)))
       return undefined;
-    this.#latest.set(ca.label, row);
+    this.#keep(ca, row);
     return row;
+  }
+
+  /** Of the CA as it is now: a reload may have given the label another key. */
+  #known(ca: Ca): CrlRow | undefined {
+    const known = this.#latest.get(ca.label);
+    return known?.spki.equals(ca.certificate.spki) === true ? known.row : undefined;
+  }
+
+  #keep(ca: Ca, row: CrlRow): void {
+    this.#latest.set(ca.label, { row, spki: ca.certificate.spki });
   }
 
   /** One at a time for each CA, however many ask. */
   #renew(ca: Ca, signer: StatusSigner, before: CrlRow | undefined): Promise<CrlRow> {
-    const already = this.#underWay.get(ca.label);
+    const key = `${ca.label} ${ca.certificate.fingerprint}`;
+    const already = this.#underWay.get(key);
     if (already !== undefined) return already;
-    const renewal = this.#sign(ca, signer, before).finally(() => this.#underWay.delete(ca.label));
-    this.#underWay.set(ca.label, renewal);
+    const renewal = this.#sign(ca, signer, before).finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, renewal);
     return renewal;
   }
 
@@ -126,7 +150,7 @@ export class CrlPublisher {
     ]);
     // Another process was faster with a later list, which may have been given out already: numbers never fall.
     if (!saved) return (await this.#load(ca)) ?? row;
-    if ((this.#latest.get(ca.label)?.number ?? 0) < number) this.#latest.set(ca.label, row);
+    if ((this.#known(ca)?.number ?? 0) < number) this.#keep(ca, row);
     log.info({ ca: ca.label, number, bytes: row.der.length }, 'CRL signed');
     return row;
   }

@@ -70,7 +70,7 @@ describe('the log', () => {
   /** Watches a clock that stands so many days before the end. */
   const watch = (days: number): (() => void) => {
     vi.setSystemTime(end - days * DAY);
-    return watchExpiry({ cas: [ca], log: log as never, now: Date.now });
+    return watchExpiry({ cas: () => [ca], log: log as never, now: Date.now });
   };
 
   test('at start and every day, with the days left', () => {
@@ -100,7 +100,7 @@ describe('the log', () => {
   test('that certificates end with the CA before their time', () => {
     const long = new Ca({ ...ca.config, profile: { ...ca.profile, validity_days: 397 } }, ca.driver);
     vi.setSystemTime(end - 300 * DAY);
-    watchExpiry({ cas: [long], log: log as never, now: Date.now })();
+    watchExpiry({ cas: () => [long], log: log as never, now: Date.now })();
     expect(warned).toEqual([
       [expect.anything(), 'certificates end with the CA now, before validity_days (397) are over'],
     ]);
@@ -118,7 +118,7 @@ describe('the log', () => {
     const delegating = { label, certificate: own, profile, driver: { chain: () => [own.der], statusSigner } };
     const lookAt = (days: number): void => {
       vi.setSystemTime(end - (100 + days) * DAY);
-      watchExpiry({ cas: [delegating as never], log: log as never, now: Date.now })();
+      watchExpiry({ cas: () => [delegating as never], log: log as never, now: Date.now })();
     };
     lookAt(8);
     expect(warned).toEqual([]);
@@ -130,7 +130,7 @@ describe('the log', () => {
   test('the timer does not keep the process alive', () => {
     vi.useRealTimers();
     const before = process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;
-    const stop = watchExpiry({ cas: [ca], log: log as never, now: Date.now });
+    const stop = watchExpiry({ cas: () => [ca], log: log as never, now: Date.now });
     expect(process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length).toBe(before);
     stop();
   });

@@ -33,6 +33,10 @@ describe('contract §1, SIGHUP: what applies live and what needs a restart', () 
     ['admin.tls.trust_anchors', toml('', { admin: PARTS.admin.replace('ca.pem', 'new.pem') })],
     ['admin.bearer_token.enabled,admin.bearer_token.tokens', toml(TOKEN)],
     ['log.level', toml('[log]\nlevel = "debug"')],
+    ['ca[0].profile.validity_days', toml('[ca.profile]\nvalidity_days = 30')],
+    ['ca[0].file.private_key', toml('', { ca: PARTS.ca.replace('issuing.key', 'new.key') })],
+    ['ca', toml('', { ca: `${PARTS.ca}${PARTS.ca.replace('default = true', '').replace('devices', 'lab')}` })],
+    ['label', toml('[[label]]\nname = "lab"\nca = "devices"')],
     ['serverkeygen.encryption', toml('[serverkeygen]\nencryption = "required"')],
   ])('%s applies live', async (keys, text) => {
     const { config, live, restart } = await plan(text);
@@ -47,9 +51,6 @@ describe('contract §1, SIGHUP: what applies live and what needs a restart', () 
     ['tls.client_auth.mode', toml('', { clientAuth: `${PARTS.clientAuth}\nmode = "required"` })],
     ['otp.enabled', toml('[otp]\nenabled = true')],
     ['otp.hmac_key', toml('[otp]\nhmac_key_env = "KEY"')],
-    ['ca[0].profile.validity_days', toml('[ca.profile]\nvalidity_days = 30')],
-    ['ca[0].file.private_key', toml('', { ca: PARTS.ca.replace('issuing.key', 'new.key') })],
-    ['ca', toml('', { ca: `${PARTS.ca}${PARTS.ca.replace('default = true', '').replace('devices', 'lab')}` })],
   ])('%s needs a restart and stays as it was', async (key, text) => {
     const { config, live, restart } = await plan(text);
     expect(restart).toEqual([key]);

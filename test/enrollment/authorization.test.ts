@@ -15,7 +15,10 @@ import type { Identity } from '../../src/auth/identity.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { CaConfig } from '../../src/config/schema.ts';
 import { Secret } from '../../src/config/secret.ts';
-import { ExternalAuthorization } from '../../src/enrollment/authorization/external-authorization.ts';
+import {
+  AuthorizationServices,
+  ExternalAuthorization,
+} from '../../src/enrollment/authorization/external-authorization.ts';
 import { AuthorizationAnswer, AuthorizationRequest } from '../../src/enrollment/authorization/messages.ts';
 import type { EnrollmentOutcome, EstEnrolment } from '../../src/enrollment/request.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
@@ -137,7 +140,7 @@ async function service(more: Partial<Settings> = {}): Promise<ExternalAuthorizat
     ...more,
   };
   const material = await loadService(new MaterialReader(Date.now(), false), authorization, 'ca[0].authorization');
-  const made = ExternalAuthorization.create([{ table: { ...plain.config, authorization }, authorization: material }], {
+  const made = new ExternalAuthorization({
     log: { warn: (fields: unknown) => void logged.push(fields) },
     observe: (ca, outcome, seconds) => {
       expect(seconds).toBeGreaterThan(0);
@@ -145,6 +148,8 @@ async function service(more: Partial<Settings> = {}): Promise<ExternalAuthorizat
     },
     retryAfter: 30,
   });
+  const cas = [{ table: { ...plain.config, authorization }, authorization: material }];
+  made.take(AuthorizationServices.of({ cas, labels: new Map() }));
   onTestFinished(() => made.close());
   return made;
 }

@@ -69,7 +69,7 @@ async function newCase(): Promise<Case> {
         ...over,
       };
       return new ServerCertificate({
-        ca: { label: 'devices', driver: signing, certificate: driver.certificate },
+        ca: () => ({ label: 'devices', driver: signing, certificate: driver.certificate }),
         names,
         folder: own,
         store,

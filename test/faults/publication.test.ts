@@ -30,7 +30,7 @@ test('a list is signed once for however many ask, and anew when half of its time
 test('a second process takes the list of the first from the store', async () => {
   const { store, ca, signer, clock, key, publisher } = await fixture(folder);
   const first = await publisher.current(ca, signer);
-  const other = new CrlPublisher({ store, cas: [ca], interval: INTERVAL, log, now: () => clock.now });
+  const other = new CrlPublisher({ store, cas: () => [ca], interval: INTERVAL, log, now: () => clock.now });
   expect(await other.current(ca, signer)).toEqual(first);
   expect(key.used).toBe(1);
 });
@@ -48,7 +48,7 @@ test('RFC 5280 §5.2.3: a process that was slower with a lower number gives out 
   };
   const first = publisher.current(ca, slowly);
   await begun.promise;
-  const other = new CrlPublisher({ store, cas: [ca], interval: INTERVAL, log, now: () => clock.now });
+  const other = new CrlPublisher({ store, cas: () => [ca], interval: INTERVAL, log, now: () => clock.now });
   const later = await other.current(ca, signer);
   slow.resolve(undefined);
   expect(later.number).toBe(2);
@@ -71,10 +71,13 @@ test('a list of another key under the same label is not given out', async () => 
     { now: () => clock.now },
   );
   const successor = new Ca(ca.config, driver);
-  const next = new CrlPublisher({ store, cas: [successor], interval: INTERVAL, log, now: () => clock.now });
+  const next = new CrlPublisher({ store, cas: () => [successor], interval: INTERVAL, log, now: () => clock.now });
   const list = await next.current(successor, driver.statusSigner);
   expect(list.number).toBe(2);
   expect(await isListSignedBy(parseCertificateList(list.der), successor.certificate.publicKey)).toBe(true);
+  // Where a reload has brought the new key, the publisher is the same.
+  const same = await publisher.current(successor, driver.statusSigner);
+  expect(same).toEqual(list);
 });
 
 test('while the key is away the old list is given out until it ends, and 503 afterwards; then it recovers', async () => {

@@ -37,7 +37,7 @@ export async function fixture(folder: { file: (name: string) => string }): Promi
     },
   };
   const clock = { now: Date.now() };
-  const publisher = new CrlPublisher({ store, cas: [ca], interval: INTERVAL, log, now: () => clock.now });
+  const publisher = new CrlPublisher({ store, cas: () => [ca], interval: INTERVAL, log, now: () => clock.now });
   return { store, ca, signer, clock, key, publisher };
 }
 

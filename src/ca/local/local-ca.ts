@@ -119,6 +119,11 @@ export class LocalCa implements CaDriver {
     this.#serverConstants = constants([OID.serverAuth, OID.cmcRA], []);
   }
 
+  /** A signer outlives a change of the profile or of the certificates above the CA. */
+  get footing(): Signer {
+    return this.signer;
+  }
+
   async start(): Promise<void> {
     await this.#options.start?.();
   }

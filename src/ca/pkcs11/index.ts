@@ -4,6 +4,7 @@ import type { Pkcs11CaConfig } from '../../config/schema.ts';
 import { describe, EstuaryError } from '../../errors.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { IsolatedError } from '../../process/protocol.ts';
+import type { Signer } from '../driver.ts';
 import { labelledLog } from '../labelled-log.ts';
 import { createLocalCa } from '../local/index.ts';
 import type { LocalCa, LocalCaConfig, LocalCaContext } from '../local/index.ts';
@@ -35,14 +36,18 @@ export class TokenProblem extends EstuaryError {
 
 /**
  * A CA of our own over a key in a token, not started. Its start fails unless the key is there and is the certificate's.
+ *
+ * @param opened a signer of the same key in the same token that is at work already
  * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
  */
 export function createPkcs11Ca(
   config: LocalCaConfig & Pick<Pkcs11CaConfig, 'pkcs11'>,
   material: Pick<Pkcs11CaMaterial, 'certificates' | 'ocsp'>,
   context: LocalCaContext & Pkcs11Context,
+  opened?: Signer,
 ): LocalCa {
   const { publication, now } = context;
+  if (opened !== undefined) return createLocalCa(config, material, opened, { publication, now });
   const signer = createSigner(config, { ...context, expectedSpki: material.certificates.certificate.spki });
   return createLocalCa(config, material, signer, { publication, now, start: () => startSigner(signer, config) });
 }

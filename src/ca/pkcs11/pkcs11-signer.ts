@@ -103,6 +103,11 @@ export class Pkcs11Signer implements Signer {
     }
   }
 
+  /** The token has refused what it would be asked for again: another signer has to be made. */
+  get hasGivenUp(): boolean {
+    return this.#process.hasGivenUp;
+  }
+
   /** The id of the child that holds the module, while there is one. */
   get pid(): number | undefined {
     return this.#process.pid;

@@ -20,9 +20,6 @@ import { FileError, readBytes } from './pem-files.ts';
 import { MaterialReader } from './reader.ts';
 import { loadTrust } from './trust.ts';
 
-/** Of the CAs and their further labels. */
-type CasMaterial = Pick<Material, 'cas' | 'labels'>;
-
 export interface LoadedMaterial {
   /** What could be read, whatever is wrong with it; undefined: something is missing, and a problem says what. */
   readonly material: Material | undefined;
@@ -34,9 +31,8 @@ export interface LoadedMaterial {
  * Reads every file that the configuration names.
  *
  * @param now milliseconds since the epoch, for the validity of certificates
- * @param inForce what the CAs have already, of which a reload replaces nothing: their files are not read again
  */
-export async function loadMaterial(config: Config, now: number, inForce?: CasMaterial): Promise<LoadedMaterial> {
+export async function loadMaterial(config: Config, now: number): Promise<LoadedMaterial> {
   const reader = new MaterialReader(now, config.profile === 'niap');
   const { tls, admin } = config;
   const automatic = tls.automatic !== undefined;
@@ -55,7 +51,7 @@ export async function loadMaterial(config: Config, now: number, inForce?: CasMat
   const cmc = await loadCmc(reader, config);
   const checkpointKey = await loadCheckpointKey(reader, config);
   const storeTls = config.store.tls && (await loadService(reader, config.store.tls, 'store.tls'));
-  const { cas, labels } = inForce ?? (await loadCas(reader, config));
+  const { cas, labels } = await loadCas(reader, config);
   const { problems, warnings } = reader;
   if (reader.incomplete || (!automatic && (pair === undefined || adminPair === undefined)))
     return { material: undefined, problems, warnings };
@@ -78,11 +74,10 @@ export async function loadMaterial(config: Config, now: number, inForce?: CasMat
  * What a configuration that is in force names. It has been checked before: what has expired since does not keep a process from going
  * on with it, and what cannot work fails where it is put to work.
  *
- * @param inForce as for {@link loadMaterial}
  * @throws EstuaryError 500 `MATERIAL_UNUSABLE` where a file cannot be read; the detail has every problem
  */
-export async function readMaterial(config: Config, inForce?: CasMaterial): Promise<Material> {
-  const { material, problems } = await loadMaterial(config, Date.now(), inForce);
+export async function readMaterial(config: Config): Promise<Material> {
+  const { material, problems } = await loadMaterial(config, Date.now());
   if (material !== undefined) return material;
   throw failed('MATERIAL_UNUSABLE', 'A file that the configuration names cannot be used.', {
     detail: problems.map(({ key, message }) => `${key}: ${message}`).join('; '),
@@ -196,7 +191,7 @@ async function loadResponder(reader: MaterialReader, file: string, keyFile: stri
   return pair;
 }
 
-async function loadCas(reader: MaterialReader, config: Config): Promise<CasMaterial> {
+async function loadCas(reader: MaterialReader, config: Config): Promise<Pick<Material, 'cas' | 'labels'>> {
   const cas: CaMaterial[] = [];
   const labels = new Map<string, LabelMaterial[]>();
   for (const { key, table, of } of labelsOf(config)) {

@@ -264,7 +264,7 @@ const dogtagCa = table(
 
 export const ca = list(
   variants('driver', [fileCa, pkcs11Ca, dogtagCa], { description: 'One certificate authority.' }),
-  { description: 'The certificate authorities, one table each.', minItems: 1 },
+  { description: 'The certificate authorities, one table each.', minItems: 1, live: true },
 );
 
 /** `[[label]]`: further ways to a CA. */
@@ -281,5 +281,6 @@ export const label = list(
     description:
       'Further labels of the CAs (docs/labels.md): one key, serial numbers, CRL and OCSP, and for each label a profile and rules of its own. A certificate of one label neither authenticates nor is renewed at another.',
     default: [],
+    live: true,
   },
 );

@@ -56,36 +56,67 @@ export interface AuthorizedCa {
   readonly authorization: ServiceMaterial | undefined;
 }
 
-/** What a request needs of it. */
-export type Authorizer = Pick<ExternalAuthorization, 'concerns' | 'decide' | 'failure'>;
-
-export class ExternalAuthorization {
+/** The services of one configuration, by label. */
+export class AuthorizationServices {
   readonly #services: ReadonlyMap<string, Service>;
-  readonly #context: AuthorizationContext;
-  /** What is being asked, by the request's recognition: of the same request at once, one asks. */
-  readonly #underWay = new Map<string, Promise<Decision>>();
 
-  private constructor(services: ReadonlyMap<string, Service>, context: AuthorizationContext) {
+  private constructor(services: ReadonlyMap<string, Service>) {
     this.#services = services;
-    this.#context = context;
   }
 
-  /** Of the CAs' tables, with what they name. */
-  static create(cas: readonly AuthorizedCa[], context: AuthorizationContext): ExternalAuthorization {
+  /** Of every label's table, with what it names. Connects to nobody. */
+  static of({ cas, labels }: AuthorizedCas): AuthorizationServices {
     const services = new Map<string, Service>();
-    for (const { table, authorization: material } of cas) {
+    for (const { table, authorization: material } of [...cas, ...[...labels.values()].flat()]) {
       const { label, authorization } = table;
       if (authorization === undefined) continue;
       const { url, bearer_token, timeout, max_calls } = authorization;
       const https = new HttpsService(url, tlsOf(material), bearer_token?.reveal().toString('utf8'), max_calls);
       services.set(label, new Service(https, max_calls, timeout * 1000));
     }
-    return new ExternalAuthorization(services, context);
+    return new AuthorizationServices(services);
+  }
+
+  find(label: string): Service | undefined {
+    return this.#services.get(label);
+  }
+
+  /** Calls that are under way fail. */
+  close(): void {
+    for (const service of this.#services.values()) service.close();
+  }
+}
+
+/** What has CAs and further labels. */
+export interface AuthorizedCas {
+  readonly cas: readonly AuthorizedCa[];
+  readonly labels: ReadonlyMap<string, readonly AuthorizedCa[]>;
+}
+
+/** What a request needs of it. */
+export type Authorizer = Pick<ExternalAuthorization, 'concerns' | 'decide' | 'failure'>;
+
+export class ExternalAuthorization {
+  #services: AuthorizationServices | undefined;
+  readonly #context: AuthorizationContext;
+  /** What is being asked, by the request's recognition: of the same request at once, one asks. */
+  readonly #underWay = new Map<string, Promise<Decision>>();
+
+  /** Nobody is asked before {@link take}. */
+  constructor(context: AuthorizationContext) {
+    this.#context = context;
+  }
+
+  /** Asks these from now on. @returns the former ones, to be closed by whoever knows when nobody waits for them any more */
+  take(services: AuthorizationServices): AuthorizationServices | undefined {
+    const former = this.#services;
+    this.#services = services;
+    return former;
   }
 
   /** Whether anybody is to be asked. */
   concerns(ca: string): boolean {
-    return this.#services.has(ca);
+    return this.#services?.find(ca) !== undefined;
   }
 
   /**
@@ -105,7 +136,7 @@ export class ExternalAuthorization {
   }
 
   async #ask(request: AuthorizationRequest): Promise<Decision> {
-    const service = this.#services.get(request.ca);
+    const service = this.#services?.find(request.ca);
     if (service === undefined) return { allow: true, override: {} };
     const start = performance.now();
     let outcome: AuthorizationOutcome = 'failed';
@@ -133,7 +164,7 @@ export class ExternalAuthorization {
   }
 
   close(): void {
-    for (const service of this.#services.values()) service.close();
+    this.#services?.close();
   }
 }
 

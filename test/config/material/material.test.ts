@@ -1,5 +1,5 @@
 /** Issue 12.3: what the configuration names is read, parsed and checked once, in one place, for start, `--check` and reload. */
-import { mkdirSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig, loadConfigOnly } from '../../../src/config/load.ts';
@@ -69,18 +69,6 @@ describe('issue 12.3: material', () => {
       });
     } finally {
       writeFileSync(chain, content);
-    }
-  });
-
-  test('a reload that keeps the CAs does not read their files again', async () => {
-    const { config, material } = await loadConfig(file, {});
-    const key = join(dir, 'ca/issuing.key');
-    const content = readFileSync(key);
-    unlinkSync(key);
-    try {
-      expect((await readMaterial(config, material)).cas).toBe(material.cas);
-    } finally {
-      writeFileSync(key, content, { mode: 0o600 });
     }
   });
 });

@@ -1,0 +1,294 @@
+/** Issue 16.7: CAs, profiles, csrattrs, chains and labels apply live, wholly or not at all, in every worker. */
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:https';
+import { join } from 'node:path';
+import type { TomlTable } from 'smol-toml';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { caSection, certificatesOf, Estuary, hashOtpsCheaply, itemsOf, section } from '../support/estuary.ts';
+import { call, openTls } from '../support/https.ts';
+import { withKeysInHsm } from '../support/keys-in-hsm.ts';
+import { requires } from '../support/requires.ts';
+import { certify, newKey, rollIssuing, rollRoot } from '../support/rollover.ts';
+import { softHsm } from '../support/softhsm.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const DAY = 86_400_000;
+const WAIT = { timeout: 60_000, interval: 50 };
+const wire = onTheWire(simpleCsr(makeKey()));
+
+type Change = (config: TomlTable, dir: string) => void;
+
+/** Writes the changed configuration and reloads it. */
+async function reload(estuary: Estuary, change: Change = () => undefined, query = '') {
+  estuary.reconfigure(change);
+  return estuary.admin('POST', `/admin/reload${query}`);
+}
+
+/** Adds a `[[ca]]` like the first, with a label and files of its own. */
+function addCa(config: TomlTable, label: string, name: string): void {
+  const cas = config['ca'];
+  if (!Array.isArray(cas)) throw new TypeError('no CAs');
+  const file = { private_key: `${name}.key` };
+  cas.push({ ...caSection(config), label, default: false, certificate: `${name}.pem`, chain: `${name}.pem`, file });
+}
+
+/** The answers of both workers: new connections go to one and the other. */
+const several = <T>(call: () => Promise<T>): Promise<T[]> => Promise.all(Array.from({ length: 8 }, call));
+
+async function statuses(estuary: Estuary, path: string): Promise<number[]> {
+  return [...new Set((await several(() => estuary.est(path))).map(({ status }) => status))];
+}
+
+/** Days that a certificate of a fresh enrolment is valid, as each worker issues it. */
+async function validity(estuary: Estuary, path = 'simpleenroll'): Promise<number[]> {
+  const { token } = await estuary.otp({ max_uses: 8 });
+  const answers = await several(() => estuary.enroll(wire, { password: token, path }));
+  const days = answers.map((answer) => {
+    expect(answer.status, answer.text).toBe(200);
+    const { validFrom, validTo } = new X509Certificate(certificatesOf(answer)[0] ?? '');
+    return Math.round((Date.parse(validTo) - Date.parse(validFrom)) / DAY);
+  });
+  return [...new Set(days)];
+}
+
+describe('issue 16.7: a reload of the CAs, with two workers', () => {
+  let estuary: Estuary;
+  let made: string;
+  const file = (name: string): string => join(estuary.dir, name);
+  const logged = (message: string) => estuary.server.log().filter(({ msg }) => msg === message);
+
+  beforeAll(async () => {
+    estuary = await Estuary.start({
+      configure(config, dir) {
+        section(config, 'server')['workers'] = 2;
+        hashOtpsCheaply(config, dir);
+        caSection(config, 1)['approval'] = 'manual';
+      },
+    });
+    await vi.waitFor(() => expect(logged('all workers listen')).toHaveLength(1), WAIT);
+    made = readFileSync(file('est.toml'), 'utf8');
+  });
+  afterAll(() => estuary.stop());
+  beforeEach(() => writeFileSync(file('est.toml'), made));
+  afterEach(async () => {
+    writeFileSync(file('est.toml'), made);
+    expect((await reload(estuary)).status).toBe(200);
+  });
+
+  test('a new CA appears and issues; when it goes, its label is unknown', async () => {
+    newKey(estuary.dir, 'ca/third');
+    const extensions = ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign,cRLSign'];
+    certify(estuary.dir, 'ca/third', { subject: '/CN=Third CA', key: 'ca/third', extensions });
+    expect(await statuses(estuary, 'third/cacerts')).toEqual([404]);
+    const added = await reload(estuary, (config) => addCa(config, 'third', 'ca/third'));
+    expect(added).toMatchObject({ status: 200, json: { changed: ['ca'], needs_restart: [] } });
+    expect(itemsOf({ items: added.json['certificates'] })).toContainEqual(
+      expect.objectContaining({ use: 'ca', ca: 'third', subject: 'CN=Third CA', new: true }),
+    );
+    expect(await statuses(estuary, 'third/cacerts')).toEqual([200]);
+    await validity(estuary, 'third/simpleenroll');
+    expect(itemsOf((await estuary.admin('GET', '/admin/cas')).json).map(({ label }) => label)).toContain('third');
+    writeFileSync(file('est.toml'), made);
+    expect((await reload(estuary)).json).toMatchObject({ changed: ['ca'] });
+    expect(await statuses(estuary, 'third/cacerts')).toEqual([404]);
+  });
+
+  test('a profile and csrattrs change; a dry run says so and changes nothing', async () => {
+    const [before] = await validity(estuary);
+    const change: Change = (config) => {
+      section(caSection(config), 'profile')['validity_days'] = 5;
+      caSection(config)['csrattrs'] = { key_type: 'ec:P-256' };
+    };
+    const changed = ['ca[0].profile.validity_days', 'ca[0].csrattrs'];
+    const report = { status: 200, json: { changed: expect.arrayContaining(changed) as unknown, needs_restart: [] } };
+    const attributes = (await estuary.est('csrattrs')).text;
+    expect(await reload(estuary, change, '?dry_run=true')).toMatchObject(report);
+    expect(await validity(estuary)).toEqual([before]);
+    expect(await reload(estuary)).toMatchObject(report);
+    expect(await validity(estuary)).toEqual([5]);
+    const answers = await several(() => estuary.est('csrattrs'));
+    expect(answers.map(({ text }) => text)).not.toContain(attributes);
+  });
+
+  test('a further label appears; one with queued requests goes, which is said with their number', async () => {
+    const change: Change = (config) => {
+      config['label'] = [{ name: 'staff', ca: 'devices', profile: { validity_days: 2 } }];
+    };
+    expect(await reload(estuary, change)).toMatchObject({ status: 200, json: { changed: ['label'] } });
+    expect(await validity(estuary, 'staff/simpleenroll')).toEqual([2]);
+    const { token } = await estuary.otp();
+    expect((await estuary.enroll(wire, { password: token, path: 'lab/simpleenroll' })).status).toBe(202);
+    const withoutLab: Change = (config) => {
+      if (Array.isArray(config['ca'])) config['ca'] = config['ca'].slice(0, 1);
+    };
+    const gone = await reload(estuary, withoutLab);
+    expect(gone).toMatchObject({ status: 200, json: { changed: ['ca'] } });
+    const message = 'the label "lab" is gone, and 1 request waits in its queue';
+    expect(gone.json['warnings']).toContainEqual({ key: 'ca', message });
+    expect(await statuses(estuary, 'lab/cacerts')).toEqual([404]);
+    expect((await estuary.admin('GET', '/readyz')).json['parts']).not.toHaveProperty('ca:lab');
+  });
+
+  test('a chain is replaced, and then the key and certificate of the CA', async () => {
+    rollRoot(estuary.dir);
+    const before = certificatesOf(await estuary.est('cacerts')).length;
+    const chain: Change = (config) =>
+      Object.assign(caSection(config), { certificate: 'ca/new-issuing.pem', chain: 'ca/links.pem' });
+    expect(await reload(estuary, chain)).toMatchObject({ status: 200, json: { needs_restart: [] } });
+    const answers = await several(() => estuary.est('cacerts'));
+    expect(new Set(answers.map((answer) => certificatesOf(answer).length))).toEqual(new Set([before + 2]));
+
+    rollIssuing(estuary.dir, 'ca/next');
+    const key: Change = (config) => {
+      const table = caSection(config);
+      Object.assign(table, { certificate: 'ca/next.pem', chain: 'ca/root.pem', file: { private_key: 'ca/next.key' } });
+    };
+    expect(await reload(estuary, key)).toMatchObject({ status: 200 });
+    const { cert } = await estuary.enrolled(makeKey());
+    const next = new X509Certificate(readFileSync(file('ca/next.pem')));
+    expect(new X509Certificate(cert).verify(next.publicKey)).toBe(true);
+  });
+
+  test('what has changed in files under the same names applies too', async () => {
+    const kept = ['ca/issuing.pem', 'ca/issuing.key'].map((name) => [name, readFileSync(file(name))] as const);
+    onTestFinished(() => kept.forEach(([name, content]) => writeFileSync(file(name), content)));
+    rollIssuing(estuary.dir, 'ca/issuing');
+    expect(await reload(estuary)).toMatchObject({ status: 200, json: { changed: [] } });
+    const { cert } = await estuary.enrolled(makeKey());
+    const next = new X509Certificate(readFileSync(file('ca/issuing.pem')));
+    expect(new X509Certificate(cert).verify(next.publicKey)).toBe(true);
+    kept.forEach(([name, content]) => writeFileSync(file(name), content));
+  });
+
+  test('a broken one changes nothing, and is seen in the answer, /readyz and the metrics', async () => {
+    const [before] = await validity(estuary);
+    writeFileSync(file('ca/broken.pem'), 'nothing');
+    const failed = await reload(estuary, (config) => {
+      section(caSection(config), 'profile')['validity_days'] = 3;
+      caSection(config, 1)['chain'] = 'ca/broken.pem';
+    });
+    expect(failed).toMatchObject({ status: 409, json: { code: 'RELOAD_FAILED' } });
+    expect(JSON.stringify(failed.json)).toContain('ca[1].chain');
+    expect(await validity(estuary)).toEqual([before]);
+    await expect
+      .poll(async () => (await several(() => estuary.admin('GET', '/readyz'))).map(({ json }) => json['parts']), WAIT)
+      .toEqual(Array(8).fill(expect.objectContaining({ reload: 'degraded' })));
+    const metrics = await call({
+      port: estuary.server.port('admin'),
+      path: '/metrics',
+      method: 'GET',
+      tls: { ca: estuary.root },
+      headers: { Authorization: `Bearer ${estuary.adminToken}` },
+    });
+    expect(metrics.text).toContain('estuary_config_last_reload_successful 0');
+  });
+
+  test('under load no request fails for it', async () => {
+    const { token } = await estuary.otp({ max_uses: 100_000 });
+    const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+    onTestFinished(() => agent.destroy());
+    const seen = new Map<number, number>();
+    let stop = false;
+    const calls = [
+      () => estuary.est('cacerts', { agent }),
+      () => estuary.enroll(wire, { password: token, agent }),
+      () => estuary.est('cacerts'),
+      () => estuary.enroll(wire, { password: token }),
+    ];
+    const load = calls.map(async (call) => {
+      while (!stop) {
+        const { status } = await call();
+        seen.set(status, (seen.get(status) ?? 0) + 1);
+      }
+    });
+    for (let round = 1; round <= 12; round++) {
+      const changed = await reload(estuary, (config) => {
+        section(caSection(config), 'profile')['validity_days'] = round;
+      });
+      expect(changed.status).toBe(200);
+    }
+    stop = true;
+    await Promise.all(load);
+    expect([...seen.keys()]).toEqual([200]);
+    expect(await validity(estuary)).toEqual([12]);
+  });
+});
+
+describe.skipIf(!requires('softhsm'))('issue 16.7: a reload of a CA in an HSM', () => {
+  let estuary: Estuary;
+  let made: string;
+  const hsm = softHsm();
+  const children = (): number[] =>
+    estuary.server
+      .log()
+      .filter(({ msg }) => msg === 'The hardware security module: process is up')
+      .map(({ child }) => Number(child));
+  const isAlive = (pid: number): boolean => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+
+  beforeAll(async () => {
+    hsm.addToken('est');
+    estuary = await Estuary.start(withKeysInHsm({ configure: hashOtpsCheaply, env: { OTHER_PIN: '0000' } }, hsm));
+    made = readFileSync(join(estuary.dir, 'est.toml'), 'utf8');
+  });
+  beforeEach(() => writeFileSync(join(estuary.dir, 'est.toml'), made));
+  afterAll(async () => {
+    await estuary.stop();
+    hsm.remove();
+  });
+
+  test('a change of the profile leaves the token alone', async () => {
+    const before = children();
+    const change: Change = (config) => (section(caSection(config), 'profile')['validity_days'] = 5);
+    expect((await reload(estuary, change)).status).toBe(200);
+    expect(await validity(estuary)).toEqual([5]);
+    expect(children()).toEqual(before);
+    expect(before.map(isAlive)).toEqual([true, true]);
+  });
+
+  test('what is replaced is closed when the requests that began with it have ended', async () => {
+    expect((await reload(estuary)).status).toBe(200);
+    const [former = 0] = children();
+    const { token } = await estuary.otp();
+    const socket = await openTls(estuary.server.port('est'), { ca: estuary.root });
+    const head =
+      'POST /.well-known/est/simpleenroll HTTP/1.1\r\nHost: x\r\nContent-Type: application/pkcs10\r\n' +
+      `Authorization: Basic ${Buffer.from(`d:${token}`).toString('base64')}\r\nContent-Length: ${wire.length}\r\n\r\n`;
+    socket.write(head + wire.slice(0, 50));
+    // The head has come once a later request on another connection is answered.
+    await estuary.est('cacerts');
+    const before = children().length;
+    const change: Change = (config) => (section(caSection(config), 'pkcs11')['max_sessions'] = 3);
+    expect(await reload(estuary, change)).toMatchObject({ json: { changed: ['ca[0].pkcs11.max_sessions'] } });
+    expect(children()).toHaveLength(before + 1);
+    expect(await validity(estuary)).toHaveLength(1);
+    expect(isAlive(former)).toBe(true);
+    let answer = '';
+    socket.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1')));
+    socket.write(wire.slice(50));
+    await expect.poll(() => answer, WAIT).toMatch(/^HTTP\/1\.1 200 /);
+    socket.destroy();
+    await expect.poll(() => isAlive(former), WAIT).toBe(false);
+  });
+
+  test('a wrong PIN changes nothing, and leaves no process behind', async () => {
+    const before = children().filter(isAlive);
+    const [days] = await validity(estuary);
+    const failed = await reload(estuary, (config) => {
+      section(caSection(config), 'profile')['validity_days'] = 3;
+      section(caSection(config, 1), 'pkcs11')['pin_env'] = 'OTHER_PIN';
+    });
+    expect(failed).toMatchObject({ status: 409 });
+    expect(JSON.stringify(failed.json)).toContain('CKR_PIN_INCORRECT');
+    expect(await validity(estuary)).toEqual([days]);
+    expect(children().filter(isAlive)).toEqual(before);
+  });
+});
