@@ -4,7 +4,7 @@
  */
 const LAYERS = [
   ['main'],
-  ['http'],
+  ['http', 'client'],
   ['cmc', 'publication'],
   ['enrollment'],
   ['ca', 'auth'],
@@ -43,6 +43,17 @@ const forbidden = [
     comment: 'errors, log, process … are for every layer, so they import none.',
     from: { path: path(BASE) },
     to: { path: path(LAYERS.flat()) },
+  },
+  {
+    name: 'client-is-no-server',
+    severity: 'error',
+    comment:
+      'The EST client is installed on devices: it takes pki, the errors, and how TOML is read, and nothing of the server.',
+    from: { path: '^src/client/' },
+    to: {
+      path: '^src/',
+      pathNot: '^src/(client|pki|errors)/|^src/errors\\.ts$|^src/config/(nearest|problem|toml)\\.ts$',
+    },
   },
   ...LAYERS.flatMap((folders, floor) =>
     folders.map((folder) => ({

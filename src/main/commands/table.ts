@@ -82,4 +82,9 @@ export const COMMANDS: readonly Entry[] = [
     },
   ),
   group('admin', 'Administrators: make a bearer token.', async () => (await import('./admin/table.ts')).ADMIN_COMMANDS),
+  group(
+    'client',
+    'An EST client: get certificates, and keep them renewed.',
+    async () => (await import('./client/table.ts')).CLIENT_COMMANDS,
+  ),
 ];

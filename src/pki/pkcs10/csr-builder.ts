@@ -1,12 +1,12 @@
-/** PKCS #10 certification requests (RFC 2986) for keys that the server makes. */
+/** PKCS #10 certification requests (RFC 2986), made: for keys that the server generates, and by `estuary client`. */
 import { createPrivateKey } from 'node:crypto';
 import { bitString, explicit, integer, oid, sequence, setOf } from '../der/der.ts';
-import { encodeExtensions } from '../x509/extensions.ts';
+import { encodeExtensions, type Extension } from '../x509/extensions.ts';
 import { encodeGeneralNames, type GeneralName } from '../x509/general-name.ts';
 import type { Name } from '../x509/name.ts';
 import { OID } from '../der/oids.ts';
 import type { PublicKeyInfo } from '../x509/public-key.ts';
-import { createSignature, defaultSignatureAlgorithm } from '../x509/signature-algorithms.ts';
+import { createSignature, defaultSignatureAlgorithm, type SignatureAlgorithm } from '../x509/signature-algorithms.ts';
 import { InputError } from '../input-error.ts';
 
 export interface CsrSpec {
@@ -25,13 +25,47 @@ export async function buildCsr({ subject, subjectAltNames, publicKey, pkcs8 }: C
   const { spki, keyType } = publicKey;
   const algorithm = defaultSignatureAlgorithm(keyType);
   if (algorithm === undefined) throw new InputError(`a key of the type ${keyType} cannot sign a request`);
-  const info = sequence(integer(0), subject.der, spki, explicit(0, ...attributes(subjectAltNames)));
   const key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
-  return sequence(info, algorithm.der, bitString(await createSignature(algorithm, key, keyType, info)));
+  const names = subjectAltNames.length === 0 ? [] : [subjectAltNameExtension(subjectAltNames)];
+  return signCsr({
+    subject,
+    spki,
+    attributes: extensionRequest(names),
+    algorithm,
+    sign: (info) => createSignature(algorithm, key, keyType, info),
+  });
 }
 
-function attributes(names: readonly GeneralName[]): Buffer[] {
-  if (names.length === 0) return [];
-  const extension = { oid: OID.subjectAltName, critical: false, value: encodeGeneralNames(names) };
-  return [sequence(oid(OID.extensionRequest), setOf(encodeExtensions([extension])))];
+export interface UnsignedCsr {
+  readonly subject: Name;
+  /** DER SubjectPublicKeyInfo. */
+  readonly spki: Buffer;
+  /** DER of each Attribute. */
+  readonly attributes: readonly Buffer[];
+  readonly algorithm: SignatureAlgorithm;
+  /** Signs the CertificationRequestInfo, wherever the key is. */
+  readonly sign: (info: Buffer) => Promise<Buffer>;
 }
+
+/** @returns DER CertificationRequest */
+export async function signCsr({ subject, spki, attributes, algorithm, sign }: UnsignedCsr): Promise<Buffer> {
+  const info = sequence(integer(0), subject.der, spki, explicit(0, setContent(attributes)));
+  return sequence(info, algorithm.der, bitString(await sign(info)));
+}
+
+/** The content of a SET OF, in DER's order. */
+const setContent = (parts: readonly Buffer[]): Buffer => Buffer.concat([...parts].sort((a, b) => Buffer.compare(a, b)));
+
+/** The attribute that asks for extensions; none for none. */
+export function extensionRequest(extensions: readonly Extension[]): Buffer[] {
+  return extensions.length === 0 ? [] : [attribute(OID.extensionRequest, encodeExtensions(extensions))];
+}
+
+export const subjectAltNameExtension = (names: readonly GeneralName[]): Extension => ({
+  oid: OID.subjectAltName,
+  critical: false,
+  value: encodeGeneralNames(names),
+});
+
+/** DER Attribute of one value. */
+export const attribute = (type: string, value: Buffer): Buffer => sequence(oid(type), setOf(value));

@@ -11,13 +11,17 @@ import {
   octetString,
   oid,
   parseDer,
+  readBitStringOctets,
+  readBoolean,
+  readInteger,
   readOid,
+  readString,
   sequence,
   setOf,
   Tag,
   tlv,
 } from '../der/der.ts';
-import { mlDsaOf } from '../x509/ml-dsa.ts';
+import { ML_DSA, mlDsaOf } from '../x509/ml-dsa.ts';
 import { buildName } from '../x509/name.ts';
 import { OID } from '../der/oids.ts';
 import { InputError } from '../input-error.ts';
@@ -78,6 +82,30 @@ function rsaBits(keyType: string): number {
   if (bits === undefined) throw new InputError(`not a key type: ${keyType}`);
   return Number(bits);
 }
+
+/**
+ * The kind of key that an attribute asks for, as {@link keyTypeAttribute} has it; undefined: it asks for none that is known here.
+ *
+ * @throws DerError
+ */
+export function keyTypeOf({ oid: type, values = [] }: AttrOrOid): string | undefined {
+  const alone = aloneKeyType(type);
+  if (alone !== undefined) return alone;
+  const [value] = values;
+  if (value === undefined) return undefined;
+  if (type === OID.ecPublicKey) return curveName(readOid(parseDer(value, Tag.OID, 'namedCurve')));
+  if (type !== OID.rsaEncryption) return undefined;
+  return `rsa:${readInteger(parseDer(value, Tag.INTEGER, 'modulus length'))}`;
+}
+
+/** The other way round from {@link algorithmAlone}. */
+function aloneKeyType(type: string): string | undefined {
+  if (type === OID.ed25519) return 'ed25519';
+  return type === OID.ed448 ? 'ed448' : ML_DSA.find(({ oid: dotted }) => dotted === type)?.keyType;
+}
+
+const curveName = (curve: string): string | undefined =>
+  Object.entries(CURVES).find(([, dotted]) => dotted === curve)?.[0];
 
 /** An RDN's attribute: without text, the client fills it in. */
 export interface AttributeTemplate {
@@ -142,4 +170,65 @@ function encodeExtensionTemplate({ oid: type, critical, value }: ExtensionTempla
     ...(critical ? [boolean(true)] : []),
     ...(value === undefined ? [] : [octetString(value)]),
   );
+}
+
+/**
+ * The other way round, as a client reads it.
+ *
+ * @param der of CertificationRequestInfoTemplate
+ * @throws DerError
+ */
+export function parseRequestTemplate(der: Buffer): RequestTemplate {
+  const reader = DerReader.of(der, 'CertificationRequestInfoTemplate');
+  if (readInteger(reader.next(Tag.INTEGER, 'version')) !== 0)
+    throw new DerError('CertificationRequestInfoTemplate.version: not v1');
+  const subject = reader.optional(Tag.SEQUENCE, 'subject');
+  const key = reader.optional(contextConstructed(0), 'subjectPKInfo');
+  const attributes = reader.next(contextConstructed(1), 'attributes');
+  reader.end();
+  return {
+    subject: subject === undefined ? [] : children(subject.value).map((rdn) => children(rdn.value).map(readAttribute)),
+    keyType: key === undefined ? undefined : readKeyTemplate(new DerReader(key.value, 'subjectPKInfo')),
+    extensions: children(attributes.value).flatMap(({ raw }) => readExtensionTemplates(raw)),
+  };
+}
+
+function readAttribute({ raw }: { readonly raw: Buffer }): AttributeTemplate {
+  const reader = DerReader.of(raw, 'SingleAttributeTemplate');
+  const type = readOid(reader.next(Tag.OID, 'type'));
+  if (reader.done) return { type };
+  const text = readString(reader.next(undefined, 'value'));
+  reader.end();
+  return { type, text };
+}
+
+/** Undefined: no kind of key that is known here. */
+function readKeyTemplate(reader: DerReader): string | undefined {
+  const algorithm = reader.enter(Tag.SEQUENCE, 'algorithm');
+  const type = readOid(algorithm.next(Tag.OID, 'algorithm'));
+  const parameters = algorithm.done ? undefined : algorithm.next(undefined, 'parameters');
+  const placeholder = reader.optional(Tag.BIT_STRING, 'subjectPublicKey');
+  if (type !== OID.rsaEncryption || placeholder === undefined)
+    return keyTypeOf({ oid: type, values: parameters === undefined ? [] : [parameters.raw] });
+  const modulus = DerReader.of(readBitStringOctets(placeholder), 'RSAPublicKey').next(Tag.INTEGER, 'modulus').value;
+  return `rsa:${(modulus[0] === 0 ? modulus.length - 1 : modulus.length) * 8}`;
+}
+
+/** Of an extensionReqTemplate, whose extensions may lack a value, or of an extensionReq, whose have one. */
+function readExtensionTemplates(der: Buffer): ExtensionTemplate[] {
+  const reader = DerReader.of(der, 'Attribute');
+  const type = readOid(reader.next(Tag.OID, 'type'));
+  const values = children(reader.next(Tag.SET, 'values').value);
+  if (type !== OID.extensionReqTemplate && type !== OID.extensionRequest) return [];
+  return values.flatMap(({ value }) => children(value)).map(({ raw }) => readExtensionTemplate(raw));
+}
+
+function readExtensionTemplate(der: Buffer): ExtensionTemplate {
+  const reader = DerReader.of(der, 'ExtensionTemplate');
+  const type = readOid(reader.next(Tag.OID, 'extnID'));
+  const flag = reader.optional(Tag.BOOLEAN, 'critical');
+  const value = reader.optional(Tag.OCTET_STRING, 'extnValue');
+  reader.end();
+  const critical = flag !== undefined && readBoolean(flag);
+  return value === undefined ? { oid: type, critical } : { oid: type, critical, value: value.value };
 }

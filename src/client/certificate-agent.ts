@@ -1,0 +1,186 @@
+/**
+ * One certificate, from nothing to its renewal and on: each step looks at what is on the disk, does what is due, and says when the next is.
+ * It keeps nothing in memory, so that being killed and being started again is nothing special.
+ */
+import { hash } from 'node:crypto';
+import { join } from 'node:path';
+import { InputError } from '../pki/input-error.ts';
+import { describe } from '../errors.ts';
+import { ClientError } from './client-error.ts';
+import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
+import type { ClientContext } from './context.ts';
+import { enrolOnce } from './enrolment.ts';
+import { accessOf } from './keep/access.ts';
+import { CertificateFolder, type LiveCertificate } from './keep/certificate-folder.ts';
+import { FIRST_STATE, type State } from './keep/state.ts';
+import { clockProblem, renewalTime, retryDelay } from './renewal.ts';
+
+export interface StepOptions {
+  /** `enroll`: with the first credentials, whatever is there; `renew`: now, due or not. */
+  readonly force?: 'enroll' | 'renew' | undefined;
+}
+
+export interface StepResult {
+  readonly name: string;
+  /** `valid`: nothing to do now · `changed`: there is a new one · `pending`: accepted, not issued yet · `failed`. */
+  readonly outcome: 'valid' | 'changed' | 'pending' | 'failed';
+  /** Milliseconds since the epoch: nothing is due before. */
+  readonly next: number;
+  readonly error: ClientError | undefined;
+}
+
+/** A machine whose clock is not set yet gets it soon. */
+const CLOCK_RETRY = 60_000;
+
+export class CertificateAgent {
+  readonly #config: CertificateConfig;
+  readonly #server: ServerConfig;
+  readonly #context: ClientContext;
+  readonly #folder: CertificateFolder;
+
+  constructor(config: CertificateConfig, server: ServerConfig, context: ClientContext) {
+    this.#config = config;
+    this.#server = server;
+    this.#context = context;
+    this.#folder = new CertificateFolder(config.folder, context.disk, accessOf(config));
+  }
+
+  get name(): string {
+    return this.#config.name;
+  }
+
+  /** Never throws: what goes wrong is in the result, on the disk and in the log. */
+  async step({ force }: StepOptions = {}): Promise<StepResult> {
+    try {
+      this.#folder.recover();
+      const result = await this.#certificate(force);
+      const hook = await this.#announce();
+      if (hook === undefined) return result;
+      return { ...result, next: Math.min(result.next, hook.next), error: result.error ?? hook.error };
+    } catch (error) {
+      // The disk: full, not writable, not ours.
+      const failure = asClientError(error);
+      this.#context.log('error', this.name, failure.message);
+      return { name: this.name, outcome: 'failed', next: this.#context.now() + CLOCK_RETRY, error: failure };
+    }
+  }
+
+  async #certificate(force: StepOptions['force']): Promise<StepResult> {
+    const live = this.#folder.live();
+    const state = this.#folder.state();
+    const now = this.#context.now();
+    const problem = clockProblem(now, live?.certificate);
+    if (problem !== undefined) {
+      this.#context.log('warning', this.name, `${problem}: waiting until it is set`);
+      const error = new ClientError('local', 'CLOCK_WRONG', problem);
+      return { name: this.name, outcome: 'failed', next: now + CLOCK_RETRY, error };
+    }
+    const due = live === undefined ? 0 : this.#renewalTime(live);
+    const pending = this.#folder.pending() !== undefined;
+    if (force === undefined && !pending && now < due)
+      return { name: this.name, outcome: 'valid', next: due, error: undefined };
+    if (force === undefined && now < state.nextAttempt)
+      return {
+        name: this.name,
+        outcome: state.accepted ? 'pending' : 'failed',
+        next: state.nextAttempt,
+        error: undefined,
+      };
+    return this.#attempt(live, state, force);
+  }
+
+  async #attempt(live: LiveCertificate | undefined, state: State, force: StepOptions['force']): Promise<StepResult> {
+    const { name } = this;
+    try {
+      const answer = await enrolOnce(this.#config, this.#server, this.#folder, this.#context, force === 'enroll');
+      if (answer.kind === 'pending') {
+        const next = this.#context.now() + answer.retryAfter * 1000;
+        this.#folder.saveState({ ...state, accepted: true, failures: 0, nextAttempt: next, lastError: undefined });
+        this.#context.log('info', name, `accepted, not issued yet; asking again in ${answer.retryAfter} s`);
+        return { name, outcome: 'pending', next, error: undefined };
+      }
+      const { announced, hookFailures, nextHook } = state;
+      this.#folder.saveState({ ...FIRST_STATE, announced, hookFailures, nextHook });
+      const { notAfter } = answer.certificate;
+      this.#context.log('info', name, `has a new certificate, valid until ${notAfter.toISOString()}`);
+      return { name, outcome: 'changed', next: renewalTime(answer.certificate, this.#point()), error: undefined };
+    } catch (error) {
+      return this.#failed(asClientError(error), live, state);
+    }
+  }
+
+  #failed(error: ClientError, live: LiveCertificate | undefined, state: State): StepResult {
+    // The same again would be refused again: the next attempt asks the CA anew what it wants.
+    if (error.kind === 'refused') this.#folder.dropPending();
+    const now = this.#context.now();
+    const failures = state.failures + 1;
+    const delay = retryDelay(error, failures, live && lifetimeOf(live), this.#context.random());
+    const lastError = { code: error.code, message: error.message, time: new Date(now).toISOString() };
+    const accepted = state.accepted && error.kind !== 'refused';
+    this.#folder.saveState({ ...state, accepted, failures, nextAttempt: now + delay, lastError });
+    const left = live === undefined ? '' : `; the certificate ends ${live.certificate.notAfter.toISOString()}`;
+    this.#context.log('error', this.name, `${error.message}; next attempt in ${Math.ceil(delay / 1000)} s${left}`);
+    return { name: this.name, outcome: 'failed', next: now + delay, error };
+  }
+
+  /**
+   * Runs the hook for what it was not told of yet: after each change once, and again until it has ended well. One that was under way when the
+   * process was killed is run again.
+   */
+  async #announce(): Promise<{ readonly next: number; readonly error: ClientError | undefined } | undefined> {
+    const live = this.#folder.live();
+    const state = this.#folder.state();
+    if (live === undefined) return undefined;
+    const change = changeOf(live, this.#folder.caPem());
+    if (state.announced === change) return undefined;
+    const now = this.#context.now();
+    if (now < state.nextHook) return { next: state.nextHook, error: undefined };
+    const { reload, reload_timeout: timeout } = this.#config;
+    try {
+      if (reload !== undefined) await this.#context.runHook(reload, this.#environment(live), timeout * 1000);
+    } catch (error) {
+      const failure = asClientError(error);
+      const hookFailures = state.hookFailures + 1;
+      const next = now + retryDelay(failure, hookFailures, lifetimeOf(live), this.#context.random());
+      const lastError = { code: failure.code, message: failure.message, time: new Date(now).toISOString() };
+      this.#folder.saveState({ ...state, hookFailures, nextHook: next, lastError });
+      this.#context.log('error', this.name, failure.message);
+      return { next, error: failure };
+    }
+    const lastError = state.lastError?.code === 'HOOK_FAILED' ? undefined : state.lastError;
+    this.#folder.saveState({ ...state, announced: change, hookFailures: 0, nextHook: 0, lastError });
+    return undefined;
+  }
+
+  #environment({ version, certificate }: LiveCertificate): Record<string, string> {
+    return {
+      ESTUARY_CERTIFICATE: this.name,
+      ESTUARY_FOLDER: join(this.#folder.path, 'live'),
+      ESTUARY_VERSION: String(version),
+      ESTUARY_SERIAL: certificate.serialNumber,
+      ESTUARY_NOT_AFTER: certificate.notAfter.toISOString(),
+    };
+  }
+
+  #renewalTime(live: LiveCertificate): number {
+    return renewalTime(live.certificate, this.#point());
+  }
+
+  #point(): number {
+    return this.#config.renew_at / 100;
+  }
+}
+
+/** What a hook has to be told of: another version, or other CAs. */
+function changeOf({ version }: LiveCertificate, caPem: string | undefined): string {
+  return `${version} ${hash('sha256', caPem ?? '', 'hex').slice(0, 16)}`;
+}
+
+const lifetimeOf = ({ certificate }: LiveCertificate): number =>
+  certificate.notAfter.getTime() - certificate.notBefore.getTime();
+
+function asClientError(error: unknown): ClientError {
+  if (error instanceof ClientError) return error;
+  const kind = error instanceof InputError ? 'refused' : 'local';
+  return new ClientError(kind, 'FILES_UNUSABLE', describe(error), { cause: error });
+}

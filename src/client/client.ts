@@ -1,0 +1,81 @@
+/** All certificates of a configuration: once through, or kept up as long as the process runs. */
+import { mkdirSync } from 'node:fs';
+import { describe } from '../errors.ts';
+import { CertificateAgent, type StepOptions, type StepResult } from './certificate-agent.ts';
+import { ClientError } from './client-error.ts';
+import type { CertificateConfig, ClientConfig } from './config/client-config.ts';
+import type { ClientContext } from './context.ts';
+import { lockFolder, type Lock } from './lock.ts';
+import { writeReports } from './reports.ts';
+
+/** Waits; ends early when it is told to stop. */
+export type Sleep = (milliseconds: number, stop: AbortSignal) => Promise<void>;
+
+/** A clock that is set, or a machine that slept, is noticed after so long. */
+const LONGEST_SLEEP = 60_000;
+
+/** One step of each. @throws ClientError where another process has one of the folders */
+export async function stepAll(
+  config: ClientConfig,
+  chosen: readonly CertificateConfig[],
+  context: ClientContext,
+  options: StepOptions = {},
+): Promise<StepResult[]> {
+  return locked(chosen, async () => {
+    const results: StepResult[] = [];
+    for (const one of chosen) results.push(await new CertificateAgent(one, config.server, context).step(options));
+    report(config, context);
+    return results;
+  });
+}
+
+/** Steps whenever something is due, until it is stopped. @throws ClientError where another process has one of the folders */
+export async function keepUp(
+  config: ClientConfig,
+  context: ClientContext,
+  sleep: Sleep,
+  stop: AbortSignal,
+): Promise<void> {
+  await locked(config.certificate, async () => {
+    await Promise.all(
+      config.certificate.map(async (one) => {
+        const agent = new CertificateAgent(one, config.server, context);
+        while (!stop.aborted) {
+          const { next } = await agent.step();
+          report(config, context);
+          await sleep(Math.min(Math.max(next - context.now(), 1000), LONGEST_SLEEP), stop);
+        }
+      }),
+    );
+  });
+}
+
+/** A file for a monitor that cannot be written is no reason to renew nothing. */
+function report(config: ClientConfig, context: ClientContext): void {
+  try {
+    writeReports(config, context.disk, context.now());
+  } catch (error) {
+    context.log('error', 'reports', describe(error));
+  }
+}
+
+async function locked<T>(certificates: readonly CertificateConfig[], work: () => Promise<T>): Promise<T> {
+  const locks: Lock[] = [];
+  try {
+    for (const { folder } of certificates) {
+      makeFolder(folder);
+      locks.push(await lockFolder(folder));
+    }
+    return await work();
+  } finally {
+    for (const lock of locks) lock.release();
+  }
+}
+
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o755 });
+  } catch (error) {
+    throw new ClientError('local', 'FILES_UNUSABLE', describe(error), { cause: error });
+  }
+}

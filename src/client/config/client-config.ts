@@ -1,0 +1,48 @@
+/** What `client.toml` says, checked and with absolute paths. Names as in the TOML. */
+import type { Format } from '../keep/formats.ts';
+
+export interface ClientConfig {
+  readonly server: ServerConfig;
+  readonly certificate: readonly CertificateConfig[];
+  readonly health_file: string | undefined;
+  readonly prometheus_file: string | undefined;
+}
+
+export interface ServerConfig {
+  readonly url: string;
+  readonly trust_anchors: string | undefined;
+  readonly ca_fingerprint: string | undefined;
+  readonly system_trust_anchors: boolean;
+  readonly min_version: 'TLSv1.2' | 'TLSv1.3';
+  readonly max_version: 'TLSv1.2' | 'TLSv1.3';
+  readonly timeout: number;
+}
+
+export interface CertificateConfig {
+  readonly name: string;
+  readonly label: string | undefined;
+  readonly folder: string;
+  readonly subject: string;
+  readonly dns_names: readonly string[];
+  readonly ip_addresses: readonly string[];
+  readonly emails: readonly string[];
+  readonly uris: readonly string[];
+  readonly ext_key_usage: readonly string[];
+  readonly key_type: string | undefined;
+  readonly new_key: boolean;
+  readonly channel_binding: 'when-asked' | 'always' | 'never';
+  readonly username: string;
+  readonly otp_file: string | undefined;
+  readonly otp_env: string | undefined;
+  readonly kerberos: boolean;
+  readonly certificate: string | undefined;
+  readonly private_key: string | undefined;
+  readonly renew_at: number;
+  readonly formats: readonly Format[];
+  readonly pkcs12_password_file: string | undefined;
+  readonly owner: string | undefined;
+  readonly group: string | undefined;
+  readonly mode: string;
+  readonly reload: string | undefined;
+  readonly reload_timeout: number;
+}

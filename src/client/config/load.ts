@@ -1,0 +1,72 @@
+/** Reads `client.toml`, and says at once all that is wrong with it. */
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { ConfigError, type Problem } from '../../config/problem.ts';
+import { parseToml, type Table } from '../../config/toml.ts';
+import type { CertificateConfig, ClientConfig } from './client-config.ts';
+import { CLIENT_SCHEMA, nameOf, type ReadCertificate, type ReadDocument } from './schema.ts';
+
+/** @throws ConfigError with every problem there is */
+export function loadClientConfig(file: string): ClientConfig {
+  let content: string;
+  try {
+    content = readFileSync(file, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ConfigError(file, [{ key: '', message: `cannot be read: ${reason} (a TOML document)` }]);
+  }
+  const parsed = parseToml(content);
+  if ('problem' in parsed) throw new ConfigError(file, [parsed.problem]);
+  return readClientConfig(parsed.document, file);
+}
+
+/** @param file stands before every problem; its folder is what paths are relative to. @throws ConfigError */
+export function readClientConfig(document: Table, file: string): ClientConfig {
+  const problems: Problem[] = [];
+  const read = CLIENT_SCHEMA.read(document, '', {
+    folder: dirname(resolve(file)),
+    problem: (key, reason, allowed) => problems.push({ key, message: `${reason} (${allowed})` }),
+  });
+  problems.push(...across(read));
+  if (problems.length > 0) throw new ConfigError(file, problems);
+  return { ...read, certificate: read.certificate.map((one): CertificateConfig => ({ ...one, name: nameOf(one) })) };
+}
+
+function across({ server, certificate }: ReadDocument): Problem[] {
+  const problems = certificate.flatMap((one, index) => [
+    ...alone(one, `certificate[${index}]`),
+    ...repeated(certificate, index),
+  ]);
+  if (server.min_version > server.max_version)
+    problems.push({ key: 'server.min_version', message: 'is newer than max_version (not above it)' });
+  return problems;
+}
+
+function alone(one: ReadCertificate, key: string): Problem[] {
+  const problems: Problem[] = [];
+  if ((one.certificate === undefined) !== (one.private_key === undefined))
+    problems.push({ key: `${key}.private_key`, message: 'certificate and private_key go together (both, or none)' });
+  if (one.otp_file !== undefined && one.otp_env !== undefined)
+    problems.push({ key: `${key}.otp_env`, message: 'both otp_file and otp_env are given (one of the two)' });
+  if (one.subject === '' && [one.dns_names, one.ip_addresses, one.emails, one.uris].every(({ length }) => length === 0))
+    problems.push({
+      key: `${key}.subject`,
+      message: 'the certificate has no name (subject, dns_names, ip_addresses …)',
+    });
+  return problems;
+}
+
+/** Two that write to one folder would take turns at destroying each other's work. */
+function repeated(all: readonly ReadCertificate[], index: number): Problem[] {
+  const one = all[index];
+  const before = all.slice(0, index);
+  if (one === undefined) return [];
+  return [
+    ...(before.some(({ folder }) => folder === one.folder)
+      ? [{ key: `certificate[${index}].folder`, message: 'is that of another certificate (one of its own)' }]
+      : []),
+    ...(before.some((other) => nameOf(other) === nameOf(one))
+      ? [{ key: `certificate[${index}].name`, message: `"${nameOf(one)}" is another's name (one of its own)` }]
+      : []),
+  ];
+}

@@ -1,0 +1,203 @@
+/** The keys of `client.toml`: the one source of what it may say, and of docs/client-configuration.md. */
+import { basename } from 'node:path';
+import { oidByName } from '../../pki/der/oids.ts';
+import { InputError } from '../../pki/input-error.ts';
+import { ipAddress } from '../../pki/x509/general-name.ts';
+import { MADE_KEY_TYPES } from '../../pki/x509/key-types.ts';
+import { parseDistinguishedName } from '../../pki/x509/name.ts';
+import { ClientError } from '../client-error.ts';
+import { estBase } from '../http/est-server.ts';
+import { FORMATS } from '../keep/formats.ts';
+import { readFingerprint } from '../trust/anchors.ts';
+import { boolean, choice, integer, list, optional, path, table, text, type Key } from './words.ts';
+
+const TLS_VERSIONS = ['TLSv1.2', 'TLSv1.3'] as const;
+
+const server = table(
+  {
+    url: text({
+      description: 'Where the EST server is; `/.well-known/est` follows by itself.',
+      allowed: 'an https URL, such as https://est.example.com:8443',
+      check: failing((value) => estBase(value, undefined)),
+    }),
+    trust_anchors: optional(
+      path({
+        description:
+          'The CAs that the server and the certificates have to lead to: a PEM file, or a folder of them. They are never given up.',
+      }),
+    ),
+    ca_fingerprint: optional(
+      text({
+        description:
+          'For the first contact, where no CA is known yet: the fingerprint of a CA certificate that the server lists. From then on CAs are followed through their rollovers.',
+        allowed: 'SHA-256 or SHA-512 in hex, with colons or without',
+        check: (value) => (readFingerprint(value) === undefined ? `"${value}" is no fingerprint` : undefined),
+      }),
+    ),
+    system_trust_anchors: boolean({
+      description:
+        "Whether the CAs of the operating system count for the server, too (RFC 7030's Implicit TA database). Its name is then always checked.",
+      default: false,
+    }),
+    min_version: choice(TLS_VERSIONS, { description: 'The oldest TLS that is spoken.', default: 'TLSv1.2' }),
+    max_version: choice(TLS_VERSIONS, { description: 'The newest TLS that is spoken.', default: 'TLSv1.3' }),
+    timeout: integer({
+      description: 'How long a connection, and an answer, may take.',
+      default: 30,
+      minimum: 1,
+      maximum: 600,
+      unit: 'seconds',
+    }),
+  },
+  { description: 'The EST server.' },
+);
+
+const certificate = table(
+  {
+    name: optional(
+      text({
+        description: 'What it is called in logs, metrics and on the command line.',
+        allowed: 'letters, digits, ".", "_" and "-"',
+        check: (value) => (/^[\w.-]{1,64}$/.test(value) ? undefined : `"${value}" is no name`),
+      }),
+      "the folder's name",
+    ),
+    folder: path({
+      description:
+        'Where key and certificate are kept: `live/key.pem`, `live/fullchain.pem` and so on, `ca.pem`. It belongs to this certificate alone.',
+    }),
+    label: optional(
+      text({
+        description: "The CA's label on the server (RFC 7030 §3.2.2).",
+        allowed: 'a path segment',
+        check: (value) => (/^[\w.~-]+$/.test(value) ? undefined : `"${value}" is no label`),
+      }),
+      "the server's default CA",
+    ),
+    subject: text({
+      description: 'The name to ask for (RFC 4514). A renewal keeps the names of the certificate.',
+      allowed: 'a distinguished name such as CN=web.example.com',
+      default: '',
+      check: failing(parseDistinguishedName),
+    }),
+    dns_names: list(text({ description: 'A DNS name.', allowed: 'a DNS name' }), {
+      description: 'DNS names of the subjectAltName.',
+    }),
+    ip_addresses: list(text({ description: 'An IP address.', allowed: 'an IP address', check: failing(ipAddress) }), {
+      description: 'IP addresses of the subjectAltName.',
+    }),
+    emails: list(text({ description: 'An address.', allowed: 'an email address' }), {
+      description: 'Email addresses of the subjectAltName.',
+    }),
+    uris: list(text({ description: 'A URI.', allowed: 'a URI' }), { description: 'URIs of the subjectAltName.' }),
+    ext_key_usage: list(
+      text({
+        description: 'A purpose.',
+        allowed: 'serverAuth, clientAuth … or a dotted OID',
+        check: (value) => (oidByName(value) === undefined ? `"${value}" is no purpose` : undefined),
+      }),
+      { description: 'Purposes to ask for; most CAs decide for themselves.' },
+    ),
+    key_type: optional(
+      choice(MADE_KEY_TYPES, { description: 'The kind of key.' }),
+      'what the CA asks for, else `"ec:P-256"`',
+    ),
+    new_key: boolean({ description: 'Whether a renewal has a new key.', default: true }),
+    channel_binding: choice(['when-asked', 'always', 'never'], {
+      description:
+        'Whether the request is bound to its TLS connection (RFC 7030 §3.5): where /csrattrs asks for it, always, or never.',
+      default: 'when-asked',
+    }),
+    username: text({ description: 'Sent with the password.', allowed: 'a text', default: '' }),
+    otp_file: optional(
+      path({ description: 'The one-time password (or a password) of the first enrolment: a file of one line.' }),
+    ),
+    otp_env: optional(
+      text({ description: 'The same from a variable of the environment.', allowed: 'the name of a variable' }),
+    ),
+    kerberos: boolean({
+      description: 'Whether a Kerberos ticket authenticates the first enrolment (needs the npm package `kerberos`).',
+      default: false,
+    }),
+    certificate: optional(
+      path({
+        description:
+          'PEM of the certificate to begin with, such as an IDevID, then its intermediates. It authenticates the first enrolment, and one after the end of the certificate.',
+      }),
+    ),
+    private_key: optional(path({ description: 'PEM of its key.' })),
+    renew_at: integer({
+      description: 'When it is renewed; a twentieth of the lifetime is drawn to either side.',
+      default: 67,
+      minimum: 5,
+      maximum: 95,
+      unit: 'percent of the lifetime',
+    }),
+    formats: list(choice(FORMATS, { description: 'A format.' }), {
+      description:
+        'Beside the PEM files: `combined` (`combined.pem`: chain and key, for HAProxy), `pkcs12` (`bundle.p12`).',
+    }),
+    pkcs12_password_file: optional(path({ description: 'The password of `bundle.p12`.' }), 'an empty password'),
+    owner: optional(
+      text({ description: 'Who owns the files.', allowed: 'a user or its number' }),
+      'who runs the client',
+    ),
+    group: optional(text({ description: 'Their group.', allowed: 'a group or its number' }), 'that of who runs it'),
+    mode: text({
+      description: 'The mode of the files that hold the private key.',
+      allowed: '"0600" or "0640" and the like; nothing for others',
+      default: '0600',
+      check: (value) => (/^0?[46][04]0$/.test(value) ? undefined : `"${value}" lets others in, or is no mode`),
+    }),
+    reload: optional(
+      text({
+        description:
+          'Run by the shell after each change, and again until it ends well. ESTUARY_FOLDER and others tell it of what.',
+        allowed: 'a command line, such as "systemctl reload nginx"',
+      }),
+    ),
+    reload_timeout: integer({
+      description: 'How long it may take.',
+      default: 60,
+      minimum: 1,
+      maximum: 3600,
+      unit: 'seconds',
+    }),
+  },
+  { description: 'A certificate. As many as there shall be.' },
+);
+
+const document = table(
+  {
+    server,
+    certificate: list(certificate, { description: 'The certificates.' }, 1),
+    health_file: optional(path({ description: 'A JSON file that tells how each certificate is, for monitoring.' })),
+    prometheus_file: optional(
+      path({
+        description: "The same for Prometheus: a `.prom` file in the folder of node_exporter's textfile collector.",
+      }),
+    ),
+  },
+  { description: 'The configuration of `estuary client`.' },
+);
+
+export const CLIENT_SCHEMA = document;
+
+type Document = typeof document extends Key<infer T> ? T : never;
+export type ReadCertificate = Document['certificate'][number];
+export type ReadDocument = Document;
+
+/** The reason that a reader of texts throws. */
+function failing(read: (value: string) => unknown): (value: string) => string | undefined {
+  return (value) => {
+    try {
+      read(value);
+      return undefined;
+    } catch (error) {
+      if (error instanceof InputError || error instanceof ClientError) return error.message;
+      throw error;
+    }
+  };
+}
+
+export const nameOf = ({ name, folder }: ReadCertificate): string => name ?? basename(folder);

@@ -1,0 +1,217 @@
+/**
+ * The words that the schema of `client.toml` is written in: those of the server's (src/config/keys.ts), without the library beneath, whose
+ * loading alone takes as long as the whole client may.
+ */
+import { resolve } from 'node:path';
+import { nearest } from '../../config/nearest.ts';
+import { isTable, typeName, type Table } from '../../config/toml.ts';
+
+/** Where what is wrong is told. */
+export interface Reading {
+  /** Absolute: what relative paths are relative to. */
+  readonly folder: string;
+  problem(key: string, reason: string, allowed: string): void;
+}
+
+export interface Key<T> {
+  readonly description: string;
+  /** What it may hold, as a noun phrase. */
+  readonly allowed: string;
+  /** Of the reference; undefined: it has to be given, or is a table. */
+  readonly defaultText: string | undefined;
+  /** Of a table, or of the tables of a list. */
+  readonly keys: Readonly<Record<string, Key<unknown>>> | undefined;
+  readonly isList: boolean;
+  /** @param raw as the TOML has it; undefined: the key is not there */
+  read(raw: unknown, key: string, reading: Reading): T;
+}
+
+type Value<K> = K extends Key<infer T> ? T : never;
+type TableValue<P> = { readonly [N in keyof P]: Value<P[N]> };
+
+interface Scalar<T> {
+  readonly description: string;
+  readonly allowed: string;
+  readonly defaultText?: string | undefined;
+  /** What stands in for a wrong value, and for an absent one unless it is required. */
+  readonly otherwise: T;
+  readonly required: boolean;
+  /** undefined: of another type; a text: why it is wrong. */
+  readonly take: (raw: unknown, reading: Reading) => { readonly value: T } | string | undefined;
+}
+
+function scalar<T>({ description, allowed, defaultText, otherwise, required, take }: Scalar<T>): Key<T> {
+  return {
+    description,
+    allowed,
+    defaultText,
+    keys: undefined,
+    isList: false,
+    read(raw, key, reading) {
+      if (raw === undefined) {
+        if (required) reading.problem(key, 'is missing', allowed);
+        return otherwise;
+      }
+      const taken = take(raw, reading);
+      if (typeof taken === 'object') return taken.value;
+      reading.problem(key, taken ?? `is ${typeName(raw)}`, allowed);
+      return otherwise;
+    },
+  };
+}
+
+interface Options<T> {
+  readonly description: string;
+  readonly default?: T;
+  readonly defaultText?: string;
+}
+
+const shown = (value: unknown): string => `\`${JSON.stringify(value)}\``;
+const textOfDefault = <T>({ default: given, defaultText }: Options<T>): string | undefined =>
+  defaultText ?? (given === undefined ? undefined : shown(given));
+
+export interface TextOptions extends Options<string> {
+  readonly allowed: string;
+  /** The reason why a text is wrong. */
+  readonly check?: (value: string) => string | undefined;
+}
+
+export function text(options: TextOptions): Key<string> {
+  const { description, allowed, check, default: given } = options;
+  return scalar({
+    description,
+    allowed,
+    defaultText: textOfDefault(options),
+    otherwise: given ?? '',
+    required: given === undefined,
+    take: (raw) => (typeof raw === 'string' ? (check?.(raw) ?? { value: raw }) : undefined),
+  });
+}
+
+/** A file or folder; absolute after the reading. */
+export function path({ description }: { readonly description: string }): Key<string> {
+  return scalar({
+    description,
+    allowed: 'a path, relative to the configuration file',
+    otherwise: '',
+    required: true,
+    take(raw, { folder }) {
+      if (typeof raw !== 'string') return undefined;
+      return raw === '' || raw.includes('\0') ? 'is empty or no path' : { value: resolve(folder, raw) };
+    },
+  });
+}
+
+export function integer(
+  options: Required<Pick<Options<number>, 'default' | 'description'>> & {
+    readonly minimum: number;
+    readonly maximum: number;
+    readonly unit: string;
+  },
+): Key<number> {
+  const { description, minimum, maximum, unit } = options;
+  return scalar({
+    description,
+    allowed: `a whole number of ${unit} from ${minimum} to ${maximum}`,
+    defaultText: textOfDefault(options),
+    otherwise: options.default,
+    required: false,
+    take(raw) {
+      if (typeof raw !== 'bigint') return undefined;
+      const value = Number(raw);
+      return value < minimum || value > maximum ? `is ${value}` : { value };
+    },
+  });
+}
+
+export function boolean(options: Required<Pick<Options<boolean>, 'default' | 'description'>>): Key<boolean> {
+  return scalar({
+    description: options.description,
+    allowed: 'true or false',
+    defaultText: textOfDefault(options),
+    otherwise: options.default,
+    required: false,
+    take: (raw) => (typeof raw === 'boolean' ? { value: raw } : undefined),
+  });
+}
+
+export function choice<const V extends readonly [string, ...string[]]>(
+  values: V,
+  options: Options<V[number]>,
+): Key<V[number]> {
+  const [first] = values;
+  return scalar<V[number]>({
+    description: options.description,
+    allowed: values.map((one) => `"${one}"`).join(', '),
+    defaultText: textOfDefault(options),
+    otherwise: options.default ?? first,
+    required: options.default === undefined,
+    take(raw) {
+      if (typeof raw !== 'string') return undefined;
+      const value = values.find((one) => one === raw);
+      return value === undefined
+        ? `"${raw}" is not known (the nearest known one is "${nearest(raw, values) ?? ''}")`
+        : { value };
+    },
+  });
+}
+
+/** A key that may stay absent. */
+export function optional<T>(key: Key<T>, defaultText = 'none'): Key<T | undefined> {
+  return {
+    ...key,
+    defaultText,
+    read: (raw, name, reading) => (raw === undefined ? undefined : key.read(raw, name, reading)),
+  };
+}
+
+export function list<T>(item: Key<T>, { description }: { readonly description: string }, least = 0): Key<readonly T[]> {
+  return {
+    description,
+    allowed: item.keys === undefined ? `a list, each ${item.allowed}` : 'one or more tables',
+    defaultText: least === 0 ? '`[]`' : undefined,
+    keys: item.keys,
+    isList: true,
+    read(raw, key, reading) {
+      if (raw !== undefined && !Array.isArray(raw)) reading.problem(key, `is ${typeName(raw)}`, 'a list');
+      const items: readonly unknown[] = Array.isArray(raw) ? raw : [];
+      if (items.length < least) reading.problem(key, 'is missing', item.keys === undefined ? 'a list' : `[[${key}]]`);
+      return items.map((one, index) => item.read(one, `${key}[${index}]`, reading));
+    },
+  };
+}
+
+export function table<P extends Readonly<Record<string, Key<unknown>>>>(
+  keys: P,
+  { description }: { readonly description: string },
+): Key<TableValue<P>> {
+  return {
+    description,
+    allowed: 'a table',
+    defaultText: undefined,
+    keys,
+    isList: false,
+    read(raw, key, reading) {
+      if (raw !== undefined && !isTable(raw)) reading.problem(key, `is ${typeName(raw)}`, 'a table');
+      return readTable(keys, isTable(raw) ? raw : {}, key, reading);
+    },
+  };
+}
+
+function readTable<P extends Readonly<Record<string, Key<unknown>>>>(
+  keys: P,
+  raw: Table,
+  key: string,
+  reading: Reading,
+): TableValue<P> {
+  const at = (name: string): string => (key === '' ? name : `${key}.${name}`);
+  for (const name of Object.keys(raw))
+    if (!Object.hasOwn(keys, name))
+      reading.problem(
+        at(name),
+        'is no known key',
+        `the nearest known one is "${nearest(name, Object.keys(keys)) ?? ''}"`,
+      );
+  const values = Object.entries(keys).map(([name, child]) => [name, child.read(raw[name], at(name), reading)]);
+  return Object.fromEntries(values) as TableValue<P>;
+}

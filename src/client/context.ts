@@ -1,0 +1,52 @@
+/** What a client needs of the world: time, chance, network, disk and hooks, so that a test can have its own of each. */
+import { randomBytes } from 'node:crypto';
+import type { AttrOrOid } from '../pki/pkcs10/csrattrs.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import { runHook, type RunHook } from './hooks.ts';
+import { EstServer, type EnrolmentAnswer, type EstServerSettings } from './http/est-server.ts';
+import type { ClientIdentity, ServerTrust } from './http/connection.ts';
+import { DISK, type Disk } from './keep/disk.ts';
+
+/** An EST server's operations, as {@link EstServer} has them. */
+export interface EstOperations {
+  readonly base: URL;
+  readonly serverCertificate: Buffer | undefined;
+  use(trust: ServerTrust, identity: ClientIdentity | undefined): void;
+  caCertificates(): Promise<Certificate[]>;
+  csrAttributes(): Promise<AttrOrOid[]>;
+  enroll(
+    operation: 'simpleenroll' | 'simplereenroll',
+    csr: (channelBinding: Buffer | undefined) => Promise<Buffer>,
+  ): Promise<EnrolmentAnswer>;
+  close(): void;
+}
+
+export type LogLevel = 'info' | 'warning' | 'error';
+
+export interface ClientContext {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** 0 to 1. */
+  random(): number;
+  randomBytes(count: number): Buffer;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly disk: Disk;
+  readonly runHook: RunHook;
+  /** @param certificate its name in the configuration */
+  log(level: LogLevel, certificate: string, message: string): void;
+  server(settings: EstServerSettings, trust: ServerTrust, identity: ClientIdentity | undefined): EstOperations;
+  /** A question to whoever sits there; undefined: nobody does. */
+  readonly ask: ((question: string, options: { readonly secret: boolean }) => Promise<string>) | undefined;
+}
+
+/** Everything as it is. */
+export function realContext(more: Pick<ClientContext, 'env' | 'log' | 'ask' | 'now'>): ClientContext {
+  return {
+    random: Math.random,
+    randomBytes: (count) => randomBytes(count),
+    disk: DISK,
+    runHook,
+    server: (settings, trust, identity) => new EstServer(settings, trust, identity),
+    ...more,
+  };
+}

@@ -1,0 +1,122 @@
+/** Answers to a server's WWW-Authenticate: Basic (RFC 7617), Digest (RFC 7616) and Negotiate (RFC 4559). */
+import { createHash } from 'node:crypto';
+import { ClientError } from '../client-error.ts';
+
+/** What the client can authenticate with beside its certificate. A password is asked for when a server wants it, not before. */
+export interface Credentials {
+  readonly username: string;
+  /** An OTP, or a person's password; undefined: there is none. */
+  readonly password: (() => Promise<string>) | undefined;
+  readonly kerberos: boolean;
+}
+
+interface Challenge {
+  readonly scheme: string;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+export interface Challenged {
+  readonly method: string;
+  readonly path: string;
+  /** Of the URL, without its port. */
+  readonly host: string;
+}
+
+/** @param header of WWW-Authenticate, several of them joined by commas */
+export function parseChallenges(header: string): Challenge[] {
+  const challenges: { scheme: string; parameters: Map<string, string> }[] = [];
+  const token = /\s*,?\s*([!#$%&'*+.^_`|~\w-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?/gy;
+  for (let found = token.exec(header); found !== null; found = token.exec(header)) {
+    const [, name = '', quoted, plain] = found;
+    const value = quoted?.replace(/\\(.)/g, '$1') ?? plain;
+    if (value === undefined) challenges.push({ scheme: name.toLowerCase(), parameters: new Map() });
+    else challenges.at(-1)?.parameters.set(name.toLowerCase(), value);
+  }
+  return challenges;
+}
+
+/**
+ * The Authorization header that answers a 401: Negotiate before Digest before Basic, of those that both sides know. To be called only for
+ * a server that was authenticated and authorized (RFC 7030 §3.2.3).
+ *
+ * @returns undefined where nothing fits
+ * @throws ClientError `CREDENTIALS_MISSING` where Kerberos is wanted and there is no ticket
+ */
+export async function authorization(
+  header: string | undefined,
+  credentials: Credentials,
+  request: Challenged,
+  random: (bytes: number) => Buffer,
+): Promise<string | undefined> {
+  const challenges = parseChallenges(header ?? '');
+  const offered = (scheme: string): Challenge | undefined => challenges.find((one) => one.scheme === scheme);
+  if (credentials.kerberos && offered('negotiate') !== undefined)
+    return `Negotiate ${await (await import('./kerberos.ts')).initialToken(request.host)}`;
+  if (credentials.password === undefined) return undefined;
+  const digest = challenges.find((one) => one.scheme === 'digest' && digestHash(one) !== undefined);
+  if (digest !== undefined)
+    return digestAnswer(digest, credentials.username, await credentials.password(), request, random);
+  if (offered('basic') === undefined) return undefined;
+  const pair = `${credentials.username}:${await credentials.password()}`;
+  return `Basic ${Buffer.from(pair, 'utf8').toString('base64')}`;
+}
+
+const DIGESTS: ReadonlyMap<string, string> = new Map([
+  ['md5', 'md5'],
+  ['sha-256', 'sha256'],
+]);
+
+function digestHash({ parameters }: Challenge): string | undefined {
+  const qop = parameters.get('qop');
+  if (qop !== undefined && !qop.split(/\s*,\s*/).includes('auth')) return undefined;
+  return DIGESTS.get((parameters.get('algorithm') ?? 'md5').toLowerCase());
+}
+
+/** RFC 7616 §3.4. */
+function digestAnswer(
+  challenge: Challenge,
+  username: string,
+  password: string,
+  { method, path }: Challenged,
+  random: (bytes: number) => Buffer,
+): string {
+  const { parameters } = challenge;
+  const hash = (text: string): string =>
+    createHash(digestHash(challenge) ?? 'sha256')
+      .update(text)
+      .digest('hex');
+  const realm = parameters.get('realm') ?? '';
+  const nonce = parameters.get('nonce') ?? '';
+  const secret = hash(`${username}:${realm}:${password}`);
+  const what = hash(`${method}:${path}`);
+  const cnonce = random(16).toString('hex');
+  const count = '00000001';
+  const hasQop = parameters.has('qop');
+  const response = hasQop
+    ? hash(`${secret}:${nonce}:${count}:${cnonce}:auth:${what}`)
+    : hash(`${secret}:${nonce}:${what}`);
+  const quoted = (value: string): string => `"${value.replace(/["\\]/g, '\\$&')}"`;
+  const fields = [
+    `username=${quoted(username)}`,
+    `realm=${quoted(realm)}`,
+    `nonce=${quoted(nonce)}`,
+    `uri=${quoted(path)}`,
+    `response="${response}"`,
+    ...['algorithm'].flatMap((name) => (parameters.has(name) ? [`${name}=${parameters.get(name) ?? ''}`] : [])),
+    ...(parameters.has('opaque') ? [`opaque=${quoted(parameters.get('opaque') ?? '')}`] : []),
+    ...(hasQop ? [`qop=auth, nc=${count}, cnonce="${cnonce}"`] : []),
+  ];
+  return `Digest ${fields.join(', ')}`;
+}
+
+export const noCredentials = (offered: string | undefined): ClientError =>
+  new ClientError(
+    'unauthenticated',
+    'CREDENTIALS_MISSING',
+    offered === undefined
+      ? 'the server wants a client certificate that it trusts'
+      : `the server wants ${parseChallenges(offered)
+          .map(({ scheme }) => scheme)
+          .join(' or ')}, and there is no password (otp_file, otp_env) or Kerberos ticket for it`,
+    { status: 401 },
+  );

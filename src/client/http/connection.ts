@@ -1,0 +1,249 @@
+/**
+ * One TLS connection to an EST server, and the requests on it, one after the other: a channel binding holds for the connection that a
+ * request goes over, so a client has to know which one that is.
+ */
+import { Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
+import { checkServerIdentity, connect, type ConnectionOptions, type PeerCertificate, type TLSSocket } from 'node:tls';
+import { OID } from '../../pki/der/oids.ts';
+import { encodePem } from '../../pki/der/pem.ts';
+import { ClientError } from '../client-error.ts';
+
+/** Larger than any chain or ML-DSA certificate. */
+const MAX_ANSWER = 1024 * 1024;
+
+export interface ClientIdentity {
+  /** PEM: the certificate, then what leads to its CA. */
+  readonly certificate: string;
+  /** PEM. */
+  readonly privateKey: string;
+}
+
+/** Whom the server has to be. */
+export type ServerTrust =
+  /** Nobody in particular (RFC 7030 §4.1.1): what comes over it is believed only after it was compared with a fingerprint. */
+  | { readonly kind: 'provisional' }
+  | {
+      readonly kind: 'anchors';
+      /** The Explicit TA database: DER. */
+      readonly explicit: readonly Buffer[];
+      /** The Implicit TA database, where it is used: PEM. */
+      readonly implicit: readonly string[];
+    };
+
+export interface ConnectionSettings {
+  readonly trust: ServerTrust;
+  readonly identity: ClientIdentity | undefined;
+  readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
+  readonly maxVersion: 'TLSv1.2' | 'TLSv1.3';
+  /** Milliseconds for the connection, and for each answer. */
+  readonly timeout: number;
+  /** Of an earlier connection with the same settings, to resume. */
+  readonly session?: Buffer | undefined;
+  readonly onSession?: (session: Buffer) => void;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST';
+  /** With its query. */
+  readonly path: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string;
+}
+
+/** RFC 9266 §2. */
+const EXPORTER_LABEL = 'EXPORTER-Channel-Binding';
+const EXPORTER_LENGTH = 32;
+
+export class Connection {
+  readonly #socket: TLSSocket;
+  readonly #agent: Agent;
+  readonly #authority: string;
+  readonly #timeout: number;
+
+  private constructor(socket: TLSSocket, url: URL, timeout: number) {
+    this.#socket = socket;
+    this.#authority = url.host;
+    this.#timeout = timeout;
+    this.#agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    this.#agent.createConnection = () => socket;
+    socket.on('error', () => undefined);
+  }
+
+  /** @throws ClientError `SERVER_UNREACHABLE`, `SERVER_UNTRUSTED` */
+  static open(url: URL, settings: ConnectionSettings): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(optionsOf(url, settings));
+      const timer = setTimeout(
+        () => fail(new Error(`no TLS connection within ${settings.timeout / 1000} s`)),
+        settings.timeout,
+      );
+      const fail = (error: Error): void => {
+        clearTimeout(timer);
+        socket.destroy();
+        reject(connectionError(url, error));
+      };
+      if (settings.onSession !== undefined) socket.on('session', settings.onSession);
+      socket.once('error', fail);
+      socket.once('secureConnect', () => {
+        clearTimeout(timer);
+        socket.off('error', fail);
+        resolve(new Connection(socket, url, settings.timeout));
+      });
+    });
+  }
+
+  /** Whether another request can go over it. */
+  get usable(): boolean {
+    return !this.#socket.destroyed && this.#socket.writable && !this.#socket.readableEnded;
+  }
+
+  get protocol(): string | null {
+    return this.#socket.getProtocol();
+  }
+
+  get resumed(): boolean {
+    return this.#socket.isSessionReused();
+  }
+
+  /** DER of the server's certificate. */
+  get serverCertificate(): Buffer | undefined {
+    return this.#socket.getPeerX509Certificate()?.raw;
+  }
+
+  /**
+   * tls-unique on TLS 1.2 (RFC 5929 §3: the first Finished of the handshake, the client's in a full one, the server's in a resumed
+   * one), tls-exporter on TLS 1.3 (RFC 9266).
+   */
+  get channelBinding(): Buffer | undefined {
+    const socket = this.#socket;
+    if (socket.getProtocol() === 'TLSv1.3')
+      return socket.exportKeyingMaterial(EXPORTER_LENGTH, EXPORTER_LABEL, Buffer.alloc(0));
+    return socket.isSessionReused() ? socket.getPeerFinished() : socket.getFinished();
+  }
+
+  /** @throws ClientError `SERVER_UNREACHABLE`: no whole answer came; the request may have been served nevertheless */
+  send({ method, path, headers = {}, body }: HttpRequest): Promise<HttpAnswer> {
+    return new Promise((resolve, reject) => {
+      const request = httpRequest({
+        agent: this.#agent,
+        method,
+        path,
+        setHost: false,
+        headers: {
+          Host: this.#authority,
+          ...headers,
+          ...(body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) }),
+        },
+      });
+      const timer = setTimeout(
+        () => request.destroy(new Error(`no answer within ${this.#timeout / 1000} s`)),
+        this.#timeout,
+      );
+      const fail = (error: Error): void => {
+        clearTimeout(timer);
+        this.close();
+        reject(unreachable(`${method} ${path} on ${this.#authority}: ${error.message}`, error));
+      };
+      request.once('error', fail);
+      request.once('response', (response) => {
+        const chunks: Buffer[] = [];
+        let length = 0;
+        response.on('data', (chunk: Buffer) => {
+          chunks.push(chunk);
+          length += chunk.length;
+          if (length > MAX_ANSWER) request.destroy(new Error('the answer is too long'));
+        });
+        response.once('error', fail);
+        response.once('aborted', () => fail(new Error('the answer ended before its end')));
+        response.once('end', () => {
+          clearTimeout(timer);
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) });
+        });
+      });
+      request.end(body);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+    this.#socket.destroy();
+  }
+}
+
+function optionsOf(
+  url: URL,
+  { trust, identity, minVersion, maxVersion, session }: ConnectionSettings,
+): ConnectionOptions {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  return {
+    host,
+    port: url.port === '' ? 443 : Number(url.port),
+    // RFC 6066 §3: never an address.
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    minVersion,
+    maxVersion,
+    ALPNProtocols: ['http/1.1'],
+    ...(identity && { cert: identity.certificate, key: identity.privateKey }),
+    ...(session && { session }),
+    ...trustOptions(trust, host),
+  };
+}
+
+function trustOptions(trust: ServerTrust, host: string): ConnectionOptions {
+  if (trust.kind === 'provisional') return { rejectUnauthorized: false };
+  return {
+    rejectUnauthorized: true,
+    ca: [...trust.explicit.map((der) => encodePem('CERTIFICATE', der)), ...trust.implicit],
+    // An anchor need not be self-signed: the fingerprint may be that of an issuing CA.
+    allowPartialTrustChain: true,
+    checkServerIdentity: (_name, certificate) => identityProblem(host, certificate, trust.implicit.length === 0),
+  };
+}
+
+/**
+ * The server's name, by RFC 6125; or, where the anchors are explicit, id-kp-cmcRA in its certificate (RFC 7030 §3.6.1): then the EST CA
+ * itself says that it is a server of its own.
+ */
+function identityProblem(host: string, certificate: PeerCertificate, explicit: boolean): Error | undefined {
+  const purposes: readonly string[] = certificate.ext_key_usage ?? [];
+  if (explicit && purposes.includes(OID.cmcRA)) return undefined;
+  return checkServerIdentity(host, certificate);
+}
+
+const CERTIFICATE_ERRORS = new Set([
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'INVALID_CA',
+  'INVALID_PURPOSE',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+function connectionError(url: URL, error: Error): ClientError {
+  const code = 'code' in error ? String(error.code) : '';
+  if (!CERTIFICATE_ERRORS.has(code)) return unreachable(`${url.host}: ${error.message}`, error);
+  const clock =
+    code === 'CERT_NOT_YET_VALID' || code === 'CERT_HAS_EXPIRED' ? '; or the clock of this machine is wrong' : '';
+  return new ClientError(
+    'untrusted',
+    'SERVER_UNTRUSTED',
+    `${url.host} is not trusted: ${error.message} (${code})${clock}`,
+    { cause: error },
+  );
+}
+
+const unreachable = (message: string, cause: unknown): ClientError =>
+  new ClientError('later', 'SERVER_UNREACHABLE', message, { cause });

@@ -1,0 +1,202 @@
+/**
+ * The folder of one certificate:
+ *
+ *     live -> versions/3      what programs read; key and certificate change together, by one rename of this link
+ *     versions/3/             key.pem, cert.pem, chain.pem, fullchain.pem …; written whole, then never changed
+ *     pending/                the key and the request that is under way
+ *     trust/anchors.pem       the CAs that are believed
+ *     ca.pem                  the same with what leads to them, for programs
+ *     state.json              when to try again, and what the hooks have been told of
+ *
+ * A process may be killed between any two steps: {@link CertificateFolder.recover} goes on where they ended.
+ */
+import { join } from 'node:path';
+import { parsePemCertificates, pemOf, type Certificate } from '../../pki/x509/certificate.ts';
+import { InputError } from '../../pki/input-error.ts';
+import { ClientError } from '../client-error.ts';
+import type { CaCertificates } from '../trust/anchors.ts';
+import type { Disk, FileAccess } from './disk.ts';
+import { parsePendingRequest, parseState, type PendingRequest, type State } from './state.ts';
+
+export interface LiveCertificate {
+  readonly version: number;
+  readonly certificate: Certificate;
+  /** PEM, as `certificate` and its chain are in fullchain.pem. */
+  readonly fullChain: string;
+  /** PEM. */
+  readonly privateKey: string;
+}
+
+/** A file of a version: its name and what it holds. */
+export interface VersionFile {
+  readonly name: string;
+  readonly content: string | Buffer;
+  /** Whether it holds the private key. */
+  readonly secret: boolean;
+}
+
+export interface FolderAccess {
+  readonly folder: FileAccess;
+  readonly secret: FileAccess;
+  readonly open: FileAccess;
+}
+
+/** Earlier versions that are kept, for a program that has not read the new one yet. */
+const KEPT_VERSIONS = 2;
+const OWN: FileAccess = { mode: 0o600 };
+const OWN_FOLDER: FileAccess = { mode: 0o700 };
+const PUBLIC: FileAccess = { mode: 0o644 };
+
+export class CertificateFolder {
+  readonly path: string;
+  readonly #disk: Disk;
+  readonly #access: FolderAccess;
+
+  constructor(path: string, disk: Disk, access: FolderAccess) {
+    this.path = path;
+    this.#disk = disk;
+    this.#access = access;
+  }
+
+  /** Makes the folder; finishes a change whose version stands there whole, and removes what was left half-made. */
+  recover(): void {
+    const disk = this.#disk;
+    disk.makeFolder(this.path, this.#access.folder);
+    disk.makeFolder(this.#at('versions'), this.#access.folder);
+    for (const folder of [this.path, this.#at('versions'), this.#at('trust')])
+      for (const name of disk.list(folder)) if (name.startsWith('.new-')) disk.remove(join(folder, name));
+    const newest = this.#versions().at(-1);
+    if (newest !== undefined && newest > (this.#liveVersion() ?? 0)) {
+      this.#switchTo(newest);
+      disk.remove(this.#at('pending'));
+    }
+    this.#prune();
+  }
+
+  /** What is in use; undefined: nothing yet. @throws ClientError `FILES_UNUSABLE` */
+  live(): LiveCertificate | undefined {
+    const version = this.#liveVersion();
+    if (version === undefined) return undefined;
+    const folder = join(this.#at('versions'), String(version));
+    const fullChain = this.#disk.read(join(folder, 'fullchain.pem'));
+    const privateKey = this.#disk.read(join(folder, 'key.pem'));
+    const [certificate] = this.#certificates(join(folder, 'fullchain.pem'));
+    if (fullChain === undefined || privateKey === undefined || certificate === undefined)
+      throw new ClientError('local', 'FILES_UNUSABLE', `${folder} lacks its key or its certificate`);
+    return { version, certificate, fullChain, privateKey };
+  }
+
+  /** The request that is under way. */
+  pending(): PendingRequest | undefined {
+    const text = this.#disk.read(join(this.#at('pending'), 'request.json'));
+    const key = this.#disk.read(join(this.#at('pending'), 'key.pem'));
+    if (text === undefined || key === undefined) return undefined;
+    return parsePendingRequest(text, key);
+  }
+
+  /** From here on the same request is sent until it is answered. */
+  savePending({ privateKey, ...request }: PendingRequest): void {
+    const fresh = this.#at('.new-pending');
+    this.#disk.remove(fresh);
+    this.#disk.makeFolder(fresh, OWN_FOLDER);
+    this.#disk.write(join(fresh, 'key.pem'), privateKey, OWN);
+    this.#disk.write(join(fresh, 'request.json'), `${JSON.stringify(request, null, 2)}\n`, OWN);
+    this.#disk.remove(this.#at('pending'));
+    this.#disk.rename(fresh, this.#at('pending'));
+  }
+
+  dropPending(): void {
+    this.#disk.remove(this.#at('pending'));
+  }
+
+  /** Puts a key and its certificate in place of those that are there, both at once. */
+  install(files: readonly VersionFile[]): number {
+    const disk = this.#disk;
+    const version = Math.max(0, ...this.#versions()) + 1;
+    const fresh = join(this.#at('versions'), `.new-${version}`);
+    disk.remove(fresh);
+    disk.makeFolder(fresh, this.#access.folder);
+    for (const { name, content, secret } of files)
+      disk.write(join(fresh, name), content, secret ? this.#access.secret : this.#access.open);
+    disk.rename(fresh, join(this.#at('versions'), String(version)));
+    this.#switchTo(version);
+    disk.remove(this.#at('pending'));
+    this.#prune();
+    return version;
+  }
+
+  /** @throws ClientError `FILES_UNUSABLE` */
+  trust(): CaCertificates {
+    const anchors = this.#certificates(join(this.#at('trust'), 'anchors.pem'));
+    const all = this.#certificates(this.#at('ca.pem'));
+    return { anchors, intermediates: all.filter((one) => !anchors.some(({ der }) => der.equals(one.der))) };
+  }
+
+  saveTrust({ anchors, intermediates }: CaCertificates): void {
+    this.#disk.makeFolder(this.#at('trust'), OWN_FOLDER);
+    // First what is believed: the other file is made of it.
+    this.#replace(join(this.#at('trust'), 'anchors.pem'), pemOf(anchors), OWN);
+    this.#replace(this.#at('ca.pem'), pemOf([...anchors, ...intermediates]), this.#access.open);
+  }
+
+  /** PEM of the CAs, as programs see them. */
+  caPem(): string | undefined {
+    return this.#disk.read(this.#at('ca.pem'));
+  }
+
+  state(): State {
+    return parseState(this.#disk.read(this.#at('state.json')));
+  }
+
+  saveState(state: State): void {
+    this.#replace(this.#at('state.json'), `${JSON.stringify(state, null, 2)}\n`, PUBLIC);
+  }
+
+  #replace(path: string, content: string, access: FileAccess): void {
+    const fresh = join(path, '..', `.new-${path.split('/').at(-1) ?? ''}`);
+    this.#disk.remove(fresh);
+    this.#disk.write(fresh, content, access);
+    this.#disk.rename(fresh, path);
+  }
+
+  #switchTo(version: number): void {
+    const fresh = this.#at('.new-live');
+    this.#disk.remove(fresh);
+    this.#disk.makeLink(join('versions', String(version)), fresh);
+    this.#disk.rename(fresh, this.#at('live'));
+  }
+
+  #prune(): void {
+    const live = this.#liveVersion() ?? 0;
+    const old = this.#versions().filter((version) => version < live);
+    for (const version of old.slice(0, Math.max(0, old.length - KEPT_VERSIONS)))
+      this.#disk.remove(join(this.#at('versions'), String(version)));
+  }
+
+  #liveVersion(): number | undefined {
+    const version = /^versions\/(\d+)$/.exec(this.#disk.linkTarget(this.#at('live')) ?? '')?.[1];
+    return version === undefined ? undefined : Number(version);
+  }
+
+  /** Ascending. */
+  #versions(): number[] {
+    return this.#disk
+      .list(this.#at('versions'))
+      .filter((name) => /^[1-9]\d*$/.test(name))
+      .map(Number)
+      .sort((a, b) => a - b);
+  }
+
+  #certificates(path: string): Certificate[] {
+    try {
+      return parsePemCertificates(this.#disk.read(path) ?? '');
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      throw new ClientError('local', 'FILES_UNUSABLE', `${path}: ${error.message}`, { cause: error });
+    }
+  }
+
+  #at(name: string): string {
+    return join(this.path, name);
+  }
+}

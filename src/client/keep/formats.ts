@@ -1,0 +1,48 @@
+/** The files of a key and its certificate, as programs want them. */
+import { pemOf, type Certificate } from '../../pki/x509/certificate.ts';
+import type { VersionFile } from './certificate-folder.ts';
+
+/** Beside `pem`, which is always written. */
+export const FORMATS = ['pem', 'combined', 'pkcs12'] as const;
+export type Format = (typeof FORMATS)[number];
+
+export interface Issued {
+  readonly certificate: Certificate;
+  /** From the issuer to the last below the anchor. */
+  readonly chain: readonly Certificate[];
+  /** PKCS#8, PEM. */
+  readonly privateKey: string;
+}
+
+export interface FormatOptions {
+  readonly formats: readonly Format[];
+  /** Of the PKCS#12 file. */
+  readonly password: string;
+  /** Shown for the PKCS#12's entry. */
+  readonly name: string;
+}
+
+/** @throws ClientError, where PKCS#12 is wanted and cannot be made */
+export async function filesOf(
+  { certificate, chain, privateKey }: Issued,
+  { formats, password, name }: FormatOptions,
+): Promise<VersionFile[]> {
+  const fullChain = pemOf([certificate, ...chain]);
+  const files: VersionFile[] = [
+    { name: 'key.pem', content: privateKey, secret: true },
+    { name: 'cert.pem', content: pemOf([certificate]), secret: false },
+    { name: 'chain.pem', content: pemOf(chain), secret: false },
+    { name: 'fullchain.pem', content: fullChain, secret: false },
+  ];
+  if (formats.includes('combined'))
+    files.push({ name: 'combined.pem', content: `${fullChain}${privateKey}`, secret: true });
+  if (formats.includes('pkcs12')) {
+    const { encodePkcs12 } = await import('./pkcs12.ts');
+    files.push({
+      name: 'bundle.p12',
+      content: await encodePkcs12({ certificate, chain, privateKey, password, name }),
+      secret: true,
+    });
+  }
+  return files;
+}

@@ -1,0 +1,91 @@
+/** What a client remembers of a certificate between two attempts; read leniently, since losing it costs no certificate. */
+
+export interface LastError {
+  readonly code: string;
+  readonly message: string;
+  /** ISO 8601. */
+  readonly time: string;
+}
+
+export interface State {
+  /** In a row. */
+  readonly failures: number;
+  /** Milliseconds since the epoch; no attempt before. */
+  readonly nextAttempt: number;
+  /** What the hooks were told of last: {@link changeOf} of it. */
+  readonly announced: string | undefined;
+  readonly hookFailures: number;
+  readonly nextHook: number;
+  readonly lastError: LastError | undefined;
+  /** The request was accepted (202), and waits for the CA. */
+  readonly accepted: boolean;
+}
+
+export const FIRST_STATE: State = {
+  failures: 0,
+  nextAttempt: 0,
+  announced: undefined,
+  hookFailures: 0,
+  nextHook: 0,
+  lastError: undefined,
+  accepted: false,
+};
+
+/** A request that was made, and is repeated until it is answered: an answer may be lost. */
+export interface PendingRequest {
+  readonly operation: 'simpleenroll' | 'simplereenroll';
+  /** The names of what is asked for: those of the configuration, or of the certificate that is renewed. */
+  readonly names: string;
+  /** DER CertificationRequest, base64: without a channel binding, which each connection has its own of. */
+  readonly csr: string;
+  readonly binding: 'challengePassword' | 'estIdentityLinking' | undefined;
+  /** PEM. */
+  readonly privateKey: string;
+}
+
+export function parseState(text: string | undefined): State {
+  const json = readObject(text);
+  const error = readObject(json['lastError']);
+  return {
+    failures: count(json['failures']),
+    nextAttempt: count(json['nextAttempt']),
+    announced: optionalText(json['announced']),
+    hookFailures: count(json['hookFailures']),
+    nextHook: count(json['nextHook']),
+    lastError:
+      optionalText(error['message']) === undefined
+        ? undefined
+        : {
+            code: optionalText(error['code']) ?? '',
+            message: optionalText(error['message']) ?? '',
+            time: optionalText(error['time']) ?? '',
+          },
+    accepted: json['accepted'] === true,
+  };
+}
+
+/** undefined: it is not readable, and a new one is made. */
+export function parsePendingRequest(text: string, privateKey: string): PendingRequest | undefined {
+  const json = readObject(text);
+  const operation = OPERATIONS.find((one) => one === json['operation']);
+  const csr = optionalText(json['csr']);
+  if (operation === undefined || csr === undefined) return undefined;
+  const names = optionalText(json['names']) ?? '';
+  const binding = BINDINGS.find((one) => one === json['binding']);
+  return { operation, names, csr, binding, privateKey };
+}
+
+const OPERATIONS = ['simpleenroll', 'simplereenroll'] as const;
+const BINDINGS = ['challengePassword', 'estIdentityLinking'] as const;
+
+function readObject(value: unknown): Readonly<Record<string, unknown>> {
+  try {
+    const json: unknown = typeof value === 'string' ? JSON.parse(value) : value;
+    return typeof json === 'object' && json !== null && !Array.isArray(json) ? { ...json } : {};
+  } catch {
+    return {};
+  }
+}
+
+const count = (value: unknown): number => (typeof value === 'number' && value >= 0 ? value : 0);
+const optionalText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);

@@ -1,0 +1,205 @@
+/** What a CA wants of a request (csrattrs: RFC 7030 §4.5.2, RFC 8951, RFC 9908), held against what the client was told to ask for. */
+import { children, DerError, parseDer, Tag } from '../../pki/der/der.ts';
+import { OID, oidName } from '../../pki/der/oids.ts';
+import {
+  keyTypeOf,
+  parseRequestTemplate,
+  type AttrOrOid,
+  type AttributeTemplate,
+  type RequestTemplate,
+} from '../../pki/pkcs10/csrattrs.ts';
+import { attributeName } from '../../pki/x509/attribute-types.ts';
+import { encodeExtKeyUsage, encodeKeyUsage, parseExtensions, type Extension } from '../../pki/x509/extensions.ts';
+import {
+  encodeGeneralName,
+  encodeGeneralNames,
+  parseGeneralName,
+  type GeneralName,
+} from '../../pki/x509/general-name.ts';
+import { isKeyMade } from '../../pki/x509/key-pair.ts';
+import { attributeValues, buildName, type Name } from '../../pki/x509/name.ts';
+import {
+  defaultSignatureAlgorithm,
+  SIGNATURE_ALGORITHMS,
+  type SignatureAlgorithm,
+} from '../../pki/x509/signature-algorithms.ts';
+import { ClientError } from '../client-error.ts';
+
+/** What the client was told, or what the certificate has that is renewed. */
+export interface Wanted {
+  readonly subject: Name;
+  readonly subjectAltNames: readonly GeneralName[];
+  /** undefined: what the CA asks for, else P-256. */
+  readonly keyType: string | undefined;
+  /** Dotted OIDs. */
+  readonly extKeyUsage: readonly string[];
+  /** Names stay as they are: RFC 7030 §4.2.2 has those of a renewal identical. */
+  readonly isRenewal: boolean;
+}
+
+/** What the request then holds, apart from the key and the channel binding. */
+export interface RequestPlan {
+  readonly subject: Name;
+  readonly extensions: readonly Extension[];
+  readonly keyType: string;
+  /** undefined: the key's usual one. */
+  readonly signatureAlgorithm: SignatureAlgorithm | undefined;
+  /** The attribute that carries the channel binding. */
+  readonly binding: 'challengePassword' | 'estIdentityLinking' | undefined;
+}
+
+const DEFAULT_KEY_TYPE = 'ec:P-256';
+
+/** @throws ClientError `CSRATTRS_UNMET`; `ANSWER_INVALID` */
+export function planRequest(asked: readonly AttrOrOid[], wanted: Wanted): RequestPlan {
+  try {
+    return plan(asked, wanted);
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    throw new ClientError('later', 'ANSWER_INVALID', `the answer to csrattrs is unusable: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+function plan(asked: readonly AttrOrOid[], wanted: Wanted): RequestPlan {
+  const template = templateOf(asked);
+  const keyType = chooseKeyType(
+    template === undefined ? asked.flatMap((one) => keyTypeOf(one) ?? []) : [template.keyType],
+    wanted,
+  );
+  // RFC 9908 §4: whoever understands both takes the template alone, for what it can say.
+  const extensions =
+    template === undefined
+      ? fromAttributes(asked, wanted)
+      : template.extensions.map(({ oid, critical, value }) => ({ oid, critical, value: filled(oid, value, wanted) }));
+  return {
+    subject: wanted.isRenewal || template === undefined ? wanted.subject : fromTemplate(template, wanted.subject),
+    extensions: complete(extensions, wanted),
+    keyType,
+    signatureAlgorithm: signatureFor(asked, keyType),
+    binding: bindingAsked(asked),
+  };
+}
+
+function templateOf(asked: readonly AttrOrOid[]): RequestTemplate | undefined {
+  const value = asked.find(({ oid }) => oid === OID.certificationRequestInfoTemplate)?.values?.[0];
+  return value && parseRequestTemplate(value);
+}
+
+/** RFC 7894 §4: a client that knows estIdentityLinking takes it instead of challengePassword. */
+function bindingAsked(asked: readonly AttrOrOid[]): RequestPlan['binding'] {
+  const has = (oid: string): boolean => asked.some((one) => one.oid === oid);
+  if (has(OID.estIdentityLinking)) return 'estIdentityLinking';
+  return has(OID.challengePassword) ? 'challengePassword' : undefined;
+}
+
+function chooseKeyType(asked: readonly (string | undefined)[], { keyType }: Wanted): string {
+  const types = asked.filter((one) => one !== undefined);
+  if (keyType !== undefined) {
+    if (types.length > 0 && !types.includes(keyType))
+      throw unmet(`the CA asks for a key of the type ${types.join(' or ')}, and key_type is ${keyType}`);
+    return keyType;
+  }
+  if (types.length === 0) return DEFAULT_KEY_TYPE;
+  const made = types.find(isKeyMade);
+  if (made === undefined)
+    throw unmet(`the CA asks for a key of the type ${types.join(' or ')}, which is not made here`);
+  return made;
+}
+
+function signatureFor(asked: readonly AttrOrOid[], keyType: string): SignatureAlgorithm | undefined {
+  const oids = new Set(asked.flatMap(({ oid, values }) => (values === undefined ? [oid] : [])));
+  const usual = defaultSignatureAlgorithm(keyType);
+  const known = Object.values(SIGNATURE_ALGORITHMS).filter(({ oid, scheme }) => {
+    if (!oids.has(oid)) return false;
+    if (keyType.startsWith('rsa:')) return scheme === 'rsa-pkcs1' || scheme === 'rsa-pss';
+    return scheme === usual?.scheme && (scheme !== 'eddsa' || oid === usual.oid);
+  });
+  return known.find(({ oid }) => oid === usual?.oid) ?? known[0];
+}
+
+/** The values of an extensionReq as they are, and the extensions whose bare OID stands there; what is unknown is left alone (RFC 7030 §4.5.2). */
+function fromAttributes(asked: readonly AttrOrOid[], wanted: Wanted): Extension[] {
+  return asked.flatMap(({ oid, values }) => {
+    if (oid === OID.extensionRequest)
+      return (values ?? []).flatMap((value) => (parseDer(value).tag === Tag.SEQUENCE ? parseExtensions(value) : []));
+    if (values !== undefined || !FILLED.has(oid)) return [];
+    if (oid === OID.subjectAltName && wanted.subjectAltNames.length === 0)
+      throw unmet('the CA asks for a subjectAltName, and no name is configured (dns_names, ip_addresses …)');
+    return [{ oid, critical: oid === OID.keyUsage, value: filled(oid, undefined, wanted) }];
+  });
+}
+
+const FILLED: ReadonlySet<string> = new Set([OID.subjectAltName, OID.keyUsage, OID.extKeyUsage]);
+
+/** The value of an extension that the CA leaves to the client, or leaves partly. */
+function filled(oid: string, value: Buffer | undefined, wanted: Wanted): Buffer {
+  if (oid === OID.subjectAltName) return filledAltNames(value, wanted);
+  if (value !== undefined) return value;
+  if (oid === OID.keyUsage) return encodeKeyUsage(['digitalSignature']);
+  if (oid === OID.extKeyUsage)
+    return encodeExtKeyUsage(wanted.extKeyUsage.length > 0 ? wanted.extKeyUsage : [OID.clientAuth]);
+  throw unmet(`the CA asks for a value of the extension ${oidName(oid)}, which is not known here`);
+}
+
+/** RFC 9908 §3.4: an empty name is filled in; names with a value stand as they are. */
+function filledAltNames(value: Buffer | undefined, { subjectAltNames, isRenewal }: Wanted): Buffer {
+  if (isRenewal && subjectAltNames.length > 0) return encodeGeneralNames(subjectAltNames);
+  const templates = value === undefined ? [] : children(parseDer(value, Tag.SEQUENCE, 'GeneralNames').value);
+  const given = templates.filter((one) => one.value.length > 0).map((one) => parseGeneralName(one));
+  for (const { tag } of templates.filter((one) => one.value.length === 0))
+    if (!subjectAltNames.some((name) => encodeGeneralName(name)[0] === tag))
+      throw unmet(
+        `the CA asks for a ${GENERAL_NAMES.get(tag & 0x1f) ?? 'name'} in the subjectAltName, and none is configured`,
+      );
+  const names = [...given, ...subjectAltNames];
+  if (names.length === 0) throw unmet('the CA asks for a subjectAltName, and no name is configured');
+  return encodeGeneralNames(names);
+}
+
+const GENERAL_NAMES: ReadonlyMap<number, string> = new Map([
+  [1, 'rfc822Name'],
+  [2, 'dNSName'],
+  [6, 'uniformResourceIdentifier'],
+  [7, 'iPAddress'],
+]);
+
+/** What the client was told to ask for stands in the request whether the CA names it or not. */
+function complete(extensions: readonly Extension[], wanted: Wanted): Extension[] {
+  const has = (oid: string): boolean => extensions.some((one) => one.oid === oid);
+  return [
+    ...extensions,
+    ...(wanted.subjectAltNames.length > 0 && !has(OID.subjectAltName)
+      ? [{ oid: OID.subjectAltName, critical: false, value: encodeGeneralNames(wanted.subjectAltNames) }]
+      : []),
+    ...(wanted.extKeyUsage.length > 0 && !has(OID.extKeyUsage)
+      ? [{ oid: OID.extKeyUsage, critical: false, value: encodeExtKeyUsage(wanted.extKeyUsage) }]
+      : []),
+  ];
+}
+
+/** The CA's values, and the client's own where the CA leaves them open; what the client has beyond them follows. */
+function fromTemplate({ subject }: RequestTemplate, own: Name): Name {
+  if (subject.length === 0) return own;
+  const used = new Map<string, number>();
+  const rdns = subject.map((rdn) =>
+    rdn.map((attribute) => ({ type: attribute.type, text: textOf(attribute, own, used) })),
+  );
+  const named = new Set(subject.flat().map(({ type }) => type));
+  const others = own.rdns
+    .filter((rdn) => rdn.every(({ type }) => !named.has(type)))
+    .map((rdn) => rdn.map(({ type, text, tag }) => ({ type, text, tag })));
+  return buildName([...rdns, ...others]);
+}
+
+function textOf({ type, text }: AttributeTemplate, own: Name, used: Map<string, number>): string {
+  if (text !== undefined) return text;
+  const nth = used.get(type) ?? 0;
+  used.set(type, nth + 1);
+  const value = attributeValues(own, type)[nth];
+  if (value === undefined) throw unmet(`the CA asks for a ${attributeName(type)} in the subject, and subject has none`);
+  return value;
+}
+
+const unmet = (reason: string): ClientError => new ClientError('refused', 'CSRATTRS_UNMET', reason);

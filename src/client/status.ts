@@ -1,0 +1,88 @@
+/** How each certificate is: for people, for a health file and for Prometheus. Reads and changes nothing. */
+import { formatGeneralName } from '../pki/x509/general-name.ts';
+import { formatName } from '../pki/x509/name.ts';
+import type { CertificateConfig } from './config/client-config.ts';
+import { CertificateFolder } from './keep/certificate-folder.ts';
+import type { Disk } from './keep/disk.ts';
+import type { LastError } from './keep/state.ts';
+import { renewalTime } from './renewal.ts';
+
+export interface CertificateStatus {
+  readonly name: string;
+  /** `due`: it should have been renewed by now · `pending`: the first one was asked for, and accepted. */
+  readonly state: 'valid' | 'due' | 'expired' | 'pending' | 'missing';
+  readonly folder: string;
+  readonly subject: string | undefined;
+  readonly names: readonly string[];
+  readonly serial: string | undefined;
+  readonly not_before: string | undefined;
+  readonly not_after: string | undefined;
+  readonly renew_at: string | undefined;
+  readonly failures: number;
+  readonly next_attempt: string | undefined;
+  readonly hook_pending: boolean;
+  readonly last_error: LastError | undefined;
+}
+
+/** A renewal that is late by a tenth of the lifetime is no delay any more. */
+const LATE = 0.1;
+const ACCESS = { folder: { mode: 0o755 }, secret: { mode: 0o600 }, open: { mode: 0o644 } };
+
+/** @param now milliseconds since the epoch */
+export function statusOf(config: CertificateConfig, disk: Disk, now: number): CertificateStatus {
+  const folder = new CertificateFolder(config.folder, disk, ACCESS);
+  const live = folder.live();
+  const state = folder.state();
+  const iso = (time: number): string => new Date(time).toISOString();
+  const common = {
+    name: config.name,
+    folder: config.folder,
+    failures: state.failures,
+    next_attempt: state.nextAttempt > now ? iso(state.nextAttempt) : undefined,
+    last_error: state.lastError,
+  };
+  if (live === undefined)
+    return {
+      ...common,
+      state: state.accepted ? 'pending' : 'missing',
+      subject: undefined,
+      names: [],
+      serial: undefined,
+      not_before: undefined,
+      not_after: undefined,
+      renew_at: undefined,
+      hook_pending: false,
+    };
+  const { certificate } = live;
+  const due = renewalTime(certificate, config.renew_at / 100);
+  const lifetime = certificate.notAfter.getTime() - certificate.notBefore.getTime();
+  const late = now > due + lifetime * LATE;
+  return {
+    ...common,
+    state: now > certificate.notAfter.getTime() ? 'expired' : late ? 'due' : 'valid',
+    subject: formatName(certificate.subject),
+    names: certificate.subjectAltNames.map(formatGeneralName),
+    serial: certificate.serialNumber,
+    not_before: certificate.notBefore.toISOString(),
+    not_after: certificate.notAfter.toISOString(),
+    renew_at: iso(due),
+    hook_pending: state.announced?.split(' ')[0] !== String(live.version),
+  };
+}
+
+export const isWell = ({ state, hook_pending }: CertificateStatus): boolean => state === 'valid' && !hook_pending;
+
+/** `key value` lines for a terminal. */
+export function describeStatus(status: CertificateStatus): string {
+  const { name, state, subject, names, not_after: end, renew_at: renewal, last_error: error } = status;
+  const lines = [
+    `${name}: ${state}`,
+    ...(subject === undefined ? [] : [`  subject    ${[subject, ...names].filter((one) => one !== '').join(', ')}`]),
+    ...(end === undefined ? [] : [`  ends       ${end}`]),
+    ...(renewal === undefined ? [] : [`  renewal    ${renewal}`]),
+    ...(status.next_attempt === undefined ? [] : [`  next try   ${status.next_attempt}`]),
+    ...(status.hook_pending ? ['  hook       has not run for it yet'] : []),
+    ...(error === undefined ? [] : [`  last error ${error.time} ${error.message}`]),
+  ];
+  return `${lines.join('\n')}\n`;
+}

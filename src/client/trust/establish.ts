@@ -1,0 +1,150 @@
+/** From what a client was given to a server that it trusts (RFC 7030 §3.1, §4.1.1), and on through the rollovers of its CA (§4.1.3). */
+import { join } from 'node:path';
+import { formatName } from '../../pki/x509/name.ts';
+import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
+import { ClientError } from '../client-error.ts';
+import type { ServerConfig } from '../config/client-config.ts';
+import type { ClientContext, EstOperations } from '../context.ts';
+import type { EstServerSettings } from '../http/est-server.ts';
+import type { ClientIdentity, ServerTrust } from '../http/connection.ts';
+import { readCertificates } from '../identity.ts';
+import type { CertificateFolder } from '../keep/certificate-folder.ts';
+import { firstAnchors, followAnchors, readFingerprint, type CaCertificates } from './anchors.ts';
+import { isSelfSigned } from './path.ts';
+
+/**
+ * A server to talk to, authenticated by what is believed. Without anchors, those whose fingerprint was given are fetched first, over a
+ * connection that is used for nothing else.
+ *
+ * @throws ClientError
+ */
+export async function establishTrust(
+  settings: EstServerSettings,
+  config: ServerConfig,
+  folder: CertificateFolder,
+  context: ClientContext,
+  identity: ClientIdentity | undefined,
+): Promise<EstOperations> {
+  const known = anchorsOf(config, folder, context);
+  if (known.length > 0 || config.system_trust_anchors)
+    return context.server(settings, await serverTrust(known, config), identity);
+  const found = await bootstrap(settings, config, context);
+  folder.saveTrust(found);
+  return context.server(settings, await serverTrust(found.anchors, config), identity);
+}
+
+function anchorsOf(config: ServerConfig, folder: CertificateFolder, context: ClientContext): readonly Certificate[] {
+  const { anchors } = folder.trust();
+  const given = givenAnchors(config, context);
+  return [...anchors, ...given.filter((one) => !anchors.some(({ der }) => der.equals(one.der)))];
+}
+
+/** What stands in `trust_anchors`. @throws ClientError `FILES_UNUSABLE` */
+function givenAnchors({ trust_anchors: file }: ServerConfig, { disk }: ClientContext): readonly Certificate[] {
+  if (file === undefined) return [];
+  const paths = disk.list(file).map((name) => join(file, name));
+  const certificates = (paths.length > 0 ? paths : [file]).flatMap((path) =>
+    readCertificates(disk.read(path) ?? '', path),
+  );
+  if (certificates.length === 0)
+    throw new ClientError('local', 'FILES_UNUSABLE', `${file} holds no certificate (server.trust_anchors)`);
+  return certificates;
+}
+
+async function serverTrust(anchors: readonly Certificate[], config: ServerConfig): Promise<ServerTrust> {
+  const explicit = anchors.map(({ der }) => der);
+  return { kind: 'anchors', explicit, implicit: config.system_trust_anchors ? await systemAnchors() : [] };
+}
+
+/** RFC 7030 calls it the Implicit TA database. */
+async function systemAnchors(): Promise<readonly string[]> {
+  const { getCACertificates } = await import('node:tls');
+  return getCACertificates('system');
+}
+
+/** RFC 7030 §4.1.1: nothing but /cacerts goes over this connection, and no password is told on it. */
+async function bootstrap(
+  settings: EstServerSettings,
+  config: ServerConfig,
+  context: ClientContext,
+): Promise<CaCertificates> {
+  if (config.ca_fingerprint === undefined && context.ask === undefined)
+    throw new ClientError(
+      'local',
+      'CA_UNTRUSTED',
+      'no CA is trusted yet: give server.ca_fingerprint (--ca-fingerprint) or server.trust_anchors (--ca)',
+    );
+  const server = context.server(settings, { kind: 'provisional' }, undefined);
+  try {
+    const listed = await server.caCertificates();
+    const fingerprint = config.ca_fingerprint ?? (await askForFingerprint(listed, settings.base, context));
+    return await firstAnchors(listed, readFingerprint(fingerprint) ?? '', context.now());
+  } finally {
+    server.close();
+  }
+}
+
+/** Somebody compares what the server says with what they were told otherwise; a bare yes would be given too easily. */
+async function askForFingerprint(listed: readonly Certificate[], base: URL, { ask }: ClientContext): Promise<string> {
+  const lines = listed.map((one) => `  ${formatName(one.subject)}\n    SHA-256 ${one.fingerprint}`);
+  const question = `${base.host} is not known yet. It names these CAs:\n${lines.join('\n')}\nThe fingerprint that you were given for it: `;
+  const answer = readFingerprint((await ask?.(question, { secret: false })) ?? '');
+  if (answer === undefined)
+    throw new ClientError('untrusted', 'CA_UNTRUSTED', 'that is no fingerprint (SHA-256 or SHA-512, in hex)');
+  return answer;
+}
+
+/**
+ * Asks the server for its CAs, and follows them.
+ *
+ * @param own the certificate that there is, whose CA is not given up before it
+ * @throws ClientError
+ */
+export async function refreshTrust(
+  server: EstOperations,
+  config: ServerConfig,
+  folder: CertificateFolder,
+  context: ClientContext,
+  name: string,
+  identity: ClientIdentity | undefined,
+  own: Certificate | undefined,
+): Promise<CaCertificates> {
+  const listed = await server.caCertificates();
+  const kept = givenAnchors(config, context);
+  const known = anchorsOf(config, folder, context);
+  // Of a server that the system's anchors authenticate, the first answer makes the Explicit TA database.
+  const anchors = known.length > 0 ? known : await roots(listed);
+  const current: CaCertificates = { anchors, intermediates: folder.trust().intermediates };
+  const shown = server.serverCertificate;
+  const needed = [
+    ...(shown === undefined || config.system_trust_anchors ? [] : [parseCertificate(shown)]),
+    ...(own === undefined ? [] : [own]),
+  ];
+  const followed = await followAnchors(current, listed, context.now(), { kept, needed });
+  for (const one of followed.refused)
+    context.log(
+      'warning',
+      name,
+      `${describeCa(one)} is listed, and nothing links it to a CA that is trusted: left alone`,
+    );
+  const { certificates } = followed;
+  if (sameCas(certificates, folder.trust())) return certificates;
+  for (const one of followed.added) context.log('info', name, `trusts ${describeCa(one)} from now on`);
+  for (const one of followed.dropped) context.log('info', name, `trusts ${describeCa(one)} no longer`);
+  folder.saveTrust(certificates);
+  server.use(await serverTrust(certificates.anchors, config), identity);
+  return certificates;
+}
+
+async function roots(listed: readonly Certificate[]): Promise<Certificate[]> {
+  const selfSigned = await Promise.all(listed.map(isSelfSigned));
+  return listed.filter((one, index) => selfSigned[index] === true && one.isCa);
+}
+
+const describeCa = ({ subject, fingerprint }: Certificate): string => `${formatName(subject)} (SHA-256 ${fingerprint})`;
+
+function sameCas(a: CaCertificates, b: CaCertificates): boolean {
+  const text = ({ anchors, intermediates }: CaCertificates): string =>
+    JSON.stringify([anchors, intermediates].map((list) => list.map(({ fingerprint }) => fingerprint).sort()));
+  return text(a) === text(b);
+}

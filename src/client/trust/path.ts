@@ -1,0 +1,59 @@
+/** Certification paths (RFC 5280 §6.1) to the anchors of a client: of what a server lists, and of what it issues. */
+import { isIssuedBy } from '../../pki/x509/issued-by.ts';
+import { namesMatch } from '../../pki/x509/name-matching.ts';
+import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
+
+/** No PKI is deeper; bounds the search. */
+const MAX_LENGTH = 8;
+
+/**
+ * The certificates from this one up to an anchor, which is the last; undefined: there is no path. Signatures, names, validity and the
+ * constraints of CAs are looked at; the certificate's own validity is too.
+ *
+ * @param now milliseconds since the epoch
+ */
+export async function findPath(
+  certificate: Certificate,
+  anchors: readonly Certificate[],
+  others: readonly Certificate[],
+  now: number,
+): Promise<readonly Certificate[] | undefined> {
+  return search([certificate], anchors, others, now);
+}
+
+async function search(
+  path: readonly Certificate[],
+  anchors: readonly Certificate[],
+  others: readonly Certificate[],
+  now: number,
+): Promise<readonly Certificate[] | undefined> {
+  const top = path.at(-1);
+  if (top === undefined || !isCurrent(top, now)) return undefined;
+  if (anchors.some(({ der }) => der.equals(top.der))) return path;
+  if (path.length >= MAX_LENGTH) return undefined;
+  const candidates = [...anchors, ...others.filter((one) => !anchors.includes(one))];
+  for (const issuer of candidates) {
+    if (path.includes(issuer) || !mayIssue(issuer, path)) continue;
+    if (!(await isIssuedBy(top, issuer))) continue;
+    const found = await search([...path, issuer], anchors, others, now);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+export const isCurrent = ({ notBefore, notAfter }: Certificate, now: number): boolean =>
+  notBefore.getTime() <= now && now <= notAfter.getTime();
+
+/** RFC 5280 §6.1.4: a CA, allowed to sign certificates, with room for what stands below it. */
+function mayIssue(issuer: Certificate, below: readonly Certificate[]): boolean {
+  if (!issuer.isCa || issuer.keyUsage?.includes('keyCertSign') === false) return false;
+  const cas = below.slice(1).filter(({ subject, issuer: above }) => !namesMatch(subject, above));
+  return issuer.pathLength === undefined || cas.length <= issuer.pathLength;
+}
+
+/** Signed with its own key, not only under its own name (as OldWithNew and NewWithOld are). */
+export async function isSelfSigned(certificate: Certificate): Promise<boolean> {
+  return (
+    namesMatch(certificate.subject, certificate.issuer) && (await verifyCertificateSignature(certificate, certificate))
+  );
+}

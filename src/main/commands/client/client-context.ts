@@ -1,0 +1,44 @@
+/** What the commands below `estuary client` share. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { CertificateConfig, ClientConfig } from '../../../client/config/client-config.ts';
+import type { Sleep } from '../../../client/client.ts';
+import { realContext, type ClientContext } from '../../../client/context.ts';
+import { terminal } from '../../../client/terminal.ts';
+import { nearest } from '../../../config/nearest.ts';
+import { UsageError, type CommandContext } from '../command.ts';
+
+/** Lines go to the standard error, as journald and people read them. */
+export function clientContext(context: CommandContext, attended: boolean): ClientContext {
+  return realContext({
+    env: context.env,
+    now: () => context.now(),
+    log: (level, certificate, message) =>
+      context.err(`${level === 'info' ? '' : `${level}: `}${certificate}: ${message}\n`),
+    ask: attended ? terminal() : undefined,
+  });
+}
+
+/** @param names of `--name`. @throws UsageError */
+export function chosen({ certificate }: ClientConfig, names: string | undefined): readonly CertificateConfig[] {
+  if (names === undefined) return certificate;
+  return names.split(',').map((name) => {
+    const found = certificate.find((one) => one.name === name.trim());
+    if (found !== undefined) return found;
+    const near = nearest(
+      name,
+      certificate.map((one) => one.name),
+    );
+    throw new UsageError(`--name: there is no certificate "${name}" (the nearest known one is "${near ?? ''}")`);
+  });
+}
+
+/** Timers end at 2^31 ms. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+export const sleep: Sleep = async (milliseconds, stop) => {
+  try {
+    await wait(Math.min(milliseconds, LONGEST_TIMER), undefined, { signal: stop });
+  } catch (error) {
+    if (!stop.aborted) throw error;
+  }
+};

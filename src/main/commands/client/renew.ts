@@ -1,0 +1,19 @@
+/** `client renew`: what is due, once. */
+import { stepAll } from '../../../client/client.ts';
+import { loadClientConfig } from '../../../client/config/load.ts';
+import { EXIT, type CommandContext } from '../command.ts';
+import { chosen, clientContext } from './client-context.ts';
+
+interface RenewOptions {
+  readonly config: string;
+  readonly name: string | undefined;
+  readonly force: boolean;
+}
+
+/** @throws UsageError; ConfigError; ClientError */
+export async function run({ config: file, name, force }: RenewOptions, context: CommandContext): Promise<number> {
+  const config = loadClientConfig(file);
+  const options = { force: force ? 'renew' : undefined } as const;
+  const results = await stepAll(config, chosen(config, name), clientContext(context, false), options);
+  return results.some(({ outcome, error }) => outcome === 'failed' || error !== undefined) ? EXIT.failed : EXIT.ok;
+}

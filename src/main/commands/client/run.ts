@@ -1,0 +1,39 @@
+/** `client run`: the daemon. */
+import { keepUp } from '../../../client/client.ts';
+import type { ClientConfig } from '../../../client/config/client-config.ts';
+import { loadClientConfig } from '../../../client/config/load.ts';
+import type { ClientContext } from '../../../client/context.ts';
+import { describe } from '../../../errors.ts';
+import { EXIT, type CommandContext } from '../command.ts';
+import { clientContext, sleep } from './client-context.ts';
+
+/** Until SIGTERM or SIGINT; SIGHUP reads the configuration again. @throws ConfigError; ClientError */
+export async function run({ config: file }: { readonly config: string }, context: CommandContext): Promise<number> {
+  let config = loadClientConfig(file);
+  const ends = new AbortController();
+  let pause = new AbortController();
+  context.signals.pass((signal) => {
+    if (signal !== 'SIGHUP') ends.abort();
+    pause.abort();
+  });
+  const client = clientContext(context, false);
+  const ended = (): boolean => ends.signal.aborted;
+  while (!ended()) {
+    await keepUp(config, client, sleep, pause.signal);
+    pause = new AbortController();
+    if (!ended()) config = again(file, config, client);
+  }
+  return EXIT.ok;
+}
+
+/** A configuration that is refused leaves the former one in force. */
+function again(file: string, former: ClientConfig, client: ClientContext): ClientConfig {
+  try {
+    const config = loadClientConfig(file);
+    client.log('info', 'client', 'has read its configuration again');
+    return config;
+  } catch (error) {
+    client.log('error', 'client', describe(error));
+    return former;
+  }
+}
