@@ -99,7 +99,7 @@ export const ALGORITHM = {
 } as const;
 
 /** Keys whose algorithm signs the message itself, by node's name, with the OID of key and signature. */
-const WITHOUT_HASH: ReadonlyMap<string | undefined, string> = new Map([
+export const WITHOUT_HASH: ReadonlyMap<string | undefined, string> = new Map([
   ['ed25519', '1.3.101.112'],
   ['ed448', '1.3.101.113'],
   ['ml-dsa-44', '2.16.840.1.101.3.4.3.17'],
@@ -182,7 +182,8 @@ export function buildCsr(key: TestKey, parts: CsrParts = {}): Buffer {
   );
 }
 
-function usualAlgorithm(key: TestKey): Buffer {
+/** The AlgorithmIdentifier of the signature that a key makes where nothing else is asked for. */
+export function usualAlgorithm(key: TestKey): Buffer {
   const type = key.privateKey.asymmetricKeyType;
   const alone = WITHOUT_HASH.get(type);
   if (alone !== undefined) return sequence(oid(alone));

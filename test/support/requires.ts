@@ -12,6 +12,9 @@ import { missingDogtag } from './dogtag-folder.ts';
 import { postgresPrograms } from './postgres.ts';
 import { ROOT } from './root.ts';
 
+/** Where `scripts/fetch-nss` leaves Mozilla's NSS, whose PKCS#11 library has ML-DSA. */
+export const NSS_LIBRARIES = join(ROOT, '.cache', 'nss');
+
 /** Where `scripts/fetch-estclient` leaves libest's client with the libraries it was built for. */
 export const ESTCLIENT = join(ROOT, '.cache', 'libest', 'estclient');
 
@@ -90,6 +93,11 @@ const PROBES = {
   pki: commands('Debian package strongswan-pki', 'pki'),
   estclient: files("libest's client: scripts/fetch-estclient, or scripts/test", ESTCLIENT),
   openssl35: files('OpenSSL 3.5: scripts/fetch-estclient, or scripts/test', OPENSSL_35),
+  nss: all(
+    files("Debian testing's NSS: scripts/fetch-nss, or scripts/test", join(NSS_LIBRARIES, 'libsoftokn3.so')),
+    commands('Debian package libnss3-tools', 'certutil'),
+    npmPackage('graphene-pk11', 'needs python3, make and g++ at npm ci'),
+  ),
   bouncycastlePqc: all(
     commands('Debian package default-jdk-headless', 'java', 'javac'),
     files("Bouncy Castle's newer jars: scripts/fetch-estclient, or scripts/test", ...BOUNCY_CASTLE_PQC_JARS),

@@ -5,7 +5,9 @@ import { IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
 import { oid } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
-import { failureName, findObjects, findToken, keyName, openSession } from './token.ts';
+import { mlDsaOf } from '../../pki/x509/ml-dsa.ts';
+import { MlDsa, PARAMETER_SETS } from './ml-dsa.ts';
+import { failureName, findObjects, findToken, keyName, mechanismsOf, openSession } from './token.ts';
 import type { Token } from './token.ts';
 import { TokenFault } from './wire.ts';
 import type { KeyGeneration, NewKeyNames, TokenKeyType } from './wire.ts';
@@ -40,17 +42,30 @@ function generate(
   type: TokenKeyType,
   names: { label: string; id: Buffer },
 ): void {
-  const { KeyGenMechanism } = token.graphene;
+  const mechanism = mechanismOf(token, type);
+  if (!mechanismsOf(token).has(mechanism))
+    throw new IsolatedError(TokenFault.KEY, `${token.name} makes no ${type} keys: its library does not offer that`);
   const both = { ...names, token: true };
   session.generateKeyPair(
-    type.startsWith('rsa:') ? KeyGenMechanism.RSA : KeyGenMechanism.EC,
-    { ...both, verify: true, ...parameters(type) },
+    mechanism,
+    { ...both, verify: true, ...parameters(token, type) },
     { ...both, private: true, sensitive: true, extractable: false, sign: true, decrypt: false, unwrap: false },
   );
 }
 
-function parameters(type: TokenKeyType): graphene.ITemplate {
+function mechanismOf({ graphene: { KeyGenMechanism } }: Token, type: TokenKeyType): number {
+  if (mlDsaOf(type) !== undefined) return MlDsa.CKM_ML_DSA_KEY_PAIR_GEN;
+  return type.startsWith('rsa:') ? KeyGenMechanism.RSA : KeyGenMechanism.EC;
+}
+
+function parameters(token: Token, type: TokenKeyType): graphene.ITemplate {
   switch (type) {
+    case 'ml-dsa:44':
+    case 'ml-dsa:65':
+    case 'ml-dsa:87':
+      // graphene takes attributes by name, and does not know this one.
+      token.graphene.registerAttribute('parameterSet', MlDsa.CKA_PARAMETER_SET, 'number');
+      return { parameterSet: PARAMETER_SETS[type], keyType: MlDsa.CKK_ML_DSA };
     case 'ec:P-256':
       return { paramsEC: oid(OID.secp256r1) };
     case 'ec:P-384':

@@ -164,8 +164,30 @@ function knownKey(spki: Buffer): KnownKey {
 }
 
 function startable(options: Pkcs11SignerOptions): IsolatedProcess {
-  const { module, token_label, slot, pin, key_label, key_id, max_sessions, expectedSpki, env, timeout } = options;
-  const init: SignerInit = { module, token_label, slot, pin, key_label, key_id, max_sessions, expectedSpki };
+  const {
+    module,
+    library_parameters,
+    token_label,
+    slot,
+    pin,
+    key_label,
+    key_id,
+    max_sessions,
+    expectedSpki,
+    env,
+    timeout,
+  } = options;
+  const init: SignerInit = {
+    module,
+    library_parameters,
+    token_label,
+    slot,
+    pin,
+    key_label,
+    key_id,
+    max_sessions,
+    expectedSpki,
+  };
   return new IsolatedProcess({
     module: siblingModule(import.meta.url, './pkcs11-child'),
     code: 'PKCS11',

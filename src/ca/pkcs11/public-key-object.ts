@@ -3,6 +3,8 @@ import type * as graphene from 'graphene-pk11';
 import { IsolatedError } from '../../process/protocol.ts';
 import { bitString, integer, NULL, oid, parseDer, sequence, Tag } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
+import { ML_DSA } from '../../pki/x509/ml-dsa.ts';
+import { MlDsa } from './ml-dsa.ts';
 import { findObjects } from './token.ts';
 import type { Token } from './token.ts';
 import { TokenFault } from './wire.ts';
@@ -15,11 +17,12 @@ const Attribute = {
   CKA_PUBLIC_EXPONENT: 0x122,
   CKA_EC_PARAMS: 0x180,
   CKA_EC_POINT: 0x181,
+  CKA_VALUE: 0x11,
 } as const;
 
 /**
  * DER SubjectPublicKeyInfo that belongs to a private key, or undefined when the token does not keep the public half of
- * an EC key. The halves of a pair share their CKA_ID (PKCS#11 §4.7); an RSA private key holds its public numbers.
+ * an EC or ML-DSA key. The halves of a pair share their CKA_ID (PKCS#11 §4.7); an RSA private key holds its public numbers.
  */
 export function publicKeyOf(
   token: Token,
@@ -29,11 +32,23 @@ export function publicKeyOf(
   const { KeyType } = token.graphene;
   const keyType: unknown = privateKey.get('keyType');
   if (keyType === KeyType.RSA) return rsaPublicKey(privateKey);
-  if (keyType !== KeyType.EC) throw new IsolatedError(TokenFault.KEY, 'the private key is neither RSA nor EC');
+  const readPublicKey =
+    keyType === KeyType.EC ? ecPublicKey : keyType === MlDsa.CKK_ML_DSA ? mlDsaPublicKey : undefined;
+  if (readPublicKey === undefined)
+    throw new IsolatedError(TokenFault.KEY, 'the private key is neither RSA nor EC nor ML-DSA');
   const id: unknown = privateKey.get('id');
   if (!Buffer.isBuffer(id) || id.length === 0) return undefined;
   const [publicKey] = findObjects(token, session, 'PUBLIC_KEY', { key_id: id.toString('hex') });
-  return publicKey === undefined ? undefined : ecPublicKey(publicKey);
+  return publicKey === undefined ? undefined : readPublicKey(publicKey);
+}
+
+/** RFC 9881 §4: the raw key, whose length tells the parameter set. */
+function mlDsaPublicKey(key: graphene.SessionObject): Buffer {
+  const value = bytes(key, 'CKA_VALUE');
+  const parameters = ML_DSA.find(({ publicKey }) => publicKey === value.length);
+  if (parameters === undefined)
+    throw new IsolatedError(TokenFault.KEY, `an ML-DSA public key of ${value.length} octets is none`);
+  return sequence(sequence(oid(parameters.oid)), bitString(value));
 }
 
 function rsaPublicKey(key: graphene.SessionObject): Buffer {

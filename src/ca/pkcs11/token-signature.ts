@@ -5,6 +5,7 @@ import { integer, NULL, octetString, oid, sequence } from '../../pki/der/der.ts'
 import { OID } from '../../pki/der/oids.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
+import { MlDsa } from './ml-dsa.ts';
 import { TokenFault } from './wire.ts';
 
 export interface TokenSignature {
@@ -20,7 +21,12 @@ export interface TokenSignature {
 const digestInfo = (hash: string, digest: Buffer): Buffer => sequence(sequence(oid(hash), NULL), octetString(digest));
 
 /** CK_MECHANISM_TYPE */
-export const Mechanism = { CKM_RSA_PKCS: 0x0001, CKM_SHA256_RSA_PKCS: 0x0040, CKM_ECDSA: 0x1041 } as const;
+export const Mechanism = {
+  CKM_RSA_PKCS: 0x0001,
+  CKM_SHA256_RSA_PKCS: 0x0040,
+  CKM_ECDSA: 0x1041,
+  CKM_ML_DSA: MlDsa.CKM_ML_DSA,
+} as const;
 
 /**
  * The way to make a key's usual signature with what the token offers.
@@ -29,7 +35,7 @@ export const Mechanism = { CKM_RSA_PKCS: 0x0001, CKM_SHA256_RSA_PKCS: 0x0040, CK
  * @throws IsolatedError when there is none
  */
 export function tokenSignature(spki: Buffer, offered: ReadonlySet<number>): TokenSignature {
-  const { CKM_RSA_PKCS, CKM_SHA256_RSA_PKCS, CKM_ECDSA } = Mechanism;
+  const { CKM_RSA_PKCS, CKM_SHA256_RSA_PKCS, CKM_ECDSA, CKM_ML_DSA } = Mechanism;
   const { keyType } = parsePublicKey(spki);
   const algorithm = defaultSignatureAlgorithm(keyType);
   if (algorithm?.scheme === 'ecdsa' && algorithm.hash !== undefined && offered.has(CKM_ECDSA)) {
@@ -43,6 +49,9 @@ export function tokenSignature(spki: Buffer, offered: ReadonlySet<number>): Toke
     const input = (tbs: Buffer): Buffer => digestInfo(OID.sha256, createHash('sha256').update(tbs).digest());
     if (offered.has(CKM_RSA_PKCS)) return { mechanism: CKM_RSA_PKCS, input, output };
   }
+  // Pure ML-DSA without a context, which the parameters of the mechanism are not needed for (PKCS#11 3.2 §6.67).
+  if (algorithm?.scheme === 'ml-dsa' && offered.has(CKM_ML_DSA))
+    return { mechanism: CKM_ML_DSA, input: (tbs) => tbs, output: (raw) => raw };
   throw new IsolatedError(TokenFault.KEY, `the token has no signature mechanism for a ${keyType} key`);
 }
 

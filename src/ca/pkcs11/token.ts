@@ -45,7 +45,8 @@ export async function findToken(access: TokenAccess): Promise<Token> {
   let module: graphene.Module;
   try {
     module = loaded.Module.load(access.module, 'pkcs11');
-    module.initialize({ flags: OS_LOCKING_OK });
+    const { library_parameters: libraryParameters } = access;
+    module.initialize({ flags: OS_LOCKING_OK, ...(libraryParameters === undefined ? {} : { libraryParameters }) });
   } catch (error) {
     throw new IsolatedError(TokenFault.MODULE, `cannot use the module ${access.module}: ${failureName(error)}`);
   }

@@ -1,9 +1,12 @@
 /** What the signer and its child process agree on. */
+import { ML_DSA } from '../../pki/x509/ml-dsa.ts';
 
 /** Where a token is and what opens it. */
 export interface TokenAccess {
   /** Path of the PKCS#11 library. */
   readonly module: string;
+  /** LibraryParameters of C_Initialize, which NSS's library has to have. */
+  readonly library_parameters?: string | undefined;
   /** CK_TOKEN_INFO.label, without its padding; or `slot`. */
   readonly token_label?: string | undefined;
   /** Slot ID. */
@@ -47,7 +50,14 @@ export const TokenFault = {
 } as const;
 
 /** The key types of a CA that tokens make. */
-export const TOKEN_KEY_TYPES = ['ec:P-256', 'ec:P-384', 'rsa:2048', 'rsa:3072', 'rsa:4096'] as const;
+export const TOKEN_KEY_TYPES = [
+  'ec:P-256',
+  'ec:P-384',
+  'rsa:2048',
+  'rsa:3072',
+  'rsa:4096',
+  ...ML_DSA.map(({ keyType }) => keyType),
+] as const;
 export type TokenKeyType = (typeof TOKEN_KEY_TYPES)[number];
 
 /** Which key to make, and where. */

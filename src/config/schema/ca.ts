@@ -147,6 +147,14 @@ const pkcs11Ca = table(
     pkcs11: table(
       {
         module: path({ description: "The token's PKCS#11 library." }),
+        library_parameters: optional(
+          text({
+            description:
+              "What the library wants to be initialized with, for those that read it from there, as NSS's does.",
+            allowed: 'text',
+            pattern: /^.+$/su,
+          }),
+        ),
         token_label: optional(
           text({ description: 'The label of the token; or use `slot`.', allowed: 'text', pattern: /^.{1,32}$/su }),
         ),

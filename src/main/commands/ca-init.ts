@@ -133,8 +133,8 @@ function refuseToOverwrite({ csr, useExistingKey }: Order, { certificate }: OwnC
 }
 
 async function makeTokenKey(order: Order, { pkcs11 }: Pkcs11CaConfig, context: CommandContext): Promise<void> {
-  const { module, token_label, slot, key_label, key_id } = pkcs11;
-  const access = { module, token_label, slot, pin: pkcs11.pin.reveal().toString('utf8') };
+  const { module, library_parameters, token_label, slot, key_label, key_id } = pkcs11;
+  const access = { module, library_parameters, token_label, slot, pin: pkcs11.pin.reveal().toString('utf8') };
   const type = TOKEN_KEY_TYPES.find((one) => one === order.keyType);
   if (type === undefined)
     throw new UsageError(

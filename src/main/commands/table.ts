@@ -68,7 +68,10 @@ export const COMMANDS: readonly Entry[] = [
         'the configuration; [ca.file] says where the key goes, [ca.pkcs11] which token and how the key is called',
       ),
       ca: required('LABEL', "the CA's label"),
-      'key-type': value('TYPE', `${MADE_KEY_TYPES.join(', ')} (default ec:P-256; a token makes RSA and EC keys)`),
+      'key-type': value(
+        'TYPE',
+        `${MADE_KEY_TYPES.join(', ')} (default ec:P-256; a token makes RSA, EC and, from PKCS#11 3.2 on, ML-DSA keys)`,
+      ),
       subject: value('DN', "the CA's name in RFC 4514 form (default CN=LABEL CA)"),
       days: value('N', 'validity of the self-signed root (default 3650)'),
       csr: value('FILE', 'write a PKCS #10 request for a CA above to FILE instead of a self-signed root'),

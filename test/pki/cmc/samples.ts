@@ -17,7 +17,7 @@ import {
 import { encodeExtensions, type Extension } from '../../../src/pki/x509/extensions.ts';
 import { parseDistinguishedName } from '../../../src/pki/x509/name.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
-import { ALGORITHM, buildCsr, makeKey, type TestKey } from '../../support/csr.ts';
+import { ALGORITHM, buildCsr, makeKey, type TestKey, usualAlgorithm, WITHOUT_HASH } from '../../support/csr.ts';
 
 const issuer = parseDistinguishedName('CN=Issuing CA,O=Example');
 const sha256 = { oid: OID.sha256 };
@@ -115,7 +115,7 @@ export interface CrmfOptions {
   readonly hash?: 'sha384';
 }
 
-/** DER CertReqMsg of an EC key. */
+/** DER CertReqMsg of a key that signs. */
 export function buildCrmf(key: TestKey, options: CrmfOptions = {}): Buffer {
   const { certReqId = 1, subject = 'CN=crmf', extensions, controls, before = [], popo, regInfo } = options;
   const fields = options.fields ?? [
@@ -128,8 +128,9 @@ export function buildCrmf(key: TestKey, options: CrmfOptions = {}): Buffer {
     ...(extensions === undefined ? [] : [tlv(contextConstructed(9), parseDer(encodeExtensions(extensions)).value)]),
   );
   const certReq = sequence(integer(certReqId), template, ...(controls === undefined ? [] : [sequence(...controls)]));
-  const signature = sign(options.hash ?? 'sha256', options.signed ?? certReq, key.privateKey);
-  const algorithm = options.hash === undefined ? ALGORITHM.ecdsaSha256 : ALGORITHM.ecdsaSha384;
+  const hash = WITHOUT_HASH.has(key.privateKey.asymmetricKeyType) ? null : (options.hash ?? 'sha256');
+  const signature = sign(hash, options.signed ?? certReq, key.privateKey);
+  const algorithm = options.hash === undefined ? usualAlgorithm(key) : ALGORITHM.ecdsaSha384;
   const proof = popo === null ? [] : [popo ?? tlv(contextConstructed(1), algorithm, bitString(signature))];
   return sequence(certReq, ...proof, ...(regInfo === undefined ? [] : [regInfo]));
 }
