@@ -4,8 +4,8 @@ import type { Signals } from '../signals.ts';
 /** What a command needs from the process that runs it. */
 export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
-  out(text: string): void;
-  err(text: string): void;
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
   /** Milliseconds since the epoch. */
   now(): number;
   /** Held back until a command takes them; of all others, the process is ended by them. */
@@ -13,7 +13,7 @@ export interface CommandContext {
   /** Absent: nobody sits before it. */
   readonly terminal?: Terminal;
   /** Resolves once all that `out` was given is on its way, so that nothing piles up before a slow reader. */
-  drained?(): Promise<void>;
+  readonly drained?: () => Promise<void>;
 }
 
 /** What the process's streams are connected with. */
@@ -134,6 +134,8 @@ export interface Command {
   readonly takesSignals: boolean;
   /** The calls of the admin API that it makes, as `GET /admin/otp/{id}`. */
   readonly calls: readonly string[];
+  /** One of which the first of them needs; none: whoever is known may make it. */
+  readonly roles: readonly string[];
   readonly run: (values: Readonly<Record<string, unknown>>, context: CommandContext) => Promise<number>;
 }
 
@@ -154,6 +156,7 @@ export interface CommandExtras {
   readonly misuse?: number;
   readonly takesSignals?: boolean;
   readonly calls?: readonly string[];
+  readonly roles?: readonly string[];
 }
 
 /** @param load its file, which is not loaded before it is run */
@@ -162,13 +165,13 @@ export function command<const O extends Options>(
   summary: string,
   options: O,
   load: () => Promise<CommandModule<O>>,
-  { about, misuse = EXIT.failed, takesSignals = false, calls = [] }: CommandExtras = {},
+  { about, misuse = EXIT.failed, takesSignals = false, calls = [], roles = [] }: CommandExtras = {},
 ): Command {
   const run: Command['run'] = async (values, context) => {
     if (!areValues(options, values)) throw new TypeError(`not the options of ${name}`);
     return (await load()).run(values, context);
   };
-  return { kind: 'command', name, summary, about, options, misuse, takesSignals, calls, run };
+  return { kind: 'command', name, summary, about, options, misuse, takesSignals, calls, roles, run };
 }
 
 /** @param load the table of its commands, whose names come without the group's */

@@ -84,7 +84,12 @@ export const COMMANDS: readonly Entry[] = [
       misuse: EXIT.refused,
     },
   ),
-  group('admin', 'Administrators: make a bearer token.', async () => (await import('./admin/table.ts')).ADMIN_COMMANDS),
+  group(
+    'admin',
+    'The admin API of a running server: tokens, requests, certificates, devices, CAs, lockouts, audit.',
+    async () => (await import('./admin/table.ts')).ADMIN_COMMANDS,
+    { misuse: EXIT.refused },
+  ),
   group(
     'client',
     'An EST client: get certificates, and keep them renewed.',

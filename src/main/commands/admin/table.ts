@@ -1,8 +1,16 @@
 /** The commands below `estuary admin`. */
 import { ADMIN_ROLES } from '../../../config/admin-roles.ts';
 import { command, required, value, type Entry } from '../command.ts';
+import { CERTIFICATE_COMMANDS } from './tables/certificates.ts';
+import { OTP_COMMANDS } from './tables/otp.ts';
+import { REQUEST_COMMANDS } from './tables/requests.ts';
+import { SERVICE_COMMANDS } from './tables/service.ts';
 
 export const ADMIN_COMMANDS: readonly Entry[] = [
+  ...OTP_COMMANDS,
+  ...REQUEST_COMMANDS,
+  ...CERTIFICATE_COMMANDS,
+  ...SERVICE_COMMANDS,
   command(
     'token new',
     'Make a bearer token, and print its line for the configuration.',

@@ -1,0 +1,154 @@
+/** To which server a command speaks, and as whom: by options, environment or profile. */
+import { readFile, stat } from 'node:fs/promises';
+import { UsageError, value, type CommandContext, type Values } from '../command.ts';
+import { readProfile, type Profile } from './profile.ts';
+
+/** The options of every command. There is none that takes a token, which others would see in the list of processes, and none that trusts anybody. */
+export const CONNECTION = {
+  url: value('URL', 'the admin listener, as https://est.example.com:9444 (or ESTUARY_ADMIN_URL)'),
+  'token-file': value(
+    'FILE',
+    'the bearer token (or ESTUARY_ADMIN_TOKEN_FILE, or the token itself in ESTUARY_ADMIN_TOKEN)',
+  ),
+  cert: value('FILE', 'PEM: a client certificate, and those above it (or ESTUARY_ADMIN_CERT)'),
+  key: value('FILE', 'PEM: its private key (or ESTUARY_ADMIN_KEY)'),
+  ca: value(
+    'FILE',
+    "PEM: whom the server's certificate has to come from (or ESTUARY_ADMIN_CA; default: whom the machine trusts)",
+  ),
+  profile: value('NAME', 'of ~/.config/estuary/admin.toml (or ESTUARY_ADMIN_PROFILE)'),
+};
+
+export interface Connection {
+  /** `https://host:port`, without a path. */
+  readonly origin: string;
+  readonly token: string | undefined;
+  /** How the caller proves who it is, in words; undefined: not at all. */
+  readonly credential: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  readonly ca: string | undefined;
+  /** The files of `cert`, `key` and `ca`, to name them. */
+  readonly files: Pick<Profile, 'cert' | 'key' | 'ca'>;
+  /** Of the EST listener, as the profile or ESTUARY_EST_URL says. */
+  readonly estUrl: string | undefined;
+}
+
+/** @throws UsageError with what is missing or cannot be read */
+export async function readConnection(
+  options: Values<typeof CONNECTION>,
+  context: Pick<CommandContext, 'env' | 'err'>,
+): Promise<Connection> {
+  const { env } = context;
+  const chosen = await choose(options, env);
+  if (chosen.url === undefined)
+    throw new UsageError('--url URL is missing: which server (or ESTUARY_ADMIN_URL, or a profile)');
+  const token = await tokenOf(chosen, context);
+  if ((chosen.cert === undefined) !== (chosen.key === undefined))
+    throw new UsageError(
+      `--${chosen.cert === undefined ? 'cert' : 'key'} FILE is missing: a certificate goes with its key`,
+    );
+  const [cert, key, ca] = await Promise.all([
+    pem('--cert', chosen.cert),
+    pem('--key', chosen.key),
+    pem('--ca', chosen.ca),
+  ]);
+  return {
+    origin: originOf(chosen.url),
+    token: token?.text,
+    credential:
+      [
+        ...(token === undefined ? [] : [token.from]),
+        ...(chosen.cert === undefined ? [] : [`the certificate in ${chosen.cert}`]),
+      ].join(' and ') || undefined,
+    cert,
+    key,
+    ca,
+    files: chosen,
+    estUrl: chosen.est_url,
+  };
+}
+
+type Chosen = Profile & { readonly token?: string };
+
+/**
+ * An option goes before the environment, and that before a profile. Nothing of a profile goes to a server that it does not name: unless a
+ * profile is asked for by name, an address from elsewhere leaves it out.
+ */
+async function choose(options: Values<typeof CONNECTION>, env: CommandContext['env']): Promise<Chosen> {
+  const fromOptions = given({
+    url: options.url,
+    token_file: options['token-file'],
+    cert: options.cert,
+    key: options.key,
+    ca: options.ca,
+  });
+  if (options.profile !== undefined) return { ...(await readProfile(options.profile, { env })), ...fromOptions };
+  const fromEnvironment = given({
+    url: env['ESTUARY_ADMIN_URL'],
+    token_file: env['ESTUARY_ADMIN_TOKEN_FILE'],
+    token: env['ESTUARY_ADMIN_TOKEN'],
+    cert: env['ESTUARY_ADMIN_CERT'],
+    key: env['ESTUARY_ADMIN_KEY'],
+    ca: env['ESTUARY_ADMIN_CA'],
+    est_url: env['ESTUARY_EST_URL'],
+  });
+  const named = env['ESTUARY_ADMIN_PROFILE'];
+  const isElsewhere = fromOptions.url !== undefined || fromEnvironment.url !== undefined;
+  const isNamed = named !== undefined && named !== '';
+  const profile = isElsewhere && !isNamed ? {} : ((await readProfile(isNamed ? named : undefined, { env })) ?? {});
+  const { token_file, ...others } = profile;
+  const base = fromEnvironment.token === undefined && token_file !== undefined ? { ...others, token_file } : others;
+  return { ...base, ...fromEnvironment, ...fromOptions };
+}
+
+const given = (texts: Readonly<Record<string, string | undefined>>): Chosen =>
+  Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== undefined && text !== ''));
+
+function originOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'https:')
+    throw new UsageError(`--url: "${text}" is no address of the kind https://est.example.com:9444`);
+  if (
+    url.username !== '' ||
+    url.password !== '' ||
+    url.search !== '' ||
+    url.hash !== '' ||
+    !/^\/(?:admin\/?)?$/.test(url.pathname)
+  )
+    throw new UsageError('--url has host and port alone, as https://est.example.com:9444');
+  return url.origin;
+}
+
+async function tokenOf({ token_file: file, token }: Chosen, context: Pick<CommandContext, 'err'>) {
+  if (file === undefined)
+    return token === undefined
+      ? undefined
+      : { text: readToken('ESTUARY_ADMIN_TOKEN', token), from: 'the token in ESTUARY_ADMIN_TOKEN' };
+  const text = await readInput('--token-file', file);
+  const { mode } = await stat(file);
+  if ((mode & 0o077) !== 0) context.err(`warning: others than its owner can read or change ${file} (chmod 600)\n`);
+  return { text: readToken(`--token-file: ${file}`, text), from: `the token in ${file}` };
+}
+
+function readToken(from: string, text: string): string {
+  const token = text.trim();
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new UsageError(`${from} is no token: it is one line without spaces`);
+  return token;
+}
+
+async function pem(option: string, file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const text = await readInput(option, file);
+  if (!text.includes('-----BEGIN ')) throw new UsageError(`${option}: ${file} is not PEM`);
+  return text;
+}
+
+/** The text of a file that an option names. @throws UsageError */
+export async function readInput(option: string, file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`${option}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

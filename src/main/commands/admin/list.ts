@@ -1,0 +1,170 @@
+/** A list of the API: page after page as a table, as JSON or as CSV, once or again and again. */
+import { EXIT, flag, UsageError, value, type Values } from '../command.ts';
+import { progress } from '../progress.ts';
+import { FORMATS } from './admin-command.ts';
+import type { Session } from './session.ts';
+import type { Query } from './client.ts';
+import { recordsAt, textAt, type JsonRecord } from './json.ts';
+import type { Kind } from './kinds.ts';
+import { csvOf, formatOf, tableOf } from './output.ts';
+import { readCount, readTime } from './times.ts';
+import { watch } from './watch.ts';
+
+/** The options of every list, beside its filters. */
+export const LIST = {
+  limit: value('N', 'how many at most (default 100)'),
+  all: flag('all that there are, instead of --limit'),
+  cursor: value('CURSOR', 'where to go on, as the end of the list before has told'),
+  order: value('ORDER', 'asc, the default: oldest first; or desc', ['asc', 'desc']),
+  ...FORMATS,
+  watch: flag(
+    'look again and again until it is ended: on a terminal the newest as a table, elsewhere what is new or has changed',
+  ),
+  interval: value('SECONDS', 'how often --watch looks (default 5)'),
+};
+
+export interface ListSpec {
+  readonly path: string;
+  readonly kind: Kind;
+  /** The options that are filters; by what the API calls them. */
+  readonly filters: Readonly<Record<string, string>>;
+  /** Of the filters, times, and which way a length of time goes. */
+  readonly times?: Readonly<Record<string, 1 | -1>>;
+  /** Whether the server makes CSV of it. */
+  readonly csv: boolean;
+}
+
+export type ListValues = Values<typeof LIST>;
+
+const MOST_A_PAGE = 1000;
+const DEFAULT_LIMIT = 100;
+
+/** A command that prints a list. */
+export const lists = (spec: ListSpec) => ({
+  run: (values: ListValues, session: Session): Promise<number> => list(spec, values, session),
+});
+
+async function list(spec: ListSpec, values: ListValues, session: Session): Promise<number> {
+  const format = formatOf(values);
+  const filters = readFilters(spec, values, session.now());
+  const limit = readCount('--limit', values.limit);
+  if (limit !== undefined && values.all) throw new UsageError('--limit and --all do not go together');
+  const interval = readCount('--interval', values.interval);
+  if (values.watch) {
+    if (format === 'csv' || values.all || values.cursor !== undefined)
+      throw new UsageError(`--watch does not go with --${format === 'csv' ? 'csv' : values.all ? 'all' : 'cursor'}`);
+    return watch(
+      { ...spec, filters, limit: limit ?? DEFAULT_LIMIT, seconds: interval ?? 5, json: values.json },
+      session,
+    );
+  }
+  if (interval !== undefined) throw new UsageError('--interval goes with --watch');
+  if (format === 'csv' && spec.csv) {
+    if (limit !== undefined || values.cursor !== undefined)
+      throw new UsageError('--csv is everything that the filters find: it goes with neither --limit nor --cursor');
+    return printCsv(spec, filters, session);
+  }
+  const pages = pagesOf(
+    spec,
+    { ...filters, cursor: values.cursor },
+    values.all ? Infinity : (limit ?? DEFAULT_LIMIT),
+    session,
+  );
+  if (format === 'json') return printJson(pages, session);
+  return format === 'csv' ? printOwnCsv(pages, session) : printTable(spec.kind, pages, session);
+}
+
+/** @throws UsageError */
+export function readFilters(
+  { filters, times = {} }: Pick<ListSpec, 'filters' | 'times'>,
+  values: Readonly<Record<string, unknown>>,
+  now: number,
+): Query {
+  const query: Record<string, string> = {};
+  for (const [option, parameter] of Object.entries({ ...filters, order: 'order' })) {
+    const given = values[option];
+    if (typeof given !== 'string' || given === '') continue;
+    const towards = times[option];
+    query[parameter] = towards === undefined ? given : readTime(`--${option}`, given, now, towards);
+  }
+  return query;
+}
+
+interface Page {
+  readonly items: readonly JsonRecord[];
+  /** '' at the end. */
+  readonly next: string;
+}
+
+/** @param most items */
+export async function* pagesOf(
+  { path }: Pick<ListSpec, 'path'>,
+  query: Query,
+  most: number,
+  { client }: Pick<Session, 'client'>,
+): AsyncGenerator<Page> {
+  let [left, cursor] = [most, query['cursor']];
+  do {
+    const limit = Math.min(left, MOST_A_PAGE);
+    const page = await client.record('GET', path, { query: { ...query, cursor, limit } });
+    const items = recordsAt(page, 'items');
+    const next = textAt(page, 'next_cursor');
+    yield { items, next };
+    left -= items.length;
+    cursor = next;
+  } while (cursor !== '' && left > 0);
+}
+
+async function printTable(kind: Kind, pages: AsyncIterable<Page>, session: Session): Promise<number> {
+  let [count, rest] = [0, ''];
+  for await (const { items, next } of pages) {
+    // Each page is aligned for itself: the first is there before the last is read.
+    if (items.length > 0) session.out(tableOf(kind, items, session));
+    count += items.length;
+    rest = next;
+    await session.drained?.();
+  }
+  if (count === 0) session.err('There is none.\n');
+  if (rest !== '') session.err(`There may be more: --cursor ${rest} goes on, --all shows all.\n`);
+  return EXIT.ok;
+}
+
+/** As the API answers a list, but for as many pages as it takes; each record on a line. */
+async function printJson(pages: AsyncIterable<Page>, session: Session): Promise<number> {
+  let [before, rest] = ['', ''];
+  session.out('{"items":[');
+  for await (const { items, next } of pages) {
+    for (const item of items) {
+      session.out(`${before}\n${JSON.stringify(item)}`);
+      before = ',';
+    }
+    rest = next;
+    await session.drained?.();
+  }
+  session.out(`\n],"next_cursor":${rest === '' ? 'null' : JSON.stringify(rest)}}\n`);
+  return EXIT.ok;
+}
+
+async function printCsv({ path }: ListSpec, query: Query, session: Session): Promise<number> {
+  const shown = progress(session, { what: 'exporting', unit: 'lines' });
+  try {
+    const answer = await session.client.open('GET', path, { query, accept: 'text/csv' });
+    let lines = 0;
+    for await (const chunk of session.client.chunks(answer)) {
+      session.out(chunk);
+      lines += chunk.split('\n').length - 1;
+      shown.update(lines);
+      await session.drained?.();
+    }
+  } finally {
+    shown.end();
+  }
+  return EXIT.ok;
+}
+
+async function printOwnCsv(pages: AsyncIterable<Page>, session: Session): Promise<number> {
+  const records: JsonRecord[] = [];
+  for await (const { items } of pages) records.push(...items);
+  session.out(csvOf(records));
+  return EXIT.ok;
+}

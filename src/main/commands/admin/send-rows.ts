@@ -1,0 +1,220 @@
+/** A file of rows, sent in as many calls as it takes; each row answered, in order, in the format of the file. */
+import { open, readFile, type FileHandle } from 'node:fs/promises';
+import { parseCsv, csvLine } from '../../../http/admin/bulk/csv.ts';
+import { EXIT, UsageError } from '../command.ts';
+import { progress, type Progress } from '../progress.ts';
+import { printable } from '../text-table.ts';
+import type { Session } from './session.ts';
+import type { Query } from './client.ts';
+import { asRecord, textAt } from './json.ts';
+
+interface RowsOrder {
+  readonly path: string;
+  readonly query?: Query;
+  /** `-`: the standard input. */
+  readonly file: string;
+  /** Where the answers go; undefined: to the standard output. */
+  readonly out: string | undefined;
+  /** For the progress, and for the end. */
+  readonly what: string;
+  readonly done: string;
+}
+
+/** Contract §4: of one call. A little less, so that no header makes it too much. */
+const MOST_ROWS = 10_000;
+const MOST_BYTES = 15 << 20;
+/** Failures that are told one by one. */
+const TOLD = 10;
+
+interface Part {
+  readonly text: string;
+  readonly rows: number;
+}
+
+/** @returns 1 where a row failed. @throws UsageError; CommandError: what was sent before stays done */
+export async function sendRows(order: RowsOrder, session: Session): Promise<number> {
+  const text = await readRows(order.file);
+  const isCsv = formatOf(order.file, text) === 'csv';
+  const parts = isCsv ? csvParts(text) : ndjsonParts(text);
+  const total = parts.reduce((sum, { rows }) => sum + rows, 0);
+  const target = order.out === undefined ? undefined : await create(order.out);
+  const shown = progress(session, { what: order.what, unit: 'rows', total });
+  const answers = new Answers(isCsv, session, target, shown);
+  try {
+    for (const part of parts) {
+      const rows = { type: isCsv ? 'text/csv' : 'application/x-ndjson', text: part.text };
+      const answer = await session.client.open('POST', order.path, {
+        query: order.query ?? {},
+        rows,
+        accept: rows.type,
+      });
+      await answers.take(session.client.chunks(answer), part.rows);
+    }
+  } finally {
+    shown.end();
+    await target?.close();
+  }
+  return report(order, { total, failures: answers.failures }, session);
+}
+
+function report(
+  { out, done }: RowsOrder,
+  { total, failures }: { readonly total: number; readonly failures: readonly RowFailure[] },
+  { err }: Session,
+): number {
+  for (const { row, code, message } of failures.slice(0, TOLD))
+    err(`row ${row}: ${printable(message)} (${printable(code)})\n`);
+  if (failures.length > TOLD) err(`… and ${failures.length - TOLD} more\n`);
+  err(`${total - failures.length} of ${total} ${done}${out === undefined ? '' : `; the answers are in ${out}`}\n`);
+  return failures.length === 0 ? EXIT.ok : EXIT.failed;
+}
+
+interface RowFailure {
+  /** Of the file, from 1 without the header. */
+  readonly row: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** The answers of all calls as those of one. */
+class Answers {
+  readonly failures: RowFailure[] = [];
+  readonly #isCsv: boolean;
+  readonly #session: Session;
+  readonly #target: FileHandle | undefined;
+  readonly #shown: Progress;
+  /** Rows of the calls before. */
+  #before = 0;
+
+  constructor(isCsv: boolean, session: Session, target: FileHandle | undefined, shown: Progress) {
+    this.#isCsv = isCsv;
+    this.#session = session;
+    this.#target = target;
+    this.#shown = shown;
+  }
+
+  /** What came is kept also where the rest does not come: a token is told once. */
+  async take(chunks: AsyncIterable<string>, rows: number): Promise<void> {
+    let text = '';
+    let lines = this.#isCsv ? -1 : 0;
+    try {
+      for await (const chunk of chunks) {
+        text += chunk;
+        lines += chunk.split('\n').length - 1;
+        this.#shown.update(this.#before + Math.max(0, Math.min(rows, lines)));
+      }
+    } finally {
+      await this.#write(this.#isCsv ? this.#readCsv(text) : this.#readNdjson(text));
+      this.#before += rows;
+    }
+  }
+
+  async #write(text: string): Promise<void> {
+    if (this.#target === undefined) {
+      this.#session.out(text);
+      await this.#session.drained?.();
+    } else await this.#target.appendFile(text);
+  }
+
+  #readCsv(text: string): string {
+    const [header, ...records] = [...parseCsv(text)].map(({ fields }) => fields);
+    if (header === undefined) return '';
+    const [row, code, message] = ['row', 'code', 'message'].map((name) => header.indexOf(name));
+    const lines = records.map((fields) => {
+      const failed = fields[code ?? -1] ?? '';
+      if (failed === '') return csvLine(fields);
+      const number = this.#fail(fields[row ?? -1] ?? '', failed, fields[message ?? -1] ?? '');
+      return csvLine(fields.map((one, n) => (n === row ? String(number) : one)));
+    });
+    return [...(this.#before === 0 ? [csvLine(header)] : []), ...lines].join('');
+  }
+
+  #readNdjson(text: string): string {
+    const lines = text.split('\n').filter((line) => line !== '');
+    return lines
+      .map((line) => {
+        const record = asRecord(line);
+        if (record?.['row'] === undefined || record['code'] === undefined) return `${line}\n`;
+        const row = this.#fail(textAt(record, 'row'), textAt(record, 'code'), textAt(record, 'message'));
+        return `${JSON.stringify({ ...record, row })}\n`;
+      })
+      .join('');
+  }
+
+  #fail(row: string, code: string, message: string): number {
+    const number = Number(row) + this.#before;
+    this.failures.push({ row: number, code, message });
+    return number;
+  }
+}
+
+async function readRows(file: string): Promise<string> {
+  try {
+    const bytes = file === '-' ? await standardInput() : await readFile(file);
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch (error) {
+    const reason =
+      error instanceof TypeError ? 'it is not UTF-8' : error instanceof Error ? error.message : String(error);
+    throw new UsageError(`FILE ${file} cannot be read: ${reason}`);
+  }
+}
+
+async function standardInput(): Promise<Buffer> {
+  const { buffer } = await import('node:stream/consumers');
+  return buffer(process.stdin);
+}
+
+/** By its name; else by its first character, which in NDJSON is a brace. */
+function formatOf(file: string, text: string): 'csv' | 'ndjson' {
+  if (/\.csv$/i.test(file)) return 'csv';
+  if (/\.(?:ndjson|jsonl)$/i.test(file)) return 'ndjson';
+  return /^\s*\{/.test(text) ? 'ndjson' : 'csv';
+}
+
+/** @throws UsageError: it is there already */
+async function create(file: string): Promise<FileHandle> {
+  try {
+    return await open(file, 'wx', 0o600);
+  } catch (error) {
+    throw new UsageError(`--out: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** @throws UsageError: what is broken in the first part would be found in the last only after the others were sent */
+function csvParts(text: string): Part[] {
+  const [header, ...records] = parseCsv(text);
+  if (header === undefined) throw new UsageError('FILE has no header line');
+  const broken = records.findIndex(({ problem }) => problem !== undefined);
+  const wrong = header.problem ?? records[broken]?.problem;
+  if (wrong !== undefined)
+    throw new UsageError(
+      `FILE: ${header.problem === undefined ? `row ${broken + 1}` : 'the header line'} has ${wrong}`,
+    );
+  const head = csvLine(header.fields);
+  return together(records.map(({ fields }) => csvLine(fields))).map((part) => ({ ...part, text: head + part.text }));
+}
+
+const ndjsonParts = (text: string): Part[] =>
+  together(
+    text
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .map((line) => `${line}\n`),
+  );
+
+/** As many lines together as a call may have. */
+function together(lines: readonly string[]): Part[] {
+  const parts: { lines: string[]; bytes: number }[] = [];
+  for (const line of lines) {
+    const bytes = Buffer.byteLength(line);
+    const last = parts.at(-1);
+    if (last === undefined || last.lines.length >= MOST_ROWS || last.bytes + bytes > MOST_BYTES)
+      parts.push({ lines: [line], bytes });
+    else {
+      last.lines.push(line);
+      last.bytes += bytes;
+    }
+  }
+  if (parts.length === 0) throw new UsageError('FILE has no rows');
+  return parts.map((part) => ({ text: part.lines.join(''), rows: part.lines.length }));
+}

@@ -1,0 +1,111 @@
+/** Tables for people: aligned, no wider than the terminal, and nothing in them that the terminal would obey. */
+import type { CommandContext } from './command.ts';
+
+/** ANSI codes. */
+const COLOURS = { red: 31, green: 32, yellow: 33 } as const;
+export type Colour = keyof typeof COLOURS;
+
+export interface Column {
+  readonly head: string;
+  /** May be cut where the terminal is too narrow; what somebody copies must not. */
+  readonly shrinks?: boolean;
+  /** By what stands in the cell. */
+  readonly colour?: (text: string) => Colour | undefined;
+}
+
+export interface Look {
+  /** Columns of the terminal; undefined: as wide as it comes. */
+  readonly width: number | undefined;
+  readonly coloured: boolean;
+}
+
+/** How a command's output may look: coloured on a terminal alone, and not with NO_COLOR (no-color.org). */
+export function lookOf({ env, terminal }: Pick<CommandContext, 'env' | 'terminal'>): Look {
+  const width = terminal?.outColumns;
+  return { width, coloured: width !== undefined && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb' };
+}
+
+const GAP = '  ';
+/** What a column that shrinks keeps. */
+const LEAST = 8;
+
+/** @param rows a text for each column. @returns lines, the header first, each with its end */
+export function textTable(columns: readonly Column[], rows: readonly (readonly string[])[], look: Look): string {
+  const cells = rows.map((row) => columns.map((_, n) => printable(row[n] ?? '')));
+  const widths = fitting(
+    columns.map(({ head, shrinks = false }, n) => ({
+      shrinks,
+      width: Math.max(head.length, ...cells.map((row) => widthOf(row[n] ?? ''))),
+    })),
+    look.width,
+  );
+  const line = (row: readonly string[], paint: (text: string, column: Column) => string): string =>
+    columns
+      .map((column, n) => {
+        const text = cut(row[n] ?? '', widths[n] ?? 0);
+        const space = n === columns.length - 1 ? '' : ' '.repeat(Math.max(0, (widths[n] ?? 0) - widthOf(text)));
+        return paint(text, column) + space;
+      })
+      .join(GAP)
+      .trimEnd();
+  const head = line(
+    columns.map((column) => column.head),
+    (text) => text,
+  );
+  const body = cells.map((row) => line(row, (text, { colour }) => painted(text, colour?.(text), look)));
+  return [head, ...body].map((text) => `${text}\n`).join('');
+}
+
+/** @param colour undefined: as it is */
+export function painted(text: string, colour: Colour | undefined, { coloured }: Pick<Look, 'coloured'>): string {
+  return coloured && colour !== undefined ? `\x1b[${COLOURS[colour]}m${text}\x1b[0m` : text;
+}
+
+/** A text with everything spelt out that a terminal would obey, or that would put its letters in another order: much of it comes from anybody. */
+export function printable(text: string): string {
+  return text.replaceAll(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
+    (one) => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`,
+  );
+}
+
+function fitting(
+  columns: readonly { readonly shrinks: boolean; readonly width: number }[],
+  most: number | undefined,
+): number[] {
+  const widths = columns.map(({ width }) => width);
+  if (most === undefined) return widths;
+  let over = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - most;
+  // The widest first, down to the next, until the rest fits.
+  while (over > 0) {
+    const open = columns.flatMap(({ shrinks }, n) => (shrinks && (widths[n] ?? 0) > LEAST ? [n] : []));
+    const [widest, ...others] = open.toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0));
+    if (widest === undefined) break;
+    const width = widths[widest] ?? 0;
+    const next = Math.max(LEAST, others[0] === undefined ? LEAST : (widths[others[0]] ?? 0) - 1);
+    const less = Math.min(over, Math.max(1, width - next));
+    widths[widest] = width - less;
+    over -= less;
+  }
+  return widths;
+}
+
+function cut(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  let kept = '';
+  for (const one of text) {
+    if (widthOf(kept + one) > width - 1) break;
+    kept += one;
+  }
+  return `${kept}…`;
+}
+
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+
+/** Columns of a terminal that a text takes. */
+function widthOf(text: string): number {
+  // Most are plain.
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  return Array.from(text).reduce((sum, one) => sum + (/\p{M}/u.test(one) ? 0 : WIDE.test(one) ? 2 : 1), 0);
+}

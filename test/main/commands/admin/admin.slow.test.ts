@@ -1,0 +1,464 @@
+/** Issue 18.1: `estuary admin …` against the built server. */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { run, runAny } from '../../../support/command.ts';
+import { makeKey, onTheWire, simpleCsr } from '../../../support/csr.ts';
+import { caSection, certificatePem, Estuary, hashOtpsCheaply, section } from '../../../support/estuary.ts';
+import { NODE, SERVER } from '../../../support/server-process.ts';
+import { estuary, type Around, type Done } from './support.ts';
+
+let server: Estuary;
+let env: Record<string, string>;
+const folder = mkdtempSync(join(tmpdir(), 'estuary-admin-'));
+const key = makeKey();
+
+const file = (name: string, text?: string): string => {
+  const path = join(folder, name);
+  if (text !== undefined) writeFileSync(path, text, { mode: 0o600 });
+  return path;
+};
+
+const tokenEntry = (token: string, roles: string[]) => ({
+  token_hash: `sha256:${createHash('sha256').update(token).digest('hex')}`,
+  description: `the ${roles.join()}`,
+  roles,
+});
+
+beforeAll(async () => {
+  server = await Estuary.start({
+    configure: (config, dir) => {
+      hashOtpsCheaply(config, dir);
+      caSection(config, 1)['approval'] = 'manual';
+      section(config, 'otp')['max_failures'] = 3;
+      section(config, 'otp')['lockout_scope'] = 'username';
+      const tokens = section(config, 'admin', 'bearer_token')['tokens'];
+      if (!Array.isArray(tokens)) throw new TypeError('no tokens');
+      tokens.push(tokenEntry('token-of-an-operator', ['operator']), tokenEntry('token-of-nobody', []));
+    },
+  });
+  env = {
+    ESTUARY_ADMIN_URL: `https://localhost:${server.server.port('admin')}`,
+    ESTUARY_ADMIN_TOKEN_FILE: join(server.dir, 'admin/token'),
+    ESTUARY_ADMIN_CA: join(server.dir, 'ca/root.pem'),
+    ESTUARY_EST_URL: `https://localhost:${server.server.port('est')}`,
+  };
+}, 120_000);
+afterAll(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const admin = (args: readonly string[], around: Around = {}): Promise<Done> =>
+  estuary(['admin', ...args], { ...around, env: { ...env, ...around.env } });
+
+/** What a command that has to succeed prints as JSON. */
+async function json(...args: string[]): Promise<Record<string, unknown>> {
+  const { code, out, err } = await admin([...args, '--json']);
+  expect(err).toBe('');
+  expect(code, out).toBe(0);
+  return JSON.parse(out) as Record<string, unknown>;
+}
+
+const text = (record: Record<string, unknown>, name: string): string => {
+  const value = record[name];
+  if (typeof value !== 'string') throw new TypeError(`no ${name}`);
+  return value;
+};
+
+async function items(...args: string[]): Promise<Record<string, unknown>[]> {
+  return (await json(...args))['items'] as Record<string, unknown>[];
+}
+
+let names = 0;
+
+/** A certificate of `devices`, or a request that `lab` has queued. */
+async function enrolled(label = 'devices'): Promise<{ cn: string; serial: string }> {
+  const cn = `device-${++names}`;
+  const { token } = await server.otp({ client_id: cn });
+  const body = onTheWire(simpleCsr(key, cn, [`${cn}.example`]));
+  const answer = await server.enroll(body, { password: token, path: `${label}/simpleenroll` });
+  if (answer.status === 202) return { cn, serial: '' };
+  const pem = certificatePem(answer);
+  const [certificate] = await items('cert', 'list', '--subject', `CN=${cn}`);
+  expect(pem).toContain('BEGIN CERTIFICATE');
+  return { cn, serial: text(certificate ?? {}, 'serial') };
+}
+
+describe('issue 18.1: one-time passwords', () => {
+  test('create: the token, and lines for curl that enrol when they are pasted into a shell', async () => {
+    const { code, out } = await admin(['otp', 'create', "o'hara, press 7", '--max-uses', '2', '--expires-at', '2d']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^token +\S{20}$/m);
+    const lines = /with curl and openssl:\n\n(openssl.*\ncurl.*)\n/.exec(out)?.[1] ?? '';
+    await run('bash', ['-euo', 'pipefail', '-c', lines], { cwd: folder });
+    const subject = await run('openssl', ['x509', '-in', file('o_hara_press_7.pem'), '-noout', '-subject']);
+    expect(subject.toString()).toContain("o'hara, press 7");
+    const [record] = await items('otp', 'list', '--client-id', "o'hara, press 7");
+    expect(record).toMatchObject({ uses: 1, max_uses: 2, status: 'active' });
+  });
+
+  test('create for a label, and for programs the record alone', async () => {
+    const { out } = await admin(['otp', 'create', 'a:b', '--ca-label', 'lab']);
+    expect(out).toContain(`${env['ESTUARY_EST_URL'] ?? ''}/.well-known/est/lab/simpleenroll`);
+    expect(out).toContain(' -u device:');
+    const record = await json('otp', 'create', 'for-a-program');
+    expect(Object.keys(record)).toEqual(['id', 'token', 'client_id', 'created_at', 'expires_at', 'max_uses']);
+    const { out: csv } = await admin(['otp', 'create', 'for-a-table', '--csv']);
+    expect(csv).toMatch(/^id,token,client_id,created_at,expires_at,max_uses\r\n[^\n]*,for-a-table,[^\n]*\r\n$/);
+    const guessed = await admin(['otp', 'create', 'x'], { env: { ESTUARY_EST_URL: '' } });
+    expect(guessed.err).toContain('is a guess (https://localhost:9443/.well-known/est): --est-url');
+  });
+
+  test('list, show, extend, revoke', async () => {
+    const { id } = await server.otp({ client_id: 'one-of-a-kind' });
+    const { out } = await admin(['otp', 'list', '--client-id', 'one-of-a-kind']);
+    expect(out).toMatch(/^ID +CLIENT ID +CA +STATUS +USES +EXPIRES\n\S+ +one-of-a-kind +- +active +0\/1 +\S+Z\n$/);
+    const ends = await json('otp', 'extend', id, '--expires-at', '2031-01-31');
+    expect(ends['expires_at']).toBe('2031-01-31T00:00:00.000Z');
+    expect((await admin(['otp', 'show', id])).out).toMatch(/^expires_at +2031-01-31T00:00:00Z$/m);
+    expect((await admin(['otp', 'revoke', id])).code).toBe(2);
+    expect(await json('otp', 'show', id)).toMatchObject({ status: 'active' });
+    expect(await admin(['otp', 'revoke', id, '--yes'])).toMatchObject({ code: 0, out: `the token ${id} is revoked\n` });
+    expect(await json('otp', 'show', id)).toMatchObject({ status: 'revoked' });
+  });
+
+  test.each([
+    ['rows.csv', 'client_id,max_uses\r\n"bulk, 1",2\r\nbulk-2,0\r\nbulk-3,\r\n'],
+    [
+      'rows.ndjson',
+      '{"client_id":"bulk, 1","max_uses":2}\n{"client_id":"bulk-2","max_uses":0}\n\n{"client_id":"bulk-3"}\n',
+    ],
+  ])('bulk: %s, answered in its format, each row for itself', async (name, rows) => {
+    const out = file(`answers-of-${name}`);
+    const done = await admin(['otp', 'bulk', file(name, rows), '--out', out]);
+    expect(done.code).toBe(1);
+    expect(done.err).toContain(
+      'row 2: max_uses must be 1 or more (FIELD_INVALID)\n2 of 3 tokens made; the answers are in',
+    );
+    const lines = readFileSync(out, 'utf8').trim().split('\n');
+    expect(lines.length).toBe(name.endsWith('.csv') ? 4 : 3);
+    expect(lines.at(-1)).toMatch(/bulk-3/);
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    expect((await admin(['otp', 'bulk', file(name), '--out', out])).code).toBe(2);
+  });
+});
+
+describe('issue 18.1: certificates', () => {
+  test('list in each format, by filters, page by page', async () => {
+    const made = [await enrolled(), await enrolled(), await enrolled()];
+    const wanted = made.map(({ serial }) => serial);
+    const { out } = await admin(['cert', 'list', '--san', made[0]?.cn ?? '', '--issued-after', '1h']);
+    expect(out).toMatch(/^SERIAL +CA +STATUS +NOT AFTER +SUBJECT +NAMES +REQUESTER\n/);
+    expect(out).toContain(wanted[0]);
+    const first = await admin(['cert', 'list', '--limit', '1', '--order', 'desc']);
+    expect(first.out).toContain(wanted[2]);
+    const cursor = /--cursor (\S+) goes on/.exec(first.err)?.[1] ?? '';
+    const second = await items('cert', 'list', '--limit', '1', '--order', 'desc', '--cursor', cursor);
+    expect(second.map(({ serial }) => serial)).toEqual([wanted[1]]);
+    const all = await json('cert', 'list', '--all', '--status', 'valid');
+    expect((all['items'] as Record<string, unknown>[]).map(({ serial }) => serial)).toEqual(
+      expect.arrayContaining(wanted),
+    );
+    expect(all['next_cursor']).toBeNull();
+    const { out: csv } = await admin(['cert', 'list', '--csv']);
+    expect(csv).toMatch(/^serial,ca,subject,sans,/);
+    for (const serial of wanted) expect(csv).toContain(`\r\n${serial},devices,`);
+    expect((await admin(['cert', 'list', '--subject', 'nobody'])).err).toBe('There is none.\n');
+  });
+
+  test('show and its PEM; revoke asks, and does nothing without a yes', async () => {
+    const { serial, cn } = await enrolled();
+    const shown = await admin(['cert', 'show', serial]);
+    expect(shown.out).toMatch(new RegExp(`^subject +CN=${cn}$`, 'm'));
+    expect(shown.out.trim().endsWith('-----END CERTIFICATE-----')).toBe(true);
+    const { out: pem } = await admin(['cert', 'show', serial, '--pem']);
+    expect((await run('openssl', ['x509', '-noout', '-subject'], { input: pem })).toString()).toContain(cn);
+    const asked: string[] = [];
+    const answering = (answer: string): Around => ({
+      terminal: { ask: (question) => (asked.push(question), Promise.resolve(answer)) },
+    });
+    const args = ['cert', 'revoke', serial, '--reason', 'keyCompromise', '--invalidity-date', '2h'];
+    const no = await admin(args, answering(''));
+    expect(no).toMatchObject({ code: 1, out: '' });
+    expect(no.err).toContain('not confirmed: nothing was done');
+    expect(no.err).toContain(cn);
+    expect(await json('cert', 'show', serial)).toMatchObject({ status: 'valid' });
+    expect(await admin(args, answering('y'))).toMatchObject({ code: 0 });
+    expect(asked).toEqual(['Revoke this certificate? [y/N] ', 'Revoke this certificate? [y/N] ']);
+    expect(await json('cert', 'show', serial)).toMatchObject({ status: 'revoked', reason: 'keyCompromise' });
+    const again = await admin([...args, '--yes']);
+    expect(again).toMatchObject({ code: 1, out: '' });
+    expect(again.err).toContain('already (409 ALREADY_REVOKED)');
+  });
+
+  test('revoke-all: counts first, and revokes so many', async () => {
+    const [one, two] = [await enrolled(), await enrolled()];
+    const filter = ['--requester', one.cn];
+    expect(await admin(['cert', 'revoke-all', ...filter, '--dry-run'])).toMatchObject({
+      code: 0,
+      out: 'the filters find 1 certificates\n',
+    });
+    const wrong = await admin(['cert', 'revoke-all', ...filter, '--count', '2', '--yes']);
+    expect(wrong.err).toContain('--count says 2: nothing was revoked');
+    expect((await admin(['cert', 'revoke-all', ...filter])).code).toBe(2);
+    expect(await admin(['cert', 'revoke-all', ...filter, '--yes'])).toMatchObject({
+      code: 0,
+      out: 'the filters find 1 certificates\n1 revoked\n',
+    });
+    expect(await json('cert', 'show', one.serial)).toMatchObject({ status: 'revoked' });
+    expect(await json('cert', 'show', two.serial)).toMatchObject({ status: 'valid' });
+    const none = await admin(['cert', 'revoke-all', '--status', 'expired', '--yes']);
+    expect(none).toMatchObject({ code: 2 });
+  });
+
+  test('import refuses what is known', async () => {
+    const { serial } = await enrolled();
+    const pem = file('known.pem', (await admin(['cert', 'show', serial, '--pem'])).out);
+    const { code, err } = await admin(['cert', 'import', pem, '--ca-label', 'devices']);
+    expect([code, err]).toEqual([1, expect.stringContaining('(409 CERTIFICATE_KNOWN)')]);
+  });
+});
+
+describe('issue 18.1: requests', () => {
+  test('list, show, approve, reject', async () => {
+    const [one, two] = [await enrolled('lab'), await enrolled('lab')];
+    const pending = await items('request', 'list', '--status', 'pending', '--ca-label', 'lab');
+    const idOf = (cn: string): string => text(pending.find(({ subject }) => subject === `CN=${cn}`) ?? {}, 'id');
+    expect((await admin(['request', 'show', idOf(one.cn)])).out).toContain('-----BEGIN CERTIFICATE REQUEST-----');
+    const unsure = await admin(['request', 'approve', idOf(one.cn)]);
+    expect(unsure).toMatchObject({ code: 2, out: '' });
+    expect(unsure.err).toContain('--yes says that it is meant');
+    expect(await json('request', 'approve', idOf(one.cn), '--yes')).toMatchObject({ status: 'approved' });
+    expect((await admin(['request', 'reject', idOf(two.cn), '--yes'])).err).toContain('--reason TEXT is missing');
+    expect(await json('request', 'reject', idOf(two.cn), '--reason', 'unknown', '--yes')).toMatchObject({
+      status: 'rejected',
+      reason: 'unknown',
+    });
+    const twice = await admin(['request', 'approve', idOf(two.cn), '--yes']);
+    expect(twice.err).toContain('(409 REQUEST_DECIDED)');
+  });
+
+  test('--watch prints what is new or has changed, until it is ended', async () => {
+    const args = ['admin', 'request', 'list', '--status', 'pending', '--watch', '--interval', '1', '--json'];
+    const watching = spawn(NODE, [SERVER, ...args], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const found: unknown[] = [];
+    createInterface({ input: watching.stdout }).on('line', (line) => found.push(JSON.parse(line)));
+    const { cn } = await enrolled('lab');
+    await expect
+      .poll(() => found, { timeout: 20_000 })
+      .toContainEqual(expect.objectContaining({ subject: `CN=${cn}` }));
+    // Two more looks tell nothing new.
+    const { length } = found;
+    await pause(2500);
+    expect(found).toHaveLength(length);
+    watching.kill();
+    await once(watching, 'close');
+  }, 30_000);
+
+  test('check: the verdict, and exit code 1 where it is a refusal', async () => {
+    const csr = `-----BEGIN CERTIFICATE REQUEST-----\n${onTheWire(simpleCsr(key, 'device-x', []))}\n-----END CERTIFICATE REQUEST-----\n`;
+    const base = ['check', '--csr', file('x.csr', csr), '--client-id', 'device-x', '--ca-label'];
+    expect((await admin([...base, 'devices'])).out).toMatch(/^verdict +issue$/m);
+    expect(await json(...base, 'lab')).toMatchObject({ verdict: 'queue' });
+    expect((await admin([...base, 'nonsense'])).err).toContain('(400 FIELD_INVALID)');
+    expect((await admin([...base.slice(0, 3), '--ca-label', 'lab'])).err).toContain('as whom?');
+  });
+});
+
+describe('issue 18.1: the service', () => {
+  test('status, session, reload, openapi, metrics', async () => {
+    const status = await admin(['status']);
+    expect(status).toMatchObject({ code: 0 });
+    expect(status.out).toMatch(/^status +ok\nstore +ok\nca:devices +ok\n/m);
+    expect(await json('status')).toMatchObject({ alive: true, status: 'ok', parts: { store: 'ok' } });
+    const stranger = await admin(['status'], { env: { ESTUARY_ADMIN_TOKEN_FILE: '' } });
+    expect(stranger.code).toBe(0);
+    expect(stranger.out).not.toContain('caller');
+    expect((await admin(['session'])).out).toMatch(/^roles +admin$/m);
+    expect(await json('reload', '--dry-run')).toMatchObject({ dry_run: true, changed: [] });
+    expect((await admin(['openapi'])).out).toContain('"openapi": "3.1');
+    expect((await admin(['metrics'])).out).toContain('estuary_requests_total');
+  });
+
+  test('ca list and show, in each format', async () => {
+    expect((await admin(['ca', 'list'])).out).toMatch(/^LABEL +DEFAULT +DRIVER +HEALTH .*\ndevices +yes +file +ok /);
+    expect(await items('ca', 'list')).toHaveLength(2);
+    expect((await admin(['ca', 'list', '--csv'])).out).toMatch(
+      /^label,default,driver,subject,not_after,days_left,health\r\n/,
+    );
+    expect((await admin(['ca', 'show', 'lab'])).out.match(/BEGIN CERTIFICATE/g)).toHaveLength(3);
+    expect((await admin(['ca', 'show', 'no'])).err).toContain('(404 UNKNOWN_LABEL)');
+  });
+
+  test('lockout list and clear', async () => {
+    for (let n = 0; n < 5; n++)
+      await server.enroll(onTheWire(simpleCsr(key, 'guesser')), { password: 'no-such-password' });
+    const [lockout] = await items('lockout', 'list');
+    const name = text(lockout ?? {}, 'key');
+    expect((await admin(['lockout', 'list'])).out).toContain(name);
+    expect((await admin(['lockout', 'list', '--csv'])).out).toContain(`\r\n${name},username,`);
+    expect(await admin(['lockout', 'clear', name])).toMatchObject({ code: 0 });
+    expect(await items('lockout', 'list')).toEqual([]);
+    expect((await admin(['lockout', 'clear', name])).err).toContain('(404 LOCKOUT_NOT_FOUND)');
+  });
+
+  test('audit list', async () => {
+    expect((await admin(['audit', 'list', '--type', 'service.start', '--since', '1h'])).out).toMatch(
+      /^SEQ +TIME +TYPE .*\n1 +\S+Z +service.start +success /,
+    );
+    expect((await admin(['audit', 'list', '--csv'])).out).toMatch(/^seq,time,node,type,/);
+  });
+});
+
+describe('issue 18.1: who is calling', () => {
+  test('a profile, and nothing of it to another server', async () => {
+    mkdirSync(join(folder, 'estuary'), { recursive: true });
+    writeFileSync(join(folder, 'estuary/token'), server.adminToken, { mode: 0o600 });
+    const toml = `default = "lab"\n[profiles.lab]\nurl = "${env['ESTUARY_ADMIN_URL'] ?? ''}"\ntoken_file = "token"\nca = "${server.dir}/ca/root.pem"\n`;
+    writeFileSync(join(folder, 'estuary/admin.toml'), toml);
+    const bare = { env: { XDG_CONFIG_HOME: folder } };
+    expect((await estuary(['admin', 'session'], bare)).out).toMatch(/^roles +admin$/m);
+    expect((await estuary(['admin', 'session', '--profile', 'lab'], bare)).code).toBe(0);
+    const other = await estuary(['admin', 'session', '--profile', 'lba'], bare);
+    expect([other.code, other.err]).toEqual([2, expect.stringContaining('has no profile "lba" (it has lab)')]);
+    // The address comes from elsewhere: the token of the profile stays where it is.
+    const url = ['--url', env['ESTUARY_ADMIN_URL'] ?? '', '--ca', env['ESTUARY_ADMIN_CA'] ?? ''];
+    expect((await estuary(['admin', 'session', ...url], bare)).err).toContain('(401 ');
+    expect((await estuary(['admin', 'session', ...url, '--profile', 'lab'], bare)).code).toBe(0);
+  });
+
+  test.each([
+    ['[profiles.a]\ntokn_file = "x"', 'profiles.a.tokn_file: unknown key (the nearest known one is "token_file")'],
+    ['[profiles.a]\ntoken = "x"', 'a token has a file of its own'],
+    ['profile = 1', 'profile: unknown key'],
+    ['[profiles.a]\nurl = 1', 'profiles.a.url: must be a text'],
+    ['a = [', 'admin.toml: '],
+    ['default = "b"', 'has no profile "b" (it has none)'],
+  ])('a wrong admin.toml: %j', async (toml, sentence) => {
+    const config = mkdtempSync(join(folder, 'config-'));
+    mkdirSync(join(config, 'estuary'));
+    writeFileSync(join(config, 'estuary/admin.toml'), toml);
+    const { code, err } = await estuary(['admin', 'session'], { env: { XDG_CONFIG_HOME: config } });
+    expect([code, err]).toEqual([2, expect.stringContaining(sentence)]);
+  });
+
+  test('a client certificate', async () => {
+    const pair = ['--cert', join(server.dir, 'admin/client.pem'), '--key', join(server.dir, 'admin/client.key')];
+    const { out, code } = await admin(['session', ...pair], { env: { ESTUARY_ADMIN_TOKEN_FILE: '' } });
+    expect(code).toBe(0);
+    expect(out).toMatch(/^method +mtls$/m);
+    const half = await admin(['session', ...pair.slice(0, 2)]);
+    expect([half.code, half.err]).toEqual([2, expect.stringContaining('--key FILE is missing')]);
+  });
+
+  test('a token that others can read is warned of', async () => {
+    const open = file('open-token', server.adminToken);
+    chmodSync(open, 0o644);
+    const { code, err } = await admin(['session', '--token-file', open]);
+    expect([code, err]).toEqual([
+      0,
+      expect.stringContaining(`warning: others than its owner can read or change ${open}`),
+    ]);
+  });
+
+  test.each<[string, string[], Record<string, string>, number, string]>([
+    [
+      'no token',
+      ['otp', 'list'],
+      { ESTUARY_ADMIN_TOKEN_FILE: '' },
+      1,
+      'name a token with --token-file, or a certificate with --cert and --key; the call needs the role admin or ra',
+    ],
+    [
+      'a wrong token',
+      ['otp', 'list'],
+      { ESTUARY_ADMIN_TOKEN_FILE: '', ESTUARY_ADMIN_TOKEN: 'wrong' },
+      1,
+      'the server does not accept the token in ESTUARY_ADMIN_TOKEN, or no longer',
+    ],
+    [
+      'another role',
+      ['otp', 'list'],
+      { ESTUARY_ADMIN_TOKEN_FILE: '', ESTUARY_ADMIN_TOKEN: 'token-of-an-operator' },
+      1,
+      'this call needs the role admin or ra (403 ROLE_MISSING): you are "the operator", with the role operator',
+    ],
+    [
+      'no role',
+      ['ca', 'list'],
+      { ESTUARY_ADMIN_TOKEN_FILE: '', ESTUARY_ADMIN_TOKEN: 'token-of-nobody' },
+      1,
+      'without a role',
+    ],
+    ['nobody listens', ['status', '--url', 'https://localhost:1'], {}, 3, 'nobody listens there'],
+    ['no such host', ['status', '--url', 'https://host.invalid'], {}, 3, 'https://host.invalid: '],
+    [
+      'whom nobody trusts',
+      ['status'],
+      { ESTUARY_ADMIN_CA: '' },
+      1,
+      "name the root of the server's certificate with --ca FILE",
+    ],
+    [
+      'plain HTTP',
+      ['status', '--url', 'http://localhost'],
+      {},
+      2,
+      'is no address of the kind https://est.example.com:9444',
+    ],
+    ['a path', ['status', '--url', 'https://localhost/admin/otp'], {}, 2, '--url has host and port alone'],
+    ['no address', ['status'], { ESTUARY_ADMIN_URL: '' }, 2, '--url URL is missing'],
+    ['no file', ['status', '--token-file', '/nonexistent'], {}, 2, '--token-file: ENOENT'],
+    ['no PEM', ['status', '--ca', '/dev/null'], {}, 2, '--ca: /dev/null is not PEM'],
+    ['two formats', ['otp', 'list', '--json', '--csv'], {}, 2, '--json and --csv do not go together'],
+    ['no count', ['otp', 'list', '--limit', '0'], {}, 2, '--limit is not a whole number from 1 on'],
+    ['no time', ['audit', 'list', '--since', 'yesterday'], {}, 2, '--since is a time like'],
+    [
+      'a wrong status',
+      ['otp', 'list', '--status', 'odd'],
+      {},
+      1,
+      'status must be one of active, consumed, expired, revoked (400 FIELD_INVALID)',
+    ],
+    ['a wrong cursor', ['otp', 'list', '--cursor', 'odd'], {}, 1, '(400 CURSOR_INVALID)'],
+    ['an interval alone', ['otp', 'list', '--interval', '3'], {}, 2, '--interval goes with --watch'],
+    ['no such command', ['opt', 'list'], {}, 2, 'there is no command "opt list" (the nearest known one is "otp list")'],
+    ['no such option', ['otp', 'list', '--token', 'x'], {}, 2, 'there is no option --token'],
+  ])('%s is a sentence and an exit code', async (_, args, more, code, sentence) => {
+    const done = await admin(args, { env: more });
+    expect(done).toMatchObject({ code, out: '' });
+    expect(done.err).toContain(sentence);
+    expect(done.err).not.toMatch(/\n {4}at /);
+  });
+
+  test('the name of the server is checked, and another listener is no admin API', async () => {
+    const est = server.server.port('est');
+    expect((await admin(['status', '--url', `https://localhost:${est}`])).err).toContain(
+      'but not as the admin API does',
+    );
+    const elsewhere = await admin(['status', '--url', `https://127.0.0.1.nip.invalid:${est}`]);
+    expect(elsewhere.code).toBe(3);
+  });
+});
+
+test('issue 18.1: the built program, coloured on a terminal alone and not with NO_COLOR', async () => {
+  const plain = await runAny(NODE, [SERVER, 'admin', 'status'], { env });
+  expect(plain.output).toMatch(/^status +ok$/m);
+  const command = `${NODE} ${SERVER} admin status`;
+  const onTerminal = await runAny('script', ['-qec', command, '/dev/null'], { env: { ...env, TERM: 'xterm' } });
+  expect(onTerminal.output).toMatch(/status +\u001b\[32mok\u001b\[0m/);
+  const sober = await runAny('script', ['-qec', command, '/dev/null'], {
+    env: { ...env, TERM: 'xterm', NO_COLOR: '1' },
+  });
+  expect(sober.output).not.toContain('\u001b[32m');
+});
