@@ -1,7 +1,14 @@
 /** The pages: where they are, who may see them, and which key leads there. */
 import type { ComponentType } from 'preact';
 import type { Role } from './api/types.ts';
+import { Audit } from './pages/audit.tsx';
+import { Cas } from './pages/cas.tsx';
+import { Certificates } from './pages/certificates.tsx';
+import { Devices } from './pages/devices.tsx';
+import { Lockouts } from './pages/lockouts.tsx';
 import { Overview } from './pages/overview.tsx';
+import { Policy } from './pages/policy.tsx';
+import { Requests } from './pages/requests.tsx';
 import { Tokens } from './pages/tokens.tsx';
 
 export interface Place {
@@ -17,5 +24,12 @@ export interface Place {
 
 export const PLACES: readonly Place[] = [
   { path: '', title: 'Overview', roles: ['ra', 'auditor', 'operator'], key: 'o', page: Overview },
+  { path: 'requests', title: 'Requests', roles: ['ra', 'auditor'], key: 'r', page: Requests },
+  { path: 'certificates', title: 'Certificates', roles: ['ra', 'auditor'], key: 'c', page: Certificates },
   { path: 'tokens', title: 'Tokens', roles: ['ra'], key: 't', page: Tokens },
+  { path: 'devices', title: 'Devices', roles: ['ra', 'auditor'], key: 'd', page: Devices },
+  { path: 'policy', title: 'Policy', roles: ['ra'], key: 'p', page: Policy },
+  { path: 'audit', title: 'Audit', roles: ['auditor'], key: 'a', page: Audit },
+  { path: 'cas', title: 'CAs', roles: ['operator'], key: 's', page: Cas },
+  { path: 'lockouts', title: 'Lockouts', roles: ['operator'], key: 'l', page: Lockouts },
 ];

@@ -1,0 +1,55 @@
+/** Checks the audit log's chain here, with nothing but the records (contract §7). */
+import { call } from './api/client.ts';
+import type { AuditRecord, Page } from './api/types.ts';
+
+/** Records of one answer. */
+const PAGE = 1000;
+
+export interface ChainState {
+  readonly checked: number;
+  readonly first?: number;
+  readonly last?: number;
+  /** What does not fit; undefined while all fits. */
+  readonly problem?: string;
+  readonly isDone: boolean;
+}
+
+const encoder = new TextEncoder();
+
+async function sha256(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', encoder.encode(text));
+  return Array.from(new Uint8Array(digest), (octet) => octet.toString(16).padStart(2, '0')).join('');
+}
+
+/** A record's hash is that of its JSON without the hash, its fields in the order in which the API tells them. */
+export async function hashOf(record: AuditRecord): Promise<string> {
+  return sha256(JSON.stringify({ ...record, hash: undefined }));
+}
+
+/** From the oldest record of the store to the newest. @param tell is called after each part */
+export async function verifyChain(tell: (state: ChainState) => void, signal: AbortSignal): Promise<void> {
+  let [cursor, before]: [string | undefined, AuditRecord | undefined] = [undefined, undefined];
+  let state: ChainState = { checked: 0, isDone: false };
+  do {
+    const page: Page<AuditRecord> = await call('/admin/audit', { query: { limit: PAGE, cursor }, signal });
+    for (const record of page.items) {
+      const problem = await problemOf(record, before);
+      if (problem !== undefined) {
+        tell({ ...state, problem, isDone: true });
+        return;
+      }
+      before = record;
+      state = { checked: state.checked + 1, first: state.first ?? record.seq, last: record.seq, isDone: false };
+    }
+    tell(state);
+    cursor = page.next_cursor ?? undefined;
+  } while (cursor !== undefined && !signal.aborted);
+  tell({ ...state, isDone: true });
+}
+
+async function problemOf(record: AuditRecord, before: AuditRecord | undefined): Promise<string | undefined> {
+  if ((await hashOf(record)) !== record.hash) return `Record ${record.seq} is not what its hash says.`;
+  if (before === undefined) return undefined;
+  if (record.seq !== before.seq + 1) return `Between record ${before.seq} and record ${record.seq} some are missing.`;
+  return record.prev_hash === before.hash ? undefined : `Record ${record.seq} does not follow record ${before.seq}.`;
+}

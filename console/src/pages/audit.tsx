@@ -1,0 +1,121 @@
+/** The audit log: searching it, checking its chain, taking it away. */
+import { call } from '../api/client.ts';
+import type { AuditRecord, Page } from '../api/types.ts';
+import { link, route } from '../router.ts';
+import { Badge, Facts, Heading, Moment, Names, Panel, Time } from '../ui/bits.tsx';
+import { Filters, type Filter } from '../ui/fields.tsx';
+import { useLoad } from '../ui/load.ts';
+import { Empty, Show } from '../ui/states.tsx';
+import { RecordList, type Column } from '../ui/table.tsx';
+import { AUDIT_TYPES } from '../audit-types.ts';
+import { ChainCheck } from './audit-chain.tsx';
+
+const FILTERS: readonly Filter[] = [
+  { name: 'subject', label: 'Who', placeholder: 'any part' },
+  { name: 'type', label: 'What', options: AUDIT_TYPES },
+  { name: 'ca', label: 'CA' },
+  { name: 'serial', label: 'Serial number', placeholder: 'the whole, hex' },
+  { name: 'request_id', label: 'Request' },
+  { name: 'since', label: 'Since', date: true },
+  { name: 'until', label: 'Until', date: true },
+];
+
+const COLUMNS: readonly Column<AuditRecord>[] = [
+  {
+    head: 'No.',
+    kind: 'number',
+    cell: ({ seq, time }) => <a href={link(['audit', String(seq)], { at: time })}>{seq}</a>,
+  },
+  { head: 'When', cell: ({ time }) => <Time at={time} /> },
+  { head: 'What', cell: ({ type }) => type },
+  { head: 'Outcome', cell: ({ outcome }) => <Badge of={outcome} /> },
+  { head: 'Who', cell: ({ subject }) => subject, kind: 'name' },
+  { head: 'From', cell: ({ address }) => address, wide: true },
+  { head: 'Detail', cell: ({ detail }) => detail, wide: true, kind: 'name' },
+];
+
+export function Audit({ id }: { readonly id: string | undefined }) {
+  if (id === 'verify') return <ChainCheck />;
+  if (id !== undefined) return <OneRecord seq={id} />;
+  return (
+    <>
+      <Heading title="Audit" lead="Who did what, and what came of it; each record is chained to the one before.">
+        <a class="button" href={link(['audit', 'verify'])}>
+          Verify the chain
+        </a>
+      </Heading>
+      <Filters of={FILTERS} search="Audit records" />
+      <RecordList<AuditRecord>
+        caption="Audit records"
+        path="/admin/audit"
+        query={{ order: 'desc', ...route.value.query }}
+        columns={COLUMNS}
+        id={({ seq }) => String(seq)}
+        file="audit.csv"
+        events={['*']}
+        empty="No record fits."
+      />
+    </>
+  );
+}
+
+/** The list has no filter by number: the time, which links carry, leads near it. */
+function OneRecord({ seq }: { readonly seq: string }) {
+  const { at } = route.value.query;
+  const { loaded, again } = useLoad(`record ${seq} ${at ?? ''}`, async (signal) => {
+    const query = at === undefined ? { order: 'desc' } : { since: at, until: at };
+    const page = await call<Page<AuditRecord>>('/admin/audit', { query: { ...query, limit: 1000 }, signal });
+    return { record: page.items.find((one) => String(one.seq) === seq) };
+  });
+  return (
+    <>
+      <Heading title={`Record ${seq}`}>
+        <a class="button" href={link(['audit'])}>
+          All records
+        </a>
+      </Heading>
+      <Show of={loaded} again={again}>
+        {({ record }) =>
+          record === undefined ? (
+            <Empty title="It is not among the last ones">Search for it by its time.</Empty>
+          ) : (
+            <Details of={record} />
+          )
+        }
+      </Show>
+    </>
+  );
+}
+
+function Details({ of }: { readonly of: AuditRecord }) {
+  return (
+    <Panel title={of.type} actions={<Badge of={of.outcome} />}>
+      <Facts
+        of={[
+          ['When', <Moment at={of.time} />],
+          ['Who', of.subject],
+          ['Proved by', of.method],
+          of.requester_issuer !== undefined && ['Its issuer', of.requester_issuer],
+          of.requester_sans !== undefined && ['Its names', <Names of={of.requester_sans} />],
+          ['From', of.address],
+          ['Detail', of.detail],
+          ['CA', of.ca],
+          of.label !== undefined && ['Label', of.label],
+          of.serial !== undefined && [
+            'Serial number',
+            <a href={link(['certificates', of.serial], { ca: of.ca })}>{of.serial}</a>,
+          ],
+          of.certificate_subject !== undefined && ['Certificate', of.certificate_subject],
+          of.certificate_sans !== undefined && ['Its names', <Names of={of.certificate_sans} />],
+          of.request_id !== undefined && [
+            'Request',
+            <a href={link(['audit'], { request_id: of.request_id })}>{of.request_id}</a>,
+          ],
+          ['Node', of.node],
+          ['Hash', <code>{of.hash}</code>],
+          ['Hash before', <code>{of.prev_hash}</code>],
+        ]}
+      />
+    </Panel>
+  );
+}

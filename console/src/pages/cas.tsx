@@ -1,0 +1,92 @@
+/** The CAs: how they are, what they stand under. */
+import { adminPath, call } from '../api/client.ts';
+import type { Ca } from '../api/types.ts';
+import { link } from '../router.ts';
+import { Badge, Facts, Heading, Moment, Panel, saveFile } from '../ui/bits.tsx';
+import { useLoad } from '../ui/load.ts';
+import { Show } from '../ui/states.tsx';
+import { RecordList, type Column } from '../ui/table.tsx';
+import { readCertificate } from '../x509/certificate.ts';
+import { Extensions } from './certificate.tsx';
+import { Chain } from './chain.tsx';
+
+const COLUMNS: readonly Column<Ca>[] = [
+  { head: 'Label', cell: ({ label }) => <a href={link(['cas', label])}>{label}</a>, kind: 'name' },
+  { head: 'Health', cell: ({ health }) => <Badge of={health} /> },
+  { head: 'Driver', cell: ({ driver }) => driver, wide: true },
+  { head: 'Subject', cell: ({ subject }) => subject ?? 'not known yet', kind: 'name' },
+  { head: 'Signed by', cell: ({ ca }) => ca, wide: true },
+  { head: 'Days left', cell: ({ days_left }) => days_left, kind: 'number' },
+];
+
+export function Cas({ id }: { readonly id: string | undefined }) {
+  if (id !== undefined) return <CaDetails label={id} />;
+  return (
+    <>
+      <Heading title="CAs" lead="Who signs here, and under which labels." />
+      <RecordList<Ca>
+        caption="CAs"
+        path="/admin/cas"
+        query={{}}
+        columns={COLUMNS}
+        id={({ label }) => label}
+        events={['config.reload', 'service.*']}
+        empty="No CA is configured."
+      />
+    </>
+  );
+}
+
+function CaDetails({ label }: { readonly label: string }) {
+  const { loaded, again } = useLoad(`ca ${label}`, (signal) => call<Ca>(adminPath('cas', label), { signal }));
+  return (
+    <>
+      <Heading title={label} {...(loaded.state === 'ready' ? { lead: <Badge of={loaded.value.health} /> } : {})}>
+        <a class="button" href={link(['certificates'], { ca: label })}>
+          Its certificates
+        </a>
+      </Heading>
+      <Show of={loaded} again={again}>
+        {(ca) => <Details ca={ca} />}
+      </Show>
+    </>
+  );
+}
+
+function Details({ ca }: { readonly ca: Ca }) {
+  const read = ca.certificate === null ? undefined : readCertificate(ca.certificate);
+  return (
+    <>
+      <div class="columns">
+        <Panel title="CA">
+          <Facts
+            of={[
+              ['Subject', ca.subject],
+              ['Driver', ca.driver],
+              ca.ca !== undefined && ['Signed by', ca.ca],
+              ['Without a label', ca.default ? 'requests come here' : 'requests go elsewhere'],
+              ['Valid until', <Moment at={ca.not_after} />],
+              ['Key', read?.key ?? ''],
+              ['Serial number', <code>{read?.serial ?? ''}</code>],
+            ]}
+          />
+        </Panel>
+        <Panel
+          title="Chain"
+          actions={
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => saveFile(`${ca.label}-chain.pem`, 'application/x-pem-file', ca.chain.join(''))}
+            >
+              Download
+            </button>
+          }
+        >
+          <Chain pems={ca.chain} />
+        </Panel>
+      </div>
+      {read !== undefined && <Extensions of={read} />}
+    </>
+  );
+}

@@ -1,0 +1,152 @@
+/** One certificate: what it says, who asked for it, what it stands under, and its revocation. */
+import { useState } from 'preact/hooks';
+import { adminPath, call } from '../api/client.ts';
+import type { Ca, CertificatePage } from '../api/types.ts';
+import { link, route } from '../router.ts';
+import { may } from '../session.ts';
+import { Badge, Facts, Heading, Moment, Names, Panel, saveFile } from '../ui/bits.tsx';
+import { useEvents } from '../ui/events.ts';
+import { useLoad } from '../ui/load.ts';
+import { Show } from '../ui/states.tsx';
+import { readCertificate, type ReadCertificate } from '../x509/certificate.ts';
+import { Chain } from './chain.tsx';
+import { History } from './history.tsx';
+import { RevokeCertificate } from './revoke.tsx';
+
+export function CertificateDetails({ serial }: { readonly serial: string }) {
+  const { ca } = route.value.query;
+  const { loaded, again } = useLoad(`certificate ${serial} ${ca ?? ''}`, (signal) =>
+    call<CertificatePage>(adminPath('certificates', serial), { query: { ca }, signal }),
+  );
+  useEvents(['certificate.revoked'], again);
+  return (
+    <>
+      {loaded.state !== 'ready' && <Heading title="Certificate" />}
+      <Show of={loaded} again={again}>
+        {(certificate) => <Details certificate={certificate} changed={again} />}
+      </Show>
+    </>
+  );
+}
+
+function Details({ certificate, changed }: { readonly certificate: CertificatePage; readonly changed: () => void }) {
+  const [isRevoking, setRevoking] = useState(false);
+  const read = readCertificate(certificate.pem);
+  const { serial, subject, sans, pem } = certificate;
+  return (
+    <>
+      <Heading title={subject === '' ? 'No subject' : subject} lead={<Badge of={certificate.status} />}>
+        {pem !== '' && <Downloads name={serial} pem={pem} der={read?.der} />}
+        {certificate.status !== 'revoked' && may('ra') && (
+          <button type="button" class="danger" onClick={() => setRevoking(true)}>
+            Revoke …
+          </button>
+        )}
+      </Heading>
+      <div class="columns">
+        <Panel title="Certificate">
+          <Facts
+            of={[
+              ['Subject', subject],
+              ['Other names', <Names of={sans} />],
+              ['Issuer', read?.issuer ?? ''],
+              ['Serial number', <code>{serial}</code>],
+              ['Valid from', <Moment at={certificate.not_before} />],
+              ['Valid until', <Moment at={certificate.not_after} />],
+              ['Key', read?.key ?? ''],
+              ['Signed with', read?.signature ?? ''],
+              ['SHA-256', <code>{certificate.fingerprint_sha256}</code>],
+              certificate.revoked_at !== null && ['Revoked', <Moment at={certificate.revoked_at} />],
+              certificate.revoked_at !== null && ['Reason', certificate.reason],
+            ]}
+          />
+        </Panel>
+        <Panel title="Who asked">
+          <Facts
+            of={[
+              ['Requester', certificate.requester],
+              ['Proved by', certificate.method],
+              [
+                'Device',
+                certificate.device !== null && (
+                  <a href={link(['devices', 'id', certificate.device])}>{certificate.device}</a>
+                ),
+              ],
+              ['CA', certificate.label === undefined ? certificate.ca : `${certificate.label} (${certificate.ca})`],
+              ['Request', <code>{certificate.request_id}</code>],
+              certificate.archived_key_id !== null && ['Archived key', <code>{certificate.archived_key_id}</code>],
+              [
+                'More',
+                <a href={link(['certificates'], { requester: certificate.requester })}>All of this requester</a>,
+              ],
+            ]}
+          />
+        </Panel>
+      </div>
+      {read !== undefined && <Extensions of={read} />}
+      {may('operator') && <IssuerChain ca={certificate.ca} leaf={subject} />}
+      {may('auditor') && <History title="History" query={{ serial, ca: certificate.ca }} />}
+      {isRevoking && <RevokeCertificate certificate={certificate} onClose={() => setRevoking(false)} done={changed} />}
+    </>
+  );
+}
+
+function Downloads({
+  name,
+  pem,
+  der,
+}: {
+  readonly name: string;
+  readonly pem: string;
+  readonly der: Uint8Array | undefined;
+}) {
+  return (
+    <>
+      <button type="button" onClick={() => saveFile(`${name}.pem`, 'application/x-pem-file', pem)}>
+        PEM
+      </button>
+      {der !== undefined && (
+        <button type="button" onClick={() => saveFile(`${name}.cer`, 'application/pkix-cert', Uint8Array.from(der))}>
+          DER
+        </button>
+      )}
+    </>
+  );
+}
+
+export function Extensions({ of: { extensions } }: { readonly of: ReadCertificate }) {
+  return (
+    <Panel title="Extensions">
+      <Facts
+        of={extensions.map(({ name, isCritical, lines }) => [
+          isCritical ? `${name} (critical)` : name,
+          <Names of={lines} />,
+        ])}
+      />
+    </Panel>
+  );
+}
+
+function IssuerChain({ ca, leaf }: { readonly ca: string; readonly leaf: string }) {
+  const { loaded, again } = useLoad(`chain ${ca}`, (signal) => call<Ca>(adminPath('cas', ca), { signal }));
+  return (
+    <Panel
+      title="Chain"
+      actions={
+        loaded.state === 'ready' && (
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => saveFile(`${ca}-chain.pem`, 'application/x-pem-file', loaded.value.chain.join(''))}
+          >
+            Download
+          </button>
+        )
+      }
+    >
+      <Show of={loaded} again={again} lines={2}>
+        {({ chain }) => <Chain pems={chain} leaf={leaf} />}
+      </Show>
+    </Panel>
+  );
+}

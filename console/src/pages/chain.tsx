@@ -1,0 +1,62 @@
+/** A chain, drawn from the root down. */
+import { Moment } from '../ui/bits.tsx';
+import { readCertificate, type ReadCertificate } from '../x509/certificate.ts';
+
+interface ChainProps {
+  /** The issuing CA first, up to the root, then those of rollovers. */
+  readonly pems: readonly string[];
+  /** Whose certificate hangs below. */
+  readonly leaf?: string;
+}
+
+export function Chain({ pems, leaf }: ChainProps) {
+  const all = pems.flatMap((pem) => readCertificate(pem) ?? []);
+  const path = pathOf(all);
+  const others = all.filter((one) => !path.includes(one));
+  return (
+    <>
+      <ol class="chain">
+        {path.toReversed().map((one) => (
+          <Link key={one.serial} of={one} />
+        ))}
+        {leaf !== undefined && (
+          <li>
+            <strong>{leaf}</strong>
+          </li>
+        )}
+      </ol>
+      {others.length > 0 && (
+        <>
+          <p class="fine">Also handed out, for a rollover:</p>
+          <ul class="chain flat">
+            {others.map((one) => (
+              <Link key={one.serial} of={one} />
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}
+
+/** From the first up to the one that is its own issuer. */
+function pathOf(all: readonly ReadCertificate[]): ReadCertificate[] {
+  const path = all.slice(0, 1);
+  for (let top = path[0]; top !== undefined && top.issuer !== top.subject;) {
+    const issuer: string = top.issuer;
+    top = all.find((one) => one.subject === issuer && !path.includes(one));
+    if (top !== undefined) path.push(top);
+  }
+  return path;
+}
+
+function Link({ of }: { readonly of: ReadCertificate }) {
+  return (
+    <li>
+      <strong>{of.subject}</strong>
+      <span class="fine">
+        {of.key}, until <Moment at={of.notAfter} />
+      </span>
+    </li>
+  );
+}

@@ -1,0 +1,99 @@
+/** The inventory: what may have certificates. */
+import type { Device } from '../api/types.ts';
+import { link, route } from '../router.ts';
+import { may } from '../session.ts';
+import { Badge, Heading, Time } from '../ui/bits.tsx';
+import { Filters, type Filter } from '../ui/fields.tsx';
+import { CsvImport } from '../ui/import.tsx';
+import { RecordList, type Column } from '../ui/table.tsx';
+import { DeviceDetails } from './device.tsx';
+import { NewDevice } from './device-new.tsx';
+
+const FILTERS: readonly Filter[] = [
+  { name: 'id', label: 'Device', placeholder: 'the whole id' },
+  { name: 'ca', label: 'CA' },
+  { name: 'enabled', label: 'Enabled', options: ['true', 'false'] },
+];
+
+const COLUMNS: readonly Column<Device>[] = [
+  { head: 'Device', kind: 'name', cell: ({ id }) => <a href={link(['devices', 'id', id])}>{id}</a> },
+  { head: 'State', cell: ({ enabled }) => <Badge of={enabled ? 'enabled' : 'disabled'} /> },
+  { head: 'CA', cell: ({ ca }) => ca ?? 'any', wide: true },
+  {
+    head: 'Its foreign certificate',
+    cell: ({ match }) => Object.values(match ?? {}).join(', '),
+    wide: true,
+    kind: 'name',
+  },
+  { head: 'Note', cell: ({ note }) => note, wide: true, kind: 'name' },
+  { head: 'Registered', cell: ({ created_at }) => <Time at={created_at} /> },
+  { head: 'Ends', cell: ({ not_after }) => <Time at={not_after} empty="never" />, wide: true },
+];
+
+export function Devices({ id }: { readonly id: string | undefined }) {
+  if (id === 'new') return <NewDevice />;
+  if (id === 'import') return <DeviceImport />;
+  // Whatever a device is called, `new` too.
+  if (id === 'id') return <DeviceDetails id={route.value.path[2] ?? ''} />;
+  return (
+    <>
+      <Heading title="Devices" lead="What is registered, and so may have certificates.">
+        {may('ra') && (
+          <>
+            <a class="button" href={link(['devices', 'import'])}>
+              Import
+            </a>
+            <a class="button primary" href={link(['devices', 'new'])}>
+              New device
+            </a>
+          </>
+        )}
+      </Heading>
+      <Filters of={FILTERS} search="Devices" />
+      <RecordList<Device>
+        caption="Devices"
+        path="/admin/devices"
+        query={{ order: 'desc', ...route.value.query }}
+        columns={COLUMNS}
+        id={(device) => device.id}
+        file="devices.csv"
+        events={['device.*']}
+        empty="No device is registered that fits."
+      />
+    </>
+  );
+}
+
+function DeviceImport() {
+  const replaces = route.value.query['mode'] === 'upsert';
+  return (
+    <>
+      <Heading title="Import devices" lead="A line for each device.">
+        <a class="button" href={link(['devices', 'import'], { mode: replaces ? undefined : 'upsert' })}>
+          {replaces ? 'Leave known ones alone' : 'Replace known ones'}
+        </a>
+        <a class="button" href={link(['devices'])}>
+          Back
+        </a>
+      </Heading>
+      <CsvImport
+        path="/admin/devices"
+        query={{ mode: replaces ? 'upsert' : 'create' }}
+        things="devices"
+        file="imported-devices.csv"
+        example={'id,ca,note,attributes.site\ndevice-1,,press,hall 4'}
+        hint={
+          <>
+            Columns: <code>id ca enabled not_after note</code>, <code>match.issuer</code> and its kin,{' '}
+            <code>attributes.NAME</code>. At most 10,000 lines.
+          </>
+        }
+        warning={
+          replaces
+            ? 'These devices may have certificates then. What is known of a device of the same id is replaced.'
+            : 'These devices may have certificates then. A device that is known already is refused and stays as it is.'
+        }
+      />
+    </>
+  );
+}

@@ -1,0 +1,144 @@
+/** What would become of a request: a CSR is dropped here, and nothing is issued. */
+import { useState } from 'preact/hooks';
+import { call, toApiError, type ApiError } from '../api/client.ts';
+import type { Verdict } from '../api/types.ts';
+import { Heading, Panel } from '../ui/bits.tsx';
+import { Field, submitted, valueOf } from '../ui/fields.tsx';
+import { Empty, Loading, Problem } from '../ui/states.tsx';
+import { VerdictFacts } from './verdict.tsx';
+
+const SENDERS = [
+  ['client_id', 'the holder of a token for', 'device-1'],
+  ['principal', 'the Kerberos principal', 'host/device-1@EXAMPLE'],
+  ['device', 'the registered device', 'device-1'],
+  ['certificate', 'the holder of the certificate', '-----BEGIN CERTIFICATE-----'],
+] as const;
+type Sender = (typeof SENDERS)[number][0];
+
+type Answer =
+  | { readonly state: 'none' | 'busy' }
+  | { readonly state: 'ready'; readonly verdict: Verdict }
+  | { readonly state: 'failed'; readonly error: ApiError };
+
+const readFile = async (files: FileList | null | undefined): Promise<string | undefined> => files?.[0]?.text();
+
+export function Policy() {
+  const [answer, setAnswer] = useState<Answer>({ state: 'none' });
+  const ask = async (form: HTMLFormElement) => {
+    setAnswer({ state: 'busy' });
+    const body = {
+      ca: valueOf(form, 'ca'),
+      csr: valueOf(form, 'csr'),
+      as: { [valueOf(form, 'kind')]: valueOf(form, 'sender') },
+    };
+    try {
+      setAnswer({ state: 'ready', verdict: await call<Verdict>('/admin/check', { method: 'POST', body }) });
+    } catch (error) {
+      setAnswer({ state: 'failed', error: toApiError(error) });
+    }
+  };
+  return (
+    <>
+      <Heading
+        title="Policy"
+        lead="What would become of a request, and which rule says so. Nothing is stored, signed or used up."
+      />
+      <div class="columns">
+        <Question ask={(form) => void ask(form)} />
+        <div aria-live="polite">
+          {answer.state === 'none' && <Empty title="No answer yet">Drop a CSR, say who sends it, and ask.</Empty>}
+          {answer.state === 'busy' && <Loading lines={3} />}
+          {answer.state === 'failed' && <Problem error={answer.error} />}
+          {answer.state === 'ready' && (
+            <Panel title="What would happen">
+              <VerdictFacts of={answer.verdict} />
+            </Panel>
+          )}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Question({ ask }: { readonly ask: (form: HTMLFormElement) => void }) {
+  const [csr, setCsr] = useState('');
+  const [kind, setKind] = useState<Sender>('client_id');
+  const [isOver, setOver] = useState(false);
+  const sample = SENDERS.find(([name]) => name === kind)?.[2];
+  const take = async (files: FileList | null | undefined) => {
+    const text = await readFile(files);
+    if (text !== undefined) setCsr(text);
+  };
+  return (
+    <form
+      class={isOver ? 'form panel over' : 'form panel'}
+      onSubmit={submitted(ask)}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        void take(event.dataTransfer?.files);
+      }}
+    >
+      <Field label="CSR" name="csr" hint="PEM: paste it, drop the file here, or choose it.">
+        {(attributes) => (
+          <textarea
+            {...attributes}
+            required
+            spellcheck={false}
+            data-search
+            value={csr}
+            onInput={(event) => setCsr(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      <Field label="File" name="file">
+        {(attributes) => (
+          <input
+            {...attributes}
+            type="file"
+            accept=".csr,.pem,.p10,.req"
+            onChange={(event) => void take(event.currentTarget.files)}
+          />
+        )}
+      </Field>
+      <Field label="CA" name="ca" hint="Its label.">
+        {(attributes) => <input {...attributes} required autoComplete="off" spellcheck={false} />}
+      </Field>
+      <Field label="Sent by" name="kind">
+        {(attributes) => (
+          <select
+            {...attributes}
+            onChange={(event) =>
+              setKind(SENDERS.find(([name]) => name === event.currentTarget.value)?.[0] ?? 'client_id')
+            }
+          >
+            {SENDERS.map(([name, words]) => (
+              <option key={name} value={name} selected={name === kind}>
+                {words}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Field label="Who" name="sender">
+        {(attributes) =>
+          kind === 'certificate' ? (
+            <textarea {...attributes} required spellcheck={false} placeholder={sample ?? ''} />
+          ) : (
+            <input {...attributes} required autoComplete="off" spellcheck={false} placeholder={sample ?? ''} />
+          )
+        }
+      </Field>
+      <div class="actions">
+        <button type="submit" class="primary">
+          What would happen?
+        </button>
+      </div>
+    </form>
+  );
+}

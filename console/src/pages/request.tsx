@@ -1,0 +1,168 @@
+/** One request: whose it is, what the policy says to it, what is new in it; and the decision. */
+import { useState } from 'preact/hooks';
+import { adminPath, call, order } from '../api/client.ts';
+import type { RequestPage } from '../api/types.ts';
+import { link } from '../router.ts';
+import { may } from '../session.ts';
+import { Badge, Facts, Heading, Moment, Names, Panel } from '../ui/bits.tsx';
+import { Confirm } from '../ui/dialog.tsx';
+import { useEvents } from '../ui/events.ts';
+import { Field } from '../ui/fields.tsx';
+import { useLoad } from '../ui/load.ts';
+import { notify } from '../ui/notices.tsx';
+import { Show } from '../ui/states.tsx';
+import { Differences } from './differences.tsx';
+import { History } from './history.tsx';
+import { RequestVerdict } from './verdict.tsx';
+
+export function RequestDetails({ id }: { readonly id: string }) {
+  const { loaded, again } = useLoad(`request ${id}`, (signal) =>
+    call<RequestPage>(adminPath('requests', id), { signal }),
+  );
+  useEvents(['request.*', 'certificate.*'], again);
+  return (
+    <>
+      {loaded.state !== 'ready' && <Heading title="Request" />}
+      <Show of={loaded} again={again}>
+        {(request) => <Details request={request} changed={again} />}
+      </Show>
+    </>
+  );
+}
+
+function Details({ request, changed }: { readonly request: RequestPage; readonly changed: () => void }) {
+  const [asking, setAsking] = useState<'approve' | 'reject'>();
+  const isOpen = request.status === 'pending' && request.ca_reference === null && may('ra');
+  const close = () => setAsking(undefined);
+  return (
+    <>
+      <Heading title={request.subject === '' ? 'No subject' : request.subject} lead={<Badge of={request.status} />}>
+        {isOpen && (
+          <>
+            <button type="button" class="danger" onClick={() => setAsking('reject')}>
+              Reject …
+            </button>
+            <button type="button" class="primary" onClick={() => setAsking('approve')}>
+              Approve …
+            </button>
+          </>
+        )}
+      </Heading>
+      <div class="columns">
+        <Panel title="What is asked for">
+          <Facts
+            of={[
+              ['Subject', request.subject],
+              ['Other names', <Names of={request.sans} />],
+              ['Key', request.key_type],
+              ['Key’s SHA-256', <code>{request.spki_sha256 ?? 'the server makes the key'}</code>],
+              ['CA', request.ca],
+              ['Operation', request.operation],
+              ['Came', <Moment at={request.created_at} />],
+            ]}
+          />
+        </Panel>
+        <Panel title="Who asks">
+          <Facts
+            of={[
+              ['Requester', request.requester],
+              ['Proved by', request.method],
+              ['Its issuer', request.requester_issuer],
+              ['Its names', <Names of={request.requester_sans} />],
+              [
+                'Device',
+                request.device !== null && <a href={link(['devices', 'id', request.device])}>{request.device}</a>,
+              ],
+            ]}
+          />
+        </Panel>
+        <Panel title="Decision">
+          <Facts
+            of={[
+              ['State', <Badge of={request.status} />],
+              ['By', <Names of={request.decided_by} />],
+              ['When', <Moment at={request.decided_at} />],
+              ['Reason', request.reason],
+              [
+                'Certificate',
+                request.serial !== null && (
+                  <a href={link(['certificates', request.serial], { ca: request.ca })}>{request.serial}</a>
+                ),
+              ],
+              request.ca_reference !== null && [
+                'At the CA',
+                `${request.ca_reference}: its agents decide about it there`,
+              ],
+            ]}
+          />
+        </Panel>
+        {may('ra') && <RequestVerdict request={request} />}
+      </div>
+      <Differences request={request} />
+      {may('auditor') && <History title="History" query={{ request_id: request.id }} />}
+      {asking === 'approve' && <Approve request={request} onClose={close} done={changed} />}
+      {asking === 'reject' && <Reject request={request} onClose={close} done={changed} />}
+    </>
+  );
+}
+
+interface DecisionProps {
+  readonly request: RequestPage;
+  readonly onClose: () => void;
+  readonly done: () => void;
+}
+
+function Approve({ request, onClose, done }: DecisionProps) {
+  const run = async () => {
+    const after = await call<RequestPage>(adminPath('requests', request.id, 'approve'), { method: 'POST', body: {} });
+    notify(
+      after.status === 'pending'
+        ? 'Your approval counts. Another administrator has to approve it, too.'
+        : 'Approved: the next time the device asks, it gets its certificate.',
+    );
+    done();
+  };
+  return (
+    <Confirm title="Approve this request?" verb="Approve" onClose={onClose} run={run}>
+      <p>
+        <strong>{request.requester}</strong> gets a certificate of <strong>{request.ca}</strong> for{' '}
+        <strong>{request.subject === '' ? 'no subject' : request.subject}</strong> the next time that it asks. Where the
+        CA wants several approvals, yours is one of them.
+      </p>
+      {request.sans.length > 0 && (
+        <>
+          <p>It also holds these names:</p>
+          <Names of={request.sans} />
+        </>
+      )}
+    </Confirm>
+  );
+}
+
+function Reject({ request, onClose, done }: DecisionProps) {
+  const [reason, setReason] = useState('');
+  const run = async () => {
+    await order(adminPath('requests', request.id, 'reject'), { method: 'POST', body: { reason } });
+    notify('Rejected.');
+    done();
+  };
+  return (
+    <Confirm title="Reject this request?" verb="Reject" danger onClose={onClose} run={run}>
+      <p>
+        <strong>{request.requester}</strong> gets no certificate and is told why the next time that it asks. It would
+        have to ask anew.
+      </p>
+      <Field label="Reason" name="reason" hint="What the device is told.">
+        {(attributes) => (
+          <input
+            {...attributes}
+            required
+            maxLength={500}
+            value={reason}
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+    </Confirm>
+  );
+}

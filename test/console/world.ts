@@ -1,0 +1,79 @@
+/** A server with something of everything in it, for the tests of the console. */
+import { createHash, randomBytes } from 'node:crypto';
+import type { TomlTable } from 'smol-toml';
+import { makeKey, onTheWire, simpleCsr, type TestKey } from '../support/csr.ts';
+import { caSection, Estuary, hashOtpsCheaply, itemsOf, section } from '../support/estuary.ts';
+
+export const ROLES = ['ra', 'auditor', 'operator'] as const;
+export type OneRole = (typeof ROLES)[number];
+
+export interface World {
+  readonly estuary: Estuary;
+  /** A bearer token for each role; that of `admin` is the server's own. */
+  readonly tokens: Readonly<Record<OneRole | 'admin' | 'nobody', string>>;
+  readonly key: TestKey;
+}
+
+export async function makeWorld(): Promise<World> {
+  const made = Object.fromEntries([...ROLES, 'nobody'].map((role) => [role, randomBytes(24).toString('hex')]));
+  const estuary = await Estuary.start({ configure: (config, dir) => configure(config, dir, made) });
+  const token = (role: string): string => made[role] ?? '';
+  const tokens = {
+    admin: estuary.adminToken,
+    ra: token('ra'),
+    auditor: token('auditor'),
+    operator: token('operator'),
+    nobody: token('nobody'),
+  };
+  return { estuary, tokens, key: makeKey() };
+}
+
+function configure(config: TomlTable, dir: string, tokens: Readonly<Record<string, string>>): void {
+  hashOtpsCheaply(config, dir);
+  Object.assign(section(config, 'otp'), { lockout_scope: 'username' });
+  Object.assign(caSection(config, 1), { approval: 'manual', approvals: 2 });
+  const bearer = section(config, 'admin', 'bearer_token');
+  const known = Array.isArray(bearer['tokens']) ? bearer['tokens'] : [];
+  bearer['tokens'] = [
+    ...known,
+    ...Object.entries(tokens).map(([role, value]) => ({
+      token_hash: `sha256:${createHash('sha256').update(value).digest('hex')}`,
+      description: `${role}’s token`,
+      roles: role === 'nobody' ? [] : [role],
+    })),
+  ];
+}
+
+/** Enrolls; 202 where the CA asks somebody first. */
+export async function enroll(
+  { estuary, key }: World,
+  id: string,
+  names: readonly string[] = [],
+  path = 'simpleenroll',
+) {
+  const { token } = await estuary.otp({ client_id: id });
+  const answer = await estuary.enroll(onTheWire(simpleCsr(key, id, names)), { password: token, path });
+  if (![200, 202].includes(answer.status)) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
+  return answer;
+}
+
+/** What a small factory looks like after some days. */
+export async function settle(world: World): Promise<void> {
+  const { estuary } = world;
+  const rows = ['press-1', 'press-2', 'oven-7', 'gate-north'].map((id) => `${id},,hall 4 ${id},hall 4`);
+  for (const row of rows) {
+    const [id = '', , note = '', site = ''] = row.split(',');
+    await estuary.admin('POST', '/admin/devices', { id, note, attributes: { site } });
+  }
+  for (const id of ['press-1', 'press-2', 'oven-7', 'robot-3', 'scale-12', 'valve-9'])
+    await enroll(world, id, [`${id}.factory.example`, `${id}.hall4.factory.example`]);
+  for (const id of ['gate-north', 'gate-south', 'press-1'])
+    await enroll(world, id, [`${id}.lab.example`], 'lab/simpleenroll');
+  const { json } = await estuary.admin('GET', '/admin/certificates?subject=valve-9');
+  const [valve] = itemsOf(json);
+  await estuary.admin('POST', `/admin/certificates/${String(valve?.['serial'])}/revoke`, { reason: 'keyCompromise' });
+  for (const id of ['robot-4', 'robot-5']) await estuary.otp({ client_id: id });
+  const wrong = Buffer.from('stranger:wrong').toString('base64');
+  for (let attempt = 0; attempt < 6; attempt++)
+    await estuary.enroll(onTheWire(simpleCsr(world.key, 'stranger')), { headers: { Authorization: `Basic ${wrong}` } });
+}
