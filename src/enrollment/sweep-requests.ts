@@ -10,6 +10,8 @@ export interface SweepOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly lifetimes: RequestLifetimes;
+  /** Whether it is for this process to do: of several nodes, one does. */
+  readonly isOnDuty: () => boolean;
   /** Looks into submissions to remote CAs whose answer was lost. Never rejects. */
   readonly lookForUnanswered: () => Promise<void>;
 }
@@ -25,7 +27,8 @@ export function sweepRequests(options: SweepOptions): () => void {
 }
 
 /** Never rejects: what could not be done now is done the next time. */
-async function sweep({ store, log, now, lifetimes, lookForUnanswered }: SweepOptions): Promise<void> {
+async function sweep({ store, log, now, lifetimes, isOnDuty, lookForUnanswered }: SweepOptions): Promise<void> {
+  if (!isOnDuty()) return;
   await lookForUnanswered();
   try {
     let [expired, purged, batch] = [0, 0, PURGED_AT_ONCE];

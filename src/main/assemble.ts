@@ -70,6 +70,8 @@ export interface Foundation {
   /** Given where connections are counted with those of other processes. */
   readonly connections?: WorkerConnections;
   readonly makeMutex: MakeMutex;
+  /** Whether it is for this node to do what one of them does for all. */
+  readonly isOnDuty: () => boolean;
   readonly condition: () => ServiceCondition;
   /** Of all processes of the service. */
   readonly reload: Reload;
@@ -131,7 +133,15 @@ export async function assemble(config: Config, material: Material, foundation: F
     patience: config.server.request_timeout * 1000,
   });
   const issuers = (): readonly Ca[] => cas.issuers;
-  const crls = new CrlPublisher({ store, cas: issuers, interval: config.publication.crl_interval, log, now });
+  const { isOnDuty } = foundation;
+  const crls = new CrlPublisher({
+    store,
+    cas: issuers,
+    interval: config.publication.crl_interval,
+    log,
+    isOnDuty,
+    now,
+  });
   const cmcServer = createCmcServer(config, {
     store,
     log,
@@ -214,7 +224,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       { stop: () => failures.close() },
       { stop: () => enrollment.close() },
       { stop: () => authorization.close() },
-      repeating(() => sweepRequests(sweep(config, { store, log, now, enrollment, cas }))),
+      repeating(() => sweepRequests(sweep(config, { store, log, now, isOnDuty, enrollment, cas }))),
       repeating(() => watchExpiry({ cas: issuers, log, now })),
       repeating(() => watchEnds({ ends: () => live.current.certificateEnds, config, log, now })),
       ...(config.tls.automatic === undefined ? [] : [repeating(() => renewing(live, log))]),
@@ -226,16 +236,16 @@ export async function assemble(config: Config, material: Material, foundation: F
 
 /** undefined: its certificate is in a file that the configuration names. */
 function ownCertificate(
-  { tls, store: { path } }: Config,
+  config: Config,
   cas: CaRouter,
   { store, instance, log, makeMutex }: Foundation,
 ): ServerCertificate | undefined {
-  const { automatic } = tls;
+  const { automatic } = config.tls;
   if (automatic === undefined) return undefined;
   return new ServerCertificate({
     ca: () => cas.find(automatic.ca),
     names: automatic.names,
-    folder: join(dirname(path), 'server-certificate'),
+    folder: join(ownFolder(config), 'server-certificate'),
     store,
     instance,
     log,
@@ -254,9 +264,15 @@ function renewing(live: LiveSettings, log: Logger): () => void {
   return () => clearInterval(timer);
 }
 
-function createOtp({ otp, est, store: { path } }: Config, store: Store): Promise<OtpService> {
+/** Where this server keeps what is its own, and in no database that it shares. */
+function ownFolder({ store, audit }: Config): string {
+  return dirname(store.driver === 'sqlite' ? store.path : audit.file);
+}
+
+function createOtp({ otp, est, store: { driver, path } }: Config, store: Store): Promise<OtpService> {
   // As the store has checked it; where it was lost, one-time passwords are off, and nothing is looked up.
-  const lookupKey = otp.lookup_key?.reveal() ?? readLookupKey(lookupKeyFile(path)) ?? randomBytes(MIN_LOOKUP_KEY);
+  const made = driver === 'sqlite' ? readLookupKey(lookupKeyFile(path)) : undefined;
+  const lookupKey = otp.lookup_key?.reveal() ?? made ?? randomBytes(MIN_LOOKUP_KEY);
   const pool = new HashingPool({
     concurrency: otp.hash_concurrency,
     queue: otp.hash_queue,
@@ -324,14 +340,15 @@ interface SweepSources {
   readonly store: Store;
   readonly log: Logger;
   readonly now: () => number;
+  readonly isOnDuty: () => boolean;
   readonly enrollment: Enrollment;
   readonly cas: CaRouter;
 }
 
-function sweep({ requests, retention }: Config, { store, log, now, enrollment, cas }: SweepSources) {
+function sweep({ requests, retention }: Config, { store, log, now, isOnDuty, enrollment, cas }: SweepSources) {
   const kept = retention.requests > 0 ? retention.requests * 86_400 : requests.retention;
   const lifetimes = { pending_ttl: requests.pending_ttl * 1000, retention: kept * 1000 };
-  return { store, log, now, lifetimes, lookForUnanswered: () => enrollment.lookForUnanswered(cas.all) };
+  return { store, log, now, lifetimes, isOnDuty, lookForUnanswered: () => enrollment.lookForUnanswered(cas.all) };
 }
 
 /** What begins at once, goes on by itself, and gives what ends it. */

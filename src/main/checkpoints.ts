@@ -13,6 +13,8 @@ export interface CheckpointsOptions {
   readonly privateKey: KeyObject;
   /** Milliseconds. */
   readonly interval: number;
+  /** As {@link Recurring} has it. */
+  readonly isOnDuty?: () => boolean;
 }
 
 /** In one process of the service. */
@@ -26,10 +28,13 @@ export class Checkpoints implements Part {
     this.#options = options;
     this.#key = new CheckpointKey(createPublicKey(options.privateKey).export({ format: 'der', type: 'spki' }));
     const { interval, log } = options;
-    this.#recurring = new Recurring(interval, () =>
-      this.make().catch((error: unknown) =>
-        log.error({ detail: describe(error) }, 'no checkpoint of the audit log could be made'),
-      ),
+    this.#recurring = new Recurring(
+      interval,
+      () =>
+        this.make().catch((error: unknown) =>
+          log.error({ detail: describe(error) }, 'no checkpoint of the audit log could be made'),
+        ),
+      options.isOnDuty,
     );
   }
 

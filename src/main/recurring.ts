@@ -4,16 +4,19 @@ import type { Part } from './part.ts';
 export class Recurring implements Part {
   readonly #interval: number;
   readonly #work: (isFirst: boolean) => Promise<void>;
+  readonly #isOnDuty: () => boolean;
   #timer: NodeJS.Timeout | undefined;
   #underWay: Promise<void> | undefined;
 
   /**
    * @param interval milliseconds
    * @param work never rejects
+   * @param isOnDuty whether it is for this process to do when the time has come: of several nodes, one does
    */
-  constructor(interval: number, work: (isFirst: boolean) => Promise<void>) {
+  constructor(interval: number, work: (isFirst: boolean) => Promise<void>, isOnDuty: () => boolean = () => true) {
     this.#interval = interval;
     this.#work = work;
+    this.#isOnDuty = isOnDuty;
   }
 
   start(): Promise<void> {
@@ -29,6 +32,7 @@ export class Recurring implements Part {
   }
 
   #begin(isFirst: boolean): void {
+    if (!this.#isOnDuty()) return;
     this.#underWay ??= this.#work(isFirst).finally(() => (this.#underWay = undefined));
   }
 }

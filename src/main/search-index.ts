@@ -11,11 +11,14 @@ const BREATH = 20;
 
 export class SearchIndex implements Part {
   readonly #store: SearchStore;
+  readonly #isOnDuty: () => boolean;
   readonly #log: Pick<Logger, 'warn'>;
   readonly #stopped = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor(store: SearchStore, log: Pick<Logger, 'warn'>) {
+  /** @param isOnDuty whether it is for this process to do: of several nodes, one does */
+  constructor(store: SearchStore, log: Pick<Logger, 'warn'>, isOnDuty: () => boolean = () => true) {
+    this.#isOnDuty = isOnDuty;
     this.#store = store;
     this.#log = log;
   }
@@ -34,7 +37,7 @@ export class SearchIndex implements Part {
     while (!this.#stopped.signal.aborted) {
       let more = false;
       try {
-        if (await this.#store.isSearchBehind()) more = await this.#store.indexForSearch();
+        if (this.#isOnDuty() && (await this.#store.isSearchBehind())) more = await this.#store.indexForSearch();
         failing = false;
       } catch (error) {
         if (!failing) this.#log.warn({ detail: describe(error) }, 'names could not be indexed for searches');

@@ -1,23 +1,22 @@
 /** Starts the service of a configuration: the store's lock, the store, and then one process or a supervisor with its workers. */
 import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { Warning } from '../config/problem.ts';
 import { readMaterial } from '../config/material/load-material.ts';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
-import { reconcile } from '../enrollment/reconcile.ts';
 import { TicketSecret } from '../http/ticket-secret.ts';
 import { createLogger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { Semaphore } from '../process/semaphore.ts';
 import { databaseOptions, openStore, type StoreOptions, type WriterAddress } from '../store/sqlite/open.ts';
-import { lockStore, shareStoreLock, type ServiceLock } from '../store/sqlite/service-lock.ts';
+import { shareStoreLock } from '../store/sqlite/service-lock.ts';
 import { WriterKeeper } from '../store/calls/writer-keeper.ts';
 import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { BY_SIGNAL, Reloads, type Prepare } from './reloads.ts';
 import { Checkpoints } from './checkpoints.ts';
+import { joinNodes, nodeName, turnsOver, whileHeld, type Nodes } from './nodes.ts';
 import { Retention } from './retention.ts';
 import { SearchIndex } from './search-index.ts';
 import type { RunningService } from './running-service.ts';
@@ -38,19 +37,21 @@ export interface ServiceOptions {
  * @throws whatever keeps it from starting; nothing stays open then
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
+  const { config, material } = options;
   // Before anything else: a start on a store in use changes nothing.
-  return holding(await lockStore(options.config.store.path), () => startLocked(options));
+  const nodes = await joinNodes(config, material, createLogger(config.log.level));
+  return holding(nodes, () => startJoined(options, nodes));
 }
 
-async function startLocked(options: ServiceOptions): Promise<RunningService> {
+async function startJoined(options: ServiceOptions, nodes: Nodes): Promise<RunningService> {
   const { config } = options;
-  if (workerCount(config) === 1) return startOn(await openBase(config), options);
+  if (workerCount(config) === 1) return startOn(await openBase(config), options, nodes);
   // Beside the workers a process that writes the store for all of them.
   const writer = new WriterKeeper(databaseOptions(storeOptions(config)), createLogger(config.log.level));
   await writer.start();
   try {
     const base = await openBase(config, { writer: { socket: writer.socket, name: 'supervisor' } });
-    const service = await startOn(base, options, writer);
+    const service = await startOn(base, options, nodes, writer);
     return { reload: () => service.reload(), stop: () => service.stop().finally(() => writer.stop()) };
   } catch (error) {
     await writer.stop();
@@ -62,22 +63,24 @@ async function startLocked(options: ServiceOptions): Promise<RunningService> {
 async function startOn(
   base: Base,
   { config, material, configFile, warnings }: ServiceOptions,
+  nodes: Nodes,
   writer?: WriterKeeper,
 ): Promise<RunningService> {
   const { log, store } = base;
   try {
     for (const { key, message } of warnings) log.warn({ key }, message);
-    await reconcile(store, log);
+    await nodes.begin(store);
     await store.audit([{ type: 'service.start', outcome: 'success', detail: `version ${VERSION}` }]);
     const service =
       writer === undefined
-        ? await startAlone({ config, material, configFile }, base)
-        : await superviseWorkers({ config, material, configFile, store, log, writer });
+        ? await startAlone({ config, material, configFile }, base, nodes)
+        : await superviseWorkers({ config, material, configFile, store, log, writer, nodes });
     // Here, because it has to be one process that exports the audit log.
-    const retention = new Retention({ config, store, log, now: Date.now });
+    const isOnDuty = (): boolean => nodes.standing.onDuty;
+    const retention = new Retention({ config, store, log, isOnDuty, now: Date.now });
     await retention.start();
-    const checkpoints = await startCheckpoints({ config, material }, base);
-    const searchIndex = new SearchIndex(store, log);
+    const checkpoints = await startCheckpoints({ config, material }, base, isOnDuty);
+    const searchIndex = new SearchIndex(store, log, isOnDuty);
     searchIndex.start();
     return {
       reload: () => service.reload(),
@@ -98,10 +101,12 @@ async function startOn(
 async function startCheckpoints(
   { config, material }: Pick<ServiceOptions, 'config' | 'material'>,
   { store, log }: Base,
+  isOnDuty: () => boolean,
 ): Promise<Checkpoints | undefined> {
   const { checkpoint_interval: seconds } = config.audit;
   if (seconds === 0 || material.checkpointKey === undefined) return undefined;
-  const checkpoints = new Checkpoints({ store, log, privateKey: material.checkpointKey, interval: seconds * 1000 });
+  const privateKey = material.checkpointKey;
+  const checkpoints = new Checkpoints({ store, log, privateKey, interval: seconds * 1000, isOnDuty });
   await checkpoints.start();
   return checkpoints;
 }
@@ -110,15 +115,20 @@ async function startCheckpoints(
 async function startAlone(
   { config, material, configFile }: Omit<ServiceOptions, 'warnings'>,
   base: Base,
+  nodes: Nodes,
 ): Promise<RunningService> {
   const { log, store } = base;
+  const instance = randomUUID();
+  await nodes.add(instance);
   const prepare: Prepare = (next, nextMaterial) => service.prepare(next, nextMaterial);
   const reloads = new Reloads({ config, material, configFile, store, log, prepare });
   const service = await startProcess(config, material, {
     ...base,
-    instance: randomUUID(),
-    ticketSecret: TicketSecret.random(),
-    makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
+    store: whileHeld(store, () => nodes.standing.held),
+    instance,
+    ticketSecret: nodes.ticketSecret,
+    makeMutex: turnsOver(config, material) ?? ((_name, queueLimit) => new Semaphore(1, queueLimit)),
+    isOnDuty: () => nodes.standing.onDuty,
     condition: () => ({ workersDown: [], ...reloads.condition }),
     reload: (order) => reloads.reload(order),
   });
@@ -143,7 +153,7 @@ export async function startWorker(): Promise<RunningService> {
   const link = new SupervisorLink();
   const { inForce: config, instance, ticketSecret, writer } = await link.share();
   const material = await readMaterial(config);
-  return holding(shareStoreLock(config.store.path), async () => {
+  return holding(shareLock(config), async () => {
     const base = await openBase(config, {
       metrics: new Metrics((own) => link.shareMetrics(own)),
       writer: { socket: writer, name: instance },
@@ -151,10 +161,12 @@ export async function startWorker(): Promise<RunningService> {
     try {
       const service = await startProcess(config, material, {
         ...base,
+        store: whileHeld(base.store, () => link.standing.held),
         instance,
         ticketSecret: TicketSecret.of(ticketSecret),
         connections: link.connections,
-        makeMutex: (name, queueLimit) => link.mutexes.of(name, queueLimit),
+        makeMutex: turnsOver(config, material) ?? ((name, queueLimit) => link.mutexes.of(name, queueLimit)),
+        isOnDuty: () => link.standing.onDuty,
         condition: () => link.condition,
         reload: (order) => link.reload(order),
       });
@@ -172,14 +184,20 @@ export async function startWorker(): Promise<RunningService> {
 }
 
 /** Starts what needs the store's lock, and lets go of it at the end. */
-async function holding(lock: ServiceLock, start: () => Promise<RunningService>): Promise<RunningService> {
+async function holding(lock: Pick<Nodes, 'release'>, start: () => Promise<RunningService>): Promise<RunningService> {
   try {
     const service = await start();
     return { reload: () => service.reload(), stop: () => service.stop().finally(() => lock.release()) };
   } catch (error) {
-    lock.release();
+    await lock.release();
     throw error;
   }
+}
+
+/** A worker keeps other services from a store in a file as long as it lives; those of a database have leases. */
+function shareLock({ store }: Config): Pick<Nodes, 'release'> {
+  const lock = store.driver === 'sqlite' ? shareStoreLock(store.path) : undefined;
+  return { release: () => Promise.resolve(lock?.release()) };
 }
 
 type Base = Pick<Foundation, 'log' | 'metrics' | 'store'>;
@@ -203,11 +221,12 @@ async function openBase(config: Config, { metrics = new Metrics(), writer }: Sur
 }
 
 /** One thread or process writes it, with as many workers as may be. */
-function storeOptions({ store, audit, otp }: Config): StoreOptions {
+function storeOptions(config: Config): StoreOptions {
+  const { store, audit, otp } = config;
   return {
     path: store.path,
     auditFile: audit.file,
-    node: store.node_name ?? hostname(),
+    node: nodeName(config),
     alone: true,
     lookupKey: { configured: otp.lookup_key?.reveal(), required: otp.enabled },
   };

@@ -13,8 +13,8 @@ import { packConfig } from '../config/transfer.ts';
 import { failed } from '../errors.ts';
 import type { ReloadOrder, ReloadOutcome } from '../config/reload.ts';
 import { reconcile } from '../enrollment/reconcile.ts';
-import { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
+import type { Nodes } from './nodes.ts';
 import { BY_SIGNAL, Reloads, type Prepared } from './reloads.ts';
 import type { RunningService } from './running-service.ts';
 import { ConnectionKeeper } from './shared-connections.ts';
@@ -38,6 +38,8 @@ interface Member {
 const RESTART_DELAY = 1000;
 /** Milliseconds between two attempts to close what a dead worker left open. */
 const RECONCILE_PAUSE = 2000;
+/** Milliseconds between two words to the workers on what the node is to the others. */
+const STANDING_INTERVAL = 1000;
 /** Milliseconds that a worker may take to read and check a new configuration. */
 const PREPARE_DEADLINE = 60_000;
 
@@ -54,6 +56,7 @@ export interface SupervisorOptions {
   readonly log: Logger;
   /** The process that writes the store for the workers. */
   readonly writer: Pick<WriterKeeper, 'socket' | 'drop'>;
+  readonly nodes: Nodes;
 }
 
 /**
@@ -69,7 +72,6 @@ export async function superviseWorkers(options: SupervisorOptions): Promise<Runn
 
 class Supervisor implements RunningService {
   readonly #options: SupervisorOptions;
-  readonly #ticketSecret = TicketSecret.random();
   readonly #members = new Map<number, Member>();
   readonly #mutexes = new SharedMutexes();
   readonly #connections: ConnectionKeeper;
@@ -80,6 +82,7 @@ class Supervisor implements RunningService {
   /** Those who wait for a share while it is not settled which configuration that has. */
   #waiting: Member[] | undefined;
   #stopping = false;
+  #telling: NodeJS.Timeout | undefined;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -97,6 +100,8 @@ class Supervisor implements RunningService {
       await this.#endWorkers();
       throw error;
     }
+    this.#telling = setInterval(() => this.#tellStanding(), STANDING_INTERVAL).unref();
+    this.#tellStanding();
     this.#options.log.info({ workers: slots.length }, 'all workers listen');
   }
 
@@ -120,6 +125,7 @@ class Supervisor implements RunningService {
 
   async #endWorkers(): Promise<void> {
     this.#stopping = true;
+    clearInterval(this.#telling);
     const ends = [...this.#members.values()].map(async ({ worker }) => {
       if (worker.isDead()) return;
       const end = once(worker, 'exit');
@@ -134,9 +140,11 @@ class Supervisor implements RunningService {
     await Promise.all(ends);
   }
 
-  #startOne(slot: number): Promise<void> {
+  async #startOne(slot: number): Promise<void> {
+    const instance = randomUUID();
+    await this.#options.nodes.add(instance);
     const worker = cluster.fork();
-    const member: Member = { slot, worker, instance: randomUUID(), informed: false, listening: false };
+    const member: Member = { slot, worker, instance, informed: false, listening: false };
     this.#members.set(slot, member);
     return new Promise((resolve, reject) => {
       worker.on('message', (message: unknown) => {
@@ -149,6 +157,7 @@ class Supervisor implements RunningService {
           void this.#reload(order).then((outcome) => tell(member, { reloaded: id, outcome }));
         } else if (message.says === 'listens') {
           member.listening = true;
+          tell(member, { standing: this.#options.nodes.standing });
           this.#metrics.add(worker);
           this.#tellCondition();
           resolve();
@@ -170,8 +179,9 @@ class Supervisor implements RunningService {
     member.informed = true;
     const { socket: writer } = this.#options.writer;
     const { instance } = member;
-    const ticketSecret = this.#ticketSecret.share();
-    tell(member, { share: { instance, ticketSecret, writer, config: this.#inForce } });
+    const { nodes } = this.#options;
+    const ticketSecret = nodes.ticketSecret.share();
+    tell(member, { share: { instance, ticketSecret, standing: nodes.standing, writer, config: this.#inForce } });
   }
 
   #ended({ slot, worker, instance }: Member, reason: string | number): void {
@@ -192,11 +202,12 @@ class Supervisor implements RunningService {
 
   /** Goes on trying while the store is away. */
   async #closeLeftOpen(instance: string): Promise<void> {
-    const { log, store, writer } = this.#options;
+    const { log, store, writer, nodes } = this.#options;
     try {
       // What is still on its way from the dead worker would come after.
       await writer.drop(instance);
       await reconcile(store, log, instance);
+      nodes.remove(instance);
     } catch (error) {
       log.error(
         { err: error },
@@ -236,6 +247,12 @@ class Supervisor implements RunningService {
       },
       drop: () => end({ drop: id }),
     };
+  }
+
+  /** A worker that is told nothing any more has no supervisor any more, and ends. */
+  #tellStanding(): void {
+    const { standing } = this.#options.nodes;
+    for (const member of this.#members.values()) if (member.listening) tell(member, { standing });
   }
 
   /** What `/readyz` of every worker says of the others. */

@@ -7,6 +7,7 @@ import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import type { CollectFromAll, MetricFamilies } from '../metrics.ts';
 import type { ReloadOrder, ReloadOutcome } from '../config/reload.ts';
 import type { Prepared } from './reloads.ts';
+import type { NodeStanding } from './nodes.ts';
 import { WorkerConnections } from './shared-connections.ts';
 import { WorkerMetrics, type SupervisorChannel } from './shared-metrics.ts';
 import { WorkerMutexes } from './shared-mutexes.ts';
@@ -17,6 +18,8 @@ export interface WorkerShare {
   readonly instance: string;
   /** So that TLS session tickets of one worker resume on another. */
   readonly ticketSecret: SharedTicketSecret;
+  /** What the node is to others at this moment. */
+  readonly standing: NodeStanding;
   /** Path of the socket of the process that writes the store. */
   readonly writer: string;
   /** The configuration in force, which the file may not hold any more: packed. */
@@ -27,6 +30,7 @@ export interface WorkerShare {
 export type ToWorker =
   | { readonly share: WorkerShare }
   | { readonly condition: ServiceCondition }
+  | { readonly standing: NodeStanding }
   | { readonly prepare: number; readonly config: unknown }
   | { readonly reloaded: number; readonly outcome: ReloadOutcome }
   | { readonly apply: number }
@@ -52,7 +56,8 @@ export function isFromWorker(value: unknown): value is FromWorker {
 
 function isToWorker(value: unknown): value is ToWorker {
   return (
-    isObject(value) && ['share', 'condition', 'prepare', 'reloaded', 'apply', 'drop'].some((kind) => kind in value)
+    isObject(value) &&
+    ['share', 'condition', 'standing', 'prepare', 'reloaded', 'apply', 'drop'].some((kind) => kind in value)
   );
 }
 
@@ -74,6 +79,7 @@ export class SupervisorLink {
   #lastReload = 0;
   /** Numbers of reloads only rise. */
   #lastDropped = 0;
+  #standing: NodeStanding = { held: false, onDuty: false };
   #condition: ServiceCondition = { workersDown: [], reloadFailed: false };
 
   constructor() {
@@ -88,10 +94,16 @@ export class SupervisorLink {
     return this.#condition;
   }
 
+  /** Of the node, as the supervisor last told. */
+  get standing(): NodeStanding {
+    return this.#standing;
+  }
+
   /** Asks for the share and waits for it. */
   async share(): Promise<WorkerShare & { readonly inForce: Config }> {
     this.#tell({ says: 'asks for its share' });
     const share = await this.#share.promise;
+    this.#standing = share.standing;
     return { ...share, inForce: unpackConfig(share.config) };
   }
 
@@ -118,6 +130,7 @@ export class SupervisorLink {
   #take(message: ToWorker): void {
     if ('share' in message) this.#share.resolve(message.share);
     else if ('condition' in message) this.#condition = message.condition;
+    else if ('standing' in message) this.#standing = message.standing;
     else if ('prepare' in message) void this.#prepareOne(message.prepare, message.config);
     else if ('reloaded' in message) {
       this.#reloads.get(message.reloaded)?.(message.outcome);

@@ -16,6 +16,8 @@ export interface CrlPublisherOptions {
   /** How long a CRL is valid, seconds; a new one is signed when half of it has passed. */
   readonly interval: number;
   readonly log: Pick<Logger, 'info' | 'error'>;
+  /** Whether lists are signed here that nobody asks for: of several nodes, one does. Absent: yes. */
+  readonly isOnDuty?: () => boolean;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -48,6 +50,7 @@ export class CrlPublisher {
   }
 
   #refresh(): void {
+    if (this.#options.isOnDuty?.() === false) return;
     for (const ca of this.#options.cas())
       if (ca.driver.statusSigner !== undefined)
         this.current(ca, ca.driver.statusSigner).catch((error: unknown) => {

@@ -63,6 +63,7 @@ async function assembleOver(config: Config, store: Store): Promise<Assembly> {
     store,
     instance: 'test',
     ticketSecret: TicketSecret.random(),
+    isOnDuty: () => true,
     makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
     condition: () => ({ workersDown: [], reloadFailed: false }),
     reload: () => Promise.resolve({ ok: false, reason: 'not here' }),

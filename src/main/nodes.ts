@@ -1,0 +1,203 @@
+/** One service beside others on a database, or alone on a file: who it is, what it does for all, and what it shares with them. */
+import { hostname } from 'node:os';
+import type { Material } from '../config/material/material.ts';
+import type { Config } from '../config/schema.ts';
+import { reconcile } from '../enrollment/reconcile.ts';
+import { describe, unavailable } from '../errors.ts';
+import { TicketSecret } from '../http/ticket-secret.ts';
+import type { Logger } from '../log.ts';
+import type { MakeMutex } from '../process/semaphore.ts';
+import { connector } from '../store/postgres/nodes/connector.ts';
+import { NodeLease } from '../store/postgres/nodes/node-lease.ts';
+import { advanceSecret, shareSecret } from '../store/postgres/nodes/shared-secret.ts';
+import { turnsOfNodes } from '../store/postgres/nodes/turns.ts';
+import { lockStore } from '../store/sqlite/service-lock.ts';
+import type { Store } from '../store/store.ts';
+
+/** What a node is at a moment. */
+export interface NodeStanding {
+  /** The others take it for alive, for certain: what it begins can come to its end. */
+  readonly held: boolean;
+  /** It is the one that does what one of them does for all. */
+  readonly onDuty: boolean;
+}
+
+export interface Nodes {
+  readonly standing: NodeStanding;
+  /** Of the TLS sessions that all nodes resume. */
+  readonly ticketSecret: TicketSecret;
+  /** Closes what was left open by those who died, now and from then on. */
+  begin(store: Store): Promise<void>;
+  /** A process of this node, before it begins anything that could be left open. */
+  add(instance: string): Promise<void>;
+  /** It is gone, and what it left open is closed. */
+  remove(instance: string): void;
+  /** Lets others have the name, or the store. */
+  release(): Promise<void>;
+}
+
+/** The name of this node in audit records and leases. */
+export const nodeName = ({ store }: Pick<Config, 'store'>): string => store.node_name ?? hostname();
+
+/**
+ * Takes the store, alone or as one of its nodes. Nothing of it is changed before.
+ *
+ * @throws EstuaryError 500 `STORE_IN_USE` or `NODE_NAME_IN_USE`; 503 `STORE_UNAVAILABLE`
+ */
+export async function joinNodes(config: Config, material: Material, log: Logger): Promise<Nodes> {
+  return config.store.driver === 'sqlite' ? alone(config, log) : SharedNode.join(config, material, log);
+}
+
+/** Turns over all nodes; undefined: the service is alone. */
+export function turnsOver(config: Config, material: Material): MakeMutex | undefined {
+  return config.store.driver === 'sqlite' ? undefined : turnsOfNodes({ connect: connector(config, material.storeTls) });
+}
+
+async function alone({ store: { path } }: Config, log: Logger): Promise<Nodes> {
+  const lock = await lockStore(path);
+  return {
+    standing: { held: true, onDuty: true },
+    ticketSecret: TicketSecret.random(),
+    begin: async (store) => {
+      await reconcile(store, log);
+    },
+    add: () => Promise.resolve(),
+    remove: () => undefined,
+    release: () => {
+      lock.release();
+      return Promise.resolve();
+    },
+  };
+}
+
+const TICKETS = 'tls session tickets';
+/** Milliseconds between two looks at whether the period of the shared secret is over. */
+const ADVANCE = 600_000;
+
+class SharedNode implements Nodes {
+  readonly ticketSecret: TicketSecret;
+  readonly #lease: NodeLease;
+  readonly #closing: { store: Store | undefined };
+  readonly #log: Logger;
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  static async join(config: Config, material: Material, log: Logger): Promise<SharedNode> {
+    const connect = connector(config, material.storeTls);
+    const closing: { store: Store | undefined } = { store: undefined };
+    const lease = await NodeLease.join({
+      connect,
+      name: nodeName(config),
+      log,
+      closeLeftOpen: async (instance) => {
+        if (closing.store !== undefined) await reconcile(closing.store, log, instance);
+      },
+    });
+    try {
+      return new SharedNode(lease, closing, log, await sharedTickets(config, connect, log));
+    } catch (error) {
+      await lease.stop();
+      throw error;
+    }
+  }
+
+  private constructor(
+    lease: NodeLease,
+    closing: { store: Store | undefined },
+    log: Logger,
+    { secret, advance }: Tickets,
+  ) {
+    this.#lease = lease;
+    this.#closing = closing;
+    this.#log = log;
+    this.ticketSecret = secret;
+    this.#timer = advance && setInterval(() => void advance(), ADVANCE).unref();
+  }
+
+  get standing(): NodeStanding {
+    return { held: this.#lease.held, onDuty: this.#lease.onDuty };
+  }
+
+  begin(store: Store): Promise<void> {
+    this.#closing.store = store;
+    return Promise.resolve();
+  }
+
+  add(instance: string): Promise<void> {
+    return this.#lease.add(instance);
+  }
+
+  remove(instance: string): void {
+    this.#lease.remove(instance);
+  }
+
+  async release(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#closing.store = undefined;
+    await this.#lease.stop();
+    this.#log.info('the name of this node is free');
+  }
+}
+
+interface Tickets {
+  readonly secret: TicketSecret;
+  /** Never rejects. */
+  readonly advance?: () => Promise<void>;
+}
+
+/** Without a key for what lies in the database, sessions are resumed where they began, and nowhere else. */
+async function sharedTickets({ store }: Config, connect: ReturnType<typeof connector>, log: Logger): Promise<Tickets> {
+  const key = store.shared_key?.reveal();
+  const own = TicketSecret.random();
+  if (key === undefined) return { secret: own };
+  const client = await connect();
+  try {
+    const shared = await shareSecret(client, key, TICKETS, own.share());
+    if (shared === undefined) {
+      log.warn(
+        { key: 'store.shared_key' },
+        'what the nodes share is sealed under another key: TLS sessions are resumed where they began',
+      );
+      return { secret: own };
+    }
+    const secret = TicketSecret.of(shared);
+    return { secret, advance: () => advanced(connect, key, secret, log) };
+  } finally {
+    await client.end();
+  }
+}
+
+async function advanced(
+  connect: ReturnType<typeof connector>,
+  key: Buffer,
+  secret: TicketSecret,
+  log: Logger,
+): Promise<void> {
+  try {
+    const client = await connect();
+    await advanceSecret(client, key, TICKETS, secret.share()).finally(() => client.end());
+  } catch (error) {
+    log.warn({ detail: describe(error) }, 'the secret of TLS session tickets in the database could not be renewed');
+  }
+}
+
+/** The same store for a node: while it may be dead to the others, nothing is begun that they would close. */
+export function whileHeld(store: Store, isHeld: () => boolean): Store {
+  const guarded =
+    <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
+    (...args: A): Promise<R> =>
+      isHeld()
+        ? call(...args)
+        : Promise.reject(
+            unavailable('NODE_LEASE_LOST', 'the store cannot be used at present', {
+              detail: 'the other nodes may take this one for dead',
+            }),
+          );
+  return {
+    ...store,
+    reserve: guarded(store.reserve.bind(store)),
+    claimRequest: guarded(store.claimRequest.bind(store)),
+    submitRequest: guarded(store.submitRequest.bind(store)),
+    claimCmcMessage: guarded(store.claimCmcMessage.bind(store)),
+    checkWritable: guarded(store.checkWritable.bind(store)),
+  };
+}
