@@ -1,7 +1,10 @@
 # The Node release of package.json's optionalDependencies; test/packaging.test.ts keeps the two alike.
 ARG NODE_VERSION=26.10.0
+# Where no registry is reached, scripts/check-image makes the two of Debian and this Node.
+ARG BUILD_BASE=docker.io/library/node:${NODE_VERSION}-bookworm
+ARG BASE=docker.io/library/node:${NODE_VERSION}-bookworm-slim
 
-FROM node:${NODE_VERSION}-bookworm AS build
+FROM ${BUILD_BASE} AS build
 # For the Kerberos binding, which has no prebuilt form. The PKCS#11 binding needs only the compiler that is there.
 # hadolint ignore=DL3008
 RUN apt-get update \
@@ -13,12 +16,13 @@ RUN npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 COPY console ./console
+COPY console ./console
 # The image brings its own Node: the one npm pins for older machines stays out, as do the tools of development.
 RUN npm run build \
  && npm prune --omit=dev --no-audit --no-fund \
  && rm -rf node_modules/.bin/node node_modules/node-linux-* node_modules/node-bin-*
 
-FROM node:${NODE_VERSION}-bookworm-slim
+FROM ${BASE}
 # hadolint ignore=DL3008
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends libgssapi-krb5-2 \

@@ -22,7 +22,7 @@ export interface LoadedService extends LoadedConfig {
   readonly material: Material;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads and checks a configuration file: syntax, keys, values, secrets, what concerns several keys,

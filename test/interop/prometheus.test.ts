@@ -28,11 +28,11 @@ describe.skipIf(!requires('promtool'))('issue 16.1: config/alerts.yml', () => {
 
   test('each alert has a unit test, is silent on a server that is well, and is explained', () => {
     const tests = readFileSync(TESTS, 'utf8');
-    const explained = readFileSync(join(ROOT, 'docs/monitoring.md'), 'utf8');
+    const explained = readFileSync(join(ROOT, 'docs/alerts.md'), 'utf8');
     for (const alert of alerts) {
       expect(tests).toContain(`- alertname: ${alert}\n`);
       expect(tests).toContain(`{ alertname: ${alert}, eval_time: 50m, exp_alerts: [] }`);
-      expect(explained).toContain(`| \`${alert}\` |`);
+      expect(explained).toContain(`\n## ${alert}\n`);
     }
   });
 });

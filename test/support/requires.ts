@@ -122,6 +122,9 @@ const PROBES = {
   gssproxy: commands('Debian package gssproxy', 'gssproxy'),
   dogtag: missingDogtag,
   postgres: () => (postgresPrograms() === undefined ? 'initdb not found (Debian package postgresql)' : undefined),
+  dpkg: commands('Debian package dpkg', 'dpkg-deb'),
+  systemdAnalyze: commands('Debian package systemd', 'systemd-analyze'),
+  systemdNotify: commands('Debian packages systemd and python3', 'systemd-notify', 'python3'),
   root: () => (process.getuid?.() === 0 ? undefined : 'needs root'),
 } satisfies Record<string, Probe>;
 

@@ -3,6 +3,7 @@ import cluster from 'node:cluster';
 import { ConfigError } from '../../config/problem.ts';
 import { describe } from '../../errors.ts';
 import type { RunningService } from '../running-service.ts';
+import { notifyReady } from '../service-manager.ts';
 import { ServiceSignals } from '../signals.ts';
 import { startService, startWorker } from '../start.ts';
 import { run as check } from './check.ts';
@@ -39,7 +40,9 @@ export async function run(
     }
     const loaded = await loadService(configFile, context);
     // Nothing is open yet.
-    if (!control.stopping) up.resolve(await startService({ ...loaded, configFile }));
+    if (control.stopping) return EXIT.ok;
+    up.resolve(await startService({ ...loaded, configFile }));
+    await notifyReady(process.env, (reason) => context.err(`estuary: the service manager was not told: ${reason}\n`));
     return EXIT.ok;
   } catch (error) {
     if (error instanceof ConfigError) throw error;

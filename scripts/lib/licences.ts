@@ -1,0 +1,74 @@
+/** Which licences may be in what is given away, and what a package's says. */
+
+/** SPDX identifiers: none of them asks more of whoever passes the program on than to keep the notices. */
+export const ALLOWED: ReadonlySet<string> = new Set([
+  '0BSD',
+  'Apache-2.0',
+  'BlueOak-1.0.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'CC0-1.0',
+  'ISC',
+  'MIT',
+  'Unlicense',
+]);
+
+/** A component of a CycloneDX list, as far as it matters here. */
+export interface Component {
+  readonly name: string;
+  readonly version: string;
+  /** SPDX: identifiers, or expressions with AND and OR. Empty: it says nothing. */
+  readonly licences: readonly string[];
+}
+
+/** @throws TypeError when it is no CycloneDX list */
+export function componentsOf(sbom: unknown): Component[] {
+  return listIn(sbom, 'components').map((component) => ({
+    name: textIn(component, 'name'),
+    version: textIn(component, 'version'),
+    licences: hasOwn(component, 'licenses') ? listIn(component, 'licenses').map(licenceOf) : [],
+  }));
+}
+
+/** Those that must not be given away: a licence that is not on the list, or none. */
+export function refused(components: readonly Component[]): Component[] {
+  return components.filter(({ licences }) => licences.length === 0 || !licences.every(isAllowed));
+}
+
+/** A text of one line for each package, by licence. */
+export function report(components: readonly Component[]): string {
+  const lines = components.map(({ name, version, licences }) => `${licences.join(', ') || 'none'}\t${name} ${version}`);
+  return `${lines.sort().join('\n')}\n`;
+}
+
+/** Of `A OR B` one is enough, of `A AND B` it takes both; parentheses group. */
+export function isAllowed(expression: string): boolean {
+  const inner = /\(([^()]*)\)/.exec(expression);
+  if (inner !== null) {
+    const [whole, group = ''] = inner;
+    return isAllowed(expression.replace(whole, isAllowed(group) ? 'MIT' : 'refused'));
+  }
+  return expression.split(/ OR /i).some((choice) => choice.split(/ AND /i).every((one) => ALLOWED.has(one.trim())));
+}
+
+function licenceOf(entry: unknown): string {
+  if (hasOwn(entry, 'expression')) return textIn(entry, 'expression');
+  const license: unknown = typeof entry === 'object' && entry !== null ? Reflect.get(entry, 'license') : undefined;
+  return hasOwn(license, 'id') ? textIn(license, 'id') : textIn(license, 'name');
+}
+
+function hasOwn(value: unknown, name: string): boolean {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name);
+}
+
+function listIn(value: unknown, name: string): readonly unknown[] {
+  const list: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+  if (!Array.isArray(list)) throw new TypeError(`no list "${name}"`);
+  return list;
+}
+
+function textIn(value: unknown, name: string): string {
+  const text: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+  if (typeof text !== 'string') throw new TypeError(`no text "${name}"`);
+  return text;
+}

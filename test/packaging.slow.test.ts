@@ -1,0 +1,175 @@
+/** Issue 16.8: the Debian package, the unit, the list of parts and their licences, and npm's package. The long forms (an image that is built, a package that is installed) are nightly. */
+import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { componentsOf, isAllowed, refused } from '../scripts/lib/licences.ts';
+import { loadConfigOnly } from '../src/config/load.ts';
+import { runAny } from './support/command.ts';
+import { Estuary } from './support/estuary.ts';
+import { temporaryFolder } from './support/openssl.ts';
+import { requires } from './support/requires.ts';
+import { ROOT } from './support/root.ts';
+
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+
+const run = (command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string =>
+  execFileSync(command, args, {
+    cwd: ROOT,
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+    maxBuffer: 1 << 26,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+const digest = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
+
+describe.skipIf(!requires('dpkg'))('issue 16.8: the Debian package', { timeout: 600_000 }, () => {
+  const unpacked = folder.file('unpacked');
+  const inside = (path: string): string => join(unpacked, path);
+  let file: string;
+  beforeAll(() => {
+    file = run('scripts/build-deb', ['--fast', '--out', folder.file('first')]).trim();
+    run('dpkg-deb', ['--extract', file, unpacked]);
+  }, 600_000);
+
+  test('brings the program with its Node.js, unit, user, log rotation, manual and list of parts, and nothing of development', () => {
+    for (const path of [
+      'lib/systemd/system/estuary.service',
+      'usr/lib/sysusers.d/estuary.conf',
+      'etc/logrotate.d/estuary',
+      'usr/share/man/man1/estuary.1.gz',
+      'usr/share/doc/estuary/manual/configuration.md',
+      'usr/share/doc/estuary/sbom.cdx.json',
+      'usr/lib/estuary/dist/server.js',
+      'usr/lib/estuary/dist/console/index.html',
+      'usr/lib/estuary/node_modules/fastify/package.json',
+    ])
+      expect(existsSync(inside(path)), path).toBe(true);
+    const packages = readdirSync(inside('usr/lib/estuary/node_modules'));
+    expect(packages).not.toContain('vitest');
+    expect(packages).not.toContain('typescript');
+    expect(lstatSync(inside('usr/bin/estuary')).isSymbolicLink()).toBe(true);
+    const page = gunzipSync(readFileSync(inside('usr/share/man/man1/estuary.1.gz'))).toString();
+    for (const command of ['serve', 'audit verify', 'backup', 'doctor']) expect(page).toContain(`.SS ${command}`);
+  });
+
+  test('what it brings runs', async () => {
+    const node = inside('usr/lib/estuary/node_modules/.bin/node');
+    const server = inside('usr/lib/estuary/dist/server.js');
+    expect(run(node, [server, '--version'])).toMatch(/^estuary \d/);
+    const estuary = await Estuary.start();
+    onTestFinished(() => estuary.stop());
+    expect(await runAny(node, [server, 'check', '--config', join(estuary.dir, 'est.toml')], {})).toMatchObject({
+      code: 0,
+    });
+  });
+
+  test('is the same, byte by byte, when it is built again', () => {
+    const again = run('scripts/build-deb', ['--fast', '--out', folder.file('second')]).trim();
+    expect(digest(again)).toBe(digest(file));
+  });
+
+  test.skipIf(!requires('systemdAnalyze'))('has a unit that systemd takes, and that gives little away', () => {
+    const unit = readFileSync(inside('lib/systemd/system/estuary.service'), 'utf8');
+    const local = folder.file('estuary.service');
+    writeFileSync(local, unit.replaceAll('/usr/lib/estuary', inside('usr/lib/estuary')));
+    run('systemd-analyze', ['verify', '--man=no', local]);
+    // The overall exposure, from 0 to 10; --threshold is in tenths.
+    run('systemd-analyze', ['security', '--offline=true', '--threshold=25', local]);
+    for (const line of [
+      'Type=notify',
+      'AmbientCapabilities=CAP_NET_BIND_SERVICE',
+      'RestartPreventExitStatus=2',
+      'DevicePolicy=closed',
+    ])
+      expect(unit).toContain(`\n${line}\n`);
+    // Each try with a wrong PIN counts.
+    expect(unit).not.toContain('\nExecStartPre');
+  });
+});
+
+describe('issue 16.8: systemd is told when the server is up', () => {
+  test.skipIf(!requires('systemdNotify'))('READY=1 comes once the listeners answer', async () => {
+    const socket = folder.file('notify');
+    const program =
+      'import socket,sys\ns=socket.socket(socket.AF_UNIX,socket.SOCK_DGRAM)\ns.bind(sys.argv[1])\nprint("bound",flush=True)\n' +
+      'while True: print(s.recv(4096).decode(),flush=True)';
+    const listener = spawn('python3', ['-c', program, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
+    onTestFinished(() => void listener.kill());
+    let heard = '';
+    listener.stdout.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+    await once(listener.stdout, 'data');
+    const estuary = await Estuary.start({ env: { NOTIFY_SOCKET: socket } });
+    onTestFinished(() => estuary.stop());
+    await expect.poll(() => heard, { timeout: 30_000 }).toContain('READY=1');
+    expect((await estuary.est('cacerts')).status).toBe(200);
+  });
+});
+
+describe('issue 16.8: the list of parts', () => {
+  let sbom: unknown;
+  beforeAll(() => {
+    sbom = JSON.parse(run('scripts/sbom', []));
+  });
+
+  test('is CycloneDX, and has what the server imports, with checksums', () => {
+    expect(sbom).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'estuary' } } });
+    expect(JSON.stringify(sbom)).toContain('"SHA-512"');
+    const names = componentsOf(sbom).map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['fastify', 'pino', 'better-sqlite3']));
+    expect(names).not.toContain('vitest');
+  });
+
+  test('every licence is on the list', () => {
+    expect(refused(componentsOf(sbom))).toEqual([]);
+  });
+
+  test.each([
+    ['MIT', true],
+    ['GPL-3.0-only', false],
+    ['(MIT OR GPL-3.0-only)', true],
+    ['MIT AND GPL-3.0-only', false],
+    ['(MIT OR GPL-3.0-only) AND (ISC OR AGPL-3.0-only)', true],
+    ['(GPL-2.0-only OR AGPL-3.0-only) AND MIT', false],
+    ['SEE LICENSE IN file', false],
+  ])('the licence %s is allowed: %s', (licence, expected) => {
+    expect(isAllowed(licence)).toBe(expected);
+  });
+
+  test('a package that names none is refused', () => {
+    expect(refused([{ name: 'x', version: '1', licences: [] }])).toHaveLength(1);
+  });
+});
+
+test('issue 16.8: the configuration to begin with is one, and lets nobody in', async () => {
+  const { config, warnings } = await loadConfigOnly(join(ROOT, 'config/est.toml'), {});
+  expect(warnings).toEqual([]);
+  expect(config.admin.bearer_token.tokens.map(({ roles }) => roles)).toEqual([[]]);
+});
+
+describe('issue 16.8: npm pack', () => {
+  test('gives the same bytes twice, with the console, the configuration files and the manual, and without sources', () => {
+    const files = ['a', 'b'].map((name) => {
+      mkdirSync(folder.file(name));
+      const packed = run('npm', [
+        'pack',
+        '--ignore-scripts',
+        '--loglevel',
+        'error',
+        '--pack-destination',
+        folder.file(name),
+      ]);
+      return folder.file(join(name, packed.trim()));
+    });
+    const [first = '', second = ''] = files;
+    expect(digest(second)).toBe(digest(first));
+    const names = run('tar', ['--list', '--file', first]).split('\n');
+    for (const name of ['dist/server.js', 'dist/console/index.html', 'config/estuary.service', 'docs/configuration.md'])
+      expect(names).toContain(`package/${name}`);
+    expect(names.filter((name) => /^package\/(src|test|node_modules)\//.test(name))).toEqual([]);
+  });
+});
