@@ -1,0 +1,109 @@
+/** Issue 16.9: the docs of day two are held to what they speak of: alerts, configuration keys, codes, files and sections. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { IsArray, IsObject, IsUnion } from 'typebox';
+import type { TSchema } from 'typebox';
+import { keysOf, tablesOf } from '../src/config/keys.ts';
+import { configSchema } from '../src/config/schema.ts';
+import { ROOT } from './support/root.ts';
+
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+const PAGES = ['install', 'disaster-recovery', 'renewal', 'capacity', 'alerts', 'troubleshooting', 'hardening', 'niap'];
+
+/** `ca.profile.validity_days`, and of a secret `ca.pkcs11.pin`. */
+function* keysIn(schema: TSchema, path: string): Generator<string> {
+  if (path !== '') yield path;
+  const item = IsArray(schema) ? schema.items : schema;
+  const tables = IsUnion(item) ? [...tablesOf(item).values()] : IsObject(item) ? [item] : [];
+  for (const table of tables)
+    for (const [name, child] of keysOf(table)) yield* keysIn(child, path === '' ? name : `${path}.${name}`);
+}
+const known = new Set(keysIn(configSchema, ''));
+const topLevel = new Set([...known].filter((key) => !key.includes('.')));
+
+describe('issue 16.9: the docs of day two', () => {
+  test.each(PAGES)('docs/%s.md is there, and the README leads to it', (page) => {
+    expect(existsSync(join(ROOT, `docs/${page}.md`))).toBe(true);
+    expect(read('README.md').includes(`docs/${page}.md`)).toBe(true);
+  });
+
+  test.each(PAGES)('docs/%s.md names configuration keys that there are', (page) => {
+    const named = [...read(`docs/${page}.md`).matchAll(/`([a-z0-9_]+(?:\.[a-z0-9_]+)+)`/g)].map(([, key = '']) => key);
+    const keys = named.filter(
+      (key) => topLevel.has(key.split('.')[0] ?? '') && !/\.(toml|pem|key|db|log|md)$/.test(key),
+    );
+    const unknown = keys.filter((key) => !known.has(key) && !known.has(key.replace(/_(file|env)$/, '')));
+    expect(unknown).toEqual([]);
+  });
+
+  test.each(PAGES)('docs/%s.md names codes that there are', (page) => {
+    const codes = new Set(
+      [...read('docs/errors.md').matchAll(/`([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)`/g)].map(([, code]) => code),
+    );
+    const named = [...read(`docs/${page}.md`).matchAll(/`([A-Z][A-Z0-9]+_[A-Z0-9_]+)`/g)].map(([, code = '']) => code);
+    expect(named.filter((code) => !codes.has(code))).toEqual([]);
+  });
+
+  test.each(PAGES)('the sections that docs/%s.md links to are there', (page) => {
+    const links = [...read(`docs/${page}.md`).matchAll(/\]\(([a-z-]*\.md)?#([^)]+)\)/g)];
+    const missing = links.filter(([, file = `${page}.md`, anchor = '']) => !anchorsOf(`docs/${file}`).includes(anchor));
+    expect(missing.map(([link]) => link)).toEqual([]);
+  });
+});
+
+/** As GitHub makes them of headings. */
+function anchorsOf(file: string): string[] {
+  return [...read(file).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+describe('issue 16.9: alerts', () => {
+  const alerts = [...read('config/alerts.yml').matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);
+  const sections = new Map(
+    read('docs/alerts.md')
+      .split(/^## /m)
+      .slice(1)
+      .map((section) => [section.split('\n', 1)[0] ?? '', section] as const),
+  );
+
+  test('each has a section, and each section an alert', () => {
+    expect([...sections.keys()]).toEqual(alerts);
+  });
+
+  test.each(alerts)('%s: its severity, what it means, where to look, what to do', (alert) => {
+    const severity = new RegExp(`- alert: ${alert}\\n[^]*?severity: (\\w+)`).exec(read('config/alerts.yml'))?.[1];
+    expect(sections.get(alert)).toContain(`Severity: ${severity}.`);
+    for (const part of ['**It means:** ', '**Look at:** ', '**Do:** ']) expect(sections.get(alert)).toContain(part);
+  });
+});
+
+describe('issue 16.9: the NIAP mapping', () => {
+  const rows = read('docs/niap.md')
+    .split('\n')
+    .filter((line) => /^\| F[A-Z]{2}_/.test(line))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+
+  test.each(['FAU', 'FDP', 'FIA', 'FMT', 'FPT', 'FTA'])('%s is there', (family) => {
+    expect(rows.filter(([requirement = '']) => requirement.startsWith(`${family}_`)).length).toBeGreaterThan(1);
+  });
+
+  test.each(rows)('%s', (_requirement, configuration = '', code = '', proof = '') => {
+    expect(configuration).not.toBe('');
+    const files = (cell: string): string[] => [...cell.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, file = '']) => file);
+    expect(files(code).length).toBeGreaterThan(0);
+    expect(files(code).filter((file) => !/^(src|scripts)\//.test(file) || !existsSync(join(ROOT, file)))).toEqual([]);
+    const tests = files(proof);
+    expect(tests.length).toBeGreaterThan(0);
+    for (const file of tests) expect(read(file), file).toMatch(/^ *(test|it)\b/m);
+  });
+});
