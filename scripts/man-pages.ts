@@ -1,13 +1,17 @@
-/** Writes the manual page estuary(1), made of the commands' own help, into a folder: `node scripts/man-pages.ts FOLDER`. */
+/** Writes the manual pages, made of the tables of commands, into a folder: `node scripts/man-pages.ts FOLDER`. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { manualPage } from './lib/manual-page.ts';
+import { manualPages } from '../src/main/commands/man-pages.ts';
+import { COMMANDS, NOTES } from '../src/main/commands/table.ts';
+import { VERSION } from '../src/version.ts';
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) {
   process.stderr.write('usage: node scripts/man-pages.ts FOLDER\n');
   process.exitCode = 1;
 } else {
+  const summary = 'EST (RFC 7030) certificate enrollment server, its administration and its client';
+  const pages = await manualPages({ name: 'estuary', summary, version: VERSION, commands: COMMANDS, notes: NOTES });
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'estuary.1'), await manualPage());
+  for (const [file, text] of pages) await writeFile(join(folder, file), text);
 }

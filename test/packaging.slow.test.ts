@@ -42,6 +42,8 @@ describe.skipIf(!requires('dpkg'))('issue 16.8: the Debian package', { timeout: 
       'usr/lib/sysusers.d/estuary.conf',
       'etc/logrotate.d/estuary',
       'usr/share/man/man1/estuary.1.gz',
+      'usr/share/man/man1/estuary-admin.1.gz',
+      'usr/share/bash-completion/completions/estuary',
       'usr/share/doc/estuary/manual/configuration.md',
       'usr/share/doc/estuary/sbom.cdx.json',
       'usr/lib/estuary/dist/server.js',
@@ -54,7 +56,8 @@ describe.skipIf(!requires('dpkg'))('issue 16.8: the Debian package', { timeout: 
     expect(packages).not.toContain('typescript');
     expect(lstatSync(inside('usr/bin/estuary')).isSymbolicLink()).toBe(true);
     const page = gunzipSync(readFileSync(inside('usr/share/man/man1/estuary.1.gz'))).toString();
-    for (const command of ['serve', 'audit verify', 'backup', 'doctor']) expect(page).toContain(`.SS ${command}`);
+    for (const command of ['serve', 'audit verify', 'backup', 'doctor'])
+      expect(page).toContain(`.SS "estuary ${command}`);
   });
 
   test('what it brings runs', async () => {

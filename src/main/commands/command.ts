@@ -146,6 +146,8 @@ export interface Group {
   readonly summary: string;
   /** The exit code where none of its commands, or no option of any, is meant. */
   readonly misuse: number;
+  /** What its help ends with. */
+  readonly notes: string | undefined;
   readonly load: () => Promise<readonly Entry[]>;
 }
 
@@ -157,6 +159,7 @@ export interface CommandExtras {
   readonly takesSignals?: boolean;
   readonly calls?: readonly string[];
   readonly roles?: readonly string[];
+  readonly notes?: string;
 }
 
 /** @param load its file, which is not loaded before it is run */
@@ -179,8 +182,8 @@ export const group = (
   name: string,
   summary: string,
   load: Group['load'],
-  { misuse = EXIT.failed }: Pick<CommandExtras, 'misuse'> = {},
-): Group => ({ kind: 'group', name, summary, misuse, load });
+  { misuse = EXIT.failed, notes }: Pick<CommandExtras, 'misuse' | 'notes'> = {},
+): Group => ({ kind: 'group', name, summary, misuse, notes, load });
 
 function areValues<O extends Options>(options: O, values: Readonly<Record<string, unknown>>): values is Values<O> {
   return Object.entries(options).every(([name, option]) => {

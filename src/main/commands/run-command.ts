@@ -26,7 +26,12 @@ export async function runCommand(program: Program, args: readonly string[], cont
   const group = commands.find((entry) => entry.kind === 'group' && entry.name === first?.value);
   if (group?.kind === 'group' && first !== undefined)
     return runCommand(
-      { name: `${name} ${group.name}`, commands: await group.load(), misuse: group.misuse },
+      {
+        name: `${name} ${group.name}`,
+        commands: await group.load(),
+        misuse: group.misuse,
+        ...(group.notes === undefined ? {} : { notes: group.notes }),
+      },
       args.filter((_, index) => index !== first.index),
       context,
     );

@@ -1,8 +1,21 @@
 /** Every command of `estuary`, a line each, of which the help is made. A command's file is loaded when it is run. */
 import { MADE_KEY_TYPES } from '../../pki/x509/key-types.ts';
-import { command, EXIT, flag, group, required, value, type Entry } from './command.ts';
+import { argument, command, EXIT, flag, group, required, value, type Entry } from './command.ts';
 
 const config = required('FILE', 'the configuration');
+
+/** What the help ends with. */
+export const NOTES = `estuary --config FILE [--check] is "estuary serve", estuary --version tells the version.
+
+exit codes: 0 stopped cleanly or nothing found, 1 could not start, died or found a broken audit log,
+            2 configuration refused
+signals:    SIGTERM, SIGINT stop; SIGHUP reads certificates, keys, trust anchors, CRLs and tokens again`;
+
+const ADMIN_NOTES = `exit codes:   0 done, 1 refused by the server or failed, 2 wrong command line or profile,
+              3 the server cannot be reached, or cannot answer for now
+environment:  ESTUARY_ADMIN_URL, ESTUARY_ADMIN_TOKEN_FILE, ESTUARY_ADMIN_TOKEN, ESTUARY_ADMIN_CERT,
+              ESTUARY_ADMIN_KEY, ESTUARY_ADMIN_CA, ESTUARY_ADMIN_PROFILE, ESTUARY_EST_URL; NO_COLOR
+files:        ~/.config/estuary/admin.toml: [profiles.NAME] with url, token_file, cert, key, ca, est_url`;
 
 export const COMMANDS: readonly Entry[] = [
   command(
@@ -84,11 +97,21 @@ export const COMMANDS: readonly Entry[] = [
       misuse: EXIT.refused,
     },
   ),
+  command(
+    'completion',
+    'Print what completes the commands in a shell.',
+    { shell: argument('bash, zsh or fish', ['bash', 'zsh', 'fish']) },
+    async () => (await import('./completion.ts')).completing(COMMANDS),
+    {
+      about:
+        'bash: source <(estuary completion bash); zsh: the same, after compinit; fish: estuary completion fish | source.',
+    },
+  ),
   group(
     'admin',
     'The admin API of a running server: tokens, requests, certificates, devices, CAs, lockouts, audit.',
     async () => (await import('./admin/table.ts')).ADMIN_COMMANDS,
-    { misuse: EXIT.refused },
+    { misuse: EXIT.refused, notes: ADMIN_NOTES },
   ),
   group(
     'client',

@@ -24,6 +24,7 @@ export interface Call {
   /** A body that is not JSON. */
   readonly rows?: { readonly type: string; readonly text: string };
   readonly accept?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export class AdminClient {
@@ -115,7 +116,7 @@ export class AdminClient {
   #send(
     method: Method,
     path: string,
-    { query = {}, body, rows, accept = 'application/json' }: Call,
+    { query = {}, body, rows, accept = 'application/json', headers: more = {} }: Call,
   ): Promise<IncomingMessage> {
     const { origin, token } = this.connection;
     const url = new URL(path, origin);
@@ -125,6 +126,7 @@ export class AdminClient {
       text: body === undefined ? undefined : JSON.stringify(body),
     };
     const headers = {
+      ...more,
       accept,
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(text === undefined ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(text) }),

@@ -4,8 +4,10 @@ import { UsageError } from '../command.ts';
 import type { Connection } from './connection.ts';
 
 export interface Enrolment {
-  /** Of the EST listener, with the label: `https://est.example.com:9443/.well-known/est/lab`. */
+  /** Of the EST listener: `https://est.example.com:9443/.well-known/est`. */
   readonly est: string;
+  /** The token's, where it is for one CA alone. */
+  readonly label: string | undefined;
   readonly clientId: string;
   readonly token: string;
   /** PEM file of whom the server's certificate comes from; undefined: whom the device's machine trusts. */
@@ -36,18 +38,34 @@ export function estUrlOf(
 }
 
 /** What each is, and the text to paste. */
-export function enrolmentLines({ est, clientId, token, anchors }: Enrolment): readonly (readonly [string, string])[] {
+export function enrolmentLines({
+  est,
+  label,
+  clientId,
+  token,
+  anchors,
+}: Enrolment): readonly (readonly [string, string])[] {
   const file = fileNameOf(clientId);
   // A colon ends the user name of HTTP Basic; the server goes by the password alone.
   const user = /[:\p{Cc}]/u.test(clientId) ? 'device' : clientId;
   const ca = anchors === undefined ? '' : ` --cacert ${quoted(resolve(anchors))}`;
   const subject = `/CN=${clientId.replaceAll(/[\\/+=,]/g, '\\$&')}`;
+  const path = label === undefined ? est : `${est}/${encodeURIComponent(label)}`;
+  const options = [
+    `--url ${quoted(est.replace(/\/\.well-known\/est$/, ''))}`,
+    ...(anchors === undefined ? [] : [`--ca ${quoted(resolve(anchors))}`]),
+    ...(label === undefined ? [] : [`--label ${quoted(label)}`]),
+    `--subject ${quoted(`CN=${clientId.replaceAll(/[\\,+"<>;=#]/g, '\\$&')}`)}`,
+    `--username ${quoted(user)}`,
+    `--otp-env EST_OTP --out ${quoted(`./${file}`)}`,
+  ];
   return [
+    ['with Estuary', `EST_OTP=${quoted(token)} estuary client enroll ${options.join(' ')}`],
     [
       'with curl and openssl',
       [
         `openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ${quoted(`${file}.key`)} -out ${quoted(`${file}.csr`)} -utf8 -subj ${quoted(subject)}`,
-        `curl -sSf${ca} -u ${quoted(`${user}:${token}`)} -H 'Content-Type: application/pkcs10' --data-binary ${quoted(`@${file}.csr`)} ${quoted(`${est}/simpleenroll`)} | base64 -d | openssl pkcs7 -inform DER -print_certs -out ${quoted(`${file}.pem`)}`,
+        `curl -sSf${ca} -u ${quoted(`${user}:${token}`)} -H 'Content-Type: application/pkcs10' --data-binary ${quoted(`@${file}.csr`)} ${quoted(`${path}/simpleenroll`)} | base64 -d | openssl pkcs7 -inform DER -print_certs -out ${quoted(`${file}.pem`)}`,
       ].join('\n'),
     ],
   ];

@@ -34,7 +34,8 @@ export async function run(values: OtpCreateValues, session: Session): Promise<nu
     },
   });
   const enrolment = {
-    est: ca === undefined ? est.url : `${est.url}/${encodeURIComponent(ca)}`,
+    est: est.url,
+    label: ca,
     clientId: client_id,
     token: textAt(record, 'token'),
     anchors: values['est-ca'] ?? session.client.connection.files.ca,

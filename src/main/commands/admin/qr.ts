@@ -5,9 +5,9 @@ import type { Enrolment } from './enrolment-lines.ts';
 /** Light modules around it (ISO/IEC 18004 §5.3.8). */
 const QUIET = 4;
 
-/** What the code says: JSON, so that whatever reads it finds the three parts apart. */
-export const qrText = ({ est, clientId, token }: Enrolment): string =>
-  JSON.stringify({ est, client_id: clientId, token });
+/** What the code says: JSON, so that whatever reads it finds its parts apart. */
+export const qrText = ({ est, label, clientId, token }: Enrolment): string =>
+  JSON.stringify({ est, label, client_id: clientId, token });
 
 /** Dark on light whatever the terminal's own colours are: lines with ANSI colours. */
 export function enrolmentQr(enrolment: Enrolment): string {

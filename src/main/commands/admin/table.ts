@@ -2,6 +2,7 @@
 import { ADMIN_ROLES } from '../../../config/admin-roles.ts';
 import { command, required, value, type Entry } from '../command.ts';
 import { CERTIFICATE_COMMANDS } from './tables/certificates.ts';
+import { DEVICE_COMMANDS } from './tables/devices.ts';
 import { OTP_COMMANDS } from './tables/otp.ts';
 import { REQUEST_COMMANDS } from './tables/requests.ts';
 import { SERVICE_COMMANDS } from './tables/service.ts';
@@ -10,6 +11,7 @@ export const ADMIN_COMMANDS: readonly Entry[] = [
   ...OTP_COMMANDS,
   ...REQUEST_COMMANDS,
   ...CERTIFICATE_COMMANDS,
+  ...DEVICE_COMMANDS,
   ...SERVICE_COMMANDS,
   command(
     'token new',
