@@ -489,6 +489,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The state of the service on one page
+         * @description Each part is there for whom it is: a part beyond the caller's roles is absent.
+         */
+        get: operations["getOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Issuance, renewals and refusals over time
+         * @description Counters of whole hours, kept with the audit records and longer than these. An interval that has begun counts as far as it has come; at most 1000 intervals.
+         */
+        get: operations["getStatistics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/session": {
         parameters: {
             query?: never;
@@ -1066,6 +1106,116 @@ export interface components {
                 key: string;
                 message: string;
             }[];
+        };
+        /** @description The state of the service. */
+        Overview: {
+            /**
+             * Format: date-time
+             * @description Of which this is told.
+             */
+            time: string;
+            version: string;
+            /** @description By the days that they have left; at most ten seconds old. For `ra` and `auditor`. */
+            certificates?: {
+                /** @description Neither ended nor revoked. */
+                valid: number;
+                ending: {
+                    days: number | null;
+                    count: number;
+                }[];
+            };
+            /** @description What waits for a decision, by CA. For `ra` and `auditor`. */
+            requests?: {
+                pending: {
+                    ca: string;
+                    count: number;
+                }[];
+            };
+            /** @description Keys that are locked out. For `operator`. */
+            lockouts?: number;
+            /** @description Of the service and what it needs. For `operator`. */
+            health?: {
+                store: {
+                    /** @enum {string} */
+                    health: "ok" | "degraded" | "down";
+                    /** @description Why it is not ok. */
+                    detail?: string;
+                };
+                cas: {
+                    label: string;
+                    /** @enum {string} */
+                    health: "ok" | "degraded" | "down";
+                    /** @description Why it is not ok. */
+                    detail?: string;
+                    not_after: string | null;
+                    days_left: number | null;
+                }[];
+                dependencies: {
+                    /** @enum {string} */
+                    name: "hsm" | "dogtag" | "gssapi";
+                    ca: string | null;
+                    up: boolean;
+                }[];
+                workers: {
+                    alive: number;
+                    configured: number;
+                };
+                reload: {
+                    /** Format: date-time */
+                    at: string;
+                    ok: boolean;
+                } | null;
+                /** @description Those that the service itself needs; first those that end first. */
+                certificates: {
+                    /** @description `tls`, `ca`, `client_anchor` …, as in the metrics. */
+                    use: string;
+                    ca: string | null;
+                    subject: string;
+                    serial: string;
+                    /** Format: date-time */
+                    not_after: string;
+                    /** @description Whole days until not_after; negative after it. */
+                    days_left: number;
+                }[];
+            };
+        };
+        StatisticsItem: {
+            /**
+             * Format: date-time
+             * @description When the interval begins, UTC.
+             */
+            time: string;
+            /** @description Certificates issued, but for renewals. */
+            issued: number;
+            /** @description Certificates issued by simplereenroll. */
+            renewed: number;
+            /** @description Requests of authenticated clients that were refused. */
+            refused: number;
+            /** @description Requests that the CA, or something of ours, failed. */
+            failed: number;
+            /** @description Requests that were queued for approval. */
+            queued: number;
+            /** @description Certificates revoked. */
+            revoked: number;
+            /** @description Refused credentials of clients and administrators. */
+            unauthenticated: number;
+        };
+        /** @description What happened, over time. */
+        Statistics: {
+            /** @enum {string} */
+            interval: "hour" | "day";
+            /**
+             * Format: date-time
+             * @description When the first interval begins.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When the last one ends.
+             */
+            until: string;
+            /** @description One for each interval, also where nothing happened; the oldest first. */
+            items: components["schemas"]["StatisticsItem"][];
         };
         /** @description The caller. */
         Session: {
@@ -3600,6 +3750,145 @@ export interface operations {
             };
             /** @description The state of things forbids it. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getOverview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The state of the service. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getStatistics: {
+        parameters: {
+            query?: {
+                /** @description The interval of this time and later; a day ago, or with `day` 30 days. */
+                since?: string;
+                /** @description The interval of this time and before; now unless given. */
+                until?: string;
+                /** @description `hour` unless given; days are those of UTC. */
+                interval?: "hour" | "day";
+                /** @description A CA's label. */
+                ca?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What happened, over time. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Statistics"];
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

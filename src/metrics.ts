@@ -117,6 +117,8 @@ export class Metrics {
       if (type === 'certificate.issued') this.#issued.inc({ ca: label });
       else if (type === 'certificate.revoked') this.#revoked.inc({ ca: label });
       else if (type === 'request.queued') this.#queued.inc({ ca });
+      // An administrator's is counted with each call.
+      else if (type === 'auth.admin' && outcome === 'success') continue;
       else if (type.startsWith('auth.')) this.#countAuthentication(type.slice('auth.'.length), outcome);
     }
   }

@@ -25,6 +25,7 @@ import type { RequestStore } from './request-store.ts';
 import type { RetentionStore } from './retention-store.ts';
 import type { SearchStore } from './search-store.ts';
 import type { SessionStore } from './session-store.ts';
+import type { StatisticsStore } from './statistics-store.ts';
 
 /** What waits for somebody at a moment. */
 export interface Waiting {
@@ -49,7 +50,8 @@ export interface Store
     AuditStore,
     RetentionStore,
     SearchStore,
-    SessionStore {
+    SessionStore,
+    StatisticsStore {
   /** What waits for somebody, for the metrics. @param now milliseconds since the epoch */
   countWaiting(now: number): Promise<Waiting>;
   /** Begins a new audit file where the former was renamed away or emptied (SIGHUP after a rotation). */

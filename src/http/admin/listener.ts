@@ -26,6 +26,8 @@ import { registerMetrics } from './metrics.ts';
 import { registerOpenApi, registerSwagger } from './openapi.ts';
 import { accessOf, checkRole } from './roles.ts';
 import { registerSession } from './session.ts';
+import { registerOverview } from './overview.ts';
+import { registerStatistics } from './statistics.ts';
 import { registerOtp } from './otp.ts';
 import { registerOtpBulk } from './otp-bulk.ts';
 import { registerReload } from './reload.ts';
@@ -100,6 +102,8 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerLockouts(routes, deps);
     registerAudit(routes, deps);
     registerReload(routes, deps);
+    registerOverview(routes, deps, monitor);
+    registerStatistics(routes, deps);
     registerSession(routes, deps);
     registerOpenApi(routes);
     if (deps.settings.admin.console) registerConsole(routes, deps);

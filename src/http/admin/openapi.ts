@@ -48,7 +48,18 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
         version: deps.version,
       },
       servers: [{ url: '/', description: 'The admin listener.' }],
-      tags: ['otp', 'certificates', 'requests', 'devices', 'cas', 'lockouts', 'audit', 'health', 'api'].map((name) => ({
+      tags: [
+        'otp',
+        'certificates',
+        'requests',
+        'devices',
+        'cas',
+        'lockouts',
+        'audit',
+        'statistics',
+        'health',
+        'api',
+      ].map((name) => ({
         name,
       })),
     },

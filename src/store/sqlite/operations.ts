@@ -19,6 +19,7 @@ import { requestReads, requestWrites } from './requests.ts';
 import { retentionReads, retentionWrites } from './retention.ts';
 import { sessionReads, sessionWrites } from './sessions.ts';
 import { searchIndexReads, searchIndexWrites } from './search/index-rows.ts';
+import { statisticsReads } from './statistics.ts';
 import { waitingReads } from './waiting.ts';
 
 /** Free bytes below which the store counts as full: room for some thousand audit records. */
@@ -42,6 +43,7 @@ export function readOperations(db: Db) {
     ...retentionReads(db),
     ...searchIndexReads(db),
     ...sessionReads(db),
+    ...statisticsReads(db),
     ...waitingReads(db),
   };
 }

@@ -15,9 +15,16 @@ const MAY: Readonly<Record<Exclude<AdminRole, 'admin'>, readonly RegExp[]>> = {
     /^post \/admin\/check$/,
     /^get \/admin\/certificates/,
     /^post \/admin\/certificates\/(\{serial\}\/)?revoke$/,
+    /^get \/admin\/(overview|statistics)$/,
   ],
-  auditor: [/^get \/admin\/(audit|certificates|requests|devices)/],
-  operator: [/^get \/metrics$/, /^get \/admin\/cas/, /^\w+ \/admin\/lockouts/, /^post \/admin\/reload$/],
+  auditor: [/^get \/admin\/(audit|certificates|requests|devices|overview|statistics)/],
+  operator: [
+    /^get \/admin\/(overview|statistics)$/,
+    /^get \/metrics$/,
+    /^get \/admin\/cas/,
+    /^\w+ \/admin\/lockouts/,
+    /^post \/admin\/reload$/,
+  ],
 };
 const EVERYBODY = ['get /admin/openapi.json', 'get /admin/session', 'post /admin/session', 'delete /admin/session'];
 const PUBLIC = ['get /healthz', 'get /readyz'];

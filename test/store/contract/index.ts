@@ -13,6 +13,7 @@ import { remoteRequestStoreContract } from './remote-requests.ts';
 import { requestStoreContract } from './requests.ts';
 import { retentionStoreContract } from './retention.ts';
 import { sessionStoreContract } from './sessions.ts';
+import { statisticsStoreContract } from './statistics.ts';
 import type { NewDatabase } from './support.ts';
 
 /** The whole contract of {@link Store}: a driver's test file calls it with how to make a database. */
@@ -31,4 +32,5 @@ export function storeContract(newDatabase: NewDatabase): void {
   requestStoreContract(newDatabase);
   retentionStoreContract(newDatabase);
   sessionStoreContract(newDatabase);
+  statisticsStoreContract(newDatabase);
 }

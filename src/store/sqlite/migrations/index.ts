@@ -19,6 +19,7 @@ import { filters } from './0018-filters.ts';
 import { labels } from './0019-labels.ts';
 import { search } from './0020-search.ts';
 import { sessions } from './0021-sessions.ts';
+import { statistics } from './0022-statistics.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -43,4 +44,5 @@ export const MIGRATIONS: readonly string[] = [
   labels,
   search,
   sessions,
+  statistics,
 ];

@@ -1,0 +1,190 @@
+/** `GET /admin/overview`: the state of the service on one page, as far as the caller's roles let it see. */
+import { Type, type Static } from '@fastify/type-provider-typebox';
+import type { AdminRole } from '../../config/admin-roles.ts';
+import { daysLeft } from '../../ca/expiry.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import type { HealthMonitor } from './health-monitor.ts';
+import { errorResponses, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
+import { serviceState } from './service-state.ts';
+import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
+
+const DAY = 86_400_000;
+/** Days within which certificates end. */
+const ENDS = [1, 7, 14, 30, 60, 90, 180, 365] as const;
+/** Milliseconds for which the certificates of a moment are shown: a million take a few hundredths of a second to count. */
+const COUNTED_FOR = 10_000;
+
+const health = {
+  health: oneOf(['ok', 'degraded', 'down']),
+  detail: Type.Optional(Type.String({ description: 'Why it is not ok.' })),
+};
+const daysUntil = Type.Integer({ description: 'Whole days until not_after; negative after it.' });
+
+const Overview = Type.Object(
+  {
+    time: Timestamp('Of which this is told.'),
+    version: Type.String(),
+    certificates: Type.Optional(
+      Type.Object(
+        {
+          valid: Type.Integer({ description: 'Neither ended nor revoked.' }),
+          ending: Type.Array(
+            Type.Object({
+              days: nullable(
+                Type.Integer({
+                  description: 'Within so many days, and not within those of the item before; null: later.',
+                }),
+              ),
+              count: Type.Integer(),
+            }),
+          ),
+        },
+        { description: 'By the days that they have left; at most ten seconds old. For `ra` and `auditor`.' },
+      ),
+    ),
+    requests: Type.Optional(
+      Type.Object(
+        { pending: Type.Array(Type.Object({ ca: Type.String(), count: Type.Integer() })) },
+        { description: 'What waits for a decision, by CA. For `ra` and `auditor`.' },
+      ),
+    ),
+    lockouts: Type.Optional(Type.Integer({ description: 'Keys that are locked out. For `operator`.' })),
+    health: Type.Optional(
+      Type.Object(
+        {
+          store: Type.Object(health),
+          cas: Type.Array(
+            Type.Object({
+              label: Type.String(),
+              ...health,
+              not_after: nullable(Timestamp("Of the CA's certificate; null while it is not known.")),
+              days_left: nullable(daysUntil),
+            }),
+          ),
+          dependencies: Type.Array(
+            Type.Object({
+              name: oneOf(['hsm', 'dogtag', 'gssapi']),
+              ca: nullable(Type.String({ description: 'The CA behind which it stands.' })),
+              up: Type.Boolean(),
+            }),
+          ),
+          workers: Type.Object({ alive: Type.Integer(), configured: Type.Integer() }),
+          reload: nullable(
+            Type.Object(
+              { at: Timestamp(), ok: Type.Boolean() },
+              { description: 'The last one; null: none since the start.' },
+            ),
+          ),
+          certificates: Type.Array(
+            Type.Object({
+              use: Type.String({ description: '`tls`, `ca`, `client_anchor` …, as in the metrics.' }),
+              ca: nullable(Type.String({ description: 'The label of the CA that needs it.' })),
+              subject: Type.String(),
+              serial: Type.String(),
+              not_after: Timestamp(),
+              days_left: daysUntil,
+            }),
+            { description: 'Those that the service itself needs; first those that end first.' },
+          ),
+        },
+        { description: 'Of the service and what it needs. For `operator`.' },
+      ),
+    ),
+  },
+  { title: 'Overview', description: 'The state of the service.' },
+);
+
+type Overview = Static<typeof Overview>;
+
+export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {
+  const endings = countedEndings(deps);
+  app.get(
+    '/admin/overview',
+    {
+      config: { access: ['ra', 'auditor', 'operator'] },
+      schema: {
+        summary: 'The state of the service on one page',
+        description: "Each part is there for whom it is: a part beyond the caller's roles is absent.",
+        tags: ['statistics'],
+        querystring: strictObject({}),
+        response: { 200: Overview, ...errorResponses(400) },
+      },
+    },
+    async ({ admin }) => {
+      const roles = admin?.roles ?? [];
+      const may = (...needed: AdminRole[]): boolean => ['admin' as const, ...needed].some((one) => roles.includes(one));
+      const now = deps.now();
+      const [certificates, waiting, ownHealth] = await Promise.all([
+        may('ra', 'auditor') ? endings() : undefined,
+        deps.store.countWaiting(now),
+        may('operator') ? healthOf(deps, monitor) : undefined,
+      ]);
+      return {
+        time: formatTimestamp(now),
+        version: deps.version,
+        ...(certificates === undefined ? {} : { certificates }),
+        ...(may('ra', 'auditor') ? { requests: { pending: waiting.pending.map((one) => ({ ...one })) } } : {}),
+        ...(may('operator') ? { lockouts: waiting.lockouts } : {}),
+        ...(ownHealth === undefined ? {} : { health: ownHealth }),
+      };
+    },
+  );
+}
+
+/** Counts them, or tells what was counted a moment ago: whoever keeps the page open does not keep the store busy. */
+function countedEndings({ store, now }: AdminDependencies): () => Promise<Overview['certificates']> {
+  let known: { readonly at: number; readonly counts: Promise<Overview['certificates']> } | undefined;
+  return () => {
+    const at = now();
+    if (known === undefined || at < known.at || at - known.at >= COUNTED_FOR) {
+      const fresh = { at, counts: count(at) };
+      fresh.counts.catch(() => (known = undefined));
+      known = fresh;
+    }
+    return known.counts;
+  };
+
+  async function count(at: number): Promise<Overview['certificates']> {
+    const counts = await store.countCertificatesByEnd(
+      at,
+      ENDS.map((days) => at + days * DAY),
+    );
+    return {
+      valid: counts.reduce((sum, one) => sum + one, 0),
+      ending: counts.map((one, index) => ({ days: ENDS[index] ?? null, count: one })),
+    };
+  }
+}
+
+async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promise<NonNullable<Overview['health']>> {
+  const now = deps.now();
+  const [store, cas, { dependencies, certificates, workers, lastReload }] = await Promise.all([
+    monitor.store(),
+    Promise.all(
+      deps.cas.issuers.map(async (ca) => ({
+        label: ca.label,
+        ...(await monitor.ca(ca)),
+        not_after: formatOptionalTimestamp(ca.driver.chain().length === 0 ? null : ca.certificate.notAfter.getTime()),
+        days_left: daysLeft(ca, now) ?? null,
+      })),
+    ),
+    serviceState(deps, monitor),
+  ]);
+  return {
+    store,
+    cas,
+    dependencies: dependencies.map(({ ca, ...one }) => ({ ...one, ca: ca === '' ? null : ca })),
+    workers: { ...workers },
+    reload: lastReload === undefined ? null : { at: formatTimestamp(lastReload.at), ok: lastReload.ok },
+    certificates: certificates
+      .toSorted((one, other) => one.notAfter - other.notAfter)
+      .map(({ use, ca, subject, serial, notAfter }) => ({
+        use,
+        ca: ca === '' ? null : ca,
+        subject,
+        serial,
+        not_after: formatTimestamp(notAfter),
+        days_left: Math.floor((notAfter - now) / DAY),
+      })),
+  };
+}
