@@ -529,6 +529,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What happens, as it happens
+         * @description Server-sent events of the type `audit`, one for each audit record, of whichever process or node; the id is its `seq`. `admin` and `auditor` get the records, `ra` what concerns certificates, requests, tokens and devices, `operator` what concerns the service, both without `detail`, addresses and hashes. `Last-Event-ID` goes on behind a record, unless more than 1000 have been missed. A comment comes every 15 seconds; the stream ends with the session, the token or the role that it was opened with.
+         */
+        get: operations["getEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * All that is known of a device, a requester or a request
+         * @description One of the three. What there was of a device is found after it was deleted too, but for the events. Of a requester, events are looked for among the newest 2000 records that have its name in theirs.
+         */
+        get: operations["getHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/configuration": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The configuration in force, without its secrets
+         * @description What the file would change of it, `POST /admin/reload?dry_run=true` says.
+         */
+        get: operations["getConfiguration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/session": {
         parameters: {
             query?: never;
@@ -1216,6 +1276,35 @@ export interface components {
             until: string;
             /** @description One for each interval, also where nothing happened; the oldest first. */
             items: components["schemas"]["StatisticsItem"][];
+        };
+        /** @description The latest 100 of each kind, the newest first. */
+        History: {
+            certificates: components["schemas"]["Certificate"][];
+            /** @description Made for that name, or used for the request. */
+            tokens: components["schemas"]["Token"][];
+            /** @description Those that were queued. */
+            requests: components["schemas"]["Request"][];
+            /** @description Audit records. */
+            events: components["schemas"]["AuditRecord"][];
+        };
+        ConfigurationKey: {
+            /** @description Such as `ca[0].profile.validity_days`. */
+            key: string;
+            /** @description A text, a number, true or false, or a list; `[secret]` for a secret. */
+            value: unknown;
+            /** @description A reload applies a change; otherwise the next start does. */
+            live: boolean;
+        };
+        /** @description What is in force. */
+        Configuration: {
+            /** @description Every key that has a value, its default where nobody gave one, in the order of the reference. */
+            keys: components["schemas"]["ConfigurationKey"][];
+            reload: {
+                /** Format: date-time */
+                at: string;
+                /** @description false: what is in force is not what the file says. */
+                ok: boolean;
+            } | null;
         };
         /** @description The caller. */
         Session: {
@@ -3867,6 +3956,208 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Statistics"];
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getEvents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Goes on until somebody ends it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getHistory: {
+        parameters: {
+            query?: {
+                /** @description The id of a device. */
+                device?: string;
+                /** @description Who asked, as certificates, requests and audit records name it. */
+                requester?: string;
+                /** @description That of a request. */
+                request_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The latest 100 of each kind, the newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["History"];
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getConfiguration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is in force. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Configuration"];
                 };
             };
             /** @description A parameter or the body is malformed; the message names the field. */

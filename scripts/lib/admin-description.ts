@@ -50,6 +50,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
       isAlive: () => false,
       times: { idle_timeout: 0, lifetime: 0 },
     },
+    configuration: () => [],
     cas: {
       all: [],
       issuers: [],

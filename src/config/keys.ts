@@ -26,6 +26,8 @@ export interface KeyOptions<T> {
 export interface Notes extends KeyOptions<unknown> {
   /** What the key may hold, as a noun phrase: for messages and for the reference. */
   readonly allowed: string;
+  /** The value is never printed. */
+  readonly sensitive?: boolean;
   /** A text that is more than a text; `bytes` is a secret of raw bytes, any other loses one line end; `time` may be a date of TOML. */
   readonly form?: 'path' | 'secret' | 'bytes' | 'time';
   /** Texts that stand for themselves in place of a path. */
@@ -71,7 +73,7 @@ export function text({ pattern, check, sensitive = false, ...notes }: TextOption
   const wrong = (value: string): string | undefined =>
     check?.(value) ??
     (pattern?.test(value) === false ? `${sensitive ? 'the value' : `"${value}"`} has the wrong form` : undefined);
-  return Type.Unsafe(Type.String({ ...notes, check: wrong }));
+  return Type.Unsafe(Type.String({ ...notes, sensitive, check: wrong }));
 }
 
 /** A point in time, ISO 8601 with `Z` or an offset; written as a text or as a date of TOML, a text in `Config`. */

@@ -8,6 +8,7 @@ import type { Problem, Warning } from './problem.ts';
 import { readDocument } from './read.ts';
 import { asConfig, configSchema } from './schema.ts';
 import type { Config } from './schema.ts';
+import { endedTokens } from './rules/admin.ts';
 import { crossChecks } from './rules/index.ts';
 import { isTable, parseToml } from './toml.ts';
 import type { Table } from './toml.ts';
@@ -37,7 +38,11 @@ export async function loadConfig(file: string, env: Environment, now = Date.now(
   const loaded = await loadMaterial(config, now);
   const all = [...problems, ...unreported(loaded.problems, problems)];
   if (all.length > 0 || loaded.material === undefined) throw new ConfigError(file, all);
-  return { config, material: loaded.material, warnings: [...warnings, ...loaded.warnings] };
+  return {
+    config,
+    material: loaded.material,
+    warnings: [...warnings, ...endedTokens(config, now), ...loaded.warnings],
+  };
 }
 
 /**

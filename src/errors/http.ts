@@ -169,6 +169,11 @@ export const HTTP_ERRORS = {
     cause: 'The path names no operation of EST.',
     remedy: 'Correct the URL that the client is configured with.',
   },
+  TOO_MANY_STREAMS: {
+    status: 503,
+    cause: 'As many callers listen to events as one process serves.',
+    remedy: 'Close pages that nobody looks at; the browser tries again by itself.',
+  },
   URL_INVALID: {
     status: 400,
     cause: 'The path of an admin call has an escape that is none.',

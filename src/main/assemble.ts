@@ -19,6 +19,7 @@ import type { Ca, CaRouter } from '../ca/router.ts';
 import { createCmcServer } from '../cmc/create.ts';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
+import { shownConfig } from '../config/shown.ts';
 import { ExternalAuthorization } from '../enrollment/authorization/external-authorization.ts';
 import { Enrollment } from '../enrollment/enrollment.ts';
 import { KeyGenerator } from '../enrollment/key-generation.ts';
@@ -186,6 +187,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       otp,
       authenticator: adminAuthenticator,
       sessions,
+      configuration: () => shownConfig(live.current.configuration),
       cas,
       rehearsal,
       settings: config,

@@ -21,6 +21,7 @@ import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import type { TlsEnd } from './tls-end.ts';
 
 export interface LiveState {
+  readonly configuration: Config;
   /** undefined: no client certificate is verified (`none`). */
   readonly estTrust: ClientTrust | undefined;
   readonly estTls: TlsMaterial;
@@ -144,6 +145,7 @@ async function makeState(config: Config, material: Resolved, cas: CaRouter): Pro
   const adminTrust = adminMaterial && (await ClientTrust.create(adminMaterial));
   if (adminTrust !== undefined) await refuseOwnAnchors(adminTrust.anchors, cas);
   return {
+    configuration: config,
     estTrust,
     estTls: tlsMaterial(tls, config.tls, estTrust),
     adminTls: tlsMaterial(adminTls, config.tls, adminTrust),

@@ -516,3 +516,27 @@ describe('[cmc]: the files of full CMC', () => {
     expect(line).toContain('est.toml: cmc.ra_certificates[0]: a certificate expired on ');
   });
 });
+
+describe('issue 15.1: bearer tokens with an end', () => {
+  test('one that has passed is a warning, which names the entry and not the token', async () => {
+    const hash = (digit: string): string => `sha256:${digit.repeat(64)}`;
+    const now = Date.now();
+    const until = (ms: number): string => new Date(now + ms).toISOString();
+    const text = toml(`[admin.bearer_token]
+enabled = true
+tokens = [
+  { token_hash = "${hash('1')}", description = "for good" },
+  { token_hash = "${hash('2')}", description = "monitoring", not_after = "${until(-1)}" },
+  { token_hash = "${hash('3')}", description = "still", not_after = "${until(DAY)}" },
+]`);
+    const warned = (await folder.load(text, {}, { now })).warnings.filter(({ key }) => key.startsWith('admin.bearer'));
+    expect(warned).toEqual([
+      {
+        key: 'admin.bearer_token.tokens[1].not_after',
+        message: 'has passed: the token of "monitoring" is not taken any more (a new token, or no entry)',
+      },
+    ]);
+    const off = (await folder.load(text.replace('enabled = true', 'enabled = false'), {}, { now })).warnings;
+    expect(off.filter(({ key }) => key.startsWith('admin.bearer'))).toEqual([]);
+  });
+});

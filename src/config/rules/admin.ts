@@ -5,6 +5,7 @@ import type { AdminRole } from '../admin-roles.ts';
 import type { Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 import type { Finding } from './finding.ts';
+import { readTimestamp } from '../../timestamp.ts';
 
 type Client = Config['admin']['clients'][number];
 
@@ -91,6 +92,19 @@ export function* adminWarnings({ admin }: Config): Generator<Warning> {
       key: 'admin.clients',
       message: 'has no effect while admin.tls.mode is "none" ("required" or "optional")',
     };
+}
+
+/** Tokens that nobody can come in with any more. @param now milliseconds since the epoch */
+export function* endedTokens({ admin: { bearer_token } }: Config, now: number): Generator<Warning> {
+  if (!bearer_token.enabled) return;
+  for (const [index, { description, not_after }] of bearer_token.tokens.entries()) {
+    const end = not_after === undefined ? undefined : readTimestamp(not_after);
+    if (end !== undefined && end <= now)
+      yield {
+        key: `admin.bearer_token.tokens[${index}].not_after`,
+        message: `has passed: the token of "${description}" is not taken any more (a new token, or no entry)`,
+      };
+  }
 }
 
 /** A list of roles, and the key where it stands. */

@@ -12,25 +12,29 @@ interface Caller {
   readonly session: AdminSession | null;
 }
 
+type Authentication = Pick<AdminDependencies, 'authenticator' | 'sessions'>;
+
 /**
  * An `Authorization` header goes before a cookie. A cookie goes before the certificate of the connection, which a browser shows whether
  * its user is still signed in or not. Who signs in proves anew who it is.
  *
- * @throws EstuaryError 401; a cookie that is of no use any more is taken back with it
+ * @throws EstuaryError 401
  */
-export async function identify(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { authenticator, sessions }: Pick<AdminDependencies, 'authenticator' | 'sessions'>,
-): Promise<Caller> {
+export async function identify(request: FastifyRequest, { authenticator, sessions }: Authentication): Promise<Caller> {
   const presented = presentedCredentials(request.raw);
   const id = sessionId(request.headers);
   if (id === undefined || presented.authorization !== undefined || request.routeOptions.config.signsIn === true)
     return { admin: await authenticator.authenticate(presented), session: null };
+  return sessions.resume(id, presented);
+}
+
+/** The same of a call that is still to be answered. @throws EstuaryError 401, with which the answer takes the cookie back */
+export async function letIn(request: FastifyRequest, reply: FastifyReply, deps: Authentication): Promise<Caller> {
   try {
-    return await sessions.resume(id, presented);
+    return await identify(request, deps);
   } catch (error) {
-    if (isUnauthenticated(error)) void reply.header('set-cookie', CLEAR_SESSION);
+    const brought = request.headers.authorization === undefined ? sessionId(request.headers) : undefined;
+    if (isUnauthenticated(error) && brought !== undefined) void reply.header('set-cookie', CLEAR_SESSION);
     throw error;
   }
 }

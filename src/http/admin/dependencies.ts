@@ -10,11 +10,13 @@ import type { OtpService } from '../../auth/otp/otp-service.ts';
 import type { CaRouter } from '../../ca/router.ts';
 import type { CertificateEnd } from '../../config/material/certificate-ends.ts';
 import type { Config } from '../../config/schema.ts';
+import type { ShownKey } from '../../config/shown.ts';
 import type { Rehearsal } from '../../enrollment/rehearsal.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { Reload } from '../../config/reload.ts';
 import type { Store } from '../../store/store.ts';
+import type { EventStreamOptions } from './event-stream.ts';
 import type { Access } from './roles.ts';
 
 /** The admin listener's Fastify instance, with types from the route schemas. */
@@ -31,6 +33,10 @@ export interface AdminDependencies {
   readonly sessions: Pick<AdminSessions, 'begin' | 'resume' | 'note' | 'end' | 'isAlive' | 'times'>;
   /** Why Kerberos tickets cannot be verified now; undefined while they can. Absent where nobody verifies any. */
   readonly missingCredentials?: () => Promise<string | undefined>;
+  /** What is in force. */
+  readonly configuration: () => readonly ShownKey[];
+  /** How often a stream of events looks and shows that it lives, milliseconds; as it should be unless a test says otherwise. */
+  readonly eventTimes?: Pick<EventStreamOptions, 'lookEvery' | 'beatEvery'>;
   readonly cas: Pick<CaRouter, 'all' | 'issuers' | 'find'>;
   readonly rehearsal: Pick<Rehearsal, 'run'>;
   readonly settings: AdminSettings;

@@ -10,7 +10,7 @@ import { registerAudit } from './audit.ts';
 import { checkOwnPage, checkSameSite } from './browser-rules.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
 import { registerBulkRevocation } from './bulk-revocation.ts';
-import { identify } from './caller.ts';
+import { letIn } from './caller.ts';
 import { registerCas } from './cas.ts';
 import { registerCertificateImport } from './certificate-import.ts';
 import { registerConsole } from './console.ts';
@@ -19,6 +19,9 @@ import { registerCertificates } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorAnswer, toErrorAnswer } from './error-answer.ts';
 import { registerDevices } from './devices.ts';
+import { registerConfiguration } from './configuration.ts';
+import { registerEvents } from './events.ts';
+import { registerHistory } from './history.ts';
 import { registerHealth } from './health.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { registerLockouts } from './lockouts.ts';
@@ -104,6 +107,9 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerReload(routes, deps);
     registerOverview(routes, deps, monitor);
     registerStatistics(routes, deps);
+    registerEvents(routes, deps);
+    registerHistory(routes, deps);
+    registerConfiguration(routes, deps);
     registerSession(routes, deps);
     registerOpenApi(routes);
     if (deps.settings.admin.console) registerConsole(routes, deps);
@@ -134,7 +140,7 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
     checkHost(request.raw);
     request.clientAddress = remoteAddress(request.raw);
     if (needsAuthentication(request)) {
-      const { admin, session } = await identify(request, reply, deps);
+      const { admin, session } = await letIn(request, reply, deps);
       request.admin = admin;
       request.adminSession = session;
       deps.metrics.countAdmin();

@@ -17,6 +17,7 @@ import { OtpService, type OtpSettings } from '../../../src/auth/otp/otp-service.
 import { Ca, CaRouter } from '../../../src/ca/router.ts';
 import { createLogger } from '../../../src/log.ts';
 import { createAdminApp } from '../../../src/http/admin/listener.ts';
+import type { ShownKey } from '../../../src/config/shown.ts';
 import type { Reload } from '../../../src/config/reload.ts';
 import { Metrics } from '../../../src/metrics.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
@@ -90,6 +91,7 @@ export interface FixtureOptions {
   readonly wrapStore?: (store: Store) => Store;
   readonly tls?: ServerOptions;
   readonly rehearsal?: AdminDependencies['rehearsal'];
+  readonly configuration?: readonly ShownKey[];
   /** Everything is in order unless told. */
   readonly condition?: ServiceCondition;
   /** What differs from one bearer token and no client certificates; a function is asked anew for each call, as after a reload. */
@@ -142,6 +144,8 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
       now,
       log,
     }),
+    configuration: () => options.configuration ?? [],
+    eventTimes: { lookEvery: 20, beatEvery: 100 },
     rehearsal: options.rehearsal ?? { run: () => Promise.reject(new Error('nothing to ask')) },
     cas: new CaRouter(options.cas ?? [ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true)]),
     settings: {
@@ -173,8 +177,15 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     folder.remove();
   });
   await app.ready();
-  const raw: AdminFixture['raw'] = (method, url, headers = {}, payload) =>
-    app.inject({ method: method as 'GET', url, headers, ...(payload === undefined ? {} : { payload }) });
+  const raw: AdminFixture['raw'] = async (method, url, headers = {}, payload) => {
+    const request = { method: method as 'GET', url, headers, ...(payload === undefined ? {} : { payload }) };
+    if (method !== 'GET' || !url.startsWith('/admin/events')) return app.inject(request);
+    // It has no end of its own.
+    const response = await app.inject({ ...request, payloadAsStream: true });
+    const isStream = response.statusCode === 200;
+    response.stream().destroy();
+    return isStream ? response : app.inject(request);
+  };
   return {
     app,
     store,

@@ -1,0 +1,53 @@
+/** A configuration as an administrator may see it: every key that has a value, and no secret. */
+import { IsArray, IsObject, IsUnion } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
+import { keysOf, notes, tablesOf } from './keys.ts';
+import { configSchema, type Config } from './schema.ts';
+import { Secret } from './secret.ts';
+import { isTable } from './toml.ts';
+
+/** A key and what it holds. */
+export interface ShownKey {
+  /** As in messages and in what a reload says: `ca[0].profile.validity_days`. */
+  readonly key: string;
+  /** A text, a number, true or false, or a list; {@link HIDDEN} for a secret. */
+  readonly value: unknown;
+  /** A reload applies a change. */
+  readonly live: boolean;
+}
+
+export const HIDDEN = '[secret]';
+
+/** In the order of the schema; keys that are absent and have no default are left out. */
+export function shownConfig(config: Config): ShownKey[] {
+  return walk(configSchema, config, '', false);
+}
+
+function walk(schema: TSchema, value: unknown, key: string, isLive: boolean): ShownKey[] {
+  if (value === undefined) return [];
+  const live = isLive || (key !== '' && notes(schema).live === true);
+  if (value instanceof Secret) return [{ key, value: HIDDEN, live }];
+  const table = tableOf(schema, value);
+  if (table !== undefined && isTable(value))
+    return keysOf(table).flatMap(([name, child]) =>
+      walk(child, value[name], key === '' ? name : `${key}.${name}`, live),
+    );
+  if (IsArray(schema) && Array.isArray(value) && value.some((one) => isTable(one) || one instanceof Secret))
+    return value.flatMap((one: unknown, index) => walk(schema.items, one, `${key}[${index}]`, live));
+  return [{ key, value: notes(schema).sensitive === true ? HIDDEN : withoutSecrets(value), live }];
+}
+
+function tableOf(schema: TSchema, value: unknown): TObject | undefined {
+  if (IsObject(schema)) return schema;
+  if (!IsUnion(schema) || !isTable(value)) return undefined;
+  return tablesOf(schema).get(String(value[notes(schema).on ?? '']));
+}
+
+/** What stands in the value all the same: a password in a URL, a secret in a table whose keys the operator names. */
+function withoutSecrets(value: unknown): unknown {
+  if (value instanceof Secret) return HIDDEN;
+  if (typeof value === 'string') return value.replace(/(\/\/[^/@\s:]*):[^/@\s]*@/g, `$1:${HIDDEN}@`);
+  if (Array.isArray(value)) return value.map(withoutSecrets);
+  if (!isTable(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withoutSecrets(inner)]));
+}

@@ -1,0 +1,97 @@
+/** `GET /admin/events`: what happens, as it happens. */
+import type { Readable } from 'node:stream';
+import { Type } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AuditRecord, AuditType } from '../../audit/event.ts';
+import type { AdminRole } from '../../config/admin-roles.ts';
+import { unavailable } from '../../errors.ts';
+import { auditItem } from './audit.ts';
+import { identify } from './caller.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { eventStream } from './event-stream.ts';
+import { errorResponses, strictObject } from './schemas.ts';
+
+/** Streams of one process. */
+const MAX_STREAMS = 100;
+/** Records that somebody who comes back has missed at most, to be told of them. */
+const MAX_MISSED = 1000;
+
+/** The kinds of record that a role is told of, by how their type begins; `admin` and `auditor` of all. */
+const TOLD: Readonly<Record<'ra' | 'operator', readonly string[]>> = {
+  ra: ['certificate.', 'request.', 'otp.', 'device.', 'key.'],
+  operator: ['service.', 'config.', 'lockout.', 'crl.', 'audit.', 'store.'],
+};
+
+export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
+  const streams = new Set<Readable>();
+  app.addHook('preClose', (done) => {
+    for (const stream of streams) stream.destroy();
+    done();
+  });
+  app.get(
+    '/admin/events',
+    {
+      // What it would answer without its body goes on without end.
+      exposeHeadRoute: false,
+      config: { access: ['ra', 'auditor', 'operator'] },
+      schema: {
+        summary: 'What happens, as it happens',
+        description:
+          'Server-sent events of the type `audit`, one for each audit record, of whichever process or node; the id is its `seq`. `admin` and `auditor` get the ' +
+          'records, `ra` what concerns certificates, requests, tokens and devices, `operator` what concerns the service, both without `detail`, addresses and hashes. ' +
+          `\`Last-Event-ID\` goes on behind a record, unless more than ${MAX_MISSED} have been missed. A comment comes every 15 seconds; the stream ends with the session, ` +
+          'the token or the role that it was opened with.',
+        tags: ['statistics'],
+        querystring: strictObject({}),
+        response: {
+          200: {
+            description: 'Goes on until somebody ends it.',
+            content: { 'text/event-stream': { schema: Type.String() } },
+          },
+          ...errorResponses(400),
+        },
+      },
+    },
+    async (request, reply) => {
+      if (streams.size >= MAX_STREAMS)
+        throw unavailable('TOO_MANY_STREAMS', 'too many listen to events at present', { retryAfter: 30 });
+      let roles = request.admin?.roles ?? [];
+      const stream = eventStream({
+        read: (after, limit) => deps.store.auditLines(after, limit),
+        after: await startOf(request, deps),
+        show: (record) => shown(record, roles),
+        mayGoOn: async () => {
+          ({ roles } = (await identify(request, deps)).admin);
+          return roles.length > 0;
+        },
+        ...deps.eventTimes,
+      });
+      streams.add(stream);
+      stream.once('close', () => streams.delete(stream));
+      return sendEvents(reply, stream);
+    },
+  );
+}
+
+/** A proxy that collected the answer would never have one. */
+const sendEvents = (reply: FastifyReply, stream: Readable): FastifyReply =>
+  reply.type('text/event-stream').header('x-accel-buffering', 'no').send(stream);
+
+/** The record behind which it begins: the one that was seen last, or the newest. */
+async function startOf({ headers }: FastifyRequest, { store }: AdminDependencies): Promise<number> {
+  const [newest] = (await store.listAudit({ limit: 1, order: 'desc' })).items;
+  const end = newest?.seq ?? 0;
+  const seen = headers['last-event-id'];
+  const last = typeof seen === 'string' && /^\d{1,15}$/.test(seen) ? Number(seen) : end;
+  return last <= end && end - last <= MAX_MISSED ? last : end;
+}
+
+function shown(record: AuditRecord, roles: readonly AdminRole[]): object | undefined {
+  if (roles.includes('admin') || roles.includes('auditor')) return auditItem(record);
+  if (!roles.some((role) => isTold(role, record.type))) return undefined;
+  const { seq, time, type, outcome, subject, ca, serial, request_id } = record;
+  return { seq, time, type, outcome, subject, ca, serial, request_id };
+}
+
+const isTold = (role: AdminRole, type: AuditType): boolean =>
+  (role === 'ra' || role === 'operator') && TOLD[role].some((beginning) => type.startsWith(beginning));

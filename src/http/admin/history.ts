@@ -1,0 +1,131 @@
+/** `GET /admin/history`: all that is known of a device, a requester or a request, on one page. */
+import { Type } from '@fastify/type-provider-typebox';
+import type { AuditRecord } from '../../audit/event.ts';
+import { badRequest } from '../../errors.ts';
+import type { ListedCertificate } from '../../store/certificate-store.ts';
+import type { OtpRow } from '../../store/otp-store.ts';
+import type { PageRequest } from '../../store/page.ts';
+import type { RequestRow } from '../../store/request-store.ts';
+import type { Store } from '../../store/store.ts';
+import { AuditItem, auditItem } from './audit.ts';
+import { CertificateRecord, certificateRecord } from './certificates.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { OtpRecord, otpRecord } from './otp.ts';
+import { RequestRecord, requestRecord } from './requests.ts';
+import { errorResponses, strictObject, whole } from './schemas.ts';
+
+/** Of each kind. */
+const SHOWN = 100;
+/** Audit records that are looked through for those of one requester: the index finds parts of names. */
+const LOOKED_AT = 2000;
+
+const History = Type.Object(
+  {
+    certificates: Type.Array(CertificateRecord),
+    tokens: Type.Array(OtpRecord, { description: 'Made for that name, or used for the request.' }),
+    requests: Type.Array(RequestRecord, { description: 'Those that were queued.' }),
+    events: Type.Array(AuditItem, { description: 'Audit records.' }),
+  },
+  { title: 'History', description: `The latest ${SHOWN} of each kind, the newest first.` },
+);
+
+interface Found {
+  readonly certificates: readonly ListedCertificate[];
+  readonly tokens: readonly OtpRow[];
+  readonly requests: readonly RequestRow[];
+  readonly events: readonly AuditRecord[];
+}
+
+const NEWEST: PageRequest = { limit: SHOWN, order: 'desc' };
+
+export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
+  app.get(
+    '/admin/history',
+    {
+      config: { access: ['ra', 'auditor'] },
+      schema: {
+        summary: 'All that is known of a device, a requester or a request',
+        description: `One of the three. What there was of a device is found after it was deleted too, but for the events. Of a requester, events are looked for among the newest ${LOOKED_AT} records that have its name in theirs.`,
+        tags: ['audit'],
+        querystring: strictObject({
+          device: whole('The id of a device.'),
+          requester: whole('Who asked, as certificates, requests and audit records name it.'),
+          request_id: whole('That of a request.'),
+        }),
+        response: { 200: History, ...errorResponses(400) },
+      },
+    },
+    async (request) => {
+      const now = deps.now();
+      const { certificates, tokens, requests, events } = await find(request.query, deps.store, now);
+      return {
+        certificates: certificates.map((one) => certificateRecord(one, now)),
+        tokens: tokens.map((one) => otpRecord(one, now)),
+        requests: requests.map(requestRecord),
+        events: events.map(auditItem),
+      };
+    },
+  );
+}
+
+interface Question {
+  readonly device?: string | undefined;
+  readonly requester?: string | undefined;
+  readonly request_id?: string | undefined;
+}
+
+function find({ device, requester, request_id }: Question, store: Store, now: number): Promise<Found> {
+  const asked = [device, requester, request_id].filter((one) => one !== undefined);
+  if (asked.length !== 1) throw badRequest('FIELD_INVALID', 'one of device, requester and request_id is required');
+  if (device !== undefined) return ofDevice(device, store, now);
+  return requester === undefined ? ofRequest(asked[0] ?? '', store) : ofRequester(requester, store, now);
+}
+
+async function ofDevice(id: string, store: Store, now: number): Promise<Found> {
+  const row = await store.getDevice(id);
+  if (row !== undefined) return store.deviceHistory(row, SHOWN);
+  const [certificates, tokens, requests] = await Promise.all([
+    store.listCertificates({ ...NEWEST, device: id }, now),
+    store.listOtps({ ...NEWEST, client_id: id }, now),
+    store.listRequests({ ...NEWEST, device: id }),
+  ]);
+  return { certificates: certificates.items, tokens: tokens.items, requests: requests.items, events: [] };
+}
+
+async function ofRequester(requester: string, store: Store, now: number): Promise<Found> {
+  const [certificates, tokens, requests, events] = await Promise.all([
+    store.listCertificates({ ...NEWEST, requester }, now),
+    store.listOtps({ ...NEWEST, client_id: requester }, now),
+    store.listRequests({ ...NEWEST, requester }),
+    eventsOf(requester, store),
+  ]);
+  return { certificates: certificates.items, tokens: tokens.items, requests: requests.items, events };
+}
+
+async function eventsOf(requester: string, store: Store): Promise<readonly AuditRecord[]> {
+  const found: AuditRecord[] = [];
+  let cursor: string | undefined;
+  for (let seen = 0; seen < LOOKED_AT && found.length < SHOWN;) {
+    const page = await store.listAudit({ limit: 500, order: 'desc', subject: requester, cursor });
+    found.push(...page.items.filter(({ subject }) => subject === requester));
+    seen += Math.max(page.items.length, 1);
+    if (page.next_cursor === null) break;
+    cursor = page.next_cursor;
+  }
+  return found.slice(0, SHOWN);
+}
+
+async function ofRequest(id: string, store: Store): Promise<Found> {
+  const [queued, certificate, events] = await Promise.all([
+    store.getRequest(id),
+    store.findCertificateByRequest(id),
+    store.listAudit({ ...NEWEST, request_id: id }),
+  ]);
+  const token = typeof queued?.otp_id === 'string' ? await store.getOtp(queued.otp_id) : undefined;
+  return {
+    certificates: certificate === undefined ? [] : [certificate],
+    tokens: token === undefined ? [] : [token],
+    requests: queued === undefined ? [] : [queued],
+    events: events.items,
+  };
+}
