@@ -88,15 +88,13 @@ async function makePending(
   const former = config.new_key || formerKey === undefined ? undefined : readPrivateKey(formerKey, 'key.pem');
   const key = former?.publicKey.keyType === plan.keyType ? former : await makePrivateKey(plan.keyType);
   const asked = config.channel_binding === 'always' ? (plan.binding ?? 'challengePassword') : plan.binding;
-  const pending: PendingRequest = {
+  return folder.savePending({
     operation,
     names: namesKey(wanted),
     csr: (await makeCsr(plan, key)).toString('base64'),
     binding: config.channel_binding === 'never' ? undefined : asked,
     privateKey: key.pem,
-  };
-  folder.savePending(pending);
-  return pending;
+  });
 }
 
 async function csrFor({ csr, binding }: PendingRequest, key: PrivateKey, value: Buffer | undefined): Promise<Buffer> {

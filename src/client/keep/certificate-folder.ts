@@ -66,10 +66,9 @@ export class CertificateFolder {
     for (const folder of [this.path, this.#at('versions'), this.#at('trust')])
       for (const name of disk.list(folder)) if (name.startsWith('.new-')) disk.remove(join(folder, name));
     const newest = this.#versions().at(-1);
-    if (newest !== undefined && newest > (this.#liveVersion() ?? 0)) {
-      this.#switchTo(newest);
-      disk.remove(this.#at('pending'));
-    }
+    if (newest !== undefined && newest > (this.#liveVersion() ?? 0)) this.#switchTo(newest);
+    const pending = this.pending();
+    if (pending === undefined || pending.version <= (this.#liveVersion() ?? 0)) this.dropPending();
     this.#prune();
   }
 
@@ -95,14 +94,16 @@ export class CertificateFolder {
   }
 
   /** From here on the same request is sent until it is answered. */
-  savePending({ privateKey, ...request }: PendingRequest): void {
+  savePending({ privateKey, ...request }: Omit<PendingRequest, 'version'>): PendingRequest {
+    const version = this.#nextVersion();
     const fresh = this.#at('.new-pending');
     this.#disk.remove(fresh);
     this.#disk.makeFolder(fresh, OWN_FOLDER);
     this.#disk.write(join(fresh, 'key.pem'), privateKey, OWN);
-    this.#disk.write(join(fresh, 'request.json'), `${JSON.stringify(request, null, 2)}\n`, OWN);
+    this.#disk.write(join(fresh, 'request.json'), `${JSON.stringify({ version, ...request }, null, 2)}\n`, OWN);
     this.#disk.remove(this.#at('pending'));
     this.#disk.rename(fresh, this.#at('pending'));
+    return { version, privateKey, ...request };
   }
 
   dropPending(): void {
@@ -112,7 +113,7 @@ export class CertificateFolder {
   /** Puts a key and its certificate in place of those that are there, both at once. */
   install(files: readonly VersionFile[]): number {
     const disk = this.#disk;
-    const version = Math.max(0, ...this.#versions()) + 1;
+    const version = this.#nextVersion();
     const fresh = join(this.#at('versions'), `.new-${version}`);
     disk.remove(fresh);
     disk.makeFolder(fresh, this.#access.folder);
@@ -176,6 +177,10 @@ export class CertificateFolder {
   #liveVersion(): number | undefined {
     const version = /^versions\/(\d+)$/.exec(this.#disk.linkTarget(this.#at('live')) ?? '')?.[1];
     return version === undefined ? undefined : Number(version);
+  }
+
+  #nextVersion(): number {
+    return Math.max(0, ...this.#versions()) + 1;
   }
 
   /** Ascending. */

@@ -33,6 +33,8 @@ export const FIRST_STATE: State = {
 
 /** A request that was made, and is repeated until it is answered: an answer may be lost. */
 export interface PendingRequest {
+  /** What its certificate will be; one that is in use already was answered. */
+  readonly version: number;
   readonly operation: 'simpleenroll' | 'simplereenroll';
   /** The names of what is asked for: those of the configuration, or of the certificate that is renewed. */
   readonly names: string;
@@ -72,7 +74,7 @@ export function parsePendingRequest(text: string, privateKey: string): PendingRe
   if (operation === undefined || csr === undefined) return undefined;
   const names = optionalText(json['names']) ?? '';
   const binding = BINDINGS.find((one) => one === json['binding']);
-  return { operation, names, csr, binding, privateKey };
+  return { version: count(json['version']), operation, names, csr, binding, privateKey };
 }
 
 const OPERATIONS = ['simpleenroll', 'simplereenroll'] as const;
