@@ -109,14 +109,13 @@ function digestAnswer(
   return `Digest ${fields.join(', ')}`;
 }
 
-export const noCredentials = (offered: string | undefined): ClientError =>
+/** @param offered the WWW-Authenticate that nothing here answers */
+export const noCredentials = (offered: string): ClientError =>
   new ClientError(
     'unauthenticated',
     'CREDENTIALS_MISSING',
-    offered === undefined
-      ? 'the server wants a client certificate that it trusts'
-      : `the server wants ${parseChallenges(offered)
-          .map(({ scheme }) => scheme)
-          .join(' or ')}, and there is no password (otp_file, otp_env) or Kerberos ticket for it`,
+    `the server wants ${parseChallenges(offered)
+      .map(({ scheme }) => scheme)
+      .join(' or ')}, and there is no password (otp_file, otp_env) or Kerberos ticket for it`,
     { status: 401 },
   );

@@ -215,7 +215,7 @@ export class EstServer {
       { method: 'POST', path, host: base.hostname },
       randomBytes,
     );
-    if (answer === undefined && this.#identity === undefined) throw noCredentials(offered);
+    if (answer === undefined && offered !== undefined && this.#identity === undefined) throw noCredentials(offered);
     return answer;
   }
 
@@ -268,7 +268,8 @@ function decoded(body: Buffer): Buffer {
     const [block] = parsePem(text);
     if (block !== undefined) return block.der;
   }
-  const base64 = text.replace(/\s+/g, '');
+  // libest ends its csrattrs with a NUL.
+  const base64 = text.replace(/[\s\0]+/g, '');
   if (base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) throw new InputError('it is not base64');
   return Buffer.from(base64, 'base64');
 }

@@ -14,6 +14,7 @@ import {
   encodeGeneralName,
   encodeGeneralNames,
   parseGeneralName,
+  sameGeneralNames,
   type GeneralName,
 } from '../../pki/x509/general-name.ts';
 import { isKeyMade } from '../../pki/x509/key-pair.ts';
@@ -153,7 +154,7 @@ function filledAltNames(value: Buffer | undefined, { subjectAltNames, isRenewal 
       throw unmet(
         `the CA asks for a ${GENERAL_NAMES.get(tag & 0x1f) ?? 'name'} in the subjectAltName, and none is configured`,
       );
-  const names = [...given, ...subjectAltNames];
+  const names = [...given, ...subjectAltNames.filter((name) => !given.some((one) => sameGeneralNames([one], [name])))];
   if (names.length === 0) throw unmet('the CA asks for a subjectAltName, and no name is configured');
   return encodeGeneralNames(names);
 }
