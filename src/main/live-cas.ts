@@ -2,6 +2,7 @@
  * The CAs in force, with the services that are asked about their requests, and how a reload replaces them: others are made and started beside
  * them, take their place in one step, and what nobody stands on any more is closed once the requests that began before have ended.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createRouter, footingOf, type CaContext, type CasInForce } from '../ca/create-router.ts';
 import type { CaRouter } from '../ca/router.ts';
 import type { Material } from '../config/material/material.ts';
@@ -20,7 +21,12 @@ export interface LiveCasOptions {
   readonly log: Pick<Logger, 'error'>;
   /** Resolves once whatever is at work at the moment of the call has ended. */
   readonly endOfWork: () => Promise<unknown>;
+  /** Milliseconds after which nobody is waited for any more. */
+  readonly patience?: number;
 }
+
+/** A request takes no longer; what does, such as a stream of events to an administrator, stands on no CA. */
+const PATIENCE = 300_000;
 
 /** CAs that are started and not in force. One of the two is called, once. */
 export interface NextCas {
@@ -99,12 +105,12 @@ export class LiveCas implements Part {
   }
 
   #retire(close: () => Promise<void>): void {
-    const { log, endOfWork } = this.#options;
+    const { log, endOfWork, patience = PATIENCE } = this.#options;
     const once = async (): Promise<void> => {
       if (this.#retired.delete(once)) await close();
     };
     this.#retired.add(once);
-    endOfWork()
+    Promise.race([endOfWork(), sleep(patience, undefined, { ref: false })])
       .then(once)
       .catch((error: unknown) => log.error({ detail: describe(error) }, 'what a reload has replaced was not closed'));
   }
