@@ -17,6 +17,7 @@ import { insertCertificate } from '../../../src/store/sqlite/certificates.ts';
 import { type Db, openWritable } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { searchIndexWrites } from '../../../src/store/sqlite/search/index-rows.ts';
+import { STATISTICS_HOUR } from '../../../src/store/statistics-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 
 const { values } = parseArgs({
@@ -232,6 +233,23 @@ async function lists(store: Store): Promise<void> {
     await pages(`audit ${query}`, (page) => store.listAudit({ ...filter, ...page }));
 }
 
+/** What `GET /admin/overview` and `GET /admin/statistics` ask. */
+async function overview(store: Store): Promise<void> {
+  const ends = [1, 7, 14, 30, 60, 90, 180, 365].map((days) => now + days * DAY);
+  const hour = STATISTICS_HOUR;
+  const until = Math.floor(now / DAY) * DAY + DAY;
+  const asked: Readonly<Record<string, () => Promise<unknown>>> = {
+    'overview: certificates by their end': () => store.countCertificatesByEnd(now, ends),
+    'overview: what waits': () => store.countWaiting(now),
+    'statistics: a day of hours': () => store.countEvents({ since: until - DAY, until, interval: hour }),
+    'statistics: 30 days': () => store.countEvents({ since: until - 30 * DAY, until, interval: DAY }),
+    'statistics: 1,000 days': () => store.countEvents({ since: until - 1000 * DAY, until, interval: DAY }),
+    'statistics: 30 days of one CA': () =>
+      store.countEvents({ since: until - 30 * DAY, until, interval: DAY, ca: 'lab' }),
+  };
+  for (const [name, get] of Object.entries(asked)) say(name, `${(await bestOfThree(get)).took.toFixed(1)} ms`);
+}
+
 async function exports(store: Store): Promise<void> {
   const since = performance.now();
   let rows = 0;
@@ -291,6 +309,7 @@ try {
   const opened = performance.now();
   const store = await openStore({ path, auditFile: join(folder, 'audit.log') });
   say('the store opened', ms(opened));
+  await overview(store);
   await lists(store);
   await exports(store);
   await tokens(store);
