@@ -37,6 +37,7 @@ export const AUDIT_TYPES = [
   'audit.recovered',
   'audit.rotated',
   'audit.archived',
+  'audit.anchored',
   'audit.checkpoint',
   'store.purged',
   'store.restored',
@@ -73,6 +74,14 @@ export interface Checkpoint {
   readonly signature: string;
 }
 
+/** The end of another node's chain at some time, kept in this one: what is cut off there since is missed. */
+export interface Anchor {
+  readonly node: string;
+  /** Of the record that was the last. */
+  readonly seq: number;
+  readonly hash: string;
+}
+
 /** What happened, as its cause knows it. Sequence, time, node and hashes are added when it is committed. Never holds a secret. */
 export interface AuditEvent extends AuditedRequester {
   readonly type: AuditType;
@@ -98,6 +107,7 @@ export interface AuditEvent extends AuditedRequester {
   readonly archived?: ArchivedRange;
   /** Of `audit.checkpoint`. */
   readonly checkpoint?: Checkpoint;
+  readonly anchors?: readonly Anchor[];
 }
 
 /**

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ArchivedRange, AuditEvent, AuditRecord, Checkpoint } from './event.ts';
+import type { Anchor, ArchivedRange, AuditEvent, AuditRecord, Checkpoint } from './event.ts';
 
 /** `prev_hash` of the very first record. */
 export const GENESIS_HASH = '0'.repeat(64);
@@ -69,6 +69,7 @@ function canonicalJson(event: AuditEvent, { seq, time, node, prev_hash }: Place)
     detail: bounded(event.detail),
     archived: event.archived,
     checkpoint: event.checkpoint,
+    anchors: event.anchors,
     prev_hash,
   });
 }
@@ -103,6 +104,9 @@ export interface ParsedRecord extends ChainedRecord {
   readonly prev_hash: string;
   readonly archived: ArchivedRange | undefined;
   readonly checkpoint: Checkpoint | undefined;
+  /** Of the ends of other nodes' chains. */
+  readonly anchors: readonly Anchor[];
+  readonly node: string | undefined;
 }
 
 /**
@@ -120,19 +124,37 @@ export function parseLine(line: string): ParsedRecord | undefined {
     return undefined;
   }
   if (!isAuditRecord(record) || JSON.stringify(record) !== line) return undefined;
-  const { seq, time, type, prev_hash, archived, checkpoint: sealed } = record;
+  const { seq, time, type, node, prev_hash, archived, checkpoint: sealed, anchors: told } = record;
   const canonical = `${line.slice(0, -HASH_LENGTH)}}`;
   const digest = sha256(canonical);
   if (withHash(canonical, digest) !== line) return undefined;
   const range = isArchivedRange(archived) ? archived : undefined;
   const checkpoint = isCheckpoint(sealed) ? sealed : undefined;
-  return { seq, type, time: Date.parse(time), hash: digest, prev_hash, archived: range, checkpoint, line };
+  const anchors = Array.isArray(told) ? told.filter(isAnchor) : [];
+  return {
+    seq,
+    type,
+    time: Date.parse(time),
+    hash: digest,
+    prev_hash,
+    archived: range,
+    checkpoint,
+    anchors,
+    node: typeof node === 'string' ? node : undefined,
+    line,
+  };
 }
 
 function isArchivedRange(value: unknown): value is ArchivedRange {
   if (typeof value !== 'object' || value === null) return false;
   const { first, last, hash } = value as Record<keyof ArchivedRange, unknown>;
   return Number.isSafeInteger(first) && Number.isSafeInteger(last) && typeof hash === 'string';
+}
+
+function isAnchor(value: unknown): value is Anchor {
+  if (typeof value !== 'object' || value === null) return false;
+  const { node, seq, hash } = value as Record<keyof Anchor, unknown>;
+  return typeof node === 'string' && Number.isSafeInteger(seq) && typeof hash === 'string';
 }
 
 export function isCheckpoint(value: unknown): value is Checkpoint {

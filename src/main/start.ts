@@ -8,7 +8,7 @@ import { TicketSecret } from '../http/ticket-secret.ts';
 import { createLogger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { Semaphore } from '../process/semaphore.ts';
-import { databaseOptions, openStore, type StoreOptions, type WriterAddress } from '../store/sqlite/open.ts';
+import type { WriterAddress } from '../store/calls/writer-address.ts';
 import { shareStoreLock } from '../store/sqlite/service-lock.ts';
 import { WriterKeeper } from '../store/calls/writer-keeper.ts';
 import { VERSION } from '../version.ts';
@@ -16,7 +16,8 @@ import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { BY_SIGNAL, Reloads, type Prepare } from './reloads.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { joinNodes, nodeName, turnsOver, whileHeld, type Nodes } from './nodes.ts';
+import { joinNodes, turnsOver, whileHeld, type Nodes } from './nodes.ts';
+import { openConfiguredStore, prepareStore, writerOptions } from './open-store.ts';
 import { Retention } from './retention.ts';
 import { SearchIndex } from './search-index.ts';
 import type { RunningService } from './running-service.ts';
@@ -38,19 +39,20 @@ export interface ServiceOptions {
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { config, material } = options;
+  await prepareStore(config, material);
   // Before anything else: a start on a store in use changes nothing.
   const nodes = await joinNodes(config, material, createLogger(config.log.level));
   return holding(nodes, () => startJoined(options, nodes));
 }
 
 async function startJoined(options: ServiceOptions, nodes: Nodes): Promise<RunningService> {
-  const { config } = options;
-  if (workerCount(config) === 1) return startOn(await openBase(config), options, nodes);
+  const { config, material } = options;
+  if (workerCount(config) === 1) return startOn(await openBase(config, material), options, nodes);
   // Beside the workers a process that writes the store for all of them.
-  const writer = new WriterKeeper(databaseOptions(storeOptions(config)), createLogger(config.log.level));
+  const writer = new WriterKeeper(writerOptions(config, material), createLogger(config.log.level));
   await writer.start();
   try {
-    const base = await openBase(config, { writer: { socket: writer.socket, name: 'supervisor' } });
+    const base = await openBase(config, material, { writer: { socket: writer.socket, name: 'supervisor' } });
     const service = await startOn(base, options, nodes, writer);
     return { reload: () => service.reload(), stop: () => service.stop().finally(() => writer.stop()) };
   } catch (error) {
@@ -154,7 +156,7 @@ export async function startWorker(): Promise<RunningService> {
   const { inForce: config, instance, ticketSecret, writer } = await link.share();
   const material = await readMaterial(config);
   return holding(shareLock(config), async () => {
-    const base = await openBase(config, {
+    const base = await openBase(config, material, {
       metrics: new Metrics((own) => link.shareMetrics(own)),
       writer: { socket: writer, name: instance },
     });
@@ -208,27 +210,18 @@ interface Surroundings {
   readonly writer?: WriterAddress;
 }
 
-async function openBase(config: Config, { metrics = new Metrics(), writer }: Surroundings = {}): Promise<Base> {
+async function openBase(
+  config: Config,
+  material: Material,
+  { metrics = new Metrics(), writer }: Surroundings = {},
+): Promise<Base> {
   return {
     log: createLogger(config.log.level),
     metrics,
-    store: await openStore({
-      ...storeOptions(config),
+    store: await openConfiguredStore(config, material, {
       ...(writer === undefined ? {} : { writer }),
       onCommit: (events) => metrics.observe(events),
     }),
-  };
-}
-
-/** One thread or process writes it, with as many workers as may be. */
-function storeOptions(config: Config): StoreOptions {
-  const { store, audit, otp } = config;
-  return {
-    path: store.path,
-    auditFile: audit.file,
-    node: nodeName(config),
-    alone: true,
-    lookupKey: { configured: otp.lookup_key?.reveal(), required: otp.enabled },
   };
 }
 

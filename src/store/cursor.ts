@@ -2,7 +2,7 @@ import { badRequest } from '../errors.ts';
 import { NEWEST, type Page, type PageRequest } from './page.ts';
 
 /** The lists; a cursor works for the list that gave it out. */
-type ListName = 'otp' | 'certificate' | 'lockout' | 'request' | 'audit' | 'device';
+export type ListName = 'otp' | 'certificate' | 'lockout' | 'request' | 'audit' | 'device';
 
 /** The key behind which the page begins: of the last item of the page before; undefined for the first page. */
 export function readCursor(list: ListName, page: PageRequest): string | undefined {

@@ -16,6 +16,8 @@ export interface SessionRow {
   readonly ends_at: number;
 }
 
+export const SESSION_COLUMNS = 'id_hash, administrator, method, certificate, created_at, seen_at, ends_at';
+
 /** Sessions of one administrator; one more ends the oldest. */
 export const MAX_SESSIONS = 50;
 

@@ -1,5 +1,5 @@
 /** The one place that knows which driver is which, for threads and processes that have a database. */
-import { failed } from '../../errors.ts';
+import { openPostgresWriter } from '../postgres/roles.ts';
 import { openReader, openWriter } from '../sqlite/roles.ts';
 import type { DatabaseOptions } from './database-options.ts';
 import type { Role } from './role.ts';
@@ -12,6 +12,6 @@ export async function openRole(
   options: DatabaseOptions & { readonly role: 'writer' | 'reader' },
   time: number,
 ): Promise<Role> {
-  if (options.driver === 'postgres') throw failed('STORE_FAILED', 'the store failed', { detail: 'no such driver yet' });
+  if (options.driver === 'postgres') return openPostgresWriter(options, time);
   return Promise.resolve(options.role === 'writer' ? openWriter(options, time) : openReader(options));
 }

@@ -1,48 +1,23 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import { AuditFile } from '../../audit/file.ts';
-import { chain, type ChainedRecord, follows, parseLine } from '../../audit/record.ts';
-import { unavailable } from '../../errors.ts';
+import type { ChainedRecord } from '../../audit/record.ts';
+import { AuditChain, type AuditHead } from '../audit-chain.ts';
 import type { Db } from './database.ts';
 
-/** The row `audit_head`: the end of the chain, and what of it stands in the present audit file. */
-interface Head {
-  readonly seq: number;
-  readonly hash: string;
-  readonly file_start: number;
-  readonly file_size: number;
-}
-
 /**
- * The hash-chained audit log of one process: rows in the store and lines in the file, written in the transaction of
- * the change they tell of. All calls but {@link close} need the store's write lock (BEGIN IMMEDIATE), which is what
+ * The audit log of one process in an SQLite store. All calls but {@link close} need the store's write lock (BEGIN IMMEDIATE), which is what
  * keeps one chain when several processes write.
- *
- * The lines are on disk before the COMMIT, so a crash can leave lines ahead of the store, never behind it. `begin`
- * finds them by the size and the last hash that the store keeps.
  */
 export class AuditLog {
-  readonly #file: AuditFile;
-  readonly #node: string | undefined;
+  readonly #chain: AuditChain;
   readonly #readHead;
   readonly #writeHead;
   readonly #insert;
-  /** The head as the transaction found it in the store. */
-  #found: Head | undefined;
-  /** The head to be, with everything of this transaction. */
-  #head: Head = { seq: 0, hash: '', file_start: 1, file_size: 0 };
-  #lines: string[] = [];
-  /** The file's size before this transaction's lines, and with them. */
-  #before = 0;
-  #after = 0;
-  /** Whether the last write to the file failed. */
-  #failing = false;
 
   /** @param node the name of this node, in every record that it writes */
   constructor(db: Db, path: string, node?: string) {
-    this.#node = node;
-    this.#file = new AuditFile(path);
-    this.#readHead = db.prepare<[], Head>('SELECT seq, hash, file_start, file_size FROM audit_head');
-    this.#writeHead = db.prepare<[Head]>(
+    this.#chain = new AuditChain(path, node);
+    this.#readHead = db.prepare<[], AuditHead>('SELECT seq, hash, file_start, file_size FROM audit_head');
+    this.#writeHead = db.prepare<[AuditHead]>(
       'UPDATE audit_head SET seq = @seq, hash = @hash, file_start = @file_start, file_size = @file_size',
     );
     this.#insert = db.prepare<[ChainedRecord]>(
@@ -51,155 +26,62 @@ export class AuditLog {
   }
 
   /**
-   * Looks at the file at the beginning of a transaction: it must be as the store remembers it, or ahead of it by
-   * lines whose change did not commit; those are adopted.
+   * At the beginning of a transaction: {@link AuditChain.begin}.
    *
    * @param time for records about what was found, ms
-   * @returns `rotated` when a new file was begun: commit that by itself and begin again. A crash in the first write to
-   *   the new file is then told from a file that was cut short
+   * @returns `rotated` when a new file was begun: commit that by itself and begin again
    * @throws EstuaryError 503 `AUDIT_TAMPERED`
    */
   begin(time: number): 'ready' | 'rotated' {
-    this.#lines = [];
-    this.#found = this.#load();
-    this.#head = this.#found;
-    const size = this.#file.open();
-    this.#before = size;
-    this.#after = size;
-    if (size === 0 && this.#head.file_size > 0) {
-      this.#head = { ...this.#head, file_start: this.#head.seq + 1, file_size: 0 };
-      this.#writeHead.run(this.#head);
-      return 'rotated';
-    }
-    this.#checkTail(size);
-    if (size > this.#head.file_size) this.#adopt(size, time);
-    else if (size === 0 && this.#head.seq > 0) {
-      const detail = `a new audit file begins; the former one ended with record ${this.#head.seq}`;
-      this.add({ type: 'audit.rotated', outcome: 'success', detail }, time);
-    }
-    return 'ready';
+    const state = this.#chain.begin(this.#readHead.get(), time);
+    if (state === 'rotated') this.#writeHead.run(this.#chain.head);
+    this.#store();
+    return state;
   }
 
   /** Makes an event the next record of this transaction; its number. */
   add(event: AuditEvent, time: number): number {
-    const record = chain(this.#head, event, time, this.#node);
-    this.#insert.run(record);
-    this.#head = { ...this.#head, seq: record.seq, hash: record.hash };
-    this.#lines.push(record.line);
-    return record.seq;
+    const { seq } = this.#chain.add(event, time);
+    this.#store();
+    return seq;
   }
 
   /** Puts this transaction's records into the file and forces them to disk; the last thing before COMMIT. */
   flush(): void {
-    if (this.#lines.length > 0) {
-      const data = Buffer.from(`${this.#lines.join('\n')}\n`, 'utf8');
-      this.#after = this.#before + data.length;
-      this.#head = { ...this.#head, file_size: this.#after };
-      this.#failing = true;
-      this.#file.append(data);
-      this.#failing = false;
-    }
-    if (this.#head.seq !== this.#found?.seq) this.#writeHead.run(this.#head);
+    this.#chain.flush();
+    if (this.#chain.hasMoved) this.#writeHead.run(this.#chain.head);
   }
 
-  /**
-   * Finds out whether the file can be written. Not by a byte that is taken away again: that makes whoever follows the
-   * file read it from the start. So: can it be opened for writing, and after a write that failed, does one succeed?
-   *
-   * @returns the record to write for that
-   */
   probe(): readonly AuditEvent[] {
-    this.#file.checkAccess();
-    if (!this.#failing) return [];
-    return [{ type: 'audit.recovered', outcome: 'success', detail: 'the audit file can be written again' }];
+    return this.#chain.probe();
   }
 
-  /** Whether lines of this transaction were written to the file, or some of them. */
   get hasWritten(): boolean {
-    return this.#after !== this.#before;
+    return this.#chain.hasWritten;
   }
 
-  /** The transaction is over: there is nothing to take back any more. */
   settle(): void {
-    this.#before = this.#after;
+    this.#chain.settle();
   }
 
-  /** Takes this transaction's lines out of the file again; still in the transaction, before its ROLLBACK. */
   undo(): void {
-    if (this.hasWritten) this.#file.truncate(this.#before);
-    this.#after = this.#before;
+    this.#chain.undo();
   }
 
-  /**
-   * {@link undo} in a new transaction, when SQLite has rolled the former one back by itself and so dropped the lock.
-   * When another process was faster it has adopted the lines, and they stay.
-   */
+  /** In a new transaction, when SQLite has rolled the former one back by itself. */
   undoLate(): void {
-    const head = this.#load();
-    if (head.seq === this.#found?.seq && this.#file.open() === this.#after) this.undo();
+    this.#chain.undoLate(this.#readHead.get());
   }
 
   get path(): string {
-    return this.#file.path;
+    return this.#chain.path;
   }
 
   close(): void {
-    this.#file.close();
+    this.#chain.close();
   }
 
-  #load(): Head {
-    const head = this.#readHead.get();
-    if (head === undefined) throw this.#tampered('the store has lost the end of the audit chain');
-    return head;
+  #store(): void {
+    for (const record of this.#chain.take()) this.#insert.run(record);
   }
-
-  #checkTail(size: number): void {
-    const { hash, file_size, seq } = this.#head;
-    if (size < file_size)
-      throw this.#tampered(`has ${size} bytes, but ${file_size} bytes up to record ${seq} were written`);
-    if (file_size === 0) return;
-    const tail = Buffer.from(`"hash":"${hash}"}\n`);
-    if (!this.#file.tail(file_size, tail.length).equals(tail))
-      throw this.#tampered(`does not have record ${seq} at byte ${file_size}, where it was written`);
-  }
-
-  #adopt(size: number, time: number): void {
-    const first = this.#head.seq + 1;
-    let unfinished = 0;
-    for (const line of this.#file.lines(this.#head.file_size, size)) {
-      if (!line.whole) {
-        unfinished = line.end - line.start;
-        this.#before = line.start;
-        this.#file.truncate(line.start);
-        break;
-      }
-      const record = parseLine(line.text);
-      if (record === undefined || !follows(this.#head, record))
-        throw this.#tampered(`goes on behind record ${this.#head.seq} with a line that does not continue the chain`);
-      this.#insert.run(record);
-      this.#head = { ...this.#head, seq: record.seq, hash: record.hash, file_size: line.end };
-    }
-    this.#after = this.#before;
-    this.add(
-      { type: 'audit.recovered', outcome: 'success', detail: recovery(first, this.#head.seq, unfinished) },
-      time,
-    );
-  }
-
-  #tampered(what: string): Error {
-    return unavailable('AUDIT_TAMPERED', 'the audit log does not agree with the store', {
-      detail: `${this.#file.path} ${what}; run "audit verify", and move the file away to begin a new one`,
-    });
-  }
-}
-
-/** What a crash left behind, in words. */
-function recovery(first: number, last: number, unfinished: number): string {
-  const parts: string[] = [];
-  const count = last - first + 1;
-  if (count === 1) parts.push(`1 record (${last}) was written ahead of a change that did not commit`);
-  if (count > 1)
-    parts.push(`${count} records (${first} to ${last}) were written ahead of a change that did not commit`);
-  if (unfinished > 0) parts.push(`an unfinished record of ${unfinished} bytes was removed from the audit file`);
-  return parts.join('; ');
 }

@@ -1,21 +1,12 @@
 import type { AuditEvent, AuditRecord } from '../../audit/event.ts';
-import { isAuditRecord } from '../../audit/record.ts';
-import { failed } from '../../errors.ts';
 import type { AuditFilter } from '../audit-store.ts';
 import type { Page } from '../page.ts';
 import { readPosition, toPage } from '../cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome } from '../calls/outcome.ts';
+import { toRecord } from '../rows/audit.ts';
 import { AuditSearch } from './search/audit-search.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
-
-/** A row's record. @throws EstuaryError 500 `STORE_FAILED` */
-export function toRecord(row: { line: string }): AuditRecord {
-  const record: unknown = JSON.parse(row.line);
-  if (!isAuditRecord(record))
-    throw failed('STORE_FAILED', 'the store failed', { detail: `no audit record: ${row.line}` });
-  return record;
-}
 
 /** The reads of the audit log. */
 export function auditReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {

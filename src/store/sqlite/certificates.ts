@@ -1,5 +1,4 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import { failed } from '../../errors.ts';
 import type {
   CertificateFilter,
   CertificateRow,
@@ -13,32 +12,16 @@ import { readPosition, toPage, withoutPosition } from '../cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { CertificateSearch } from './search/certificate-search.ts';
-import { fold } from './search/fold.ts';
+import { fold } from '../fold.ts';
+import {
+  CERTIFICATE_COLUMNS,
+  completedRow,
+  LISTED_COLUMNS,
+  SAME_KEY,
+  type StoredCertificate,
+  toCertificateRow,
+} from '../rows/certificate.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
-
-export const CERTIFICATE_COLUMNS =
-  'ca, label, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, key_identifier, archived_key_id, revocation_challenge, revoked_at, reason, invalidity_date';
-
-const LISTED_COLUMNS = CERTIFICATE_COLUMNS.replace(' der,', '');
-
-/** Certificates of one key that are looked at. */
-const SAME_KEY = 8;
-
-/** A row as SQLite has it. */
-export type StoredCertificate = Omit<CertificateRow, 'sans'> & { readonly sans: string };
-
-export function toCertificateRow<Stored extends Pick<StoredCertificate, 'ca' | 'serial' | 'sans'>>(
-  stored: Stored,
-): Omit<Stored, 'sans'> & Pick<CertificateRow, 'sans'> {
-  return { ...stored, sans: readSans(stored.sans, `certificate ${stored.ca} ${stored.serial}`) };
-}
-
-/** The names of a `sans` column. @throws EstuaryError 500 `STORE_FAILED` that names the row */
-export function readSans(json: string, row: string): readonly string[] {
-  const sans: unknown = JSON.parse(json);
-  if (Array.isArray(sans) && sans.every((san) => typeof san === 'string')) return sans;
-  throw failed('STORE_FAILED', 'the store failed', { detail: `${row}: sans is no list of strings` });
-}
 
 /** The reads of certificates. */
 export function certificateReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
@@ -129,12 +112,9 @@ export function certificateWrites(db: Db) {
   const takeRestored = db.prepare<[string, string], StoredCertificate>(
     `DELETE FROM certificate WHERE serial = ? AND ca = ? AND length(der) = 0 RETURNING ${CERTIFICATE_COLUMNS}`,
   );
-  /** The row, of which a restore may have left what the audit log tells: who got it, and whether it was revoked. */
   const completed = (row: CertificateRow): CertificateRow => {
     const restored = takeRestored.get(row.serial, row.ca);
-    if (restored === undefined) return row;
-    const { der, fingerprint_sha256, key_identifier, subject, sans, not_before, not_after } = row;
-    return { ...restored, der, fingerprint_sha256, key_identifier, subject, sans, not_before, not_after };
+    return restored === undefined ? row : completedRow(restored, row);
   };
   return {
     importCertificate(row: CertificateRow, events: readonly AuditEvent[]): Outcome<'imported' | 'known'> {

@@ -1,11 +1,9 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import { failed } from '../../errors.ts';
 import type {
   DeviceChange,
   DeviceEntry,
   DeviceFilter,
   DeviceHistory,
-  DeviceMatch,
   DeviceQuery,
   DeviceRow,
   DeviceSelection,
@@ -13,61 +11,24 @@ import type {
 } from '../device-store.ts';
 import type { OtpRow } from '../otp-store.ts';
 import type { Page } from '../page.ts';
-import { toRecord } from './audit-rows.ts';
-import { CERTIFICATE_COLUMNS, toCertificateRow, type StoredCertificate } from './certificates.ts';
+import { toRecord } from '../rows/audit.ts';
+import { CERTIFICATE_COLUMNS, toCertificateRow, type StoredCertificate } from '../rows/certificate.ts';
 import { readPosition, toPage, withoutPosition } from '../cursor.ts';
 import type { Db } from './database.ts';
-import { OTP_COLUMNS } from './otp.ts';
+import { OTP_COLUMNS } from '../rows/otp.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { type Condition, given, ListSearch } from './search/list-search.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
-import { REQUEST_COLUMNS, toRow as toRequestRow, type Stored as StoredRequest } from './requests.ts';
-
-const COLUMNS = 'key, id, ca, enabled, not_after, note, match, match_key, attributes, created_at, changed_at';
-
-/** Devices that a requester may be, at most: two are one too many already. */
-const FOUND = 8;
-
-/** A row as SQLite has it. */
-type Stored = Omit<DeviceRow, 'enabled' | 'match' | 'attributes'> & {
-  readonly enabled: number;
-  readonly match: string | null;
-  readonly attributes: string;
-};
-
-function toRow(stored: Stored): DeviceRow {
-  return {
-    ...stored,
-    enabled: stored.enabled === 1,
-    match: stored.match === null ? null : readMatch(stored.match, stored.id),
-    attributes: readTexts(stored.attributes, stored.id),
-  };
-}
-
-const toStored = (row: DeviceRow): Stored => ({
-  ...row,
-  enabled: row.enabled ? 1 : 0,
-  match: row.match === null ? null : JSON.stringify(row.match),
-  attributes: JSON.stringify(row.attributes),
-});
-
-const MATCH_FIELDS = ['issuer', 'serial_number', 'common_name', 'san', 'fingerprint_sha256'] as const;
-
-function readMatch(json: string, id: string): DeviceMatch {
-  const texts = readTexts(json, id);
-  return Object.fromEntries(
-    MATCH_FIELDS.flatMap((field) => (texts[field] === undefined ? [] : [[field, texts[field]]])),
-  );
-}
-
-function readTexts(json: string, id: string): Record<string, string> {
-  const value: unknown = JSON.parse(json);
-  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : undefined;
-  const texts = entries?.flatMap(([name, text]: [string, unknown]) => (typeof text === 'string' ? [[name, text]] : []));
-  if (entries === undefined || texts?.length !== entries.length)
-    throw failed('STORE_FAILED', 'the store failed', { detail: `device ${id}: no object of strings` });
-  return Object.fromEntries(texts) as Record<string, string>;
-}
+import {
+  asChange,
+  DEVICE_COLUMNS,
+  type Entered,
+  FOUND,
+  type StoredDevice,
+  toDeviceRow,
+  toStoredDevice,
+} from '../rows/device.ts';
+import { REQUEST_COLUMNS, type StoredRequest, toRequestRow } from '../rows/request.ts';
 
 /** What a selection asks of a row. */
 function conditions({ id, ca, enabled }: DeviceSelection): readonly Condition[] {
@@ -84,31 +45,31 @@ function conditions({ id, ca, enabled }: DeviceSelection): readonly Condition[] 
 
 /** The reads of devices. */
 export function deviceReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
-  const search = new ListSearch<Stored & { position: number }>(
+  const search = new ListSearch<StoredDevice & { position: number }>(
     db,
-    { table: 'device', place: 'position', columns: COLUMNS },
+    { table: 'device', place: 'position', columns: DEVICE_COLUMNS },
     limits,
   );
-  const byId = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM device WHERE id = ?`);
+  const byId = db.prepare<[string], StoredDevice>(`SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ?`);
   const mayCome = '(ca IS NULL OR ca = @ca)';
-  const byKey = db.prepare<{ key: string; ca: string }, Stored>(
-    `SELECT ${COLUMNS} FROM device WHERE key = @key AND ${mayCome}`,
+  const byKey = db.prepare<{ key: string; ca: string }, StoredDevice>(
+    `SELECT ${DEVICE_COLUMNS} FROM device WHERE key = @key AND ${mayCome}`,
   );
-  const byIdAndCa = db.prepare<{ id: string; ca: string }, Stored>(
-    `SELECT ${COLUMNS} FROM device WHERE id = @id AND ${mayCome}`,
+  const byIdAndCa = db.prepare<{ id: string; ca: string }, StoredDevice>(
+    `SELECT ${DEVICE_COLUMNS} FROM device WHERE id = @id AND ${mayCome}`,
   );
-  const byMatch = db.prepare<{ keys: string; ca: string }, Stored>(
-    `SELECT ${COLUMNS} FROM device WHERE match_key IN (SELECT value FROM json_each(@keys)) AND ${mayCome} LIMIT ${FOUND}`,
+  const byMatch = db.prepare<{ keys: string; ca: string }, StoredDevice>(
+    `SELECT ${DEVICE_COLUMNS} FROM device WHERE match_key IN (SELECT value FROM json_each(@keys)) AND ${mayCome} LIMIT ${FOUND}`,
   );
   return {
     getDevice(id: string): DeviceRow | undefined {
       const stored = byId.get(id);
-      return stored === undefined ? undefined : toRow(stored);
+      return stored === undefined ? undefined : toDeviceRow(stored);
     },
     findDevices(query: DeviceQuery, ca: string): readonly DeviceRow[] {
-      if ('key' in query) return byKey.all({ key: query.key, ca }).map(toRow);
-      if ('id' in query) return byIdAndCa.all({ id: query.id, ca }).map(toRow);
-      return byMatch.all({ keys: JSON.stringify(query.match_keys), ca }).map(toRow);
+      if ('key' in query) return byKey.all({ key: query.key, ca }).map(toDeviceRow);
+      if ('id' in query) return byIdAndCa.all({ id: query.id, ca }).map(toDeviceRow);
+      return byMatch.all({ keys: JSON.stringify(query.match_keys), ca }).map(toDeviceRow);
     },
     listDevices(filter: DeviceFilter): Page<DeviceRow> {
       const { limit } = filter;
@@ -119,7 +80,7 @@ export function deviceReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
         rows,
         limit,
         (row) => row.position,
-        (row) => toRow(withoutPosition(row)),
+        (row) => toDeviceRow(withoutPosition(row)),
         stopped,
       );
     },
@@ -161,12 +122,12 @@ function historyReads(db: Db) {
 
 /** The writes of devices. */
 export function deviceWrites(db: Db) {
-  const byId = db.prepare<[string], Stored>(`SELECT ${COLUMNS} FROM device WHERE id = ?`);
-  const insert = db.prepare<[Stored]>(
-    `INSERT INTO device (${COLUMNS}) VALUES (@key, @id, @ca, @enabled, @not_after, @note, @match, @match_key,
+  const byId = db.prepare<[string], StoredDevice>(`SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ?`);
+  const insert = db.prepare<[StoredDevice]>(
+    `INSERT INTO device (${DEVICE_COLUMNS}) VALUES (@key, @id, @ca, @enabled, @not_after, @note, @match, @match_key,
      @attributes, @created_at, @changed_at) ON CONFLICT (id) DO NOTHING`,
   );
-  const update = db.prepare<[Stored]>(
+  const update = db.prepare<[StoredDevice]>(
     `UPDATE device SET ca = @ca, enabled = @enabled, not_after = @not_after, note = @note, match = @match,
      match_key = @match_key, attributes = @attributes, changed_at = @changed_at WHERE id = @id`,
   );
@@ -174,11 +135,11 @@ export function deviceWrites(db: Db) {
   const forget = db.prepare<[string]>('DELETE FROM device_event WHERE device_key = ?');
 
   const put = ({ row, events }: DeviceEntry, mode: 'create' | 'upsert'): Entered => {
-    if (insert.run(toStored(row)).changes === 1)
+    if (insert.run(toStoredDevice(row)).changes === 1)
       return { result: 'created', events: events.map((event) => ({ event, device: row.key })) };
     const before = byId.get(row.id);
     if (mode === 'create' || before === undefined) return { result: 'known', events: [] };
-    update.run(toStored(row));
+    update.run(toStoredDevice(row));
     return { result: 'replaced', events: events.map((event) => ({ event: asChange(event), device: before.key })) };
   };
 
@@ -199,8 +160,8 @@ export function deviceWrites(db: Db) {
     ): Outcome<DeviceRow | undefined> {
       const before = byId.get(id);
       if (before === undefined) return undone(undefined);
-      const row: DeviceRow = { ...toRow(before), ...change, changed_at: now };
-      update.run(toStored(row));
+      const row: DeviceRow = { ...toDeviceRow(before), ...change, changed_at: now };
+      update.run(toStoredDevice(row));
       return done(row, events, row.key);
     },
     deleteDevice(key: string, events: readonly AuditEvent[]): Outcome<boolean> {
@@ -211,11 +172,3 @@ export function deviceWrites(db: Db) {
     auditDevice: (key: string, events: readonly AuditEvent[]): Outcome<undefined> => done(undefined, events, key),
   };
 }
-
-interface Entered {
-  readonly result: EntryResult;
-  readonly events: readonly { readonly event: AuditEvent; readonly device: string }[];
-}
-
-const asChange = (event: AuditEvent): AuditEvent =>
-  event.type === 'device.created' ? { ...event, type: 'device.changed' } : event;

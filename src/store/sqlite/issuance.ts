@@ -1,29 +1,28 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { goes, mayGo, restsIn, TRANSITIONS } from '../request-state.ts';
-import { failed, forbidden } from '../../errors.ts';
+import { forbidden } from '../../errors.ts';
 import type { CertificateRow } from '../certificate-store.ts';
 import type { ClaimResult, Reservation, ReserveResult } from '../issuance-store.ts';
 import type { Repeatable } from '../otp-store.ts';
 import { insertCertificate } from './certificates.ts';
+import {
+  type ClosedReservation,
+  labelOf,
+  RESERVATION_COLUMNS,
+  reservationNotOpen,
+  serialTakenError,
+} from '../rows/reservation.ts';
 import type { Db } from './database.ts';
 import { mayIssueTo } from './device-admission.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, noteUseIssued, takeOtpUse } from './otp-uses.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 
-const COLUMNS =
-  'request_id, instance, ca, label, serial, requester, operation, subject, spki_sha256, otp_id, device_key, created_at';
-
-type Closed = Pick<Reservation, 'ca' | 'label' | 'serial' | 'otp_id' | 'device_key' | 'created_at'>;
-
-/** Where it was asked. */
-const labelOf = ({ ca, label }: Pick<Reservation, 'ca' | 'label'>): string => label ?? ca;
-
 /** The reads of reservations. */
 export function issuanceReads(db: Db) {
-  const all = db.prepare<[], Reservation>(`SELECT ${COLUMNS} FROM reservation ORDER BY position`);
+  const all = db.prepare<[], Reservation>(`SELECT ${RESERVATION_COLUMNS} FROM reservation ORDER BY position`);
   const ofInstance = db.prepare<[string], Reservation>(
-    `SELECT ${COLUMNS} FROM reservation WHERE instance = ? ORDER BY position`,
+    `SELECT ${RESERVATION_COLUMNS} FROM reservation WHERE instance = ? ORDER BY position`,
   );
   return {
     openReservations: (instance: string | undefined): readonly Reservation[] =>
@@ -34,7 +33,7 @@ export function issuanceReads(db: Db) {
 /** Inserts a reservation; part of every way to one. */
 export function insertReservation(db: Db): (reservation: Reservation) => void {
   const insert = db.prepare<[Reservation]>(
-    `INSERT INTO reservation (${COLUMNS}) VALUES (@request_id, @instance, @ca, @label, @serial, @requester, @operation,
+    `INSERT INTO reservation (${RESERVATION_COLUMNS}) VALUES (@request_id, @instance, @ca, @label, @serial, @requester, @operation,
      @subject, @spki_sha256, @otp_id, @device_key, @created_at)`,
   );
   return (reservation) => void insert.run(reservation);
@@ -63,7 +62,7 @@ export function issuanceWrites(db: Db) {
   );
   const insert = insertReservation(db);
   const mayIssue = mayIssueTo(db);
-  const close = db.prepare<[string], Closed>(
+  const close = db.prepare<[string], ClosedReservation>(
     'DELETE FROM reservation WHERE request_id = ? RETURNING ca, label, serial, otp_id, device_key, created_at',
   );
   const insertRow = insertCertificate(db);
@@ -94,16 +93,11 @@ export function issuanceWrites(db: Db) {
     ): Outcome<undefined> {
       const open = close.get(row.request_id);
       if (open?.ca !== row.ca || open.label !== row.label || (open.serial !== null && open.serial !== row.serial))
-        throw failed('RESERVATION_NOT_OPEN', 'the certificate could not be recorded', {
-          detail: `no open reservation of request ${row.request_id} for ${row.ca} ${row.serial}`,
-        });
+        throw reservationNotOpen(row);
       // Whoever disables a device has no certificate of it to come; its expiry was judged at the reservation.
       if (!mayIssue(open.device_key, labelOf(open), open.created_at))
         throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
-      if (!insertRow(row, open.created_at))
-        throw failed('SERIAL_TAKEN', 'the certificate could not be recorded', {
-          detail: `${row.ca} ${row.serial} is in the store already`,
-        });
+      if (!insertRow(row, open.created_at)) throw serialTakenError(row);
       forget.run(row.request_id);
       markIssued.run({ id: row.request_id, serial: row.serial, at: open.created_at });
       if (row.method === 'otp') noteIssued(row.request_id, open.created_at);

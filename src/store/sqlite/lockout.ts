@@ -1,36 +1,16 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { LockoutPolicy, LockoutRow } from '../lockout-store.ts';
-import { NEWEST, type Page, type PageRequest } from '../page.ts';
-import { invalidCursor, readCursor, toPage } from '../cursor.ts';
+import { type Page, type PageRequest } from '../page.ts';
+import {
+  type ListedLockout,
+  lockoutPage,
+  type LockoutPlace,
+  lockoutStarted,
+  readPlace,
+  requestOf,
+} from '../rows/lockout.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
-
-const SCOPES = ['address', 'username', 'identification'] as const;
-
-/** A key's scope and what it names: `address:192.0.2.1`. */
-function splitKey(key: string): { scope: LockoutRow['scope']; name: string } {
-  const colon = key.indexOf(':');
-  const scope = SCOPES.find((candidate) => candidate === key.slice(0, colon));
-  if (scope === undefined) throw new RangeError(`not a lockout key: ${key}`);
-  return { scope, name: key.slice(colon + 1) };
-}
-
-type Listed = Omit<LockoutRow, 'scope'>;
-
-interface LockoutPlace {
-  readonly now: number;
-  /** Of the last item of the page before. */
-  readonly end: number;
-  readonly key: string;
-  readonly take: number;
-}
-
-function readPlace(page: PageRequest): Pick<LockoutPlace, 'end' | 'key'> {
-  const text = readCursor('lockout', page) ?? `${page.order === 'desc' ? NEWEST : 0}:`;
-  const place = /^(\d{1,16}):(.*)$/s.exec(text);
-  if (place === null) throw invalidCursor();
-  return { end: Number(place[1]), key: place[2] ?? '' };
-}
 
 /** The reads of lockouts. */
 export function lockoutReads(db: Db) {
@@ -38,11 +18,11 @@ export function lockoutReads(db: Db) {
     'SELECT locked_until FROM lockout WHERE key = ? AND locked_until > ?',
   );
   const pages = {
-    asc: db.prepare<LockoutPlace, Listed>(
+    asc: db.prepare<LockoutPlace, ListedLockout>(
       `SELECT key, failures, locked_until FROM lockout INDEXED BY lockout_by_end
        WHERE locked_until > @now AND (locked_until, key) > (@end, @key) ORDER BY locked_until, key LIMIT @take`,
     ),
-    desc: db.prepare<LockoutPlace, Listed>(
+    desc: db.prepare<LockoutPlace, ListedLockout>(
       `SELECT key, failures, locked_until FROM lockout INDEXED BY lockout_by_end
        WHERE locked_until > @now AND (locked_until, key) < (@end, @key) ORDER BY locked_until DESC, key DESC LIMIT @take`,
     ),
@@ -55,13 +35,7 @@ export function lockoutReads(db: Db) {
     listLockouts(request: PageRequest, now: number): Page<LockoutRow> {
       const { order = 'asc', limit } = request;
       const rows = pages[order].all({ now, ...readPlace(request), take: limit + 1 });
-      return toPage(
-        'lockout',
-        rows,
-        limit,
-        (row) => `${row.locked_until}:${row.key}`,
-        (row) => ({ ...row, scope: splitKey(row.key).scope }),
-      );
+      return lockoutPage(rows, limit);
     },
   };
 }
@@ -97,22 +71,13 @@ export function lockoutWrites(db: Db) {
     now: number,
     request: Pick<AuditEvent, 'request_id'>,
   ): AuditEvent[] {
-    const { scope, name } = splitKey(key);
     if (locked.get(key, now) !== undefined) return [];
     addFailure.run(key, now);
     const failures = count.get(key, now - policy.failure_window * 1000)?.n ?? 0;
     if (failures <= policy.max_failures) return [];
     start.run(key, failures, now + policy.lockout_duration * 1000);
     clear.run(key);
-    return [
-      {
-        type: 'lockout.started',
-        outcome: 'success',
-        ...(scope === 'address' ? { address: name } : { subject: name }),
-        ...request,
-        detail: `${scope}: ${failures} failures within ${policy.failure_window} s, locked out for ${policy.lockout_duration} s`,
-      },
-    ];
+    return [lockoutStarted(key, failures, policy, request)];
   }
 
   return {
@@ -125,8 +90,7 @@ export function lockoutWrites(db: Db) {
       // What no longer counts goes first, so that a flood from many addresses cannot fill the disk.
       forgetFailures.run(now - policy.failure_window * 1000);
       forgetLockouts.run(now);
-      const id = events[0]?.request_id;
-      const request = id === undefined ? {} : { request_id: id };
+      const request = requestOf(events);
       const started = keys.flatMap((key) => countFailure(key, policy, now, request));
       return done(undefined, [...events, ...started]);
     },

@@ -5,6 +5,8 @@ import { RevokedSerials } from '../calls/revoked-serials.ts';
 import { StoreCaller } from '../calls/caller.ts';
 import { socketLink } from '../calls/socket-link.ts';
 import { callsOf } from '../calls/store-calls.ts';
+import { observed } from '../calls/observed.ts';
+import type { WriterAddress } from '../calls/writer-address.ts';
 import { threadLink } from '../calls/thread-link.ts';
 import type { LookupKeyOptions, SqliteDatabase } from '../calls/database-options.ts';
 
@@ -12,13 +14,6 @@ import type { LookupKeyOptions, SqliteDatabase } from '../calls/database-options
 const THREAD_PAUSE = 5000;
 /** The same for connections to a process, which its supervisor starts again. */
 const PROCESS_PAUSE = 400;
-
-/** Where the process is that writes the database, and who this one is. */
-export interface WriterAddress {
-  readonly socket: string;
-  /** The owner of this process's reservations. */
-  readonly name: string;
-}
 
 export interface StoreOptions {
   /** The database; its folder is created where missing. */
@@ -85,42 +80,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     ...reads,
     ...writes,
     findRevoked: async (serial) => (revoked.mayHold(serial) ? reads.findRevoked(serial) : []),
-    async recordCertificate(...args) {
-      await writes.recordCertificate(...args);
-      onCommit(args[1]);
-    },
-    async reserve(...args) {
-      const result = await writes.reserve(...args);
-      if (result === 'reserved') onCommit(args[1]);
-      return result;
-    },
-    async claimRequest(...args) {
-      const result = await writes.claimRequest(...args);
-      if (result === 'reserved') onCommit(args[1]);
-      return result;
-    },
-    async queueRequest(...args) {
-      const result = await writes.queueRequest(...args);
-      if (result === 'queued') onCommit(args[2]);
-      return result;
-    },
-    async revokeCertificate(...args) {
-      const result = await writes.revokeCertificate(...args);
-      if (result === 'revoked') onCommit(args[1]);
-      return result;
-    },
-    async recordFailure(...args) {
-      await writes.recordFailure(...args);
-      onCommit(args[3]);
-    },
-    async audit(events) {
-      await writes.audit(events);
-      onCommit(events);
-    },
-    async auditDevice(key, events) {
-      await writes.auditDevice(key, events);
-      onCommit(events);
-    },
+    ...observed(writes, onCommit),
     checkWritable: () => writes.checkWritable(now()),
     async close() {
       await reader.close();

@@ -1,6 +1,4 @@
-import { statfsSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { unavailable } from '../../errors.ts';
+import { refuseFullDisk } from '../audit-chain.ts';
 import type { AuditLog } from './audit-log.ts';
 import { auditReads, auditWrites } from './audit-rows.ts';
 import { certificateReads, certificateWrites } from './certificates.ts';
@@ -21,9 +19,6 @@ import { sessionReads, sessionWrites } from './sessions.ts';
 import { searchIndexReads, searchIndexWrites } from './search/index-rows.ts';
 import { statisticsReads } from './statistics.ts';
 import { waitingReads } from './waiting.ts';
-
-/** Free bytes below which the store counts as full: room for some thousand audit records. */
-const MIN_FREE = 4 << 20;
 
 /** Every read, by the name that {@link Store} has for it; the reading thread carries it out. */
 export function readOperations(db: Db) {
@@ -72,11 +67,7 @@ export function writeOperations(db: Db, log: AuditLog) {
     checkWritable(now: number): Outcome<undefined> {
       probe.run(now);
       const events = log.probe();
-      const { bavail, bsize } = statfsSync(dirname(log.path));
-      if (bavail * bsize < MIN_FREE)
-        throw unavailable('AUDIT_UNAVAILABLE', 'the audit log cannot be written at present', {
-          detail: `only ${bavail * bsize} bytes are free in the folder of ${log.path}`,
-        });
+      refuseFullDisk(log.path);
       return done(undefined, events);
     },
   };

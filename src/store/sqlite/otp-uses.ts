@@ -1,15 +1,8 @@
 /** The uses of one-time passwords: taken, given back, and known again by the request that they were taken for (contract §9). */
 import type { AuditEvent } from '../../audit/event.ts';
 import type { OtpUse, Repeatable } from '../otp-store.ts';
+import { otpReturned, type Wanted } from '../rows/otp.ts';
 import type { Db } from './database.ts';
-
-/** A use that is wanted. */
-interface Wanted {
-  readonly otp_id: string;
-  readonly request_id: string;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
 
 const UNDER_WAY = 'EXISTS (SELECT 1 FROM reservation WHERE request_id = otp_use.request_id)';
 
@@ -70,9 +63,8 @@ export function giveBackOtpUse(db: Db): (otp_id: string | null, ca: string, requ
   const forget = db.prepare<[string]>('DELETE FROM otp_use WHERE request_id = ?');
   return (otp_id, ca, request_id) => {
     const token = otp_id === null ? undefined : giveBack.get(otp_id);
-    if (token === undefined) return [];
+    if (otp_id === null || token === undefined) return [];
     forget.run(request_id);
-    const detail = `token ${otp_id}`;
-    return [{ type: 'otp.returned', outcome: 'success', subject: token.client_id, ca, request_id, detail }];
+    return [otpReturned({ otp_id, client_id: token.client_id, ca, request_id })];
   };
 }

@@ -5,9 +5,8 @@ import { readPosition, toPage, withoutPosition } from '../cursor.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { type Condition, given, ListSearch } from './search/list-search.ts';
+import { OTP_COLUMNS } from '../rows/otp.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
-
-export const OTP_COLUMNS = 'id, lookup, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at';
 
 const LIVE = 'revoked_at IS NULL AND uses < max_uses';
 

@@ -1,14 +1,7 @@
 import type { PresentedIntermediate, PresentedPath } from '../intermediate-store.ts';
+import { COUNT_EVERY, LIFETIME, MAX_INTERMEDIATES, MAX_PATHS } from '../rows/intermediate.ts';
 import type { Db } from './database.ts';
 import { type Outcome, undone } from '../calls/outcome.ts';
-
-/** Milliseconds after the last use: a TLS session that is resumed is minutes or days old. */
-const LIFETIME = 30 * 86_400_000;
-/** Beyond, those used longest ago go. */
-const MAX_PATHS = 100_000;
-const MAX_INTERMEDIATES = 10_000;
-/** Writes between two looks at how many there are. */
-const COUNT_EVERY = 1000;
 
 /** The reads of what clients sent with their certificates. */
 export function presentedIntermediateReads(db: Db) {

@@ -9,20 +9,21 @@ import { insertReservation } from './issuance.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp-uses.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
-import { findNewest, insertRequest, REQUEST_COLUMNS, toRow, type Stored } from './requests.ts';
+import { REQUEST_COLUMNS, type StoredRequest, toRequestRow } from '../rows/request.ts';
+import { findNewest, insertRequest } from './requests.ts';
 
 /** Waits at the CA, and nobody is at work on it. */
 const IDLE = restsIn('pending at the CA');
 
 /** The reads of requests that a remote CA decides about. */
 export function requestAtCaReads(db: Db) {
-  const doubtful = db.prepare<{ before: number; limit: number }, Stored>(
+  const doubtful = db.prepare<{ before: number; limit: number }, StoredRequest>(
     `SELECT ${REQUEST_COLUMNS} FROM request WHERE ${IDLE} AND reference IS NULL
      AND (polled_at IS NULL OR polled_at <= @before) ORDER BY position LIMIT @limit`,
   );
   return {
     listUnanswered: (before: number, limit: number): readonly RequestRow[] =>
-      doubtful.all({ before, limit }).map(toRow),
+      doubtful.all({ before, limit }).map(toRequestRow),
   };
 }
 

@@ -1,17 +1,18 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { Page } from '../page.ts';
-import { failed } from '../../errors.ts';
-import type {
-  Decider,
-  Decision,
-  RequestFilter,
-  RequestLifetimes,
-  RequestOverride,
-  RequestRow,
-} from '../request-store.ts';
+import type { Decision, RequestFilter, RequestLifetimes, RequestRow } from '../request-store.ts';
 import { PURGED_AT_ONCE } from '../retention-store.ts';
 import { ANSWERED, ENDED, goes, inStatus, mayGo } from '../request-state.ts';
-import { readSans } from './certificates.ts';
+import {
+  type Expired,
+  expiredEvent,
+  REQUEST_COLUMNS,
+  type StoredRequest,
+  toRequestRow,
+  toStoredRequest,
+  UNATTRIBUTED,
+  UNATTRIBUTED_REASON,
+} from '../rows/request.ts';
 import { readPosition, toPage, withoutPosition } from '../cursor.ts';
 import type { Db } from './database.ts';
 import { mayIssueTo } from './device-admission.ts';
@@ -21,69 +22,22 @@ import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { given, ListSearch } from './search/list-search.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 
-export const REQUEST_COLUMNS =
-  'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, override, decided_by';
-
-/** A row as SQLite has it. */
-export type Stored = Omit<RequestRow, 'sans' | 'requester_sans' | 'override' | 'decided_by'> & {
-  readonly decided_by: string;
-  readonly sans: string;
-  readonly requester_sans: string;
-  readonly override: string | null;
-};
-
-export const toRow = (stored: Stored): RequestRow => ({
-  ...stored,
-  sans: readSans(stored.sans, `request ${stored.id}`),
-  requester_sans: readSans(stored.requester_sans, `the requester of request ${stored.id}`),
-  override: stored.override === null ? null : readOverride(stored.override, stored.id),
-  decided_by: readDeciders(stored.decided_by, stored.id),
-});
-
-function readOverride(json: string, id: string): RequestOverride {
-  const value: unknown = JSON.parse(json);
-  if (isOverride(value)) return value;
-  throw failed('STORE_FAILED', 'the store failed', { detail: `request ${id}: override is none` });
-}
-
-function readDeciders(json: string, id: string): readonly Decider[] {
-  const value: unknown = JSON.parse(json);
-  if (Array.isArray(value) && value.every(isDecider)) return value;
-  throw failed('STORE_FAILED', 'the store failed', { detail: `request ${id}: decided_by is no list of deciders` });
-}
-
-function isDecider(value: unknown): value is Decider {
-  if (typeof value !== 'object' || value === null) return false;
-  const { key, name } = value as Record<string, unknown>;
-  return typeof key === 'string' && typeof name === 'string';
-}
-
-function isOverride(value: unknown): value is RequestOverride {
-  if (typeof value !== 'object' || value === null) return false;
-  const { subject, sans, validity_days } = value as Record<string, unknown>;
-  return (
-    (subject === undefined || typeof subject === 'string') &&
-    (sans === undefined || (Array.isArray(sans) && sans.every((san) => typeof san === 'string'))) &&
-    (validity_days === undefined || typeof validity_days === 'number')
-  );
-}
-
 /** A failed or expired request is over: the same one may be queued anew, unless it failed for good. */
 export function findNewest(db: Db): (recognition: string) => RequestRow | undefined {
-  const newest = db.prepare<[string], Stored>(
+  const newest = db.prepare<[string], StoredRequest>(
     `SELECT ${REQUEST_COLUMNS} FROM request WHERE recognition = ?
      AND (${inStatus(ANSWERED)} OR (status = 'failed' AND final = 1)) ORDER BY position DESC LIMIT 1`,
   );
   return (recognition) => {
     const stored = newest.get(recognition);
-    return stored === undefined ? undefined : toRow(stored);
+    return stored === undefined ? undefined : toRequestRow(stored);
   };
 }
 
 /** The reads of queued requests. */
 export function requestReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
-  const byId = db.prepare<[string], Stored>(`SELECT ${REQUEST_COLUMNS} FROM request WHERE id = ?`);
-  const search = new ListSearch<Stored & { position: number }>(
+  const byId = db.prepare<[string], StoredRequest>(`SELECT ${REQUEST_COLUMNS} FROM request WHERE id = ?`);
+  const search = new ListSearch<StoredRequest & { position: number }>(
     db,
     { table: 'request', place: 'position', columns: REQUEST_COLUMNS },
     limits,
@@ -92,7 +46,7 @@ export function requestReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
     findRequest: findNewest(db),
     getRequest(id: string): RequestRow | undefined {
       const stored = byId.get(id);
-      return stored === undefined ? undefined : toRow(stored);
+      return stored === undefined ? undefined : toRequestRow(stored);
     },
     listRequests(filter: RequestFilter): Page<RequestRow> {
       const { device, requester, status, ca, limit } = filter;
@@ -112,7 +66,7 @@ export function requestReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
         rows,
         limit,
         (row) => row.position,
-        (row) => toRow(withoutPosition(row)),
+        (row) => toRequestRow(withoutPosition(row)),
         stopped,
       );
     },
@@ -125,14 +79,7 @@ export function insertRequest(db: Db): (row: RequestRow) => void {
      @method, @requester_id, @requester_issuer, @requester_sans, @names, @status, @created_at, @decided_at, @reason, @serial, @csr, @format, @spki_sha256, @otp_id, @recognition,
      @changed_at, @decider, @reference, @missing_since, @device, @device_key, @override, @decided_by)`,
   );
-  return (row) =>
-    void insert.run({
-      ...row,
-      sans: JSON.stringify(row.sans),
-      requester_sans: JSON.stringify(row.requester_sans),
-      override: row.override === null ? null : JSON.stringify(row.override),
-      decided_by: JSON.stringify(row.decided_by),
-    });
+  return (row) => void insert.run(toStoredRequest(row));
 }
 
 /** The writes of queued requests; claiming one and recording its certificate are issuance writes. */
@@ -143,7 +90,7 @@ export function requestWrites(db: Db) {
   const insert = insertRequest(db);
   const mayIssue = mayIssueTo(db);
   const clear = clearFailures(db);
-  const byId = db.prepare<[string], Pick<Stored, 'ca' | 'device_key' | 'decided_by'>>(
+  const byId = db.prepare<[string], Pick<StoredRequest, 'ca' | 'device_key' | 'decided_by'>>(
     'SELECT ca, device_key, decided_by FROM request WHERE id = ?',
   );
   const decide = db.prepare<[Omit<Decision, 'deciders'> & { decided_by: string }]>(
@@ -209,12 +156,6 @@ export function requestWrites(db: Db) {
   };
 }
 
-type Expired = Pick<RequestRow, 'id' | 'ca' | 'requester' | 'decided_at' | 'reason'>;
-
-/** Nobody can be shown to have made these: neither an issuer nor an RA or a key that could collect them is known. */
-const UNATTRIBUTED = "(requester_id IS NULL AND method = 'mtls')";
-const UNATTRIBUTED_REASON = 'asked for before the issuer of a requester was kept; send it again';
-
 function sweepStatements(db: Db) {
   return {
     expire: db.prepare<{ now: number; before: number; unattributed: string }, Expired>(
@@ -228,9 +169,4 @@ function sweepStatements(db: Db) {
        (SELECT position FROM request WHERE ${inStatus(ENDED)} AND changed_at <= ? LIMIT ${PURGED_AT_ONCE})`,
     ),
   };
-}
-
-function expiredEvent({ id, ca, requester, decided_at, reason }: Expired): AuditEvent {
-  const detail = reason ?? (decided_at === null ? 'nobody decided in time' : 'approved, but not collected in time');
-  return { type: 'request.expired', outcome: 'success', subject: requester, ca, request_id: id, detail };
 }

@@ -1,6 +1,7 @@
 /** What leaves the store for its age, a batch at a time. */
-import type { ArchivedRange, AuditEvent } from '../../audit/event.ts';
+import type { ArchivedRange } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
+import { devicePurged, purged } from '../rows/purged.ts';
 import { type AuditLine, type OverSince, type OverTokens, PURGED_AT_ONCE } from '../retention-store.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome } from '../calls/outcome.ts';
@@ -84,11 +85,7 @@ export function retentionWrites(db: Db) {
       for (const { key } of rows) forgetDevice.run(key);
       return done(
         rows.length,
-        rows.map(({ id }) => ({
-          type: 'device.deleted',
-          outcome: 'success',
-          detail: `device ${id}: its not_after was before ${iso(before)} (retention.devices)`,
-        })),
+        rows.map(({ id }) => devicePurged(id, before)),
       );
     },
     noteArchived: (range: ArchivedRange, detail: string): Outcome<undefined> =>
@@ -101,11 +98,4 @@ export function retentionWrites(db: Db) {
       return done(gone.length, []);
     },
   };
-}
-
-const iso = (time: number): string => new Date(time).toISOString();
-
-function purged(what: string, count: number, before: number): readonly AuditEvent[] {
-  if (count === 0) return [];
-  return [{ type: 'store.purged', outcome: 'success', detail: `${count} ${what} before ${iso(before)}` }];
 }

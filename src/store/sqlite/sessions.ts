@@ -1,20 +1,18 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import { MAX_SESSIONS, type SessionRow } from '../session-store.ts';
+import { MAX_SESSIONS, SESSION_COLUMNS, type SessionRow } from '../session-store.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 
-const COLUMNS = 'id_hash, administrator, method, certificate, created_at, seen_at, ends_at';
-
 /** The read of sessions. */
 export function sessionReads(db: Db) {
-  const byHash = db.prepare<[string], SessionRow>(`SELECT ${COLUMNS} FROM session WHERE id_hash = ?`);
+  const byHash = db.prepare<[string], SessionRow>(`SELECT ${SESSION_COLUMNS} FROM session WHERE id_hash = ?`);
   return { getSession: (id_hash: string): SessionRow | undefined => byHash.get(id_hash) };
 }
 
 /** The writes of sessions. */
 export function sessionWrites(db: Db) {
   const insert = db.prepare<[SessionRow]>(
-    `INSERT INTO session (${COLUMNS})
+    `INSERT INTO session (${SESSION_COLUMNS})
      VALUES (@id_hash, @administrator, @method, @certificate, @created_at, @seen_at, @ends_at)`,
   );
   const forget = db.prepare<[number]>('DELETE FROM session WHERE ends_at <= ?');

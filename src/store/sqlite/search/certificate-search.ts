@@ -2,7 +2,7 @@
 import type { CertificateFilter, CertificateStatus } from '../../certificate-store.ts';
 import { NEWEST, type Order } from '../../page.ts';
 import type { Db } from '../database.ts';
-import { fold } from './fold.ts';
+import { fold } from '../../fold.ts';
 import { searchProgress } from './index-rows.ts';
 import { type Condition, given, ListSearch } from './list-search.ts';
 import type { Parameters } from './table-search.ts';

@@ -1,7 +1,7 @@
 /** Fills the tables that parts of names are found by, behind the certificates and audit records that they tell of. */
 import type { Db } from '../database.ts';
 import { done, type Outcome } from '../../calls/outcome.ts';
-import { fold } from './fold.ts';
+import { fold } from '../../fold.ts';
 
 /** Certificates and audit records in one call: some milliseconds in which nothing else is written. */
 const CERTIFICATES = 100;

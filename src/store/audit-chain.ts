@@ -1,0 +1,219 @@
+import { statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { AuditEvent } from '../audit/event.ts';
+import { AuditFile } from '../audit/file.ts';
+import { chain, type ChainedRecord, follows, parseLine } from '../audit/record.ts';
+import { unavailable } from '../errors.ts';
+
+/** The end of the chain as the store keeps it, and what of it stands in the present audit file. */
+export interface AuditHead {
+  readonly seq: number;
+  readonly hash: string;
+  readonly file_start: number;
+  readonly file_size: number;
+}
+
+/**
+ * A hash-chained audit log: the records of a transaction, which its driver writes into the store, and their lines in the file, written with
+ * them. All calls but {@link close} need the lock that keeps others from this chain.
+ *
+ * The lines are on disk before the COMMIT, so a crash can leave lines ahead of the store, never behind it. `begin`
+ * finds them by the size and the last hash that the store keeps.
+ */
+export class AuditChain {
+  readonly #file: AuditFile;
+  readonly #node: string | undefined;
+  /** The head as the transaction found it in the store. */
+  #found: AuditHead | undefined;
+  /** The head to be, with everything of this transaction. */
+  #head: AuditHead = { seq: 0, hash: '', file_start: 1, file_size: 0 };
+  #records: ChainedRecord[] = [];
+  #lines: string[] = [];
+  /** The file's size before this transaction's lines, and with them. */
+  #before = 0;
+  #after = 0;
+  /** Whether the last write to the file failed. */
+  #failing = false;
+
+  /** @param node the name of this node, in every record that it writes */
+  constructor(path: string, node?: string) {
+    this.#node = node;
+    this.#file = new AuditFile(path);
+  }
+
+  /**
+   * Looks at the file at the beginning of a transaction: it must be as the store remembers it, or ahead of it by
+   * lines whose change did not commit; those are adopted.
+   *
+   * @param found the head that the store has
+   * @param time for records about what was found, ms
+   * @returns `rotated` when a new file was begun: commit the new {@link head} by itself and begin again. A crash in the first write to
+   *   the new file is then told from a file that was cut short
+   * @throws EstuaryError 503 `AUDIT_TAMPERED`
+   */
+  begin(found: AuditHead | undefined, time: number): 'ready' | 'rotated' {
+    if (found === undefined) throw this.#tampered('the store has lost the end of the audit chain');
+    this.#records = [];
+    this.#lines = [];
+    this.#found = found;
+    this.#head = found;
+    const size = this.#file.open();
+    this.#before = size;
+    this.#after = size;
+    if (size === 0 && this.#head.file_size > 0) {
+      this.#head = { ...this.#head, file_start: this.#head.seq + 1, file_size: 0 };
+      return 'rotated';
+    }
+    this.#checkTail(size);
+    if (size > this.#head.file_size) this.#adopt(size, time);
+    else if (size === 0 && this.#head.seq > 0) {
+      const detail = `a new audit file begins; the former one ended with record ${this.#head.seq}`;
+      this.add({ type: 'audit.rotated', outcome: 'success', detail }, time);
+    }
+    return 'ready';
+  }
+
+  /** Makes an event the next record of this transaction. */
+  add(event: AuditEvent, time: number): ChainedRecord {
+    const record = chain(this.#head, event, time, this.#node);
+    this.#records.push(record);
+    this.#head = { ...this.#head, seq: record.seq, hash: record.hash };
+    this.#lines.push(record.line);
+    return record;
+  }
+
+  /** The records of this transaction that the store does not have yet, in order; they are taken once. */
+  take(): readonly ChainedRecord[] {
+    const records = this.#records;
+    this.#records = [];
+    return records;
+  }
+
+  /** What the store has to have as the head when this transaction is over. */
+  get head(): AuditHead {
+    return this.#head;
+  }
+
+  /** Whether that is another one than it has found. */
+  get hasMoved(): boolean {
+    return this.#head.seq !== this.#found?.seq || this.#head.file_start !== this.#found.file_start;
+  }
+
+  /** Puts this transaction's records into the file and forces them to disk; after it the head goes into the store, and then the COMMIT. */
+  flush(): void {
+    if (this.#lines.length > 0) {
+      const data = Buffer.from(`${this.#lines.join('\n')}\n`, 'utf8');
+      this.#after = this.#before + data.length;
+      this.#head = { ...this.#head, file_size: this.#after };
+      this.#failing = true;
+      this.#file.append(data);
+      this.#failing = false;
+    }
+  }
+
+  /**
+   * Finds out whether the file can be written. Not by a byte that is taken away again: that makes whoever follows the
+   * file read it from the start. So: can it be opened for writing, and after a write that failed, does one succeed?
+   *
+   * @returns the record to write for that
+   */
+  probe(): readonly AuditEvent[] {
+    this.#file.checkAccess();
+    if (!this.#failing) return [];
+    return [{ type: 'audit.recovered', outcome: 'success', detail: 'the audit file can be written again' }];
+  }
+
+  /** Whether lines of this transaction were written to the file, or some of them. */
+  get hasWritten(): boolean {
+    return this.#after !== this.#before;
+  }
+
+  /** The transaction is over: there is nothing to take back any more. */
+  settle(): void {
+    this.#before = this.#after;
+  }
+
+  /** Takes this transaction's lines out of the file again; still in the transaction, before its ROLLBACK. */
+  undo(): void {
+    if (this.hasWritten) this.#file.truncate(this.#before);
+    this.#after = this.#before;
+  }
+
+  /**
+   * {@link undo} in a new transaction, when the former one was rolled back without us, and so dropped the lock.
+   * When another process was faster it has adopted the lines, and they stay.
+   */
+  undoLate(head: AuditHead | undefined): void {
+    if (head !== undefined && head.seq === this.#found?.seq && this.#file.open() === this.#after) this.undo();
+  }
+
+  get path(): string {
+    return this.#file.path;
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  #checkTail(size: number): void {
+    const { hash, file_size, seq } = this.#head;
+    if (size < file_size)
+      throw this.#tampered(`has ${size} bytes, but ${file_size} bytes up to record ${seq} were written`);
+    if (file_size === 0) return;
+    const tail = Buffer.from(`"hash":"${hash}"}\n`);
+    if (!this.#file.tail(file_size, tail.length).equals(tail))
+      throw this.#tampered(`does not have record ${seq} at byte ${file_size}, where it was written`);
+  }
+
+  #adopt(size: number, time: number): void {
+    const first = this.#head.seq + 1;
+    let unfinished = 0;
+    for (const line of this.#file.lines(this.#head.file_size, size)) {
+      if (!line.whole) {
+        unfinished = line.end - line.start;
+        this.#before = line.start;
+        this.#file.truncate(line.start);
+        break;
+      }
+      const record = parseLine(line.text);
+      if (record === undefined || !follows(this.#head, record))
+        throw this.#tampered(`goes on behind record ${this.#head.seq} with a line that does not continue the chain`);
+      this.#records.push(record);
+      this.#head = { ...this.#head, seq: record.seq, hash: record.hash, file_size: line.end };
+    }
+    this.#after = this.#before;
+    this.add(
+      { type: 'audit.recovered', outcome: 'success', detail: recovery(first, this.#head.seq, unfinished) },
+      time,
+    );
+  }
+
+  #tampered(what: string): Error {
+    return unavailable('AUDIT_TAMPERED', 'the audit log does not agree with the store', {
+      detail: `${this.#file.path} ${what}; run "audit verify", and move the file away to begin a new one`,
+    });
+  }
+}
+
+/** What a crash left behind, in words. */
+function recovery(first: number, last: number, unfinished: number): string {
+  const parts: string[] = [];
+  const count = last - first + 1;
+  if (count === 1) parts.push(`1 record (${last}) was written ahead of a change that did not commit`);
+  if (count > 1)
+    parts.push(`${count} records (${first} to ${last}) were written ahead of a change that did not commit`);
+  if (unfinished > 0) parts.push(`an unfinished record of ${unfinished} bytes was removed from the audit file`);
+  return parts.join('; ');
+}
+
+/** Free bytes below which the store counts as full: room for some thousand audit records. */
+const MIN_FREE = 4 << 20;
+
+/** @throws EstuaryError 503 `AUDIT_UNAVAILABLE` where there is no room for audit records */
+export function refuseFullDisk(auditFile: string): void {
+  const { bavail, bsize } = statfsSync(dirname(auditFile));
+  if (bavail * bsize < MIN_FREE)
+    throw unavailable('AUDIT_UNAVAILABLE', 'the audit log cannot be written at present', {
+      detail: `only ${bavail * bsize} bytes are free in the folder of ${auditFile}`,
+    });
+}

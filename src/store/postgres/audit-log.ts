@@ -1,0 +1,201 @@
+/** The audit log of one server (node): its chain in the store, a row for each record, and its file. */
+import type { AuditEvent } from '../../audit/event.ts';
+import { GENESIS_HASH, isAuditRecord } from '../../audit/record.ts';
+import { AuditChain, type AuditHead } from '../audit-chain.ts';
+import { fold } from '../fold.ts';
+import { toRecord } from '../rows/audit.ts';
+import { STATISTICS_HOUR } from '../statistics-store.ts';
+import type { Queries } from './queries.ts';
+import { statisticOf } from './statistics.ts';
+
+/** A record that tells of a device. */
+interface DeviceEvent {
+  readonly seq: number;
+  readonly device: string;
+}
+
+/**
+ * All calls but {@link close} belong into a transaction that begins with {@link lock}: it keeps whoever else may have this node's name, and
+ * what is left of a connection that was lost, from the chain.
+ */
+export class AuditLog {
+  readonly #chain: AuditChain;
+  readonly #node: string;
+  readonly #make;
+  readonly #read;
+  readonly #write;
+  readonly #insert;
+  readonly #noteDevices;
+  readonly #count;
+  #devices: DeviceEvent[] = [];
+  #told = 0;
+
+  constructor(db: Queries, path: string, node: string) {
+    this.#chain = new AuditChain(path, node);
+    this.#node = node;
+    this.#make = db.prepare<[string, string]>(
+      `INSERT INTO audit_head (node, seq, hash, told, file_start, file_size) VALUES (?, 0, ?, 0, 1, 0)
+       ON CONFLICT DO NOTHING`,
+    );
+    this.#read = db.prepare<[string], AuditHead & { told: number }>(
+      'SELECT seq, hash, told, file_start, file_size FROM audit_head WHERE node = ? FOR UPDATE',
+    );
+    this.#write = db.prepare<[AuditHead & { node: string; told: number }]>(
+      `UPDATE audit_head SET seq = @seq, hash = @hash, told = @told, file_start = @file_start, file_size = @file_size
+       WHERE node = @node`,
+    );
+    this.#insert = db.prepare<object>(
+      `INSERT INTO audit (node, seq, time, type, line, subject, ca, serial, request_id)
+       SELECT @node, * FROM unnest(@seq::bigint[], @time::bigint[], @type::text[], @line::text[], @subject::text[],
+         @ca::text[], @serial::text[], @request_id::text[]) AS record (seq) ORDER BY seq`,
+    );
+    this.#noteDevices = db.prepare<object>(
+      `INSERT INTO device_event (device_key, position)
+       SELECT told.device, audit.position FROM unnest(@seq::bigint[], @device::text[]) AS told (seq, device)
+       JOIN audit ON audit.node = @node AND audit.seq = told.seq`,
+    );
+    this.#count = db.prepare<object>(
+      `INSERT INTO statistic AS known (node, hour, ca, what, count)
+       SELECT @node, * FROM unnest(@hour::bigint[], @ca::text[], @what::text[], @count::bigint[])
+       ON CONFLICT (hour, ca, what, node) DO UPDATE SET count = known.count + excluded.count`,
+    );
+  }
+
+  /** Adds to the counters of the hours. */
+  #counted(lines: readonly string[]): Promise<unknown>[] {
+    const counts = new Map<string, { hour: number; ca: string; what: string; count: number }>();
+    for (const record of lines.map((line) => toRecord({ line }))) {
+      const what = statisticOf(record);
+      if (what === undefined) continue;
+      const hour = Math.floor(Date.parse(record.time) / STATISTICS_HOUR);
+      const ca = record.ca?.replaceAll('\0', '\u2400') ?? '';
+      const key = `${hour} ${what} ${ca}`;
+      const known = counts.get(key);
+      if (known === undefined) counts.set(key, { hour, ca, what, count: 1 });
+      else known.count++;
+    }
+    const rows = [...counts.values()];
+    if (rows.length === 0) return [];
+    const [hour, ca, what, count] = [
+      rows.map((row) => row.hour),
+      rows.map((row) => row.ca),
+      rows.map((row) => row.what),
+      rows.map((row) => row.count),
+    ];
+    return [this.#count.run({ node: this.#node, hour, ca, what, count })];
+  }
+
+  /** Before the first transaction: the chain of a new node begins. */
+  async make(): Promise<void> {
+    await this.#make.run(this.#node, GENESIS_HASH);
+  }
+
+  /** Takes the chain for the transaction. */
+  lock(): Promise<(AuditHead & { told: number }) | undefined> {
+    return this.#read.get(this.#node);
+  }
+
+  /**
+   * {@link AuditChain.begin}.
+   *
+   * @throws EstuaryError 503 `AUDIT_TAMPERED`
+   */
+  begin(found: (AuditHead & { told: number }) | undefined, time: number): 'ready' | 'rotated' {
+    this.#devices = [];
+    const state = this.#chain.begin(found, time);
+    // What is adopted from the file may tell of anything.
+    this.#told = this.#chain.hasMoved ? this.#chain.head.seq : (found?.told ?? 0);
+    return state;
+  }
+
+  /** Makes an event the next record of the transaction. @param device the key of the one that it tells of */
+  add(event: AuditEvent, time: number, device?: string | null): void {
+    const { seq } = this.#chain.add(event, time);
+    if (event.type !== 'audit.anchored') this.#told = seq;
+    if (device !== undefined && device !== null) this.#devices.push({ seq, device });
+  }
+
+  /** Puts the records into the file, and forces them to disk. */
+  flush(): void {
+    this.#chain.flush();
+  }
+
+  /** Sends them to the store, and the head; what goes wrong with it lets the COMMIT that is sent behind fail. */
+  send(): Promise<unknown> {
+    const sent: Promise<unknown>[] = [];
+    const node = this.#node;
+    const records = this.#chain.take();
+    if (records.length > 0) {
+      sent.push(...this.#counted(records.map(({ line }) => line)));
+      const fields = records.map(({ line }) => fieldsOf(line));
+      const column = <T>(of: (row: { record: (typeof records)[number]; field: Fields }) => T): T[] =>
+        records.map((record, n) => of({ record, field: fields[n] ?? NO_FIELDS }));
+      sent.push(
+        this.#insert.run({
+          node,
+          seq: column(({ record }) => record.seq),
+          time: column(({ record }) => record.time),
+          type: column(({ record }) => record.type),
+          line: column(({ record }) => record.line),
+          subject: column(({ field }) => (field.subject === undefined ? null : fold(field.subject))),
+          ca: column(({ field }) => field.ca ?? null),
+          serial: column(({ field }) => field.serial ?? null),
+          request_id: column(({ field }) => field.request_id ?? null),
+        }),
+      );
+    }
+    if (this.#devices.length > 0)
+      sent.push(
+        this.#noteDevices.run({
+          node,
+          seq: this.#devices.map(({ seq }) => seq),
+          device: this.#devices.map(({ device }) => device),
+        }),
+      );
+    if (this.#chain.hasMoved) sent.push(this.#write.run({ ...this.#chain.head, node, told: this.#told }));
+    return Promise.all(sent);
+  }
+
+  probe(): readonly AuditEvent[] {
+    return this.#chain.probe();
+  }
+
+  get hasWritten(): boolean {
+    return this.#chain.hasWritten;
+  }
+
+  settle(): void {
+    this.#chain.settle();
+  }
+
+  /** Takes the transaction's lines out of the file again, while the chain is still locked. */
+  undo(): void {
+    this.#chain.undo();
+  }
+
+  get path(): string {
+    return this.#chain.path;
+  }
+
+  close(): void {
+    this.#chain.close();
+  }
+}
+
+interface Fields {
+  readonly subject?: string;
+  readonly ca?: string;
+  readonly serial?: string;
+  readonly request_id?: string;
+}
+
+const NO_FIELDS: Fields = {};
+
+/** What a record is found by is read out of its line, so that it cannot say anything else. A text column takes every character but U+0000. */
+function fieldsOf(line: string): Fields {
+  const record: unknown = JSON.parse(line);
+  if (!isAuditRecord(record)) return NO_FIELDS;
+  const { subject, ca, serial, request_id } = record;
+  const fields = Object.entries({ subject, ca, serial, request_id });
+  return Object.fromEntries(fields.map(([name, value]) => [name, value?.replaceAll('\0', '\u2400')]));
+}

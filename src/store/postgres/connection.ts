@@ -1,0 +1,187 @@
+/** A connection to PostgreSQL: pipelined, with every limit of time set, to a server that takes writes. */
+import pg from 'pg';
+import { parsePostgresUrl, type PostgresUrl } from '../../config/postgres-url.ts';
+import type { PostgresServer, PostgresTls } from '../calls/database-options.ts';
+import { storeFailed, storeUnavailable } from '../calls/errors.ts';
+import { StoreLost } from '../store-lost.ts';
+import { isStatementError, toConnectionError } from './errors.ts';
+import type { Answer, Prepared } from './queries.ts';
+
+/** Milliseconds for a connection to come about. */
+const CONNECT = 3000;
+/** Milliseconds for a statement, as the server counts them. */
+const STATEMENT = 10_000;
+/** Milliseconds that it waits for somebody's lock. */
+const LOCK = 5000;
+/** Milliseconds after which the server ends a transaction in which nothing happens: whoever had it is gone. */
+const IDLE = 10_000;
+/** Milliseconds for an answer, as this process counts them: the network, or the server, may be gone without a word. */
+const ANSWER = 12_000;
+/** A wait for a synchronous standby was given up: the commit stands on one server, and may be lost with it. */
+const NOT_REPLICATED = '01000';
+
+const SETTINGS = [
+  `SET statement_timeout = ${STATEMENT}`,
+  `SET lock_timeout = ${LOCK}`,
+  `SET idle_in_transaction_session_timeout = ${IDLE}`,
+  'SET tcp_keepalives_idle = 5',
+  'SET tcp_keepalives_interval = 2',
+  'SET tcp_keepalives_count = 3',
+  // What is stricter stays.
+  `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')`,
+  `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS read_only`,
+].join('; ');
+
+/** `bigint` holds times and positions, which a number holds as well. */
+const INT8 = pg.types.builtins.INT8;
+/** What a COMMIT came to. */
+export type CommitResult = 'committed' | 'rolled back';
+
+export class Connection {
+  readonly #client: pg.Client;
+  #broken: Error | undefined;
+  #warned = false;
+
+  constructor(client: pg.Client) {
+    this.#client = client;
+    client.on('error', (error) => (this.#broken ??= error));
+    client.on('end', () => (this.#broken ??= new Error('the connection has ended')));
+    client.on('notice', ({ code }) => (this.#warned ||= code === NOT_REPLICATED));
+  }
+
+  /** Whether nothing can be asked any more. */
+  get isBroken(): boolean {
+    return this.#broken !== undefined;
+  }
+
+  /** @throws EstuaryError, or the {@link pg.DatabaseError} of a statement that the server refuses */
+  async query({ name, text, values }: Prepared): Promise<Answer> {
+    return this.#guarded(() => this.#client.query({ name, text, values: [...values] }));
+  }
+
+  /** Statements without parameters, several with semicolons between. */
+  async script(sql: string): Promise<void> {
+    await this.#guarded(() => this.#client.query(sql));
+  }
+
+  /**
+   * Commits. What was sent before, and not waited for, decides about it too.
+   *
+   * @throws StoreLost where it is not known whether it is committed
+   */
+  async commit(): Promise<CommitResult> {
+    this.#warned = false;
+    let command: string;
+    try {
+      ({ command } = await this.#client.query('COMMIT'));
+    } catch (error) {
+      if (isStatementError(error)) return 'rolled back';
+      this.end();
+      throw new StoreLost(`COMMIT: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    if (command !== 'COMMIT') return 'rolled back';
+    if (this.hasWarned()) throw new StoreLost('no standby has confirmed the commit');
+    return 'committed';
+  }
+
+  /** Ends it at once; what is under way fails. */
+  end(): void {
+    this.#broken ??= new Error('the connection was ended');
+    this.#client.end().catch(() => undefined);
+  }
+
+  /** Whether a notice said since that no standby has confirmed. */
+  private hasWarned(): boolean {
+    return this.#warned;
+  }
+
+  async #guarded<Result>(ask: () => Promise<Result>): Promise<Result> {
+    try {
+      return await ask();
+    } catch (error) {
+      if (isStatementError(error)) throw error;
+      // What is not the server's word on a statement is the end of the connection, or has to be.
+      this.end();
+      throw toConnectionError(error);
+    }
+  }
+}
+
+/**
+ * Connects to the first host that takes writes.
+ *
+ * @param purpose shown in `pg_stat_activity`
+ * @throws EstuaryError 503 `STORE_UNAVAILABLE`
+ */
+export async function connect(server: PostgresServer, purpose: string): Promise<Connection> {
+  const url = parsePostgresUrl(server.url);
+  if (url === undefined) throw storeFailed('store.url is no URL of a PostgreSQL database');
+  const reasons: string[] = [];
+  for (const { host, port } of url.hosts) {
+    try {
+      return await connectTo({ host, port, url, tls: server.tls, purpose });
+    } catch (error) {
+      reasons.push(`${host}:${port}: ${reasonOf(error)}`);
+    }
+  }
+  throw storeUnavailable(reasons.join('; '));
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message || error.name : String(error));
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+  readonly url: PostgresUrl;
+  readonly tls: PostgresTls | undefined;
+  readonly purpose: string;
+}
+
+async function connectTo({ host, port, url, tls, purpose }: Target): Promise<Connection> {
+  const client = new pg.Client({
+    host,
+    port,
+    user: url.user ?? 'estuary',
+    password: url.password ?? '',
+    database: url.database ?? url.user ?? 'estuary',
+    application_name: `estuary ${purpose}`,
+    connectionTimeoutMillis: CONNECT,
+    query_timeout: ANSWER,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5000,
+    pipeline: true,
+    ssl: tlsOptions(host, url, tls) ?? false,
+  });
+  client.setTypeParser(INT8, Number);
+  const connection = new Connection(client);
+  try {
+    await client.connect();
+    const results: unknown = await client.query(SETTINGS);
+    if (isReadOnly(results)) throw new Error('it takes no writes (a standby, or read-only)');
+    return connection;
+  } catch (error) {
+    connection.end();
+    throw error;
+  }
+}
+
+/** The last of several results. */
+function isReadOnly(results: unknown): boolean {
+  const last: unknown = Array.isArray(results) ? results.at(-1) : results;
+  const { rows } = last as pg.QueryResult<{ read_only: boolean }>;
+  return rows[0]?.read_only !== false;
+}
+
+/** undefined: TLS is not spoken. */
+function tlsOptions(host: string, url: PostgresUrl, tls: PostgresTls | undefined): pg.ClientConfig['ssl'] {
+  const mode = url.parameters.get('sslmode') ?? 'disable';
+  if (tls === undefined && ['disable', 'allow', 'prefer'].includes(mode)) return undefined;
+  return {
+    rejectUnauthorized: true,
+    // What the certificate is compared with where it is an address.
+    host,
+    ...(tls?.anchors === undefined ? {} : { ca: tls.anchors }),
+    ...(tls?.certificate === undefined ? {} : { cert: tls.certificate }),
+    ...(tls?.private_key === undefined ? {} : { key: tls.private_key }),
+  };
+}

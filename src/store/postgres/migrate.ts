@@ -1,0 +1,92 @@
+/** Brings a database to the schema of this program, whoever else is about to, and while the version before works on it. */
+import { failed } from '../../errors.ts';
+import type { PostgresServer } from '../calls/database-options.ts';
+import { connect, type Connection } from './connection.ts';
+import { toEstuaryError } from './errors.ts';
+import { MIGRATIONS, type Migration } from './migrations/index.ts';
+import { Queries } from './queries.ts';
+
+/** The lock of all that migrate: "estuary" and the subject, as one number. */
+const LOCK = "hashtextextended('estuary migrations', 0)";
+/** Milliseconds that the lock is waited for: another may be building indexes. */
+const PATIENCE = 300_000;
+
+interface Version {
+  readonly version: number;
+  readonly serves: number;
+}
+
+/**
+ * {@link migrate} on a connection of its own.
+ *
+ * @throws EstuaryError as it, and 503 `STORE_UNAVAILABLE`
+ */
+export async function migrateDatabase(server: PostgresServer): Promise<void> {
+  const connection = await connect(server, 'schema');
+  try {
+    await migrate(connection);
+  } catch (error) {
+    throw toEstuaryError(error);
+  } finally {
+    connection.end();
+  }
+}
+
+/**
+ * @throws EstuaryError 500 `STORE_TOO_NEW` where the schema is of a version that this program cannot work with, `STORE_FOREIGN` where the
+ *   tables are somebody else's
+ */
+export async function migrate(connection: Connection, migrations: readonly Migration[] = MIGRATIONS): Promise<void> {
+  // Each migration is a transaction of its own.
+  while (await step(connection, migrations));
+}
+
+async function step(connection: Connection, migrations: readonly Migration[]): Promise<boolean> {
+  const db = new Queries((statement) => connection.query(statement));
+  await connection.script(
+    `BEGIN; SET LOCAL lock_timeout = ${PATIENCE}; SET LOCAL statement_timeout = ${PATIENCE}; SELECT pg_advisory_xact_lock(${LOCK})`,
+  );
+  try {
+    const known = await versionOf(db);
+    const version = known?.version ?? 0;
+    if (known !== undefined && version > migrations.length && known.serves > migrations.length)
+      throw failed('STORE_TOO_NEW', 'the database was made by a newer version of Estuary', {
+        detail: `its schema has version ${version} and serves programs of version ${known.serves} on, this program knows ${migrations.length}`,
+      });
+    const next = migrations[version];
+    if (next !== undefined) {
+      await connection.script(next.sql);
+      await db
+        .prepare<[number, number]>(
+          `INSERT INTO estuary_schema (version, serves) VALUES (?, ?)
+           ON CONFLICT (only_one) DO UPDATE SET version = excluded.version, serves = excluded.serves`,
+        )
+        .run(version + 1, next.serves);
+    }
+    await connection.commit();
+    return next !== undefined;
+  } catch (error) {
+    if (!connection.isBroken) await connection.script('ROLLBACK');
+    throw error;
+  }
+}
+
+/** undefined: there is nothing yet. */
+async function versionOf(db: Queries): Promise<Version | undefined> {
+  const tables = await db
+    .prepare<[], { name: string }>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`)
+    .all();
+  if (tables.some(({ name }) => name === 'estuary_schema'))
+    return db.prepare<[], Version>('SELECT version, serves FROM estuary_schema').get();
+  if (tables[0] !== undefined)
+    throw failed('STORE_FOREIGN', 'the database was not made by Estuary', {
+      detail: `it has the table ${tables[0].name}`,
+    });
+  await db
+    .prepare<[]>(
+      `CREATE TABLE estuary_schema (
+         only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one), version bigint NOT NULL, serves bigint NOT NULL)`,
+    )
+    .run();
+  return undefined;
+}

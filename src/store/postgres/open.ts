@@ -1,0 +1,79 @@
+import type { AuditEvent } from '../../audit/event.ts';
+import { StoreCaller } from '../calls/caller.ts';
+import type { LookupKeyOptions, PostgresDatabase, PostgresServer } from '../calls/database-options.ts';
+import { observed } from '../calls/observed.ts';
+import { socketLink } from '../calls/socket-link.ts';
+import { callsOf } from '../calls/store-calls.ts';
+import { threadLink } from '../calls/thread-link.ts';
+import type { WriterAddress } from '../calls/writer-address.ts';
+import type { Store } from '../store.ts';
+import { readOperations, type WriteOperations } from './operations.ts';
+import { Pool } from './pool.ts';
+import { Queries } from './queries.ts';
+
+/** Milliseconds between two attempts to start a thread again, at most. */
+const THREAD_PAUSE = 5000;
+/** The same for connections to a process, which its supervisor starts again. */
+const PROCESS_PAUSE = 400;
+
+export interface PostgresStoreOptions {
+  readonly server: PostgresServer;
+  /** The name of this server (node) in its audit records. No other that lives may have it. */
+  readonly node: string;
+  /** Of this server alone; its folder is created where missing. */
+  readonly auditFile: string;
+  readonly lookupKey: LookupKeyOptions;
+  /** Connections of this process: all but one, which writes, read. */
+  readonly poolSize: number;
+  /** How the writer is reached where it is no other process: in a thread of this one unless a test says otherwise. */
+  readonly link?: typeof threadLink;
+  /** Given where another process of this server writes for this one and others. */
+  readonly writer?: WriterAddress;
+  /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
+  readonly now?: () => number;
+  /** As in the SQLite store. */
+  readonly onCommit?: (events: readonly AuditEvent[]) => void;
+}
+
+/**
+ * Opens the PostgreSQL store: brings its schema up to date, reconciles the audit file with the end of this server's chain, and begins the
+ * thread that writes, which commits the calls that wait together; reads go over a pool of connections of this process.
+ *
+ * @throws {EstuaryError} what keeps it from working, e.g. `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_FOREIGN`, `AUDIT_UNAVAILABLE`,
+ *   `AUDIT_TAMPERED`, `LOOKUP_KEY_OTHER`; the detail is for the operator
+ */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const { now = Date.now, onCommit = () => undefined, link = threadLink, writer: address } = options;
+  const writer = new StoreCaller({
+    dependency: 'store_write',
+    ...(address === undefined
+      ? { open: link({ ...postgresDatabase(options), role: 'writer' }, now), longestPause: THREAD_PAUSE }
+      : { open: socketLink(address.socket, address.name), longestPause: PROCESS_PAUSE }),
+    now,
+  });
+  const pool = new Pool(options.server, `${options.node} reads`, Math.max(1, options.poolSize - 1));
+  // The writer first: it makes the tables that are read.
+  await writer.start();
+  try {
+    await pool.start();
+  } catch (error) {
+    await writer.close();
+    throw error;
+  }
+  const writes = callsOf<WriteOperations>(writer);
+  return {
+    ...readOperations(new Queries((statement) => pool.query(statement)), options.node),
+    ...writes,
+    ...observed(writes, onCommit),
+    checkWritable: () => writes.checkWritable(now()),
+    async close() {
+      pool.close();
+      await writer.close();
+    },
+  };
+}
+
+/** What whoever writes needs of these options. */
+export function postgresDatabase({ server, node, auditFile, lookupKey }: PostgresStoreOptions): PostgresDatabase {
+  return { driver: 'postgres', server, node, audit_file: auditFile, lookup_key: lookupKey };
+}

@@ -1,0 +1,137 @@
+/** Connections that read, for one process. */
+import { measured } from '../../dependency-calls.ts';
+import { EstuaryError, isRefusal } from '../../errors.ts';
+import type { PostgresServer } from '../calls/database-options.ts';
+import { storeUnavailable } from '../calls/errors.ts';
+import { connect, type Connection } from './connection.ts';
+import { isStatementError, toEstuaryError } from './errors.ts';
+import type { Answer, Prepared } from './queries.ts';
+
+/** Milliseconds that a read waits for a connection. */
+const PATIENCE = 3000;
+/** Reads that wait for one at most. */
+const MAX_WAITING = 10_000;
+
+interface Waiting {
+  readonly resolve: (connection: Connection) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+export class Pool {
+  readonly #server: PostgresServer;
+  readonly #purpose: string;
+  readonly #size: number;
+  readonly #idle: Connection[] = [];
+  readonly #all = new Set<Connection>();
+  #connecting = 0;
+  #waiting: Waiting[] = [];
+  #closed = false;
+
+  /** @param purpose shown in `pg_stat_activity`. @param size connections at most */
+  constructor(server: PostgresServer, purpose: string, size: number) {
+    this.#server = server;
+    this.#purpose = purpose;
+    this.#size = size;
+  }
+
+  /** Connects once. @throws EstuaryError what keeps it from working */
+  async start(): Promise<void> {
+    this.#release(await this.#acquire());
+  }
+
+  /** @throws EstuaryError */
+  async query(statement: Prepared): Promise<Answer> {
+    return measured(
+      { dependency: 'store_read' },
+      () => this.#query(statement),
+      (error) => !(error instanceof EstuaryError) || isRefusal(error),
+    );
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const waiting of this.#waiting.splice(0)) this.#refuse(waiting, storeUnavailable('the store is closed'));
+    for (const connection of this.#all) connection.end();
+    this.#all.clear();
+  }
+
+  async #query(statement: Prepared): Promise<Answer> {
+    for (let fresh = false; ; fresh = true) {
+      const connection = await this.#acquire();
+      try {
+        return await connection.query(statement);
+      } catch (error) {
+        // One that was idle may have ended unseen; what only reads is asked once more.
+        if (isStatementError(error) || fresh || this.#closed) throw toEstuaryError(error);
+      } finally {
+        this.#release(connection);
+      }
+    }
+  }
+
+  async #acquire(): Promise<Connection> {
+    if (this.#closed) throw storeUnavailable('the store is closed');
+    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+      if (!idle.isBroken) return idle;
+      this.#all.delete(idle);
+    }
+    if (this.#all.size + this.#connecting < this.#size) return this.#connect();
+    if (this.#waiting.length >= MAX_WAITING) throw storeUnavailable('too many reads wait for a connection');
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = {
+        resolve,
+        reject,
+        timer: setTimeout(() => {
+          this.#waiting = this.#waiting.filter((one) => one !== waiting);
+          reject(storeUnavailable('no connection to the database was free in time (store.pool_size)'));
+        }, PATIENCE),
+      };
+      this.#waiting.push(waiting);
+    });
+  }
+
+  async #connect(): Promise<Connection> {
+    this.#connecting++;
+    try {
+      const connection = await connect(this.#server, this.#purpose);
+      if (this.#closed) {
+        connection.end();
+        throw storeUnavailable('the store is closed');
+      }
+      this.#all.add(connection);
+      return connection;
+    } catch (error) {
+      // Those who wait for one that is used would wait on; whoever cannot be served learns it now.
+      if (this.#all.size === 0)
+        for (const waiting of this.#waiting.splice(0)) this.#refuse(waiting, toEstuaryError(error));
+      throw error;
+    } finally {
+      this.#connecting--;
+    }
+  }
+
+  #refuse(waiting: Waiting, error: EstuaryError): void {
+    clearTimeout(waiting.timer);
+    waiting.reject(error);
+  }
+
+  #release(connection: Connection): void {
+    if (connection.isBroken || this.#closed) {
+      this.#all.delete(connection);
+      const [next] = this.#waiting;
+      if (next === undefined || this.#closed) return;
+      this.#waiting.shift();
+      clearTimeout(next.timer);
+      this.#connect().then(next.resolve, next.reject);
+      return;
+    }
+    const next = this.#waiting.shift();
+    if (next === undefined) {
+      this.#idle.push(connection);
+      return;
+    }
+    clearTimeout(next.timer);
+    next.resolve(connection);
+  }
+}

@@ -1,0 +1,89 @@
+/** SQL with its parameters by name or by question mark, as the other driver has it, made what PostgreSQL prepares. */
+import { hash } from 'node:crypto';
+
+/** A statement that PostgreSQL keeps prepared under its name, in each connection that has used it. */
+export interface Prepared {
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+export interface Answer {
+  readonly rows: readonly object[];
+  readonly rowCount: number | null;
+}
+
+/** Carries a statement out, on whichever connection it is for. */
+export type Execute = (statement: Prepared) => Promise<Answer>;
+
+type Arguments<Parameters> = Parameters extends readonly unknown[] ? Parameters : [Parameters];
+
+/** @typeParam Parameters a tuple for `?`, an object for `@name`. @typeParam Row what comes back, which the SQL says */
+export interface Statement<Parameters, Row> {
+  all(...parameters: Arguments<Parameters>): Promise<readonly Row[]>;
+  get(...parameters: Arguments<Parameters>): Promise<Row | undefined>;
+  /** How many rows it has changed. */
+  run(...parameters: Arguments<Parameters>): Promise<number>;
+}
+
+/** Statements of one connection, or of a pool of them. */
+export class Queries {
+  readonly #execute: Execute;
+
+  constructor(execute: Execute) {
+    this.#execute = execute;
+  }
+
+  prepare<Parameters extends readonly unknown[] | object, Row = never>(sql: string): Statement<Parameters, Row> {
+    const { text, names, count } = translated(sql);
+    const name = `estuary_${hash('sha256', text, 'hex').slice(0, 24)}`;
+    const execute = (parameters: Arguments<Parameters>): Promise<Answer> =>
+      this.#execute({ name, text, values: valuesOf({ names, count }, parameters) });
+    return {
+      async all(...parameters) {
+        const { rows } = await execute(parameters);
+        return rows as readonly Row[];
+      },
+      async get(...parameters) {
+        const { rows } = await execute(parameters);
+        return rows[0] as Row | undefined;
+      },
+      async run(...parameters) {
+        const { rowCount } = await execute(parameters);
+        return rowCount ?? 0;
+      },
+    };
+  }
+}
+
+interface Translated {
+  readonly text: string;
+  /** Of the parameters by name, in their order. */
+  readonly names: readonly string[];
+  /** Of those by question mark, how many. */
+  readonly count: number;
+}
+
+function translated(sql: string): Translated {
+  const names: string[] = [];
+  let count = 0;
+  const text = sql.replaceAll(/@([a-z_0-9]+)|\?/g, (_, name: string | undefined) => {
+    if (name === undefined) return `$${++count}`;
+    if (!names.includes(name)) names.push(name);
+    return `$${names.indexOf(name) + 1}`;
+  });
+  return { text, names, count };
+}
+
+function valuesOf({ names, count }: Omit<Translated, 'text'>, parameters: readonly unknown[]): readonly unknown[] {
+  const [first] = parameters;
+  const values =
+    names.length === 0
+      ? parameters.slice(0, count)
+      : names.map((name): unknown => Reflect.get(Object(first) as object, name));
+  return values.map(storable);
+}
+
+/** A text column takes every character but U+0000; its picture stands for it. */
+const storable = (value: unknown): unknown =>
+  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\u2400') : (value ?? null);

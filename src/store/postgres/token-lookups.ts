@@ -1,0 +1,54 @@
+/** What holds of tokens' lookups once a database is open: the key at hand is the one that they were made with, on every server. */
+import { failed } from '../../errors.ts';
+import type { LookupKeyOptions } from '../calls/database-options.ts';
+import { toEstuaryError } from './errors.ts';
+import { inStatus } from '../request-state.ts';
+import { keyCheck } from '../token-lookup.ts';
+import type { Connection } from './connection.ts';
+import { Queries } from './queries.ts';
+
+/**
+ * Remembers the key, or checks it.
+ *
+ * @param now milliseconds since the epoch
+ * @throws EstuaryError 500 `LOOKUP_KEY_MISSING`, `LOOKUP_KEY_OTHER` while tokens live that only the former key finds
+ */
+export async function settleLookups(
+  connection: Connection,
+  { configured, required }: LookupKeyOptions,
+  now: number,
+): Promise<void> {
+  // Without it, one-time passwords are off (config/rules/store.ts).
+  if (configured === undefined && !required) return;
+  const check = configured === undefined ? undefined : keyCheck(Buffer.from(configured));
+  const db = new Queries((statement) => connection.query(statement));
+  try {
+    await db
+      .prepare<[string | undefined]>(
+        `INSERT INTO lookup_key (key_check) SELECT check_of FROM (SELECT ?::text AS check_of) AS given
+         WHERE check_of IS NOT NULL ON CONFLICT DO NOTHING`,
+      )
+      .run(check);
+    const known = await db.prepare<[], { key_check: string }>('SELECT key_check FROM lookup_key').get();
+    if (known === undefined || known.key_check === check) return;
+    // Live: it can be used, or is what a queued request is polled with.
+    const live = await db
+      .prepare<{ now: number }, { id: string }>(
+        `SELECT id FROM otp WHERE revoked_at IS NULL AND expires_at > @now AND (uses < max_uses
+         OR EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id AND ${inStatus(['pending', 'approved'])})) LIMIT 1`,
+      )
+      .get({ now });
+    if (live !== undefined && required) throw otherKey(check === undefined);
+    if (live === undefined && check !== undefined)
+      await db.prepare<[string]>('UPDATE lookup_key SET key_check = ?').run(check);
+  } catch (error) {
+    throw toEstuaryError(error);
+  }
+}
+
+function otherKey(missing: boolean): Error {
+  const code = missing ? 'LOOKUP_KEY_MISSING' : 'LOOKUP_KEY_OTHER';
+  return failed(code, 'the key that finds one-time passwords is not the one of this store', {
+    detail: `otp.lookup_key is ${missing ? 'missing' : 'another key'}, and tokens live that only the former key finds (it is the same on every server of the database; or with otp.enabled = false revoke them: DELETE /admin/otp/{id})`,
+  });
+}
