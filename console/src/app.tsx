@@ -7,6 +7,7 @@ import { caller, findSession, may, signOut } from './session.ts';
 import { SignIn } from './sign-in.tsx';
 import { isLive } from './ui/events.ts';
 import { Mark } from './ui/mark.tsx';
+import { NotForRole } from './ui/not-for-role.tsx';
 import { Notices } from './ui/notices.tsx';
 import { Empty, Loading, Problem } from './ui/states.tsx';
 
@@ -118,16 +119,7 @@ function Content({ place, path }: { readonly place: Place | undefined; readonly 
         </Empty>
       </>
     );
-  if (!may(...place.roles))
-    return (
-      <>
-        <h1 tabIndex={-1}>{place.title}</h1>
-        <Empty title="This page is not for your role">
-          It needs {place.roles.join(' or ') || 'admin'}, or admin. Whoever keeps the server's configuration gives out
-          roles.
-        </Empty>
-      </>
-    );
+  if (!may(...place.roles)) return <NotForRole title={place.title} roles={place.roles} />;
   const Page = place.page;
   return <Page key={place.path} id={path[1]} />;
 }

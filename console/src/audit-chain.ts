@@ -1,6 +1,7 @@
 /** Checks the audit log's chain here, with nothing but the records (contract §7). */
 import { call } from './api/client.ts';
 import type { AuditRecord, Page } from './api/types.ts';
+import { hashOf } from './audit-hash.ts';
 
 /** Records of one answer. */
 const PAGE = 1000;
@@ -12,18 +13,6 @@ export interface ChainState {
   /** What does not fit; undefined while all fits. */
   readonly problem?: string;
   readonly isDone: boolean;
-}
-
-const encoder = new TextEncoder();
-
-async function sha256(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', encoder.encode(text));
-  return Array.from(new Uint8Array(digest), (octet) => octet.toString(16).padStart(2, '0')).join('');
-}
-
-/** A record's hash is that of its JSON without the hash, its fields in the order in which the API tells them. */
-export async function hashOf(record: AuditRecord): Promise<string> {
-  return sha256(JSON.stringify({ ...record, hash: undefined }));
 }
 
 /** From the oldest record of the store to the newest. @param tell is called after each part */

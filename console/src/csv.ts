@@ -10,12 +10,12 @@ export function parseCsv(text: string, most = Infinity): Csv {
   const lines: string[][] = [];
   let fields: string[] = [];
   const pattern = /("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|$)/gy;
-  const body = text.replace(/^\ufeff/, '');
+  const body = text === '' || text.endsWith('\n') ? text.replace(/^\ufeff/, '') : `${text.replace(/^\ufeff/, '')}\n`;
   while (pattern.lastIndex < body.length && lines.length <= most) {
     const match = pattern.exec(body);
     if (match === null) break;
     const [, field = '', end] = match;
-    fields.push(field.startsWith('"') ? field.slice(1, -1).replaceAll('""', '"') : field);
+    fields.push(/^"[^]*"$/.test(field) ? field.slice(1, -1).replaceAll('""', '"') : field);
     if (end === ',') continue;
     if (fields.length > 1 || fields[0] !== '') lines.push(fields);
     fields = [];

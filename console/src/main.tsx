@@ -2,8 +2,10 @@ import { render } from 'preact';
 import './style.css';
 import './preferences.ts';
 import { App } from './app.tsx';
+import { keepLive } from './live.ts';
 import { findSession } from './session.ts';
 
 const root = document.querySelector('#app');
 if (root !== null) render(<App />, root);
+keepLive();
 void findSession();

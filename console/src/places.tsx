@@ -4,6 +4,7 @@ import type { Role } from './api/types.ts';
 import { Audit } from './pages/audit.tsx';
 import { Cas } from './pages/cas.tsx';
 import { Certificates } from './pages/certificates.tsx';
+import { Configuration } from './pages/configuration.tsx';
 import { Devices } from './pages/devices.tsx';
 import { Lockouts } from './pages/lockouts.tsx';
 import { Overview } from './pages/overview.tsx';
@@ -32,4 +33,5 @@ export const PLACES: readonly Place[] = [
   { path: 'audit', title: 'Audit', roles: ['auditor'], key: 'a', page: Audit },
   { path: 'cas', title: 'CAs', roles: ['operator'], key: 's', page: Cas },
   { path: 'lockouts', title: 'Lockouts', roles: ['operator'], key: 'l', page: Lockouts },
+  { path: 'configuration', title: 'Configuration', roles: ['operator'], key: 'f', page: Configuration },
 ];

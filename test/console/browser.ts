@@ -1,37 +1,96 @@
 /** Debian's Chromium, for the tests of the console. */
-import { existsSync } from 'node:fs';
-import { chromium, type Browser, type BrowserContext, type BrowserContextOptions } from 'playwright-core';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 import type { Estuary } from '../support/estuary.ts';
+import { findCommand } from '../support/requires.ts';
 
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
-
-export const hasChromium = CHROMIUM !== undefined;
-
-/** One without a window; as root it has no sandbox of its own, and loads nothing but pages of ours. */
+/** Without a window. As root it has no sandbox, and loads nothing but pages of these tests. */
 export function startBrowser(): Promise<Browser> {
-  if (CHROMIUM === undefined) throw new Error('there is no chromium');
   return chromium.launch({
-    executablePath: CHROMIUM,
+    executablePath: findCommand('chromium') ?? 'chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--force-color-profile=srgb', '--lang=en-GB'],
   });
 }
 
-/** A window of somebody else: cookies and certificates of its own. */
-export async function openWindow(
-  browser: Browser,
-  estuary: Estuary,
-  options: BrowserContextOptions = {},
-): Promise<BrowserContext> {
-  const context = await browser.newContext({
-    baseURL: consoleUrl(estuary),
-    ignoreHTTPSErrors: true,
-    viewport: { width: 1280, height: 800 },
-    timezoneId: 'UTC',
-    locale: 'en-GB',
-    ...options,
-  });
-  context.setDefaultTimeout(20_000);
-  return context;
+export const consoleUrl = (estuary: Estuary): string => `https://127.0.0.1:${estuary.server.port('admin')}`;
+
+/** A window of somebody: cookies and certificates of its own. What goes wrong in its pages is collected in `problems`. */
+export class Window {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** Errors of scripts, and what the content security policy refused. */
+  readonly problems: string[] = [];
+
+  constructor(context: BrowserContext, page: Page) {
+    this.context = context;
+    this.page = page;
+    page.on('pageerror', (error) => this.problems.push(error.message));
+    page.on('console', (message) => {
+      if (/Content Security Policy|TrustedHTML|TrustedScript/i.test(message.text())) this.problems.push(message.text());
+    });
+    page.on('dialog', (dialog) => {
+      this.problems.push(`a dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+  }
+
+  static async open(browser: Browser, estuary: Estuary, options: BrowserContextOptions = {}): Promise<Window> {
+    const context = await browser.newContext({
+      baseURL: consoleUrl(estuary),
+      ignoreHTTPSErrors: true,
+      viewport: { width: 1280, height: 800 },
+      timezoneId: 'UTC',
+      locale: 'en-GB',
+      ...options,
+    });
+    context.setDefaultTimeout(60_000);
+    return new Window(context, await context.newPage());
+  }
+
+  async signIn(token: string): Promise<void> {
+    await this.page.goto('/');
+    await this.page.getByLabel('Administrator’s token').fill(token);
+    await this.page.keyboard.press('Enter');
+    await this.page.locator('#main h1').waitFor();
+  }
+
+  /** A page by its link, once it shows what it has. */
+  async go(hash: string): Promise<void> {
+    await this.page.goto(`/#/${hash}`);
+    await this.settled();
+  }
+
+  async settled(): Promise<void> {
+    await this.page.locator('main h1').waitFor();
+    await this.page.locator('.loading').first().waitFor({ state: 'detached' });
+  }
+
+  /** A call from a script of the page, as a trespasser's would be. */
+  fetch(path: string, init: object = {}): Promise<{ status: number; text: string }> {
+    const call = `fetch(${JSON.stringify(path)}, ${JSON.stringify(init)})`;
+    return this.page.evaluate<{ status: number; text: string }>(
+      `${call}.then(async (answer) => ({ status: answer.status, text: await answer.text() }))`,
+    );
+  }
+
+  close(): Promise<void> {
+    return this.context.close();
+  }
 }
 
-export const consoleUrl = (estuary: Estuary): string => `https://127.0.0.1:${estuary.server.port('admin')}`;
+/** The certificate that the quickstart made for an administrator. */
+export function adminCertificate(estuary: Estuary): BrowserContextOptions {
+  const file = (name: string): Buffer => readFileSync(join(estuary.dir, 'admin', name));
+  return { clientCertificates: [{ origin: consoleUrl(estuary), cert: file('client.pem'), key: file('client.key') }] };
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe-core finds wrong with a page by WCAG 2.2 AA and its own best practices. */
+export async function accessibilityProblems(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html + ' ' + failureSummary)))`);
+}

@@ -77,3 +77,10 @@ export async function settle(world: World): Promise<void> {
   for (let attempt = 0; attempt < 6; attempt++)
     await estuary.enroll(onTheWire(simpleCsr(world.key, 'stranger')), { headers: { Authorization: `Basic ${wrong}` } });
 }
+
+/** The fields of the newest of a list. */
+export async function firstItem({ estuary }: World, list: string): Promise<(field: string) => string> {
+  const { json } = await estuary.admin('GET', `${list}&order=desc`);
+  const [item] = itemsOf(json);
+  return (field) => String(item?.[field]);
+}

@@ -118,6 +118,7 @@ const PROBES = {
     commands('Debian package krb5-user', 'kinit'),
     npmPackage('kerberos', 'needs python3, make, g++ and libkrb5-dev at npm ci'),
   ),
+  chromium: commands('Debian package chromium', 'chromium'),
   cc: commands('Debian package gcc', 'cc'),
   gssproxy: commands('Debian package gssproxy', 'gssproxy'),
   dogtag: missingDogtag,

@@ -5,6 +5,7 @@ import { may } from '../session.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
 import { Filters, type Filter } from '../ui/fields.tsx';
 import { CsvImport } from '../ui/import.tsx';
+import { NotForRole } from '../ui/not-for-role.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
 import { DeviceDetails } from './device.tsx';
 import { NewDevice } from './device-new.tsx';
@@ -31,6 +32,8 @@ const COLUMNS: readonly Column<Device>[] = [
 ];
 
 export function Devices({ id }: { readonly id: string | undefined }) {
+  if ((id === 'new' || id === 'import') && !may('ra'))
+    return <NotForRole title={id === 'new' ? 'New device' : 'Import devices'} roles={['ra']} />;
   if (id === 'new') return <NewDevice />;
   if (id === 'import') return <DeviceImport />;
   // Whatever a device is called, `new` too.

@@ -1,0 +1,124 @@
+/** What is in force, and what a reload would make of it. */
+import { useState } from 'preact/hooks';
+import { call } from '../api/client.ts';
+import type { Configuration as ConfigurationRecord, ConfigurationKey, ReloadReport } from '../api/types.ts';
+import { route } from '../router.ts';
+import { Facts, Heading, Moment, Names, Panel } from '../ui/bits.tsx';
+import { Confirm } from '../ui/dialog.tsx';
+import { useEvents } from '../ui/events.ts';
+import { Filters, type Filter } from '../ui/fields.tsx';
+import { useLoad } from '../ui/load.ts';
+import { notify } from '../ui/notices.tsx';
+import { Empty, Show } from '../ui/states.tsx';
+import { Table, type Column } from '../ui/table.tsx';
+
+const FILTERS: readonly Filter[] = [{ name: 'key', label: 'Key or value', placeholder: 'any part' }];
+
+const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+const COLUMNS: readonly Column<ConfigurationKey>[] = [
+  { head: 'Key', cell: ({ key }) => <code>{key}</code>, kind: 'name' },
+  { head: 'Value', cell: ({ value }) => <code>{shown(value)}</code>, kind: 'name' },
+  { head: 'A change applies', cell: ({ live }) => (live ? 'at a reload' : 'at the next start'), wide: true },
+];
+
+export function Configuration() {
+  const { loaded, again } = useLoad('configuration', (signal) =>
+    call<ConfigurationRecord>('/admin/configuration', { signal }),
+  );
+  useEvents(['config.*'], again);
+  return (
+    <>
+      <Heading title="Configuration" lead="What is in force; secrets are hidden." />
+      <Changes applied={again} />
+      <Filters of={FILTERS} search="Keys" />
+      <Show of={loaded} again={again} lines={10}>
+        {({ keys }) => <Keys of={keys} />}
+      </Show>
+    </>
+  );
+}
+
+function Keys({ of }: { readonly of: readonly ConfigurationKey[] }) {
+  const wanted = (route.value.query['key'] ?? '').toLowerCase();
+  const items = of.filter(({ key, value }) => `${key} ${shown(value)}`.toLowerCase().includes(wanted));
+  if (items.length === 0) return <Empty title="Nothing here">No key fits.</Empty>;
+  return <Table caption="Keys" columns={COLUMNS} items={items} id={({ key }) => key} />;
+}
+
+const dryRun = (isDry: boolean, signal?: AbortSignal): Promise<ReloadReport> =>
+  call('/admin/reload', { method: 'POST', query: { dry_run: String(isDry) }, signal });
+
+function Changes({ applied }: { readonly applied: () => void }) {
+  const { loaded, again } = useLoad('changes', (signal) => dryRun(true, signal));
+  const [isAsking, setAsking] = useState(false);
+  return (
+    <Panel
+      title="What a reload would change"
+      actions={
+        <>
+          <button type="button" class="quiet" onClick={again}>
+            Look again
+          </button>
+          <button type="button" onClick={() => setAsking(true)} disabled={loaded.state !== 'ready'}>
+            Reload …
+          </button>
+        </>
+      }
+    >
+      <Show of={loaded} again={again} lines={2}>
+        {(report) => <Report of={report} />}
+      </Show>
+      {isAsking && loaded.state === 'ready' && (
+        <Confirm
+          title="Reload the configuration?"
+          verb="Reload"
+          onClose={() => setAsking(false)}
+          run={async () => {
+            const { changed } = await dryRun(false);
+            notify(changed.length === 0 ? 'Reloaded: nothing has changed.' : `Reloaded: ${changed.join(', ')}`);
+            again();
+            applied();
+          }}
+        >
+          <p>The files are read again and come into force, wholly or not at all. No connection is dropped.</p>
+          <Report of={loaded.value} />
+        </Confirm>
+      )}
+    </Panel>
+  );
+}
+
+function Report({ of: { changed, needs_restart, warnings, certificates } }: { readonly of: ReloadReport }) {
+  const fresh = certificates.filter((one) => one.new);
+  if (changed.length + needs_restart.length + fresh.length + warnings.length === 0)
+    return <p class="fine">Nothing: what is in force is what the files say.</p>;
+  return (
+    <Facts
+      of={[
+        ['At once', <Names of={changed} />],
+        ['At the next start', <Names of={needs_restart} />],
+        fresh.length > 0 && [
+          'New certificates',
+          <ul class="names">
+            {fresh.map(({ use, subject, serial, not_after }) => (
+              <li key={`${use} ${serial}`}>
+                {use}: {subject}, until <Moment at={not_after} />
+              </li>
+            ))}
+          </ul>,
+        ],
+        warnings.length > 0 && [
+          'Allowed, and unsafe',
+          <ul class="names">
+            {warnings.map(({ key, message }) => (
+              <li key={`${key} ${message}`}>
+                <code>{key}</code> {message}
+              </li>
+            ))}
+          </ul>,
+        ],
+      ]}
+    />
+  );
+}

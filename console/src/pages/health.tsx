@@ -1,0 +1,81 @@
+/** The service and what it stands on. */
+import type { OverviewRecord } from '../api/types.ts';
+import { link } from '../router.ts';
+import { Badge, Facts, Moment, Panel, type Fact } from '../ui/bits.tsx';
+import { Table, type Column } from '../ui/table.tsx';
+
+type HealthRecord = NonNullable<OverviewRecord['health']>;
+type OwnCertificate = HealthRecord['certificates'][number];
+
+const COLUMNS: readonly Column<OwnCertificate>[] = [
+  { head: 'Subject', cell: ({ subject }) => subject, kind: 'name' },
+  { head: 'Used for', cell: ({ use, ca }) => (ca === null ? use : `${use} of ${ca}`) },
+  { head: 'Until', cell: ({ not_after }) => <Moment at={not_after} />, wide: true },
+  { head: 'Days left', cell: ({ days_left }) => days_left, kind: 'number' },
+];
+
+export function Health({ of, lockouts }: { readonly of: HealthRecord; readonly lockouts: number }) {
+  const { workers, reload } = of;
+  return (
+    <>
+      <div class="columns">
+        <Panel title="Health">
+          <Facts
+            of={[
+              ['Store', <State health={of.store.health} detail={of.store.detail} />],
+              [
+                'Processes',
+                workers.alive === workers.configured
+                  ? `${workers.alive}`
+                  : `${workers.alive} of ${workers.configured} alive`,
+              ],
+              ...of.dependencies.map(({ name, ca, up }): Fact => [
+                ca === null ? name : `${name} of ${ca}`,
+                <Badge of={up ? 'ok' : 'down'} />,
+              ]),
+              ['Last reload', reload === null ? 'none since the start' : <Reload {...reload} />],
+              ['Locked out', <a href={link(['lockouts'])}>{lockouts}</a>],
+            ]}
+          />
+        </Panel>
+        <Panel title="CAs">
+          <Facts
+            of={of.cas.map(({ label, health, detail, days_left }): Fact => [
+              label,
+              <>
+                <a href={link(['cas', label])} aria-label={`CA ${label}`}>
+                  <Badge of={health} />
+                </a>{' '}
+                <span class="fine">{days_left === null ? '' : `${days_left} days left`}</span> {detail}
+              </>,
+            ])}
+          />
+        </Panel>
+      </div>
+      <Panel title="Certificates of its own">
+        <Table
+          caption="Certificates that the service itself needs"
+          columns={COLUMNS}
+          items={of.certificates}
+          id={({ use, ca, serial, subject }) => `${use} ${ca ?? ''} ${serial} ${subject}`}
+        />
+      </Panel>
+    </>
+  );
+}
+
+function State({ health, detail }: { readonly health: string; readonly detail: string | undefined }) {
+  return (
+    <>
+      <Badge of={health} /> {detail}
+    </>
+  );
+}
+
+function Reload({ at, ok }: { readonly at: string; readonly ok: boolean }) {
+  return (
+    <>
+      <Badge of={ok ? 'ok' : 'failed'} /> <Moment at={at} />
+    </>
+  );
+}

@@ -1,0 +1,249 @@
+/** Issue 19: the jobs that the console is for, in a browser on the built server. */
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { commonName, buildCsr } from '../support/csr.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { itemsOf } from '../support/estuary.ts';
+import { requires } from '../support/requires.ts';
+import { ROOT } from '../support/root.ts';
+import { adminCertificate, startBrowser, Window } from './browser.ts';
+import { takePicture } from './picture.ts';
+import { enroll, firstItem, makeWorld, settle, type World } from './world.ts';
+
+const PICTURES = process.env['CONSOLE_PICTURES'] === '1' ? join(ROOT, 'docs', 'console') : undefined;
+const run = promisify(execFile);
+
+describe.skipIf(!requires('chromium', 'openssl', 'curl'))('issue 19: jobs', () => {
+  let world: World;
+  let browser: Browser;
+  beforeAll(async () => {
+    world = await makeWorld();
+    [browser] = await Promise.all([startBrowser(), settle(world)]);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await world.estuary.stop();
+  });
+
+  const signedIn = async (token: string): Promise<Window> => {
+    const window = await Window.open(browser, world.estuary);
+    await window.signIn(token);
+    return window;
+  };
+
+  const list = async (path: string) => itemsOf((await world.estuary.admin('GET', path)).json);
+
+  test('the walk: a token, its printed line, the certificate, its revocation, in at most twelve clicks and groups of keys', async () => {
+    const window = await signedIn(world.tokens.ra);
+    const { page } = window;
+    let steps = 0;
+    const step = async (what: Promise<unknown>, picture?: string): Promise<void> => {
+      steps += 1;
+      await what;
+      if (picture !== undefined) await takePicture(page, PICTURES, picture);
+    };
+    const keys = async (...all: readonly string[]): Promise<void> => {
+      for (const key of all) await page.keyboard.press(key);
+    };
+    await step(keys('g', 't'));
+    await step(page.getByRole('link', { name: 'New token' }).click());
+    await step(page.getByLabel('Made for').fill('kiln-3'), 'tour-1-new-token');
+    await step(page.keyboard.press('Enter'));
+    await page.getByRole('heading', { name: 'Token for kiln-3' }).waitFor();
+    await page.getByLabel('EST server').fill(`https://127.0.0.1:${world.estuary.server.port('est')}`);
+    await page.getByRole('img', { name: 'Code with the token of kiln-3' }).waitFor();
+    await takePicture(page, PICTURES, 'tour-2-token');
+    const lines = await page.locator('pre[aria-label="openssl and curl"]').innerText();
+    const folder = mkdtempSync(join(world.estuary.dir, 'device-'));
+    copyFileSync(join(world.estuary.dir, 'ca/root.pem'), join(folder, 'root.pem'));
+    await run('bash', ['-euo', 'pipefail', '-c', lines], {
+      cwd: folder,
+      env: { ...process.env, no_proxy: '*' },
+      timeout: 60_000,
+    });
+    expect(readFileSync(join(folder, 'kiln-3.pem'), 'utf8')).toContain('BEGIN CERTIFICATE');
+    await page.locator('body').click({ position: { x: 5, y: 5 } });
+    await step(keys('g', 'c'));
+    await page.getByLabel('Subject').waitFor();
+    await step(keys('/'));
+    await step(page.keyboard.type('kiln'));
+    await step(page.keyboard.press('Enter'));
+    await step(page.getByRole('link', { name: 'CN=kiln-3' }).click());
+    await page.getByRole('button', { name: 'Revoke …' }).waitFor();
+    await takePicture(page, PICTURES, 'tour-3-certificate');
+    await step(page.getByRole('button', { name: 'Revoke …' }).click(), 'tour-4-revoke');
+    await step(page.getByRole('button', { name: 'Revoke the certificate' }).click());
+    await page.locator('.heading .badge', { hasText: 'revoked' }).waitFor();
+    await takePicture(page, PICTURES, 'tour-5-revoked');
+    expect(steps).toBeLessThanOrEqual(12);
+    expect(await list('/admin/certificates?subject=kiln-3&status=revoked')).toHaveLength(1);
+    expect(window.problems).toEqual([]);
+    await window.close();
+  });
+
+  test('signing in by certificate leads to an approved request; the second administrator decides', async () => {
+    const first = await Window.open(browser, world.estuary, adminCertificate(world.estuary));
+    await first.page.goto('/#/requests?status=pending&requester=gate-north');
+    await first.page.getByRole('button', { name: 'Sign in with this certificate' }).click();
+    await first.page.getByRole('link', { name: 'CN=gate-north' }).click();
+    await first.page.getByRole('button', { name: 'Approve …' }).click();
+    await first.page.getByRole('button', { name: 'Approve', exact: true }).click();
+    await first.page.getByText('Another administrator has to approve it, too.').waitFor();
+    await first.page.getByRole('button', { name: 'Approve …' }).click();
+    await first.page.getByRole('button', { name: 'Approve', exact: true }).click();
+    await first.page.getByText('it needs another administrator').waitFor();
+    const hash = new URL(first.page.url()).hash;
+    await first.close();
+
+    const second = await signedIn(world.tokens.ra);
+    await second.page.goto(`/${hash}`);
+    await second.page.getByRole('button', { name: 'Approve …' }).click();
+    await second.page.getByRole('button', { name: 'Approve', exact: true }).click();
+    await second.page.locator('.heading .badge', { hasText: 'approved' }).waitFor();
+    expect(await list('/admin/requests?status=approved&requester=gate-north')).toHaveLength(1);
+    expect([...first.problems, ...second.problems]).toEqual([]);
+    await second.close();
+  });
+
+  test('a request is held against the last certificate, and rejected with a reason', async () => {
+    const window = await signedIn(world.tokens.ra);
+    const request = await firstItem(world, '/admin/requests?status=pending&requester=gate-south');
+    await window.go(`requests/${request('id')}`);
+    await window.page.getByText('It is the first certificate of this requester here.').waitFor();
+    await window.page.getByText('What the policy says').waitFor();
+    await window.page.getByRole('button', { name: 'Reject …' }).click();
+    await window.page.getByLabel('Reason').fill('not ours');
+    await window.page.getByRole('button', { name: 'Reject', exact: true }).click();
+    await window.page.locator('.heading .badge', { hasText: 'rejected' }).waitFor();
+    expect((await firstItem(world, '/admin/requests?requester=gate-south'))('reason')).toBe('not ours');
+    await window.close();
+  });
+
+  test('many tokens: a preview, an answer for each line, and the file of them', async () => {
+    const window = await signedIn(world.tokens.ra);
+    const { page } = window;
+    await window.go('tokens/bulk');
+    await page.getByLabel('CSV').fill('client_id,max_uses\nbulk-1,2\n"bulk, 2",1\nbulk-3,none\n');
+    await page.getByRole('button', { name: 'Make 3 tokens …' }).click();
+    await page.getByRole('button', { name: 'Make 3 tokens', exact: true }).click();
+    await page.getByText('2 tokens made, 1 refused').waitFor();
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save the answer' }).click(),
+    ]);
+    expect(readFileSync(await file.path(), 'utf8')).toMatch(/bulk-1,.*"bulk, 2",.*FIELD_INVALID/s);
+    expect(await list('/admin/otp?client_id=bulk%2C%202')).toHaveLength(1);
+    await window.close();
+  });
+
+  test('a token is revoked', async () => {
+    const window = await signedIn(world.tokens.ra);
+    await window.go('tokens?client_id=robot-4');
+    await window.page.getByRole('button', { name: 'Revoke the token of robot-4' }).click();
+    await window.page.getByRole('button', { name: 'Revoke the token', exact: true }).click();
+    await window.page.getByText('The token of robot-4 is revoked.').waitFor();
+    await window.page.locator('td .badge', { hasText: 'revoked' }).waitFor();
+    await window.close();
+  });
+
+  test('devices: registered, imported, switched off, and forgotten', async () => {
+    const window = await signedIn(world.tokens.ra);
+    const { page } = window;
+    await window.go('devices/new');
+    await page.getByLabel('Id').fill('new');
+    await page.getByLabel('Note').fill('a name that is a page, too');
+    await page.getByRole('button', { name: 'Register the device' }).click();
+    await page.getByRole('heading', { level: 1, name: 'new' }).waitFor();
+    await page.getByRole('button', { name: 'Disable …' }).click();
+    await page.getByRole('button', { name: 'Disable', exact: true }).click();
+    await page.locator('.heading .badge', { hasText: 'disabled' }).waitFor();
+    await page.getByRole('button', { name: 'Delete …' }).click();
+    await page.getByRole('button', { name: 'Delete the device' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Devices' }).waitFor();
+    expect(await list('/admin/devices?id=new')).toEqual([]);
+    await window.go('devices/import');
+    await page.getByLabel('CSV').fill('id,note,attributes.site\nlathe-1,first,hall 1\nlathe-2,,hall 1\n');
+    await page.getByRole('button', { name: 'Make 2 devices …' }).click();
+    await page.getByRole('button', { name: 'Make 2 devices', exact: true }).click();
+    await page.getByText('2 devices made').waitFor();
+    await window.close();
+  });
+
+  test('what would happen to a CSR, and which rule says so', async () => {
+    const window = await signedIn(world.tokens.ra);
+    const { page } = window;
+    await window.go('policy');
+    await page
+      .getByLabel('CSR')
+      .fill(encodePem('CERTIFICATE REQUEST', buildCsr(world.key, { subject: commonName('any') })));
+    await page.getByLabel('CA').fill('devices');
+    await page.getByLabel('Who').fill('device-9');
+    await page.getByRole('button', { name: 'What would happen?' }).click();
+    await page.getByRole('heading', { name: 'What would happen' }).waitFor();
+    expect(await page.locator('[aria-live] .badge').innerText()).toMatch(/^(issue|refuse)$/);
+    await window.close();
+  });
+
+  test('an auditor searches, verifies the chain, and takes the records away', async () => {
+    const window = await signedIn(world.tokens.auditor);
+    const { page } = window;
+    await window.go('audit?type=certificate.revoked');
+    expect(await page.locator('tbody tr').count()).toBeGreaterThan(0);
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export CSV' }).click(),
+    ]);
+    expect(readFileSync(await file.path(), 'utf8')).toMatch(/^seq,time,.*certificate\.revoked/s);
+    await page.locator('tbody a').first().click();
+    await page.getByText('Hash before').waitFor();
+    await window.go('audit/verify');
+    await page.getByText('The chain is whole').waitFor();
+    await window.close();
+  });
+
+  test('a record that does not fit its hash is found', async () => {
+    const window = await signedIn(world.tokens.auditor);
+    await window.page.route('**/admin/audit?*', async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, body: (await answer.text()).replace('"stranger"', '"somebody"') });
+    });
+    await window.go('audit/verify');
+    await window.page.getByText(/Record \d+ is not what its hash says\./).waitFor();
+    await window.close();
+  });
+
+  test('an operator ends a lockout', async () => {
+    const window = await signedIn(world.tokens.operator);
+    await window.go('lockouts');
+    await window.page.getByRole('button', { name: 'End the lockout of username:stranger' }).click();
+    await window.page.getByRole('button', { name: 'End the lockout', exact: true }).click();
+    await window.page.getByText('Nobody is locked out.').waitFor();
+    await window.close();
+  });
+
+  test('an open page shows what happens elsewhere, without being asked', async () => {
+    const window = await signedIn(world.tokens.ra);
+    await window.go('certificates?subject=late-comer');
+    await window.page.getByText('No certificate fits this search.').waitFor();
+    await window.page.getByText('Live', { exact: true }).waitFor();
+    await enroll(world, 'late-comer');
+    await window.page.getByRole('link', { name: 'CN=late-comer' }).waitFor();
+    await window.close();
+  });
+
+  test('a session that has ended asks to sign in, and goes on where one was', async () => {
+    const window = await signedIn(world.tokens.ra);
+    await window.go('tokens?status=active');
+    await window.context.clearCookies();
+    await window.page.getByRole('link', { name: 'Certificates' }).click();
+    await window.page.getByText('Your session has ended.').waitFor();
+    await window.page.getByLabel('Administrator’s token').fill(world.tokens.ra);
+    await window.page.keyboard.press('Enter');
+    await window.page.getByRole('heading', { level: 1, name: 'Certificates' }).waitFor();
+    await window.close();
+  });
+});

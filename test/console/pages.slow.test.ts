@@ -1,0 +1,146 @@
+/** Issue 19: each page of the console, as each role, in both colour schemes. `CONSOLE_PICTURES=1` takes the pictures of docs/console.md, too. */
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { requires } from '../support/requires.ts';
+import { ROOT } from '../support/root.ts';
+import { accessibilityProblems, startBrowser, Window } from './browser.ts';
+import { PAGES } from './pages.ts';
+import { takePicture } from './picture.ts';
+import { firstItem, makeWorld, ROLES, settle, type World } from './world.ts';
+
+const PICTURES = process.env['CONSOLE_PICTURES'] === '1' ? join(ROOT, 'docs', 'console') : undefined;
+
+describe.skipIf(!requires('chromium'))('issue 19: the console', () => {
+  let world: World;
+  let browser: Browser;
+  beforeAll(async () => {
+    world = await makeWorld();
+    [browser] = await Promise.all([startBrowser(), settle(world)]);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await world.estuary.stop();
+  });
+
+  describe.each(['light', 'dark'] as const)('in %s colours', (colorScheme) => {
+    let window: Window;
+    beforeAll(async () => {
+      window = await Window.open(browser, world.estuary, { colorScheme });
+    });
+    afterAll(() => window.close());
+
+    test('axe finds nothing on the page for signing in', async () => {
+      await window.page.goto('/');
+      await window.page.getByLabel('Administrator’s token').waitFor();
+      expect(await accessibilityProblems(window.page)).toEqual([]);
+      if (colorScheme === 'light') await takePicture(window.page, PICTURES, 'sign-in');
+      await window.signIn(world.tokens.admin);
+    });
+
+    test.each(PAGES)('axe finds nothing on the page $name', async ({ name, hash, title }) => {
+      await window.go(hash);
+      expect(await window.page.locator('main h1').textContent()).toBe(title);
+      expect(await accessibilityProblems(window.page)).toEqual([]);
+      if (colorScheme === 'light') await takePicture(window.page, PICTURES, name);
+      else if (name === 'certificates' || name === 'overview') await takePicture(window.page, PICTURES, `${name}-dark`);
+    });
+
+    test('axe finds nothing on a certificate, a request, and where they are revoked and approved', async () => {
+      const certificate = await firstItem(world, '/admin/certificates?status=valid');
+      await window.go(`certificates/${certificate('serial')}?ca=${certificate('ca')}`);
+      expect(await accessibilityProblems(window.page)).toEqual([]);
+      if (colorScheme === 'light') await takePicture(window.page, PICTURES, 'certificate');
+      await window.page.getByRole('button', { name: 'Revoke …' }).click();
+      expect(await accessibilityProblems(window.page)).toEqual([]);
+      await window.page.getByRole('button', { name: 'Cancel' }).click();
+      const request = await firstItem(world, '/admin/requests?status=pending&requester=press-1');
+      await window.go(`requests/${request('id')}`);
+      expect(await accessibilityProblems(window.page)).toEqual([]);
+      if (colorScheme === 'light') await takePicture(window.page, PICTURES, 'request');
+      await window.page.getByRole('button', { name: 'Approve …' }).click();
+      expect(await accessibilityProblems(window.page)).toEqual([]);
+      await window.page.getByRole('button', { name: 'Cancel' }).click();
+    });
+
+    test('axe finds nothing on a page that is empty, unknown, or has failed', async () => {
+      for (const hash of ['certificates?subject=nobody', 'nowhere', 'certificates/00', 'requests?cursor=x']) {
+        await window.go(hash);
+        expect(await accessibilityProblems(window.page), hash).toEqual([]);
+      }
+    });
+
+    test('nothing went wrong on the way, nor against the content security policy', () => {
+      expect(window.problems).toEqual([]);
+    });
+  });
+
+  test('on a phone nothing is wider than the screen, and the menu leads everywhere', async () => {
+    const window = await Window.open(browser, world.estuary, { viewport: { width: 360, height: 740 }, hasTouch: true });
+    await window.signIn(world.tokens.admin);
+    for (const { name, hash } of PAGES) {
+      await window.go(hash);
+      const width = await window.page.evaluate('document.documentElement.scrollWidth');
+      expect(width, name).toBe(360);
+    }
+    await window.page.locator('label.menu').click();
+    await window.page.getByRole('link', { name: 'Requests' }).click();
+    await window.settled();
+    expect(await window.page.locator('main h1').textContent()).toBe('Requests');
+    await takePicture(window.page, PICTURES, 'phone');
+    await window.close();
+  });
+
+  describe.each([...ROLES, 'nobody'] as const)('with the role %s', (role) => {
+    let window: Window;
+    const may = PAGES.filter(({ roles }) => roles.some((one) => one === role));
+    beforeAll(async () => {
+      window = await Window.open(browser, world.estuary);
+      await window.signIn(world.tokens[role]);
+    });
+    afterAll(() => window.close());
+
+    test('the navigation has the pages of the role, and a key for each', async () => {
+      const links = await window.page.getByRole('navigation').getByRole('link').allInnerTexts();
+      const wanted = may.filter(({ key }) => key !== undefined);
+      expect(links.map((text) => text.split('\n')[0])).toEqual(wanted.map(({ title }) => title));
+      for (const { title, key = '' } of wanted.toReversed()) {
+        await window.page.locator('body').press('g');
+        await window.page.locator('body').press(key);
+        await window.page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor();
+      }
+    });
+
+    test('the pages of the role show what they have', async () => {
+      for (const { name, hash, title } of may) {
+        await window.go(hash);
+        expect(await window.page.locator('main h1').textContent(), name).toBe(title);
+        expect(await window.page.locator('.problem').allInnerTexts(), name).toEqual([]);
+      }
+      expect(window.problems).toEqual([]);
+    });
+
+    test('other pages say that they are not for the role, and ask the API nothing', async () => {
+      const asked: string[] = [];
+      window.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+      for (const { name, hash } of PAGES.filter((page) => !may.includes(page))) {
+        await window.go(hash);
+        expect(await window.page.locator('main').innerText(), name).toContain('This page is not for your role');
+      }
+      expect(
+        asked.filter((path) => path.startsWith('/admin/') && path !== '/admin/session' && path !== '/admin/events'),
+      ).toEqual([]);
+    });
+  });
+
+  test('a link leads to the same state for somebody else, after signing in', async () => {
+    const window = await Window.open(browser, world.estuary);
+    await window.page.goto('/#/certificates?subject=oven&status=valid');
+    await window.page.getByLabel('Administrator’s token').fill(world.tokens.ra);
+    await window.page.keyboard.press('Enter');
+    await window.settled();
+    expect(await window.page.getByLabel('Subject').inputValue()).toBe('oven');
+    expect(await window.page.locator('tbody tr').count()).toBe(1);
+    await window.close();
+  });
+});

@@ -1,0 +1,136 @@
+/** Issue 19: the parts of the console that need no browser. */
+import { describe, expect, test } from 'vitest';
+import { AUDIT_TYPES } from '../../src/audit/event.ts';
+import { chain, GENESIS_HASH } from '../../src/audit/record.ts';
+import { hashOf } from '../../console/src/audit-hash.ts';
+import { AUDIT_TYPES as SHOWN_TYPES } from '../../console/src/audit-types.ts';
+import { parseCsv } from '../../console/src/csv.ts';
+import { ago, exactTime } from '../../console/src/ui/time.ts';
+import { readCertificate } from '../../console/src/x509/certificate.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import {
+  basicConstraints,
+  dns,
+  email,
+  extKeyUsage,
+  ip,
+  keyUsage,
+  makeCertificate,
+  subjectAltName,
+  uri,
+} from '../support/certificates.ts';
+
+test('issue 19: the console offers every kind of audit event that there is', () => {
+  expect(SHOWN_TYPES).toEqual(AUDIT_TYPES);
+});
+
+describe('issue 19: the hash of an audit record, in whatever order its fields come', () => {
+  const from = { address: '192.0.2.7', request_id: 'a-b', detail: 'a “detail”, <b>\u2028' };
+  const names = { requester_sans: ['DNS:a'], certificate_sans: ['DNS:b', 'IP:192.0.2.1'] };
+  const checkpoint = { seq: 6, hash: 'c'.repeat(64), signature: 'c2ln' };
+  test.each([
+    [
+      'of a certificate',
+      {
+        type: 'certificate.issued',
+        outcome: 'success',
+        subject: 'a',
+        method: 'otp',
+        ca: 'x',
+        serial: '0a',
+        ...names,
+        ...from,
+      },
+    ],
+    ['of a checkpoint', { type: 'audit.checkpoint', outcome: 'success', checkpoint }],
+    [
+      'of an archive',
+      { type: 'audit.archived', outcome: 'success', archived: { first: 1, last: 5, hash: 'd'.repeat(64) } },
+    ],
+  ] as const)('%s', async (_what, event) => {
+    const { line, hash } = chain({ seq: 6, hash: GENESIS_HASH }, event, Date.UTC(2026, 10, 22), 'node-1');
+    const record: unknown = JSON.parse(line);
+    if (typeof record !== 'object' || record === null) throw new TypeError('no record');
+    const turned = Object.fromEntries(Object.entries(record).reverse());
+    expect(await hashOf(turned)).toBe(hash);
+    expect(await hashOf({ ...turned, outcome: 'failure' })).not.toBe(hash);
+  });
+});
+
+describe('issue 19: CSV of a preview (RFC 4180)', () => {
+  test.each([
+    ['a,b\n1,2\n', [['1', '2']]],
+    ['a,b\r\n1,2\r\n', [['1', '2']]],
+    ['a,b\n1,2', [['1', '2']]],
+    ['\ufeffa,b\n1,', [['1', '']]],
+    ['a,b\n"1, ""one""","2\n3"\n', [['1, "one"', '2\n3']]],
+    ['a,b\n\n1,2\n\n', [['1', '2']]],
+    ['a,b\n"not closed,2', [['"not closed', '2']]],
+    ['a,b', []],
+  ])('%j', (text, rows) => {
+    expect(parseCsv(text)).toEqual({ header: ['a', 'b'], rows });
+  });
+
+  test('of nothing is nothing', () => {
+    expect(parseCsv('')).toEqual({ header: [], rows: [] });
+  });
+});
+
+describe('issue 19: times', () => {
+  const now = Date.UTC(2026, 10, 22, 12);
+  test.each([
+    [0, 'just now'],
+    [-90_000, '1 minute ago'],
+    [3 * 3_600_000, 'in 3 hours'],
+    [29.5 * 86_400_000, 'in 29 days'],
+    [-400 * 86_400_000, '13 months ago'],
+    [10 * 366 * 86_400_000, 'in 10 years'],
+  ])('%i ms away: %s', (distance, words) => {
+    expect(ago(new Date(now + distance).toISOString(), now)).toBe(words);
+  });
+
+  test('exactly, without what nobody needs', () => {
+    expect(exactTime('2026-11-22T12:00:01.234Z')).toBe('2026-11-22 12:00:01 UTC');
+  });
+});
+
+describe('issue 19: a certificate read out', () => {
+  test('its names, times, key and extensions', async () => {
+    const { der } = await makeCertificate({
+      subject: 'CN=press-1,O=A\\, B',
+      extensions: [
+        basicConstraints(false),
+        keyUsage('digitalSignature', 'keyAgreement'),
+        extKeyUsage('1.3.6.1.5.5.7.3.2', '1.2.3.4'),
+        subjectAltName(
+          dns('a.example'),
+          email('a@example'),
+          uri('https://a.example/'),
+          ip('192.0.2.1'),
+          ip('2001:db8::1'),
+        ),
+      ],
+    });
+    const read = readCertificate(encodePem('CERTIFICATE', der));
+    expect(read).toMatchObject({ subject: 'CN=press-1,O=A\\, B', issuer: 'CN=press-1,O=A\\, B', key: 'EC P-256' });
+    expect(read?.notAfter).toMatch(/^20\d\d-\d\d-\d\dT00:00:00Z$/);
+    expect(read?.extensions.map(({ name, lines }) => [name, lines])).toEqual([
+      ['Basic constraints', ['no CA']],
+      ['Key usage', ['digital signature', 'key agreement']],
+      ['Extended key usage', ['TLS client', '1.2.3.4']],
+      [
+        'Subject alternative names',
+        ['DNS:a.example', 'email:a@example', 'URI:https://a.example/', 'IP:192.0.2.1', 'IP:2001:db8:0:0:0:0:0:1'],
+      ],
+    ]);
+  });
+
+  test.each([
+    '',
+    'nothing',
+    encodePem('CERTIFICATE', Buffer.from('3003020101', 'hex')),
+    encodePem('CERTIFICATE', Buffer.from('3084ffffffff', 'hex')),
+  ])('what is none is undefined: %j', (pem) => {
+    expect(readCertificate(pem)).toBeUndefined();
+  });
+});
