@@ -70,7 +70,7 @@ export async function verifyAudit(options: VerifyOptions): Promise<AuditVerdict>
       return { ok: false, seq: null, problem: `the kept checkpoint of record ${badlyKept.seq} has another signature` };
     for (let attempt = 1; ; attempt++) {
       const seals = new Seals(options.kept ?? []);
-      const verdict = verifyOnce(db, options.auditFile, seals);
+      const verdict = verifyOnce(db, options, seals);
       if (!(verdict instanceof Broken)) return await withSeals(verdict, seals, options);
       if (!(verdict instanceof BrokenFile) || attempt === ATTEMPTS)
         return { ok: false, seq: verdict.seq, problem: verdict.message };
@@ -88,7 +88,12 @@ export interface VerifyOptions {
   readonly key?: CheckpointKey | undefined;
   /** Checkpoints from elsewhere, that the chain has to agree with. */
   readonly kept?: readonly Checkpoint[] | undefined;
+  /** Told now and then how many records have been looked at, and of how many. */
+  readonly progress?: (done: number, total: number) => void;
 }
+
+/** Records between two calls of `progress`. */
+const TOLD_EVERY = 1000;
 
 type Whole = Extract<AuditVerdict, { ok: true }>;
 
@@ -158,11 +163,11 @@ class Seals {
   }
 }
 
-function verifyOnce(db: Database.Database, auditFile: string, seals: Seals): Whole | Broken {
+function verifyOnce(db: Database.Database, options: VerifyOptions, seals: Seals): Whole | Broken {
   // One read transaction: the records and the head of one moment.
   return db.transaction(() => {
     try {
-      return verifySnapshot(db, auditFile, seals);
+      return verifySnapshot(db, options, seals);
     } catch (error) {
       if (error instanceof Broken) return error;
       throw error;
@@ -170,7 +175,7 @@ function verifyOnce(db: Database.Database, auditFile: string, seals: Seals): Who
   })();
 }
 
-function verifySnapshot(db: Database.Database, auditFile: string, seals: Seals): Whole {
+function verifySnapshot(db: Database.Database, { auditFile, progress }: VerifyOptions, seals: Seals): Whole {
   const stored = db.prepare<[], StoredHead>('SELECT seq, hash, file_start, file_size FROM audit_head').get();
   if (stored === undefined) throw new Broken(null, 'the store has lost the end of the audit chain');
   const file = new FileCursor(auditFile, stored);
@@ -187,6 +192,7 @@ function verifySnapshot(db: Database.Database, auditFile: string, seals: Seals):
       if (head.seq === last?.seq && head.hash !== last.hash)
         throw new Broken(head.seq, `record ${head.seq} in the store is not the one that was archived`);
       if (row.seq >= stored.file_start) file.expect(row.seq, row.line);
+      if (row.seq % TOLD_EVERY === 0) progress?.(row.seq - begin.seq, stored.seq - begin.seq);
     }
     if (head.seq < stored.seq)
       throw new Broken(head.seq + 1, `record ${head.seq + 1} is missing from the store, which ends with ${stored.seq}`);

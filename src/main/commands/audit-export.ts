@@ -10,6 +10,7 @@ import { csvLine } from '../../http/admin/bulk/csv.ts';
 import { readTimestamp } from '../../timestamp.ts';
 import { VERSION } from '../../version.ts';
 import { EXIT, UsageError, type CommandContext } from './command.ts';
+import { progress } from './progress.ts';
 
 interface Options {
   readonly config: string;
@@ -40,13 +41,17 @@ export async function run(options: Options, context: CommandContext): Promise<nu
   if (chosen === undefined) throw new UsageError(`--format must be one of ${Object.keys(FORMATS).join(', ')}`);
   const range = { since: timeOf('--since', options.since), until: timeOf('--until', options.until) };
   const { config } = await loadConfigOnly(file, context.env);
-  let text = chosen.header;
+  const shown = progress(context, { what: 'exporting', unit: 'records' });
+  let [text, count] = [chosen.header, 0];
   for (const { line } of storedLines(config.store.path, range)) {
     text += chosen.line(line);
+    count += 1;
     if (text.length < CHUNK) continue;
     context.out(text);
     text = '';
+    shown.update(count);
   }
+  shown.end();
   if (text !== '') context.out(text);
   return EXIT.ok;
 }

@@ -7,6 +7,7 @@ import { verifyAudit, type AuditVerdict } from '../../audit/verify.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import { describe } from '../../errors.ts';
 import { EXIT, UsageError, type CommandContext } from './command.ts';
+import { progress } from './progress.ts';
 
 /** As the table of commands has them. */
 export interface AuditVerifyOptions {
@@ -20,12 +21,14 @@ export async function run(options: AuditVerifyOptions, context: CommandContext):
   // The audit log has to be verifiable on a machine that holds none of the keys.
   const { config } = await loadConfigOnly(options.config, context.env);
   const { store, audit } = config;
+  const shown = progress(context, { what: 'verifying', unit: 'records' });
   const verdict = await verifyAudit({
     storePath: store.path,
     auditFile: audit.file,
     key: await readKey(options['checkpoint-key'], audit.checkpoint_key),
     kept: options.checkpoint === undefined ? undefined : await readKept(options.checkpoint),
-  });
+    progress: shown.update,
+  }).finally(shown.end);
   if (verdict.ok) {
     context.out(`the audit log is whole: ${verdict.records} records${more(verdict)}\n`);
     return EXIT.ok;

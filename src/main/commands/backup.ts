@@ -1,10 +1,13 @@
 /** `backup`: a copy of the store of a running server. */
-import { resolve } from 'node:path';
+import { statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { loadConfigOnly } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { backUp } from '../backup/backup.ts';
+import { DATABASE, type Manifest } from '../backup/manifest.ts';
 import { requireFile } from '../backup/require-file.ts';
 import { EXIT, type CommandContext } from './command.ts';
+import { showGrowth } from './growth.ts';
 
 interface BackupValues {
   readonly config: string;
@@ -16,18 +19,29 @@ export async function run({ config: file, to }: BackupValues, context: CommandCo
   const { config } = await loadConfigOnly(file, context.env);
   requireFile(config.store.driver);
   const folder = resolve(to);
-  const { audit, files } = backUp({
-    storePath: config.store.path,
-    ownLookupKey: config.otp.lookup_key === undefined,
-    to: folder,
-    now: () => context.now(),
-    progress: (text) => context.out(`${text}\n`),
-  });
+  const { audit, files } = await copy(config, folder, context);
   for (const [name, { bytes }] of Object.entries(files)) context.out(`${folder}/${name}: ${bytes} bytes\n`);
   context.out(`the backup is whole, up to audit record ${audit.seq}\n`);
   context.out('not in it, to be kept by other means:\n');
   for (const what of notInIt(file, config)) context.out(`  ${what}\n`);
   return EXIT.ok;
+}
+
+async function copy(config: Config, folder: string, context: CommandContext): Promise<Manifest> {
+  const { store, otp } = config;
+  const total = statSync(store.path, { throwIfNoEntry: false })?.size ?? 0;
+  const end = showGrowth({ file: join(folder, DATABASE), total, what: 'copying' }, context);
+  try {
+    return backUp({
+      storePath: store.path,
+      ownLookupKey: otp.lookup_key === undefined,
+      to: folder,
+      now: () => context.now(),
+      progress: (text) => context.out(`${text}\n`),
+    });
+  } finally {
+    await end();
+  }
 }
 
 /** What a store cannot go without on another machine. */

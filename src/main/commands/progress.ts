@@ -14,9 +14,9 @@ const BAR = 24;
 
 export interface Progress {
   /** @param total as far as it is known by now */
-  update(done: number, total?: number): void;
+  readonly update: (done: number, total?: number) => void;
   /** Takes the bar away; to be called whatever became of the work. */
-  end(): void;
+  readonly end: () => void;
 }
 
 /**

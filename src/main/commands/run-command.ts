@@ -113,7 +113,9 @@ interface OptionType {
 function flagsOf({ options }: Command): Record<string, OptionType> {
   return Object.fromEntries(
     Object.entries(options).flatMap(([name, { kind }]) =>
-      kind === 'argument' ? [] : [[name, { type: kind === 'flag' ? 'boolean' : 'string' }] as const],
+      kind === 'argument'
+        ? []
+        : [[name, { type: kind === 'flag' ? 'boolean' : 'string', multiple: kind === 'values' }] as const],
     ),
   );
 }

@@ -9,6 +9,7 @@ import {
   required,
   UsageError,
   value,
+  values,
   type CommandContext,
   type Entry,
 } from '../../../src/main/commands/command.ts';
@@ -33,6 +34,7 @@ const TABLE: readonly Entry[] = [
   command('audit verify', 'Verify.', { config }, keep('audit verify')),
   command('audit export', 'Export.', { config, since: value('DATE', 'from when') }, keep('audit export')),
   command('show', 'Show one.', { id: argument('which'), json: flag('as JSON') }, keep('show')),
+  command('tag', 'Tag.', { tag: values('TEXT', 'a tag') }, keep('tag')),
   command('misused', 'Refuse.', {}, fail(new UsageError('not so')), { misuse: EXIT.refused }),
   command('refused', 'Refuse.', {}, fail(new ConfigError('est.toml', [{ key: 'x', message: 'is wrong' }]))),
   command('failing', 'Fail.', {}, fail(new Error('no luck'))),
@@ -88,6 +90,11 @@ describe('contract §13: which command', () => {
       ['show', '17', '--json'],
       ['show', { id: '17', json: true }],
     ],
+    [
+      ['tag', '--tag', 'a', '--tag=b'],
+      ['tag', { tag: ['a', 'b'] }],
+    ],
+    [['tag'], ['tag', { tag: [] }]],
     [
       ['admin', 'otp', 'create', '--url', 'U'],
       ['otp create', { url: 'U' }],

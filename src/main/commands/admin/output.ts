@@ -32,7 +32,8 @@ function printFields(record: JsonRecord, context: CommandContext): void {
   const entries = Object.entries(record);
   const lists = entries.flatMap(([name, value]) => (isRecordList(value) ? [[name, value] as const] : []));
   const pems = entries.flatMap(([, value]) => (isPem(value) ? [value].flat() : []));
-  const fields = entries.filter(([, value]) => !isRecordList(value) && !isPem(value));
+  const groups = entries.flatMap(([name, value]) => (isGroup(value) ? [[name, value] as const] : []));
+  const fields = entries.filter(([, value]) => !isRecordList(value) && !isPem(value) && !isGroup(value));
   const width = Math.max(0, ...fields.map(([name]) => name.length));
   for (const [name, value] of fields) {
     const text = cell(value);
@@ -43,8 +44,16 @@ function printFields(record: JsonRecord, context: CommandContext): void {
     const kind = known !== undefined && items.every((item) => known.fits(item)) ? known : kindOf(items);
     context.out(`\n${name.toUpperCase().replaceAll('_', ' ')}\n${tableOf(kind, items, context)}`);
   }
+  for (const [name, group] of groups) {
+    context.out(`\n${name.toUpperCase().replaceAll('_', ' ')}\n`);
+    printFields(group, context);
+  }
   for (const pem of pems) context.out(`\n${pem.trimEnd()}\n`);
 }
+
+/** A record that has others inside. */
+const isGroup = (value: unknown): value is JsonRecord =>
+  isRecord(value) && Object.values(value).some((one) => isRecord(one) || isRecordList(one));
 
 const isRecordList = (value: unknown): value is readonly JsonRecord[] =>
   Array.isArray(value) && value.length > 0 && value.every(isRecord);

@@ -4,6 +4,7 @@ import { command, required, value, type Entry } from '../command.ts';
 import { CERTIFICATE_COMMANDS } from './tables/certificates.ts';
 import { DEVICE_COMMANDS } from './tables/devices.ts';
 import { OTP_COMMANDS } from './tables/otp.ts';
+import { OVERVIEW_COMMANDS } from './tables/overview.ts';
 import { REQUEST_COMMANDS } from './tables/requests.ts';
 import { SERVICE_COMMANDS } from './tables/service.ts';
 
@@ -12,6 +13,7 @@ export const ADMIN_COMMANDS: readonly Entry[] = [
   ...REQUEST_COMMANDS,
   ...CERTIFICATE_COMMANDS,
   ...DEVICE_COMMANDS,
+  ...OVERVIEW_COMMANDS,
   ...SERVICE_COMMANDS,
   command(
     'token new',

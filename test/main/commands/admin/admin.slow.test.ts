@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
+import qrcode from 'qrcode-generator';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run, runAny } from '../../../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../../../support/csr.ts';
@@ -312,6 +313,35 @@ describe('issue 18.1: the service', () => {
     expect((await admin(['lockout', 'clear', name])).err).toContain('(404 LOCKOUT_NOT_FOUND)');
   });
 
+  test('overview, statistics, history, configuration', async () => {
+    const { cn, serial } = await enrolled();
+    expect((await admin(['overview'])).out).toMatch(/\nHEALTH\n[^]*\nCAS\nLABEL /);
+    const today = await admin(['statistics', '--by', 'day', '--since', '1h']);
+    expect(today.out).toMatch(/^TIME +ISSUED +RENEWED /);
+    expect((await admin(['statistics', '--csv'])).out).toMatch(/^time,issued,renewed,/);
+    expect(await items('statistics', '--ca-label', 'devices')).toHaveLength(24);
+    expect((await admin(['history', '--requester', cn])).out).toMatch(
+      new RegExp(`\nCERTIFICATES\nSERIAL [^]*${serial}`),
+    );
+    expect((await admin(['history'])).err).toContain('(400 FIELD_INVALID)');
+    expect((await admin(['configuration'])).out).toContain('otp.max_failures');
+  });
+
+  test('events, as they happen', async () => {
+    const watching = spawn(NODE, [SERVER, 'admin', 'events', '--json'], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const found: unknown[] = [];
+    createInterface({ input: watching.stdout }).on('line', (line) => found.push(JSON.parse(line)));
+    // Until it listens there is nothing to be heard.
+    await expect
+      .poll(async () => (await server.otp({ client_id: 'heard' }), found), { timeout: 20_000, interval: 500 })
+      .toContainEqual(expect.objectContaining({ type: 'otp.created', subject: 'heard' }));
+    watching.kill();
+    await once(watching, 'close');
+  }, 30_000);
+
   test('audit list', async () => {
     expect((await admin(['audit', 'list', '--type', 'service.start', '--since', '1h'])).out).toMatch(
       /^SEQ +TIME +TYPE .*\n1 +\S+Z +service.start +success /,
@@ -448,6 +478,109 @@ describe('issue 18.1: who is calling', () => {
     );
     const elsewhere = await admin(['status', '--url', `https://127.0.0.1.nip.invalid:${est}`]);
     expect(elsewhere.code).toBe(3);
+  });
+});
+
+describe('issue 18.1: devices', () => {
+  test('create, change, disable, enable, show, delete', async () => {
+    const made = await json(
+      ...['device', 'create', 'press 7/a', '--match-issuer', 'CN=Maker', '--match-serial-number', '4711'],
+      ...['--attribute', 'site=Berlin=West', '--attribute', 'line=2', '--not-after', '365d', '--note', 'new'],
+    );
+    expect(made).toMatchObject({
+      id: 'press 7/a',
+      match: { issuer: 'CN=Maker', serial_number: '4711' },
+      attributes: { site: 'Berlin=West', line: '2' },
+      enabled: true,
+      note: 'new',
+    });
+    expect((await admin(['device', 'create', 'press 7/a'])).err).toContain('(409 DEVICE_EXISTS)');
+    const changed = await json(
+      'device',
+      'change',
+      'press 7/a',
+      '--note',
+      'old',
+      '--clear',
+      'match',
+      '--clear',
+      'not_after',
+    );
+    expect(changed).toMatchObject({ note: 'old', match: null, not_after: null, attributes: { line: '2' } });
+    expect(await json('device', 'disable', 'press 7/a')).toMatchObject({ enabled: false });
+    expect((await admin(['device', 'list', '--enabled', 'false'])).out).toMatch(/press 7\/a +- +no +- /);
+    expect(await json('device', 'enable', 'press 7/a')).toMatchObject({ enabled: true });
+    expect((await admin(['device', 'show', 'press 7/a'])).out).toMatch(/\nEVENTS\nSEQ +TIME /);
+    expect((await admin(['device', 'delete', 'press 7/a'])).code).toBe(2);
+    expect(await admin(['device', 'delete', 'press 7/a', '--revoke', '--yes'])).toMatchObject({ code: 0 });
+    expect((await admin(['device', 'show', 'press 7/a'])).err).toContain('(404 DEVICE_NOT_FOUND)');
+  });
+
+  test.each([
+    [['create', 'x', '--attribute', 'site'], '--attribute: "site" is not of the form NAME=TEXT'],
+    [['change', 'x'], 'what is to change?'],
+    [['change', 'x', '--clear', 'id'], '--clear: "id" is none of ca, match, attributes, not_after, note'],
+    [['change', 'x', '--clear', 'note', '--note', 'y'], '--clear note does not go with a new one'],
+    [['import', '/nonexistent'], 'FILE /nonexistent cannot be read'],
+    [['import', '/dev/null'], 'FILE has no header line'],
+  ])('%j is refused before anything is sent', async (args, sentence) => {
+    const { code, out, err } = await admin(['device', ...args]);
+    expect([code, out, err]).toEqual([2, '', expect.stringContaining(sentence)]);
+  });
+
+  test('import of more rows than a call takes, in two calls; what was exported can be imported again', async () => {
+    const rows = Array.from({ length: 10_002 }, (_, n) => (n === 10_000 ? ',x' : `fleet-${n},n${n}`));
+    const answers = file('fleet-answers.csv');
+    const done = await admin([
+      'device',
+      'import',
+      file('fleet.csv', `id,note\n${rows.join('\n')}\n`),
+      '--out',
+      answers,
+    ]);
+    expect(done.code).toBe(1);
+    expect(done.err).toContain('row 10001: id is required (FIELD_INVALID)\n10001 of 10002 devices registered');
+    const lines = readFileSync(answers, 'utf8').trimEnd().split('\r\n');
+    expect(lines).toHaveLength(10_003);
+    expect(lines.at(-2)).toMatch(/,10001,FIELD_INVALID,id is required$/);
+    expect(lines.at(-1)).toMatch(/^fleet-10001,/);
+    const { out: table } = await admin(['device', 'list', '--csv', '--id', 'fleet-7']);
+    const again = await admin(['device', 'import', file('again.csv', table), '--upsert']);
+    expect(again).toMatchObject({ code: 0, err: '1 of 1 devices registered\n' });
+    expect((await admin(['device', 'import', file('again.csv')])).err).toContain('row 1: ');
+  }, 120_000);
+});
+
+describe('issue 18.1: lines for a device', () => {
+  test('the line for estuary client enrols', async () => {
+    const { out } = await admin(['otp', 'create', 'client, 1']);
+    const line = /with Estuary:\n\n(EST_OTP=.*)\n/.exec(out)?.[1] ?? '';
+    const bin = mkdtempSync(join(folder, 'bin-'));
+    writeFileSync(join(bin, 'estuary'), `#!/bin/sh\nexec '${NODE}' '${SERVER}' "$@"\n`, { mode: 0o755 });
+    await run('sh', ['-c', line], { cwd: folder, env: { PATH: `${bin}:${process.env['PATH'] ?? ''}` } });
+    expect(await items('cert', 'list', '--requester', 'client, 1')).toMatchObject([
+      { subject: String.raw`CN=client\, 1` },
+    ]);
+  });
+
+  test('a QR code of what a device has to know', async () => {
+    const { out } = await admin(['otp', 'create', 'gerät-1', '--ca-label', 'lab', '--qr']);
+    const token = /^token +(\S+)$/m.exec(out)?.[1] ?? '';
+    const text = JSON.stringify({
+      est: `${env['ESTUARY_EST_URL'] ?? ''}/.well-known/est`,
+      label: 'lab',
+      client_id: 'gerät-1',
+      token,
+    });
+    const code = qrcode(0, 'M');
+    code.addData(Buffer.from(text).toString('latin1'), 'Byte');
+    code.make();
+    const rows = out.split('\n').filter((line) => line.startsWith('\u001b[30;107m'));
+    const dark = (row: number, column: number): boolean =>
+      '█▀'.includes((rows[row >> 1] ?? '').slice('\u001b[30;107m'.length).charAt(column)) && row % 2 === 0;
+    for (let row = 0; row < code.getModuleCount(); row += 2)
+      for (let column = 0; column < code.getModuleCount(); column++)
+        expect(dark(row + 4, column + 4), `${row} ${column}`).toBe(code.isDark(row, column));
   });
 });
 

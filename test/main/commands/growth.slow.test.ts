@@ -1,0 +1,23 @@
+/** Issue 18.1: progress of what blocks. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { runAny } from '../../support/command.ts';
+import { ROOT } from '../../support/root.ts';
+import { NODE } from '../../support/server-process.ts';
+
+test('issue 18.1: how far a file is that something writes which blocks the thread', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'estuary-growth-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'half');
+  writeFileSync(file, Buffer.alloc(2_000_000));
+  const script = `import { showGrowth } from '${ROOT}/src/main/commands/growth.ts';
+const end = showGrowth({ file: '${file}', total: 4_000_000, what: 'copying' }, { err: (text) => process.stderr.write(text) });
+Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6000);
+await end();`;
+  writeFileSync(join(folder, 'blocking.mjs'), script);
+  expect((await runAny(NODE, [join(folder, 'blocking.mjs')])).output).toMatch(
+    /^copying: 50 %, 2 of 4 MB, about \d+ s left\n$/,
+  );
+});
