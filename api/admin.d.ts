@@ -518,7 +518,7 @@ export interface paths {
         };
         /**
          * Issuance, renewals and refusals over time
-         * @description Counters of whole hours, kept with the audit records and longer than these. An interval that has begun counts as far as it has come; at most 1000 intervals.
+         * @description Counters of whole hours, kept with the audit records and longer than these. An interval that has begun counts as far as it has come; at most 1000 hours or 400 days.
          */
         get: operations["getStatistics"];
         put?: never;

@@ -8,8 +8,8 @@ import { formatTimestamp, parseOptionalTimestamp } from './timestamps.ts';
 const INTERVALS = { hour: STATISTICS_HOUR, day: 24 * STATISTICS_HOUR } as const;
 /** Intervals that are shown unless somebody says since when: a day of hours, a month of days. */
 const SHOWN = { hour: 24, day: 30 } as const;
-/** In one answer. */
-const MAX_INTERVALS = 1000;
+/** In one answer. A day is 24 rows for each kind and CA. */
+const MAX_INTERVALS = { hour: 1000, day: 400 } as const;
 
 const MEANINGS: Readonly<Record<Statistic, string>> = {
   issued: 'Certificates issued, but for renewals.',
@@ -48,7 +48,7 @@ export function registerStatistics(app: AdminApp, deps: AdminDependencies): void
         summary: 'Issuance, renewals and refusals over time',
         description:
           'Counters of whole hours, kept with the audit records and longer than these. An interval that has begun counts as far as it has come; ' +
-          `at most ${MAX_INTERVALS} intervals.`,
+          `at most ${MAX_INTERVALS.hour} hours or ${MAX_INTERVALS.day} days.`,
         tags: ['statistics'],
         querystring: strictObject({
           since: Type.Optional(Timestamp('The interval of this time and later; a day ago, or with `day` 30 days.')),
@@ -69,8 +69,11 @@ export function registerStatistics(app: AdminApp, deps: AdminDependencies): void
       const given = parseOptionalTimestamp('since', request.query.since);
       const since = given === undefined ? until - SHOWN[interval] * step : begin(given);
       if (since >= until) throw badRequest('FIELD_INVALID', 'since must not be later than until');
-      if ((until - since) / step > MAX_INTERVALS)
-        throw badRequest('FIELD_INVALID', `since and until must not be more than ${MAX_INTERVALS} intervals apart`);
+      if ((until - since) / step > MAX_INTERVALS[interval])
+        throw badRequest(
+          'FIELD_INVALID',
+          `since and until must not be more than ${MAX_INTERVALS[interval]} intervals apart`,
+        );
       const counts = await deps.store.countEvents({ since, until, interval: step, ca });
       return {
         interval,

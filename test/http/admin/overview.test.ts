@@ -124,6 +124,7 @@ describe('issue 19.1: GET /admin/statistics', () => {
   test.each([
     ['since=2026-11-22T00:00:00Z', 'since must not be later than until'],
     ['since=2026-01-01T00:00:00Z', 'since and until must not be more than 1000 intervals apart'],
+    ['interval=day&since=2025-01-01T00:00:00Z', 'since and until must not be more than 400 intervals apart'],
     ['since=yesterday', 'since must be an ISO 8601 timestamp'],
     ['interval=minute', 'interval must be one of hour, day'],
   ])('%s: 400', async (query, message) => {
