@@ -43,7 +43,7 @@ export function Health({ of, lockouts }: { readonly of: HealthRecord; readonly l
             of={of.cas.map(({ label, health, detail, days_left }): Fact => [
               label,
               <>
-                <a href={link(['cas', label])} aria-label={`CA ${label}`}>
+                <a href={link(['cas', label])} aria-label={`${health}: CA ${label}`}>
                   <Badge of={health} />
                 </a>{' '}
                 <span class="fine">{days_left === null ? '' : `${days_left} days left`}</span> {detail}
