@@ -13,6 +13,7 @@ import { onTheWire, simpleCsr, type TestKey } from './csr.ts';
 import { call, type Answer, type ClientTls } from './https.ts';
 import { withWantedKeys } from './keys-in-hsm.ts';
 import { makeQuickstart } from './quickstart.ts';
+import { withWantedStore } from './store-in-postgres.ts';
 import { startServer, type ListenerName, type ServerProcess } from './server-process.ts';
 import { parseCertsOnly } from '../../src/pki/cms/pkcs7.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
@@ -102,7 +103,7 @@ export class Estuary {
   static async start(wanted: EstuaryOptions = {}): Promise<Estuary> {
     const dir = mkdtempSync(join(tmpdir(), 'estuary-test-'));
     try {
-      const options = withWantedKeys(wanted, dir);
+      const options = await withWantedStore(withWantedKeys(wanted, dir));
       await makeQuickstart(dir, options.algorithm);
       configureIn(dir, options.configure);
       return new Estuary(dir, await launch(dir, options), options);

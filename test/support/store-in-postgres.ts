@@ -1,0 +1,37 @@
+/** A test's Estuary with its store in PostgreSQL instead of a file. */
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { section, type EstuaryOptions } from './estuary.ts';
+import { sharedPostgres } from './postgres.ts';
+
+/** The options with the store in the database of a URL. @param lookupKey the same for all that share it */
+export function withStoreIn(
+  options: EstuaryOptions,
+  url: string,
+  node: string,
+  lookupKey = randomBytes(32),
+): EstuaryOptions {
+  return {
+    ...options,
+    configure(config, dir) {
+      const store = section(config, 'store');
+      delete store['path'];
+      Object.assign(store, { driver: 'postgres', url_file: 'store.url', pool_size: 4, node_name: node });
+      section(config, 'otp')['lookup_key_file'] = 'lookup.key';
+      writeFileSync(join(dir, 'store.url'), url, { mode: 0o600 });
+      writeFileSync(join(dir, 'lookup.key'), lookupKey, { mode: 0o600 });
+      options.configure?.(config, dir);
+    },
+  };
+}
+
+/** Set to `postgres` to run a file of black-box tests with the store there. */
+export const STORE = 'ESTUARY_TEST_STORE';
+
+/** The options as the environment of the tests wants them: a database for each server. */
+export async function withWantedStore(options: EstuaryOptions): Promise<EstuaryOptions> {
+  if (process.env[STORE] !== 'postgres') return options;
+  const cluster = await sharedPostgres();
+  return withStoreIn(options, await cluster.createDatabase(), `node-${randomBytes(4).toString('hex')}`);
+}
