@@ -1,16 +1,24 @@
-/** `write` renders docs/configuration.md from the schema; `check` fails when the page is not what the schema says. */
+/** `write` renders the references of both configurations from their schemas; `check` fails when a page is not what the schema says. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { clientConfigReference } from './lib/client-config-reference.ts';
 import { configReference } from './lib/config-reference.ts';
 
-const PAGE = join(import.meta.dirname, '..', 'docs', 'configuration.md');
+const PAGES = [
+  ['configuration.md', configReference],
+  ['client-configuration.md', clientConfigReference],
+] as const;
 
 const [action] = process.argv.slice(2);
-if (action === 'write') await writeFile(PAGE, configReference());
-else if (action !== 'check') {
+if (action !== 'write' && action !== 'check') {
   process.stderr.write('usage: node scripts/config-reference.ts write|check\n');
   process.exitCode = 1;
-} else if ((await readFile(PAGE, 'utf8').catch(() => '')) !== configReference()) {
-  process.stderr.write('docs/configuration.md is stale: run "npm run docs:config" and commit it\n');
-  process.exitCode = 1;
-}
+} else
+  for (const [name, render] of PAGES) {
+    const page = join(import.meta.dirname, '..', 'docs', name);
+    if (action === 'write') await writeFile(page, render());
+    else if ((await readFile(page, 'utf8').catch(() => '')) !== render()) {
+      process.stderr.write(`docs/${name} is stale: run "npm run docs:config" and commit it\n`);
+      process.exitCode = 1;
+    }
+  }

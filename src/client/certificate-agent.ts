@@ -2,7 +2,6 @@
  * One certificate, from nothing to its renewal and on: each step looks at what is on the disk, does what is due, and says when the next is.
  * It keeps nothing in memory, so that being killed and being started again is nothing special.
  */
-import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { InputError } from '../pki/input-error.ts';
 import { describe } from '../errors.ts';
@@ -12,7 +11,7 @@ import type { ClientContext } from './context.ts';
 import { enrolOnce } from './enrolment.ts';
 import { accessOf } from './keep/access.ts';
 import { CertificateFolder, type LiveCertificate } from './keep/certificate-folder.ts';
-import { FIRST_STATE, type State } from './keep/state.ts';
+import { changeOf, FIRST_STATE, type State } from './keep/state.ts';
 import { clockProblem, renewalTime, retryDelay } from './renewal.ts';
 
 export interface StepOptions {
@@ -131,7 +130,7 @@ export class CertificateAgent {
     const live = this.#folder.live();
     const state = this.#folder.state();
     if (live === undefined) return undefined;
-    const change = changeOf(live, this.#folder.caPem());
+    const change = changeOf(live.version, this.#folder.caPem());
     if (state.announced === change) return undefined;
     const now = this.#context.now();
     if (now < state.nextHook) return { next: state.nextHook, error: undefined };
@@ -169,11 +168,6 @@ export class CertificateAgent {
   #point(): number {
     return this.#config.renew_at / 100;
   }
-}
-
-/** What a hook has to be told of: another version, or other CAs. */
-function changeOf({ version }: LiveCertificate, caPem: string | undefined): string {
-  return `${version} ${hash('sha256', caPem ?? '', 'hex').slice(0, 16)}`;
 }
 
 const lifetimeOf = ({ certificate }: LiveCertificate): number =>

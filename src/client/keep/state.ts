@@ -1,4 +1,5 @@
 /** What a client remembers of a certificate between two attempts; read leniently, since losing it costs no certificate. */
+import { hash } from 'node:crypto';
 
 export interface LastError {
   readonly code: string;
@@ -87,6 +88,11 @@ function readObject(value: unknown): Readonly<Record<string, unknown>> {
   } catch {
     return {};
   }
+}
+
+/** What a hook has to be told of: another version, or other CAs. @param caPem of ca.pem */
+export function changeOf(version: number, caPem: string | undefined): string {
+  return `${version} ${hash('sha256', caPem ?? '', 'hex').slice(0, 16)}`;
 }
 
 const count = (value: unknown): number => (typeof value === 'number' && value >= 0 ? value : 0);

@@ -1,0 +1,141 @@
+/**
+ * A fleet of `estuary client` in virtual time: each agent has a disk of its own, and is killed at steps that are drawn; the CA drops answers,
+ * is away, and gets new keys. What comes of it is counted, and everything that may not be is told.
+ */
+import { ClientError } from '../../../src/client/client-error.ts';
+import { changeOf, parseState } from '../../../src/client/keep/state.ts';
+import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import { makeCa, type Issuer } from '../../../test/support/certificates.ts';
+import { ClientWorld, DAY, START } from '../../../test/support/client-world.ts';
+
+export interface FleetOptions {
+  readonly agents: number;
+  readonly days: number;
+  /** Of a certificate, milliseconds. */
+  readonly lifetime: number;
+  /** Days between two rollovers of the root. */
+  readonly rolloverDays: number;
+  readonly seed: number;
+}
+
+export interface FleetResult {
+  readonly certificates: number;
+  readonly requests: number;
+  readonly kills: number;
+  readonly lostAnswers: number;
+  readonly refusals: number;
+  readonly hooks: number;
+  readonly problems: readonly string[];
+}
+
+const HOUR = 3_600_000;
+/** The server is away for so long, so often: a restart, a bad evening. */
+const OUTAGE_EVERY = 2 * DAY;
+const OUTAGE = HOUR;
+const SHARE = { killed: 0.1, lost: 0.1, busy: 0.1 };
+/** More steps than an enrolment takes. */
+const STEPS = 80;
+
+type Cas = ClientWorld['cas'];
+
+export async function runFleet(options: FleetOptions): Promise<FleetResult> {
+  const cas = await rollovers(options);
+  const total = { certificates: 0, requests: 0, kills: 0, lostAnswers: 0, refusals: 0, hooks: 0 };
+  const problems: string[] = [];
+  for (let agent = 0; agent < options.agents; agent++) {
+    const result = await runAgent(options, cas, randomOf(options.seed + agent));
+    for (const name of COUNTED) total[name] += result[name];
+    problems.push(...result.problems.map((problem) => `agent ${agent}: ${problem}`));
+  }
+  return { ...total, problems };
+}
+
+const COUNTED = ['certificates', 'requests', 'kills', 'lostAnswers', 'refusals', 'hooks'] as const;
+
+/** The CAs of each period: the new root with what links it to the one before (RFC 4210 §4.4). */
+async function rollovers({ days, rolloverDays }: FleetOptions): Promise<readonly Cas[]> {
+  const root = (generation: number, issuer?: Issuer): Promise<Issuer> =>
+    makeCa('CN=Root', { slot: `root ${generation}`, notBefore: START - DAY, ...(issuer && { issuer }) });
+  const periods: Cas[] = [];
+  let before = await root(0);
+  for (let generation = 0; generation * rolloverDays <= days; generation++) {
+    const issuer = generation === 0 ? before : await root(generation);
+    const links = generation === 0 ? [] : [before, await root(generation, before), await root(generation - 1, issuer)];
+    periods.push({ issuer, listed: [issuer, ...links].map(({ der }) => parseCertificate(der)) });
+    before = issuer;
+  }
+  return periods;
+}
+
+async function runAgent(
+  { days, lifetime, rolloverDays }: FleetOptions,
+  cas: readonly Cas[],
+  random: () => number,
+): Promise<FleetResult> {
+  const [first] = cas;
+  if (first === undefined) throw new Error('no CA');
+  const world = new ClientWorld(first.issuer);
+  const problems = new Set<string>();
+  const counts = { kills: 0, lostAnswers: 0, refusals: 0 };
+  world.lifetime = lifetime;
+  world.decide = () => {
+    if ((world.now - START) % OUTAGE_EVERY < OUTAGE && world.now > START + OUTAGE) {
+      counts.refusals += 1;
+      return new ClientError('later', 'SERVER_UNREACHABLE', 'nobody listens');
+    }
+    const drawn = random();
+    if (drawn < SHARE.lost) {
+      counts.lostAnswers += 1;
+      return 'lose';
+    }
+    if (drawn > SHARE.lost + SHARE.busy) return 'issue';
+    counts.refusals += 1;
+    return new ClientError('later', 'SERVER_UNAVAILABLE', '503', { retryAfter: 30 });
+  };
+  world.hook = () => {
+    const { announced } = parseState(world.text('state.json'));
+    if (announced === changeOf(world.live?.version ?? 0, world.text('ca.pem'))) problems.add('a hook without a change');
+  };
+  const end = START + days * DAY;
+  while (world.now < end) {
+    world.cas = cas[Math.floor((world.now - START) / (rolloverDays * DAY))] ?? first;
+    world.lives = random() < SHARE.killed ? Math.floor(random() * STEPS) : Infinity;
+    const hadOne = world.live !== undefined;
+    const { next } = await world.step();
+    world.assertWhole();
+    const killed = world.lives < 0;
+    if (killed) counts.kills += 1;
+    const after = world.live;
+    if (after !== undefined && hadOne && after.certificate.notAfter.getTime() < world.now)
+      problems.add('a certificate was over');
+    world.now = killed ? world.now + 1000 + random() * 60_000 : Math.max(next, world.now + 1000);
+  }
+  // What is under way comes to its end.
+  world.lives = Infinity;
+  world.decide = () => 'issue';
+  world.now = Math.max(world.now, end);
+  await world.until(world.now + HOUR);
+  const live = world.live?.certificate;
+  if (live === undefined || live.notAfter.getTime() < world.now) problems.add('no valid certificate in the end');
+  for (const { serialNumber } of world.issued)
+    if (!world.hooks.includes(serialNumber)) problems.add(`no hook for ${serialNumber}`);
+  const certificates = world.issued.length;
+  return {
+    ...counts,
+    certificates,
+    requests: world.requests.length,
+    hooks: world.hooks.length,
+    problems: [...problems],
+  };
+}
+
+/** The same numbers for the same seed (mulberry32). */
+function randomOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,32 @@
+/** Renders docs/client-configuration.md from the schema of client.toml. */
+import { CLIENT_SCHEMA } from '../../src/client/config/schema.ts';
+import type { Key } from '../../src/client/config/words.ts';
+
+export function clientConfigReference(): string {
+  const parts = [
+    '# client.toml, key by key',
+    'Made by `npm run docs:config` from `src/client/config/schema.ts`; [client.md](client.md) tells what it is for. Paths are relative to the file. An unknown key is refused, with the nearest known one.',
+    ...section('', CLIENT_SCHEMA),
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+function section(name: string, { keys = {}, description, isList }: Key<unknown>): string[] {
+  const own = Object.entries(keys).filter(([, key]) => key.keys === undefined);
+  const tables = Object.entries(keys).filter(([, key]) => key.keys !== undefined);
+  const title = name === '' ? 'At the top' : `\`${isList ? `[[${name}]]` : `[${name}]`}\``;
+  return [
+    `## ${title}`,
+    description,
+    ['| key | value | default | |', '| --- | --- | --- | --- |', ...own.map(([key, value]) => row(key, value))].join(
+      '\n',
+    ),
+    ...tables.flatMap(([key, value]) => section(name === '' ? key : `${name}.${key}`, value)),
+  ];
+}
+
+const cell = (text: string): string => text.replaceAll('|', '\\|');
+
+function row(name: string, { allowed, defaultText, description }: Key<unknown>): string {
+  return `| \`${name}\` | ${cell(allowed)} | ${cell(defaultText ?? 'has to be given')} | ${cell(description)} |`;
+}

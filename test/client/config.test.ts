@@ -1,0 +1,72 @@
+/** Issue 18.2: client.toml says at once all that is wrong with it. */
+import { describe, expect, test } from 'vitest';
+import { readClientConfig } from '../../src/client/config/load.ts';
+import { ConfigError } from '../../src/config/problem.ts';
+import { parseToml } from '../../src/config/toml.ts';
+
+const GOOD = `[server]
+url = "https://est.example"
+[[certificate]]
+folder = "web"
+subject = "CN=web"
+`;
+
+function read(text: string) {
+  const parsed = parseToml(text);
+  if ('problem' in parsed) throw new Error(parsed.problem.message);
+  return readClientConfig(parsed.document, '/etc/estuary-client/client.toml');
+}
+
+function problems(text: string): string[] {
+  try {
+    read(text);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.message.split('\n').map((line) => line.replace('/etc/estuary-client/client.toml: ', ''));
+  }
+}
+
+describe('issue 18.2: client.toml', () => {
+  test('defaults, and paths relative to the file', () => {
+    const [one] = read(GOOD).certificate;
+    expect(one).toMatchObject({
+      name: 'web',
+      folder: '/etc/estuary-client/web',
+      new_key: true,
+      mode: '0600',
+      renew_at: 67,
+    });
+  });
+
+  test.each([
+    ['', ['server.url: is missing', 'certificate: is missing']],
+    [`${GOOD}[sever]`, ['sever: is no known key (the nearest known one is "server")']],
+    [`${GOOD}dns_name = []`, ['certificate[0].dns_name: is no known key (the nearest known one is "dns_names")']],
+    [`${GOOD}key_type = "rsa:1024"`, ['certificate[0].key_type: "rsa:1024" is not known']],
+    [
+      `${GOOD}renew_at = 99`,
+      ['certificate[0].renew_at: is 99 (a whole number of percent of the lifetime from 5 to 95)'],
+    ],
+    [`${GOOD}mode = "0644"`, ['certificate[0].mode: "0644" lets others in']],
+    [`${GOOD}certificate = "a.pem"`, ['certificate[0].private_key: certificate and private_key go together']],
+    [`${GOOD}otp_file = "a"\notp_env = "B"`, ['certificate[0].otp_env: both otp_file and otp_env are given']],
+    [`${GOOD}ip_addresses = ["300.1.1.1"]`, ['certificate[0].ip_addresses[0]: ']],
+    [
+      `${GOOD}new_key = 1\nreload = 2`,
+      ['certificate[0].new_key: is a whole number', 'certificate[0].reload: is a whole number'],
+    ],
+    [
+      `${GOOD}[[certificate]]\nfolder = "web"\nsubject = "CN=b"`,
+      ['certificate[1].folder: is that of another', 'certificate[1].name: "web" is another\'s name'],
+    ],
+    [
+      GOOD.replace('[server]', '[server]\nmin_version = "TLSv1.3"\nmax_version = "TLSv1.2"'),
+      ['server.min_version: is newer'],
+    ],
+  ])('%j: %j', (text, expected) => {
+    const found = problems(text);
+    expect(found).toHaveLength(expected.length);
+    for (const [index, message] of expected.entries()) expect(found[index]).toContain(message);
+  });
+});
