@@ -2,7 +2,7 @@
 import { runCommand } from './commands/run-command.ts';
 import { COMMANDS, NOTES } from './commands/table.ts';
 import type { Signals } from './signals.ts';
-import { drained, terminalOf } from './terminal.ts';
+import { drained, terminalOf, writer } from './terminal.ts';
 
 const PROGRAM = {
   name: 'estuary',
@@ -16,7 +16,7 @@ const PROGRAM = {
 export async function main(args: readonly string[], signals: Signals): Promise<void> {
   process.exitCode = await runCommand(PROGRAM, args, {
     env: process.env,
-    out: (text) => void process.stdout.write(text),
+    out: writer(() => process.stdout),
     err: (text) => void process.stderr.write(text),
     now: Date.now,
     signals,

@@ -4,17 +4,21 @@ import type { Terminal } from './commands/command.ts';
 /** Where a terminal does not say how wide it is. */
 const COLUMNS = 80;
 
-export function terminalOf({ stdin, stdout, stderr }: NodeJS.Process): Terminal {
+/** Opens none of the streams before a command asks: the server has no use for them. */
+export function terminalOf(streams: Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>): Terminal {
   const columns = (stream: NodeJS.WriteStream): number | undefined =>
     stream.isTTY ? stream.columns || COLUMNS : undefined;
   return {
     get outColumns() {
-      return columns(stdout);
+      return columns(streams.stdout);
     },
     get errColumns() {
-      return columns(stderr);
+      return columns(streams.stderr);
     },
-    ask: stdin.isTTY && stderr.isTTY ? (question) => ask(stdin, stderr, question) : undefined,
+    get ask() {
+      const { stdin, stderr } = streams;
+      return stdin.isTTY && stderr.isTTY ? (question: string) => ask(stdin, stderr, question) : undefined;
+    },
   };
 }
 
@@ -36,4 +40,18 @@ async function ask(input: NodeJS.ReadStream, output: NodeJS.WriteStream, questio
 /** Resolves once a stream has room again. */
 export async function drained(stream: NodeJS.WriteStream): Promise<void> {
   if (stream.writableNeedDrain) await new Promise((resolve) => stream.once('drain', resolve));
+}
+
+/** Writes, and ends the process without a word once nobody reads on (`| head`). */
+export function writer(stream: () => NodeJS.WriteStream): (text: string) => void {
+  let isGuarded = false;
+  return (text) => {
+    if (!isGuarded)
+      stream().on('error', (error) => {
+        if ('code' in error && error.code === 'EPIPE') process.exit();
+        throw error;
+      });
+    isGuarded = true;
+    stream().write(text);
+  };
 }

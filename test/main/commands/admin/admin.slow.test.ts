@@ -595,3 +595,8 @@ test('issue 18.1: the built program, coloured on a terminal alone and not with N
   });
   expect(sober.output).not.toContain('\u001b[32m');
 });
+
+test('issue 18.1: the built program ends without a word when nobody reads on', async () => {
+  const { code, output } = await runAny('sh', ['-c', `'${NODE}' '${SERVER}' admin openapi | head -n 1`], { env });
+  expect([code, output]).toEqual([0, '{\n']);
+});
