@@ -135,6 +135,11 @@ export const SERVICE_ERRORS = {
     cause: 'Another service holds the store.',
     remedy: 'Stop that service, or give this one a store of its own.',
   },
+  STORE_NOT_EMPTY: {
+    status: 500,
+    cause: '"store copy" copies into a new store, and there is one already.',
+    remedy: 'Give it an empty database, or another file.',
+  },
   STORE_NOT_A_FILE: {
     status: 500,
     cause: '"backup" and "restore" copy the file of a SQLite store, and store.driver is "postgres".',

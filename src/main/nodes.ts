@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { reconcile } from '../enrollment/reconcile.ts';
-import { describe, unavailable } from '../errors.ts';
+import { describe, EstuaryError, unavailable } from '../errors.ts';
 import { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
 import type { MakeMutex } from '../process/semaphore.ts';
@@ -180,18 +180,18 @@ async function advanced(
   }
 }
 
-/** The same store for a node: while it may be dead to the others, nothing is begun that they would close. */
-export function whileHeld(store: Store, isHeld: () => boolean): Store {
+const leaseLost = (detail: string, cause?: unknown): EstuaryError =>
+  unavailable('NODE_LEASE_LOST', 'the store cannot be used at present', { detail, cause });
+
+/**
+ * The same store for one node of several: while it may be dead to the others, nothing is begun that they would close, and what they have
+ * closed may be repeated.
+ */
+export function amongNodes(store: Store, isHeld: () => boolean): Store {
   const guarded =
     <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
     (...args: A): Promise<R> =>
-      isHeld()
-        ? call(...args)
-        : Promise.reject(
-            unavailable('NODE_LEASE_LOST', 'the store cannot be used at present', {
-              detail: 'the other nodes may take this one for dead',
-            }),
-          );
+      isHeld() ? call(...args) : Promise.reject(leaseLost('the other nodes may take this one for dead'));
   return {
     ...store,
     reserve: guarded(store.reserve.bind(store)),
@@ -199,5 +199,11 @@ export function whileHeld(store: Store, isHeld: () => boolean): Store {
     submitRequest: guarded(store.submitRequest.bind(store)),
     claimCmcMessage: guarded(store.claimCmcMessage.bind(store)),
     checkWritable: guarded(store.checkWritable.bind(store)),
+    recordCertificate: (...args) =>
+      store.recordCertificate(...args).catch((error: unknown) => {
+        if (error instanceof EstuaryError && error.code === 'RESERVATION_NOT_OPEN')
+          throw leaseLost('another node took this one for dead and closed the reservation', error);
+        throw error;
+      }),
   };
 }

@@ -18,8 +18,6 @@ export interface RetentionOptions {
   readonly log: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** As {@link Recurring} has it. */
-  readonly isOnDuty?: () => boolean;
 }
 
 interface Run {
@@ -43,13 +41,10 @@ export class Retention implements Part {
   constructor(options: RetentionOptions) {
     const { log } = options;
     // A file of audit records a day, not one an hour.
-    this.#recurring = new Recurring(
-      HOUR,
-      (isFirst) =>
-        purge(options, { signal: this.#stopped.signal, slack: isFirst ? 0 : DAY }).catch((error: unknown) =>
-          log.error({ detail: describe(error) }, 'what is over could not be purged'),
-        ),
-      options.isOnDuty,
+    this.#recurring = new Recurring(HOUR, (isFirst) =>
+      purge(options, { signal: this.#stopped.signal, slack: isFirst ? 0 : DAY }).catch((error: unknown) =>
+        log.error({ detail: describe(error) }, 'what is over could not be purged'),
+      ),
     );
   }
 

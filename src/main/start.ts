@@ -11,12 +11,13 @@ import { Semaphore } from '../process/semaphore.ts';
 import type { WriterAddress } from '../store/calls/writer-address.ts';
 import { shareStoreLock } from '../store/sqlite/service-lock.ts';
 import { WriterKeeper } from '../store/calls/writer-keeper.ts';
+import type { Store } from '../store/store.ts';
 import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { BY_SIGNAL, Reloads, type Prepare } from './reloads.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { joinNodes, turnsOver, whileHeld, type Nodes } from './nodes.ts';
+import { amongNodes, joinNodes, turnsOver, type Nodes } from './nodes.ts';
 import { openConfiguredStore, prepareStore, writerOptions } from './open-store.ts';
 import { Retention } from './retention.ts';
 import { SearchIndex } from './search-index.ts';
@@ -77,9 +78,9 @@ async function startOn(
       writer === undefined
         ? await startAlone({ config, material, configFile }, base, nodes)
         : await superviseWorkers({ config, material, configFile, store, log, writer, nodes });
-    // Here, because it has to be one process that exports the audit log.
+    // Here, because it has to be one process that exports the audit log: each node's own.
     const isOnDuty = (): boolean => nodes.standing.onDuty;
-    const retention = new Retention({ config, store, log, isOnDuty, now: Date.now });
+    const retention = new Retention({ config, store, log, now: Date.now });
     await retention.start();
     const checkpoints = await startCheckpoints({ config, material }, base, isOnDuty);
     const searchIndex = new SearchIndex(store, log, isOnDuty);
@@ -126,7 +127,7 @@ async function startAlone(
   const reloads = new Reloads({ config, material, configFile, store, log, prepare });
   const service = await startProcess(config, material, {
     ...base,
-    store: whileHeld(store, () => nodes.standing.held),
+    store: asNode(config, store, () => nodes.standing.held),
     instance,
     ticketSecret: nodes.ticketSecret,
     makeMutex: turnsOver(config, material) ?? ((_name, queueLimit) => new Semaphore(1, queueLimit)),
@@ -163,7 +164,7 @@ export async function startWorker(): Promise<RunningService> {
     try {
       const service = await startProcess(config, material, {
         ...base,
-        store: whileHeld(base.store, () => link.standing.held),
+        store: asNode(config, base.store, () => link.standing.held),
         instance,
         ticketSecret: TicketSecret.of(ticketSecret),
         connections: link.connections,
@@ -201,6 +202,10 @@ function shareLock({ store }: Config): Pick<Nodes, 'release'> {
   const lock = store.driver === 'sqlite' ? shareStoreLock(store.path) : undefined;
   return { release: () => Promise.resolve(lock?.release()) };
 }
+
+/** The store of a service that is alone is its own. */
+const asNode = ({ store: { driver } }: Config, store: Store, isHeld: () => boolean): Store =>
+  driver === 'sqlite' ? store : amongNodes(store, isHeld);
 
 type Base = Pick<Foundation, 'log' | 'metrics' | 'store'>;
 

@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 
 export class TcpRelay {
   readonly port: number;
-  readonly #target: number;
+  #target: number;
   readonly #sockets = new Set<Socket>();
   #server: Server;
   #silent = false;
@@ -24,6 +24,17 @@ export class TcpRelay {
 
   get url(): string {
     return `https://localhost:${this.port}`;
+  }
+
+  /** Where new connections go to. */
+  get target(): number {
+    return this.#target;
+  }
+
+  /** Sends new connections elsewhere, and ends those that are. @param target a port of the loopback */
+  pointTo(target: number): void {
+    this.#target = target;
+    this.cut();
   }
 
   /** Whether new connections are accepted, and then nothing ever comes back. */

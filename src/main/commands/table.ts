@@ -62,6 +62,18 @@ export const COMMANDS: readonly Entry[] = [
     { about: 'Refuses a store in use, and says what was lost. The former store is kept under another name.' },
   ),
   command(
+    'store copy',
+    'Copy a store between SQLite and PostgreSQL, and compare both.',
+    {
+      config: required('FILE', 'the configuration with store.driver = "postgres"'),
+      from: required('DRIVER', 'sqlite or postgres'),
+      to: required('DRIVER', 'the other one'),
+      path: value('FILE', 'the SQLite database (default data/est.db beside the configuration)'),
+    },
+    () => import('./store-copy.ts'),
+    { about: 'Refuses stores in use, and copies into an empty one only. The source stays as it is.' },
+  ),
+  command(
     'audit export',
     'Write the audit records of the store to the standard output, for other programs.',
     {

@@ -1,0 +1,116 @@
+/** `store copy`: a store from one driver to the other, as a whole or not at all. */
+import { existsSync, rmSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { readMaterial } from '../../config/material/load-material.ts';
+import { loadConfigOnly } from '../../config/load.ts';
+import type { Config } from '../../config/schema.ts';
+import { failed } from '../../errors.ts';
+import { migrateDatabase } from '../../store/postgres/migrate.ts';
+import { connector } from '../../store/postgres/nodes/connector.ts';
+import { openWritable } from '../../store/sqlite/database.ts';
+import { lockStore } from '../../store/sqlite/service-lock.ts';
+import { nodeName } from '../nodes.ts';
+import { postgresServer } from '../open-store.ts';
+import { postgresSide } from '../store-copy/postgres-side.ts';
+import { copyTables, countTables, type CopiedCount } from '../store-copy/side.ts';
+import { sqliteSide } from '../store-copy/sqlite-side.ts';
+import { EXIT, UsageError, type CommandContext } from './command.ts';
+
+interface Options {
+  readonly config: string;
+  readonly from: string;
+  readonly to: string;
+  readonly path: string | undefined;
+}
+
+/** @throws ConfigError; UsageError; EstuaryError, e.g. `STORE_IN_USE`: nothing has changed then */
+export async function run({ config: file, from, to, path }: Options, context: CommandContext): Promise<number> {
+  if (![from, to].includes('sqlite') || ![from, to].includes('postgres'))
+    throw new UsageError('--from and --to are sqlite and postgres, one each');
+  const { config } = await loadConfigOnly(file, context.env);
+  if (config.store.driver !== 'postgres')
+    throw new UsageError('--config must be the one with store.driver = "postgres": it tells where that database is');
+  const sqlite = path === undefined ? config.store.path : resolve(path);
+  if ((from === 'sqlite') !== existsSync(sqlite))
+    throw new UsageError(from === 'sqlite' ? `--path: there is no ${sqlite}` : `--path: ${sqlite} is there already`);
+  const lock = await lockStore(sqlite);
+  try {
+    const counts = await copied(config, { from: from === 'sqlite' ? 'sqlite' : 'postgres', sqlite });
+    for (const { table, rows, hash } of counts) context.out(`${table}: ${rows} rows, SHA-256 ${hash}\n`);
+  } finally {
+    lock.release();
+  }
+  context.out('the copy is whole: every table has the same rows in both stores\n');
+  return EXIT.ok;
+}
+
+type Client = Awaited<ReturnType<ReturnType<typeof connector>>>;
+
+interface Direction {
+  readonly from: 'sqlite' | 'postgres';
+  /** The file of the SQLite store. */
+  readonly sqlite: string;
+}
+
+async function copied(config: Config, { from, sqlite }: Direction): Promise<CopiedCount[]> {
+  const material = await readMaterial(config);
+  await migrateDatabase(postgresServer(config, material));
+  const client = await connector(config, material.storeTls)();
+  try {
+    await client.query('SET statement_timeout = 0');
+    await client.query('BEGIN');
+    // Whoever starts now waits for its name until this has ended.
+    await client.query('LOCK TABLE node IN ACCESS EXCLUSIVE MODE');
+    await refuseUsed(client);
+    return await copiedBeside(client, nodeName(config), { from, sqlite });
+  } finally {
+    await client.end();
+  }
+}
+
+async function copiedBeside(client: Client, node: string, { from, sqlite }: Direction): Promise<CopiedCount[]> {
+  const db = openWritable(sqlite);
+  let done = false;
+  try {
+    db.exec('BEGIN IMMEDIATE');
+    const sides = { sqlite: sqliteSide(db), postgres: postgresSide(client, node) };
+    const source = sides[from];
+    const target = sides[from === 'sqlite' ? 'postgres' : 'sqlite'];
+    const used = (await countTables(target)).find(({ rows, table }) => rows > 0 && table !== 'audit_head');
+    if (used !== undefined)
+      throw failed('STORE_NOT_EMPTY', 'the store that is copied to is not empty', {
+        detail: `it has rows in ${used.table}`,
+      });
+    const read = await copyTables(source, target);
+    verify(read, await countTables(target));
+    await client.query('COMMIT');
+    db.exec('COMMIT');
+    done = true;
+    return read;
+  } finally {
+    if (db.inTransaction) db.exec('ROLLBACK');
+    db.close();
+    // What was made for the copy goes with it.
+    if (!done && from === 'postgres')
+      for (const end of ['', '-wal', '-shm']) rmSync(`${sqlite}${end}`, { force: true });
+  }
+}
+
+async function refuseUsed(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string; host: string }>(
+    "SELECT name, host FROM node WHERE heartbeat > clock_timestamp() - interval '30 seconds'",
+  );
+  const [one] = rows;
+  if (one !== undefined)
+    throw failed('STORE_IN_USE', 'the store is in use', { detail: `the node "${one.name}" runs on ${one.host}` });
+}
+
+function verify(read: readonly CopiedCount[], written: readonly CopiedCount[]): void {
+  for (const [n, { table, rows, hash }] of read.entries()) {
+    const other = written[n];
+    if (other?.rows !== rows || other.hash !== hash)
+      throw failed('STORE_FAILED', 'the store failed', {
+        detail: `${table}: ${rows} rows with SHA-256 ${hash} were read, and ${other?.rows ?? 0} with ${other?.hash ?? ''} are there; nothing was kept`,
+      });
+  }
+}

@@ -1,0 +1,103 @@
+import type pg from 'pg';
+import { isAuditRecord } from '../../audit/record.ts';
+import { fold } from '../../store/fold.ts';
+import { storable, type Side } from './side.ts';
+import { BATCH, type CopiedTable, type Row, type Value } from './tables.ts';
+
+/** What a table has here beside what both drivers keep. */
+const MORE: Readonly<Record<string, (row: Row, node: string) => Row>> = {
+  certificate: ({ subject, sans }) => ({ subject_folded: fold(subject), sans_folded: fold(namesOf(sans).join('\n')) }),
+  audit: ({ line }, node) => ({ node, ...foundBy(line ?? null) }),
+  audit_head: ({ seq }, node) => ({ node, told: seq ?? 0 }),
+};
+
+/**
+ * A PostgreSQL store, with the chain of audit records of one node.
+ *
+ * @param client in a transaction
+ */
+export function postgresSide(client: pg.Client, node: string): Side {
+  return {
+    async read({ name, order, columns }: CopiedTable, offset: number) {
+      const { rows, fields } = await client.query<Record<string, Value>>({
+        text: `SELECT ${columns.map(quoted).join(', ')} FROM ${source(name)} ORDER BY ${order.map(ordered).join(', ')} LIMIT ${BATCH} OFFSET $1`,
+        values: [offset, ...(CHAINED.has(name) ? [node] : [])],
+      });
+      return rows.map((row) => withNumbers(row, fields));
+    },
+    async write({ name, columns }: CopiedTable, rows: readonly Row[]) {
+      if (name === 'device_event') return writeDeviceEvents(client, node, rows);
+      const full = rows.map((row) => ({ ...row, ...MORE[name]?.(row, node) }));
+      const all = [...new Set([...columns, ...Object.keys(full[0] ?? {})])];
+      const kinds = await kindsOf(client, name);
+      const arrays = all.map((column, n) => `$${n + 1}::${kinds.get(column) ?? 'text'}[]`);
+      await client.query(
+        `INSERT INTO ${name} (${all.map(quoted).join(', ')}) OVERRIDING SYSTEM VALUE SELECT * FROM unnest(${arrays.join(', ')})`,
+        all.map((column) => full.map((row) => storable((row as Row)[column] ?? null))),
+      );
+      // What comes after it gets later positions.
+      if (columns.includes('position'))
+        await client.query(
+          `SELECT setval(pg_get_serial_sequence($1, 'position'), (SELECT max(position) FROM ${name}))`,
+          [name],
+        );
+    },
+  };
+}
+
+/** `bigint`, which the library gives as a text, holds times and positions, which a number holds as well. */
+const INT8 = 20;
+
+function withNumbers(row: Row, fields: readonly pg.FieldDef[]): Row {
+  const numbers = fields.filter(({ name, dataTypeID }) => dataTypeID === INT8 && row[name] !== null);
+  return { ...row, ...Object.fromEntries(numbers.map(({ name }) => [name, Number(row[name])])) };
+}
+
+/** Tables of which each node has its own rows. */
+const CHAINED = new Set(['audit', 'audit_head', 'device_event']);
+
+function source(name: string): string {
+  if (name === 'device_event')
+    return `(SELECT device_key, seq FROM device_event JOIN audit USING (position) WHERE node = $2) AS told`;
+  return CHAINED.has(name) ? `(SELECT * FROM ${name} WHERE node = $2) AS chain` : name;
+}
+
+async function writeDeviceEvents(client: pg.Client, node: string, rows: readonly Row[]): Promise<void> {
+  await client.query(
+    `INSERT INTO device_event (device_key, position)
+     SELECT told.device_key, audit.position FROM unnest($1::text[], $2::bigint[]) AS told (device_key, seq)
+     JOIN audit ON audit.node = $3 AND audit.seq = told.seq`,
+    [rows.map(({ device_key }) => device_key), rows.map(({ seq }) => seq), node],
+  );
+}
+
+async function kindsOf(client: pg.Client, table: string): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await client.query<{ column_name: string; data_type: string }>(
+    'SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1',
+    [table],
+  );
+  return new Map(rows.map(({ column_name, data_type }) => [column_name, data_type]));
+}
+
+function namesOf(sans: Value | undefined): readonly unknown[] {
+  const names: unknown = typeof sans === 'string' ? JSON.parse(sans) : [];
+  return Array.isArray(names) ? names : [];
+}
+
+/** What a record is found by. */
+function foundBy(line: Value): Row {
+  const record: unknown = typeof line === 'string' ? JSON.parse(line) : undefined;
+  if (!isAuditRecord(record)) return { subject: null, ca: null, serial: null, request_id: null };
+  const { subject, ca, serial, request_id } = record;
+  return {
+    subject: subject === undefined ? null : fold(subject),
+    ca: ca ?? null,
+    serial: serial ?? null,
+    request_id: request_id ?? null,
+  };
+}
+
+const quoted = (name: string): string => `"${name}"`;
+/** By the bytes, as SQLite does. */
+const ordered = (name: string): string => (NUMBERS.has(name) ? quoted(name) : `${quoted(name)} COLLATE "C"`);
+const NUMBERS = new Set(['position', 'seq', 'at']);

@@ -1,0 +1,68 @@
+/** What a store is made of that both drivers keep, in the order in which it can be put in. */
+
+/** A value of a row, as either database gives it. */
+export type Value = number | string | Buffer | null;
+export type Row = Readonly<Record<string, Value>>;
+
+export interface CopiedTable {
+  readonly name: string;
+  /** What its rows are ordered by, the same way in both. */
+  readonly order: readonly string[];
+  readonly columns: readonly string[];
+}
+
+const words = (text: string): string[] => text.trim().split(/\s+/);
+
+/** What is not here is made anew: what searches go by, sessions of administrators, who holds the store. */
+export const TABLES: readonly CopiedTable[] = [
+  {
+    name: 'otp',
+    order: ['position'],
+    columns: words('position id lookup hash client_id ca created_at expires_at max_uses uses revoked_at'),
+  },
+  { name: 'otp_use', order: ['request_id'], columns: words('request_id otp_id recognition taken_at issued_at') },
+  { name: 'lookup_key', order: ['key_check'], columns: ['key_check'] },
+  { name: 'failure', order: ['key', 'at'], columns: ['key', 'at'] },
+  { name: 'lockout', order: ['key'], columns: words('key failures locked_until') },
+  {
+    name: 'reservation',
+    order: ['position'],
+    columns: words(
+      'position request_id instance ca label serial requester operation subject spki_sha256 otp_id device_key created_at',
+    ),
+  },
+  {
+    name: 'certificate',
+    order: ['position'],
+    columns:
+      words(`position ca label serial subject sans not_before not_after issued_at der fingerprint_sha256 requester
+      method request_id device device_key key_identifier archived_key_id revocation_challenge revoked_at reason invalidity_date`),
+  },
+  {
+    name: 'request',
+    order: ['position'],
+    columns:
+      words(`position id ca operation subject sans key_type requester method requester_id requester_issuer requester_sans
+      names status created_at decided_at decided_by reason serial csr format spki_sha256 otp_id recognition changed_at decider
+      reference polled_at missing_since final device device_key override`),
+  },
+  {
+    name: 'cmc_message',
+    order: ['position'],
+    columns: words('position key id transaction_key instance created_at nonce status answer'),
+  },
+  { name: 'crl', order: ['ca'], columns: words('ca last_number number this_update next_update der') },
+  { name: 'presented_intermediate', order: ['fingerprint'], columns: words('fingerprint der used_at') },
+  { name: 'presented_path', order: ['leaf'], columns: words('leaf intermediates used_at') },
+  {
+    name: 'device',
+    order: ['position'],
+    columns: words('position key id ca enabled not_after note match match_key attributes created_at changed_at'),
+  },
+  { name: 'audit', order: ['seq'], columns: words('seq time type line') },
+  { name: 'audit_head', order: ['seq'], columns: words('seq hash file_start file_size') },
+  { name: 'device_event', order: ['device_key', 'seq'], columns: words('device_key seq') },
+];
+
+/** Rows that are read and written at once. */
+export const BATCH = 500;
