@@ -36,7 +36,11 @@ export function readyLines({ address, ca, token, clientId }: Use) {
   const file = quoted(name);
   return {
     link: `${base}/simpleenroll#${new URLSearchParams({ client_id: clientId, token }).toString()}`,
-    client: `ESTUARY_OTP=${quoted(token)} estuary client enroll --server ${quoted(base)} --subject ${quoted(`CN=${clientId}`)} --out ${file}.pem --key ${file}.key`,
+    client: [
+      `EST_OTP=${quoted(token)} estuary client enroll --url ${quoted(address.replace(/\/+$/, ''))} --ca root.pem`,
+      ...(ca === '' ? [] : [`--label ${quoted(ca)}`]),
+      `--subject ${quoted(`CN=${clientId.replaceAll(/[\\,+"<>;=#]/g, '\\$&')}`)} --username ${quoted(name)} --otp-env EST_OTP --out ${quoted(`./${name}`)}`,
+    ].join(' '),
     curl: [
       `openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ${file}.key -out ${file}.csr -subj ${quoted(`/CN=${subjectValue(clientId)}`)}`,
       `curl --fail-with-body --cacert root.pem -u ${quoted(`${name}:${token}`)} -H 'Content-Type: application/pkcs10' --data-binary @${file}.csr ${quoted(`${base}/simpleenroll`)} | base64 -d | openssl pkcs7 -inform DER -print_certs -out ${file}.pem`,

@@ -138,7 +138,7 @@ describe.skipIf(!requires('chromium'))('issue 19: the console', () => {
     await window.page.goto('/#/certificates?subject=oven&status=valid');
     await window.page.getByLabel('Administrator’s token').fill(world.tokens.ra);
     await window.page.keyboard.press('Enter');
-    await window.settled();
+    await window.page.locator('tbody tr').first().waitFor();
     expect(await window.page.getByLabel('Subject').inputValue()).toBe('oven');
     expect(await window.page.locator('tbody tr').count()).toBe(1);
     await window.close();
