@@ -1,7 +1,7 @@
 /** Contract §6 with `server.workers` above 1: whichever process of the service is killed, under load. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes, randomInt, X509Certificate } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { certificatesOf, Estuary, section } from '../support/estuary.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
+import { processesOf } from '../support/service-processes.ts';
 
 const CLIENTS = 6;
 /** Enrolments of each client in a round. */
@@ -51,15 +52,6 @@ const up = (): Promise<void> =>
     )
     .toBe('ok');
 
-/** The processes that the supervisor has started. */
-function children(kind: 'writer' | 'worker'): number[] {
-  const { pid } = estuary.server;
-  const pids = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
-  return pids.filter(
-    (child) => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('writer-process') === (kind === 'writer'),
-  );
-}
-
 async function kill(victim: Victim): Promise<void> {
   if (victim === 'supervisor') {
     estuary.server.signal('SIGKILL');
@@ -67,7 +59,7 @@ async function kill(victim: Victim): Promise<void> {
     await estuary.restart();
     return;
   }
-  const [pid] = children(victim);
+  const [pid] = processesOf(estuary.server.pid, victim);
   if (pid === undefined) throw new Error(`there is no ${victim}`);
   process.kill(pid, 'SIGKILL');
 }

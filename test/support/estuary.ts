@@ -23,6 +23,8 @@ export interface EstuaryOptions {
   readonly configure?: (config: TomlTable, dir: string) => void;
   readonly listeners?: readonly ListenerName[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Added to the environment of the quickstart, which makes the PKI. */
+  readonly quickstartEnv?: Readonly<Record<string, string>>;
   /** `ulimit -n` of the server. */
   readonly openFiles?: number;
   /** Of the quickstart's PKI: one of ML-DSA, with OpenSSL 3.5. */
@@ -104,7 +106,7 @@ export class Estuary {
     const dir = mkdtempSync(join(tmpdir(), 'estuary-test-'));
     try {
       const options = await withWantedStore(withWantedKeys(wanted, dir));
-      await makeQuickstart(dir, options.algorithm);
+      await makeQuickstart(dir, options.algorithm, options.quickstartEnv);
       configureIn(dir, options.configure);
       return new Estuary(dir, await launch(dir, options), options);
     } catch (error) {

@@ -54,12 +54,20 @@ export interface QuickstartOptions {
  * Has `scripts/quickstart` fill a folder, for a server on ports that the kernel chooses.
  *
  * @param algorithm one of ML-DSA, with OpenSSL 3.5
+ * @param more added to its environment
  */
-export async function makeQuickstart(folder: string, algorithm?: string): Promise<void> {
+export async function makeQuickstart(
+  folder: string,
+  algorithm?: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const ports = ['--est-port', '0', '--admin-port', '0'];
-  const more = algorithm === undefined ? [] : ['--algorithm', algorithm];
+  const wanted = algorithm === undefined ? [] : ['--algorithm', algorithm];
   const env = algorithm === undefined ? {} : { PATH: `${dirname(OPENSSL_35)}:${process.env['PATH'] ?? ''}` };
-  await run(QUICKSTART, ['--no-start', '--dir', folder, ...ports, ...more], { timeout: 110_000, env });
+  await run(QUICKSTART, ['--no-start', '--dir', folder, ...ports, ...wanted], {
+    timeout: 110_000,
+    env: { ...env, ...more },
+  });
 }
 
 /** Makes a quickstart folder under the temporary one, on ports that the kernel chooses, and starts the built server. */

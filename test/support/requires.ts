@@ -32,6 +32,9 @@ export const BOUNCY_CASTLE_JARS = ['bcprov', 'bcutil', 'bcpkix'].map((name) => `
 /** Bouncy Castle's TLS, of Debian's libbctls-java. */
 export const BOUNCY_CASTLE_TLS_JAR = '/usr/share/java/bctls.jar';
 
+/** Gives a program another time, of Debian's faketime; the variant for threads. */
+export const LIBFAKETIME = `/usr/lib/${{ arm64: 'aarch64', x64: 'x86_64' }[process.arch as string] ?? ''}-linux-gnu/faketime/libfaketimeMT.so.1`;
+
 const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
 /** The full path of a command on the PATH or in the system administrator's folders. */
@@ -120,6 +123,8 @@ const PROBES = {
   ),
   chromium: commands('Debian package chromium', 'chromium'),
   cc: commands('Debian package gcc', 'cc'),
+  faketime: files('Debian package faketime', LIBFAKETIME),
+  ext4: commands('Debian package e2fsprogs', 'mkfs.ext4', 'e2fsck'),
   gssproxy: commands('Debian package gssproxy', 'gssproxy'),
   dogtag: missingDogtag,
   postgres: () => (postgresPrograms() === undefined ? 'initdb not found (Debian package postgresql)' : undefined),

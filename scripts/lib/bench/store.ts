@@ -4,82 +4,15 @@
  * One enrolment is reserve (an OTP use, the intent, three audit records) and recordCertificate (900 bytes of DER, two
  * audit records). Everything runs against a real database in a folder of its own, which is removed.
  */
-import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AuditEvent } from '../../../src/audit/event.ts';
 import { verifyAudit } from '../../../src/audit/verify.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
-import type { Store } from '../../../src/store/store.ts';
+import { enrol, insertBenchOtp, OTP_ID } from './store-work.ts';
 
 const SECONDS = Number(process.argv[2] ?? 3);
 const CONCURRENCY = [1, 4, 16, 64];
-const DER = randomBytes(900);
-const OTP_ID = 'bench';
-
-function event(type: AuditEvent['type'], request_id: string, serial: string): AuditEvent {
-  return {
-    type,
-    outcome: 'success',
-    subject: 'CN=device-000001.example.com,O=Example',
-    address: '192.0.2.1',
-    ca: 'devices',
-    serial,
-    request_id,
-  };
-}
-
-async function enrol(store: Store): Promise<void> {
-  const serial = randomBytes(16).toString('hex');
-  const request_id = randomBytes(16).toString('hex');
-  const now = Date.now();
-  const common = {
-    ca: 'devices',
-    request_id,
-    label: null,
-    requester: 'otp:bench',
-    subject: 'CN=device-000001.example.com,O=Example',
-  };
-  const audited = (...types: AuditEvent['type'][]): AuditEvent[] =>
-    types.map((type) => event(type, request_id, serial));
-  const result = await store.reserve(
-    {
-      ...common,
-      instance: 'bench',
-      serial,
-      operation: 'simpleenroll',
-      spki_sha256: serial + serial,
-      device_key: null,
-      otp_id: OTP_ID,
-      created_at: now,
-    },
-    audited('auth.otp', 'request.received', 'otp.used'),
-  );
-  if (result !== 'reserved') throw new Error(result);
-  await store.recordCertificate(
-    {
-      ...common,
-      serial,
-      sans: ['DNS:device-000001.example.com'],
-      not_before: now,
-      not_after: now + 397 * 86_400_000,
-      der: DER,
-      fingerprint_sha256: serial + serial,
-      method: 'otp',
-      key_identifier: null,
-      device: null,
-      device_key: null,
-      archived_key_id: null,
-      revocation_challenge: null,
-      revoked_at: null,
-      reason: null,
-      invalidity_date: null,
-    },
-    audited('ca.signature', 'certificate.issued'),
-  );
-}
-
 /** Runs `work` over and over, `concurrency` at a time, and gives a row of the table. */
 async function measure(name: string, concurrency: number, work: () => Promise<unknown>): Promise<string> {
   const deadline = performance.now() + SECONDS * 1000;
@@ -102,21 +35,7 @@ const folder = mkdtempSync(join(tmpdir(), 'estuary-bench-'));
 try {
   const paths = { path: join(folder, 'est.db'), auditFile: join(folder, 'audit.log') };
   const store = await openStore(paths);
-  await store.insertOtp(
-    {
-      id: OTP_ID,
-      lookup: OTP_ID,
-      hash: '-',
-      client_id: 'bench',
-      ca: null,
-      created_at: Date.now(),
-      expires_at: Date.now() + 86_400_000,
-      max_uses: 1e12,
-      uses: 0,
-      revoked_at: null,
-    },
-    [],
-  );
+  await insertBenchOtp(store);
   console.log('| work | at a time | per second | CPU µs each, main thread | CPU µs each, process |');
   console.log('| --- | --- | --- | --- | --- |');
   for (const concurrency of CONCURRENCY)

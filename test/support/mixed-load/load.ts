@@ -29,7 +29,7 @@ export interface LoadOptions {
 }
 
 /** Longest time that somebody goes on asking, in milliseconds. */
-const PATIENCE = 120_000;
+const PATIENCE = 300_000;
 /** Between two attempts, in milliseconds. */
 const AGAIN = 250;
 /** Closed by the server between two requests of a kept connection: every client tries again. */
@@ -46,6 +46,7 @@ export class MixedLoad {
   readonly renewed = new Set<string>();
   readonly #activities: readonly Activity[];
   #running = false;
+  #abandoned = false;
   #loops: readonly Promise<void>[] = [];
   #names = 0;
 
@@ -70,6 +71,12 @@ export class MixedLoad {
   async stop(): Promise<void> {
     this.#running = false;
     await Promise.all(this.#loops);
+  }
+
+  /** Ends at once: what is not answered is not asked again. */
+  async abandon(): Promise<void> {
+    this.#abandoned = true;
+    await this.stop();
   }
 
   /** A name that nobody has had. */
@@ -98,6 +105,7 @@ export class MixedLoad {
       this.book.note(activity, outcome, performance.now() - begun);
       if (!(answer instanceof Error) && (wanted.includes(answer.status) || this.alsoRight.has(answer.status)))
         return answer;
+      if (this.#abandoned) return undefined;
       const again = this.faults
         ? answer instanceof Error || answer.status === 500 || answer.status === 503
         : answer instanceof Error && CLOSED.test(outcome) && attempt < 3;

@@ -6,6 +6,13 @@ import { runAny } from '../command.ts';
 import { NODE, SERVER } from '../server-process.ts';
 import type { MixedLoad } from './load.ts';
 
+export interface Known {
+  /** The database, where that is not the quickstart's. */
+  readonly store?: string;
+  /** Serial numbers that a CA says it has issued to this server. */
+  readonly issued?: readonly string[];
+}
+
 interface Stored {
   readonly serial: string;
   readonly subject: string;
@@ -18,9 +25,12 @@ interface Stored {
  *
  * @returns what is wrong, with what the book says went wrong before
  */
-export async function wrongAfter(load: MixedLoad): Promise<string[]> {
+export async function wrongAfter(
+  load: MixedLoad,
+  { store = join(load.estuary.dir, 'data/est.db'), issued = [] }: Known = {},
+): Promise<string[]> {
   const wrong = [...load.book.problems];
-  const db = new Database(join(load.estuary.dir, 'data/est.db'), { readonly: true });
+  const db = new Database(store, { readonly: true });
   try {
     if (!(await isEmpty(db))) wrong.push('reservations stay open');
     const stored = db
@@ -37,6 +47,8 @@ export async function wrongAfter(load: MixedLoad): Promise<string[]> {
     }
     for (const serial of load.book.revoked)
       if (bySerial.get(serial)?.revoked !== 1) wrong.push(`${serial}: its revocation was answered and is not stored`);
+    for (const serial of issued)
+      if (!bySerial.has(serial)) wrong.push(`a CA has issued ${serial}, which is not stored`);
     const audited = db
       .prepare<[], { count: number }>("SELECT count(*) AS count FROM audit WHERE type = 'certificate.issued'")
       .get();
@@ -46,7 +58,10 @@ export async function wrongAfter(load: MixedLoad): Promise<string[]> {
     db.close();
   }
   const config = join(load.estuary.dir, 'est.toml');
-  const verdict = await runAny(NODE, [SERVER, 'audit', 'verify', '--config', config], { timeout: 600_000 });
+  const verdict = await runAny(NODE, [SERVER, 'audit', 'verify', '--config', config], {
+    env: load.estuary.env,
+    timeout: 600_000,
+  });
   if (verdict.code !== 0 || !verdict.output.startsWith('the audit log is whole')) wrong.push(verdict.output);
   return wrong;
 }

@@ -1,0 +1,138 @@
+/** What breaks: each fault is brought about, lasts, and is mended as its administrator would. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MixedLoad } from '../mixed-load/load.ts';
+import { processesOf, type ServiceProcess } from '../service-processes.ts';
+import type { Random } from './random.ts';
+import type { ChaosSetting } from './setting.ts';
+
+export interface Chaos {
+  readonly setting: ChaosSetting;
+  readonly load: MixedLoad;
+  readonly random: Random;
+}
+
+export type Fault = (chaos: Chaos) => Promise<void>;
+
+/** Any time from at once to so many milliseconds. */
+const pause = ({ random }: Chaos, longest: number): Promise<void> => sleep(random.between(0, longest));
+
+const killing =
+  (kind: ServiceProcess): Fault =>
+  async (chaos) => {
+    await pause(chaos, 500);
+    const pid = chaos.random.pick(processesOf(chaos.setting.estuary.server.pid, kind));
+    if (pid === undefined) throw new Error(`there is no ${kind}`);
+    process.kill(pid, 'SIGKILL');
+  };
+
+async function restartAfterKill({ setting: { estuary } }: Chaos): Promise<void> {
+  estuary.server.signal('SIGKILL');
+  await estuary.server.exited;
+  await estuary.restart();
+}
+
+/** What is right at one time is not at another: certificates are not valid yet, tickets and passwords are no longer. */
+const WRONG_TIME = [400, 401, 403, 409];
+
+const jumping =
+  (offset: string): Fault =>
+  async (chaos) => {
+    const { load, setting } = chaos;
+    for (const status of WRONG_TIME) load.alsoRight.add(status);
+    setting.setClock(offset);
+    await sleep(2000);
+    await pause(chaos, 2000);
+    setting.setClock('+0');
+    // The server looks at the file once a second, and answers of before are still under way.
+    await sleep(3000);
+    load.alsoRight.clear();
+  };
+
+/** Files that a SIGHUP must not bring into force. */
+const BROKEN: readonly ((good: string) => string)[] = [
+  () => '',
+  () => 'this is [not toml',
+  (good) => good.slice(0, good.length / 2),
+  (good) => `unknown_key = 1\n${good}`,
+  (good) => good.replace('tls/server.pem', 'tls/no-such-file.pem'),
+  (good) => good.replace('tls/server.pem', 'est.toml'),
+];
+
+async function sighups(chaos: Chaos): Promise<void> {
+  const {
+    random,
+    setting: { estuary },
+  } = chaos;
+  const file = join(estuary.dir, 'est.toml');
+  const good = readFileSync(file, 'utf8');
+  try {
+    for (let n = 0; n < 25; n++) {
+      writeFileSync(file, random.pick(BROKEN)?.(good) ?? '');
+      estuary.server.signal('SIGHUP');
+      await sleep(random.between(0, 120));
+    }
+  } finally {
+    writeFileSync(file, good);
+    estuary.server.signal('SIGHUP');
+  }
+}
+
+export const FAULTS: Readonly<Record<string, Fault>> = {
+  'kill -9 of the server': async (chaos) => {
+    await pause(chaos, 500);
+    await restartAfterKill(chaos);
+  },
+  'kill -9 of a worker': killing('worker'),
+  'kill -9 of the writer': killing('writer'),
+  'kill -9 of an HSM child': killing('HSM child'),
+  'kill -9 of a GSSAPI child': killing('GSSAPI child'),
+  'kill -9 of the KDC': async (chaos) => {
+    await chaos.setting.kdc.down();
+    await pause(chaos, 2000);
+    await chaos.setting.kdc.up();
+  },
+  'kill -9 of gssproxy': async (chaos) => {
+    await chaos.setting.gssproxy.kill();
+    await pause(chaos, 2000);
+    await chaos.setting.gssproxy.up();
+  },
+  'the CA elsewhere is gone': async (chaos) => {
+    const { dogtag, dogtagPort } = chaos.setting;
+    await dogtag.server.close();
+    await pause(chaos, 3000);
+    await dogtag.server.listen(dogtagPort);
+  },
+  'the disk is full': async (chaos) => {
+    chaos.setting.disk.fill();
+    await sleep(500);
+    await pause(chaos, 2500);
+    chaos.setting.disk.empty();
+  },
+  'the disk can only be read': async (chaos) => {
+    const { disk, estuary } = chaos.setting;
+    disk.breakDown();
+    await sleep(500);
+    await pause(chaos, 1500);
+    // No program of the service may have a file open there.
+    await estuary.server.stop();
+    await repaired(chaos);
+    await estuary.restart();
+  },
+  'the clock jumps a day ahead': jumping('+1d'),
+  'the clock jumps a day back': jumping('-1d'),
+  'SIGHUPs with broken files': sighups,
+};
+
+/** Workers end a moment after the process that was told to. */
+async function repaired({ setting: { disk } }: Chaos): Promise<void> {
+  for (let tries = 0; ; tries++)
+    try {
+      disk.repair();
+      return;
+    } catch (error) {
+      if (tries === 50) throw error;
+      await sleep(100);
+    }
+}
