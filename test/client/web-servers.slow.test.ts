@@ -1,6 +1,7 @@
 /** Issue 18.2: nginx and HAProxy serve a renewed certificate without a dropped connection; the hook reloads them, as in docs/client.md. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
@@ -11,17 +12,21 @@ import { liveCertificate } from '../support/estuary-client.ts';
 import { localClient, type LocalClient } from '../support/local-client.ts';
 import { accepts, freePort } from '../support/ports.ts';
 import { findCommand, requires } from '../support/requires.ts';
-import { killed, untilReady } from '../support/spawned.ts';
+import { untilReady } from '../support/spawned.ts';
 
 let estuary: Estuary;
-let children: ChildProcess[] = [];
+const children: ChildProcess[] = [];
 
 beforeAll(async () => {
   estuary = await Estuary.start({ configure: hashOtpsCheaply });
 });
 afterAll(async () => {
-  for (const child of children) await killed(child);
-  children = [];
+  // Killed outright, nginx's master would leave its workers behind.
+  for (const child of children.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  }
   await estuary.stop();
 });
 
