@@ -9,15 +9,15 @@ import { Recurring } from './recurring.ts';
 
 export interface CheckpointsOptions {
   readonly store: AuditStore;
+  /** Whose chain is signed. */
+  readonly node: string;
   readonly log: Logger;
   readonly privateKey: KeyObject;
   /** Milliseconds. */
   readonly interval: number;
-  /** As {@link Recurring} has it. */
-  readonly isOnDuty?: () => boolean;
 }
 
-/** In one process of the service. */
+/** In one process of each node. */
 export class Checkpoints implements Part {
   readonly #options: CheckpointsOptions;
   readonly #key: CheckpointKey;
@@ -28,13 +28,10 @@ export class Checkpoints implements Part {
     this.#options = options;
     this.#key = new CheckpointKey(createPublicKey(options.privateKey).export({ format: 'der', type: 'spki' }));
     const { interval, log } = options;
-    this.#recurring = new Recurring(
-      interval,
-      () =>
-        this.make().catch((error: unknown) =>
-          log.error({ detail: describe(error) }, 'no checkpoint of the audit log could be made'),
-        ),
-      options.isOnDuty,
+    this.#recurring = new Recurring(interval, () =>
+      this.make().catch((error: unknown) =>
+        log.error({ detail: describe(error) }, 'no checkpoint of the audit log could be made'),
+      ),
     );
   }
 
@@ -48,8 +45,8 @@ export class Checkpoints implements Part {
 
   /** Signs the newest record, unless that is a checkpoint itself. @throws what the store throws */
   async make(): Promise<void> {
-    const { store, log, privateKey } = this.#options;
-    const { items } = await store.listAudit({ limit: 1, order: 'desc' });
+    const { store, node, log, privateKey } = this.#options;
+    const { items } = await store.listAudit({ node, limit: 1, order: 'desc' });
     const [newest] = items;
     if (newest === undefined || newest.type === 'audit.checkpoint') return;
     const checkpoint = await this.#key.sign(newest, privateKey);

@@ -7,6 +7,7 @@ import { describe, EstuaryError, unavailable } from '../errors.ts';
 import { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
 import type { MakeMutex } from '../process/semaphore.ts';
+import { postgresServer } from './postgres-server.ts';
 import { connector } from '../store/postgres/nodes/connector.ts';
 import { NodeLease } from '../store/postgres/nodes/node-lease.ts';
 import { advanceSecret, shareSecret } from '../store/postgres/nodes/shared-secret.ts';
@@ -50,7 +51,9 @@ export async function joinNodes(config: Config, material: Material, log: Logger)
 
 /** Turns over all nodes; undefined: the service is alone. */
 export function turnsOver(config: Config, material: Material): MakeMutex | undefined {
-  return config.store.driver === 'sqlite' ? undefined : turnsOfNodes({ connect: connector(config, material.storeTls) });
+  return config.store.driver === 'sqlite'
+    ? undefined
+    : turnsOfNodes({ connect: connector(postgresServer(config, material)) });
 }
 
 async function alone({ store: { path } }: Config, log: Logger): Promise<Nodes> {
@@ -82,7 +85,7 @@ class SharedNode implements Nodes {
   readonly #timer: NodeJS.Timeout | undefined;
 
   static async join(config: Config, material: Material, log: Logger): Promise<SharedNode> {
-    const connect = connector(config, material.storeTls);
+    const connect = connector(postgresServer(config, material));
     const closing: { store: Store | undefined } = { store: undefined };
     const lease = await NodeLease.join({
       connect,

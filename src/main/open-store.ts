@@ -2,14 +2,14 @@
 import type { AuditEvent } from '../audit/event.ts';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
-import { encodePem } from '../pki/der/pem.ts';
-import type { DatabaseOptions, PostgresServer } from '../store/calls/database-options.ts';
+import type { DatabaseOptions } from '../store/calls/database-options.ts';
 import type { WriterAddress } from '../store/calls/writer-address.ts';
 import { migrateDatabase } from '../store/postgres/migrate.ts';
 import { openPostgresStore, postgresDatabase, type PostgresStoreOptions } from '../store/postgres/open.ts';
 import { databaseOptions, openStore, type StoreOptions } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { nodeName } from './nodes.ts';
+import { postgresServer } from './postgres-server.ts';
 
 interface Opening {
   /** Where another process writes the store. */
@@ -54,26 +54,5 @@ function common({ audit, otp }: Config): Pick<PostgresStoreOptions, 'auditFile' 
   return {
     auditFile: audit.file,
     lookupKey: { configured: otp.lookup_key?.reveal(), required: otp.enabled },
-  };
-}
-
-/** Where the database is, and how TLS is spoken with it. */
-export function postgresServer({ store }: Config, { storeTls }: Pick<Material, 'storeTls'>): PostgresServer {
-  const url = store.url?.reveal().toString('utf8') ?? '';
-  if (storeTls === undefined) return { url };
-  const { trustAnchors, client } = storeTls;
-  const pem = (certificates: readonly { readonly der: Uint8Array }[]): string =>
-    certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
-  return {
-    url,
-    tls: {
-      ...(trustAnchors === undefined ? {} : { anchors: pem(trustAnchors) }),
-      ...(client === undefined
-        ? {}
-        : {
-            certificate: pem(client.certificates),
-            private_key: client.privateKey.export({ format: 'pem', type: 'pkcs8' }),
-          }),
-    },
   };
 }

@@ -16,8 +16,9 @@ import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { BY_SIGNAL, Reloads, type Prepare } from './reloads.ts';
+import { Anchors } from './anchors.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { amongNodes, joinNodes, turnsOver, type Nodes } from './nodes.ts';
+import { nodeName, amongNodes, joinNodes, turnsOver, type Nodes } from './nodes.ts';
 import { openConfiguredStore, prepareStore, writerOptions } from './open-store.ts';
 import { Retention } from './retention.ts';
 import { SearchIndex } from './search-index.ts';
@@ -82,7 +83,9 @@ async function startOn(
     const isOnDuty = (): boolean => nodes.standing.onDuty;
     const retention = new Retention({ config, store, log, now: Date.now });
     await retention.start();
-    const checkpoints = await startCheckpoints({ config, material }, base, isOnDuty);
+    const checkpoints = await startCheckpoints({ config, material }, base);
+    const anchors = config.store.driver === 'postgres' ? new Anchors(store, log) : undefined;
+    await anchors?.start();
     const searchIndex = new SearchIndex(store, log, isOnDuty);
     searchIndex.start();
     return {
@@ -91,6 +94,7 @@ async function startOn(
         await searchIndex.stop();
         await retention.stop();
         await checkpoints?.stop();
+        await anchors?.stop();
         await service.stop();
       },
     };
@@ -104,12 +108,11 @@ async function startOn(
 async function startCheckpoints(
   { config, material }: Pick<ServiceOptions, 'config' | 'material'>,
   { store, log }: Base,
-  isOnDuty: () => boolean,
 ): Promise<Checkpoints | undefined> {
   const { checkpoint_interval: seconds } = config.audit;
   if (seconds === 0 || material.checkpointKey === undefined) return undefined;
   const privateKey = material.checkpointKey;
-  const checkpoints = new Checkpoints({ store, log, privateKey, interval: seconds * 1000, isOnDuty });
+  const checkpoints = new Checkpoints({ store, node: nodeName(config), log, privateKey, interval: seconds * 1000 });
   await checkpoints.start();
   return checkpoints;
 }

@@ -6,7 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { CheckpointKey, keptCheckpoints } from '../../src/audit/checkpoint.ts';
 import type { Checkpoint } from '../../src/audit/event.ts';
 import { chain, GENESIS_HASH, parseLine, type ChainHead } from '../../src/audit/record.ts';
-import { verifyAudit, type AuditVerdict, type VerifyOptions } from '../../src/audit/verify.ts';
+import type { AuditVerdict } from '../../src/audit/chain-check.ts';
+import { verifyAudit, type VerifyOptions } from '../../src/audit/verify.ts';
 import { createLogger } from '../../src/log.ts';
 import { Checkpoints } from '../../src/main/checkpoints.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
@@ -27,7 +28,7 @@ async function written(): Promise<Written> {
   const paths = temporaryPaths();
   const store = await openStore(paths);
   const log = createLogger('silent');
-  const checkpoints = new Checkpoints({ store, log, privateKey, interval: 60_000 });
+  const checkpoints = new Checkpoints({ store, node: 'node-1', log, privateKey, interval: 60_000 });
   for (const count of [3, 2]) {
     for (let n = 0; n < count; n++) await store.audit([event('auth.otp', { subject: `CN=device-${n}` })]);
     await checkpoints.make();

@@ -8,13 +8,13 @@ import { OID } from '../../pki/der/oids.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
-import type { Problem, Warning } from '../problem.ts';
+import { ConfigError, type Problem, type Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 import { labelsOf } from '../labels.ts';
 import { checkAdminAnchors } from './admin-anchors.ts';
 import { loadCa, loadOthers, loadService } from './ca.ts';
 import { checkClients } from './clients.ts';
-import type { CaMaterial, CmcMaterial, KeyPair, LabelMaterial, Material } from './material.ts';
+import type { CaMaterial, CmcMaterial, KeyPair, LabelMaterial, Material, ServiceMaterial } from './material.ts';
 import { checkSharedKeys } from './shared-keys.ts';
 import { FileError, readBytes } from './pem-files.ts';
 import { MaterialReader } from './reader.ts';
@@ -68,6 +68,19 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
     labels,
   };
   return { material, problems, warnings };
+}
+
+/**
+ * What TLS with the database needs, alone: a command may run where none of the other keys are.
+ *
+ * @param file of the configuration, for the error @throws ConfigError
+ */
+export async function readStoreTls(config: Config, file: string, now: number): Promise<ServiceMaterial | undefined> {
+  if (config.store.tls === undefined) return undefined;
+  const reader = new MaterialReader(now, config.profile === 'niap');
+  const material = await loadService(reader, config.store.tls, 'store.tls');
+  if (reader.problems.length > 0) throw new ConfigError(file, reader.problems);
+  return material;
 }
 
 /**

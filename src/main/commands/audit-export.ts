@@ -1,7 +1,7 @@
 /** `audit export`: the audit records of the store for other programs, one a line, streamed. */
 import { cefLine } from '../../audit/cef.ts';
 import type { AuditRecord } from '../../audit/event.ts';
-import { storedLines } from '../../audit/read-store.ts';
+import { storedLines, type StoredLine } from '../../audit/read-store.ts';
 import { isAuditRecord } from '../../audit/record.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import { auditColumns } from '../../http/admin/audit.ts';
@@ -10,6 +10,8 @@ import { csvLine } from '../../http/admin/bulk/csv.ts';
 import { readTimestamp } from '../../timestamp.ts';
 import { VERSION } from '../../version.ts';
 import { EXIT, UsageError, type CommandContext } from './command.ts';
+import { nodeLines } from '../../store/postgres/read-audit.ts';
+import { nodesOf } from './nodes-of.ts';
 import { progress } from './progress.ts';
 
 interface Options {
@@ -43,14 +45,16 @@ export async function run(options: Options, context: CommandContext): Promise<nu
   const { config } = await loadConfigOnly(file, context.env);
   const shown = progress(context, { what: 'exporting', unit: 'records' });
   let [text, count] = [chosen.header, 0];
-  for (const { line } of storedLines(config.store.path, range)) {
+  const take = ({ line }: StoredLine): void => {
     text += chosen.line(line);
     count += 1;
-    if (text.length < CHUNK) continue;
+    if (text.length < CHUNK) return;
     context.out(text);
     text = '';
     shown.update(count);
-  }
+  };
+  if (config.store.driver === 'sqlite') for (const line of storedLines(config.store.path, range)) take(line);
+  else await nodeLines((await nodesOf(config, file, context)).server, range, take);
   shown.end();
   if (text !== '') context.out(text);
   return EXIT.ok;

@@ -3,11 +3,14 @@ import { createPublicKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { CheckpointKey, keptCheckpoints } from '../../audit/checkpoint.ts';
 import type { Checkpoint } from '../../audit/event.ts';
-import { verifyAudit, type AuditVerdict } from '../../audit/verify.ts';
+import type { AuditVerdict } from '../../audit/chain-check.ts';
+import { verifyAudit } from '../../audit/verify.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import { describe } from '../../errors.ts';
 import { EXIT, UsageError, type CommandContext } from './command.ts';
 import { progress } from './progress.ts';
+import { nodesOf } from './nodes-of.ts';
+import { verifyNodes } from '../../store/postgres/read-audit.ts';
 
 /** As the table of commands has them. */
 export interface AuditVerifyOptions {
@@ -22,15 +25,20 @@ export async function run(options: AuditVerifyOptions, context: CommandContext):
   const { config } = await loadConfigOnly(options.config, context.env);
   const { store, audit } = config;
   const shown = progress(context, { what: 'verifying', unit: 'records' });
-  const verdict = await verifyAudit({
-    storePath: store.path,
+  const wanted = {
     auditFile: audit.file,
     key: await readKey(options['checkpoint-key'], audit.checkpoint_key),
     kept: options.checkpoint === undefined ? undefined : await readKept(options.checkpoint),
     progress: shown.update,
-  }).finally(shown.end);
+  };
+  const verify =
+    store.driver === 'sqlite'
+      ? verifyAudit({ ...wanted, storePath: store.path })
+      : verifyNodes({ ...wanted, ...(await nodesOf(config, options.config, context)) });
+  const verdict = await verify.finally(shown.end);
   if (verdict.ok) {
-    context.out(`the audit log is whole: ${verdict.records} records${more(verdict)}\n`);
+    const nodes = verdict.nodes === undefined ? '' : ` of ${verdict.nodes} nodes`;
+    context.out(`the audit log is whole: ${verdict.records} records${nodes}${more(verdict)}\n`);
     return EXIT.ok;
   }
   const place = verdict.seq === null ? 'the audit log' : `audit record ${verdict.seq}`;

@@ -2,15 +2,19 @@
 import Database from 'better-sqlite3';
 import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { AuditVerdict } from '../../audit/chain-check.ts';
 import { verifyAudit } from '../../audit/verify.ts';
 import { createRouter } from '../../ca/create-router.ts';
 import { healthOf } from '../../ca/expiry.ts';
 import { certificateEnds } from '../../config/material/certificate-ends.ts';
 import type { LoadedService } from '../../config/load.ts';
 import { ConfigError } from '../../config/problem.ts';
-import { describe } from '../../errors.ts';
+import { describe, EstuaryError } from '../../errors.ts';
 import { Semaphore } from '../../process/semaphore.ts';
+import { verifyNodes } from '../../store/postgres/read-audit.ts';
 import { openReadOnly } from '../../store/sqlite/database.ts';
+import { nodeName } from '../nodes.ts';
+import { postgresServer } from '../postgres-server.ts';
 import { EXIT, type CommandContext } from './command.ts';
 import { loadService } from './load-service.ts';
 
@@ -61,10 +65,25 @@ async function examine(loaded: LoadedService, now: number): Promise<Finding[]> {
     })),
     ...ends(loaded, now),
     ...(await cas(loaded, now)),
-    ...store(config.store.path, now),
-    await audit(config.store.path, config.audit.file),
+    ...(config.store.driver === 'sqlite'
+      ? [...store(config.store.path, now), await audit(config.store.path, config.audit.file)]
+      : await sharedStore(loaded)),
   ];
 }
+
+/** What several nodes share is verified as far as this one reaches; the database itself is for its own tools to look at. */
+async function sharedStore({ config, material }: LoadedService): Promise<Finding[]> {
+  try {
+    const server = postgresServer(config, material);
+    const verdict = await verifyNodes({ server, node: nodeName(config), auditFile: config.audit.file });
+    return [{ check: 'store', status: 'ok', detail: 'the PostgreSQL database answers' }, findingOf(verdict)];
+  } catch (error) {
+    return [{ check: 'store', status: 'failed', detail: detailOf(error) }];
+  }
+}
+
+const detailOf = (error: unknown): string =>
+  error instanceof EstuaryError && error.detail !== undefined ? `${error.message}: ${error.detail}` : describe(error);
 
 function ends({ material }: LoadedService, now: number): Finding[] {
   return certificateEnds(material).map(({ use, subject, notAfter }) => {
@@ -142,8 +161,10 @@ function store(path: string, now: number): Finding[] {
 
 async function audit(storePath: string, auditFile: string): Promise<Finding> {
   if (!existsSync(storePath)) return { check: 'audit', status: 'warning', detail: 'no records yet' };
-  const verdict = await verifyAudit({ storePath, auditFile });
-  return verdict.ok
+  return findingOf(await verifyAudit({ storePath, auditFile }));
+}
+
+const findingOf = (verdict: AuditVerdict): Finding =>
+  verdict.ok
     ? { check: 'audit', status: 'ok', detail: `whole: ${verdict.records} records` }
     : { check: 'audit', status: 'failed', detail: verdict.problem };
-}

@@ -10,7 +10,7 @@ import { connector } from '../../store/postgres/nodes/connector.ts';
 import { openWritable } from '../../store/sqlite/database.ts';
 import { lockStore } from '../../store/sqlite/service-lock.ts';
 import { nodeName } from '../nodes.ts';
-import { postgresServer } from '../open-store.ts';
+import { postgresServer } from '../postgres-server.ts';
 import { postgresSide } from '../store-copy/postgres-side.ts';
 import { copyTables, countTables, type CopiedCount } from '../store-copy/side.ts';
 import { sqliteSide } from '../store-copy/sqlite-side.ts';
@@ -55,7 +55,7 @@ interface Direction {
 async function copied(config: Config, { from, sqlite }: Direction): Promise<CopiedCount[]> {
   const material = await readMaterial(config);
   await migrateDatabase(postgresServer(config, material));
-  const client = await connector(config, material.storeTls)();
+  const client = await connector(postgresServer(config, material))();
   try {
     await client.query('SET statement_timeout = 0');
     await client.query('BEGIN');

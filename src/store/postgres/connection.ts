@@ -172,8 +172,8 @@ function isReadOnly(results: unknown): boolean {
   return rows[0]?.read_only !== false;
 }
 
-/** undefined: TLS is not spoken. */
-function tlsOptions(host: string, url: PostgresUrl, tls: PostgresTls | undefined): pg.ClientConfig['ssl'] {
+/** As `[store.tls]` says, else the URL's `sslmode`. undefined: TLS is not spoken. */
+export function tlsOptions(host: string, url: PostgresUrl, tls: PostgresTls | undefined): pg.ClientConfig['ssl'] {
   const mode = url.parameters.get('sslmode') ?? 'disable';
   if (tls === undefined && ['disable', 'allow', 'prefer'].includes(mode)) return undefined;
   return {

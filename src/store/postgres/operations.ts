@@ -59,7 +59,7 @@ export function writeOperations(db: Queries, log: AuditLog, node: string) {
     ...cmcWrites(db),
     ...presentedIntermediateWrites(db),
     ...sessionWrites(db),
-    ...auditWrites(),
+    ...auditWrites(db, node),
     ...retentionWrites(db, node),
     indexForSearch: (): Promise<Outcome<boolean>> => Promise.resolve(undone(false)),
     async checkWritable(now: number): Promise<Outcome<undefined>> {

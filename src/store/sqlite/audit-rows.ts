@@ -1,4 +1,4 @@
-import type { AuditEvent, AuditRecord } from '../../audit/event.ts';
+import type { Anchor, AuditEvent, AuditRecord } from '../../audit/event.ts';
 import type { AuditFilter } from '../audit-store.ts';
 import type { Page } from '../page.ts';
 import { readPosition, toPage } from '../cursor.ts';
@@ -23,6 +23,8 @@ export function auditReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
 export function auditWrites() {
   return {
     audit: (events: readonly AuditEvent[]): Outcome<undefined> => done(undefined, events),
+    // There is one chain.
+    anchorAudit: (): Outcome<readonly Anchor[]> => done([], []),
     // Every transaction looks whether the file was renamed away; this one only comes in time.
     reopenAuditFile: (): Outcome<undefined> => done(undefined, []),
   };

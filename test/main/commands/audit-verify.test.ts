@@ -21,7 +21,13 @@ beforeAll(async () => {
   const other = generateKeyPairSync('ed25519').publicKey;
   writeFileSync(file('other.pub'), other.export({ format: 'pem', type: 'spki' }));
   const store = await openStore({ path: file('data/est.db'), auditFile: file('data/audit.log') });
-  const checkpoints = new Checkpoints({ store, log: createLogger('silent'), privateKey, interval: 60_000 });
+  const checkpoints = new Checkpoints({
+    store,
+    node: 'node-1',
+    log: createLogger('silent'),
+    privateKey,
+    interval: 60_000,
+  });
   await store.audit([{ type: 'admin.access', outcome: 'success' }]);
   await checkpoints.make();
   await store.close();

@@ -1,0 +1,27 @@
+/** What is wrong with a chain of audit records, and what the store says of its end. */
+import type { ChainHead } from './record.ts';
+
+/** The end of the chain as the store keeps it. */
+export interface StoredHead extends ChainHead {
+  readonly file_start: number;
+  readonly file_size: number;
+}
+
+export interface StoredRecord {
+  readonly seq: number;
+  readonly time: number;
+  readonly type: string;
+  readonly line: string;
+}
+
+/** What was found first; thrown among the parts of the verification only. */
+export class Broken extends Error {
+  readonly seq: number | null;
+  constructor(seq: number | null, problem: string) {
+    super(problem);
+    this.seq = seq;
+  }
+}
+
+/** In the file, where a rotation or a write may have come between the look at the store and the look at the file. */
+export class BrokenFile extends Broken {}

@@ -1,0 +1,155 @@
+/** One chain of audit records, as a store keeps it, record by record: beside its file where that is at hand, and its checkpoints. */
+import { Broken, type StoredHead, type StoredRecord } from './broken.ts';
+import type { CheckpointKey } from './checkpoint.ts';
+import type { Checkpoint } from './event.ts';
+import type { FileCursor } from './file-cursor.ts';
+import { type ChainHead, follows, GENESIS_HASH, type ParsedRecord, parseLine } from './record.ts';
+import { firstUnsigned, Seals } from './seals.ts';
+
+export type AuditVerdict =
+  | {
+      readonly ok: true;
+      /** Of a store that several nodes share: their number. */
+      readonly nodes?: number;
+      /** Records in the store, each in the chain of its node. */
+      readonly records: number;
+      /** Records before them that left the store for an archive; a record says so. Absent where there are none. */
+      readonly archived?: number;
+      /** Well-chained lines at the end of the file that the store does not have (yet): a write under way, or a crash. */
+      readonly ahead: number;
+      /** Checkpoints whose signature was looked at; absent without their key. */
+      readonly checkpoints?: number;
+      /** Kept checkpoints that the chain agrees with; the others lie among what was archived. */
+      readonly kept?: number;
+    }
+  | {
+      readonly ok: false;
+      /** The first broken record; null when it is not one record that is broken. */
+      readonly seq: number | null;
+      readonly problem: string;
+    };
+
+export type Whole = Extract<AuditVerdict, { ok: true }>;
+
+export interface ChainOptions {
+  /** Of the checkpoints; without it, their signatures are not looked at. */
+  readonly key?: CheckpointKey | undefined;
+  /** Checkpoints from elsewhere, that the chain has to agree with. */
+  readonly kept?: readonly Checkpoint[] | undefined;
+  /** Told now and then how many records have been looked at, and of how many. */
+  readonly progress?: ((done: number, total: number) => void) | undefined;
+}
+
+/** The rows that say where a chain begins. */
+export interface Beginning {
+  readonly first: StoredRecord | undefined;
+  /** The newest `audit.archived`. */
+  readonly archived: StoredRecord | undefined;
+}
+
+/** Records between two calls of `progress`. */
+const TOLD_EVERY = 1000;
+
+export class ChainCheck {
+  readonly #stored: StoredHead;
+  readonly #file: FileCursor | undefined;
+  readonly #options: ChainOptions;
+  readonly #seals: Seals;
+  readonly #begin: ChainHead;
+  /** The last that was archived, where it is still in the store: what was archived leaves it little by little. */
+  readonly #archived: ChainHead | undefined;
+  #head: ChainHead;
+
+  /** @throws Broken */
+  constructor(stored: StoredHead, rows: Beginning, file: FileCursor | undefined, options: ChainOptions) {
+    this.#stored = stored;
+    this.#file = file;
+    this.#options = options;
+    this.#seals = new Seals(options.kept ?? []);
+    const { begin, archived } = beginning(rows);
+    this.#begin = begin;
+    this.#archived = archived;
+    this.#head = begin;
+    file?.skip(begin);
+    this.#seals.pass(begin);
+  }
+
+  /** The sequence number of the last record that is not in the store any more. */
+  get begin(): number {
+    return this.#begin.seq;
+  }
+
+  /** The next row. @returns what it holds @throws Broken */
+  pass(row: StoredRecord): ParsedRecord {
+    const record = nextInStore(this.#head, row, this.#stored);
+    this.#head = record;
+    this.#seals.pass(record, record.checkpoint);
+    if (record.seq === this.#archived?.seq && record.hash !== this.#archived.hash)
+      throw new Broken(record.seq, `record ${record.seq} in the store is not the one that was archived`);
+    if (row.seq >= this.#stored.file_start) this.#file?.expect(row.seq, row.line);
+    if (row.seq % TOLD_EVERY === 0)
+      this.#options.progress?.(row.seq - this.#begin.seq, this.#stored.seq - this.#begin.seq);
+    return record;
+  }
+
+  /** There are no more rows. @throws Broken */
+  end(): Whole {
+    const head = this.#head;
+    const { seq, hash } = this.#stored;
+    if (head.seq < seq)
+      throw new Broken(head.seq + 1, `record ${head.seq + 1} is missing from the store, which ends with ${seq}`);
+    if (head.hash !== hash)
+      throw new Broken(head.seq, `record ${head.seq} in the store is not the one that was written last`);
+    this.#seals.end(head);
+    const archived = this.#begin.seq === 0 ? {} : { archived: this.#begin.seq };
+    return { ok: true, records: head.seq - this.#begin.seq, ...archived, ahead: this.#file?.surplus(head) ?? 0 };
+  }
+
+  /** The verdict with what is known of the checkpoints. @throws Broken */
+  async sealed(verdict: Whole): Promise<Whole> {
+    const { key, kept } = this.#options;
+    const forged = await firstUnsigned(this.#seals.found, key);
+    if (forged !== undefined)
+      throw new Broken(forged.record, `the checkpoint in record ${forged.record} has another signature`);
+    return {
+      ...verdict,
+      ...(key === undefined ? {} : { checkpoints: this.#seals.found.length }),
+      ...(kept === undefined ? {} : { kept: this.#seals.agreed }),
+    };
+  }
+}
+
+/** The first kept checkpoint that the key has not signed, as a verdict. */
+export async function badlyKept({ key, kept = [] }: ChainOptions): Promise<AuditVerdict | undefined> {
+  const bad = await firstUnsigned(kept, key);
+  if (bad === undefined) return undefined;
+  return { ok: false, seq: null, problem: `the kept checkpoint of record ${bad.seq} has another signature` };
+}
+
+/** Where the store's records begin: with the first ever, or anywhere in the run that the newest `audit.archived` stands for, or behind it. */
+function beginning({ first, archived: newest }: Beginning): { begin: ChainHead; archived?: ChainHead } {
+  if (first === undefined || first.seq <= 1) return { begin: { seq: 0, hash: GENESIS_HASH } };
+  const archived = newest && parseLine(newest.line)?.archived;
+  const before = first.seq - 1;
+  if (archived?.last === before) return { begin: { seq: before, hash: archived.hash } };
+  const record = parseLine(first.line);
+  if (archived !== undefined && archived.last > before && record !== undefined)
+    return { begin: { seq: before, hash: record.prev_hash }, archived: { seq: archived.last, hash: archived.hash } };
+  throw new Broken(1, 'record 1 is missing from the store, and no record says that it was archived');
+}
+
+/** Checks that a row is the record after `head`. */
+function nextInStore(head: ChainHead, row: StoredRecord, stored: StoredHead): ParsedRecord {
+  const seq = head.seq + 1;
+  if (row.seq !== seq) throw new Broken(seq, `record ${seq} is missing from the store`);
+  if (seq > stored.seq) throw new Broken(seq, `record ${seq} in the store was inserted behind the last one`);
+  const record = parseLine(row.line);
+  if (record === undefined) throw new Broken(seq, `record ${seq} in the store was changed: its hash does not fit`);
+  if (record.seq !== seq)
+    throw new Broken(seq, `record ${seq} in the store is out of order: it holds record ${record.seq}`);
+  if (record.time !== row.time || record.type !== row.type)
+    throw new Broken(seq, `record ${seq} in the store was changed: its time or type is not the record's`);
+  if (!follows(head, record))
+    throw new Broken(seq, `record ${seq} in the store does not follow record ${head.seq}: one of them was replaced`);
+  return record;
+}

@@ -1,0 +1,92 @@
+/** The audit file, gone through beside the records of its chain in the store. */
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { BrokenFile, type StoredHead } from './broken.ts';
+import { type FileLine, readLines } from './lines.ts';
+import { type ChainHead, follows, parseLine } from './record.ts';
+
+export class FileCursor {
+  readonly #stored: StoredHead;
+  readonly #fd: number | undefined;
+  readonly #size: number;
+  readonly #lines: Iterator<FileLine>;
+
+  constructor(path: string, stored: StoredHead) {
+    this.#stored = stored;
+    this.#fd = openIfThere(path);
+    this.#size = this.#fd === undefined ? 0 : fstatSync(this.#fd).size;
+    const end = Math.min(this.#size, stored.file_size);
+    this.#lines = this.#fd === undefined ? [].values() : readLines(this.#fd, 0, end);
+    if (this.#size === 0 && stored.file_size > 0)
+      throw new BrokenFile(
+        stored.file_start,
+        `the audit file is missing or empty; it had the records from ${stored.file_start} to ${stored.seq}`,
+      );
+  }
+
+  /** Goes past the lines that the store has archived and the file still has. */
+  skip(begin: ChainHead): void {
+    let head: ChainHead | undefined;
+    for (let seq = this.#stored.file_start; seq <= begin.seq; seq++) {
+      const next = this.#lines.next();
+      if (next.done === true)
+        throw new BrokenFile(seq, `record ${seq} is missing from the audit file, which was cut short`);
+      const record = next.value.whole ? parseLine(next.value.text) : undefined;
+      if (record === undefined || record.seq !== seq) throw new BrokenFile(seq, difference(seq, next.value));
+      if (head !== undefined && !follows(head, record))
+        throw new BrokenFile(seq, `record ${seq} in the audit file does not follow record ${head.seq}`);
+      head = record;
+    }
+    if (head !== undefined && head.hash !== begin.hash)
+      throw new BrokenFile(begin.seq, `record ${begin.seq} in the audit file is not the one that was archived`);
+  }
+
+  /** The next line has to be this record's. */
+  expect(seq: number, line: string): void {
+    const next = this.#lines.next();
+    if (next.done === true)
+      throw new BrokenFile(seq, `record ${seq} is missing from the audit file, which was cut short`);
+    if (next.value.whole && next.value.text === line) return;
+    throw new BrokenFile(seq, difference(seq, next.value));
+  }
+
+  /** The lines behind the last record of the store: they have to go on with the chain. */
+  surplus(last: ChainHead): number {
+    const { file_size } = this.#stored;
+    if (!(this.#lines.next().done ?? false) || this.#size < file_size)
+      throw new BrokenFile(last.seq + 1, `the audit file goes on behind record ${last.seq}, the last of the store`);
+    let head = last;
+    if (this.#fd === undefined) return 0;
+    for (const line of readLines(this.#fd, file_size, this.#size)) {
+      // An unfinished line is a write under way or cut off by a crash; the server removes it.
+      if (!line.whole) break;
+      const record = parseLine(line.text);
+      if (record === undefined || !follows(head, record))
+        throw new BrokenFile(head.seq + 1, `the line behind record ${head.seq} in the audit file does not follow it`);
+      head = record;
+    }
+    return head.seq - last.seq;
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+  }
+}
+
+/** What the file has instead of record `seq`, in words. */
+function difference(seq: number, line: FileLine): string {
+  if (!line.whole) return `record ${seq} in the audit file is cut short`;
+  const record = parseLine(line.text);
+  if (record === undefined) return `record ${seq} in the audit file was changed: its hash does not fit`;
+  if (record.seq > seq) return `record ${seq} is missing from the audit file, which has record ${record.seq} there`;
+  if (record.seq < seq) return `the audit file has record ${record.seq} again where record ${seq} should be`;
+  return `record ${seq} in the audit file is not the store's: it was replaced`;
+}
+
+function openIfThere(path: string): number | undefined {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,188 @@
+/** The audit records of all nodes, read for a command: the chains one after the other, or verified. */
+import { FileCursor } from '../../audit/file-cursor.ts';
+import { Broken, BrokenFile, type StoredHead, type StoredRecord } from '../../audit/broken.ts';
+import { badlyKept, ChainCheck, type AuditVerdict, type ChainOptions, type Whole } from '../../audit/chain-check.ts';
+import type { Anchor } from '../../audit/event.ts';
+import type { StoredLine, TimeRange } from '../../audit/read-store.ts';
+import { parseLine } from '../../audit/record.ts';
+import { attempts } from '../../audit/verify.ts';
+import type { PostgresServer } from '../calls/database-options.ts';
+import { connect, type Connection } from './connection.ts';
+import { Queries } from './queries.ts';
+
+export interface VerifyNodesOptions extends ChainOptions {
+  readonly server: PostgresServer;
+  /** Whose audit file is at hand, and kept checkpoints are. */
+  readonly node: string;
+  readonly auditFile: string;
+}
+
+/** Records that are read at once. */
+const ROWS = 2000;
+
+/**
+ * Verifies the chain of each node in the store, this node's beside its audit file too, and what each chain says of the ends of the others.
+ * Reads only, and works while servers run.
+ *
+ * @throws EstuaryError where the database cannot be asked
+ */
+export async function verifyNodes(options: VerifyNodesOptions): Promise<AuditVerdict> {
+  return inSnapshot(
+    options.server,
+    async (again) => (await badlyKept(options)) ?? (await attempts(() => again((db) => verifyOnce(db, options)))),
+  );
+}
+
+/** The records of all nodes, one chain after the other. */
+export async function nodeLines(
+  server: PostgresServer,
+  { since = 0, until = Number.MAX_SAFE_INTEGER }: TimeRange,
+  take: (line: StoredLine) => void,
+): Promise<void> {
+  await inSnapshot(server, (snapshot) =>
+    snapshot(async (db) => {
+      for (const { node } of await heads(db))
+        for await (const page of pages(db, node))
+          for (const row of page) if (row.time >= since && row.time <= until) take(row);
+    }),
+  );
+}
+
+/** A look at the database as it is at one moment. */
+type Snapshot = <Result>(read: (db: Queries) => Promise<Result>) => Promise<Result>;
+
+async function inSnapshot<Result>(server: PostgresServer, work: (snapshot: Snapshot) => Promise<Result>) {
+  const connection: Connection = await connect(server, 'audit');
+  try {
+    return await work(async (read) => {
+      await connection.script('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      try {
+        return await read(new Queries((statement) => connection.query(statement)));
+      } finally {
+        if (!connection.isBroken) await connection.script('ROLLBACK');
+      }
+    });
+  } finally {
+    connection.end();
+  }
+}
+
+type NodeHead = StoredHead & { readonly node: string };
+
+const heads = (db: Queries): Promise<readonly NodeHead[]> =>
+  db.prepare<[], NodeHead>('SELECT node, seq, hash, file_start, file_size FROM audit_head ORDER BY node').all();
+
+const COLUMNS = 'SELECT seq, time, type, line FROM audit WHERE node = ?';
+
+async function* pages(db: Queries, node: string): AsyncGenerator<readonly StoredRecord[]> {
+  const next = db.prepare<[string, number], StoredRecord>(`${COLUMNS} AND seq > ? ORDER BY seq LIMIT ${ROWS}`);
+  for (let after = 0; ;) {
+    const rows = await next.all(node, after);
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield rows;
+    after = last.seq;
+  }
+}
+
+async function verifyOnce(db: Queries, options: VerifyNodesOptions): Promise<Whole> {
+  const all = await heads(db);
+  if (!all.some(({ node }) => node === options.node))
+    throw new Broken(null, `the store has lost the end of the audit chain of node "${options.node}"`);
+  const verdicts: Whole[] = [];
+  const total = all.reduce((sum, { seq }) => sum + seq, 0);
+  let before = 0;
+  for (const head of all) {
+    const progress = (done: number): void => options.progress?.(before + done, total);
+    verdicts.push(await ofNode(head, all.length, () => verifyChain(db, head, { ...options, progress })));
+    before += head.seq;
+  }
+  return joined(verdicts);
+}
+
+/** Says of which node it is what is broken. */
+async function ofNode<Result>({ node }: NodeHead, nodes: number, verify: () => Promise<Result>): Promise<Result> {
+  try {
+    return await verify();
+  } catch (error) {
+    if (!(error instanceof Broken) || nodes === 1) throw error;
+    const problem = `node "${node}": ${error.message}`;
+    throw error instanceof BrokenFile ? new BrokenFile(error.seq, problem) : new Broken(error.seq, problem);
+  }
+}
+
+async function verifyChain(db: Queries, stored: NodeHead, options: VerifyNodesOptions): Promise<Whole> {
+  const { node } = stored;
+  const isOwn = node === options.node;
+  const file = isOwn ? new FileCursor(options.auditFile, stored) : undefined;
+  try {
+    const first = await db.prepare<[string], StoredRecord>(`${COLUMNS} ORDER BY seq LIMIT 1`).get(node);
+    const newest = `${COLUMNS} AND type = 'audit.archived' ORDER BY seq DESC LIMIT 1`;
+    const archived = await db.prepare<[string], StoredRecord>(newest).get(node);
+    const check = new ChainCheck(stored, { first, archived }, file, {
+      ...options,
+      kept: isOwn ? options.kept : undefined,
+    });
+    for await (const page of pages(db, node)) {
+      const anchors = page.flatMap((row) => {
+        const { seq: record, anchors: told } = check.pass(row);
+        return told.map((anchor) => ({ ...anchor, record, by: node }));
+      });
+      await holdAnchors(db, anchors);
+    }
+    return await check.sealed(check.end());
+  } finally {
+    file?.close();
+  }
+}
+
+interface Told extends Anchor {
+  /** The node whose record tells it, and which one. */
+  readonly by: string;
+  readonly record: number;
+}
+
+/** What a chain says of the ends of the others has to be what they have there, unless that was archived since. @throws Broken */
+async function holdAnchors(db: Queries, anchors: readonly Told[]): Promise<void> {
+  const ends = db.prepare<[string], { begin: number | null; seq: number | null }>(
+    'SELECT (SELECT min(seq) FROM audit WHERE audit.node = wanted.node) AS begin, seq FROM (SELECT ?::text AS node) AS wanted LEFT JOIN audit_head USING (node)',
+  );
+  const lines = db.prepare<[string, number[]], StoredLine>(
+    'SELECT seq, line FROM audit WHERE node = ? AND seq = ANY(?::bigint[])',
+  );
+  for (const [node, told] of Map.groupBy(anchors, (anchor) => anchor.node)) {
+    const end = await ends.get(node);
+    const rows = await lines.all(
+      node,
+      told.map(({ seq }) => seq),
+    );
+    const hashes = new Map(rows.map(({ seq, line }) => [seq, parseLine(line)?.hash]));
+    for (const { seq, hash, by, record } of told) {
+      const isArchived = end !== undefined && seq <= (end.seq ?? 0) && seq < (end.begin ?? Infinity);
+      if (isArchived || hashes.get(seq) === hash) continue;
+      const what = hashes.has(seq) ? 'is another one than' : 'is missing, and';
+      throw new Broken(seq, `record ${seq} of node "${node}" ${what} node "${by}" noted in its record ${record}`);
+    }
+  }
+}
+
+function joined(verdicts: readonly Whole[]): Whole {
+  const sum = (of: (verdict: Whole) => number | undefined): number | undefined =>
+    verdicts.some((verdict) => of(verdict) !== undefined)
+      ? verdicts.reduce((total, verdict) => total + (of(verdict) ?? 0), 0)
+      : undefined;
+  const [archived, checkpoints, kept] = [
+    sum((one) => one.archived),
+    sum((one) => one.checkpoints),
+    sum((one) => one.kept),
+  ];
+  return {
+    ok: true,
+    nodes: verdicts.length,
+    records: sum(({ records }) => records) ?? 0,
+    ahead: sum(({ ahead }) => ahead) ?? 0,
+    ...(archived === undefined ? {} : { archived }),
+    ...(checkpoints === undefined ? {} : { checkpoints }),
+    ...(kept === undefined ? {} : { kept }),
+  };
+}
