@@ -1,6 +1,6 @@
 /**
  * The composition root: makes every part of one process of the service, and starts nothing. No socket is opened, no timer set, no
- * process forked before lifecycle.ts starts the parts.
+ * process forked before lifecycle.ts starts the parts. Longer than other files: who gets what is to be read in one place.
  */
 import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';

@@ -1,6 +1,6 @@
 /** A certificate authority of our own over a {@link Signer}: builds, lints, signs. */
-import { randomInt } from 'node:crypto';
 import { badRequest, failed } from '../../errors.ts';
+import { expiry, validityPeriod, type ValidityProfile } from './validity.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms/signed-data.ts';
 import { DerError } from '../../pki/der/der.ts';
@@ -26,14 +26,7 @@ import { buildTbs, constantExtensions, randomSerial, type PublicationUrls, type 
 import { InputError } from '../../pki/input-error.ts';
 
 /** The parts of `[ca.profile]` that shape the certificate. */
-export interface IssuanceProfile extends ExtensionProfile {
-  readonly validity_days: number;
-  /** In place of the days. */
-  readonly validity_seconds?: number | undefined;
-  /** By up to so much it is shorter, by chance. */
-  readonly validity_spread_seconds?: number | undefined;
-  /** By so much it begins before it is issued; 60 where it is absent. */
-  readonly backdate_seconds?: number | undefined;
+export interface IssuanceProfile extends ExtensionProfile, ValidityProfile {
   readonly max_validity_days: number;
   readonly key_usage: readonly KeyUsage[];
   /** Names of {@link OID} or dotted OIDs. */
@@ -59,9 +52,6 @@ export interface LocalCaOptions {
   readonly now: () => number;
 }
 
-/** Clocks of clients lag; a certificate must not be "not yet valid" when it arrives. Seconds. */
-const BACKDATING = 60;
-const DAY = 86_400_000;
 const CERTIFICATE = 'the certificate';
 /** Of this service's own certificate: long enough to notice that it is not renewed. */
 const SERVER_CERTIFICATE_DAYS = 90;
@@ -158,7 +148,7 @@ export class LocalCa implements CaDriver {
   }
 
   #prepare(request: IssuanceRequest): PreparedIssuance {
-    const { notBefore, notAfter } = this.#validity(request.validityDays);
+    const { notBefore, notAfter } = validityPeriod(this.#profile, this.certificate, this.#now(), request.validityDays);
     const publicKey = request.publicKey ?? readKey(request.spki);
     const serialNumber = randomSerial();
     const tbs = buildTbs(this.#constants, {
@@ -184,7 +174,7 @@ export class LocalCa implements CaDriver {
 
   #prepareServerCertificate({ subject, subjectAltNames, spki }: ServerCertificateRequest): PreparedIssuance {
     const serialNumber = randomSerial();
-    const validity = this.#validity(SERVER_CERTIFICATE_DAYS);
+    const validity = validityPeriod(this.#profile, this.certificate, this.#now(), SERVER_CERTIFICATE_DAYS);
     const tbs = buildTbs(this.#serverConstants, {
       serialNumber,
       ...validity,
@@ -218,41 +208,6 @@ export class LocalCa implements CaDriver {
     };
   }
 
-  /**
-   * Now (a little backdated) for as long as the profile says, within the CA certificate's own validity.
-   *
-   * @param days where somebody else says how long
-   */
-  #validity(days: number | undefined): { notBefore: Date; notAfter: Date } {
-    const now = Math.floor(this.#now() / 1000) * 1000;
-    const { notBefore: caFrom, notAfter: caUntil } = this.certificate;
-    if (now < caFrom.getTime() || now >= caUntil.getTime())
-      throw failed('CA_NOT_VALID', "The CA's certificate is not valid now.", { detail: this.#expiry() });
-    const notBefore = Math.max(now - this.#backdating * 1000, caFrom.getTime());
-    // both ends belong to the period (RFC 5280 §4.1.2.5)
-    const length = days === undefined ? this.#usualLength() : days * DAY;
-    const notAfter = Math.min(notBefore + length - 1000, caUntil.getTime());
-    return { notBefore: new Date(notBefore), notAfter: new Date(notAfter) };
-  }
-
-  /** Milliseconds. */
-  #usualLength(): number {
-    const { validity_days, validity_seconds, validity_spread_seconds = 0 } = this.#profile;
-    const seconds = validity_seconds ?? (validity_days * DAY) / 1000;
-    // of what is left once it is issued, so that it is never over by then
-    const spread = Math.min(validity_spread_seconds, Math.floor((seconds - this.#backdating) / 2));
-    return (seconds - randomInt(spread + 1)) * 1000;
-  }
-
-  /** Seconds. */
-  get #backdating(): number {
-    return this.#profile.backdate_seconds ?? BACKDATING;
-  }
-
-  #expiry(): string {
-    return `valid from ${this.certificate.notBefore.toISOString()} to ${this.certificate.notAfter.toISOString()}`;
-  }
-
   #keyUsage(publicKey: PublicKeyInfo): KeyUsage[] {
     const usages = keyUsageFor(publicKey, this.#profile.key_usage);
     if (usages.length === 0 && this.#profile.key_usage.length > 0)
@@ -271,7 +226,7 @@ export class LocalCa implements CaDriver {
   async health(): Promise<HealthReport> {
     const now = this.#now();
     if (now < this.certificate.notBefore.getTime() || now >= this.certificate.notAfter.getTime())
-      return { health: 'down', detail: `the CA certificate is ${this.#expiry()}` };
+      return { health: 'down', detail: `the CA certificate is ${expiry(this.certificate)}` };
     return this.signer.health();
   }
 
