@@ -135,6 +135,6 @@ export class AdminSessions {
 }
 
 function ended(detail?: string) {
-  const message = 'the session has ended; sign in again';
-  return unauthorized('SESSION_ENDED', message, detail === undefined ? {} : { detail });
+  const more = detail === undefined ? {} : { detail };
+  return unauthorized('SESSION_ENDED', 'the session has ended; sign in again', more);
 }

@@ -137,12 +137,12 @@ export const SERVICE_ERRORS = {
   },
   STORE_NOT_EMPTY: {
     status: 500,
-    cause: '"store copy" copies into a new store, and there is one already.',
+    cause: 'The command "store copy" copies into a new store, and there is one already.',
     remedy: 'Give it an empty database, or another file.',
   },
   STORE_NOT_A_FILE: {
     status: 500,
-    cause: '"backup" and "restore" copy the file of a SQLite store, and store.driver is "postgres".',
+    cause: 'The commands "backup" and "restore" copy the file of a SQLite store, and store.driver is "postgres".',
     remedy:
       "Use PostgreSQL's own means: continuous archiving with point-in-time recovery, or pg_dump (docs/postgresql.md).",
   },
