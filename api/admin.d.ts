@@ -1050,6 +1050,15 @@ export interface components {
                 /** @description Base64, by the key of `audit.checkpoint_key`. */
                 signature: string;
             };
+            /** @description The ends of other nodes' chains. */
+            anchors?: {
+                /** @description Whose chain it is. */
+                node: string;
+                /** @description The `seq` of the record that was its last. */
+                seq: number;
+                /** @description Its hash. */
+                hash: string;
+            }[];
             /** @description The hash of the record before. */
             prev_hash: string;
             /** @description SHA-256, hex. */

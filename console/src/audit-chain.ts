@@ -17,17 +17,19 @@ export interface ChainState {
 
 /** From the oldest record of the store to the newest. @param tell is called after each part */
 export async function verifyChain(tell: (state: ChainState) => void, signal: AbortSignal): Promise<void> {
-  let [cursor, before]: [string | undefined, AuditRecord | undefined] = [undefined, undefined];
+  let cursor: string | undefined;
+  // Each node of a shared store has a chain of its own.
+  const ends = new Map<string | undefined, AuditRecord>();
   let state: ChainState = { checked: 0, isDone: false };
   do {
     const page: Page<AuditRecord> = await call('/admin/audit', { query: { limit: PAGE, cursor }, signal });
     for (const record of page.items) {
-      const problem = await problemOf(record, before);
+      const problem = await problemOf(record, ends.get(record.node));
       if (problem !== undefined) {
         tell({ ...state, problem, isDone: true });
         return;
       }
-      before = record;
+      ends.set(record.node, record);
       state = { checked: state.checked + 1, first: state.first ?? record.seq, last: record.seq, isDone: false };
     }
     tell(state);

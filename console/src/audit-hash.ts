@@ -22,6 +22,7 @@ const FIELDS = [
   'detail',
   'archived',
   'checkpoint',
+  'anchors',
   'prev_hash',
 ] as const;
 

@@ -37,6 +37,7 @@ export const AUDIT_TYPES: readonly string[] = [
   'audit.recovered',
   'audit.rotated',
   'audit.archived',
+  'audit.anchored',
   'audit.checkpoint',
   'store.purged',
   'store.restored',

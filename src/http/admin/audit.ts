@@ -51,6 +51,16 @@ export const AuditItem = Type.Object(
         { description: 'The end of the chain, signed.' },
       ),
     ),
+    anchors: Type.Optional(
+      Type.Array(
+        Type.Object({
+          node: Type.String({ description: 'Whose chain it is.' }),
+          seq: Type.Integer({ description: 'The `seq` of the record that was its last.' }),
+          hash: Type.String({ description: 'Its hash.' }),
+        }),
+        { description: "The ends of other nodes' chains." },
+      ),
+    ),
     prev_hash: Type.String({ description: 'The hash of the record before.' }),
     hash: Type.String({ description: 'SHA-256, hex.' }),
   },
@@ -104,10 +114,14 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
 }
 
 /** A record as the API shows it. */
-export const auditItem = ({ requester_sans, certificate_sans, archived, checkpoint, ...record }: AuditRecord) => ({
-  ...record,
-  ...(requester_sans === undefined ? {} : { requester_sans: [...requester_sans] }),
-  ...(certificate_sans === undefined ? {} : { certificate_sans: [...certificate_sans] }),
-  ...(archived === undefined ? {} : { archived }),
-  ...(checkpoint === undefined ? {} : { checkpoint }),
-});
+export const auditItem = (one: AuditRecord) => {
+  const { requester_sans, certificate_sans, archived, checkpoint, anchors, ...record } = one;
+  return {
+    ...record,
+    ...(requester_sans === undefined ? {} : { requester_sans: [...requester_sans] }),
+    ...(certificate_sans === undefined ? {} : { certificate_sans: [...certificate_sans] }),
+    ...(archived === undefined ? {} : { archived }),
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...(anchors === undefined ? {} : { anchors: [...anchors] }),
+  };
+};
