@@ -35,6 +35,8 @@ export const garbage: Activity = {
   pause: 50,
   begin(load) {
     const agent = new Agent({ keepAlive: true, maxSockets: 1, localAddress: STRANGER });
+    // What counts as a failure comes from whoever is locked out already: the others are to be refused for what they are.
+    const failing = new Agent({ keepAlive: true, maxSockets: 1, localAddress: GUESSER });
     const good = simpleCsr(makeKey());
     let password: string | undefined;
     const flipped = (): Buffer => {
@@ -52,7 +54,7 @@ export const garbage: Activity = {
       [415, () => load.estuary.enroll(onTheWire(good), { ...type('text/plain'), password: password ?? '', agent })],
       [404, () => load.estuary.enroll(onTheWire(good), { path: `${randomInt(1e9)}/simpleenroll`, agent })],
       [405, () => load.estuary.est('simpleenroll', { method: 'DELETE', agent })],
-      [401, () => load.estuary.enroll(onTheWire(good), { headers: { Authorization: 'Basic !!!' }, agent })],
+      [401, () => load.estuary.enroll(onTheWire(good), { headers: { Authorization: 'Basic !!!' }, agent: failing })],
     ];
     let rounds = 0;
     return {
@@ -62,7 +64,10 @@ export const garbage: Activity = {
         const [status, send] = KINDS[rounds++ % KINDS.length] ?? [0, () => Promise.reject(new Error('no kind'))];
         await load.ask('garbage', [status], send);
       },
-      end: () => agent.destroy(),
+      end: () => {
+        agent.destroy();
+        failing.destroy();
+      },
     };
   },
 };

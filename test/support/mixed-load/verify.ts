@@ -49,11 +49,12 @@ export async function wrongAfter(
       if (bySerial.get(serial)?.revoked !== 1) wrong.push(`${serial}: its revocation was answered and is not stored`);
     for (const serial of issued)
       if (!bySerial.has(serial)) wrong.push(`a CA has issued ${serial}, which is not stored`);
-    const audited = db
-      .prepare<[], { count: number }>("SELECT count(*) AS count FROM audit WHERE type = 'certificate.issued'")
-      .get();
-    if (audited?.count !== stored.length)
-      wrong.push(`${stored.length} certificates are stored, ${audited?.count} are audited`);
+    const count = (what: string): number =>
+      db.prepare<[], { count: number }>(`SELECT count(*) AS count FROM audit WHERE ${what}`).get()?.count ?? 0;
+    const unaudited = stored.length - count("type = 'certificate.issued'");
+    // A record is on the disk before the change that it tells of: a process that is killed between them leaves one ahead, and another says so.
+    if (unaudited > 0 || (unaudited < 0 && count("type = 'audit.recovered'") === 0))
+      wrong.push(`${stored.length} certificates are stored, ${stored.length - unaudited} are audited`);
   } finally {
     db.close();
   }
