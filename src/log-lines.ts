@@ -8,6 +8,8 @@ const PATIENCE = 10;
 /** Bytes of a write: as many as a pipe that several processes share takes in one piece. */
 const PIECE = 4096;
 const STDOUT = 1;
+/** Milliseconds that a thread gets at the end of the process for what it is writing. */
+const LAST_WRITE = 100;
 
 export interface LineSink {
   write(text: string): void;
@@ -65,9 +67,16 @@ const CALM = /^\{"level":[123]0,/;
 /** Standard output, by a thread of the pool: whoever reads it slowly does not hold up the service. */
 function standardOutput(): LineSink {
   const stream = pino.destination({ dest: STDOUT, sync: false, maxWrite: PIECE });
+  let isBusy = false;
+  stream.on('drain', () => (isBusy = false));
   return {
-    write: (text) => void stream.write(text),
+    write(text) {
+      isBusy = true;
+      stream.write(text);
+    },
     writeLast(text) {
+      // What the thread has in hand is lost where the process ends before it.
+      if (isBusy) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LAST_WRITE);
       try {
         stream.flushSync();
         writeSync(STDOUT, text);
