@@ -1,5 +1,6 @@
 /** One chain of audit records, as a store keeps it, record by record: beside its file where that is at hand, and its checkpoints. */
-import { Broken, type StoredHead, type StoredRecord } from './broken.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Broken, BrokenFile, type StoredHead, type StoredRecord } from './broken.ts';
 import type { CheckpointKey } from './checkpoint.ts';
 import type { Checkpoint } from './event.ts';
 import type { FileCursor } from './file-cursor.ts';
@@ -47,6 +48,10 @@ export interface Beginning {
   readonly archived: StoredRecord | undefined;
 }
 
+/** How often a problem in the file is looked at, and milliseconds between. */
+const ATTEMPTS = 5;
+const PAUSE = 100;
+
 /** Records between two calls of `progress`. */
 const TOLD_EVERY = 1000;
 
@@ -72,11 +77,6 @@ export class ChainCheck {
     this.#head = begin;
     file?.skip(begin);
     this.#seals.pass(begin);
-  }
-
-  /** The sequence number of the last record that is not in the store any more. */
-  get begin(): number {
-    return this.#begin.seq;
   }
 
   /** The next row. @returns what it holds @throws Broken */
@@ -124,6 +124,20 @@ export async function badlyKept({ key, kept = [] }: ChainOptions): Promise<Audit
   const bad = await firstUnsigned(kept, key);
   if (bad === undefined) return undefined;
   return { ok: false, seq: null, problem: `the kept checkpoint of record ${bad.seq} has another signature` };
+}
+
+/** In the file a rotation or a write may have come between the look at the store and the look at the file: that is looked at again. */
+export async function attempts(verify: () => Promise<Whole>): Promise<AuditVerdict> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await verify();
+    } catch (error) {
+      if (!(error instanceof Broken)) throw error;
+      if (!(error instanceof BrokenFile) || attempt === ATTEMPTS)
+        return { ok: false, seq: error.seq, problem: error.message };
+      await delay(PAUSE);
+    }
+  }
 }
 
 /** Where the store's records begin: with the first ever, or anywhere in the run that the newest `audit.archived` stands for, or behind it. */

@@ -1,13 +1,8 @@
 /** `audit verify` of a SQLite store: whether nothing of the audit log was changed or taken out. */
 import Database from 'better-sqlite3';
-import { setTimeout as delay } from 'node:timers/promises';
-import { Broken, BrokenFile, type StoredHead, type StoredRecord } from './broken.ts';
-import { badlyKept, ChainCheck, type AuditVerdict, type ChainOptions, type Whole } from './chain-check.ts';
+import { Broken, type StoredHead, type StoredRecord } from './broken.ts';
+import { attempts, badlyKept, ChainCheck, type AuditVerdict, type ChainOptions, type Whole } from './chain-check.ts';
 import { FileCursor } from './file-cursor.ts';
-
-/** How often a problem in the file is looked at, and milliseconds between. */
-const ATTEMPTS = 5;
-const PAUSE = 100;
 
 export interface VerifyOptions extends ChainOptions {
   readonly storePath: string;
@@ -26,20 +21,6 @@ export async function verifyAudit(options: VerifyOptions): Promise<AuditVerdict>
     return (await badlyKept(options)) ?? (await attempts(() => verifyOnce(db, options)));
   } finally {
     db.close();
-  }
-}
-
-/** In the file a rotation or a write may have come between the look at the store and the look at the file: that is looked at again. */
-export async function attempts(verify: () => Promise<Whole>): Promise<AuditVerdict> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await verify();
-    } catch (error) {
-      if (!(error instanceof Broken)) throw error;
-      if (!(error instanceof BrokenFile) || attempt === ATTEMPTS)
-        return { ok: false, seq: error.seq, problem: error.message };
-      await delay(PAUSE);
-    }
   }
 }
 

@@ -113,13 +113,33 @@ export class Connection {
  * @param purpose shown in `pg_stat_activity`
  * @throws EstuaryError 503 `STORE_UNAVAILABLE`
  */
-export async function connect(server: PostgresServer, purpose: string): Promise<Connection> {
-  const url = parsePostgresUrl(server.url);
+export function connect(server: PostgresServer, purpose: string): Promise<Connection> {
+  return firstHost(server, (target) => connectTo(target, purpose));
+}
+
+/**
+ * What connects to the first host of a URL where that succeeds.
+ *
+ * @throws EstuaryError 503 `STORE_UNAVAILABLE`
+ */
+export async function firstHost<Connected>(
+  { url: text, tls }: PostgresServer,
+  connectTo: (target: pg.ClientConfig) => Promise<Connected>,
+): Promise<Connected> {
+  const url = parsePostgresUrl(text);
   if (url === undefined) throw storeFailed('store.url is no URL of a PostgreSQL database');
   const reasons: string[] = [];
   for (const { host, port } of url.hosts) {
     try {
-      return await connectTo({ host, port, url, tls: server.tls, purpose });
+      return await connectTo({
+        host,
+        port,
+        user: url.user ?? 'estuary',
+        password: url.password ?? '',
+        database: url.database ?? url.user ?? 'estuary',
+        keepAlive: true,
+        ssl: tlsOptions(host, url, tls) ?? false,
+      });
     } catch (error) {
       reasons.push(`${host}:${port}: ${reasonOf(error)}`);
     }
@@ -129,28 +149,14 @@ export async function connect(server: PostgresServer, purpose: string): Promise<
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message || error.name : String(error));
 
-interface Target {
-  readonly host: string;
-  readonly port: number;
-  readonly url: PostgresUrl;
-  readonly tls: PostgresTls | undefined;
-  readonly purpose: string;
-}
-
-async function connectTo({ host, port, url, tls, purpose }: Target): Promise<Connection> {
+async function connectTo(target: pg.ClientConfig, purpose: string): Promise<Connection> {
   const client = new pg.Client({
-    host,
-    port,
-    user: url.user ?? 'estuary',
-    password: url.password ?? '',
-    database: url.database ?? url.user ?? 'estuary',
+    ...target,
     application_name: `estuary ${purpose}`,
     connectionTimeoutMillis: CONNECT,
     query_timeout: ANSWER,
-    keepAlive: true,
     keepAliveInitialDelayMillis: 5000,
     pipeline: true,
-    ssl: tlsOptions(host, url, tls) ?? false,
   });
   client.setTypeParser(INT8, Number);
   const connection = new Connection(client);
@@ -173,7 +179,7 @@ function isReadOnly(results: unknown): boolean {
 }
 
 /** As `[store.tls]` says, else the URL's `sslmode`. undefined: TLS is not spoken. */
-export function tlsOptions(host: string, url: PostgresUrl, tls: PostgresTls | undefined): pg.ClientConfig['ssl'] {
+function tlsOptions(host: string, url: PostgresUrl, tls: PostgresTls | undefined): pg.ClientConfig['ssl'] {
   const mode = url.parameters.get('sslmode') ?? 'disable';
   if (tls === undefined && ['disable', 'allow', 'prefer'].includes(mode)) return undefined;
   return {

@@ -1,11 +1,17 @@
 /** The audit records of all nodes, read for a command: the chains one after the other, or verified. */
 import { FileCursor } from '../../audit/file-cursor.ts';
 import { Broken, BrokenFile, type StoredHead, type StoredRecord } from '../../audit/broken.ts';
-import { badlyKept, ChainCheck, type AuditVerdict, type ChainOptions, type Whole } from '../../audit/chain-check.ts';
+import {
+  attempts,
+  badlyKept,
+  ChainCheck,
+  type AuditVerdict,
+  type ChainOptions,
+  type Whole,
+} from '../../audit/chain-check.ts';
 import type { Anchor } from '../../audit/event.ts';
 import type { StoredLine, TimeRange } from '../../audit/read-store.ts';
 import { parseLine } from '../../audit/record.ts';
-import { attempts } from '../../audit/verify.ts';
 import type { PostgresServer } from '../calls/database-options.ts';
 import { connect, type Connection } from './connection.ts';
 import { Queries } from './queries.ts';
