@@ -47,3 +47,13 @@ export async function auditOf(estuary: Estuary, type: string, id: string): Promi
   const { json } = await estuary.admin('GET', `/admin/audit?limit=1000&type=${type}`);
   return itemsOf(json).filter(({ request_id }) => request_id === id);
 }
+
+/**
+ * Waits until the CA serves again, after a fault in which a check of the driver may have taken it out of use: until the
+ * next check, which may come after the fault is mended. A report of health holds for a second.
+ */
+export async function caInUse(estuary: Estuary): Promise<void> {
+  await sleep(1100);
+  const health = async (): Promise<unknown> => (await estuary.admin('GET', '/admin/cas/devices')).json['health'];
+  await expect.poll(health, { timeout: 20_000 }).toBe('ok');
+}

@@ -10,6 +10,7 @@ import { crm, pendTokenOf, postCmc, requestBy, tcr } from '../../support/cmc.ts'
 import { asks, atOnce, exchange } from './cmc-exchange.ts';
 import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in/index.ts';
 import { caSection, Estuary, section, type ClientIdentity } from '../../support/estuary.ts';
+import { caInUse } from '../../support/queued-requests.ts';
 import { buildCrmf } from '../../pki/cmc/samples.ts';
 
 const CMC = 'POST /ca/ee/ca/profileSubmitCMCFull';
@@ -115,9 +116,7 @@ describe('fullcmc at a CA behind Dogtag', { timeout: 60_000 }, () => {
     server.faults.undeployed = true;
     expect((await postCmc(estuary, await asks(client, 'cmc-down', makeKey()), client)).status).toBe(503);
     server.faults.undeployed = false;
-    await expect
-      .poll(async () => (await estuary.admin('GET', '/admin/cas/devices')).json['health'], { timeout: 10_000 })
-      .toBe('ok');
+    await caInUse(estuary);
   });
 
   test('an answer that is lost is found again by queryPending', async () => {

@@ -12,7 +12,7 @@ import { makeKey, onTheWire, simpleCsr, type TestKey } from '../../support/csr.t
 import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in/index.ts';
 import { caSection, certificatesOf, Estuary, section } from '../../support/estuary.ts';
 import type { Answer } from '../../support/https.ts';
-import { auditOf, requestId, requestsOf, usesOf } from '../../support/queued-requests.ts';
+import { auditOf, caInUse, requestId, requestsOf, usesOf } from '../../support/queued-requests.ts';
 
 const SUBMIT = 'POST /ca/rest/certrequests';
 const POLL = 'GET /ca/rest/certrequests/';
@@ -265,6 +265,8 @@ describe('a submission that is not answered', { timeout: 60_000 }, () => {
     expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1']);
     expect(await requestsOf(estuary, device.cn)).toEqual([]);
     expect(await usesOf(estuary, device.otp.id)).toBe(0);
+    server.faults.undeployed = false;
+    await caInUse(estuary);
   });
 });
 
