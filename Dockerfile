@@ -17,7 +17,6 @@ RUN npm_config_nodedir=/usr/local npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 COPY console ./console
-COPY console ./console
 # The image brings its own Node: the one npm pins for older machines stays out, as do the tools of development.
 RUN npm run build \
  && npm prune --omit=dev --no-audit --no-fund \

@@ -93,6 +93,21 @@ describe.skipIf(!requires('dpkg'))('issue 16.8: the Debian package', { timeout: 
     // Each try with a wrong PIN counts.
     expect(unit).not.toContain('\nExecStartPre');
   });
+
+  test.skipIf(!requires('systemdAnalyze')).each(['estuary-client.service', 'estuary-client-renew.service'])(
+    "has the client's %s, which systemd takes, and which is little but root's",
+    (name) => {
+      const units = folder.file('client-units');
+      mkdirSync(units, { recursive: true });
+      const unit = readFileSync(inside(`lib/systemd/system/${name}`), 'utf8');
+      expect(unit).toMatch(/^ExecStart=\/usr\/bin\/estuary client \w+ --config \/etc\/estuary-client\/client\.toml$/m);
+      const local = join(units, name);
+      writeFileSync(local, unit.replaceAll('/usr/bin/estuary', inside('usr/lib/estuary/bin/estuary')));
+      run('systemd-analyze', ['verify', '--man=no', local]);
+      run('systemd-analyze', ['security', '--offline=true', '--threshold=30', local]);
+      expect(existsSync(inside('lib/systemd/system/estuary-client-renew.timer'))).toBe(true);
+    },
+  );
 });
 
 describe('issue 16.8: systemd is told when the server is up', () => {

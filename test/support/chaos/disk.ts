@@ -8,8 +8,9 @@ const run = (command: string, ...args: string[]): void => {
 };
 
 export class Disk {
-  readonly #image: string;
+  #image: string;
   readonly #folder: string;
+  #repairs = 0;
 
   private constructor(image: string, folder: string) {
     this.#image = image;
@@ -73,6 +74,7 @@ export class Disk {
   /** What an administrator does then. Nobody may have a file open there. */
   repair(): void {
     this.unmount();
+    this.#detach();
     // Forced, or it takes the file system for clean and leaves what it was told of the abort. Exit code 1: errors were corrected.
     const { status, stdout, stderr } = spawnSync('e2fsck', ['-y', '-f', this.#image], {
       encoding: 'utf8',
@@ -81,6 +83,17 @@ export class Disk {
     if (status !== 0 && status !== 1) throw new Error(`e2fsck: ${status} ${stdout}${stderr}`);
     this.mount();
     this.empty();
+  }
+
+  /**
+   * Goes on with a copy. Whoever made a mount namespace of their own meanwhile (a container, a Dogtag under test) has this file system mounted
+   * still, and would share it with the next mount, broken as it is.
+   */
+  #detach(): void {
+    const copy = `${this.#image.replace(/\.\d+$/, '')}.${++this.#repairs}`;
+    run('cp', '--sparse=always', this.#image, copy);
+    rmSync(this.#image);
+    this.#image = copy;
   }
 
   remove(): void {
