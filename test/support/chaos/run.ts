@@ -69,6 +69,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     if (load.book.problems.length > 0) {
       // The service may be gone for good; what it has stored is another question.
       await load.abandon();
+      load.book.problem(`the server said last:\n${lastWords(setting.estuary.server.output())}`);
       return { wrong: load.book.problems, faults: new Set(names), certificates: load.book.certificates.size };
     }
     await load.stop();
@@ -80,6 +81,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   } finally {
     await setting.stop();
   }
+}
+
+/** The end of what a server wrote: warnings and worse, and what is no line of its log. */
+function lastWords(output: string): string {
+  const worse = output.split('\n').filter((line) => !/^\{"level":[123]0,/.test(line));
+  return worse.slice(-20).join('\n');
 }
 
 /** All parts are well, and devices get certificates again. */
