@@ -33,7 +33,7 @@ export function backUp({ storePath, ownLookupKey, to, now, progress }: BackupOpt
     throw failed('BACKUP_EXISTS', 'the folder of the backup is not empty', { detail: to });
   const made_at = new Date(now()).toISOString();
   try {
-    progress(`copying ${storePath} (${statSync(storePath).size} bytes)`);
+    progress(`copying ${storePath} (${bytesOf(storePath)} bytes)`);
     const audit = copyDatabase(storePath, join(to, DATABASE));
     progress(`checked: whole up to audit record ${audit.seq}`);
     const names = [DATABASE];
@@ -50,6 +50,12 @@ export function backUp({ storePath, ownLookupKey, to, now, progress }: BackupOpt
     for (const name of [DATABASE, LOOKUP_KEY, MANIFEST]) rmSync(join(to, name), { force: true });
     throw error;
   }
+}
+
+/** The size of a store in bytes, with what a server has written but not taken over into the database yet: of a young one that is all. 0 where there is none. */
+export function bytesOf(storePath: string): number {
+  const sizes = ['', '-wal'].map((suffix) => statSync(`${storePath}${suffix}`, { throwIfNoEntry: false })?.size ?? 0);
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 /** One read transaction, however much is written meanwhile; the copy has no free pages. */

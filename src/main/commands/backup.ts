@@ -1,9 +1,8 @@
 /** `backup`: a copy of the store of a running server. */
-import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { loadConfigOnly } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
-import { backUp } from '../backup/backup.ts';
+import { backUp, bytesOf } from '../backup/backup.ts';
 import { DATABASE, type Manifest } from '../backup/manifest.ts';
 import { requireFile } from '../backup/require-file.ts';
 import { EXIT, type CommandContext } from './command.ts';
@@ -29,7 +28,7 @@ export async function run({ config: file, to }: BackupValues, context: CommandCo
 
 async function copy(config: Config, folder: string, context: CommandContext): Promise<Manifest> {
   const { store, otp } = config;
-  const total = statSync(store.path, { throwIfNoEntry: false })?.size ?? 0;
+  const total = bytesOf(store.path);
   const end = showGrowth({ file: join(folder, DATABASE), total, what: 'copying' }, context);
   try {
     return backUp({
