@@ -13,6 +13,7 @@ import { accessOf } from './keep/access.ts';
 import { CertificateFolder, type LiveCertificate } from './keep/certificate-folder.ts';
 import { changeOf, FIRST_STATE, type State } from './keep/state.ts';
 import { clockProblem, renewalTime, retryDelay } from './renewal.ts';
+import { removeOldTokenKeys } from './token/old-keys.ts';
 
 export interface StepOptions {
   /** `enroll`: with the first credentials, whatever is there; `renew`: now, due or not. */
@@ -54,13 +55,33 @@ export class CertificateAgent {
       this.#folder.recover();
       const result = await this.#certificate(force);
       const hook = await this.#announce();
-      if (hook === undefined) return result;
+      if (hook === undefined) {
+        await removeOldTokenKeys(this.#config, this.#folder, this.#context);
+        return result;
+      }
       return { ...result, next: Math.min(result.next, hook.next), error: result.error ?? hook.error };
     } catch (error) {
       // The disk: full, not writable, not ours.
       const failure = asClientError(error);
       this.#context.log('error', this.name, failure.message);
       return { name: this.name, outcome: 'failed', next: this.#context.now() + CLOCK_RETRY, error: failure };
+    }
+  }
+
+  /** When there is something to do, in milliseconds since the epoch; reads, and changes nothing. */
+  due(): number {
+    const now = this.#context.now();
+    try {
+      const live = this.#folder.live();
+      const { nextAttempt, nextHook, announced } = this.#folder.state();
+      if (clockProblem(now, live?.certificate) !== undefined) return now + CLOCK_RETRY;
+      const isUnderWay = live === undefined || this.#folder.pending() !== undefined;
+      const certificate = isUnderWay ? nextAttempt : Math.max(this.#renewalTime(live), nextAttempt);
+      const isTold = live === undefined || announced === changeOf(live.version, this.#folder.caPem());
+      return Math.min(certificate, isTold ? Infinity : nextHook);
+    } catch {
+      // A step tells what is wrong.
+      return now;
     }
   }
 

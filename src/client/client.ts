@@ -13,6 +13,8 @@ export type Sleep = (milliseconds: number, stop: AbortSignal) => Promise<void>;
 
 /** A clock that is set, or a machine that slept, is noticed after so long. */
 const LONGEST_SLEEP = 60_000;
+/** A process that ended without a word is not started again at once. */
+const AFTER_ELSEWHERE = 5000;
 
 /** One step of each. @throws ClientError where another process has one of the folders */
 export async function stepAll(
@@ -29,19 +31,36 @@ export async function stepAll(
   });
 }
 
-/** Steps whenever something is due, until it is stopped. @throws ClientError where another process has one of the folders */
+/** A step of one certificate in a process of its own. */
+export type StepElsewhere = (certificate: string, stop: AbortSignal) => Promise<void>;
+
+/**
+ * Steps whenever something is due, until it is stopped.
+ *
+ * @param elsewhere for certificates with a token, whose library can hang, crash, or go on with a session that a token has forgotten
+ * @throws ClientError where another process has one of the folders
+ */
 export async function keepUp(
   config: ClientConfig,
   context: ClientContext,
+  elsewhere: StepElsewhere,
   sleep: Sleep,
   stop: AbortSignal,
 ): Promise<void> {
-  await locked(config.certificate, async () => {
+  // The other process has the lock while it is at work.
+  const here = config.certificate.filter(({ token }) => token === undefined);
+  await locked(here, async () => {
     await Promise.all(
       config.certificate.map(async (one) => {
         const agent = new CertificateAgent(one, config.server, context);
+        const step = async (): Promise<number> => {
+          if (one.token === undefined) return (await agent.step()).next;
+          if (agent.due() > context.now()) return agent.due();
+          await elsewhere(one.name, stop);
+          return Math.max(agent.due(), context.now() + AFTER_ELSEWHERE);
+        };
         while (!stop.aborted) {
-          const { next } = await agent.step();
+          const next = await step();
           report(config, context);
           await sleep(Math.min(Math.max(next - context.now(), 1000), LONGEST_SLEEP), stop);
         }

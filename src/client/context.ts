@@ -6,6 +6,8 @@ import { runHook, type RunHook } from './hooks.ts';
 import { EstServer, type EnrolmentAnswer, type EstServerSettings } from './http/est-server.ts';
 import type { ClientIdentity, ServerTrust } from './http/connection.ts';
 import { DISK, type Disk } from './keep/disk.ts';
+import type { TokenConfig } from './config/client-config.ts';
+import { openToken, type TokenKeys } from './token/token.ts';
 
 /** An EST server's operations, as {@link EstServer} has them. */
 export interface EstOperations {
@@ -35,18 +37,21 @@ export interface ClientContext {
   /** @param certificate its name in the configuration */
   log(level: LogLevel, certificate: string, message: string): void;
   server(settings: EstServerSettings, trust: ServerTrust, identity: ClientIdentity | undefined): EstOperations;
+  token(config: TokenConfig): TokenKeys;
   /** A question to whoever sits there; undefined: nobody does. */
   readonly ask: ((question: string, options: { readonly secret: boolean }) => Promise<string>) | undefined;
 }
 
 /** Everything as it is. */
 export function realContext(more: Pick<ClientContext, 'env' | 'log' | 'ask' | 'now'>): ClientContext {
-  return {
+  const context: ClientContext = {
     random: Math.random,
     randomBytes: (count) => randomBytes(count),
     disk: DISK,
     runHook,
     server: (settings, trust, identity) => new EstServer(settings, trust, identity),
+    token: (config) => openToken(config, context),
     ...more,
   };
+  return context;
 }

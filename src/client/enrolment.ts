@@ -12,8 +12,11 @@ import type { PendingRequest } from './keep/state.ts';
 import { passwordOf } from './password.ts';
 import { bindCsr, makeCsr } from './request/csr.ts';
 import { planRequest } from './request/demands.ts';
-import { makePrivateKey, readPrivateKey, type PrivateKey } from './request/private-key.ts';
+import { makePrivateKey, makeTokenKey, openPrivateKey, type PrivateKey } from './request/private-key.ts';
 import { namesKey, wantedOf } from './request/wanted.ts';
+import { isKeyUri } from './token/key-uri.ts';
+import { requireTokenKey } from './token/require-key.ts';
+import type { TokenKeys } from './token/token.ts';
 import { establishTrust, refreshTrust } from './trust/establish.ts';
 import { findPath } from './trust/path.ts';
 import type { CaCertificates } from './trust/anchors.ts';
@@ -32,6 +35,7 @@ export async function enrolOnce(
   const live = folder.live();
   const now = context.now();
   const identity = chooseIdentity(config, anew ? undefined : live, now, context);
+  await requireTokenKey(identity.identity, context);
   const settings = {
     base: estBase(serverConfig.url, config.label),
     minVersion: serverConfig.min_version,
@@ -61,8 +65,8 @@ export async function enrolOnce(
     const former = folder.pending();
     const kept = former?.operation === operation && former.names === namesKey(wanted) ? former : undefined;
     const pending =
-      kept ?? (await makePending(server, config, folder, { operation, wanted, formerKey: live?.privateKey }));
-    const key = readPrivateKey(pending.privateKey, 'the pending request');
+      kept ?? (await makePending(server, config, folder, context, { operation, wanted, formerKey: live?.privateKey }));
+    const key = await openPrivateKey(pending.privateKey, 'the pending request', tokenOf(config, context));
     const answer = await server.enroll(operation, (binding) => csrFor(pending, key, binding));
     if (answer.kind === 'issued') await install(config, folder, context, cas, key, answer.certificate);
     return answer;
@@ -74,7 +78,7 @@ export async function enrolOnce(
 interface NewRequest {
   readonly operation: PendingRequest['operation'];
   readonly wanted: ReturnType<typeof wantedOf>;
-  /** PEM, of the certificate that is renewed. */
+  /** Of the certificate that is renewed: PEM, or a URI. */
   readonly formerKey: string | undefined;
 }
 
@@ -82,19 +86,39 @@ async function makePending(
   server: EstOperations,
   config: CertificateConfig,
   folder: CertificateFolder,
+  context: ClientContext,
   { operation, wanted, formerKey }: NewRequest,
 ): Promise<PendingRequest> {
   const plan = planRequest(await server.csrAttributes(), wanted);
-  const former = config.new_key || formerKey === undefined ? undefined : readPrivateKey(formerKey, 'key.pem');
-  const key = former?.publicKey.keyType === plan.keyType ? former : await makePrivateKey(plan.keyType);
+  const isKept = !config.new_key && formerKey !== undefined && isKeyUri(formerKey) === (config.key_store === 'token');
+  const former = isKept ? await openPrivateKey(formerKey, 'the key', tokenOf(config, context)) : undefined;
+  const key =
+    former?.publicKey.keyType === plan.keyType ? former : await makeKey(plan.keyType, config, folder, context);
   const asked = config.channel_binding === 'always' ? (plan.binding ?? 'challengePassword') : plan.binding;
   return folder.savePending({
     operation,
     names: namesKey(wanted),
     csr: (await makeCsr(plan, key)).toString('base64'),
     binding: config.channel_binding === 'never' ? undefined : asked,
-    privateKey: key.pem,
+    privateKey: key.text,
   });
+}
+
+const tokenOf = ({ token }: CertificateConfig, context: ClientContext): TokenKeys | undefined =>
+  token && context.token(token);
+
+/** Where the certificate will live. */
+async function makeKey(
+  keyType: string,
+  { key_store: store, token, name }: CertificateConfig,
+  folder: CertificateFolder,
+  context: ClientContext,
+): Promise<PrivateKey> {
+  if (store === 'file' || token === undefined) return makePrivateKey(keyType);
+  const id = context.randomBytes(16).toString('hex');
+  // Noted first: a process that is killed in between leaves a key that is found again.
+  folder.saveTokenKeys([...folder.tokenKeys(), id]);
+  return makeTokenKey(context.token(token), token.label, keyType, id, name);
 }
 
 async function csrFor({ csr, binding }: PendingRequest, key: PrivateKey, value: Buffer | undefined): Promise<Buffer> {
@@ -133,5 +157,5 @@ async function install(
       ? ''
       : (context.disk.read(config.pkcs12_password_file) ?? '').replace(/\r?\n$/, '');
   const options = { formats: config.formats, password, name: config.name };
-  folder.install(await filesOf({ certificate, chain, privateKey: key.pem }, options));
+  folder.install(await filesOf({ certificate, chain, privateKey: key.text }, options));
 }

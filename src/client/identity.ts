@@ -8,6 +8,9 @@ import type { ClientIdentity } from './http/connection.ts';
 import type { LiveCertificate } from './keep/certificate-folder.ts';
 import { readPrivateKey } from './request/private-key.ts';
 import { isForTlsClients } from './request/wanted.ts';
+import { isKeyUri } from './token/key-uri.ts';
+import { tokenPin } from './token/pin.ts';
+import type { TokenTlsKey } from './token/tls-key.ts';
 import { isCurrent } from './trust/path.ts';
 
 export interface ChosenIdentity {
@@ -29,20 +32,30 @@ export function chooseIdentity(
   context: ClientContext,
 ): ChosenIdentity {
   if (live !== undefined && isCurrent(live.certificate, now) && isForTlsClients(live.certificate))
-    return { identity: { certificate: live.fullChain, privateKey: live.privateKey }, renews: live.certificate };
+    return {
+      identity: { certificate: live.fullChain, privateKey: forTls(live.privateKey, config, context) },
+      renews: live.certificate,
+    };
   return { identity: firstIdentity(config, context), renews: undefined };
 }
 
-function firstIdentity(
-  { certificate, private_key: privateKey }: CertificateConfig,
-  { disk }: ClientContext,
-): ClientIdentity | undefined {
-  if (certificate === undefined || privateKey === undefined) return undefined;
-  const identity = { certificate: disk.read(certificate) ?? '', privateKey: disk.read(privateKey) ?? '' };
-  readPrivateKey(identity.privateKey, privateKey);
-  if (readCertificates(identity.certificate, certificate).length === 0)
-    throw new ClientError('local', 'FILES_UNUSABLE', `${certificate} holds no certificate`);
-  return identity;
+function firstIdentity(config: CertificateConfig, context: ClientContext): ClientIdentity | undefined {
+  const { certificate: file, private_key: key } = config;
+  if (file === undefined || key === undefined) return undefined;
+  const certificate = context.disk.read(file) ?? '';
+  const text = isKeyUri(key) ? key : (context.disk.read(key) ?? '');
+  if (!isKeyUri(text)) readPrivateKey(text, key);
+  if (readCertificates(certificate, file).length === 0)
+    throw new ClientError('local', 'FILES_UNUSABLE', `${file} holds no certificate`);
+  return { certificate, privateKey: forTls(text, config, context) };
+}
+
+/** @param key PEM, or a URI */
+function forTls(key: string, { token }: CertificateConfig, context: ClientContext): string | TokenTlsKey {
+  if (!isKeyUri(key)) return key;
+  if (token === undefined)
+    throw new ClientError('local', 'KEY_UNUSABLE', 'the key is in a token, and no token is configured ([token])');
+  return { uri: key.trim(), token, pin: () => tokenPin(token, context) };
 }
 
 /** @throws ClientError `FILES_UNUSABLE` */

@@ -28,6 +28,15 @@ function problems(text: string): string[] {
 }
 
 describe('issue 18.2: client.toml', () => {
+  test('a private_key is a path, relative to the file, or the URI of a key in the token', () => {
+    const key = (text: string): string | undefined =>
+      read(
+        `${GOOD}certificate = "a.pem"\nprivate_key = "${text}"\n[token]\nmodule = "p.so"\nlabel = "t"\npin_env = "P"`,
+      ).certificate[0]?.private_key;
+    expect(key('a.key')).toBe('/etc/estuary-client/a.key');
+    expect(key('pkcs11:token=t;id=%01%02')).toBe('pkcs11:token=t;id=%01%02');
+  });
+
   test('defaults, and paths relative to the file', () => {
     const [one] = read(GOOD).certificate;
     expect(one).toMatchObject({
@@ -59,6 +68,15 @@ describe('issue 18.2: client.toml', () => {
     [
       `${GOOD}[[certificate]]\nfolder = "web"\nsubject = "CN=b"`,
       ['certificate[1].folder: is that of another', 'certificate[1].name: "web" is another\'s name'],
+    ],
+    [`${GOOD}key_store = "token"`, ['certificate[0].key_store: is "token", and there is none ([token])']],
+    [
+      `${GOOD}key_store = "token"\nformats = ["pkcs12"]\n[token]\nmodule = "p.so"\nlabel = "t"`,
+      ['certificate[0].formats: a key in a token does not leave it', 'token.pin_file: pin_file or pin_env'],
+    ],
+    [
+      `${GOOD}certificate = "a.pem"\nprivate_key = "pkcs11:id=%01?pin-value=1234"\n[token]\nmodule = "p.so"\nlabel = "t"\npin_env = "P"`,
+      ['certificate[0].private_key: is the URI of no key with an id, or has a PIN in it'],
     ],
     [
       GOOD.replace('[server]', '[server]\nmin_version = "TLSv1.3"\nmax_version = "TLSv1.2"'),

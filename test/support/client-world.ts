@@ -2,7 +2,7 @@
  * A world for `estuary client` in which time is a number, the disk a map and the EST server a function: a client can be killed at each of its
  * steps, and months pass in a moment. It is in no way a server to learn from; those are tried elsewhere.
  */
-import { createPublicKey } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { dirname } from 'node:path';
 import { CertificateAgent, type StepResult } from '../../src/client/certificate-agent.ts';
 import { ClientError } from '../../src/client/client-error.ts';
@@ -14,7 +14,11 @@ import type { Disk } from '../../src/client/keep/disk.ts';
 import type { AttrOrOid } from '../../src/pki/pkcs10/csrattrs.ts';
 import { parseCsr, type Csr } from '../../src/pki/pkcs10/csr.ts';
 import { parseCertificate, parsePemCertificates, type Certificate } from '../../src/pki/x509/certificate.ts';
+import { newKeyPair } from '../../src/pki/x509/key-pair.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
+import { createSignature } from '../../src/pki/x509/signature-algorithms.ts';
+import { idOfKeyUri } from '../../src/client/token/key-uri.ts';
+import type { TokenKeys } from '../../src/client/token/token.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { extKeyUsage, keyUsage, makeCa, makeCertificate, type Issuer } from './certificates.ts';
 
@@ -23,6 +27,12 @@ export const START = Date.UTC(2026, 10, 22);
 const FOLDER = '/certificates/web';
 
 export class Killed extends Error {}
+
+interface GeneratedPair {
+  readonly spki: Buffer;
+  readonly key: KeyObject;
+  readonly keyType: string;
+}
 
 type Entry =
   | { readonly kind: 'folder' }
@@ -91,10 +101,13 @@ export class ClientWorld {
     const link = this.entries.get(`${FOLDER}/live`);
     if (link === undefined) return;
     if (link.kind !== 'link') throw new Error('live is no link');
+    const uri = this.text(`${link.target}/key.uri`);
+    const spkiInToken = this.tokenKeys.get(idOfKeyUri(uri ?? '') ?? '')?.spki;
     const key = this.text(`${link.target}/key.pem`);
     const [certificate] = parsePemCertificates(this.text(`${link.target}/cert.pem`) ?? '');
-    if (key === undefined || certificate === undefined) throw new Error(`${link.target} is not whole`);
-    const spki = createPublicKey(key).export({ format: 'der', type: 'spki' });
+    if ((key === undefined && spkiInToken === undefined) || certificate === undefined)
+      throw new Error(`${link.target} is not whole`);
+    const spki = spkiInToken ?? createPublicKey(key ?? '').export({ format: 'der', type: 'spki' });
     if (!certificate.spki.equals(spki)) throw new Error('the key is not that of the certificate');
   }
 
@@ -103,6 +116,8 @@ export class ClientWorld {
   #agent(): CertificateAgent {
     return new CertificateAgent(this.config.certificate, this.config.server, this.#context());
   }
+
+  #drawn = 6;
 
   #tick(): void {
     this.lives -= 1;
@@ -113,7 +128,7 @@ export class ClientWorld {
     return {
       now: () => this.now,
       random: () => 0.5,
-      randomBytes: (count) => Buffer.alloc(count, 7),
+      randomBytes: (count) => Buffer.alloc(count, (this.#drawn += 1)),
       env: { OTP: 'secret' },
       disk: this.#disk(),
       runHook: (_command, environment) => {
@@ -126,6 +141,36 @@ export class ClientWorld {
       log: (level, _certificate, message) => void this.log.push(`${level}: ${message}`),
       server: (_settings, _trust, identity) => this.#server(identity !== undefined),
       ask: undefined,
+      token: () => this.#token(),
+    };
+  }
+
+  /** The keys in its token, by id. */
+  readonly tokenKeys = new Map<string, GeneratedPair>();
+
+  #token(): TokenKeys {
+    const found = (id: string): GeneratedPair => {
+      const pair = this.tokenKeys.get(id);
+      if (pair === undefined) throw new ClientError('refused', 'KEY_UNUSABLE', `no key ${id}`);
+      return pair;
+    };
+    return {
+      generate: async (keyType, id) => {
+        this.#tick();
+        const { publicKey, privateKey } = await newKeyPair(keyType);
+        const key = createPrivateKey({ key: privateKey, format: 'der', type: 'pkcs8' });
+        this.tokenKeys.set(id, { spki: publicKey, key, keyType });
+        this.#tick();
+      },
+      publicKey: (id) => Promise.resolve(found(id).spki),
+      sign: (id, algorithm, data) => createSignature(algorithm, found(id).key, found(id).keyType, data),
+      list: () => Promise.resolve(new Set(this.tokenKeys.keys())),
+      destroy: (id) => {
+        this.#tick();
+        this.tokenKeys.delete(id);
+        this.#tick();
+        return Promise.resolve();
+      },
     };
   }
 
@@ -239,12 +284,16 @@ export class ClientWorld {
 }
 
 /** A client.toml with what the test changes in its certificate. */
-export function configOf(changes: Readonly<Record<string, unknown>>): {
+export function configOf(
+  changes: Readonly<Record<string, unknown>>,
+  document: Readonly<Record<string, unknown>> = {},
+): {
   certificate: CertificateConfig;
   server: ServerConfig;
 } {
   const { certificate, server } = readClientConfig(
     {
+      ...document,
       server: { url: 'https://est.example', system_trust_anchors: true },
       certificate: [
         { folder: FOLDER, subject: 'CN=web', dns_names: ['web.example'], otp_env: 'OTP', reload: 'hook', ...changes },

@@ -20,11 +20,17 @@ export interface ClientFolder {
 }
 
 /** Writes a client.toml of one certificate; `live` and the rest come to `<dir>/<name>`. */
-export function clientFolder(dir: string, name: string, server: TomlTable, certificate: TomlTable): ClientFolder {
+export function clientFolder(
+  dir: string,
+  name: string,
+  server: TomlTable,
+  certificate: TomlTable,
+  more: TomlTable = {},
+): ClientFolder {
   const path = join(dir, name);
   mkdirSync(path, { recursive: true });
   const config = join(path, 'client.toml');
-  writeFileSync(config, stringify({ server, certificate: [{ folder: path, ...certificate }] }));
+  writeFileSync(config, stringify({ ...more, server, certificate: [{ folder: path, ...certificate }] }));
   return { path, config };
 }
 

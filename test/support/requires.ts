@@ -35,6 +35,9 @@ export const BOUNCY_CASTLE_TLS_JAR = '/usr/share/java/bctls.jar';
 /** Gives a program another time, of Debian's faketime; the variant for threads. */
 export const LIBFAKETIME = `/usr/lib/${{ arm64: 'aarch64', x64: 'x86_64' }[process.arch as string] ?? ''}-linux-gnu/faketime/libfaketimeMT.so.1`;
 
+/** libp11's engine for OpenSSL 3. */
+const PKCS11_ENGINE = `/usr/lib/${{ arm64: 'aarch64', x64: 'x86_64' }[process.arch as string] ?? ''}-linux-gnu/engines-3/pkcs11.so`;
+
 const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
 /** The full path of a command on the PATH or in the system administrator's folders. */
@@ -116,6 +119,7 @@ const PROBES = {
     commands('Debian package opensc', 'pkcs11-tool'),
     npmPackage('graphene-pk11', 'needs python3, make and g++ at npm ci'),
   ),
+  tokenTls: files('Debian package libengine-pkcs11-openssl', PKCS11_ENGINE),
   kdc: all(
     commands('Debian packages krb5-kdc and krb5-admin-server', 'krb5kdc', 'kdb5_util', 'kadmin.local'),
     commands('Debian package krb5-user', 'kinit'),

@@ -3,6 +3,7 @@ import type { Format } from '../keep/formats.ts';
 
 export interface ClientConfig {
   readonly server: ServerConfig;
+  readonly token: TokenConfig | undefined;
   readonly certificate: readonly CertificateConfig[];
   readonly health_file: string | undefined;
   readonly prometheus_file: string | undefined;
@@ -18,8 +19,18 @@ export interface ServerConfig {
   readonly timeout: number;
 }
 
+export interface TokenConfig {
+  readonly module: string;
+  readonly label: string;
+  readonly pin_file: string | undefined;
+  readonly pin_env: string | undefined;
+  readonly engine: string | undefined;
+}
+
 export interface CertificateConfig {
   readonly name: string;
+  /** That of the document. */
+  readonly token: TokenConfig | undefined;
   readonly label: string | undefined;
   readonly folder: string;
   readonly subject: string;
@@ -29,6 +40,7 @@ export interface CertificateConfig {
   readonly uris: readonly string[];
   readonly ext_key_usage: readonly string[];
   readonly key_type: string | undefined;
+  readonly key_store: 'file' | 'token';
   readonly new_key: boolean;
   readonly channel_binding: 'when-asked' | 'always' | 'never';
   readonly username: string;

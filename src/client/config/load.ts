@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ConfigError, type Problem } from '../../config/problem.ts';
 import { parseToml, type Table } from '../../config/toml.ts';
+import { isKeyUri } from '../token/key-uri.ts';
 import type { CertificateConfig, ClientConfig } from './client-config.ts';
 import { CLIENT_SCHEMA, nameOf, type ReadCertificate, type ReadDocument } from './schema.ts';
 
@@ -29,16 +30,41 @@ export function readClientConfig(document: Table, file: string): ClientConfig {
   });
   problems.push(...across(read));
   if (problems.length > 0) throw new ConfigError(file, problems);
-  return { ...read, certificate: read.certificate.map((one): CertificateConfig => ({ ...one, name: nameOf(one) })) };
+  const { token } = read;
+  const complete = (one: ReadCertificate): CertificateConfig => ({
+    ...one,
+    name: nameOf(one),
+    token,
+    private_key: absolute(one.private_key, dirname(resolve(file))),
+  });
+  return { ...read, token, certificate: read.certificate.map(complete) };
 }
 
-function across({ server, certificate }: ReadDocument): Problem[] {
+const absolute = (key: string | undefined, folder: string): string | undefined =>
+  key === undefined || isKeyUri(key) ? key : resolve(folder, key);
+
+function across({ server, certificate, token }: ReadDocument): Problem[] {
   const problems = certificate.flatMap((one, index) => [
     ...alone(one, `certificate[${index}]`),
+    ...ofToken(one, token, `certificate[${index}]`),
     ...repeated(certificate, index),
   ]);
   if (server.min_version > server.max_version)
     problems.push({ key: 'server.min_version', message: 'is newer than max_version (not above it)' });
+  if (token !== undefined && (token.pin_file === undefined) === (token.pin_env === undefined))
+    problems.push({ key: 'token.pin_file', message: 'pin_file or pin_env has to be given (one of the two)' });
+  return problems;
+}
+
+function ofToken(one: ReadCertificate, token: ReadDocument['token'], key: string): Problem[] {
+  const problems: Problem[] = [];
+  const inToken = one.key_store === 'token';
+  if (token === undefined && inToken)
+    problems.push({ key: `${key}.key_store`, message: 'is "token", and there is none ([token])' });
+  if (token === undefined && one.private_key !== undefined && isKeyUri(one.private_key))
+    problems.push({ key: `${key}.private_key`, message: 'is in a token, and there is none ([token])' });
+  if (inToken && one.formats.some((format) => format !== 'pem'))
+    problems.push({ key: `${key}.formats`, message: 'a key in a token does not leave it ("pem" alone)' });
   return problems;
 }
 

@@ -8,6 +8,7 @@ import { parseDistinguishedName } from '../../pki/x509/name.ts';
 import { ClientError } from '../client-error.ts';
 import { estBase } from '../http/est-server.ts';
 import { FORMATS } from '../keep/formats.ts';
+import { idOfKeyUri, isKeyUri } from '../token/key-uri.ts';
 import { readFingerprint } from '../trust/anchors.ts';
 import { boolean, choice, integer, list, optional, path, table, text, type Key } from './words.ts';
 
@@ -50,6 +51,28 @@ const server = table(
     }),
   },
   { description: 'The EST server.' },
+);
+
+const token = table(
+  {
+    module: path({ description: "The token's PKCS#11 library, such as libtpm2_pkcs11.so.1 of a TPM." }),
+    label: text({ description: 'The label of the token.', allowed: 'a text' }),
+    pin_file: optional(path({ description: "The user's PIN: a file of one line." })),
+    pin_env: optional(
+      text({ description: 'The same from a variable of the environment.', allowed: 'the name of a variable' }),
+    ),
+    engine: optional(
+      path({
+        description:
+          "libp11's engine for OpenSSL 3, by which TLS signs with the key (Debian: libengine-pkcs11-openssl).",
+      }),
+      'where distributions have it',
+    ),
+  },
+  {
+    description:
+      'A PKCS#11 token: a TPM, a smart card or an HSM, for keys with `key_store = "token"`, or for an IDevID.',
+  },
 );
 
 const certificate = table(
@@ -102,6 +125,11 @@ const certificate = table(
       choice(MADE_KEY_TYPES, { description: 'The kind of key.' }),
       'what the CA asks for, else `"ec:P-256"`',
     ),
+    key_store: choice(['file', 'token'], {
+      description:
+        'Where the key is made and stays: `live/key.pem`, or the token of `[token]`; `live/key.uri` then names it (RFC 7512).',
+      default: 'file',
+    }),
     new_key: boolean({ description: 'Whether a renewal has a new key.', default: true }),
     channel_binding: choice(['when-asked', 'always', 'never'], {
       description:
@@ -125,7 +153,16 @@ const certificate = table(
           'PEM of the certificate to begin with, such as an IDevID, then its intermediates. It authenticates the first enrolment, and one after the end of the certificate.',
       }),
     ),
-    private_key: optional(path({ description: 'PEM of its key.' })),
+    private_key: optional(
+      text({
+        description: 'Its key: a PEM file, or the URI of one in the token (RFC 7512), without a PIN.',
+        allowed: 'a path, or pkcs11:token=…;id=…',
+        check: (value) =>
+          isKeyUri(value) && (value.includes('pin-') || idOfKeyUri(value) === undefined)
+            ? 'is the URI of no key with an id, or has a PIN in it, which belongs into [token]'
+            : undefined,
+      }),
+    ),
     renew_at: integer({
       description: 'When it is renewed; a twentieth of the lifetime is drawn to either side.',
       default: 67,
@@ -170,6 +207,7 @@ const certificate = table(
 const document = table(
   {
     server,
+    token: optional(token),
     certificate: list(certificate, { description: 'The certificates.' }, 1),
     health_file: optional(path({ description: 'A JSON file that tells how each certificate is, for monitoring.' })),
     prometheus_file: optional(

@@ -8,6 +8,7 @@ import { checkServerIdentity, connect, type ConnectionOptions, type PeerCertific
 import { OID } from '../../pki/der/oids.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import { ClientError } from '../client-error.ts';
+import { tokenSecureContext, type TokenTlsKey } from '../token/tls-key.ts';
 
 /** Larger than any chain or ML-DSA certificate. */
 const MAX_ANSWER = 1024 * 1024;
@@ -15,8 +16,8 @@ const MAX_ANSWER = 1024 * 1024;
 export interface ClientIdentity {
   /** PEM: the certificate, then what leads to its CA. */
   readonly certificate: string;
-  /** PEM. */
-  readonly privateKey: string;
+  /** PEM; or one in a token. */
+  readonly privateKey: string | TokenTlsKey;
 }
 
 /** Whom the server has to be. */
@@ -182,7 +183,7 @@ function optionsOf(
   { trust, identity, minVersion, maxVersion, session }: ConnectionSettings,
 ): ConnectionOptions {
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  return {
+  const options: ConnectionOptions = {
     host,
     port: url.port === '' ? 443 : Number(url.port),
     // RFC 6066 §3: never an address.
@@ -190,10 +191,13 @@ function optionsOf(
     minVersion,
     maxVersion,
     ALPNProtocols: ['http/1.1'],
-    ...(identity && { cert: identity.certificate, key: identity.privateKey }),
     ...(session && { session }),
     ...trustOptions(trust, host),
   };
+  if (identity === undefined) return options;
+  const { certificate: cert, privateKey } = identity;
+  if (typeof privateKey === 'string') return { ...options, cert, key: privateKey };
+  return { ...options, secureContext: tokenSecureContext(privateKey, { ...options, cert }) };
 }
 
 function trustOptions(trust: ServerTrust, host: string): ConnectionOptions {

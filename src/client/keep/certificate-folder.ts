@@ -4,6 +4,7 @@
  *     live -> versions/3      what programs read; key and certificate change together, by one rename of this link
  *     versions/3/             key.pem, cert.pem, chain.pem, fullchain.pem …; written whole, then never changed
  *     pending/                the key and the request that is under way
+ *     token-keys              the ids of the keys that were made in a token, until they are gone from there
  *     trust/anchors.pem       the CAs that are believed
  *     ca.pem                  the same with what leads to them, for programs
  *     state.json              when to try again, and what the hooks have been told of
@@ -17,22 +18,15 @@ import { ClientError } from '../client-error.ts';
 import type { CaCertificates } from '../trust/anchors.ts';
 import type { Disk, FileAccess } from './disk.ts';
 import { parsePendingRequest, parseState, type PendingRequest, type State } from './state.ts';
+import { keyFile, type VersionFile } from './version-file.ts';
 
 export interface LiveCertificate {
   readonly version: number;
   readonly certificate: Certificate;
   /** PEM, as `certificate` and its chain are in fullchain.pem. */
   readonly fullChain: string;
-  /** PEM. */
+  /** PEM; or the URI of a key in a token. */
   readonly privateKey: string;
-}
-
-/** A file of a version: its name and what it holds. */
-export interface VersionFile {
-  readonly name: string;
-  readonly content: string | Buffer;
-  /** Whether it holds the private key. */
-  readonly secret: boolean;
 }
 
 export interface FolderAccess {
@@ -78,7 +72,7 @@ export class CertificateFolder {
     if (version === undefined) return undefined;
     const folder = join(this.#at('versions'), String(version));
     const fullChain = this.#disk.read(join(folder, 'fullchain.pem'));
-    const privateKey = this.#disk.read(join(folder, 'key.pem'));
+    const privateKey = this.#key(folder);
     const [certificate] = this.#certificates(join(folder, 'fullchain.pem'));
     if (fullChain === undefined || privateKey === undefined || certificate === undefined)
       throw new ClientError('local', 'FILES_UNUSABLE', `${folder} lacks its key or its certificate`);
@@ -88,7 +82,7 @@ export class CertificateFolder {
   /** The request that is under way. */
   pending(): PendingRequest | undefined {
     const text = this.#disk.read(join(this.#at('pending'), 'request.json'));
-    const key = this.#disk.read(join(this.#at('pending'), 'key.pem'));
+    const key = this.#key(this.#at('pending'));
     if (text === undefined || key === undefined) return undefined;
     return parsePendingRequest(text, key);
   }
@@ -99,7 +93,8 @@ export class CertificateFolder {
     const fresh = this.#at('.new-pending');
     this.#disk.remove(fresh);
     this.#disk.makeFolder(fresh, OWN_FOLDER);
-    this.#disk.write(join(fresh, 'key.pem'), privateKey, OWN);
+    const { name, content } = keyFile(privateKey);
+    this.#disk.write(join(fresh, name), content, OWN);
     this.#disk.write(join(fresh, 'request.json'), `${JSON.stringify({ version, ...request }, null, 2)}\n`, OWN);
     this.#disk.remove(this.#at('pending'));
     this.#disk.rename(fresh, this.#at('pending'));
@@ -140,6 +135,15 @@ export class CertificateFolder {
     this.#replace(this.#at('ca.pem'), pemOf([...anchors, ...intermediates]), this.#access.open);
   }
 
+  /** Noted before they are made, so that none is forgotten. */
+  tokenKeys(): readonly string[] {
+    return (this.#disk.read(this.#at('token-keys')) ?? '').split('\n').filter((id) => id !== '');
+  }
+
+  saveTokenKeys(ids: readonly string[]): void {
+    this.#replace(this.#at('token-keys'), ids.map((id) => `${id}\n`).join(''), OWN);
+  }
+
   /** PEM of the CAs, as programs see them. */
   caPem(): string | undefined {
     return this.#disk.read(this.#at('ca.pem'));
@@ -158,6 +162,10 @@ export class CertificateFolder {
     this.#disk.remove(fresh);
     this.#disk.write(fresh, content, access);
     this.#disk.rename(fresh, path);
+  }
+
+  #key(folder: string): string | undefined {
+    return this.#disk.read(join(folder, 'key.pem')) ?? this.#disk.read(join(folder, 'key.uri'));
   }
 
   #switchTo(version: number): void {

@@ -1,6 +1,6 @@
 /** The files of a key and its certificate, as programs want them. */
 import { pemOf, type Certificate } from '../../pki/x509/certificate.ts';
-import type { VersionFile } from './certificate-folder.ts';
+import { keyFile, type VersionFile } from './version-file.ts';
 
 /** Beside `pem`, which is always written. */
 export const FORMATS = ['pem', 'combined', 'pkcs12'] as const;
@@ -10,7 +10,7 @@ export interface Issued {
   readonly certificate: Certificate;
   /** From the issuer to the last below the anchor. */
   readonly chain: readonly Certificate[];
-  /** PKCS#8, PEM. */
+  /** PKCS#8, PEM; or the URI of a key in a token, of which there are PEM files alone. */
   readonly privateKey: string;
 }
 
@@ -29,7 +29,7 @@ export async function filesOf(
 ): Promise<VersionFile[]> {
   const fullChain = pemOf([certificate, ...chain]);
   const files: VersionFile[] = [
-    { name: 'key.pem', content: privateKey, secret: true },
+    keyFile(privateKey),
     { name: 'cert.pem', content: pemOf([certificate]), secret: false },
     { name: 'chain.pem', content: pemOf(chain), secret: false },
     { name: 'fullchain.pem', content: fullChain, secret: false },

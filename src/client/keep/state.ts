@@ -42,7 +42,7 @@ export interface PendingRequest {
   /** DER CertificationRequest, base64: without a channel binding, which each connection has its own of. */
   readonly csr: string;
   readonly binding: 'challengePassword' | 'estIdentityLinking' | undefined;
-  /** PEM. */
+  /** PEM; or the URI of a key in a token. */
   readonly privateKey: string;
 }
 

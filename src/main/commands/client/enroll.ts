@@ -30,6 +30,10 @@ export interface EnrollOptions {
   readonly cert: string | undefined;
   readonly key: string | undefined;
   readonly kerberos: boolean;
+  readonly 'pkcs11-module': string | undefined;
+  readonly token: string | undefined;
+  readonly 'pin-file': string | undefined;
+  readonly 'pin-env': string | undefined;
   readonly reload: string | undefined;
 }
 
@@ -89,6 +93,16 @@ function documentOf(options: EnrollOptions, url: string, out: string): Record<st
   const list = (text: string | undefined): string[] | undefined => text?.split(',').map((one) => one.trim());
   return {
     server: given({ url, trust_anchors: path(options.ca), ca_fingerprint: options['ca-fingerprint'] }),
+    ...(options['pkcs11-module'] === undefined
+      ? {}
+      : {
+          token: given({
+            module: path(options['pkcs11-module']),
+            label: options.token,
+            pin_file: path(options['pin-file']),
+            pin_env: options['pin-env'],
+          }),
+        }),
     certificate: [
       given({
         folder: resolve(out),
@@ -101,7 +115,8 @@ function documentOf(options: EnrollOptions, url: string, out: string): Record<st
         otp_file: path(options['otp-file']),
         otp_env: options['otp-env'],
         certificate: path(options.cert),
-        private_key: path(options.key),
+        private_key: options.key?.startsWith('pkcs11:') === true ? options.key : path(options.key),
+        key_store: options['pkcs11-module'] === undefined ? undefined : 'token',
         kerberos: options.kerberos ? true : undefined,
         reload: options.reload,
       }),

@@ -1,9 +1,11 @@
 /** `client run`: the daemon. */
-import { keepUp } from '../../../client/client.ts';
+import { keepUp, type StepElsewhere } from '../../../client/client.ts';
 import type { ClientConfig } from '../../../client/config/client-config.ts';
 import { loadClientConfig } from '../../../client/config/load.ts';
 import type { ClientContext } from '../../../client/context.ts';
 import { describe } from '../../../errors.ts';
+import { spawn } from 'node:child_process';
+import { isSea } from 'node:sea';
 import { EXIT, type CommandContext } from '../command.ts';
 import { clientContext, sleep } from './client-context.ts';
 
@@ -19,7 +21,7 @@ export async function run({ config: file }: { readonly config: string }, context
   const client = clientContext(context, false);
   const ended = (): boolean => ends.signal.aborted;
   while (!ended()) {
-    await keepUp(config, client, sleep, pause.signal);
+    await keepUp(config, client, renewElsewhere(file), sleep, pause.signal);
     pause = new AbortController();
     if (!ended()) config = again(file, config, client);
   }
@@ -37,3 +39,22 @@ function again(file: string, former: ClientConfig, client: ClientContext): Clien
     return former;
   }
 }
+
+/** Longer than a token and a server take together; milliseconds. */
+const LONGEST_STEP = 900_000;
+
+/** `client renew` of one certificate. Killed at any point, it leaves what the next one goes on with. */
+const renewElsewhere =
+  (file: string): StepElsewhere =>
+  (name, stop) =>
+    new Promise((resolve) => {
+      const program = isSea() ? [] : [...process.execArgv, process.argv[1] ?? ''];
+      const child = spawn(process.execPath, [...program, 'client', 'renew', '--config', file, '--name', name], {
+        stdio: ['ignore', 'ignore', 'inherit'],
+        timeout: LONGEST_STEP,
+        killSignal: 'SIGKILL',
+        signal: stop,
+      });
+      child.once('error', () => undefined);
+      child.once('close', () => resolve());
+    });

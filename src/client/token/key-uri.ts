@@ -1,0 +1,18 @@
+/** How a key in a token is written down (RFC 7512): where a key in a file stands as PEM. */
+
+/** @param id CKA_ID, hex */
+export function keyUri(label: string, id: string): string {
+  return `pkcs11:token=${encodeURIComponent(label)};id=${id.replace(/../g, '%$&')};type=private`;
+}
+
+export const isKeyUri = (text: string): boolean => text.startsWith('pkcs11:');
+
+/** CKA_ID in hex; undefined: the key is named in another way. */
+export function idOfKeyUri(uri: string): string | undefined {
+  const id = /[:;]id=([^;?]*)/.exec(uri.trim())?.[1];
+  if (id === undefined) return undefined;
+  const octets = id.replace(/%([0-9a-f]{2})|[^%]/gi, (char, hex: string | undefined) =>
+    hex === undefined ? char.charCodeAt(0).toString(16).padStart(2, '0') : hex.toLowerCase(),
+  );
+  return /^(?:[0-9a-f]{2})+$/.test(octets) ? octets : undefined;
+}

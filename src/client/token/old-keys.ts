@@ -1,0 +1,33 @@
+/** Keys in a token that no certificate needs any more. */
+import { describe } from '../../errors.ts';
+import type { CertificateConfig } from '../config/client-config.ts';
+import type { ClientContext } from '../context.ts';
+import type { CertificateFolder } from '../keep/certificate-folder.ts';
+import { idOfKeyUri } from './key-uri.ts';
+
+/**
+ * Removes what this folder has made in its token, but for the keys of the certificate that is in use and of a request that is under way. Only
+ * to be called once programs were told of the certificate: until then they may use the one before.
+ *
+ * @returns whether all are gone; a token that is not there is asked again with the next step
+ */
+export async function removeOldTokenKeys(
+  { token, name }: CertificateConfig,
+  folder: CertificateFolder,
+  context: ClientContext,
+): Promise<boolean> {
+  const made = folder.tokenKeys();
+  if (made.length === 0 || token === undefined) return true;
+  const used = [folder.live()?.privateKey, folder.pending()?.privateKey].map((key) => key && idOfKeyUri(key));
+  const old = made.filter((id) => !used.includes(id));
+  if (old.length === 0) return true;
+  try {
+    const keys = context.token(token);
+    for (const id of old) await keys.destroy(id);
+    folder.saveTokenKeys(made.filter((id) => used.includes(id)));
+    return true;
+  } catch (error) {
+    context.log('warning', name, `an old key is in the token still: ${describe(error)}`);
+    return false;
+  }
+}

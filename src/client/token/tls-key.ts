@@ -1,0 +1,84 @@
+/**
+ * TLS with a key in a token: OpenSSL's engine of libp11 signs, in the OpenSSL that Node has within it. Node has no other way to have the
+ * signature of a handshake made elsewhere.
+ */
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import { ClientError } from '../client-error.ts';
+import type { TokenConfig } from '../config/client-config.ts';
+
+/** A key in a token, for a handshake. */
+export interface TokenTlsKey {
+  /** RFC 7512, without a PIN. */
+  readonly uri: string;
+  readonly token: TokenConfig;
+  /** Read when it is used. */
+  readonly pin: () => string;
+}
+
+/** Where distributions leave libp11's engine. */
+const ENGINES = [
+  '/usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so',
+  '/usr/lib/aarch64-linux-gnu/engines-3/pkcs11.so',
+  '/usr/lib64/engines-3/pkcs11.so',
+  '/usr/lib/engines-3/pkcs11.so',
+];
+
+/** @throws ClientError `KEY_UNUSABLE` */
+export function tokenSecureContext(
+  { uri, token, pin }: TokenTlsKey,
+  options: Omit<SecureContextOptions, 'key'>,
+): SecureContext {
+  const engine = token.engine ?? ENGINES.find((path) => existsSync(path));
+  if (engine === undefined)
+    throw unusable(token, "libp11's engine is not there (Debian has it in the package libengine-pkcs11-openssl)");
+  return withPin(pin(), (source) =>
+    withEnvironment({ OPENSSL_ENGINES: dirname(engine), PKCS11_MODULE_PATH: token.module }, () => {
+      try {
+        return createSecureContext({
+          ...options,
+          privateKeyEngine: basename(engine, '.so'),
+          privateKeyIdentifier: `${uri}?pin-source=file:${source}`,
+        });
+      } catch (error) {
+        throw unusable(token, error instanceof Error ? error.message : String(error), error);
+      }
+    }),
+  );
+}
+
+/** The engine tells the whole URI of a key that it does not find: the PIN may not stand in it, but in a file that has no name any more. */
+function withPin<T>(pin: string, work: (source: string) => T): T {
+  const folder = mkdtempSync(join(tmpdir(), 'estuary-client-'));
+  let file: number;
+  try {
+    const path = join(folder, 'pin');
+    writeFileSync(path, pin, { mode: 0o600, flag: 'wx' });
+    file = openSync(path, 'r');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  try {
+    return work(`/dev/fd/${file}`);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The engine takes both from the environment of the process; neither is the hooks' concern. */
+function withEnvironment<T>(values: Readonly<Record<string, string>>, work: () => T): T {
+  const former = Object.keys(values).map((name) => [name, process.env[name]] as const);
+  Object.assign(process.env, values);
+  try {
+    return work();
+  } finally {
+    for (const [name, value] of former)
+      if (value === undefined) Reflect.deleteProperty(process.env, name);
+      else process.env[name] = value;
+  }
+}
+
+const unusable = ({ label }: TokenConfig, why: string, cause?: unknown): ClientError =>
+  new ClientError('local', 'KEY_UNUSABLE', `the token "${label}" does not work for TLS: ${why}`, { cause });

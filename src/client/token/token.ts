@@ -1,0 +1,144 @@
+/**
+ * A PKCS#11 token that keeps the keys of certificates: a TPM through its PKCS#11 library, a smart card, an HSM. Its library runs in OpenSC's
+ * `pkcs11-tool`, one process for each call: one that hangs is ended, and one that crashes takes nothing along.
+ */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { NULL, octetString, oid, sequence } from '../../pki/der/der.ts';
+import { OID } from '../../pki/der/oids.ts';
+import type { SignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
+import { ClientError } from '../client-error.ts';
+import type { TokenConfig } from '../config/client-config.ts';
+import { tokenPin, type PinSources } from './pin.ts';
+
+/** What a client has a token do. A key is named by its CKA_ID, in hex. */
+export interface TokenKeys {
+  /** @param keyType one of {@link TOKEN_KEY_TYPES}. @param label CKA_LABEL, for people */
+  generate(keyType: string, id: string, label: string): Promise<void>;
+  /** DER SubjectPublicKeyInfo. */
+  publicKey(id: string): Promise<Buffer>;
+  sign(id: string, algorithm: SignatureAlgorithm, data: Buffer): Promise<Buffer>;
+  /** The private keys that are there. */
+  list(): Promise<ReadonlySet<string>>;
+  /** Both halves; one that is not there is left alone. */
+  destroy(id: string): Promise<void>;
+}
+
+/** As `pkcs11-tool` names them. */
+const PAIRS: Readonly<Record<string, string>> = {
+  'ec:P-256': 'EC:prime256v1',
+  'ec:P-384': 'EC:secp384r1',
+  'ec:P-521': 'EC:secp521r1',
+  'rsa:2048': 'rsa:2048',
+  'rsa:3072': 'rsa:3072',
+  'rsa:4096': 'rsa:4096',
+};
+
+/** A TPM may take a minute for an RSA key. */
+const TIMEOUT = 180_000;
+const PIN_VARIABLE = 'ESTUARY_TOKEN_PIN';
+/** Another attempt with a PIN like that may lock the token for good. */
+const PIN_REFUSED = /CKR_(?:PIN_\w+|USER_PIN_NOT_INITIALIZED)/;
+const LAST_ATTEMPT = /final user PIN try|user PIN locked/;
+
+/** @throws ClientError `KEY_UNUSABLE`, from every call */
+export function openToken(config: TokenConfig, context: PinSources): TokenKeys {
+  const { module, label } = config;
+  let checked: Promise<void> | undefined;
+  const tool = async (args: readonly string[], input: Buffer = Buffer.alloc(0)): Promise<Buffer> => {
+    checked ??= notLastAttempt(module, label, context.env);
+    await checked;
+    const all = ['--module', module, '--token-label', label, '--login', '--pin', `env:${PIN_VARIABLE}`, ...args];
+    return runTool(label, all, { ...context.env, [PIN_VARIABLE]: tokenPin(config, context) }, input);
+  };
+  const list = async (kind: 'privkey' | 'pubkey'): Promise<ReadonlySet<string>> => {
+    const text = (await tool(['--list-objects', '--type', kind])).toString('latin1');
+    return new Set(Array.from(text.matchAll(/^ +ID: +([0-9a-f]+)$/gm), ([, id = '']) => id));
+  };
+  return {
+    async generate(keyType, id, keyLabel) {
+      const pair = PAIRS[keyType];
+      if (pair === undefined)
+        throw unusable(label, `keys of the type ${keyType} are not made there (${Object.keys(PAIRS).join(', ')})`);
+      const names = ['--id', id, '--label', keyLabel];
+      await tool(['--keypairgen', '--key-type', pair, '--usage-sign', '--sensitive', ...names]);
+    },
+    async publicKey(id) {
+      if ((await list('pubkey')).has(id)) return tool(['--read-object', '--type', 'pubkey', '--id', id]);
+      // The request is made anew, with another key.
+      throw new ClientError('refused', 'KEY_UNUSABLE', `the token "${label}" has no key with the id ${id} any more`);
+    },
+    async sign(id, { scheme, hash, name }, data) {
+      if (hash === undefined || (scheme !== 'ecdsa' && scheme !== 'rsa-pkcs1'))
+        throw unusable(label, `requests are not signed there with ${name}`);
+      const digest = createHash(hash).update(data).digest();
+      // Bare mechanisms, which every token has: RFC 8017 §9.2 for RSA; r and s as DER for ECDSA.
+      const [how, value] =
+        scheme === 'ecdsa'
+          ? [['ECDSA', '--signature-format', 'openssl'], digest]
+          : [['RSA-PKCS'], sequence(sequence(oid(OID[hash]), NULL), octetString(digest))];
+      return tool(['--sign', '--id', id, '--mechanism', ...how], value);
+    },
+    list: () => list('privkey'),
+    async destroy(id) {
+      for (const kind of ['privkey', 'pubkey'] as const)
+        if ((await list(kind)).has(id)) await tool(['--delete-object', '--type', kind, '--id', id]);
+    },
+  };
+}
+
+/** A wrong PIN is not tried until the token locks itself: the last attempt is somebody's. */
+async function notLastAttempt(module: string, label: string, env: PinSources['env']): Promise<void> {
+  const text = (await runTool(label, ['--module', module, '--list-token-slots'], env)).toString('utf8');
+  const slot = text.split(/^Slot /m).find((one) => /^ +token label +: (.*)$/m.exec(one)?.[1]?.trimEnd() === label);
+  const flags = /^ +token flags +: (.*)$/m.exec(slot ?? '')?.[1] ?? '';
+  if (LAST_ATTEMPT.test(flags))
+    throw new ClientError(
+      'unauthenticated',
+      'KEY_UNUSABLE',
+      `the token "${label}" is locked, or one wrong PIN away from it: log in once with another program first`,
+    );
+}
+
+function runTool(
+  label: string,
+  args: readonly string[],
+  env: PinSources['env'],
+  input: Buffer = Buffer.alloc(0),
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('pkcs11-tool', args, { env: { ...env, LC_ALL: 'C' }, timeout: TIMEOUT, killSignal: 'SIGKILL' });
+    const output: Buffer[] = [];
+    let errors = '';
+    child.stdout.on('data', (chunk: Buffer) => void output.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => void (errors = (errors + chunk.toString('utf8')).slice(-4096)));
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input);
+    child.on('error', (error) =>
+      reject(
+        unusable(label, `pkcs11-tool cannot be started: ${error.message} (Debian has it in the package opensc)`, error),
+      ),
+    );
+    child.on('close', (code, signal) => {
+      if (code === 0) resolve(Buffer.concat(output));
+      else if (PIN_REFUSED.test(errors))
+        reject(
+          new ClientError(
+            'unauthenticated',
+            'KEY_UNUSABLE',
+            `the token "${label}" refuses the PIN (${reason(errors)})`,
+          ),
+        );
+      else reject(unusable(label, signal === null ? reason(errors) : `pkcs11-tool was ended by ${signal}`));
+    });
+  });
+}
+
+/** The line that says it, as a CKR_… where there is one. */
+function reason(errors: string): string {
+  const lines = errors.split('\n').filter((line) => line.trim() !== '' && line.trim() !== 'Aborting.');
+  return /CKR_[A-Z0-9_]+/.exec(errors)?.[0] ?? (lines.map((line) => line.trim()).join('; ') || 'pkcs11-tool failed');
+}
+
+const unusable = (label: string, why: string, cause?: unknown): ClientError =>
+  new ClientError('local', 'KEY_UNUSABLE', `the token "${label}": ${why}`, { cause });
