@@ -41,7 +41,7 @@ export interface CmcStore {
   claimCmcMessage(message: CmcMessage): Promise<CmcClaim>;
   /** Ends the work on a claimed message. @throws {EstuaryError} 500 `CMC_MESSAGE_NOT_CLAIMED` */
   concludeCmcMessage(key: string, instance: string, conclusion: CmcConclusion): Promise<void>;
-  /** Lets go of what a dead process (or every process, before any works) was at work on. */
+  /** Lets go of what a dead process was at work on; without one, before any of this server works, what every process but those of living nodes was. */
   releaseCmcMessages(instance?: string): Promise<void>;
   /** Whether one of our latest answers in this transaction carried the nonce. */
   isCmcNonce(transaction_key: string, nonce: Buffer): Promise<boolean>;

@@ -2,7 +2,6 @@
 import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterEach, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
 import { createIdentityProof } from '../../src/pki/cmc/identity-proof.ts';
@@ -31,6 +30,7 @@ import {
 } from '../support/cmc.ts';
 import { buildCsr, commonName, csrAttribute, extensionRequest, makeKey, simpleCsr } from '../support/csr.ts';
 import { caSection, Estuary, itemsOf, section, type EstuaryOptions } from '../support/estuary.ts';
+import { changeStored } from '../support/stored-rows.ts';
 
 let server: Estuary;
 afterEach(() => server.stop());
@@ -240,12 +240,8 @@ test('contract §6: a crash after the certificate and before its answer: the rep
   server.server.signal('SIGKILL');
   await server.server.exited;
   // As it is on the disk when the process dies before it could keep the answer.
-  const db = new Database(join(server.dir, 'data/est.db'));
-  const { changes } = db
-    .prepare("UPDATE cmc_message SET instance = 'dead', status = NULL, answer = NULL, nonce = NULL")
-    .run();
-  db.close();
-  expect(changes).toBe(1);
+  const lost = "UPDATE cmc_message SET instance = 'dead', status = NULL, answer = NULL, nonce = NULL";
+  expect(await changeStored(server.dir, lost)).toBe(1);
   await server.restart();
   const again = await exchange(server, message, device);
   expect(again.der.equals(first.der)).toBe(false);

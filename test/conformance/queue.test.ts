@@ -4,13 +4,12 @@
  * Longer than other files: its cases share a server.
  */
 import { X509Certificate } from 'node:crypto';
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildCsr, commonName, dns, extensionRequest, makeKey, onTheWire, san, simpleCsr } from '../support/csr.ts';
 import { caSection, certificatePem, Estuary, itemsOf, section } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
 import { approve, requestId, requestsOf, pollAcrossKill, usesOf } from '../support/queued-requests.ts';
+import { storedRows } from '../support/stored-rows.ts';
 
 let estuary: Estuary;
 const key = makeKey();
@@ -317,9 +316,7 @@ describe('issue 3.2: issued once', () => {
         expect(json['items']).toHaveLength(1);
         expect(await usesOf(estuary, otp.id)).toBe(1);
       }
-      const db = new Database(join(estuary.dir, 'data/est.db'), { readonly: true });
-      expect(db.prepare('SELECT request_id FROM reservation').all()).toEqual([]);
-      db.close();
+      expect(await storedRows(estuary.dir, 'SELECT request_id FROM reservation')).toEqual([]);
     },
   );
 

@@ -1,9 +1,7 @@
 /** Enrolments that go on while an HSM fails, and what every answer has to be like meanwhile (contract §3). */
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import { expect } from 'vitest';
 
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
@@ -11,6 +9,7 @@ import { certificatesOf, Estuary, hashOtpsCheaply } from '../support/estuary.ts'
 import { call, type Answer } from '../support/https.ts';
 import { withKeysInHsm } from '../support/keys-in-hsm.ts';
 import type { SoftHsm } from '../support/softhsm.ts';
+import { storedRows } from '../support/stored-rows.ts';
 
 const CLIENTS = 4;
 const key = makeKey();
@@ -165,11 +164,12 @@ export class HsmUnderLoad {
   /** Every certificate answered is recorded once, no serial twice, nothing left open, no OTP use lost. */
   async expectConsistency(): Promise<void> {
     expect(new Set(this.#answered).size).toBe(this.#answered.length);
-    const db = new Database(join(this.estuary.dir, 'data/est.db'), { readonly: true });
-    const stored = db.prepare<[], { serial: string; subject: string }>('SELECT serial, subject FROM certificate').all();
-    const open = db.prepare('SELECT request_id FROM reservation').all();
-    db.close();
-    expect(open).toEqual([]);
+    const { dir } = this.estuary;
+    const stored = await storedRows<{ serial: string; subject: string }>(
+      dir,
+      'SELECT serial, subject FROM certificate',
+    );
+    expect(await storedRows(dir, 'SELECT request_id FROM reservation')).toEqual([]);
     expect(stored.map(({ serial }) => serial).sort()).toEqual([...this.#answered].sort());
     expect(new Set(stored.map(({ subject }) => subject)).size).toBe(stored.length);
     const { json } = await this.estuary.admin('GET', `/admin/otp/${this.#otp.id}`);

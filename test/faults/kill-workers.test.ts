@@ -5,11 +5,11 @@ import { writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { certificatesOf, Estuary, section } from '../support/estuary.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
+import { storedRows } from '../support/stored-rows.ts';
 import { processesOf } from '../support/service-processes.ts';
 
 const CLIENTS = 6;
@@ -107,15 +107,16 @@ test(
       await up();
     }
     expect(answered).toHaveLength(ROUNDS.length * CLIENTS * EACH);
-    const db = new Database(join(estuary.dir, 'data/est.db'), { readonly: true });
     // What nobody waits for any more is closed in the background.
-    await expect.poll(() => db.prepare('SELECT request_id FROM reservation').all(), WAIT).toEqual([]);
-    const stored = db.prepare<[], { serial: string; subject: string }>('SELECT serial, subject FROM certificate').all();
+    await expect.poll(() => storedRows(estuary.dir, 'SELECT request_id FROM reservation'), WAIT).toEqual([]);
+    const stored = await storedRows<{ serial: string; subject: string }>(
+      estuary.dir,
+      'SELECT serial, subject FROM certificate',
+    );
     const bySerial = new Map(stored.map(({ serial, subject }) => [serial, subject]));
     expect(answered.filter(({ serial, name }) => bySerial.get(serial) !== `CN=${name}`)).toEqual([]);
     expect(stored, 'one certificate for each token').toHaveLength(answered.length);
-    expect(db.prepare('SELECT id FROM otp WHERE uses <> 1').all()).toEqual([]);
-    db.close();
+    expect(await storedRows(estuary.dir, 'SELECT id FROM otp WHERE uses <> 1')).toEqual([]);
     const verdict = execFileSync(NODE, [SERVER, 'audit', 'verify', '--config', join(estuary.dir, 'est.toml')]);
     expect(verdict.toString()).toMatch(/\d+ records/);
   },

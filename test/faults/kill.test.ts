@@ -4,11 +4,11 @@ import { randomInt, X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { certificatesOf, Estuary, hashOtpsCheaply } from '../support/estuary.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
+import { storedRows } from '../support/stored-rows.ts';
 
 const ROUNDS = 100;
 const CLIENTS = 6;
@@ -69,19 +69,20 @@ test(
     }
     expect(answered.length, 'certificates answered before a kill').toBeGreaterThan(ROUNDS / 4);
 
-    const db = new Database(join(estuary.dir, 'data/est.db'), { readonly: true });
-    const stored = db.prepare<[], { serial: string; subject: string }>('SELECT serial, subject FROM certificate').all();
+    const stored = await storedRows<{ serial: string; subject: string }>(
+      estuary.dir,
+      'SELECT serial, subject FROM certificate',
+    );
     const serials = new Set(stored.map(({ serial }) => serial));
     expect(answered.filter(({ serial }) => !serials.has(serial))).toEqual([]);
     // Every token belongs to one name, and every name to one token.
     expect(new Set(stored.map(({ subject }) => subject)).size).toBe(stored.length);
-    expect(db.prepare('SELECT request_id FROM reservation').all()).toEqual([]);
+    expect(await storedRows(estuary.dir, 'SELECT request_id FROM reservation')).toEqual([]);
     // A use is taken exactly where there is a certificate.
-    const consumed = db.prepare<[], { client_id: string }>('SELECT client_id FROM otp WHERE uses = 1').all();
+    const consumed = await storedRows<{ client_id: string }>(estuary.dir, 'SELECT client_id FROM otp WHERE uses = 1');
     expect(consumed.map(({ client_id }) => `CN=${client_id}`).sort()).toEqual(
       stored.map(({ subject }) => subject).sort(),
     );
-    db.close();
 
     const verdict = execFileSync(NODE, [SERVER, 'audit', 'verify', '--config', join(estuary.dir, 'est.toml')]);
     expect(verdict.toString()).toMatch(/\d+ records/);

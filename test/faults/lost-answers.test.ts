@@ -1,12 +1,11 @@
 /** Issue 13: a fleet behind a proxy that loses answers. */
 import { X509Certificate } from 'node:crypto';
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { random } from '../fuzz/mutation.ts';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../support/csr.ts';
 import { certificatesOf, Estuary, section, hashOtpsCheaply } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
+import { storedRows } from '../support/stored-rows.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 
 const DEVICES = 200;
@@ -101,16 +100,13 @@ test(
     expect(fared.reduce((sum, { asked }) => sum + asked, 0)).toBeGreaterThan(3 * DEVICES);
     const serials = new Map(fared.map(({ name, answers: [serial] }) => [name, serial]));
 
-    const db = new Database(join(estuary.dir, 'data/est.db'), { readonly: true });
-    const stored = db
-      .prepare<[], { name: string; serial: string }>(
-        'SELECT substr(subject, 4) AS name, serial FROM certificate ORDER BY name',
-      )
-      .all();
+    const stored = await storedRows<{ name: string; serial: string }>(
+      estuary.dir,
+      'SELECT substr(subject, 4) AS name, serial FROM certificate ORDER BY name',
+    );
     expect(stored).toEqual([...names].sort().map((name) => ({ name, serial: serials.get(name) })));
-    expect(db.prepare('SELECT id FROM otp WHERE uses <> 1').all()).toEqual([]);
+    expect(await storedRows(estuary.dir, 'SELECT id FROM otp WHERE uses <> 1')).toEqual([]);
     for (const table of ['reservation', 'failure', 'lockout'])
-      expect(db.prepare(`SELECT * FROM ${table}`).all()).toEqual([]);
-    db.close();
+      expect(await storedRows(estuary.dir, `SELECT * FROM ${table}`)).toEqual([]);
   },
 );

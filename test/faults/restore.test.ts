@@ -8,6 +8,7 @@ import { parseCertificateList, revokedEntries } from '../../src/pki/x509/crl.ts'
 import { runAny, type CommandResult } from '../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { certificatePem, Estuary, itemsOf, section, type ClientIdentity } from '../support/estuary.ts';
+import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 
 let estuary: Estuary;
@@ -98,7 +99,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => estuary.stop());
 
-describe('contract §11: backup and restore', () => {
+describe.skipIf(!requires('storeInFile'))('contract §11: backup and restore', () => {
   test('the backup is for its owner only, and names what is not in it', async () => {
     const folder = join(estuary.dir, 'backup');
     expect(statSync(folder).mode & 0o777).toBe(0o700);

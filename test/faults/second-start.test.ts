@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAny, type CommandResult } from '../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section } from '../support/estuary.ts';
+import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 
 const wire = onTheWire(simpleCsr(makeKey()));
@@ -40,19 +41,22 @@ async function settledFiles(): Promise<Record<string, string>> {
 }
 
 describe('issue 11.15: a second service on a store', () => {
-  test('is refused with exit code 1 and the host and pid of the first, and changes nothing', async () => {
-    const { token } = await estuary.otp({ max_uses: 2 });
-    expect((await estuary.enroll(wire, { password: token })).status).toBe(200);
-    const before = await settledFiles();
-    const { code, output } = await command();
-    expect(output).toBe(
-      'estuary: could not start: the store is in use by another service: ' +
-        `host ${hostname()}, pid ${estuary.server.pid} has ${join(estuary.dir, 'data/est.db')}\n`,
-    );
-    expect(code).toBe(1);
-    expect(storeFiles()).toEqual(before);
-    expect((await estuary.enroll(wire, { password: token })).status).toBe(200);
-  });
+  test.skipIf(!requires('storeInFile'))(
+    'is refused with exit code 1 and the host and pid of the first, and changes nothing',
+    async () => {
+      const { token } = await estuary.otp({ max_uses: 2 });
+      expect((await estuary.enroll(wire, { password: token })).status).toBe(200);
+      const before = await settledFiles();
+      const { code, output } = await command();
+      expect(output).toBe(
+        'estuary: could not start: the store is in use by another service: ' +
+          `host ${hostname()}, pid ${estuary.server.pid} has ${join(estuary.dir, 'data/est.db')}\n`,
+      );
+      expect(code).toBe(1);
+      expect(storeFiles()).toEqual(before);
+      expect((await estuary.enroll(wire, { password: token })).status).toBe(200);
+    },
+  );
 
   test('--check and `audit verify` work beside the service', async () => {
     expect((await command('--check')).code).toBe(0);

@@ -199,6 +199,7 @@ export class PostgresCluster {
       wal_level: 'replica',
       logging_collector: 'off',
       log_min_messages: 'warning',
+      log_line_prefix: "'%m [%p] %d '",
       ...(durable ? {} : { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'on' }),
       ...(tls === undefined ? {} : { ssl: 'on', ssl_cert_file: "'server.pem'", ssl_key_file: "'server.key'" }),
       ...(tls?.clientAnchors === undefined ? {} : { ssl_ca_file: "'clients.pem'" }),

@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import type { Reporter, TestModule, Vitest } from 'vitest/node';
+import { ABOUT_FILES } from './wanted-store.ts';
 
 interface Skip {
   readonly file: string;
@@ -33,11 +34,11 @@ export default class SkipReport implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
-    const lines = this.#filtered ? [] : modules.flatMap((module) => describeSkips(module, this.#recorded()));
+    const skips = this.#filtered ? [] : modules.flatMap((module) => describeSkips(module, this.#recorded()));
     rmSync(this.#folder, { recursive: true, force: true });
-    if (lines.length === 0) return;
-    console.log(` Left out on this machine:\n${lines.map((line) => `   ${line}\n`).join('')}`);
-    if (process.env['CI'] !== 'true') return;
+    if (skips.length === 0) return;
+    console.log(` Left out on this machine:\n${skips.map(({ line }) => `   ${line}\n`).join('')}`);
+    if (process.env['CI'] !== 'true' || skips.every(({ isWanted }) => isWanted)) return;
     console.log(' CI=true: tests that are left out fail the run.\n');
     process.exitCode = 1;
   }
@@ -50,7 +51,13 @@ export default class SkipReport implements Reporter {
   }
 }
 
-function describeSkips(module: TestModule, recorded: readonly Skip[]): string[] {
+interface Described {
+  readonly line: string;
+  /** The run was told to leave these out. */
+  readonly isWanted: boolean;
+}
+
+function describeSkips(module: TestModule, recorded: readonly Skip[]): Described[] {
   const skipped = [...module.children.allTests('skipped')];
   if (skipped.length === 0) return [];
   const ofFile = recorded.filter((skip) => skip.file === module.moduleId).map((skip) => skip.reason);
@@ -58,5 +65,10 @@ function describeSkips(module: TestModule, recorded: readonly Skip[]): string[] 
   const reasons = [...new Set([...ofFile, ...notes.filter((note) => note !== undefined)])];
   const number = skipped.length === 1 ? '1 test' : `${skipped.length} tests`;
   const file = relative(process.cwd(), module.moduleId);
-  return [`${file} (${number}): ${reasons.length === 0 ? 'no reason given' : reasons.join('; ')}`];
+  return [
+    {
+      line: `${file} (${number}): ${reasons.length === 0 ? 'no reason given' : reasons.join('; ')}`,
+      isWanted: reasons.length > 0 && reasons.every((reason) => reason === ABOUT_FILES),
+    },
+  ];
 }

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { section, type EstuaryOptions } from './estuary.ts';
 import { sharedPostgres } from './postgres.ts';
+import { isStoreInPostgres } from './wanted-store.ts';
 
 /** The options with the store in the database of a URL. @param lookupKey the same for all that share it */
 export function withStoreIn(
@@ -26,12 +27,9 @@ export function withStoreIn(
   };
 }
 
-/** Set to `postgres` to run a file of black-box tests with the store there. */
-export const STORE = 'ESTUARY_TEST_STORE';
-
 /** The options as the environment of the tests wants them: a database for each server. */
 export async function withWantedStore(options: EstuaryOptions): Promise<EstuaryOptions> {
-  if (process.env[STORE] !== 'postgres') return options;
+  if (!isStoreInPostgres()) return options;
   const cluster = await sharedPostgres();
   return withStoreIn(options, await cluster.createDatabase(), `node-${randomBytes(4).toString('hex')}`);
 }

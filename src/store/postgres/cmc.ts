@@ -45,7 +45,11 @@ export function cmcWrites(db: Queries) {
      WHERE key = @key AND instance = @instance`,
   );
   const release = db.prepare<[string]>('UPDATE cmc_message SET instance = NULL WHERE instance = ?');
-  const releaseAll = db.prepare<[]>('UPDATE cmc_message SET instance = NULL WHERE instance IS NOT NULL');
+  // Of all nodes: the one that starts takes nothing from the others that work.
+  const releaseDead = db.prepare<[]>(
+    `UPDATE cmc_message SET instance = NULL WHERE instance IS NOT NULL
+     AND NOT EXISTS (SELECT FROM node WHERE cmc_message.instance = ANY (node.instances))`,
+  );
   const purge = db.prepare<[number]>(
     `DELETE FROM cmc_message WHERE position = ANY(ARRAY(SELECT position FROM cmc_message
      WHERE created_at <= ? AND instance IS NULL LIMIT ${PURGED_AT_ONCE} FOR UPDATE SKIP LOCKED))`,
@@ -80,7 +84,7 @@ export function cmcWrites(db: Queries) {
       return done(undefined, []);
     },
     async releaseCmcMessages(instance?: string): Promise<Outcome<undefined>> {
-      await (instance === undefined ? releaseAll.run() : release.run(instance));
+      await (instance === undefined ? releaseDead.run() : release.run(instance));
       return done(undefined, []);
     },
     async purgeCmcMessages(before: number): Promise<Outcome<number>> {

@@ -13,7 +13,7 @@ import { StoreLost } from '../store-lost.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { Connection } from './connection.ts';
 import { isInTheWay, isStatementError, toEstuaryError } from './errors.ts';
-import { keysOf } from './keys.ts';
+import { keysOf, locking } from './keys.ts';
 import { Queries } from './queries.ts';
 
 /** A write as it arrives: its arguments were typed where the call was made. */
@@ -48,10 +48,7 @@ export class GroupCommit {
     const { operations, log } = make(db);
     this.#operations = operations;
     this.#log = log;
-    this.#lockKeys = db.prepare<[readonly string[]]>(
-      `SELECT pg_advisory_xact_lock(key) FROM
-       (SELECT DISTINCT hashtextextended(name, 17) AS key FROM unnest(?::text[]) AS name ORDER BY key) AS ordered`,
-    );
+    this.#lockKeys = locking(db);
   }
 
   /**
@@ -146,7 +143,7 @@ export class GroupCommit {
       const [, head] = await inPipeline([
         connection.script('BEGIN'),
         this.#log.lock(),
-        ...(keys.length === 0 ? [] : [this.#lockKeys.all(keys)]),
+        ...(keys.length === 0 ? [] : [this.#lockKeys(keys)]),
       ] as const);
       if (this.#log.begin(head, time) === 'ready') return;
       await inPipeline([this.#log.send()]);

@@ -1,13 +1,18 @@
 /**
  * What each write could be in another's way with: rows that both read before they write, or write. Calls with a key in common come one after
- * the other, on one server and over all of them.
+ * the other, on one server and over all of them. The keys of all calls of a transaction are locked before its first row, in one order for
+ * all servers: so no two of them ever wait for each other.
  */
 import type { Call } from '../calls/calls.ts';
+import type { Queries } from './queries.ts';
 import type { WriteOperations } from './operations.ts';
 
 type Keys<Operation> = Operation extends (...args: infer Args) => unknown
   ? (...args: Args) => readonly (string | null)[]
   : never;
+
+const DEVICE_KEY = 'device of key ';
+const CONCERNING = 'concerning request ';
 
 const token = (id: string | null): string | null => (id === null ? null : `token ${id}`);
 const request = (id: string): string => `request ${id}`;
@@ -16,6 +21,10 @@ const password = (key: string): string => `password ${key}`;
 const serialNumber = (ca: string, serial: string | null): string | null =>
   serial === null ? null : `serial ${serial} ${ca}`;
 const device = (id: string): string => `device ${id}`;
+/** The device, where only the key of its entry is known. */
+const deviceOf = (key: string | null): string | null => (key === null ? null : `${DEVICE_KEY}${key}`);
+/** The token whose use goes back with a request, and the device that is looked at for it. */
+const concerning = (id: string): string => `${CONCERNING}${id}`;
 const message = (key: string): string => `message ${key}`;
 const list = (ca: string): string => `list ${ca}`;
 const administrator = (name: string): string => `administrator ${name}`;
@@ -29,36 +38,48 @@ const KEYS: { readonly [Name in keyof WriteOperations]?: Keys<WriteOperations[Na
   revokeOtp: (id) => [token(id)],
   recordFailure: (keys) => keys.map(password),
   deleteLockout: (key) => [password(key)],
-  reserve: ({ request_id, otp_id, ca, serial }) => [request(request_id), token(otp_id), serialNumber(ca, serial)],
-  claimRequest: ({ request_id, ca, serial }) => [request(request_id), serialNumber(ca, serial)],
-  recordCertificate: ({ request_id, ca, serial }, _, succeeded = []) => [
+  reserve: ({ request_id, otp_id, device_key, ca, serial }) => [
     request(request_id),
+    token(otp_id),
+    deviceOf(device_key),
+    serialNumber(ca, serial),
+  ],
+  claimRequest: ({ request_id, device_key, ca, serial }) => [
+    request(request_id),
+    deviceOf(device_key),
+    serialNumber(ca, serial),
+  ],
+  recordCertificate: ({ request_id, device_key, ca, serial }, _, succeeded = []) => [
+    request(request_id),
+    deviceOf(device_key),
     serialNumber(ca, serial),
     ...succeeded.map(password),
   ],
-  releaseReservation: (id) => [request(id)],
+  releaseReservation: (id) => [request(id), concerning(id)],
   importCertificate: ({ ca, serial }) => [serialNumber(ca, serial)],
   revokeCertificate: ({ ca, serial }) => [serialNumber(ca, serial)],
   queueRequest: (row, _, _events, succeeded = []) => [
     request(row.id),
     recognition(row.recognition),
     token(row.otp_id),
+    deviceOf(row.device_key),
     ...succeeded.map(password),
   ],
-  decideRequest: ({ id }) => [request(id)],
-  failRequest: (id) => [request(id)],
-  submitRequest: (row) => [request(row.id), recognition(row.recognition), token(row.otp_id)],
+  decideRequest: ({ id }) => [request(id), concerning(id)],
+  failRequest: (id) => [request(id), concerning(id)],
+  submitRequest: (row) => [request(row.id), recognition(row.recognition), token(row.otp_id), deviceOf(row.device_key)],
   awaitCa: (id, _, _events, succeeded = []) => [request(id), ...succeeded.map(password)],
-  withdrawRequest: (id) => [request(id)],
+  withdrawRequest: (id) => [request(id), concerning(id)],
   takePoll: (id) => [request(id)],
   noteMissing: (id) => [request(id)],
-  endRequest: (id) => [request(id)],
+  endRequest: (id) => [request(id), concerning(id)],
   claimCmcMessage: ({ key }) => [message(key)],
   concludeCmcMessage: (key) => [message(key)],
   takeCrlNumber: (ca) => [list(ca)],
   saveCrl: ({ ca }) => [list(ca)],
   putDevices: (entries) => entries.map(({ row }) => device(row.id)),
   changeDevice: (id) => [device(id)],
+  deleteDevice: (key) => [deviceOf(key)],
   rememberIntermediates: ({ leaf, intermediates }) => [
     `path ${leaf}`,
     ...intermediates.map(({ fingerprint }) => `intermediate ${fingerprint}`),
@@ -85,3 +106,28 @@ export function keysOf({ operation, args }: Call): readonly string[] | undefined
     .get(operation)?.(...args)
     .filter((key) => key !== null);
 }
+
+/** What locks keys until the end of the transaction: all at once, in an order that is the same for all. */
+export function locking(db: Queries): (keys: readonly string[]) => Promise<unknown> {
+  const ordered = (names: string): string =>
+    `SELECT pg_advisory_xact_lock(key) FROM
+     (SELECT DISTINCT hashtextextended(name, 17) AS key FROM ${names} ORDER BY key) AS ordered`;
+  const plain = db.prepare<[readonly string[]]>(ordered('unnest(?::text[]) AS name'));
+  const withRows = db.prepare<{ names: readonly string[]; requests: readonly string[]; devices: readonly string[] }>(
+    ordered(`(
+       SELECT unnest(@names::text[]) AS name
+       UNION ALL SELECT 'token ' || otp_id FROM reservation WHERE request_id = ANY(@requests::text[])
+       UNION ALL SELECT 'token ' || otp_id FROM request WHERE id = ANY(@requests::text[])
+       UNION ALL SELECT 'device ' || id FROM device WHERE key = ANY(@devices::text[])
+         OR key IN (SELECT device_key FROM request WHERE id = ANY(@requests::text[]))
+     ) AS named WHERE name IS NOT NULL`),
+  );
+  return (keys) => {
+    const requests = after(keys, CONCERNING);
+    const devices = after(keys, DEVICE_KEY);
+    return requests.length + devices.length === 0 ? plain.all(keys) : withRows.all({ names: keys, requests, devices });
+  };
+}
+
+const after = (keys: readonly string[], beginning: string): string[] =>
+  keys.filter((key) => key.startsWith(beginning)).map((key) => key.slice(beginning.length));
