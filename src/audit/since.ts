@@ -19,13 +19,18 @@ export interface AuditFileState {
 /**
  * Reads the ends of the audit file, and checks that its lines are one chain that the record `head` belongs to.
  *
+ * @param onRecord told how many records have been read
  * @returns undefined: there is none, or it is empty
  * @throws EstuaryError 503 `AUDIT_TAMPERED` where it is broken, or the log of another store
  */
-export function readAuditFile(path: string, head: ChainHead): AuditFileState | undefined {
+export function readAuditFile(
+  path: string,
+  head: ChainHead,
+  onRecord: (records: number) => void = () => undefined,
+): AuditFileState | undefined {
   let first: ParsedRecord | undefined;
   let last: ParsedRecord | undefined;
-  let size = 0;
+  let [size, records] = [0, 0];
   for (const { record, end } of recordsOf(path)) {
     if (record === undefined || (last !== undefined && !follows(last, record)))
       throw tampered(path, `a line behind record ${last?.seq ?? 0} does not continue the chain`);
@@ -34,6 +39,7 @@ export function readAuditFile(path: string, head: ChainHead): AuditFileState | u
     first ??= record;
     last = record;
     size = end;
+    onRecord(++records);
   }
   return first === undefined || last === undefined ? undefined : { first, last, size };
 }

@@ -65,7 +65,10 @@ async function backedUp(since: (store: Store, made: Case) => Promise<unknown>, b
   return made;
 }
 
-function restoreTo({ paths, backup }: Case): Restored {
+type Bar = ReturnType<Parameters<typeof restore>[0]['bar']>;
+const noBar = (): Bar => ({ update: () => undefined, end: () => undefined });
+
+function restoreTo({ paths, backup }: Case, bar: (what: string) => Bar = noBar): Restored {
   return restore({
     from: backup,
     storePath: paths.path,
@@ -76,6 +79,8 @@ function restoreTo({ paths, backup }: Case): Restored {
     cas: ['devices'],
     now: T0 + HOUR,
     progress: () => undefined,
+    watch: () => () => undefined,
+    bar,
   });
 }
 
@@ -105,6 +110,21 @@ describe('issue 16.5: what the audit file tells of since the backup', () => {
     expect(restoreTo(made)).toMatchObject({ whole: true });
     expect(await tokensOf(made)).toEqual([1, 2]);
     expect(await verify(made)).toMatchObject({ ok: true, ahead: 0 });
+  });
+
+  test('tells how far it is, record by record (issue 18.1)', async () => {
+    const made = await backedUp(useBoth);
+    const told = new Map<string, unknown>();
+    restoreTo(made, (what) => ({
+      update: (records, of) => void told.set(what, [records, of]),
+      end: () => void told.set(`${what}: end`, true),
+    }));
+    expect([...told]).toEqual([
+      ['reading the audit log', [expect.any(Number), undefined]],
+      ['reading the audit log: end', true],
+      ['applying the audit log', [3, 3]],
+      ['applying the audit log: end', true],
+    ]);
   });
 
   test.each<[string, (path: string) => void]>([

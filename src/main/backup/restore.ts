@@ -2,7 +2,7 @@
  * Puts a backup in the store's place, and into it what the audit file tells of since. All of it happens on a copy beside the store, which
  * takes the store's place in the end; until then everything is as it was.
  */
-import { existsSync, linkSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readAuditFile, recordsSince, type AuditFileState } from '../../audit/since.ts';
 import type { ChainHead } from '../../audit/record.ts';
@@ -28,6 +28,15 @@ export interface RestoreOptions {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly progress: (text: string) => void;
+  /** Shows how far the file is that is written, of so many bytes, until what it gives is called. */
+  readonly watch: (file: string, bytes: number) => () => void;
+  /** Shows how far a work on audit records is. */
+  readonly bar: (what: string) => Bar;
+}
+
+interface Bar {
+  readonly update: (records: number, of?: number) => void;
+  readonly end: () => void;
 }
 
 export interface Restored extends Replayed {
@@ -52,21 +61,29 @@ const CRL_NUMBERS_SKIPPED = 1_000_000;
  */
 export function restore(options: RestoreOptions): Restored {
   const { from, storePath, progress } = options;
-  const manifest = readBackup(from);
-  progress(`backup of ${manifest.made_at}, up to audit record ${manifest.audit.seq}`);
-  makeFolder(dirname(storePath));
   const copy = `${storePath}.restoring`;
   removeDatabase(copy);
-  copyPrivately(join(from, DATABASE), copy);
   const mark = freeMark(storePath, options.now);
-  const db = openWritable(copy);
+  // Its digest and the check of what is in it take their time as well.
+  const copied = options.watch(copy, statSync(join(from, DATABASE), { throwIfNoEntry: false })?.size ?? 0);
+  let db: Db | undefined;
+  let manifest: Manifest;
   let applied: Applied;
   try {
-    checkWhole(db, manifest);
+    try {
+      manifest = readBackup(from);
+      progress(`backup of ${manifest.made_at}, up to audit record ${manifest.audit.seq}`);
+      makeFolder(dirname(storePath));
+      copyPrivately(join(from, DATABASE), copy);
+      db = openWritable(copy);
+      checkWhole(db, manifest);
+    } finally {
+      copied();
+    }
     applied = bringUpToDate(db, manifest, options, mark);
     db.pragma('wal_checkpoint(TRUNCATE)');
   } finally {
-    db.close();
+    db?.close();
   }
   sync(copy);
   const moved = [...applied.moved, ...takePlace(copy, storePath, mark)];
@@ -85,12 +102,14 @@ function checkWhole(db: Db, { audit }: Manifest): void {
 }
 
 function bringUpToDate(db: Db, manifest: Manifest, options: RestoreOptions, mark: string): Applied {
-  const { auditFile, archive, node, now, progress } = options;
-  const file = readAuditFile(auditFile, manifest.audit);
+  const { auditFile, node, now, progress } = options;
+  const file = withBar(options, 'reading the audit log', (bar) => readAuditFile(auditFile, manifest.audit, bar.update));
   const log = new AuditLog(db, auditFile, node);
   db.exec('BEGIN IMMEDIATE');
   try {
-    const { whole, upTo, replayed } = replay(db, manifest.audit, file, auditFile, archive);
+    const { whole, upTo, replayed } = withBar(options, 'applying the audit log', (bar) =>
+      replay(db, manifest.audit, file, options, bar),
+    );
     progress(file === undefined ? `${auditFile} is missing or empty` : `applied audit records up to ${upTo}`);
     const revokedTokens = whole ? [] : forgetWhatIsUnknown(db, now, options.cas);
     // The lists of the backup are old, and lack what was revoked since.
@@ -125,6 +144,15 @@ function bringUpToDate(db: Db, manifest: Manifest, options: RestoreOptions, mark
   }
 }
 
+function withBar<T>({ bar }: RestoreOptions, what: string, work: (bar: Bar) => T): T {
+  const shown = bar(what);
+  try {
+    return work(shown);
+  } finally {
+    shown.end();
+  }
+}
+
 function summary({ made_at, audit }: Manifest, upTo: number, whole: boolean): string {
   const since = whole
     ? `the audit log was applied up to record ${upTo}`
@@ -143,8 +171,8 @@ function replay(
   db: Db,
   head: ChainHead,
   file: AuditFileState | undefined,
-  auditFile: string,
-  archive: string | undefined,
+  { auditFile, archive }: RestoreOptions,
+  bar: Bar,
 ): Replay {
   const { apply, replayed } = replayer(db);
   const setHead = db.prepare<object>(
@@ -157,7 +185,10 @@ function replay(
   }
   const records = recordsSince(auditFile, head, file, archive);
   let next = records.next();
-  for (; next.done !== true; next = records.next()) apply(next.value);
+  for (let n = 1; next.done !== true; next = records.next(), n++) {
+    apply(next.value);
+    bar.update(n, file.last.seq - head.seq);
+  }
   if (!next.value.whole) {
     // The chain goes on from the backup: between, records are missing.
     db.prepare<[number]>('DELETE FROM audit WHERE seq > ?').run(head.seq);

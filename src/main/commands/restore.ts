@@ -6,6 +6,8 @@ import { lockStore } from '../../store/sqlite/service-lock.ts';
 import { restore, type Restored } from '../backup/restore.ts';
 import { requireFile } from '../backup/require-file.ts';
 import { EXIT, type CommandContext } from './command.ts';
+import { showGrowth } from './growth.ts';
+import { progress } from './progress.ts';
 
 interface RestoreValues {
   readonly config: string;
@@ -29,6 +31,11 @@ export async function run({ config: file, from }: RestoreValues, context: Comman
       cas: ca.map(({ label }) => label),
       now: context.now(),
       progress: (text) => context.out(`${text}\n`),
+      watch: (file, total) => {
+        const end = showGrowth({ file, total, what: 'copying' }, context);
+        return () => void end();
+      },
+      bar: (what) => progress(context, { what, unit: 'records' }),
     });
     for (const line of report(restored)) context.out(`${line}\n`);
   } finally {

@@ -12,9 +12,11 @@ import { lockStore } from '../../store/sqlite/service-lock.ts';
 import { nodeName } from '../nodes.ts';
 import { postgresServer } from '../postgres-server.ts';
 import { postgresSide } from '../store-copy/postgres-side.ts';
-import { copyTables, countTables, type CopiedCount } from '../store-copy/side.ts';
+import { copyTables, countTables, rowsOf, type CopiedCount, type OnRows, type Side } from '../store-copy/side.ts';
 import { sqliteSide } from '../store-copy/sqlite-side.ts';
+import { TABLES } from '../store-copy/tables.ts';
 import { EXIT, UsageError, type CommandContext } from './command.ts';
+import { progress } from './progress.ts';
 
 interface Options {
   readonly config: string;
@@ -35,7 +37,7 @@ export async function run({ config: file, from, to, path }: Options, context: Co
     throw new UsageError(from === 'sqlite' ? `--path: there is no ${sqlite}` : `--path: ${sqlite} is there already`);
   const lock = await lockStore(sqlite);
   try {
-    const counts = await copied(config, { from: from === 'sqlite' ? 'sqlite' : 'postgres', sqlite });
+    const counts = await copied(config, { from: from === 'sqlite' ? 'sqlite' : 'postgres', sqlite, context });
     for (const { table, rows, hash } of counts) context.out(`${table}: ${rows} rows, SHA-256 ${hash}\n`);
   } finally {
     lock.release();
@@ -50,9 +52,11 @@ interface Direction {
   readonly from: 'sqlite' | 'postgres';
   /** The file of the SQLite store. */
   readonly sqlite: string;
+  /** Where it is shown how far the copy is. */
+  readonly context: CommandContext;
 }
 
-async function copied(config: Config, { from, sqlite }: Direction): Promise<CopiedCount[]> {
+async function copied(config: Config, direction: Direction): Promise<CopiedCount[]> {
   const material = await readMaterial(config);
   await migrateDatabase(postgresServer(config, material));
   const client = await connector(postgresServer(config, material))();
@@ -62,13 +66,14 @@ async function copied(config: Config, { from, sqlite }: Direction): Promise<Copi
     // Whoever starts now waits for its name until this has ended.
     await client.query('LOCK TABLE node IN ACCESS EXCLUSIVE MODE');
     await refuseUsed(client);
-    return await copiedBeside(client, nodeName(config), { from, sqlite });
+    return await copiedBeside(client, nodeName(config), direction);
   } finally {
     await client.end();
   }
 }
 
-async function copiedBeside(client: Client, node: string, { from, sqlite }: Direction): Promise<CopiedCount[]> {
+async function copiedBeside(client: Client, node: string, direction: Direction): Promise<CopiedCount[]> {
+  const { from, sqlite, context } = direction;
   const db = openWritable(sqlite);
   let done = false;
   try {
@@ -76,13 +81,10 @@ async function copiedBeside(client: Client, node: string, { from, sqlite }: Dire
     const sides = { sqlite: sqliteSide(db), postgres: postgresSide(client, node) };
     const source = sides[from];
     const target = sides[from === 'sqlite' ? 'postgres' : 'sqlite'];
-    const used = (await countTables(target)).find(({ rows, table }) => rows > 0 && table !== 'audit_head');
-    if (used !== undefined)
-      throw failed('STORE_NOT_EMPTY', 'the store that is copied to is not empty', {
-        detail: `it has rows in ${used.table}`,
-      });
-    const read = await copyTables(source, target);
-    verify(read, await countTables(target));
+    await refuseFilled(target);
+    const total = await rowsOf(source);
+    const read = await shown(context, 'copying', total, (onRows) => copyTables(source, target, onRows));
+    verify(read, await shown(context, 'checking the copy', total, (onRows) => countTables(target, onRows)));
     await client.query('COMMIT');
     db.exec('COMMIT');
     done = true;
@@ -94,6 +96,25 @@ async function copiedBeside(client: Client, node: string, { from, sqlite }: Dire
     if (!done && from === 'postgres')
       for (const end of ['', '-wal', '-shm']) rmSync(`${sqlite}${end}`, { force: true });
   }
+}
+
+/** A work on all rows, and how far it is. */
+async function shown<T>(
+  context: CommandContext,
+  what: string,
+  total: number,
+  work: (onRows: OnRows) => Promise<T>,
+): Promise<T> {
+  const bar = progress(context, { what, unit: 'rows', total });
+  return work((rows) => bar.update(rows)).finally(bar.end);
+}
+
+async function refuseFilled(target: Side): Promise<void> {
+  for (const table of TABLES)
+    if (table.name !== 'audit_head' && (await target.count(table)) > 0)
+      throw failed('STORE_NOT_EMPTY', 'the store that is copied to is not empty', {
+        detail: `it has rows in ${table.name}`,
+      });
 }
 
 async function refuseUsed(client: Client): Promise<void> {

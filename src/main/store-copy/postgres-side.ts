@@ -9,6 +9,7 @@ const MORE: Readonly<Record<string, (row: Row, node: string) => Row>> = {
   certificate: ({ subject, sans }) => ({ subject_folded: fold(subject), sans_folded: fold(namesOf(sans).join('\n')) }),
   audit: ({ line }, node) => ({ node, ...foundBy(line ?? null) }),
   audit_head: ({ seq }, node) => ({ node, told: seq ?? 0 }),
+  statistic: (_, node) => ({ node }),
 };
 
 /**
@@ -17,20 +18,40 @@ const MORE: Readonly<Record<string, (row: Row, node: string) => Row>> = {
  * @param client in a transaction
  */
 export function postgresSide(client: pg.Client, node: string): Side {
+  const kinds = new Map<string, Promise<ReadonlyMap<string, string>>>();
+  const kindsIn = (table: string) => {
+    const known = kinds.get(table) ?? kindsOf(client, table);
+    kinds.set(table, known);
+    return known;
+  };
   return {
-    async read({ name, order, columns }: CopiedTable, offset: number) {
-      const { rows, fields } = await client.query<Record<string, Value>>({
-        text: `SELECT ${columns.map(quoted).join(', ')} FROM ${source(name)} ORDER BY ${order.map(ordered).join(', ')} LIMIT ${BATCH} OFFSET $1`,
-        values: [offset, ...(CHAINED.has(name) ? [node] : [])],
-      });
-      return rows.map((row) => withNumbers(row, fields));
+    async count({ name }: CopiedTable) {
+      const { rows } = await client.query<{ n: string }>(
+        `SELECT count(*) AS n FROM ${source(name)}`,
+        CHAINED.has(name) ? [node] : [],
+      );
+      return Number(rows[0]?.n ?? 0);
     },
+    async *read({ name, order, columns }: CopiedTable) {
+      await client.query(
+        `DECLARE copied NO SCROLL CURSOR FOR
+         SELECT ${columns.map(quoted).join(', ')} FROM ${source(name)} ORDER BY ${order.map(ordered).join(', ')}`,
+        CHAINED.has(name) ? [node] : [],
+      );
+      for (;;) {
+        const { rows, fields } = await client.query<Record<string, Value>>(`FETCH ${BATCH} FROM copied`);
+        if (rows.length > 0) yield rows.map((row) => withNumbers(row, fields));
+        if (rows.length < BATCH) break;
+      }
+      await client.query('CLOSE copied');
+    },
+    clear: () => Promise.resolve(),
     async write({ name, columns }: CopiedTable, rows: readonly Row[]) {
       if (name === 'device_event') return writeDeviceEvents(client, node, rows);
       const full = rows.map((row) => ({ ...row, ...MORE[name]?.(row, node) }));
       const all = [...new Set([...columns, ...Object.keys(full[0] ?? {})])];
-      const kinds = await kindsOf(client, name);
-      const arrays = all.map((column, n) => `$${n + 1}::${kinds.get(column) ?? 'text'}[]`);
+      const kindOf = await kindsIn(name);
+      const arrays = all.map((column, n) => `$${n + 1}::${kindOf.get(column) ?? 'text'}[]`);
       await client.query(
         `INSERT INTO ${name} (${all.map(quoted).join(', ')}) OVERRIDING SYSTEM VALUE SELECT * FROM unnest(${arrays.join(', ')})`,
         all.map((column) => full.map((row) => storable((row as Row)[column] ?? null))),
@@ -54,12 +75,12 @@ function withNumbers(row: Row, fields: readonly pg.FieldDef[]): Row {
 }
 
 /** Tables of which each node has its own rows. */
-const CHAINED = new Set(['audit', 'audit_head', 'device_event']);
+const CHAINED = new Set(['audit', 'audit_head', 'device_event', 'statistic']);
 
 function source(name: string): string {
   if (name === 'device_event')
-    return `(SELECT device_key, seq FROM device_event JOIN audit USING (position) WHERE node = $2) AS told`;
-  return CHAINED.has(name) ? `(SELECT * FROM ${name} WHERE node = $2) AS chain` : name;
+    return `(SELECT device_key, seq FROM device_event JOIN audit USING (position) WHERE node = $1) AS told`;
+  return CHAINED.has(name) ? `(SELECT * FROM ${name} WHERE node = $1) AS chain` : name;
 }
 
 async function writeDeviceEvents(client: pg.Client, node: string, rows: readonly Row[]): Promise<void> {
@@ -100,4 +121,4 @@ function foundBy(line: Value): Row {
 const quoted = (name: string): string => `"${name}"`;
 /** By the bytes, as SQLite does. */
 const ordered = (name: string): string => (NUMBERS.has(name) ? quoted(name) : `${quoted(name)} COLLATE "C"`);
-const NUMBERS = new Set(['position', 'seq', 'at']);
+const NUMBERS = new Set(['position', 'seq', 'at', 'hour']);

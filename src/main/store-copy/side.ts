@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
-import { BATCH, TABLES, type CopiedTable, type Row, type Value } from './tables.ts';
+import { TABLES, type CopiedTable, type Row, type Value } from './tables.ts';
 
 /** A store that is copied from or to, in one transaction. */
 export interface Side {
-  /** Some rows behind the first so many, in the table's order. */
-  read(table: CopiedTable, offset: number): Promise<readonly Row[]>;
+  count(table: CopiedTable): Promise<number>;
+  /** All rows, in the table's order, some at a time: one pass, which a page after the other by its number would not be. Nothing is written meanwhile. */
+  read(table: CopiedTable): AsyncIterable<readonly Row[]> | Iterable<readonly Row[]>;
+  /** Takes out what the rows of other tables have brought with them. */
+  clear(table: CopiedTable): Promise<void>;
   /** Into an empty table. */
   write(table: CopiedTable, rows: readonly Row[]): Promise<void>;
 }
@@ -16,34 +19,53 @@ export interface CopiedCount {
   readonly hash: string;
 }
 
+/** Told how many rows have been read of all tables. */
+export type OnRows = (rows: number) => void;
+
 /** Copies every table. @returns what was read */
-export async function copyTables(from: Side, to: Side): Promise<CopiedCount[]> {
-  const counts: CopiedCount[] = [];
-  for (const table of TABLES) counts.push(await inBatches(table, from, (rows) => to.write(table, rows)));
-  return counts;
+export function copyTables(from: Side, to: Side, onRows?: OnRows): Promise<CopiedCount[]> {
+  return ofAllTables(from, onRows, async (table) => {
+    await to.clear(table);
+    return (rows) => to.write(table, rows);
+  });
 }
 
 /** What a store holds. */
-export async function countTables(side: Side): Promise<CopiedCount[]> {
+export function countTables(side: Side, onRows?: OnRows): Promise<CopiedCount[]> {
+  return ofAllTables(side, onRows, () => Promise.resolve(() => Promise.resolve()));
+}
+
+type Use = (rows: readonly Row[]) => Promise<void>;
+
+async function ofAllTables(
+  side: Side,
+  onRows: OnRows = () => undefined,
+  use: (table: CopiedTable) => Promise<Use>,
+): Promise<CopiedCount[]> {
   const counts: CopiedCount[] = [];
-  for (const table of TABLES) counts.push(await inBatches(table, side));
+  let before = 0;
+  for (const table of TABLES) {
+    const hash = createHash('sha256');
+    const take = await use(table);
+    let rows = 0;
+    for await (const some of side.read(table)) {
+      for (const row of some)
+        hash.update(`${JSON.stringify(table.columns.map((name) => comparable(row[name] ?? null)))}\n`);
+      await take(some);
+      rows += some.length;
+      onRows(before + rows);
+    }
+    before += rows;
+    counts.push({ table: table.name, rows, hash: hash.digest('hex') });
+  }
   return counts;
 }
 
-async function inBatches(
-  table: CopiedTable,
-  side: Side,
-  use: (rows: readonly Row[]) => Promise<void> = () => Promise.resolve(),
-): Promise<CopiedCount> {
-  const hash = createHash('sha256');
-  for (let offset = 0; ;) {
-    const rows = await side.read(table, offset);
-    for (const row of rows)
-      hash.update(`${JSON.stringify(table.columns.map((name) => comparable(row[name] ?? null)))}\n`);
-    if (rows.length > 0) await use(rows);
-    offset += rows.length;
-    if (rows.length < BATCH) return { table: table.name, rows: offset, hash: hash.digest('hex') };
-  }
+/** How many rows there are of all tables. */
+export async function rowsOf(side: Side): Promise<number> {
+  let rows = 0;
+  for (const table of TABLES) rows += await side.count(table);
+  return rows;
 }
 
 const comparable = (value: Value): unknown =>

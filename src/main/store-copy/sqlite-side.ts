@@ -14,25 +14,38 @@ const MORE: Readonly<Record<string, (row: Row) => Row>> = {
 /** A SQLite store. */
 export function sqliteSide(db: Db): Side {
   return {
-    read({ name, order, columns }: CopiedTable, offset: number) {
-      const rows = db
-        .prepare<[number, number], Record<string, Value>>(
-          `SELECT ${columns.map(quoted).join(', ')} FROM ${name} ORDER BY ${order.map(quoted).join(', ')} LIMIT ? OFFSET ?`,
+    count: ({ name }) =>
+      Promise.resolve(db.prepare<[], { n: number }>(`SELECT count(*) AS n FROM ${name}`).get()?.n ?? 0),
+    *read({ name, order, columns }: CopiedTable) {
+      const all = db
+        .prepare<[], Row>(
+          `SELECT ${columns.map(quoted).join(', ')} FROM ${name} ORDER BY ${order.map(quoted).join(', ')}`,
         )
-        .all(BATCH, offset);
-      return Promise.resolve(rows);
+        .iterate();
+      let some: Row[] = [];
+      for (const row of all)
+        if (some.push(row) === BATCH) {
+          yield some;
+          some = [];
+        }
+      if (some.length > 0) yield some;
+    },
+    clear({ name }: CopiedTable) {
+      if (COUNTED.has(name)) db.prepare(`DELETE FROM ${name}`).run();
+      return Promise.resolve();
     },
     write({ name, columns }: CopiedTable, rows: readonly Row[]) {
-      for (const row of rows) {
-        const more = MORE[name]?.(row) ?? {};
-        const all = [...columns, ...Object.keys(more)];
-        db.prepare<Value[]>(
-          `INSERT OR REPLACE INTO ${name} (${all.map(quoted).join(', ')}) VALUES (${all.map(() => '?').join(', ')})`,
-        ).run(...all.map((column) => more[column] ?? row[column] ?? null));
-      }
+      const full = rows.map((row) => ({ ...row, ...MORE[name]?.(row) }));
+      const all = [...new Set([...columns, ...Object.keys(MORE[name]?.({}) ?? {})])];
+      const insert = db.prepare<Value[]>(
+        `INSERT OR REPLACE INTO ${name} (${all.map(quoted).join(', ')}) VALUES (${all.map(() => '?').join(', ')})`,
+      );
+      for (const row of full) insert.run(...all.map((column) => (row as Row)[column] ?? null));
       return Promise.resolve();
     },
   };
 }
 
+/** What triggers fill as other rows come (0022-statistics.ts). */
+const COUNTED = new Set(['statistic']);
 const quoted = (name: string): string => `"${name}"`;

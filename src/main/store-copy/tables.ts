@@ -61,6 +61,8 @@ export const TABLES: readonly CopiedTable[] = [
   },
   { name: 'audit', order: ['seq'], columns: words('seq time type line') },
   { name: 'audit_head', order: ['seq'], columns: words('seq hash file_start file_size') },
+  // After the records: they were counted when they came, and some have left since.
+  { name: 'statistic', order: ['hour', 'ca', 'what'], columns: words('hour ca what count') },
   { name: 'device_event', order: ['device_key', 'seq'], columns: words('device_key seq') },
 ];
 

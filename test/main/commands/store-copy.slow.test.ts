@@ -1,4 +1,5 @@
 /** Issue 17.4: `estuary store copy`. */
+import Database from 'better-sqlite3';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -8,6 +9,16 @@ import { Estuary, hashOtpsCheaply, itemsOf } from '../../support/estuary.ts';
 import { psql, sharedPostgres } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
 import { NODE, SERVER } from '../../support/server-process.ts';
+
+/** More failures than are copied at once, many at the same time. @returns what the store has counted, in all */
+function failMany(path: string): unknown {
+  const db = new Database(path);
+  const insert = db.prepare('INSERT INTO failure (key, at) VALUES (?, ?)');
+  for (let n = 0; n < 1200; n++) insert.run('address:192.0.2.1', Math.floor(n / 100));
+  const counted = db.prepare('SELECT sum(count) FROM statistic').pluck().get();
+  db.close();
+  return counted;
+}
 
 describe.skipIf(!requires('postgres'))('issue 17.4: estuary store copy', () => {
   let estuary: Estuary;
@@ -41,9 +52,12 @@ describe.skipIf(!requires('postgres'))('issue 17.4: estuary store copy', () => {
     });
     await expect(copy('--from', 'sqlite', '--to', 'postgres')).rejects.toThrow(/in use|pid/);
     await estuary.server.stop();
+    const counted = failMany(join(folder(), 'data/est.db'));
 
     const said = await copy('--from', 'sqlite', '--to', 'postgres');
     expect(said).toMatch(/^certificate: 2 rows, SHA-256 [0-9a-f]{64}$/m);
+    expect(said).toMatch(/^failure: 1200 rows/m);
+    expect(await psql(url, 'SELECT sum(count) FROM statistic')).toEqual([[String(counted)]]);
     expect(said).toContain('the copy is whole: every table has the same rows in both stores');
     await expect(copy('--from', 'sqlite', '--to', 'postgres')).rejects.toThrow('not empty');
 
