@@ -25,6 +25,7 @@ const BASE = [
   'service-state-metrics.ts',
   'folders.ts',
   'version.ts',
+  'ready-lines.ts',
 ];
 
 const path = (names) => `^src/(?:${names.map((name) => name.replace('.', '\\.')).join('|')})(?:/|$)`;

@@ -177,6 +177,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/certificates/{serial}/chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The certificates above a certificate
+         * @description The certificates above a certificate.
+         */
+        get: operations["getCertificatesBySerialChain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/certificates/{serial}/revoke": {
         parameters: {
             query?: never;
@@ -297,6 +317,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/requests/{id}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What would become of a request if it was approved now, and nothing does
+         * @description Whoever asked, and however: the same checks as when an approved request is asked for again, up to the reservation. 409 `VERDICT_UNKNOWN` where they hang on what the requester shows then; 409 `REQUEST_DECIDED` or `DECIDED_AT_CA` where nobody decides about it here.
+         */
+        get: operations["getRequestsByIdCheck"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/check": {
         parameters: {
             query?: never;
@@ -401,6 +441,26 @@ export interface paths {
          * @description One CA.
          */
         get: operations["getCasByLabel"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/cas/{label}/revocation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The CRL and the OCSP responder of a CA
+         * @description Of a further label those of its CA.
+         */
+        get: operations["getCasByLabelRevocation"];
         put?: never;
         post?: never;
         delete?: never;
@@ -768,6 +828,11 @@ export interface components {
             /** @description Empty where a restored store knows the certificate from the audit log alone. */
             pem: string;
         };
+        /** @description What a certificate stands under. */
+        CertificateChain: {
+            /** @description PEM: whose key signed it first, up to the root, as far as this server has them; empty where its CA is no longer configured. */
+            chain: string[];
+        };
         Revocation: {
             /**
              * @description An RFC 5280 CRLReason name; `unspecified` unless given.
@@ -906,6 +971,29 @@ export interface components {
         Rejection: {
             /** @description What the client is told; no control characters. */
             reason: string;
+        };
+        /** @description What would happen. */
+        RequestCheck: {
+            /**
+             * @description `queue`: it would wait for an administrator, or for the people of the CA behind.
+             * @enum {string}
+             */
+            verdict: "issue" | "queue" | "refuse";
+            /** @description Of a refusal: the code of the error. */
+            code?: string;
+            /** @description Of a refusal: what the client would read. */
+            message?: string;
+            /** @description RFC 4514: the certificate's; of a refusal the request's. */
+            subject: string;
+            /** @description Likewise its subjectAltNames. */
+            sans: string[];
+            not_after: string | null;
+            approvals: {
+                /** @description Administrators who have approved it. */
+                given: number;
+                /** @description As many as have to. */
+                needed: number;
+            };
         };
         /** @description A request to simpleenroll. */
         CheckQuestion: {
@@ -1140,6 +1228,48 @@ export interface components {
             /** @description PEM certificates as cacerts answers them: the issuing CA first, up to the root, then those of rollovers. */
             chain: string[];
         };
+        /** @description CRL and OCSP of a CA. */
+        CaRevocation: {
+            /** @description The label of the CA whose key signs. */
+            ca: string;
+            published_by: ("estuary" | "ca") | null;
+            /** @description Where this server publishes, as certificates say. */
+            urls: {
+                crl: string[];
+                ocsp: string[];
+            };
+            crl: {
+                number: number;
+                /** Format: date-time */
+                this_update: string;
+                /** Format: date-time */
+                next_update: string;
+                bytes: number;
+                /** @description Certificates that it names. */
+                entries: number;
+                /**
+                 * @description `overdue`: a newer one should have been signed by now; `expired`: its nextUpdate has passed, and nobody takes it any more.
+                 * @enum {string}
+                 */
+                state: "current" | "overdue" | "expired";
+            } | null;
+            ocsp: {
+                /**
+                 * @description Whose key signs the responses now.
+                 * @enum {string}
+                 */
+                signed_by: "ca" | "responder";
+                responder: {
+                    /** @description RFC 4514. */
+                    subject: string;
+                    serial: string;
+                    /** Format: date-time */
+                    not_after: string;
+                    /** @description Whole days until not_after; negative after it. */
+                    days_left: number;
+                } | null;
+            } | null;
+        };
         /** @description A lockout in force. */
         Lockout: {
             /** @description `address:192.0.2.7`, `username:device-1`, … */
@@ -1224,6 +1354,18 @@ export interface components {
                     name: "hsm" | "dogtag" | "gssapi";
                     ca: string | null;
                     up: boolean;
+                }[];
+                /** @description The servers that share the store, by name; one that is dead goes from here when another one has noticed. */
+                nodes: {
+                    /** @description `store.node_name`, as audit records have it. */
+                    name: string;
+                    /** @description What the machine calls itself. */
+                    host: string;
+                    /** @description false: it has not said so for 20 seconds, and the others close what it left open. */
+                    alive: boolean;
+                    lease_age: number | null;
+                    /** @description It does what one of them does for all, such as signing CRLs. */
+                    on_duty: boolean;
                 }[];
                 workers: {
                     alive: number;
@@ -2287,6 +2429,86 @@ export interface operations {
             };
         };
     };
+    getCertificatesBySerialChain: {
+        parameters: {
+            query?: {
+                /** @description A CA's label. */
+                ca?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Hex. */
+                serial: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a certificate stands under. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CertificateChain"];
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     postCertificatesBySerialRevoke: {
         parameters: {
             query?: {
@@ -2843,6 +3065,91 @@ export interface operations {
             };
             /** @description The body is not application/json, or of another type that the call takes. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getRequestsByIdCheck: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What would happen. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestCheck"];
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The state of things forbids it. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3500,6 +3807,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Ca"];
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getCasByLabelRevocation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                label: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description CRL and OCSP of a CA. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaRevocation"];
                 };
             };
             /** @description A parameter or the body is malformed; the message names the field. */

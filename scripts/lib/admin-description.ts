@@ -58,15 +58,17 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
         throw new Error('nobody calls');
       },
     },
-    rehearsal: { run: never },
+    rehearsal: { run: never, queued: never },
     settings: {
       limits: {},
       server: { body_limit: 65_536, headers_timeout: 10, request_timeout: 30, keep_alive_timeout: 30 },
       otp: { enabled: true, max_uses: 1, default_ttl: 86_400 },
       admin: { public_metrics: false, console: false },
+      publication: { enabled: false },
     },
     metrics: new Metrics(),
     version: VERSION,
+    node: 'node-1',
     now: Date.now,
     log: createLogger('error', { write: () => undefined }),
   };

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Anchor, ArchivedRange, AuditEvent, AuditRecord, Checkpoint } from './event.ts';
+import type { HashedField } from './hashed-fields.ts';
 
 /** `prev_hash` of the very first record. */
 export const GENESIS_HASH = '0'.repeat(64);
@@ -46,7 +47,7 @@ interface Place {
   readonly prev_hash: string;
 }
 
-/** The canonical JSON that is hashed: these fields in this order, absent ones left out, no white space. */
+/** The canonical JSON that is hashed: the fields in the order of HASHED_FIELDS, absent ones left out, no white space. */
 function canonicalJson(event: AuditEvent, { seq, time, node, prev_hash }: Place): string {
   return JSON.stringify({
     seq,
@@ -71,7 +72,7 @@ function canonicalJson(event: AuditEvent, { seq, time, node, prev_hash }: Place)
     checkpoint: event.checkpoint,
     anchors: event.anchors,
     prev_hash,
-  });
+  } satisfies Record<HashedField, unknown>);
 }
 
 function sha256(text: string): string {

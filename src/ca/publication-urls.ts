@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts';
 
 /** For certificates of the CA with this label; undefined while publication is off. */
 export function publicationUrls(
-  { enabled, base_url }: Config['publication'],
+  { enabled, base_url }: Pick<Config['publication'], 'enabled' | 'base_url'>,
   label: string,
 ): PublicationUrls | undefined {
   if (!enabled || base_url === undefined) return undefined;

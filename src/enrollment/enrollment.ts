@@ -131,11 +131,23 @@ export class Enrollment {
     await checkRequester(authenticated);
     const authorised = this.authorise(admitted, await Proven.rehearsed(der));
     checkSecrets(authorised);
-    const checked = await this.#checkWaiting(authorised, undefined);
+    const checked = await this.#checkWaiting(authorised);
     const allowed = await Allowed.of(checked, this.#options.authorization);
     const { ca } = admitted.request;
     const waits = ca.config.approval === 'manual' || (await remoteCa(ca)?.queue.issuesAtOnce()) === false;
     return { allowed, queued: waits };
+  }
+
+  /**
+   * What {@link resume} does with an approved request before anything is reserved, for a poll that nobody makes.
+   *
+   * @throws EstuaryError as {@link enroll}
+   */
+  async rehearseQueued(poll: Authenticated, row: RequestRow): Promise<Allowed> {
+    const { request } = await Admitted.toQueued(poll, row, this.#options);
+    const approved = await Authorised.queued(request, row);
+    checkKeyType(request.ca, row);
+    return this.#allow(await this.#checkWaiting(approved, row.key_type), row);
   }
 
   /** @throws EstuaryError 403 the CA issues to registered devices, and the requester is none */
@@ -179,7 +191,10 @@ export class Enrollment {
     const found = await this.#queue.find(authorised);
     if ('row' in found) return this.#answerKnown({ request, delivery }, found);
     if (isDirect) return this.#issue(authorised, delivery);
-    const allowed = await Allowed.of(await this.#checkWaiting(authorised, delivery), this.#options.authorization);
+    const allowed = await Allowed.of(
+      await this.#checkWaiting(authorised, delivery?.keyType),
+      this.#options.authorization,
+    );
     const row = this.#queue.rowOf(allowed, found, await this.#hashedChallenge(authorised));
     const result =
       remote !== undefined && request.ca.config.approval === 'auto'
@@ -265,11 +280,12 @@ export class Enrollment {
   }
 
   /** What an administrator sees could be issued: with a key of the same kind, where there is none yet. */
-  async #checkWaiting(authorised: Authorised, delivery: Delivery | undefined): Promise<Checked> {
+  async #checkWaiting(authorised: Authorised, keyType?: string): Promise<Checked> {
     if (authorised.key.kind === 'own') return Checked.of(Keyed.own(authorised, authorised.key));
     await checkWithoutKey(authorised);
-    const keyType = delivery?.keyType ?? authorised.key.likeKeyType;
-    return Checked.of(await Keyed.sample(authorised, keyType, this.#options.keyGenerator));
+    return Checked.of(
+      await Keyed.sample(authorised, keyType ?? authorised.key.likeKeyType, this.#options.keyGenerator),
+    );
   }
 
   async #enqueue(
@@ -328,16 +344,11 @@ export class Enrollment {
       const approved = await Authorised.queued(request, row);
       const remote = row.spki_sha256 === null ? undefined : remoteCa(request.ca);
       if (remote !== undefined) {
-        const result = await this.#submit(
-          await this.#allow(await this.#checkWaiting(approved, undefined), row),
-          row,
-          null,
-        );
+        const result = await this.#submit(await this.#allow(await this.#checkWaiting(approved), row), row, null);
         if ('known' in result) throw new RequestTaken();
         return result;
       }
-      if (row.spki_sha256 === null && chooseKeyType(request.ca, row.key_type) !== row.key_type)
-        throw keyTypeNotGenerated();
+      checkKeyType(request.ca, row);
       return await this.#issue(approved, delivery && { ...delivery, keyType: row.key_type }, row);
     } catch (error) {
       if (error instanceof RequestTaken) return this.#afterOther({ request, delivery }, row);
@@ -367,6 +378,11 @@ export class Enrollment {
 /** @throws EstuaryError 400: the CA takes the CSR as it is, and it has secrets in it */
 function checkSecrets({ request, csr }: Authorised): void {
   if (request.ca.driver.takesCsr === true && hasSecrets(csr)) throw secretsCannotGoOn();
+}
+
+/** @throws EstuaryError 400: the key that was approved is of a kind that the server does not make any more */
+function checkKeyType(ca: Ca, { spki_sha256, key_type }: RequestRow): void {
+  if (spki_sha256 === null && chooseKeyType(ca, key_type) !== key_type) throw keyTypeNotGenerated();
 }
 
 const pending = ({ id }: RequestRow): EnrollmentOutcome => ({ status: 'pending', requestId: id });

@@ -6,11 +6,12 @@ import type { GssapiIdentity, Identity, OtpIdentity } from '../auth/identity.ts'
 import { NotAccepted, type AuthPlugin } from '../auth/plugin.ts';
 import type { Principal } from '../auth/gssapi/principal.ts';
 import type { Ca } from '../ca/router.ts';
-import { EstuaryError, forbidden, unauthorized } from '../errors.ts';
+import { conflict, EstuaryError, forbidden, unauthorized } from '../errors.ts';
 import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
 import type { DeviceStore } from '../store/device-store.ts';
+import type { RequestRow } from '../store/request-store.ts';
 import { Authenticated } from './authenticated.ts';
 import type { Allowed } from './allowed.ts';
 import { credentialRules } from './credential-rules.ts';
@@ -36,6 +37,14 @@ export interface RehearsedRequest {
   readonly as: AssumedSender;
 }
 
+/** A request in the queue, of which is asked what its approval would come to. */
+export interface RehearsedRow {
+  readonly requestId: string;
+  readonly address: string;
+  readonly ca: Ca;
+  readonly row: RequestRow;
+}
+
 export interface Verdict {
   readonly verdict: 'issue' | 'queue' | 'refuse';
   readonly code?: string;
@@ -48,7 +57,7 @@ export interface Verdict {
 }
 
 export interface RehearsalOptions {
-  readonly enrollment: Pick<Enrollment, 'rehearse'>;
+  readonly enrollment: Pick<Enrollment, 'rehearse' | 'rehearseQueued'>;
   readonly store: Pick<DeviceStore, 'getDevice'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -90,8 +99,27 @@ export class Rehearsal {
       const { allowed, queued } = await this.#options.enrollment.rehearse(authenticated, body);
       return { verdict: queued ? 'queue' : 'issue', ...certified(allowed) };
     } catch (error) {
-      if (!(error instanceof EstuaryError) || OURS.test(error.code)) throw error;
-      return { verdict: 'refuse', code: error.code, message: error.message, ...asked, notAfter: undefined };
+      return refused(error, asked);
+    }
+  }
+
+  /**
+   * What would become of a request in the queue if it was approved and asked for now. Who asked was found out before it was queued.
+   *
+   * @throws EstuaryError 409 `VERDICT_UNKNOWN`: that hangs on what the requester shows when it asks; 500 or 503 from the store
+   */
+  async queued({ requestId, address, ca, row }: RehearsedRow): Promise<Verdict> {
+    const reason = whyUnknown(ca, row);
+    if (reason !== undefined) throw conflict('VERDICT_UNKNOWN', reason);
+    const received = { requestId, address, ca, body: row.csr, linking: { kind: 'carried' } } as const;
+    const poll = Authenticated.rehearsed(
+      { ...received, operation: 'simpleenroll' },
+      passwordHolder(requestId, row.requester),
+    );
+    try {
+      return { verdict: 'issue', ...certified(await this.#options.enrollment.rehearseQueued(poll, row)) };
+    } catch (error) {
+      return refused(error, row);
     }
   }
 
@@ -114,6 +142,22 @@ export class Rehearsal {
         return passwordHolder(requestId, as.id);
     }
   }
+}
+
+/** @throws what is no refusal */
+function refused(error: unknown, { subject, sans }: Pick<Verdict, 'subject' | 'sans'>): Verdict {
+  if (!(error instanceof EstuaryError) || OURS.test(error.code)) throw error;
+  return { verdict: 'refuse', code: error.code, message: error.message, subject, sans, notAfter: undefined };
+}
+
+/** The queue keeps who asked, and no certificate that they showed. undefined: it is known without. */
+function whyUnknown({ config }: Ca, { names, device_key, method, override }: RequestRow): string | undefined {
+  if (names === null) return 'it was queued by a version that decided on its names later';
+  if (config.devices !== 'off' && device_key === null && method !== 'otp' && method !== 'gssapi')
+    return 'which device asks is known when it shows its certificate again';
+  if (config.authorization !== undefined && override === null)
+    return "the CA's external service decides when the requester asks again";
+  return undefined;
 }
 
 const counts = ({ config }: Ca, method: 'mtls' | 'otp' | 'gssapi'): boolean =>

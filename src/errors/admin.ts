@@ -151,4 +151,10 @@ export const ADMIN_ERRORS = {
     cause: 'It cannot be told whether the CA behind took the request.',
     remedy: 'Send the request again.',
   },
+  VERDICT_UNKNOWN: {
+    status: 409,
+    cause: 'What a queued request comes to hangs on what its requester shows when it asks again.',
+    remedy: 'Decide by what the request says; `POST /admin/check` answers for a certificate that you have.',
+    text: '(why)',
+  },
 } as const satisfies ErrorTable;

@@ -49,6 +49,7 @@ import { VERSION } from '../version.ts';
 import { Listener, listenerContext } from './listener.ts';
 import { LiveCas } from './live-cas.ts';
 import { LiveSettings } from './live-settings.ts';
+import { nodeName } from './nodes.ts';
 import type { Part } from './part.ts';
 import type { WorkerConnections } from './shared-connections.ts';
 import { TlsEnd } from './tls-end.ts';
@@ -193,6 +194,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       settings: config,
       metrics,
       version: VERSION,
+      node: nodeName(config),
       now,
       log,
     },

@@ -19,6 +19,7 @@ import type { DeviceStore } from './device-store.ts';
 import type { IntermediateStore } from './intermediate-store.ts';
 import type { IssuanceStore } from './issuance-store.ts';
 import type { LockoutStore } from './lockout-store.ts';
+import type { NodeStore } from './node-store.ts';
 import type { OtpStore } from './otp-store.ts';
 import type { RemoteRequestStore } from './remote-request-store.ts';
 import type { RequestStore } from './request-store.ts';
@@ -51,7 +52,8 @@ export interface Store
     RetentionStore,
     SearchStore,
     SessionStore,
-    StatisticsStore {
+    StatisticsStore,
+    NodeStore {
   /** What waits for somebody, for the metrics. @param now milliseconds since the epoch */
   countWaiting(now: number): Promise<Waiting>;
   /** Begins a new audit file where the former was renamed away or emptied (SIGHUP after a rotation). */

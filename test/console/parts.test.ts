@@ -1,9 +1,13 @@
 /** Issue 19: the parts of the console that need no browser. */
+import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { AUDIT_TYPES } from '../../src/audit/event.ts';
+import { AUDIT_TYPES, type AuditEvent } from '../../src/audit/event.ts';
+import { HASHED_FIELDS } from '../../src/audit/hashed-fields.ts';
 import { chain, GENESIS_HASH } from '../../src/audit/record.ts';
 import { hashOf } from '../../console/src/audit-hash.ts';
 import { AUDIT_TYPES as SHOWN_TYPES } from '../../console/src/audit-types.ts';
+import { estUrl, qrText, readyLines } from '../../src/ready-lines.ts';
+import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { parseCsv } from '../../console/src/csv.ts';
 import { ago, exactTime } from '../../console/src/ui/time.ts';
 import { readCertificate } from '../../console/src/x509/certificate.ts';
@@ -22,6 +26,19 @@ import {
 
 test('issue 19: the console offers every kind of audit event that there is', () => {
   expect(SHOWN_TYPES).toEqual(AUDIT_TYPES);
+});
+
+test('issue 19: the fields of the hash are all that a record can have, in their order', () => {
+  const all = Object.fromEntries(HASHED_FIELDS.map((name) => [name, 'x']));
+  const event = {
+    ...all,
+    type: 'audit.checkpoint',
+    outcome: 'success',
+    requester_sans: ['a'],
+    certificate_sans: ['b'],
+  };
+  const { line } = chain({ seq: 0, hash: GENESIS_HASH }, event as unknown as AuditEvent, 0, 'node-1');
+  expect(Object.keys(JSON.parse(line) as object)).toEqual([...HASHED_FIELDS, 'hash']);
 });
 
 describe('issue 19: the hash of an audit record, in whatever order its fields come', () => {
@@ -132,5 +149,76 @@ describe('issue 19: a certificate read out', () => {
     encodePem('CERTIFICATE', Buffer.from('3084ffffffff', 'hex')),
   ])('what is none is undefined: %j', (pem) => {
     expect(readCertificate(pem)).toBeUndefined();
+  });
+});
+
+describe('issue 19: ready lines', () => {
+  const enrolment = {
+    est: 'https://est.example:9443/.well-known/est',
+    label: undefined,
+    clientId: 'press-1',
+    token: 'tok',
+    anchors: undefined,
+  };
+
+  /** The words of a line, as a shell reads them. */
+  const words = (line: string): readonly string[] =>
+    execFileSync('sh', ['-c', `printf '%s\\n' ${line}`], { encoding: 'utf8' })
+      .split('\n')
+      .slice(0, -1);
+
+  test.each([
+    'press-1',
+    'a b',
+    ' a ',
+    'it\'s $(reboot) `x` \\ "y"',
+    'a/b+c=d,e;f#g',
+    'host/press.example@EXAMPLE.COM',
+    'Prüfstand 7 🔧',
+  ])('%j: names and credentials come out of the shell as they are', (clientId) => {
+    const { client, curl } = readyLines({ ...enrolment, clientId });
+    const [request = '', send = ''] = curl.split('\n');
+    const asked = words(client.replace(/^EST_OTP=\S+ /, ''));
+    const name = parseDistinguishedName(asked[asked.indexOf('--subject') + 1] ?? '');
+    expect(name.rdns.flat().map(({ text }) => text)).toEqual([clientId]);
+    expect(asked[asked.indexOf('--username') + 1]).toBe(clientId);
+    const made = words(request);
+    // openssl: a backslash takes away what the next character means.
+    expect(made[made.indexOf('-subj') + 1]?.replaceAll(/\\(.)/g, '$1')).toBe(`/CN=${clientId}`);
+    const sent = words(send.slice(0, send.indexOf(' | base64')));
+    expect(sent[sent.indexOf('-u') + 1]).toBe(`${clientId}:tok`);
+    expect(made[made.indexOf('-out') + 1]).toMatch(/^[\w.-]+\.csr$/);
+  });
+
+  test('a colon, which ends a user name, is in none; labels and anchors are where they belong', () => {
+    const { client, curl } = readyLines({ ...enrolment, clientId: 'a:b', label: 'lab 1', anchors: '/etc/my ca.pem' });
+    expect(client).toContain(
+      "--url https://est.example:9443 --ca '/etc/my ca.pem' --label 'lab 1' --subject CN=a:b --username device",
+    );
+    expect(curl).toContain(
+      "curl -sSf --cacert '/etc/my ca.pem' -u device:tok -H 'Content-Type: application/pkcs10' --data-binary @a_b.csr https://est.example:9443/.well-known/est/lab%201/simpleenroll",
+    );
+  });
+
+  test.each([
+    ['https://a', 'https://a/.well-known/est'],
+    ['https://a:9443/', 'https://a:9443/.well-known/est'],
+    ['https://a/.well-known/est', 'https://a/.well-known/est'],
+    ['https://a/proxied/est/', 'https://a/proxied/est'],
+    ['http://a', undefined],
+    ['https://u@a', undefined],
+    ['https://a?b', undefined],
+    ['a', undefined],
+  ])('the address %s: %s', (address, url) => {
+    expect(estUrl(address)).toBe(url);
+  });
+
+  test('what the code says', () => {
+    expect(JSON.parse(qrText({ ...enrolment, label: 'lab' }))).toEqual({
+      est: enrolment.est,
+      label: 'lab',
+      client_id: 'press-1',
+      token: 'tok',
+    });
   });
 });

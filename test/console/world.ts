@@ -16,7 +16,10 @@ export interface World {
 
 export async function makeWorld(): Promise<World> {
   const made = Object.fromEntries([...ROLES, 'nobody'].map((role) => [role, randomBytes(24).toString('hex')]));
-  const estuary = await Estuary.start({ configure: (config, dir) => configure(config, dir, made) });
+  const estuary = await Estuary.start({
+    listeners: ['est', 'admin', 'publication'],
+    configure: (config, dir) => configure(config, dir, made),
+  });
   const token = (role: string): string => made[role] ?? '';
   const tokens = {
     admin: estuary.adminToken,
@@ -31,6 +34,12 @@ export async function makeWorld(): Promise<World> {
 function configure(config: TomlTable, dir: string, tokens: Readonly<Record<string, string>>): void {
   hashOtpsCheaply(config, dir);
   Object.assign(section(config, 'otp'), { lockout_scope: 'username' });
+  Object.assign(section(config, 'publication'), {
+    enabled: true,
+    host: '127.0.0.1',
+    port: 0,
+    base_url: 'http://pki.factory.example',
+  });
   Object.assign(caSection(config, 1), { approval: 'manual', approvals: 2 });
   const bearer = section(config, 'admin', 'bearer_token');
   const known = Array.isArray(bearer['tokens']) ? bearer['tokens'] : [];

@@ -17,6 +17,7 @@ import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import { localLink } from '../store/local-link.ts';
+import type { RequestRow } from '../../src/store/request-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../http/admin/support.ts';
 import { otpRow, T0 } from '../store/rows.ts';
@@ -66,6 +67,18 @@ function changed({ profile = {}, ...more }: Changes = {}): Ca {
   return new Ca({ ...config, ...more, profile: { ...config.profile, ...profile } }, driver);
 }
 
+function rehearsalOf(more: Partial<CorridorOptions> & Partial<RehearsalOptions> = {}): Rehearsal {
+  return new Rehearsal({
+    enrollment: corridor({ store, identity: otpIdentity(), ...more }),
+    store,
+    now: () => Date.now(),
+    otp: true,
+    mtls: undefined,
+    gssapi: undefined,
+    ...more,
+  });
+}
+
 async function rehearse(
   ca: Ca,
   as: AssumedSender,
@@ -73,16 +86,7 @@ async function rehearse(
   more: Partial<CorridorOptions> & Partial<RehearsalOptions> = {},
 ): Promise<Verdict> {
   const trust = await clientTrust({ trustAnchors: encodePem('CERTIFICATE', maker.der) });
-  const rehearsal = new Rehearsal({
-    enrollment: corridor({ store, identity: otpIdentity(), ...more }),
-    store,
-    now: () => Date.now(),
-    otp: true,
-    mtls: new MtlsPlugin(() => trust, store, false),
-    gssapi: undefined,
-    ...more,
-  });
-  return rehearsal.run({
+  return rehearsalOf({ mtls: new MtlsPlugin(() => trust, store, false), ...more }).run({
     requestId: randomUUID(),
     address: '192.0.2.1',
     ca,
@@ -226,6 +230,65 @@ describe('issue 15.2: as whom', () => {
     const linked = buildCsr(key, { attributes: [challengePassword('YmluZGluZw==')] });
     expect((await rehearse(changed(), TOKEN, linked)).verdict).toBe('issue');
     expect((await rehearse(changed(), TOKEN, simpleCsr(key), { rules })).verdict).toBe('issue');
+  });
+});
+
+describe('issue 19.1: what the approval of a queued request would come to, whoever asked', () => {
+  /** A request as the corridor queues it. */
+  async function queued(changes: Changes = {}, csr = good): Promise<RequestRow> {
+    const row = otpRow({ client_id: 'device-1' });
+    await store.insertOtp(row, []);
+    const identity = otpIdentity({ otp_id: row.id, requester: `otp:${row.id}` });
+    const requestId = randomUUID();
+    const ca = changed({ ...changes, approval: 'manual' });
+    const { outcome } = await corridor({ store, identity }).enroll(received(ca, csr, { requestId }));
+    const request = outcome.status === 'pending' ? await store.getRequest(outcome.requestId) : undefined;
+    if (request === undefined) throw new Error(outcome.status);
+    return request;
+  }
+
+  const ask = (row: RequestRow, changes: Changes = {}, more: Partial<CorridorOptions> = {}): Promise<Verdict> =>
+    rehearsalOf(more).queued({ requestId: randomUUID(), address: '192.0.2.1', ca: changed(changes), row });
+
+  test.each(['otp', 'mtls', 'gssapi', 'cmc'])('of %s: its certificate, and nothing happens', async (method) => {
+    const row = { ...(await queued()), method, requester: 'CN=somebody,O=Elsewhere' };
+    const before = await traces();
+    expect(await ask(row)).toEqual({
+      verdict: 'issue',
+      subject: 'CN=device-1',
+      sans: ['DNS:device-1.example'],
+      notAfter: expect.any(Number) as number,
+    });
+    expect(await traces()).toEqual(before);
+  });
+
+  test('a policy that has changed since refuses it, by the rule that does', async () => {
+    expect(await ask(await queued(), { profile: { key_types: ['rsa:2048'] } })).toMatchObject({
+      verdict: 'refuse',
+      code: 'KEY_TYPE_NOT_ALLOWED',
+      subject: 'CN=device-1',
+      sans: ['DNS:device-1.example'],
+    });
+  });
+
+  test('a device that was forgotten meanwhile is refused', async () => {
+    const row = { ...(await queued({ devices: 'required' })), device_key: randomUUID() };
+    expect((await ask(row, { devices: 'required' })).code).toBe('DEVICE_NOT_REGISTERED');
+  });
+
+  test('what hangs on what the requester shows then, nobody can say', async () => {
+    const row = await queued();
+    const unknown = { status: 409, code: 'VERDICT_UNKNOWN' };
+    await expect(ask({ ...row, names: null })).rejects.toMatchObject(unknown);
+    await expect(ask({ ...row, method: 'mtls' }, { devices: 'required' })).rejects.toMatchObject(unknown);
+    const { config, driver } = changed();
+    const authorization = { url: 'https://inventory.example/', timeout: 1, allow: [] } as unknown as NonNullable<
+      CaConfig['authorization']
+    >;
+    const ca = new Ca({ ...config, authorization }, driver);
+    const asked = { requestId: randomUUID(), address: '192.0.2.1', ca };
+    await expect(rehearsalOf().queued({ ...asked, row })).rejects.toMatchObject(unknown);
+    expect((await rehearsalOf().queued({ ...asked, row: { ...row, override: {} } })).verdict).toBe('issue');
   });
 });
 

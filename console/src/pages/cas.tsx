@@ -2,12 +2,14 @@
 import { adminPath, call } from '../api/client.ts';
 import type { Ca, Configuration } from '../api/types.ts';
 import { link } from '../router.ts';
+import { may } from '../session.ts';
 import { Badge, Facts, Heading, Moment, Panel, saveFile } from '../ui/bits.tsx';
 import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
 import { readCertificate } from '../x509/certificate.ts';
+import { Revocation } from './ca-revocation.tsx';
 import { Extensions } from './certificate.tsx';
 import { Chain } from './chain.tsx';
 
@@ -43,9 +45,11 @@ function CaDetails({ label }: { readonly label: string }) {
   return (
     <>
       <Heading title={label} {...(loaded.state === 'ready' ? { lead: <Badge of={loaded.value.health} /> } : {})}>
-        <a class="button" href={link(['certificates'], { ca: label })}>
-          Its certificates
-        </a>
+        {may('ra', 'auditor') && (
+          <a class="button" href={link(['certificates'], { ca: label })}>
+            Its certificates
+          </a>
+        )}
       </Heading>
       <Show of={loaded} again={again}>
         {(ca) => <Details ca={ca} />}
@@ -86,6 +90,7 @@ function Details({ ca }: { readonly ca: Ca }) {
         >
           <Chain pems={ca.chain} />
         </Panel>
+        <Revocation label={ca.label} />
       </div>
       <Profile label={ca.label} />
       {read !== undefined && <Extensions of={read} />}

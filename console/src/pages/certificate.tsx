@@ -1,7 +1,7 @@
 /** One certificate: what it says, who asked for it, what it stands under, and its revocation. */
 import { useState } from 'preact/hooks';
 import { adminPath, call } from '../api/client.ts';
-import type { Ca, CertificatePage } from '../api/types.ts';
+import type { CertificateChain, CertificatePage } from '../api/types.ts';
 import { link, route } from '../router.ts';
 import { may } from '../session.ts';
 import { Badge, Facts, Heading, Moment, Names, Panel, saveFile } from '../ui/bits.tsx';
@@ -84,8 +84,8 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
         </Panel>
       </div>
       {read !== undefined && <Extensions of={read} />}
-      {may('operator') && <IssuerChain ca={certificate.ca} leaf={subject} />}
-      {may('auditor') && <History title="History" query={{ serial, ca: certificate.ca }} />}
+      <IssuerChain certificate={certificate} />
+      <History request={certificate.request_id} />
       {isRevoking && <RevokeCertificate certificate={certificate} onClose={() => setRevoking(false)} done={changed} />}
     </>
   );
@@ -127,17 +127,20 @@ export function Extensions({ of: { extensions } }: { readonly of: ReadCertificat
   );
 }
 
-function IssuerChain({ ca, leaf }: { readonly ca: string; readonly leaf: string }) {
-  const { loaded, again } = useLoad(`chain ${ca}`, (signal) => call<Ca>(adminPath('cas', ca), { signal }));
+function IssuerChain({ certificate: { serial, ca, subject } }: { readonly certificate: CertificatePage }) {
+  const { loaded, again } = useLoad(`chain ${ca} ${serial}`, (signal) =>
+    call<CertificateChain>(adminPath('certificates', serial, 'chain'), { query: { ca }, signal }),
+  );
   return (
     <Panel
       title="Chain"
       actions={
-        loaded.state === 'ready' && (
+        loaded.state === 'ready' &&
+        loaded.value.chain.length > 0 && (
           <button
             type="button"
             class="quiet"
-            onClick={() => saveFile(`${ca}-chain.pem`, 'application/x-pem-file', loaded.value.chain.join(''))}
+            onClick={() => saveFile(`${serial}-chain.pem`, 'application/x-pem-file', loaded.value.chain.join(''))}
           >
             Download
           </button>
@@ -145,7 +148,13 @@ function IssuerChain({ ca, leaf }: { readonly ca: string; readonly leaf: string 
       }
     >
       <Show of={loaded} again={again} lines={2}>
-        {({ chain }) => <Chain pems={chain} leaf={leaf} />}
+        {({ chain }) =>
+          chain.length === 0 ? (
+            <p class="fine">Not known: its CA is no longer configured here, or a backup was restored.</p>
+          ) : (
+            <Chain pems={chain} leaf={subject === '' ? 'No subject' : subject} />
+          )
+        }
       </Show>
     </Panel>
   );

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { adminPath, call, order } from '../api/client.ts';
 import type { DevicePage } from '../api/types.ts';
-import { go, link } from '../router.ts';
+import { go } from '../router.ts';
 import { may } from '../session.ts';
 import { Badge, Facts, Heading, Moment, Panel } from '../ui/bits.tsx';
 import { Confirm } from '../ui/dialog.tsx';
@@ -11,8 +11,8 @@ import { useLoad } from '../ui/load.ts';
 import { notify } from '../ui/notices.tsx';
 import { Show } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
-import { CERTIFICATE_COLUMNS, certificateLink } from './certificates.tsx';
-import { happening, Timeline, type Happening } from './history.tsx';
+import { CERTIFICATE_COLUMNS } from './certificates.tsx';
+import { Timeline } from './history.tsx';
 
 export function DeviceDetails({ id }: { readonly id: string }) {
   const { loaded, again } = useLoad(`device ${id}`, (signal) => call<DevicePage>(adminPath('devices', id), { signal }));
@@ -25,33 +25,6 @@ export function DeviceDetails({ id }: { readonly id: string }) {
       </Show>
     </>
   );
-}
-
-/** All that is known to have happened to it, the newest first. */
-function story({ certificates, tokens, requests, events }: DevicePage): Happening[] {
-  return [
-    ...events.map(happening),
-    ...certificates.map((one) => ({
-      id: `certificate ${one.serial}`,
-      at: one.not_before,
-      what: 'certificate',
-      detail: `${one.subject}, until ${one.not_after.slice(0, 10)}: ${one.status}`,
-      href: certificateLink(one),
-    })),
-    ...tokens.map((one) => ({
-      id: `token ${one.id}`,
-      at: one.created_at,
-      what: 'token',
-      detail: `${one.uses} of ${one.max_uses} uses: ${one.status}`,
-    })),
-    ...requests.map((one) => ({
-      id: `request ${one.id}`,
-      at: one.created_at,
-      what: 'request',
-      detail: `${one.operation}, ${one.subject}: ${one.status}`,
-      href: link(['requests', one.id]),
-    })),
-  ].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
 }
 
 function Details({ device, changed }: { readonly device: DevicePage; readonly changed: () => void }) {
@@ -102,7 +75,7 @@ function Details({ device, changed }: { readonly device: DevicePage; readonly ch
         )}
       </Panel>
       <Panel title="Its story">
-        <Timeline of={story(device)} />
+        <Timeline of={device} />
       </Panel>
       {asking === 'switch' && <Switch device={device} onClose={close} done={changed} />}
       {asking === 'delete' && <Delete device={device} onClose={close} />}

@@ -1,33 +1,47 @@
 /** What a request asks for that its sender's last certificate did not have. */
-import { call } from '../api/client.ts';
-import type { Certificate, Page, RequestPage } from '../api/types.ts';
-import { Panel } from '../ui/bits.tsx';
+import { adminPath, call } from '../api/client.ts';
+import type { Certificate, CertificatePage, Page, RequestPage } from '../api/types.ts';
+import { sha256 } from '../audit-hash.ts';
+import { Badge, Moment, Panel } from '../ui/bits.tsx';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
+import { readCertificate } from '../x509/certificate.ts';
 import { certificateLink } from './certificates.tsx';
 
+interface Last extends CertificatePage {
+  /** What can be read of its key; undefined: a restored store does not have the certificate. */
+  readonly heldKey: { readonly words: string; readonly hash: string } | undefined;
+}
+
 export function Differences({ request }: { readonly request: RequestPage }) {
-  const query =
-    request.device === null
-      ? { ca: request.ca, requester: request.requester }
-      : { ca: request.ca, device: request.device };
-  const { loaded, again } = useLoad(`before ${JSON.stringify(query)}`, (signal) =>
-    call<Page<Certificate>>('/admin/certificates', { query: { ...query, order: 'desc', limit: 2 }, signal }),
-  );
+  const { loaded, again } = useLoad(`before ${request.id}`, (signal) => lastOf(request, signal));
   return (
     <Panel title="Against its last certificate">
       <Show of={loaded} again={again} lines={2}>
-        {({ items }) => {
-          const last = items.find(({ serial }) => serial !== request.serial);
-          return last === undefined ? (
+        {(last) =>
+          last === undefined ? (
             <p class="fine">It is the first certificate of this requester here.</p>
           ) : (
             <Comparison request={request} last={last} />
-          );
-        }}
+          )
+        }
       </Show>
     </Panel>
   );
+}
+
+/** The last one of the same device or requester that did not come of this request. */
+async function lastOf(request: RequestPage, signal: AbortSignal): Promise<Last | undefined> {
+  const { ca, device, requester } = request;
+  const whose = device === null ? { requester } : { device };
+  const query = { ca, ...whose, order: 'desc', limit: 2 };
+  const { items } = await call<Page<Certificate>>('/admin/certificates', { query, signal });
+  const last = items.find(({ serial }) => serial !== request.serial);
+  if (last === undefined) return undefined;
+  const page = await call<CertificatePage>(adminPath('certificates', last.serial), { query: { ca: last.ca }, signal });
+  const read = readCertificate(page.pem);
+  const heldKey = read && { words: read.key, hash: await sha256(read.spki) };
+  return { ...page, heldKey };
 }
 
 interface Change {
@@ -35,7 +49,7 @@ interface Change {
   readonly what: string;
 }
 
-function changes(request: RequestPage, last: Certificate): Change[] {
+function changes(request: RequestPage, last: Last): Change[] {
   const subject: Change[] =
     request.subject === last.subject
       ? [{ kind: 'same', what: `Subject ${last.subject}` }]
@@ -50,15 +64,28 @@ function changes(request: RequestPage, last: Certificate): Change[] {
   ];
 }
 
-function Comparison({ request, last }: { readonly request: RequestPage; readonly last: Certificate }) {
-  const all = changes(request, last);
-  const isSame = all.every(({ kind }) => kind === 'same');
+/** A renewal mostly brings a new key: it is told, and no other name for it. */
+function keyChange({ spki_sha256, key_type }: RequestPage, { heldKey }: Last): Change[] {
+  if (heldKey === undefined) return [];
+  if (spki_sha256 === heldKey.hash) return [{ kind: 'same', what: `Key ${heldKey.words}` }];
+  return [
+    { kind: 'gone', what: `Key ${heldKey.words}` },
+    { kind: 'new', what: spki_sha256 === null ? `Key that the server makes, ${key_type}` : `Another key, ${key_type}` },
+  ];
+}
+
+function Comparison({ request, last }: { readonly request: RequestPage; readonly last: Last }) {
+  const names = changes(request, last);
+  const isSame = names.every(({ kind }) => kind === 'same');
+  const all = [...names, ...keyChange(request, last)];
   return (
     <>
       <p>
         {isSame ? 'The same names as in ' : 'Other names than in '}
         <a href={certificateLink(last)}>the last one</a>
-        {isSame ? '.' : ':'}
+        {' of '}
+        <Moment at={last.not_before} />: <Badge of={last.status} />
+        {last.reason !== null && ` for ${last.reason}`}
       </p>
       <ul class="changes">
         {all.map(({ kind, what }) => (

@@ -5,6 +5,7 @@ import { Badge, Facts, Moment, Panel, type Fact } from '../ui/bits.tsx';
 import { Table, type Column } from '../ui/table.tsx';
 
 type HealthRecord = NonNullable<OverviewRecord['health']>;
+type Node = HealthRecord['nodes'][number];
 type OwnCertificate = HealthRecord['certificates'][number];
 
 const COLUMNS: readonly Column<OwnCertificate>[] = [
@@ -14,8 +15,16 @@ const COLUMNS: readonly Column<OwnCertificate>[] = [
   { head: 'Days left', cell: ({ days_left }) => days_left, kind: 'number' },
 ];
 
+const NODE_COLUMNS: readonly Column<Node>[] = [
+  { head: 'Name', cell: ({ name }) => name, kind: 'name' },
+  { head: 'State', cell: ({ alive }) => <Badge of={alive ? 'alive' : 'down'} /> },
+  { head: 'Last sign of life', cell: ({ lease_age }) => (lease_age === null ? '—' : `${lease_age} s ago`) },
+  { head: 'Host', cell: ({ host }) => host, wide: true },
+  { head: 'On duty', cell: ({ on_duty }) => (on_duty ? 'yes' : ''), wide: true },
+];
+
 export function Health({ of, lockouts }: { readonly of: HealthRecord; readonly lockouts: number }) {
-  const { workers, reload } = of;
+  const { workers, reload, nodes } = of;
   return (
     <>
       <div class="columns">
@@ -29,6 +38,7 @@ export function Health({ of, lockouts }: { readonly of: HealthRecord; readonly l
                   ? `${workers.alive}`
                   : `${workers.alive} of ${workers.configured} alive`,
               ],
+              nodes.length === 1 && ['Node', nodes[0]?.name],
               ...of.dependencies.map(({ name, ca, up }): Fact => [
                 ca === null ? name : `${name} of ${ca}`,
                 <Badge of={up ? 'ok' : 'down'} />,
@@ -52,6 +62,11 @@ export function Health({ of, lockouts }: { readonly of: HealthRecord; readonly l
           />
         </Panel>
       </div>
+      {nodes.length > 1 && (
+        <Panel title="Nodes">
+          <Table caption="Servers that share the store" columns={NODE_COLUMNS} items={nodes} id={({ name }) => name} />
+        </Panel>
+      )}
       <Panel title="Certificates of its own">
         <Table
           caption="Certificates that the service itself needs"

@@ -1,12 +1,15 @@
-/** What the audit log tells of one thing, on a time line. */
-import { call, type Query } from '../api/client.ts';
-import type { AuditRecord, Page } from '../api/types.ts';
+/** What is known to have happened to one thing, on a time line. */
+import { call } from '../api/client.ts';
+import type { AuditRecord, HistoryRecord } from '../api/types.ts';
 import { link } from '../router.ts';
+import { may } from '../session.ts';
 import { Badge, Moment, Panel } from '../ui/bits.tsx';
+import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
+import { certificateLink } from './certificates.tsx';
 
-export interface Happening {
+interface Happening {
   readonly id: string;
   readonly at: string;
   readonly what: string;
@@ -16,11 +19,12 @@ export interface Happening {
 }
 
 /** The newest first. */
-export function Timeline({ of }: { readonly of: readonly Happening[] }) {
-  if (of.length === 0) return <p class="fine">Nothing is on record.</p>;
+export function Timeline({ of }: { readonly of: HistoryRecord }) {
+  const all = story(of);
+  if (all.length === 0) return <p class="fine">Nothing is on record.</p>;
   return (
     <ol class="timeline">
-      {of.map(({ id, at, what, outcome, detail, href }) => (
+      {all.map(({ id, at, what, outcome, detail, href }) => (
         <li key={id} class={outcome === 'failure' ? 'bad' : ''}>
           <p>
             {href === undefined ? <strong>{what}</strong> : <a href={href}>{what}</a>}{' '}
@@ -36,27 +40,56 @@ export function Timeline({ of }: { readonly of: readonly Happening[] }) {
   );
 }
 
+function story({ certificates, tokens, requests, events }: HistoryRecord): Happening[] {
+  return [
+    ...events.map(happening),
+    ...certificates.map((one) => ({
+      id: `certificate ${one.ca} ${one.serial}`,
+      at: one.not_before,
+      what: 'certificate',
+      detail: `${one.subject}, until ${one.not_after.slice(0, 10)}: ${one.status}`,
+      href: certificateLink(one),
+    })),
+    ...tokens.map((one) => ({
+      id: `token ${one.id}`,
+      at: one.created_at,
+      what: 'token',
+      detail: `for ${one.client_id}, ${one.uses} of ${one.max_uses} uses: ${one.status}`,
+      ...(may('ra') ? { href: link(['tokens'], { client_id: one.client_id }) } : {}),
+    })),
+    ...requests.map((one) => ({
+      id: `request ${one.id}`,
+      at: one.created_at,
+      what: 'request',
+      detail: `${one.operation}, ${one.subject}: ${one.status}`,
+      href: link(['requests', one.id]),
+    })),
+  ].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+}
+
 /** An audit record as something that happened. */
-export function happening({ seq, time, type, outcome, subject, detail }: AuditRecord): Happening {
+function happening({ seq, node, time, type, outcome, subject, detail }: AuditRecord): Happening {
   const who = subject === undefined ? [] : [subject];
   return {
-    id: `audit ${seq}`,
+    id: `audit ${node ?? ''} ${seq}`,
     at: time,
     what: type,
     outcome,
     detail: [...who, ...(detail === undefined || detail === '' ? [] : [detail])].join(': '),
-    href: link(['audit', String(seq)]),
+    ...(may('auditor') ? { href: link(['audit', String(seq)]) } : {}),
   };
 }
 
-export function History({ title, query }: { readonly title: string; readonly query: Query }) {
-  const { loaded, again } = useLoad(`history ${JSON.stringify(query)}`, (signal) =>
-    call<Page<AuditRecord>>('/admin/audit', { query: { order: 'desc', limit: 50, ...query }, signal }),
+/** Of a request, and so of the certificate that it came to: everything from the first look at it to a revocation. */
+export function History({ request }: { readonly request: string }) {
+  const { loaded, again } = useLoad(`history ${request}`, (signal) =>
+    call<HistoryRecord>('/admin/history', { query: { request_id: request }, signal }),
   );
+  useEvents(['certificate.*', 'request.*'], again);
   return (
-    <Panel title={title}>
+    <Panel title="History">
       <Show of={loaded} again={again} lines={3}>
-        {({ items }) => <Timeline of={items.map(happening)} />}
+        {(history) => <Timeline of={history} />}
       </Show>
     </Panel>
   );

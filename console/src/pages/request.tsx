@@ -30,6 +30,10 @@ export function RequestDetails({ id }: { readonly id: string }) {
   );
 }
 
+/** Somebody decides here, or the requester has not asked for it since. */
+const isUndecided = ({ status, ca_reference }: RequestPage): boolean =>
+  (status === 'pending' && ca_reference === null) || status === 'approved';
+
 function Details({ request, changed }: { readonly request: RequestPage; readonly changed: () => void }) {
   const [asking, setAsking] = useState<'approve' | 'reject'>();
   const isOpen = request.status === 'pending' && request.ca_reference === null && may('ra');
@@ -96,10 +100,10 @@ function Details({ request, changed }: { readonly request: RequestPage; readonly
             ]}
           />
         </Panel>
-        {may('ra') && <RequestVerdict request={request} />}
+        {isUndecided(request) && <RequestVerdict request={request} />}
       </div>
       <Differences request={request} />
-      {may('auditor') && <History title="History" query={{ request_id: request.id }} />}
+      <History request={request.id} />
       {asking === 'approve' && <Approve request={request} onClose={close} done={changed} />}
       {asking === 'reject' && <Reject request={request} onClose={close} done={changed} />}
     </>

@@ -6,7 +6,8 @@ import { link } from '../router.ts';
 import { CopyLine, Facts, Heading, Moment, Panel } from '../ui/bits.tsx';
 import { Field, submitted, valueOf } from '../ui/fields.tsx';
 import { QrCode } from '../ui/qr.tsx';
-import { estAddress, readyLines, saveEstAddress } from '../ready-lines.ts';
+import { qrText, readyLines } from '../../../src/ready-lines.ts';
+import { estAddress, saveEstAddress, shownEstUrl } from '../est-address.ts';
 
 export function NewToken() {
   const [made, setMade] = useState<{ readonly token: CreatedToken; readonly ca: string }>();
@@ -96,7 +97,14 @@ function MadeToken({
   readonly another: () => void;
 }) {
   const [address, setAddress] = useState(estAddress());
-  const lines = readyLines({ address, ca, token: token.token, clientId: token.client_id });
+  const enrolment = {
+    est: shownEstUrl(address),
+    label: ca === '' ? undefined : ca,
+    clientId: token.client_id,
+    token: token.token,
+    anchors: 'root.pem',
+  };
+  const lines = readyLines(enrolment);
   return (
     <>
       <Heading title={`Token for ${token.client_id}`} lead="Take it now: this page is the only one that ever shows it.">
@@ -119,7 +127,7 @@ function MadeToken({
           />
         </Panel>
         <Panel title="To scan">
-          <QrCode text={lines.link} title={`Code with the token of ${token.client_id}`} />
+          <QrCode text={qrText(enrolment)} title={`Code with the token of ${token.client_id}`} />
           <p class="fine">It holds the server, the client id and the token: show it to nobody else.</p>
         </Panel>
       </div>

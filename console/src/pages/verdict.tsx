@@ -1,7 +1,8 @@
 /** What the server would do with a request, asked without doing it. */
-import { call } from '../api/client.ts';
-import type { RequestPage, Verdict } from '../api/types.ts';
+import { adminPath, call } from '../api/client.ts';
+import type { RequestPage, RequestVerdictRecord, Verdict } from '../api/types.ts';
 import { Badge, Facts, Moment, Names, Panel } from '../ui/bits.tsx';
+import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 
@@ -11,11 +12,11 @@ const WORDS: Readonly<Record<Verdict['verdict'], string>> = {
   refuse: 'It would be refused.',
 };
 
-export function VerdictFacts({ of }: { readonly of: Verdict }) {
+export function VerdictFacts({ of, words = WORDS[of.verdict] }: { readonly of: Verdict; readonly words?: string }) {
   return (
     <>
       <p>
-        <Badge of={of.verdict} /> {WORDS[of.verdict]}
+        <Badge of={of.verdict} /> {words}
       </p>
       <Facts
         of={[
@@ -30,37 +31,42 @@ export function VerdictFacts({ of }: { readonly of: Verdict }) {
   );
 }
 
-/** For whom the check takes the sender; undefined: it has to show its certificate, which the queue does not keep. */
-function senderOf({ device, method, requester }: RequestPage): Readonly<Record<string, string>> | undefined {
-  if (device !== null) return { device };
-  if (method === 'otp') return { client_id: requester };
-  return method === 'gssapi' ? { principal: requester } : undefined;
-}
-
-export function RequestVerdict({ request }: { readonly request: RequestPage }) {
-  const as = senderOf(request);
-  const isCsr = request.csr.includes('CERTIFICATE REQUEST');
-  if (as === undefined || !isCsr)
+/** Whoever asked: that was found out before the request was queued. */
+export function RequestVerdict({ request: { id, status } }: { readonly request: RequestPage }) {
+  const { loaded, again } = useLoad(`verdict ${id} ${status}`, (signal) =>
+    call<RequestVerdictRecord>(adminPath('requests', id, 'check'), { signal }),
+  );
+  useEvents(['request.*', 'config.*'], again);
+  if (loaded.state === 'failed' && loaded.error.status === 409)
     return (
       <Panel title="What the policy says">
+        <p>
+          <Badge of="unknown" /> That can be told only when it is asked for again.
+        </p>
         <p class="fine">
-          It passed every check when it came. What it would come to now can be asked on the page Policy, with the
-          requester’s certificate.
+          {sentence(loaded.error.message)} It passed every check when it came, and is checked again before it is signed.
         </p>
       </Panel>
     );
-  return <Asked request={request} as={as} />;
-}
-
-function Asked({ request, as }: { readonly request: RequestPage; readonly as: Readonly<Record<string, string>> }) {
-  const { loaded, again } = useLoad(`verdict ${request.id}`, (signal) =>
-    call<Verdict>('/admin/check', { method: 'POST', body: { ca: request.ca, csr: request.csr, as }, signal }),
-  );
   return (
     <Panel title="What the policy says">
       <Show of={loaded} again={again} lines={3}>
-        {(verdict) => <VerdictFacts of={verdict} />}
+        {(verdict) => (
+          <>
+            <VerdictFacts of={verdict} words={wordsOf(verdict)} />
+            <Facts of={[['Approvals', `${verdict.approvals.given} of ${verdict.approvals.needed}`]]} />
+          </>
+        )}
       </Show>
     </Panel>
   );
 }
+
+const wordsOf = ({ verdict, approvals: { given, needed } }: RequestVerdictRecord): string => {
+  if (verdict === 'refuse') return 'Approved or not, it would be refused.';
+  const missing = needed - given;
+  if (missing <= 0) return 'It is issued the next time that it is asked for.';
+  return missing === 1 ? 'With one approval it would be issued.' : `With ${missing} approvals it would be issued.`;
+};
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

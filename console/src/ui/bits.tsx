@@ -3,8 +3,8 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { ago, exactTime } from './time.ts';
 
-const GOOD = new Set(['valid', 'active', 'issued', 'success', 'ok', 'issue', 'enabled']);
-const WAITING = new Set(['pending', 'approved', 'queue', 'degraded']);
+const GOOD = new Set(['valid', 'active', 'issued', 'success', 'ok', 'issue', 'enabled', 'current', 'alive']);
+const WAITING = new Set(['pending', 'approved', 'queue', 'degraded', 'overdue']);
 const BAD = new Set(['revoked', 'rejected', 'failed', 'failure', 'down', 'refuse', 'disabled']);
 
 /** A state, said in a word and underlined by a colour. */
@@ -54,7 +54,7 @@ export function Facts({ of }: { readonly of: readonly Fact[] }) {
         fact === false ? null : (
           <div key={fact[0]}>
             <dt>{fact[0]}</dt>
-            <dd>{fact[1] === '' || fact[1] === null ? <span class="fine">—</span> : fact[1]}</dd>
+            <dd>{fact[1] === '' || fact[1] === null || fact[1] === false ? <span class="fine">—</span> : fact[1]}</dd>
           </div>
         ),
       )}

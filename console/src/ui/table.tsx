@@ -100,17 +100,18 @@ export function RecordList<T>({ path, query, empty, file, version = 0, events = 
       {(first) => {
         const items = [...first.items, ...(more?.items ?? [])];
         const cursor = more === undefined ? first.next_cursor : more.next_cursor;
-        if (items.length === 0) return <Empty title="Nothing here">{empty}</Empty>;
+        if (items.length === 0 && cursor === null) return <Empty title="Nothing here">{empty}</Empty>;
         return (
           <>
-            <Table {...table} items={items} />
+            {items.length > 0 && <Table {...table} items={items} />}
             <footer class="list-end">
               <span class="fine">
-                {items.length} shown{cursor === null ? ', that is all' : ''}
+                {items.length === 0 ? 'Nothing so far; there is more to look through' : `${items.length} shown`}
+                {cursor === null ? ', that is all' : ''}
               </span>
               {cursor !== null && (
                 <button type="button" disabled={busy} onClick={() => void next(cursor)}>
-                  {busy ? 'Loading …' : 'Show more'}
+                  {busy ? 'Loading …' : items.length === 0 ? 'Look further' : 'Show more'}
                 </button>
               )}
               {file !== undefined && <Export path={path} query={query} file={file} />}

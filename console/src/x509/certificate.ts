@@ -10,6 +10,8 @@ export interface ReadCertificate {
   readonly notBefore: string;
   readonly notAfter: string;
   readonly key: string;
+  /** DER SubjectPublicKeyInfo. */
+  readonly spki: Uint8Array;
   readonly signature: string;
   readonly extensions: readonly Extension[];
   readonly der: Uint8Array;
@@ -66,6 +68,7 @@ function read(der: Uint8Array): ReadCertificate | undefined {
     notBefore,
     notAfter,
     key: keyOf(spki),
+    spki: spki?.raw ?? new Uint8Array(),
     signature: word(within(algorithm)[0]),
     extensions: extensions.map(readExtension),
     der,

@@ -4,6 +4,8 @@ export interface Element {
   /** The identifier octet. */
   readonly tag: number;
   readonly content: Uint8Array;
+  /** All of it, its head included. */
+  readonly raw: Uint8Array;
 }
 
 /** One element after the other. @throws RangeError for what is not DER */
@@ -11,7 +13,7 @@ export function readAll(bytes: Uint8Array): Element[] {
   const elements: Element[] = [];
   for (let at = 0; at < bytes.length;) {
     const { tag, start, end } = readHead(bytes, at);
-    elements.push({ tag, content: bytes.subarray(start, end) });
+    elements.push({ tag, content: bytes.subarray(start, end), raw: bytes.subarray(at, end) });
     at = end;
   }
   return elements;

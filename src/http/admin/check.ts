@@ -33,21 +33,20 @@ const Question = strictObject(
   { title: 'CheckQuestion', description: 'A request to simpleenroll.' },
 );
 
-const Answer = Type.Object(
-  {
-    verdict: oneOf(['issue', 'queue', 'refuse'], {
-      description: '`queue`: it would wait for an administrator, or for the people of the CA behind.',
-    }),
-    code: Type.Optional(Type.String({ description: 'Of a refusal: the code of the error.' })),
-    message: Type.Optional(Type.String({ description: 'Of a refusal: what the client would read.' })),
-    subject: Type.String({ description: "RFC 4514: the certificate's; of a refusal the request's." }),
-    sans: Type.Array(Type.String(), { description: 'Likewise its subjectAltNames.' }),
-    not_after: nullable(
-      Timestamp('When the certificate would end; null where none is issued, or a CA elsewhere decides.'),
-    ),
-  },
-  { title: 'CheckAnswer', description: 'What would happen.' },
-);
+export const checkProperties = {
+  verdict: oneOf(['issue', 'queue', 'refuse'], {
+    description: '`queue`: it would wait for an administrator, or for the people of the CA behind.',
+  }),
+  code: Type.Optional(Type.String({ description: 'Of a refusal: the code of the error.' })),
+  message: Type.Optional(Type.String({ description: 'Of a refusal: what the client would read.' })),
+  subject: Type.String({ description: "RFC 4514: the certificate's; of a refusal the request's." }),
+  sans: Type.Array(Type.String(), { description: 'Likewise its subjectAltNames.' }),
+  not_after: nullable(
+    Timestamp('When the certificate would end; null where none is issued, or a CA elsewhere decides.'),
+  ),
+};
+
+const Answer = Type.Object(checkProperties, { title: 'CheckAnswer', description: 'What would happen.' });
 
 export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
   app.post(
@@ -70,7 +69,7 @@ export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
       if (ca === undefined) throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
       const { der, csr } = readCsr(pem);
       const { id: requestId, clientAddress: address } = request;
-      return answer(await deps.rehearsal.run({ requestId, address, ca, der, csr, as: readSender(as) }));
+      return checkAnswer(await deps.rehearsal.run({ requestId, address, ca, der, csr, as: readSender(as) }));
     },
   );
 }
@@ -139,7 +138,7 @@ function blocksOf(field: string, pem: string) {
   }
 }
 
-function answer({ verdict, code, message, subject, sans, notAfter }: Verdict): Static<typeof Answer> {
+export function checkAnswer({ verdict, code, message, subject, sans, notAfter }: Verdict): Static<typeof Answer> {
   return {
     verdict,
     ...(code === undefined ? {} : { code }),

@@ -38,10 +38,12 @@ export interface AdminDependencies {
   /** How often a stream of events looks and shows that it lives, milliseconds; as it should be unless a test says otherwise. */
   readonly eventTimes?: Pick<EventStreamOptions, 'lookEvery' | 'beatEvery'>;
   readonly cas: Pick<CaRouter, 'all' | 'issuers' | 'find'>;
-  readonly rehearsal: Pick<Rehearsal, 'run'>;
+  readonly rehearsal: Pick<Rehearsal, 'run' | 'queued'>;
   readonly settings: AdminSettings;
   readonly metrics: Metrics;
   readonly version: string;
+  /** What this server is called among those that share its store. */
+  readonly node: string;
   /** Where the console's files are, if not where `npm run build` puts them. */
   readonly consoleFolder?: string;
   readonly now: () => number;
@@ -66,6 +68,7 @@ export interface AdminSettings {
   readonly server: Pick<Config['server'], 'body_limit' | 'headers_timeout' | 'request_timeout' | 'keep_alive_timeout'>;
   readonly otp: Pick<Config['otp'], 'enabled' | 'max_uses' | 'default_ttl'>;
   readonly admin: Pick<Config['admin'], 'public_metrics' | 'console'>;
+  readonly publication: Pick<Config['publication'], 'enabled' | 'base_url'>;
 }
 
 declare module 'fastify' {

@@ -23,6 +23,8 @@ export interface EventStreamOptions {
   readonly show: (record: AuditRecord) => object | undefined;
   /** Rejects, or says false, once the caller may not listen any more. */
   readonly mayGoOn: () => Promise<boolean>;
+  /** Records after which that is asked at once. */
+  readonly mayEnd: (record: AuditRecord) => boolean;
   /** Milliseconds; those above unless a test says otherwise. */
   readonly lookEvery?: number;
   readonly beatEvery?: number;
@@ -43,16 +45,17 @@ export function eventStream({
   const beat = setInterval(() => {
     if (performance.now() - taken > PATIENCE) return void stream.destroy();
     // What is left in it still goes out, and whoever is entitled to it comes back.
-    options.mayGoOn().then(
-      (may) => may || over.abort(),
-      () => over.abort(),
-    );
+    void askAgain();
   }, beatEvery);
   stream.once('close', () => {
     clearInterval(beat);
     over.abort();
   });
   return stream;
+
+  async function askAgain(): Promise<void> {
+    if (!(await options.mayGoOn().catch(() => false))) over.abort();
+  }
 
   async function* texts(): AsyncGenerator<string> {
     let last = options.after;
@@ -62,7 +65,12 @@ export function eventStream({
       taken = performance.now();
       const lines = await options.read(last, BATCH);
       last = lines.at(-1)?.seq ?? last;
-      const text = lines.map((line) => eventOf(line, options.show)).join('');
+      const records = lines.map(({ seq, line }) => ({ seq, record: recordOf(line) }));
+      if (records.some(({ record }) => record !== undefined && options.mayEnd(record))) {
+        await askAgain();
+        if (isAborted(over.signal)) return;
+      }
+      const text = records.map(({ seq, record }) => eventOf(seq, record && options.show(record))).join('');
       if (text !== '') yield text;
       else if (taken - beaten >= beatEvery) {
         beaten = taken;
@@ -74,9 +82,13 @@ export function eventStream({
   }
 }
 
-function eventOf({ seq, line }: AuditLine, show: EventStreamOptions['show']): string {
+const isAborted = (signal: AbortSignal): boolean => signal.aborted;
+
+function recordOf(line: string): AuditRecord | undefined {
   const record: unknown = JSON.parse(line);
-  const shown = isAuditRecord(record) ? show(record) : undefined;
-  // JSON has no line end in it.
-  return shown === undefined ? '' : `event: audit\nid: ${seq}\ndata: ${JSON.stringify(shown)}\n\n`;
+  return isAuditRecord(record) ? record : undefined;
 }
+
+/** JSON has no line end in it. */
+const eventOf = (seq: number, shown: object | undefined): string =>
+  shown === undefined ? '' : `event: audit\nid: ${seq}\ndata: ${JSON.stringify(shown)}\n\n`;

@@ -10,6 +10,7 @@ import { identify } from './caller.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { eventStream } from './event-stream.ts';
 import { errorResponses, strictObject } from './schemas.ts';
+import { SIGNED_OUT } from './session.ts';
 
 /** Streams of one process. */
 const MAX_STREAMS = 100;
@@ -64,6 +65,7 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
           ({ roles } = (await identify(request, deps)).admin);
           return roles.length > 0;
         },
+        mayEnd: ({ type, detail }) => type === 'admin.access' && detail?.endsWith(SIGNED_OUT) === true,
         ...deps.eventTimes,
       });
       streams.add(stream);

@@ -116,7 +116,7 @@ async function eventsOf(requester: string, store: Store): Promise<readonly Audit
 }
 
 async function ofRequest(id: string, store: Store): Promise<Found> {
-  const [queued, certificate, events] = await Promise.all([
+  const [queued, certificate, ownEvents] = await Promise.all([
     store.getRequest(id),
     store.findCertificateByRequest(id),
     store.listAudit({ ...NEWEST, request_id: id }),
@@ -126,6 +126,21 @@ async function ofRequest(id: string, store: Store): Promise<Found> {
     certificates: certificate === undefined ? [] : [certificate],
     tokens: token === undefined ? [] : [token],
     requests: queued === undefined ? [] : [queued],
-    events: events.items,
+    events: await withLaterOnes(ownEvents.items, certificate, store),
   };
+}
+
+/** What came of its certificate afterwards, as its revocation, is of other calls. */
+async function withLaterOnes(
+  own: readonly AuditRecord[],
+  certificate: Pick<ListedCertificate, 'ca' | 'serial'> | undefined,
+  store: Store,
+): Promise<readonly AuditRecord[]> {
+  if (certificate === undefined) return own;
+  const { ca, serial } = certificate;
+  const { items } = await store.listAudit({ ...NEWEST, ca, serial });
+  const further = items.filter(({ hash }) => !own.some((one) => one.hash === hash));
+  return [...own, ...further]
+    .toSorted((one, other) => other.time.localeCompare(one.time) || other.seq - one.seq)
+    .slice(0, SHOWN);
 }

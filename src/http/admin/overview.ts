@@ -1,4 +1,5 @@
 /** `GET /admin/overview`: the state of the service on one page, as far as the caller's roles let it see. */
+import { hostname } from 'node:os';
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { AdminRole } from '../../config/admin-roles.ts';
 import { daysLeft } from '../../ca/expiry.ts';
@@ -67,6 +68,26 @@ const Overview = Type.Object(
               ca: nullable(Type.String({ description: 'The CA behind which it stands.' })),
               up: Type.Boolean(),
             }),
+          ),
+          nodes: Type.Array(
+            Type.Object({
+              name: Type.String({ description: '`store.node_name`, as audit records have it.' }),
+              host: Type.String({ description: 'What the machine calls itself.' }),
+              alive: Type.Boolean({
+                description: 'false: it has not said so for 20 seconds, and the others close what it left open.',
+              }),
+              lease_age: nullable(
+                Type.Number({
+                  description:
+                    'Seconds since it last said that it lives; null where a server has its store for itself.',
+                }),
+              ),
+              on_duty: Type.Boolean({ description: 'It does what one of them does for all, such as signing CRLs.' }),
+            }),
+            {
+              description:
+                'The servers that share the store, by name; one that is dead goes from here when another one has noticed.',
+            },
           ),
           workers: Type.Object({ alive: Type.Integer(), configured: Type.Integer() }),
           reload: nullable(
@@ -158,8 +179,9 @@ function countedEndings({ store, now }: AdminDependencies): () => Promise<Overvi
 
 async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promise<NonNullable<Overview['health']>> {
   const now = deps.now();
-  const [store, cas, { dependencies, certificates, workers, lastReload }] = await Promise.all([
+  const [store, nodes, cas, { dependencies, certificates, workers, lastReload }] = await Promise.all([
     monitor.store(),
+    nodesOf(deps),
     Promise.all(
       deps.cas.issuers.map(async (ca) => ({
         label: ca.label,
@@ -174,6 +196,7 @@ async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promis
     store,
     cas,
     dependencies: dependencies.map(({ ca, ...one }) => ({ ...one, ca: ca === '' ? null : ca })),
+    nodes,
     workers: { ...workers },
     reload: lastReload === undefined ? null : { at: formatTimestamp(lastReload.at), ok: lastReload.ok },
     certificates: certificates
@@ -187,4 +210,11 @@ async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promis
         days_left: Math.floor((notAfter - now) / DAY),
       })),
   };
+}
+
+/** Never rejects: that the store does not answer is told by its own health. */
+async function nodesOf({ store, node }: AdminDependencies): Promise<NonNullable<Overview['health']>['nodes']> {
+  const known = await store.listNodes().catch(() => undefined);
+  if (known?.length === 0) return [{ name: node, host: hostname(), alive: true, lease_age: null, on_duty: true }];
+  return (known ?? []).map(({ age, ...one }) => ({ ...one, lease_age: Math.round(age / 100) / 10 }));
 }

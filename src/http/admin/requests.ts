@@ -199,7 +199,7 @@ function decider({ admin }: FastifyRequest): Decider {
 }
 
 /** How many administrators have to agree. A CA that is no longer configured issues nothing. */
-const approvalsOf = ({ cas }: AdminDependencies, { ca }: RequestRow): number =>
+export const approvalsOf = ({ cas }: AdminDependencies, { ca }: RequestRow): number =>
   cas.all.find(({ label }) => label === ca)?.config.approvals ?? 1;
 
 /** @throws EstuaryError 409 `APPROVED_ALREADY` by the same administrator, and others have to approve */
@@ -245,7 +245,7 @@ function decisionEvents(
   ];
 }
 
-async function findRequest({ store }: AdminDependencies, id: string): Promise<RequestRow> {
+export async function findRequest({ store }: AdminDependencies, id: string): Promise<RequestRow> {
   const row = await store.getRequest(id);
   if (row === undefined) throw requestNotFound();
   return row;

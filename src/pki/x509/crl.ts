@@ -94,6 +94,14 @@ export function* revokedEntries(list: CertificateList): Generator<RevokedEntry> 
   }
 }
 
+/** How many entries it has, unread. @throws DerError where one is cut off */
+export function revokedCount({ revoked }: Pick<CertificateList, 'revoked'>): number {
+  let count = 0;
+  for (let offset = 0; offset < revoked.length; count++)
+    offset += readElement(revoked, offset, revoked.length, 'revokedCertificate').raw.length;
+  return count;
+}
+
 /**
  * Whether the key made the list's signature.
  * @throws DerError on a signature algorithm that is not supported.

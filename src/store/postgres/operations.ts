@@ -12,6 +12,7 @@ import { lockoutReads, lockoutWrites } from './lockout.ts';
 import { otpUseReads } from './otp-uses.ts';
 import { otpReads, otpWrites } from './otp.ts';
 import { presentedIntermediateReads, presentedIntermediateWrites } from './presented-intermediates.ts';
+import { nodeReads } from './nodes/list.ts';
 import type { Queries } from './queries.ts';
 import { requestAtCaReads, requestAtCaWrites } from './requests-at-ca.ts';
 import { requestReads, requestWrites } from './requests.ts';
@@ -39,6 +40,7 @@ export function readOperations(db: Queries, node: string) {
     ...retentionReads(db, node),
     ...statisticsReads(db),
     ...waitingReads(db),
+    ...nodeReads(db),
     // The indexes of PostgreSQL are never behind.
     isSearchBehind: (): ReturnType<SearchStore['isSearchBehind']> => Promise.resolve(false),
   };

@@ -47,6 +47,38 @@ async function waiting(approvals: number): Promise<Waiting> {
   };
 }
 
+test('issue 19.1: what the approval of a request would come to, with how many have approved it and how many have to', async () => {
+  const { config, driver } = ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true);
+  const asked: string[] = [];
+  const api = await adminFixture({
+    cas: [new Ca({ ...config, approval: 'manual', approvals: 2 }, driver)],
+    rehearsal: {
+      queued: ({ row, ca }) => {
+        asked.push(`${row.id} ${ca.label}`);
+        return Promise.resolve({ verdict: 'issue', subject: row.subject, sans: row.sans, notAfter: undefined });
+      },
+    },
+  });
+  const row = requestRow({ ca: 'devices' });
+  await api.store.queueRequest(row, null, [event('request.queued')]);
+  const { subject, sans } = row;
+  await api.call('POST', `/admin/requests/${row.id}/approve`);
+  const check = await api.call('GET', `/admin/requests/${row.id}/check`);
+  expect(check.json()).toEqual({
+    verdict: 'issue',
+    subject,
+    sans,
+    not_after: null,
+    approvals: { given: 1, needed: 2 },
+  });
+  expect(asked).toEqual([`${row.id} devices`]);
+  await api.call('POST', `/admin/requests/${row.id}/reject`, { reason: 'no' });
+  expect(failure(await api.call('GET', `/admin/requests/${row.id}/check`)).code).toBe('REQUEST_DECIDED');
+  const gone = requestRow({ ca: 'gone', id: 'gone', recognition: 'gone' });
+  await api.store.queueRequest(gone, null, [event('request.queued')]);
+  expect(failure(await api.call('GET', '/admin/requests/gone/check')).code).toBe('VERDICT_UNKNOWN');
+});
+
 const about = ({ operation, requester }: RequestRow): string => `${operation} of ${requester}`;
 
 test('issue 15.1: one administrator is enough unless told, and stands in the record', async () => {

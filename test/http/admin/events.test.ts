@@ -154,11 +154,32 @@ describe('issue 19.3: a stream of events', () => {
       after: 0,
       show: (record) => record,
       mayGoOn: () => Promise.resolve(true),
+      mayEnd: () => false,
     });
     onTestFinished(() => void stream.destroy());
     stream.once('readable', () => undefined);
     await new Promise((resolve) => void setTimeout(resolve, 50));
     expect(read).toBeLessThanOrEqual(600);
+  });
+
+  test('looks at once whether it may go on after a record that may end it, and tells nothing of that and later ones', async () => {
+    const lines = (['crl.issued', 'admin.access', 'crl.issued'] as const).map((type, n) => ({
+      seq: n + 1,
+      time: 0,
+      line: JSON.stringify({ ...event(type), seq: n + 1, time: new Date(0).toISOString(), prev_hash: '', hash: '' }),
+    }));
+    const stream = eventStream({
+      read: (after) => Promise.resolve(lines.slice(after, after + 1)),
+      after: 0,
+      show: (record) => record,
+      mayGoOn: () => Promise.resolve(false),
+      mayEnd: ({ type }) => type === 'admin.access',
+      lookEvery: 1,
+      beatEvery: 3_600_000,
+    });
+    let text = '';
+    for await (const chunk of stream) text += String(chunk);
+    expect(text.match(/^id: \d+$/gm)).toEqual(['id: 0', 'id: 1']);
   });
 
   test('ends where the store cannot be read', async () => {
@@ -167,6 +188,7 @@ describe('issue 19.3: a stream of events', () => {
       after: 0,
       show: (record) => record,
       mayGoOn: () => Promise.resolve(true),
+      mayEnd: () => false,
     });
     const error = await new Promise((resolve) => void stream.once('error', resolve).resume());
     expect(error).toEqual(new Error('gone'));

@@ -29,6 +29,16 @@ describe('issue 15.2: GET /admin/history', () => {
     });
   });
 
+  test('of a request with what came of its certificate later, which other calls did', async () => {
+    const api = await adminFixture();
+    const { ca, serial, request_id } = await issue(api.store);
+    await api.store.audit([event('certificate.issued', { request_id, ca, serial })]);
+    await api.store.audit([event('certificate.revoked', { request_id: 'another', ca, serial })]);
+    await api.store.audit([event('certificate.revoked', { request_id: 'another', ca, serial: 'ff' })]);
+    const { events } = await ask(api, 'get', '/admin/history', 200, { query: { request_id } });
+    expect(events.map(({ type }) => type)).toEqual(['certificate.revoked', 'certificate.issued']);
+  });
+
   test('of a requester: the whole name, and nobody whose name has it in it', async () => {
     const api = await adminFixture();
     for (const requester of ['dev-1', 'dev-11']) {

@@ -1,5 +1,6 @@
 /** Issue 19.1: what the console's overview shows. */
 import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import type { AdminRole } from '../../../src/config/admin-roles.ts';
 import { event, requestRow } from '../../store/rows.ts';
@@ -59,11 +60,33 @@ describe('issue 19.1: GET /admin/overview', () => {
           { label: 'lab', health: 'down', detail: 'token gone', not_after: null, days_left: null },
         ],
         dependencies: [],
+        nodes: [{ name: 'node-1', host: hostname(), alive: true, lease_age: null, on_duty: true }],
         workers: { alive: 3, configured: 4 },
         reload: { at: at(NOW - HOUR), ok: false },
         certificates: [],
       },
     });
+  });
+
+  test('the nodes that share the store, by how long ago they last said that they live; none while it does not answer', async () => {
+    const nodes = [
+      { name: 'est-1', host: 'one', age: 1234, alive: true, on_duty: true },
+      { name: 'est-2', host: 'two', age: 21_000, alive: false, on_duty: false },
+    ];
+    const listNodes = [() => Promise.resolve(nodes), () => Promise.reject(new Error('away'))];
+    const shown = await Promise.all(
+      listNodes.map(async (list) => {
+        const api = await adminFixture({ wrapStore: (store) => ({ ...store, listNodes: list }) });
+        return (await ask(api, 'get', '/admin/overview', 200)).health?.nodes;
+      }),
+    );
+    expect(shown).toEqual([
+      [
+        { name: 'est-1', host: 'one', alive: true, lease_age: 1.2, on_duty: true },
+        { name: 'est-2', host: 'two', alive: false, lease_age: 21, on_duty: false },
+      ],
+      [],
+    ]);
   });
 
   test.each<[AdminRole, string[]]>([

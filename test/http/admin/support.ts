@@ -90,7 +90,7 @@ export interface FixtureOptions {
   /** Puts something between the admin API and the store. */
   readonly wrapStore?: (store: Store) => Store;
   readonly tls?: ServerOptions;
-  readonly rehearsal?: AdminDependencies['rehearsal'];
+  readonly rehearsal?: Partial<AdminDependencies['rehearsal']>;
   readonly configuration?: readonly ShownKey[];
   /** Everything is in order unless told. */
   readonly condition?: ServiceCondition;
@@ -146,7 +146,11 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     }),
     configuration: () => options.configuration ?? [],
     eventTimes: { lookEvery: 20, beatEvery: 100 },
-    rehearsal: options.rehearsal ?? { run: () => Promise.reject(new Error('nothing to ask')) },
+    rehearsal: {
+      run: () => Promise.reject(new Error('nothing to ask')),
+      queued: () => Promise.reject(new Error('nothing to ask')),
+      ...options.rehearsal,
+    },
     cas: new CaRouter(options.cas ?? [ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true)]),
     settings: {
       server: {
@@ -159,6 +163,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
       limits: { ...options.settings?.limits },
       otp: { enabled: true, max_uses: 1, default_ttl: 86_400, ...options.settings?.otp },
       admin: { public_metrics: false, console: false, ...options.settings?.admin },
+      publication: { enabled: false, ...options.settings?.publication },
     },
     metrics: new Metrics(),
     certificateEnds: () => [],
@@ -167,6 +172,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     ...(options.consoleFolder !== undefined && { consoleFolder: options.consoleFolder }),
     condition: () => options.condition ?? { workersDown: [], reloadFailed: false },
     version: '0.0.0-test',
+    node: 'node-1',
     now,
     log,
   };

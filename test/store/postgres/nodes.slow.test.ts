@@ -1,10 +1,13 @@
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { nodeReads } from '../../../src/store/postgres/nodes/list.ts';
 import { NodeLease, type NodeLeaseOptions } from '../../../src/store/postgres/nodes/node-lease.ts';
 import { advanceSecret, shareSecret } from '../../../src/store/postgres/nodes/shared-secret.ts';
 import { NODE_TABLES } from '../../../src/store/postgres/nodes/tables.ts';
 import { turnsOfNodes } from '../../../src/store/postgres/nodes/turns.ts';
+import { Queries } from '../../../src/store/postgres/queries.ts';
 import { psql, sharedPostgres, type PostgresCluster } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
 
@@ -110,6 +113,34 @@ describe.skipIf(!requires('postgres'))('issue 17.3: nodes on one PostgreSQL', ()
     await psql(url, "INSERT INTO reservation VALUES ('4', 'a')");
     await sleep(400);
     expect(await psql(url, 'SELECT request_id FROM reservation ORDER BY 1')).toEqual([['2'], ['4']]);
+  });
+
+  it('lists them by name, with how long ago each said that it lives, and who of them is on duty', async () => {
+    const client = await connect();
+    onTestFinished(() => client.end());
+    const { listNodes } = nodeReads(new Queries(({ text, values }) => client.query({ text, values: [...values] })));
+    expect(await listNodes()).toEqual([]);
+    const { lease } = await joined('est-2');
+    await joined('est-1');
+    const seen = await listNodes();
+    const alive = { host: hostname(), age: expect.any(Number) as number, alive: true };
+    expect(seen).toEqual([
+      { ...alive, name: 'est-1', on_duty: false },
+      { ...alive, name: 'est-2', on_duty: true },
+    ]);
+    await lease.stop();
+    expect((await listNodes()).map(({ name }) => name)).toEqual(['est-1']);
+  });
+
+  it('tells one that is dead as such, until another one has closed what it left open', async () => {
+    const client = await connect();
+    onTestFinished(() => client.end());
+    await psql(
+      url,
+      `INSERT INTO node VALUES ('est-9', gen_random_uuid(), 'far', '{}', now(), clock_timestamp() - interval '30 seconds')`,
+    );
+    const { listNodes } = nodeReads(new Queries(({ text, values }) => client.query({ text, values: [...values] })));
+    expect(await listNodes()).toMatchObject([{ name: 'est-9', host: 'far', alive: false, on_duty: false }]);
   });
 
   it('takes the name of a node that was killed at once, and of one that was stopped when its lease is over', async () => {

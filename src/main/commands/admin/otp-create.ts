@@ -1,9 +1,11 @@
 /** `admin otp create`: a one-time password, and how a device enrols with it. */
+import { resolve } from 'node:path';
+import { readyLines, type Enrolment } from '../../../ready-lines.ts';
 import { EXIT, type CommandContext } from '../command.ts';
+import { estUrlOf } from './est-url.ts';
 import { textAt } from './json.ts';
 import { formatOf, printRecord } from './output.ts';
 import type { Session } from './session.ts';
-import { enrolmentLines, estUrlOf, type Enrolment } from './enrolment-lines.ts';
 import { readCount, readTime } from './times.ts';
 
 interface OtpCreateValues {
@@ -33,16 +35,18 @@ export async function run(values: OtpCreateValues, session: Session): Promise<nu
       ...(ca === undefined ? {} : { ca }),
     },
   });
+  const anchors = values['est-ca'] ?? session.client.connection.files.ca;
   const enrolment = {
     est: est.url,
     label: ca,
     clientId: client_id,
     token: textAt(record, 'token'),
-    anchors: values['est-ca'] ?? session.client.connection.files.ca,
+    anchors: anchors === undefined ? undefined : resolve(anchors),
   };
   if (format === 'table') {
     printRecord(record, values, session);
-    for (const [head, text] of enrolmentLines(enrolment)) session.out(`\n${head}:\n\n${text}\n`);
+    const { client, curl } = readyLines(enrolment);
+    session.out(`\nwith Estuary:\n\n${client}\n\nwith curl and openssl:\n\n${curl}\n`);
     if (est.isGuessed)
       session.err(
         `\nThe address of the EST listener is a guess (${est.url}): --est-url, ESTUARY_EST_URL or est_url of a profile says it.\n`,

@@ -1,13 +1,9 @@
 /** A QR code of an enrolment, for a terminal: two rows of it in each line of text. */
 import qrcode from 'qrcode-generator';
-import type { Enrolment } from './enrolment-lines.ts';
+import { qrText, type Enrolment } from '../../../ready-lines.ts';
 
 /** Light modules around it (ISO/IEC 18004 §5.3.8). */
 const QUIET = 4;
-
-/** What the code says: JSON, so that whatever reads it finds its parts apart. */
-export const qrText = ({ est, label, clientId, token }: Enrolment): string =>
-  JSON.stringify({ est, label, client_id: clientId, token });
 
 /** Dark on light whatever the terminal's own colours are: lines with ANSI colours. */
 export function enrolmentQr(enrolment: Enrolment): string {

@@ -27,7 +27,7 @@ export interface NodeLeaseOptions {
 /** Milliseconds between two signs of life. */
 const BEAT = 5000;
 /** Milliseconds without one after which a node is dead. */
-const LEASE = 20_000;
+export const LEASE = 20_000;
 /** Of the advisory locks on names of nodes. */
 const NAMES = 0x6573_7401;
 

@@ -5,6 +5,7 @@ import { adminCommand, FORMATS, YES } from '../admin-command.ts';
 import { CERTIFICATE_FILTERS, CERTIFICATE_TIMES } from '../certificate-filters.ts';
 import { CERTIFICATES } from '../kinds.ts';
 import { LIST, lists } from '../list.ts';
+import { inPath, records } from '../show.ts';
 
 const serial = argument('serial number in hex, as the list shows it or with colons');
 const caLabel = value('LABEL', 'the CA, where two of them used the number');
@@ -54,6 +55,19 @@ export const CERTIFICATE_COMMANDS: readonly Entry[] = [
     { serial, 'ca-label': caLabel, pem: flag('the PEM alone'), ...FORMATS },
     () => import('../cert-show.ts'),
     { calls: ['GET /admin/certificates/{serial}'], roles: reading },
+  ),
+  adminCommand(
+    'cert chain',
+    'The certificates above a certificate, up to the root.',
+    { serial, 'ca-label': caLabel, ...FORMATS },
+    () =>
+      Promise.resolve(
+        records((values) => ({
+          path: `/admin/certificates/${inPath(values.serial)}/chain`,
+          query: { ca: values['ca-label'] },
+        })),
+      ),
+    { calls: ['GET /admin/certificates/{serial}/chain'], roles: reading },
   ),
   adminCommand(
     'cert revoke',

@@ -40,6 +40,13 @@ export const REQUEST_COMMANDS: readonly Entry[] = [
     { calls: ['GET /admin/requests/{id}'], roles: reading },
   ),
   adminCommand(
+    'request check',
+    'What the approval of a request would come to; nothing happens.',
+    { id, ...FORMATS },
+    () => Promise.resolve(records(({ id: one }) => ({ path: `/admin/requests/${inPath(one)}/check` }))),
+    { calls: ['GET /admin/requests/{id}/check'], roles: reading },
+  ),
+  adminCommand(
     'request approve',
     'Approve a request: the next poll gets its certificate.',
     { id, ...YES, ...FORMATS },

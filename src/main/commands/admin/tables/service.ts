@@ -57,6 +57,13 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
     { calls: ['GET /admin/cas/{label}'], roles: operating },
   ),
   adminCommand(
+    'ca revocation',
+    'The CRL and the OCSP responder of a CA.',
+    { label: argument('as the list shows it'), ...FORMATS },
+    () => Promise.resolve(records(({ label }) => ({ path: `/admin/cas/${inPath(label)}/revocation` }))),
+    { calls: ['GET /admin/cas/{label}/revocation'], roles: operating },
+  ),
+  adminCommand(
     'lockout list',
     'Who is locked out.',
     LIST,
