@@ -114,8 +114,7 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request, reply) => {
       const session = request.adminSession;
-      const hasEnded =
-        session !== null && (await sessions.end(session, [accessEvent(request, 'success', SIGNED_OUT)]));
+      const hasEnded = session !== null && (await sessions.end(session, [accessEvent(request, 'success', SIGNED_OUT)]));
       if (!hasEnded) throw notFound('SESSION_NOT_FOUND', 'the call does not come with a session');
       return reply.code(204).header('set-cookie', CLEAR_SESSION).send(null);
     },
