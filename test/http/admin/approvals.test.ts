@@ -1,11 +1,11 @@
 /** Contract §10: `[ca] approvals`, and who decided. */
 import { createHash } from 'node:crypto';
-import type { LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
 import { Ca } from '../../../src/ca/router.ts';
 import type { RequestRow } from '../../../src/store/request-store.ts';
 import { event, requestRow } from '../../store/rows.ts';
 import { adminFixture, ailingCa, failure, type AdminFixture } from './support.ts';
+import { type Answered, type Schemas, expectBody } from './typed.ts';
 
 const hashOf = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 const NAMES = ['Ada', 'Bob', 'Cy', 'Ada'];
@@ -14,7 +14,7 @@ const tokens = NAMES.map((description, index) => ({ token_hash: hashOf(`token-${
 interface Waiting extends AdminFixture {
   readonly row: RequestRow;
   /** The n-th administrator decides. */
-  readonly decide: (who: number, what?: 'approve' | 'reject') => Promise<LightMyRequestResponse>;
+  readonly decide: (who: number, what?: 'approve' | 'reject') => Promise<Answered<Schemas['Request']>>;
   readonly events: (type: 'request.approved' | 'request.rejected') => Promise<unknown[]>;
 }
 
@@ -83,19 +83,19 @@ const about = ({ operation, requester }: RequestRow): string => `${operation} of
 
 test('issue 15.1: one administrator is enough unless told, and stands in the record', async () => {
   const { decide, events, row } = await waiting(1);
-  expect((await decide(0)).json()).toMatchObject({ status: 'approved', decided_by: ['Ada'] });
+  expectBody(await decide(0), { status: 'approved', decided_by: ['Ada'] });
   expect(failure(await decide(1)).code).toBe('REQUEST_DECIDED');
   expect(await events('request.approved')).toEqual([['Ada', about(row)]]);
 });
 
 test('issue 15.1: approvals = 2 asks for two different ones; the same one twice is 409', async () => {
   const { decide, events, row, advance } = await waiting(2);
-  expect((await decide(0)).json()).toMatchObject({ status: 'pending', decided_by: ['Ada'], decided_at: null });
+  expectBody(await decide(0), { status: 'pending', decided_by: ['Ada'], decided_at: null });
   expect(failure(await decide(0))).toMatchObject({ statusCode: 409, code: 'APPROVED_ALREADY' });
   advance(1000);
   const second = await decide(1);
-  expect(second.json()).toMatchObject({ status: 'approved', decided_by: ['Ada', 'Bob'] });
-  expect(second.json<{ decided_at: string }>().decided_at).toMatch(/:01\.000Z$/);
+  expectBody(second, { status: 'approved', decided_by: ['Ada', 'Bob'] });
+  expect(second.json().decided_at).toMatch(/:01\.000Z$/);
   expect(failure(await decide(2)).code).toBe('REQUEST_DECIDED');
   expect(failure(await decide(0)).code).toBe('REQUEST_DECIDED');
   expect(await events('request.approved')).toEqual([
@@ -107,7 +107,7 @@ test('issue 15.1: approvals = 2 asks for two different ones; the same one twice 
 test('issue 15.1: an administrator is an entry of the configuration, whatever it is called', async () => {
   const { decide } = await waiting(2);
   await decide(0);
-  expect((await decide(3)).json()).toMatchObject({ status: 'approved', decided_by: ['Ada', 'Ada'] });
+  expectBody(await decide(3), { status: 'approved', decided_by: ['Ada', 'Ada'] });
 });
 
 test.each([
@@ -119,10 +119,10 @@ test.each([
   for (const who of before) await decide(who);
   const by = before.length === 2 ? 1 : 2;
   const rejected = await decide(by, 'reject');
-  expect(rejected.json()).toMatchObject({
+  expectBody(rejected, {
     status: 'rejected',
     reason: 'unknown device',
-    decided_by: [...before, by].map((who) => NAMES[who]),
+    decided_by: [...before, by].map((who) => NAMES[who] ?? ''),
   });
   expect(await events('request.rejected')).toHaveLength(1);
   expect(failure(await decide(0)).code).toBe('REQUEST_DECIDED');

@@ -76,9 +76,9 @@ describe('issue 15.4: every call of the OpenAPI description', () => {
   ];
 
   const calls = async () => {
-    const { paths } = (await api.call('GET', '/admin/openapi.json')).json<{
+    const { paths } = (await api.call('GET', '/admin/openapi.json')).json() as {
       paths: Record<string, Record<string, Described>>;
-    }>();
+    };
     return Object.entries(paths)
       .filter(([path]) => path.startsWith('/admin/'))
       .flatMap(([path, methods]) =>

@@ -4,6 +4,7 @@ import { Ca } from '../../../src/ca/router.ts';
 import { unavailable } from '../../../src/errors.ts';
 import { event, certificateRow, reservation } from '../../store/rows.ts';
 import { adminFixture, ailingCa, DAY, failure, NOW, type AdminFixture } from './support.ts';
+import { expectBody, expectWholeBody } from './typed.ts';
 
 let api: AdminFixture;
 let told: string[];
@@ -36,10 +37,11 @@ const filter = { subject: 'press' };
 
 describe('issue 15.6: POST /admin/certificates/revoke', () => {
   test('a dry run counts the valid ones, and then so many are revoked, each of them audited', async () => {
-    expect((await call({ filter, dry_run: true })).json()).toEqual({ count: 3, revoked: 0, remaining: 3 });
+    expectWholeBody(await call({ filter, dry_run: true }), { count: 3, revoked: 0, remaining: 3 });
     expect(await revokedOnes()).toEqual([]);
     const done = await call({ filter, count: 3, reason: 'keyCompromise' });
-    expect([done.statusCode, done.json()]).toEqual([200, { count: 3, revoked: 3, remaining: 0 }]);
+    expect(done.statusCode).toBe(200);
+    expectWholeBody(done, { count: 3, revoked: 3, remaining: 0 });
     expect(await revokedOnes()).toEqual(['01', '02', '04']);
     expect(told.toSorted()).toEqual(['01', '02', '04']);
     const { items } = await api.store.listAudit({ limit: 100, type: 'certificate.revoked' });
@@ -47,7 +49,7 @@ describe('issue 15.6: POST /admin/certificates/revoke', () => {
       ['01', '02', '04'].map((serial) => [serial, 'test admin']),
     );
     expect(items[0]?.detail).toContain('keyCompromise');
-    expect((await call({ filter, count: 0 })).json()).toEqual({ count: 0, revoked: 0, remaining: 0 });
+    expectWholeBody(await call({ filter, count: 0 }), { count: 0, revoked: 0, remaining: 0 });
   });
 
   test.each([
@@ -81,8 +83,8 @@ describe('issue 15.6: POST /admin/certificates/revoke', () => {
 
   test('expired ones where they are asked for', async () => {
     const expired = { ...filter, status: 'expired' };
-    expect((await call({ filter: expired, count: 1 })).json()).toEqual({ count: 1, revoked: 1, remaining: 0 });
-    expect((await call({ filter: expired, dry_run: true })).json()).toMatchObject({ count: 0 });
+    expectWholeBody(await call({ filter: expired, count: 1 }), { count: 1, revoked: 1, remaining: 0 });
+    expectBody(await call({ filter: expired, dry_run: true }), { count: 0 });
   });
 
   test('a CA that cannot be told: 503, what came before is revoked, and the next dry run tells what is left', async () => {
@@ -91,22 +93,22 @@ describe('issue 15.6: POST /admin/certificates/revoke', () => {
     expect(failure(await call({ filter, count: 53 })).statusCode).toBe(503);
     const done = (await revokedOnes()).length;
     expect(done).toBeGreaterThanOrEqual(20);
-    expect((await call({ filter, dry_run: true })).json()).toMatchObject({ count: 53 - done });
+    expectBody(await call({ filter, dry_run: true }), { count: 53 - done });
   });
 });
 
 describe('issue 15.6: PATCH /admin/otp/{id}', () => {
   const later = new Date(NOW + 10 * DAY).toISOString();
-  const make = async (): Promise<string> =>
-    (await api.call('POST', '/admin/otp', { client_id: 'press-1' })).json<{ id: string }>().id;
+  const make = async (): Promise<string> => (await api.call('POST', '/admin/otp', { client_id: 'press-1' })).json().id;
 
   test('changes when a token ends, one that has expired too, and says so in the audit log', async () => {
     const id = await make();
     api.advance(2 * DAY);
-    expect((await api.call('GET', `/admin/otp/${id}`)).json()).toMatchObject({ status: 'expired' });
+    expectBody(await api.call('GET', `/admin/otp/${id}`), { status: 'expired' });
     const changed = await api.call('PATCH', `/admin/otp/${id}`, { expires_at: later });
-    expect([changed.statusCode, changed.json()]).toMatchObject([200, { id, expires_at: later, status: 'active' }]);
-    expect((await api.call('GET', `/admin/otp/${id}`)).json()).toEqual(changed.json());
+    expect(changed.statusCode).toBe(200);
+    expectBody(changed, { id, expires_at: later, status: 'active' });
+    expectWholeBody(await api.call('GET', `/admin/otp/${id}`), changed.json());
     const { items } = await api.store.listAudit({ limit: 10, type: 'otp.changed' });
     expect(items).toMatchObject([{ subject: 'press-1', detail: `token ${id} until ${later}` }]);
   });

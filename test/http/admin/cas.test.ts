@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Ca } from '../../../src/ca/router.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
-import { ask } from './typed.ts';
+import { ask, expectBody } from './typed.ts';
 import { adminFixture, ailingCa, DAY, failure, fileCa } from './support.ts';
 
 describe('contract §4: GET /admin/cas', () => {
@@ -36,7 +36,7 @@ describe('contract §4: GET /admin/cas', () => {
     const root = chain[1];
     expect(root !== undefined && chain[0]?.checkIssued(root) && root.checkIssued(root)).toBe(true);
     advance(3650 * DAY);
-    expect((await call('GET', '/admin/cas/devices')).json()).toMatchObject({ days_left: -1 });
+    expectBody(await call('GET', '/admin/cas/devices'), { days_left: -1 });
   });
 
   it('lists all CAs in the order of the configuration, in pages', async () => {

@@ -4,6 +4,7 @@ import { encodePem } from '../../../src/pki/der/pem.ts';
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { adminFixture, failure, fileCa, issueFrom, type AdminFixture } from './support.ts';
+import { expectBody, expectWholeBody } from './typed.ts';
 
 describe('issue 15.2, contract §4: POST /admin/certificates', () => {
   const folder = temporaryFolder();
@@ -36,7 +37,7 @@ describe('issue 15.2, contract §4: POST /admin/certificates', () => {
     expect((await api.call('GET', `/admin/certificates/${lost.serial}`)).statusCode).toBe(404);
     const response = await take({ pem, ca: 'devices' });
     expect(response.statusCode, response.body).toBe(201);
-    expect(response.json()).toMatchObject({
+    expectBody(response, {
       serial: lost.serial,
       ca: 'devices',
       subject: 'CN=Sensor 7,O=Example',
@@ -46,13 +47,13 @@ describe('issue 15.2, contract §4: POST /admin/certificates', () => {
       status: 'valid',
       requester: 'test admin',
       method: 'import',
-      request_id: response.headers['x-request-id'],
+      request_id: String(response.headers['x-request-id']),
       fingerprint_sha256: lost.fingerprint_sha256,
       device: null,
       pem,
     });
-    expect((await api.call('GET', `/admin/certificates/${lost.serial}`)).json()).toEqual(response.json());
-    const records = (await api.call('GET', `/admin/audit?serial=${lost.serial}`)).json<{ items: object[] }>();
+    expectWholeBody(await api.call('GET', `/admin/certificates/${lost.serial}`), response.json());
+    const records = (await api.call('GET', `/admin/audit?serial=${lost.serial}`)).json();
     expect(records.items).toMatchObject([
       {
         type: 'certificate.imported',
@@ -69,7 +70,7 @@ describe('issue 15.2, contract §4: POST /admin/certificates', () => {
     expect(failure(again)).toMatchObject({ statusCode: 409, code: 'CERTIFICATE_KNOWN' });
 
     const revoked = await api.call('POST', `/admin/certificates/${lost.serial}/revoke`);
-    expect(revoked.json()).toMatchObject({ status: 'revoked' });
+    expectBody(revoked, { status: 'revoked' });
   });
 
   it('refuses what another CA signed, the CA’s own certificate, and what is no certificate', async () => {

@@ -6,11 +6,7 @@ import type { CertificateRow } from '../../../src/store/certificate-store.ts';
 import { issue } from '../../store/support.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { adminFixture, DAY, failure, fileCa, issueFrom, type AdminFixture } from './support.ts';
-
-interface Page {
-  readonly items: readonly { serial: string; ca: string; status: string; subject: string }[];
-  readonly next_cursor: string | null;
-}
+import { type BodyOf, expectBody } from './typed.ts';
 
 describe('contract §4: GET /admin/certificates', () => {
   const folder = temporaryFolder();
@@ -48,10 +44,11 @@ describe('contract §4: GET /admin/certificates', () => {
     folder.remove();
   });
 
+  type Page = BodyOf<'GET', '/admin/certificates'>;
   const list = async (query: string): Promise<Page> => {
-    const response = await api.call('GET', `/admin/certificates${query}`);
+    const response = await api.call('GET', `/admin/certificates?${query}`);
     expect(response.statusCode, response.body).toBe(200);
-    return response.json<Page>();
+    return response.json();
   };
   const serials = async (query: string): Promise<string[]> => (await list(query)).items.map(({ serial }) => serial);
 
@@ -78,28 +75,28 @@ describe('contract §4: GET /admin/certificates', () => {
   });
 
   it('filters by ca, subject, serial, status and expires_before, and by several at once', async () => {
-    expect(await serials('?ca=lab')).toEqual([two.serial]);
-    expect(await serials('?subject=sensor%201')).toEqual([one.serial]);
-    expect(await serials(`?serial=${two.serial}`)).toEqual([two.serial]);
-    expect(await serials('?status=revoked')).toEqual([revoked.serial]);
-    expect(await serials('?status=expired')).toEqual([expired.serial]);
-    expect((await serials('?status=valid')).sort()).toEqual([one.serial, two.serial].sort());
-    expect(await serials(`?expires_before=${new Date(start).toISOString()}`)).toEqual([expired.serial]);
-    expect(await serials(`?expires_before=${new Date(start + 300 * DAY).toISOString()}&ca=lab`)).toEqual([two.serial]);
-    expect(await serials('?ca=lab&status=revoked')).toEqual([]);
+    expect(await serials('ca=lab')).toEqual([two.serial]);
+    expect(await serials('subject=sensor%201')).toEqual([one.serial]);
+    expect(await serials(`serial=${two.serial}`)).toEqual([two.serial]);
+    expect(await serials('status=revoked')).toEqual([revoked.serial]);
+    expect(await serials('status=expired')).toEqual([expired.serial]);
+    expect((await serials('status=valid')).sort()).toEqual([one.serial, two.serial].sort());
+    expect(await serials(`expires_before=${new Date(start).toISOString()}`)).toEqual([expired.serial]);
+    expect(await serials(`expires_before=${new Date(start + 300 * DAY).toISOString()}&ca=lab`)).toEqual([two.serial]);
+    expect(await serials('ca=lab&status=revoked')).toEqual([]);
   });
 
   it('an empty filter is none, and a label that is not configured finds nothing', async () => {
-    expect(await serials('?ca=&subject=&serial=&status=&expires_before=&limit=&cursor=')).toHaveLength(4);
-    expect(await serials('?ca=gone')).toEqual([]);
+    expect(await serials('ca=&subject=&serial=&status=&expires_before=&limit=&cursor=')).toHaveLength(4);
+    expect(await serials('ca=gone')).toEqual([]);
   });
 
   it('reads serial numbers as openssl prints them', async () => {
     const upper = one.serial.toUpperCase();
     const colons = (one.serial.match(/../g) ?? []).join(':');
     for (const text of [upper, colons]) {
-      expect(await serials(`?serial=${text}`)).toEqual([one.serial]);
-      expect((await api.call('GET', `/admin/certificates/${text}`)).json()).toMatchObject({ serial: one.serial });
+      expect(await serials(`serial=${text}`)).toEqual([one.serial]);
+      expectBody(await api.call('GET', `/admin/certificates/${text}`), { serial: one.serial });
     }
   });
 
@@ -107,7 +104,7 @@ describe('contract §4: GET /admin/certificates', () => {
     const seen: string[] = [];
     let cursor: string | null = '';
     for (let pages = 0; cursor !== null && pages < 5; pages++) {
-      const page: Page = await list(`?limit=1&cursor=${encodeURIComponent(cursor)}`);
+      const page: Page = await list(`limit=1&cursor=${encodeURIComponent(cursor)}`);
       seen.push(...page.items.map(({ serial }) => serial));
       cursor = page.next_cursor;
     }
@@ -116,14 +113,14 @@ describe('contract §4: GET /admin/certificates', () => {
 
   it('shows one certificate with its PEM, which is the certificate that was issued', async () => {
     const response = await api.call('GET', `/admin/certificates/${one.serial}`);
-    const { pem, ...record } = response.json<{ pem: string }>();
-    const [listed] = (await list(`?serial=${one.serial}`)).items;
+    const { pem, ...record } = response.json();
+    const [listed] = (await list(`serial=${one.serial}`)).items;
     expect(record).toEqual({ ...listed, archived_key_id: null });
     expect(new X509Certificate(pem).raw).toEqual(one.der);
   });
 
   it('tells when and why one was revoked', async () => {
-    expect((await api.call('GET', `/admin/certificates/${revoked.serial}`)).json()).toMatchObject({
+    expectBody(await api.call('GET', `/admin/certificates/${revoked.serial}`), {
       status: 'revoked',
       revoked_at: new Date(start).toISOString(),
       reason: 'keyCompromise',
@@ -136,7 +133,7 @@ describe('contract §4: GET /admin/certificates', () => {
     expect(answer).toMatchObject({ statusCode: 400, code: 'SERIAL_AMBIGUOUS' });
     expect(answer.message).toMatch(/devices, lab|lab, devices/);
     const response = await api.call('GET', `/admin/certificates/${twin.serial}?ca=lab`);
-    expect(response.json()).toMatchObject({ ca: 'lab', subject: 'CN=twin' });
+    expectBody(response, { ca: 'lab', subject: 'CN=twin' });
   });
 
   it('404 CERTIFICATE_NOT_FOUND for a serial number that nobody has, and for what is none', async () => {

@@ -5,6 +5,7 @@ import { encodePem } from '../../../src/pki/der/pem.ts';
 import { makeCa, makeClient } from '../../support/certificates.ts';
 import { makeKey, simpleCsr } from '../../support/csr.ts';
 import { adminFixture, failure, NOW } from './support.ts';
+import { expectWholeBody } from './typed.ts';
 
 const CSR = encodePem('CERTIFICATE REQUEST', simpleCsr(makeKey(), 'device-1', ['device-1.example']));
 const ISSUE: Verdict = { verdict: 'issue', subject: 'CN=device-1', sans: ['DNS:device-1.example'], notAfter: NOW };
@@ -22,7 +23,7 @@ describe('issue 15.2: POST /admin/check', () => {
   test('answers with the verdict, and leaves nothing in the audit log', async () => {
     const { call, store, asked } = await asking();
     const answer = await call('POST', '/admin/check', { ca: 'devices', csr: CSR, as: { client_id: 'device-1' } });
-    expect(answer.json()).toEqual({
+    expectWholeBody(answer, {
       verdict: 'issue',
       subject: 'CN=device-1',
       sans: ['DNS:device-1.example'],
@@ -37,17 +38,15 @@ describe('issue 15.2: POST /admin/check', () => {
     const refused: Verdict = { ...ISSUE, verdict: 'refuse', code: 'NAME_NOT_OWN', message: 'no', notAfter: undefined };
     const { call } = await asking(refused);
     const answer = await call('POST', '/admin/check', { ca: 'devices', csr: CSR, as: { device: 'device-1' } });
-    expect([answer.statusCode, answer.json()]).toEqual([
-      200,
-      {
-        verdict: 'refuse',
-        code: 'NAME_NOT_OWN',
-        message: 'no',
-        subject: 'CN=device-1',
-        sans: ['DNS:device-1.example'],
-        not_after: null,
-      },
-    ]);
+    expect(answer.statusCode).toBe(200);
+    expectWholeBody(answer, {
+      verdict: 'refuse',
+      code: 'NAME_NOT_OWN',
+      message: 'no',
+      subject: 'CN=device-1',
+      sans: ['DNS:device-1.example'],
+      not_after: null,
+    });
   });
 
   test('as a certificate, with those above it, and as a principal', async () => {

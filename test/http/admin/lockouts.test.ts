@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { adminFixture, failure, NOW, type AdminFixture } from './support.ts';
+import { expectWholeBody } from './typed.ts';
 
 const policy = { max_failures: 2, failure_window: 300, lockout_duration: 900 };
 
@@ -13,7 +14,7 @@ describe('contract §4: /admin/lockouts', () => {
     await lockOut(api, 'address:192.0.2.7');
     await lockOut(api, 'username:device-1');
     await api.store.recordFailure(['address:192.0.2.8'], policy, NOW, []);
-    const list = (await api.call('GET', '/admin/lockouts')).json<{ items: object[]; next_cursor: unknown }>();
+    const list = (await api.call('GET', '/admin/lockouts')).json();
     expect(list.items).toHaveLength(2);
     expect(list.items[0]).toEqual({
       key: 'address:192.0.2.7',
@@ -23,15 +24,15 @@ describe('contract §4: /admin/lockouts', () => {
     });
     expect(list.items[1]).toMatchObject({ key: 'username:device-1', scope: 'username' });
     api.advance(900_000);
-    expect((await api.call('GET', '/admin/lockouts')).json()).toEqual({ items: [], next_cursor: null });
+    expectWholeBody(await api.call('GET', '/admin/lockouts'), { items: [], next_cursor: null });
   });
 
   it('pages', async () => {
     const api = await adminFixture();
     for (const host of [1, 2, 3]) await lockOut(api, `address:192.0.2.${host}`);
-    const first = (await api.call('GET', '/admin/lockouts?limit=2')).json<{ items: object[]; next_cursor: string }>();
-    const rest = `/admin/lockouts?limit=2&cursor=${encodeURIComponent(first.next_cursor)}`;
-    const second = (await api.call('GET', rest)).json<{ items: object[]; next_cursor: null }>();
+    const first = (await api.call('GET', '/admin/lockouts?limit=2')).json();
+    const rest = `/admin/lockouts?limit=2&cursor=${encodeURIComponent(first.next_cursor ?? '')}` as const;
+    const second = (await api.call('GET', rest)).json();
     expect([first.items.length, second.items.length, second.next_cursor]).toEqual([2, 1, null]);
   });
 

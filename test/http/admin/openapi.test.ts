@@ -79,7 +79,7 @@ async function description(): Promise<Description> {
   const response = await call('GET', '/admin/openapi.json');
   expect(response.statusCode).toBe(200);
   expect(response.headers['content-type']).toMatch(/^application\/json/);
-  return response.json<Description>();
+  return JSON.parse(response.body) as Description;
 }
 
 /** Of the schema, or of the one that it refers to. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { adminFixture, DAY, failure, NOW } from './support.ts';
+import { expectBody, expectWholeBody } from './typed.ts';
 
 const at = (ms: number): string => new Date(ms).toISOString();
 
@@ -11,7 +12,7 @@ describe('contract §4: POST /admin/otp', () => {
     expect(response.statusCode).toBe(201);
     expect(response.headers['content-type']).toMatch(/^application\/json/);
     expect(response.headers['cache-control']).toBe('no-store');
-    const body = response.json<Record<string, unknown>>();
+    const body = response.json();
     expect(body).toEqual({
       id: expect.stringMatching(/./) as string,
       token: expect.stringMatching(/^.{20,}$/) as string,
@@ -24,7 +25,7 @@ describe('contract §4: POST /admin/otp', () => {
 
   it('takes max_uses and the time to live from the configuration when the request names none', async () => {
     const { call } = await adminFixture({ settings: { otp: { max_uses: 7, default_ttl: 600 } } });
-    const body = (await call('POST', '/admin/otp', { client_id: 'd' })).json<Record<string, unknown>>();
+    const body = (await call('POST', '/admin/otp', { client_id: 'd' })).json();
     expect(body).toMatchObject({ max_uses: 7, created_at: at(NOW), expires_at: at(NOW + 600_000) });
   });
 
@@ -37,7 +38,7 @@ describe('contract §4: POST /admin/otp', () => {
   ])('takes expires_at %s and answers it in UTC with Z', async (given, answered) => {
     const { call } = await adminFixture();
     const response = await call('POST', '/admin/otp', { client_id: 'd', expires_at: given });
-    expect(response.json()).toMatchObject({ expires_at: answered });
+    expectBody(response, { expires_at: answered });
   });
 
   it('takes the bounds: one use and a million, a second and ten years', async () => {
@@ -55,8 +56,8 @@ describe('contract §4: POST /admin/otp', () => {
 
   it('limits a token to a CA that is configured', async () => {
     const { call } = await adminFixture();
-    const { id } = (await call('POST', '/admin/otp', { client_id: 'd', ca: 'devices' })).json<{ id: string }>();
-    expect((await call('GET', `/admin/otp/${id}`)).json()).toMatchObject({ ca: 'devices' });
+    const { id } = (await call('POST', '/admin/otp', { client_id: 'd', ca: 'devices' })).json();
+    expectBody(await call('GET', `/admin/otp/${id}`), { ca: 'devices' });
     expect(failure(await call('POST', '/admin/otp', { client_id: 'd', ca: 'nowhere' }))).toEqual({
       statusCode: 400,
       code: 'FIELD_INVALID',
@@ -74,7 +75,7 @@ describe('contract §4: POST /admin/otp', () => {
 
   it('contract §7: commits otp.created and admin.access with who, from where and what', async () => {
     const { call, store } = await adminFixture();
-    const { id } = (await call('POST', '/admin/otp', { client_id: 'device-1' })).json<{ id: string }>();
+    const { id } = (await call('POST', '/admin/otp', { client_id: 'device-1' })).json();
     const { items } = await store.listAudit({ limit: 100 });
     expect(items.map(({ type }) => type).sort()).toEqual(['admin.access', 'otp.created']);
     expect(items.find(({ type }) => type === 'admin.access')).toMatchObject({
@@ -90,9 +91,9 @@ describe('contract §4: POST /admin/otp', () => {
 describe('contract §4: GET and DELETE /admin/otp', () => {
   it('shows a token without the token or anything derived from it', async () => {
     const { call, logged } = await adminFixture();
-    const created = (await call('POST', '/admin/otp', { client_id: 'd' })).json<{ id: string; token: string }>();
+    const created = (await call('POST', '/admin/otp', { client_id: 'd' })).json();
     const one = await call('GET', `/admin/otp/${created.id}`);
-    expect(one.json()).toEqual({
+    expectWholeBody(one, {
       id: created.id,
       client_id: 'd',
       ca: null,
@@ -103,7 +104,7 @@ describe('contract §4: GET and DELETE /admin/otp', () => {
       status: 'active',
     });
     const list = await call('GET', '/admin/otp');
-    expect(list.json()).toEqual({ items: [one.json()], next_cursor: null });
+    expectWholeBody(list, { items: [one.json()], next_cursor: null });
     const audit = await call('GET', '/admin/audit');
     for (const text of [one.body, list.body, audit.body, logged()]) {
       expect(text).not.toContain(created.token);
@@ -115,9 +116,8 @@ describe('contract §4: GET and DELETE /admin/otp', () => {
   it('tells active, consumed, expired and revoked tokens apart', async () => {
     const { call, store, advance } = await adminFixture();
     const make = async (body: object): Promise<string> =>
-      (await call('POST', '/admin/otp', { client_id: 'd', ...body })).json<{ id: string }>().id;
-    const status = async (id: string): Promise<unknown> =>
-      (await call('GET', `/admin/otp/${id}`)).json<{ status: unknown }>().status;
+      (await call('POST', '/admin/otp', { client_id: 'd', ...body })).json().id;
+    const status = async (id: string): Promise<unknown> => (await call('GET', `/admin/otp/${id}`)).json().status;
     const [active, used, old, dead] = [
       await make({ expires_at: at(NOW + DAY) }),
       await make({ expires_at: at(NOW + DAY) }),
@@ -154,7 +154,7 @@ describe('contract §4: GET and DELETE /admin/otp', () => {
 
   it('DELETE answers 204 without a body, and the token is dead at once; again is 204 too', async () => {
     const { call, store } = await adminFixture();
-    const { id } = (await call('POST', '/admin/otp', { client_id: 'd' })).json<{ id: string }>();
+    const { id } = (await call('POST', '/admin/otp', { client_id: 'd' })).json();
     for (const time of ['first', 'second']) {
       const response = await call('DELETE', `/admin/otp/${id}`);
       expect(response.statusCode, time).toBe(204);
@@ -181,7 +181,7 @@ describe('contract §4: GET and DELETE /admin/otp', () => {
     const { call, advance } = await adminFixture();
     const ids: string[] = [];
     for (let i = 0; i < 7; i++) {
-      ids.push((await call('POST', '/admin/otp', { client_id: `d${i}` })).json<{ id: string }>().id);
+      ids.push((await call('POST', '/admin/otp', { client_id: `d${i}` })).json().id);
       if (i % 2 === 0) advance(1);
     }
     const seen: string[] = [];

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Reload, ReloadOrder, ReloadReport } from '../../../src/config/reload.ts';
 import { adminFixture, failure, NOW } from './support.ts';
+import { expectWholeBody } from './typed.ts';
 
 const REPORT: ReloadReport = {
   changed: ['tls.certificate'],
@@ -33,21 +34,19 @@ test.each([
   const { call } = await adminFixture({ reload });
   const answer = await call('POST', url);
   const not_after = new Date(NOW).toISOString();
-  expect([answer.statusCode, answer.json()]).toEqual([
-    200,
-    {
-      dry_run: dryRun,
-      changed: ['tls.certificate'],
-      needs_restart: ['est.port'],
-      certificates: [
-        { use: 'tls', ca: null, subject: 'CN=est', serial: '0a', not_after, new: true },
-        { use: 'ca', ca: 'devices', subject: 'CN=CA', serial: '01', not_after, new: false },
-      ],
-      warnings: [{ key: 'log.level', message: 'is loud' }],
-    },
-  ]);
+  expect(answer.statusCode).toBe(200);
+  expectWholeBody(answer, {
+    dry_run: dryRun,
+    changed: ['tls.certificate'],
+    needs_restart: ['est.port'],
+    certificates: [
+      { use: 'tls', ca: null, subject: 'CN=est', serial: '0a', not_after, new: true },
+      { use: 'ca', ca: 'devices', subject: 'CN=CA', serial: '01', not_after, new: false },
+    ],
+    warnings: [{ key: 'log.level', message: 'is loud' }],
+  });
   expect(orders).toMatchObject([{ dryRun, by: { subject: 'test admin' } }]);
-  const { items } = (await call('GET', '/admin/audit?type=admin.access')).json<{ items: { detail: string }[] }>();
+  const { items } = (await call('GET', '/admin/audit?type=admin.access')).json();
   expect(items.at(-1)?.detail).toContain(`POST /admin/reload: a ${dryRun ? 'dry run' : 'reload'}`);
 });
 

@@ -5,6 +5,7 @@ import type { CertificateRow } from '../../../src/store/certificate-store.ts';
 import { issue } from '../../store/support.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { adminFixture, ailingCa, failure, fileCa, issueFrom, type AdminFixture } from './support.ts';
+import { expectBody } from './typed.ts';
 
 describe('contract §4: POST /admin/certificates/{serial}/revoke', () => {
   const folder = temporaryFolder();
@@ -34,7 +35,7 @@ describe('contract §4: POST /admin/certificates/{serial}/revoke', () => {
   });
 
   const revoke = (serial: string, body?: unknown, query = '') =>
-    api.call('POST', `/admin/certificates/${serial}/revoke${query}`, body);
+    api.call('POST', `/admin/certificates/${serial}/revoke?${query}`, body);
   const fresh = (): Promise<CertificateRow> => issueFrom(devices, api.store, 'CN=sensor');
 
   it('answers 200 with the record, and stores time, reason and invalidity date', async () => {
@@ -43,9 +44,9 @@ describe('contract §4: POST /admin/certificates/{serial}/revoke', () => {
     const response = await revoke(serial, { reason: 'keyCompromise', invalidity_date: invalid });
     expect(response.statusCode, response.body).toBe(200);
     const revoked_at = new Date(start).toISOString();
-    expect(response.json()).toMatchObject({ serial, ca, status: 'revoked', revoked_at, reason: 'keyCompromise' });
-    const page = (await api.call('GET', `/admin/certificates/${serial}`)).json<{ pem: string }>();
-    expect(page).toEqual({ ...response.json<object>(), archived_key_id: null, pem: page.pem });
+    expectBody(response, { serial, ca, status: 'revoked', revoked_at, reason: 'keyCompromise' });
+    const page = (await api.call('GET', `/admin/certificates/${serial}`)).json();
+    expect(page).toEqual({ ...response.json(), archived_key_id: null, pem: page.pem });
     const [row] = await api.store.getCertificates(serial);
     expect(row).toMatchObject({ revoked_at: start, invalidity_date: start - 3_600_000 });
   });
@@ -53,7 +54,7 @@ describe('contract §4: POST /admin/certificates/{serial}/revoke', () => {
   it('needs no body: the reason is unspecified', async () => {
     for (const body of [undefined, {}]) {
       const { serial } = await fresh();
-      expect((await revoke(serial, body)).json()).toMatchObject({ status: 'revoked', reason: 'unspecified' });
+      expectBody(await revoke(serial, body), { status: 'revoked', reason: 'unspecified' });
     }
   });
 
@@ -62,7 +63,7 @@ describe('contract §4: POST /admin/certificates/{serial}/revoke', () => {
       ...['unspecified', 'keyCompromise', 'cACompromise', 'affiliationChanged', 'superseded'],
       ...['cessationOfOperation', 'certificateHold', 'privilegeWithdrawn', 'aACompromise'],
     ])
-      expect((await revoke((await fresh()).serial, { reason })).json(), reason).toMatchObject({ reason });
+      expectBody(await revoke((await fresh()).serial, { reason }), { reason });
   });
 
   it('409 ALREADY_REVOKED the second time, and the first revocation stays as it is', async () => {
@@ -90,7 +91,7 @@ describe('contract §4: POST /admin/certificates/{serial}/revoke', () => {
     const { serial } = await fresh();
     await issue(api.store, { ca: 'lab', serial });
     expect(failure(await revoke(serial))).toMatchObject({ statusCode: 400, code: 'SERIAL_AMBIGUOUS' });
-    expect((await revoke(serial, {}, '?ca=lab')).json()).toMatchObject({ ca: 'lab', status: 'revoked' });
+    expectBody(await revoke(serial, {}, 'ca=lab'), { ca: 'lab', status: 'revoked' });
     expect((await api.store.getCertificates(serial, 'devices'))[0]).toMatchObject({ revoked_at: null });
   });
 
@@ -128,7 +129,7 @@ describe('contract §4: POST /admin/certificates/{serial}/revoke', () => {
 
   it('revokes what a CA issued that is no longer configured', async () => {
     const { serial } = await issue(api.store, { ca: 'gone' });
-    expect((await revoke(serial)).json()).toMatchObject({ ca: 'gone', status: 'revoked' });
+    expectBody(await revoke(serial), { ca: 'gone', status: 'revoked' });
     expect(api.logged()).toContain('no longer configured');
   });
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ADMIN_ROLES, type AdminRole } from '../../../src/config/admin-roles.ts';
 import { accessOf } from '../../../src/http/admin/roles.ts';
 import { adminFixture, failure, type AdminFixture } from './support.ts';
+import { expectWholeBody } from './typed.ts';
 
 /** What the contract says of each role beside `admin`, who may do everything: a call that stands in no list is the admin's. */
 const MAY: Readonly<Record<Exclude<AdminRole, 'admin'>, readonly RegExp[]>> = {
@@ -49,16 +50,16 @@ beforeAll(async () => {
     roles: own,
   }));
   api = await adminFixture({ auth: { bearer_token: { enabled: true, tokens } }, onEnd: (end) => (close = end) });
-  const { paths } = (await as('nobody', 'GET', '/admin/openapi.json')).json<{
+  const { paths } = (await as('nobody', 'GET', '/admin/openapi.json')).json() as {
     paths: Record<string, Record<string, Operation>>;
-  }>();
+  };
   calls = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => [`${method} ${path}`, method, path, operation] as const),
   );
 });
 afterAll(() => close());
 
-const as = (holder: string, method: string, url: string) =>
+const as = <M extends string, U extends string>(holder: string, method: M, url: U) =>
   api.raw(method, url, { authorization: `Bearer ${tokenOf(holder)}` });
 
 /** The contract's answer, apart from what the description says. */
@@ -133,7 +134,7 @@ describe('contract §10, issue 15: role × call × outcome, of the OpenAPI descr
 
 describe('contract §10: GET /admin/session', () => {
   test('says who the caller is', async () => {
-    expect((await as('auditor', 'GET', '/admin/session')).json()).toEqual({
+    expectWholeBody(await as('auditor', 'GET', '/admin/session'), {
       subject: 'auditor',
       method: 'bearer',
       roles: ['auditor'],

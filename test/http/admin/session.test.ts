@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { AdminAuthSettings } from '../../../src/auth/admin-authenticator.ts';
 import { ADMIN_ROLES, type AdminRole } from '../../../src/config/admin-roles.ts';
 import { adminFixture, bearer, failure, TOKEN, type AdminFixture } from './support.ts';
+import { expectWholeBody } from './typed.ts';
 
 const HOST = 'admin.example:9444';
 const NAME = '__Host-estuary-session';
@@ -49,7 +50,7 @@ describe('issue 19.2: signing in', () => {
     const cookie = String(answer.headers['set-cookie']);
     expect(cookie).toMatch(/^__Host-estuary-session=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict$/);
     const id = /=([\w-]{43});/.exec(cookie)?.[1] ?? 'none';
-    expect(answer.json()).toEqual({
+    expectWholeBody(answer, {
       subject: 'test admin',
       method: 'bearer',
       roles: ['admin'],
@@ -61,7 +62,7 @@ describe('issue 19.2: signing in', () => {
     expect(await api.store.getSession(createHash('sha256').update(id).digest('hex'))).toMatchObject({
       method: 'bearer',
     });
-    expect((await get(api, `${NAME}=${id}`, '/admin/session')).json()).toEqual(answer.json());
+    expectWholeBody(await get(api, `${NAME}=${id}`, '/admin/session'), answer.json());
     expect(await accessRecords(api)).toEqual([
       ['auth.admin', 'success', 'test admin', 'signed in: bearer'],
       ['admin.access', 'success', 'test admin', 'POST /admin/session: signed in'],
@@ -222,7 +223,7 @@ describe('issue 19: CSRF, for every call of the OpenAPI description', () => {
   const ADMIN = [...ADMIN_ROLES];
 
   async function calls(api: AdminFixture): Promise<(readonly [method: string, url: string])[]> {
-    const { paths } = (await api.call('GET', '/admin/openapi.json')).json<{ paths: Record<string, object> }>();
+    const { paths } = (await api.call('GET', '/admin/openapi.json')).json() as { paths: Record<string, object> };
     return Object.entries(paths)
       .filter(([path]) => path.startsWith('/admin/'))
       .flatMap(([path, methods]) =>

@@ -1,7 +1,6 @@
 /** The admin API over a real store, for tests that call it with `inject` or over TLS. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServerOptions } from 'node:https';
-import type { LightMyRequestResponse } from 'fastify';
 import { onTestFinished } from 'vitest';
 import type {
   AdminApp,
@@ -30,6 +29,7 @@ import { localLink } from '../../store/local-link.ts';
 import { certificateRow, reservation } from '../../store/support.ts';
 import { keyPair, spkiDer } from '../../support/keys.ts';
 import { fileCaConfig } from '../../support/file-ca.ts';
+import type { Answered, BodyOf } from './typed.ts';
 import { failureRecords } from '../../support/failure-records.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 
@@ -73,15 +73,19 @@ export interface AdminFixture {
   readonly logged: () => string;
   /** Moves the clock on by milliseconds. */
   readonly advance: (ms: number) => void;
-  /** A call with the admin token. */
-  readonly call: (method: string, url: string, body?: unknown) => Promise<LightMyRequestResponse>;
+  /** A call with the admin token; its answer has the type that the description gives it. */
+  readonly call: <M extends string, U extends string>(
+    method: M,
+    url: U,
+    body?: unknown,
+  ) => Promise<Answered<BodyOf<M, U>>>;
   /** A call as it is told. */
-  readonly raw: (
-    method: string,
-    url: string,
+  readonly raw: <M extends string, U extends string>(
+    method: M,
+    url: U,
     headers?: Record<string, string>,
     payload?: string,
-  ) => Promise<LightMyRequestResponse>;
+  ) => Promise<Answered<BodyOf<M, U>>>;
 }
 
 export interface FixtureOptions {
@@ -208,7 +212,11 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
 export const bearer = { authorization: `Bearer ${TOKEN}` };
 
 /** What every failure has to look like. */
-export function failure(response: LightMyRequestResponse): { statusCode: number; code: string; message: string } {
+export function failure(response: Pick<Answered<unknown>, 'statusCode' | 'headers' | 'body' | 'json'>): {
+  statusCode: number;
+  code: string;
+  message: string;
+} {
   const body: unknown = response.json();
   if (typeof body !== 'object' || body === null) throw new Error(`not an error body: ${response.body}`);
   const { statusCode, error, code, message, ...rest } = body as Record<string, unknown>;

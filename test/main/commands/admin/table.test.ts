@@ -37,9 +37,9 @@ const commands = ADMIN_COMMANDS.filter((entry): entry is Command => entry.kind =
 
 async function operations(): Promise<[string, Operation][]> {
   const { call } = await adminFixture();
-  const { paths } = (await call('GET', '/admin/openapi.json')).json<{
+  const { paths } = (await call('GET', '/admin/openapi.json')).json() as {
     paths: Record<string, Record<string, Operation>>;
-  }>();
+  };
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, one]): [string, Operation] => [`${method.toUpperCase()} ${path}`, one]),
   );
