@@ -15,6 +15,15 @@ const SHARED = 'test/{audit,config,enrollment,pki}/**/!(*.slow|verified-signatur
 /** What `scripts/test --fast` leaves out; docs/testing.md says why. */
 const SLOW = ['test/{conformance,interop,faults,dogtag}/**/*.test.ts', 'test/**/*.slow.test.ts'];
 
+/**
+ * What is run once more with the servers' stores in PostgreSQL each time: the core of what a store has to do for a client. All of conformance and
+ * faults is run there nightly (docs/testing.md).
+ */
+const ON_POSTGRES = [
+  'test/conformance/{admin-roles,enrolment,every-way-in,fleet,fullcmc,lost-answers,otp-lockout,revocation}.test.ts',
+  'test/faults/second-start.test.ts',
+];
+
 export default defineConfig({
   test: {
     // Bounds, not expectations: on a busy machine starting a server alone takes seconds.
@@ -29,6 +38,7 @@ export default defineConfig({
       { extends: true, test: { name: 'shared', include: [SHARED], isolate: false } },
       { extends: true, test: { name: 'alone', include: ['test/**/*.test.ts'], exclude: [SHARED, ...SLOW] } },
       { extends: true, test: { name: 'slow', include: SLOW } },
+      { extends: true, test: { name: 'postgres', include: ON_POSTGRES, env: { ESTUARY_TEST_STORE: 'postgres' } } },
     ],
   },
 });

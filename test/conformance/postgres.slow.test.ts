@@ -1,9 +1,13 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { section, Estuary } from '../support/estuary.ts';
+import { runAny } from '../support/command.ts';
+import { caSection, section, Estuary } from '../support/estuary.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { type PostgresCluster, sharedPostgres } from '../support/postgres.ts';
 import { requires } from '../support/requires.ts';
+import { NODE, SERVER } from '../support/server-process.ts';
 import { withStoreIn } from '../support/store-in-postgres.ts';
 
 describe.skipIf(!requires('postgres'))('contract §12: nodes on one PostgreSQL', () => {
@@ -39,5 +43,33 @@ describe.skipIf(!requires('postgres'))('contract §12: nodes on one PostgreSQL',
     expect(json['items']).toMatchObject([{ subject: 'CN=device-1' }]);
     const issued = await one.admin('GET', '/admin/audit?type=certificate.issued');
     expect(issued.json['items']).toMatchObject([{ node: 'node-2', type: 'certificate.issued' }]);
+  });
+
+  test('a reload of one node with workers is its own: the other issues as before', async () => {
+    const [one, other] = nodes;
+    if (one === undefined || other === undefined) throw new Error('no nodes');
+    const days = async (node: Estuary): Promise<number> => {
+      const { cert } = await node.enrolled(makeKey());
+      const { validFrom, validTo } = new X509Certificate(cert);
+      return Math.round((Date.parse(validTo) - Date.parse(validFrom)) / 86_400_000);
+    };
+    const before = await days(one);
+    other.reconfigure((config) => (section(caSection(config), 'profile')['validity_days'] = 5));
+    const { status, json } = await other.admin('POST', '/admin/reload');
+    expect([status, json['changed'], json['needs_restart']]).toEqual([200, ['ca[0].profile.validity_days'], []]);
+    expect([await days(one), await days(other), await days(other)]).toEqual([before, 5, 5]);
+  });
+
+  test('`backup` refuses, and says what to do', async () => {
+    const [one] = nodes;
+    if (one === undefined) throw new Error('no nodes');
+    const to = join(one.dir, 'backup');
+    const args = ['backup', '--to', to, '--config', join(one.dir, 'est.toml')];
+    const { code, output } = await runAny(NODE, [SERVER, ...args]);
+    expect(code).toBe(1);
+    expect(output).toMatch(
+      /store\.driver is "postgres": back the database up .* with PostgreSQL's own means, .*pg_dump/,
+    );
+    expect(existsSync(to)).toBe(false);
   });
 });

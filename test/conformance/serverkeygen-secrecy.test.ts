@@ -6,6 +6,7 @@ import { buildCsr, commonName, makeKey, onTheWire, simpleCsr, type KeyKind } fro
 import { caSection, Estuary, section, type ClientIdentity } from '../support/estuary.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { readPkcs8, readServerKey } from '../support/server-key.ts';
+import { storedElsewhere } from '../support/stored-rows.ts';
 
 const KEYS = 200;
 /** Asked for at a time; one in ten is RSA, which takes its time. */
@@ -91,11 +92,14 @@ test(`none of ${KEYS} keys, generated under load, is in the store, the WAL, the 
   } finally {
     expect(await load.stop()).toBeGreaterThan(0);
   }
-  const search = (): Buffer => Buffer.concat([...everything(estuary.dir), ...everything(temporary.path), log()]);
+  const search = async (): Promise<Buffer> => {
+    const files = [...everything(estuary.dir), ...everything(temporary.path)];
+    return Buffer.concat([...files, await storedElsewhere(estuary.dir), log()]);
+  };
   const log = (): Buffer => Buffer.from(estuary.server.output());
-  const running = search();
+  const running = await search();
   await estuary.server.stop();
-  const stopped = search();
+  const stopped = await search();
   await estuary.restart();
 
   // the search finds what is there: every certificate

@@ -2,10 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test as anyTest } from 'vitest';
 import { verifyAudit } from '../../src/audit/verify.ts';
 import type { Store } from '../../src/store/store.ts';
+import { requires } from '../support/requires.ts';
 import { openedInThreads, type Paths, T0, temporaryPaths } from '../store/support.ts';
+
+const test = anyTest.skipIf(!requires('storeInFile'));
 
 const WRITER = join(import.meta.dirname, '..', 'store', 'writer-process.ts');
 const KILLS = 24;

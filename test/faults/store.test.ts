@@ -2,10 +2,11 @@ import Database from 'better-sqlite3';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test as anyTest } from 'vitest';
 import { verifyAudit } from '../../src/audit/verify.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
+import { requires } from '../support/requires.ts';
 import {
   auditTypes,
   certificateRow,
@@ -17,6 +18,8 @@ import {
   T0,
   temporaryPaths,
 } from '../store/support.ts';
+
+const test = anyTest.skipIf(!requires('storeInFile'));
 
 const WRITER = join(import.meta.dirname, '..', 'store', 'writer-process.ts');
 

@@ -259,6 +259,13 @@ export async function psql(url: string, statement: string): Promise<string[][]> 
     .map((line) => line.split('\x1f'));
 }
 
+/** A table, each value as the octets that it is. */
+export async function copyOut(url: string, table: string): Promise<Buffer> {
+  const args = ['-X', '-q', '-d', url, '-c', `COPY ${table} TO STDOUT (FORMAT binary)`];
+  const options = { encoding: 'buffer', maxBuffer: 256 << 20 } as const;
+  return (await run(join(postgresPrograms() ?? '', 'psql'), args, options)).stdout;
+}
+
 interface Account {
   readonly uid: number;
   readonly gid: number;

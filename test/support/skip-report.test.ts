@@ -12,6 +12,12 @@ recordSkip('no such part here');
 test.skipIf(true)('left out', () => { expect(1).toBe(2); });
 test('runs', () => { expect(1).toBe(1); });
 `;
+const ABOUT_FILES = `
+import { expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/dist/index.js'))};
+import { requires } from ${JSON.stringify(join(ROOT, 'test/support/requires.ts'))};
+process.env.ESTUARY_TEST_STORE = 'postgres';
+test.skipIf(!requires('storeInFile'))('left out', () => { expect(1).toBe(2); });
+`;
 const SILENT = `
 import { expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/dist/index.js'))};
 test.skipIf(true)('left out without a word', () => { expect(1).toBe(2); });
@@ -24,6 +30,7 @@ describe('the list of tests that were left out', { timeout: 110_000 }, () => {
     folder = mkdtempSync(join(tmpdir(), 'estuary-skip-report-'));
     writeFileSync(join(folder, 'skipping.test.mjs'), SKIPPING);
     writeFileSync(join(folder, 'silent.test.mjs'), SILENT);
+    writeFileSync(join(folder, 'files.test.mjs'), ABOUT_FILES);
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -46,6 +53,12 @@ describe('the list of tests that were left out', { timeout: 110_000 }, () => {
     const { status, output } = run('skipping', 'true');
     expect(output).toContain('CI=true, and this machine cannot run these tests: no such part here');
     expect(status).toBe(1);
+  });
+
+  test('issue 17: with CI=true what is about stores in files is left out of a run with PostgreSQL, and listed', () => {
+    const { status, output } = run('files', 'true');
+    expect(output).toMatch(/files\.test\.mjs \(1 test\): about stores in files/);
+    expect(status).toBe(0);
   });
 
   test('with CI=true a test skipped without a word fails the run', () => {

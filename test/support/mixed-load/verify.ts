@@ -1,9 +1,9 @@
 /** What has to hold after a mixed load, whatever happened meanwhile. */
-import Database from 'better-sqlite3';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { runAny } from '../command.ts';
 import { NODE, SERVER } from '../server-process.ts';
+import { storedRows } from '../stored-rows.ts';
 import type { MixedLoad } from './load.ts';
 
 export interface Known {
@@ -25,39 +25,30 @@ interface Stored {
  *
  * @returns what is wrong, with what the book says went wrong before
  */
-export async function wrongAfter(
-  load: MixedLoad,
-  { store = join(load.estuary.dir, 'data/est.db'), issued = [] }: Known = {},
-): Promise<string[]> {
+export async function wrongAfter(load: MixedLoad, { store, issued = [] }: Known = {}): Promise<string[]> {
   const wrong = [...load.book.problems];
-  const db = new Database(store, { readonly: true });
-  try {
-    if (!(await isEmpty(db))) wrong.push('reservations stay open');
-    const stored = db
-      .prepare<[], Stored>('SELECT serial, subject, revoked_at IS NOT NULL AS revoked FROM certificate')
-      .all();
-    const bySerial = new Map(stored.map((row) => [row.serial, row]));
-    const certificatesOf = new Map<string, number>();
-    for (const { subject } of stored) certificatesOf.set(subject, (certificatesOf.get(subject) ?? 0) + 1);
-    for (const [serial, { name, once }] of load.book.certificates) {
-      if (bySerial.get(serial)?.subject !== `CN=${name}`)
-        wrong.push(`${name}: ${serial} was answered and is not stored`);
-      if (once && certificatesOf.get(`CN=${name}`) !== 1 && !load.renewed.has(name))
-        wrong.push(`${name}: one token, ${certificatesOf.get(`CN=${name}`)} certificates`);
-    }
-    for (const serial of load.book.revoked)
-      if (bySerial.get(serial)?.revoked !== 1) wrong.push(`${serial}: its revocation was answered and is not stored`);
-    for (const serial of issued)
-      if (!bySerial.has(serial)) wrong.push(`a CA has issued ${serial}, which is not stored`);
-    const count = (what: string): number =>
-      db.prepare<[], { count: number }>(`SELECT count(*) AS count FROM audit WHERE ${what}`).get()?.count ?? 0;
-    const unaudited = stored.length - count("type = 'certificate.issued'");
-    // A record is on the disk before the change that it tells of: a process that is killed between them leaves one ahead, and another says so.
-    if (unaudited > 0 || (unaudited < 0 && count("type = 'audit.recovered'") === 0))
-      wrong.push(`${stored.length} certificates are stored, ${stored.length - unaudited} are audited`);
-  } finally {
-    db.close();
+  const rows = <Row extends object>(select: string): Promise<Row[]> => storedRows<Row>(load.estuary.dir, select, store);
+  if (!(await isEmpty(() => rows('SELECT request_id FROM reservation')))) wrong.push('reservations stay open');
+  const stored = await rows<Stored>(
+    'SELECT serial, subject, CASE WHEN revoked_at IS NULL THEN 0 ELSE 1 END AS revoked FROM certificate',
+  );
+  const bySerial = new Map(stored.map((row) => [row.serial, row]));
+  const certificatesOf = new Map<string, number>();
+  for (const { subject } of stored) certificatesOf.set(subject, (certificatesOf.get(subject) ?? 0) + 1);
+  for (const [serial, { name, once }] of load.book.certificates) {
+    if (bySerial.get(serial)?.subject !== `CN=${name}`) wrong.push(`${name}: ${serial} was answered and is not stored`);
+    if (once && certificatesOf.get(`CN=${name}`) !== 1 && !load.renewed.has(name))
+      wrong.push(`${name}: one token, ${certificatesOf.get(`CN=${name}`)} certificates`);
   }
+  for (const serial of load.book.revoked)
+    if (bySerial.get(serial)?.revoked !== 1) wrong.push(`${serial}: its revocation was answered and is not stored`);
+  for (const serial of issued) if (!bySerial.has(serial)) wrong.push(`a CA has issued ${serial}, which is not stored`);
+  const count = async (what: string): Promise<number> =>
+    (await rows<{ count: number }>(`SELECT count(*) AS count FROM audit WHERE ${what}`))[0]?.count ?? 0;
+  const unaudited = stored.length - (await count("type = 'certificate.issued'"));
+  // A record is on the disk before the change that it tells of: a process that is killed between them leaves one ahead, and another says so.
+  if (unaudited > 0 || (unaudited < 0 && (await count("type = 'audit.recovered'")) === 0))
+    wrong.push(`${stored.length} certificates are stored, ${stored.length - unaudited} are audited`);
   const config = join(load.estuary.dir, 'est.toml');
   const verdict = await runAny(NODE, [SERVER, 'audit', 'verify', '--config', config], {
     env: load.estuary.env,
@@ -69,9 +60,9 @@ export async function wrongAfter(
 }
 
 /** What nobody waits for any more is closed in the background. */
-async function isEmpty(db: Database.Database): Promise<boolean> {
+async function isEmpty(rows: () => Promise<readonly object[]>): Promise<boolean> {
   for (let n = 0; n < 300; n++) {
-    if (db.prepare('SELECT 1 FROM reservation').get() === undefined) return true;
+    if ((await rows()).length === 0) return true;
     await sleep(200);
   }
   return false;

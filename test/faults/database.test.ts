@@ -1,0 +1,129 @@
+/** Issue 17: a PostgreSQL that can keep no commit, or takes no connection: 503 meanwhile, nothing lost or doubled, recovery by itself. */
+import { X509Certificate } from 'node:crypto';
+import pg from 'pg';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { certificatesOf, Estuary, hashOtpsCheaply } from '../support/estuary.ts';
+import { PostgresCluster } from '../support/postgres.ts';
+import { requires } from '../support/requires.ts';
+import { withStoreIn } from '../support/store-in-postgres.ts';
+import { storedRows } from '../support/stored-rows.ts';
+
+const WAIT = { timeout: 120_000, interval: 500 };
+const key = makeKey();
+
+interface Device {
+  readonly name: string;
+  readonly token: string;
+}
+
+async function started(url: string): Promise<Estuary> {
+  const estuary = await Estuary.start(withStoreIn({ configure: hashOtpsCheaply }, url, 'est-1'));
+  onTestFinished(() => estuary.stop());
+  return estuary;
+}
+
+const devicesOf = (estuary: Estuary): Promise<Device[]> =>
+  Promise.all(
+    ['device-a', 'device-b', 'device-c'].map(async (name) => ({
+      name,
+      token: (await estuary.otp({ client_id: name })).token,
+    })),
+  );
+
+/** The status, or the serial number of the certificate. */
+async function enrol(estuary: Estuary, { name, token }: Device): Promise<number | string> {
+  const answer = await estuary.enroll(onTheWire(simpleCsr(key, name)), { password: token });
+  const [der] = answer.status === 200 ? certificatesOf(answer) : [];
+  return der === undefined ? answer.status : new X509Certificate(der).serialNumber.toLowerCase();
+}
+
+const readiness = async (estuary: Estuary): Promise<number> => (await estuary.admin('GET', '/readyz')).status;
+
+/** Only 503 while it lasts; each device gets its one certificate afterwards, and nothing stays open. */
+async function only503(estuary: Estuary, devices: readonly Device[], recover: () => Promise<unknown>): Promise<void> {
+  for (let round = 0; round < 2; round++)
+    expect(await Promise.all(devices.map((device) => enrol(estuary, device)))).toEqual(devices.map(() => 503));
+  await expect.poll(() => readiness(estuary), WAIT).toBe(503);
+  // What needs no store goes on.
+  expect((await estuary.est('cacerts')).status).toBe(200);
+  await recover();
+  const serials = new Map<string, number | string>();
+  for (const device of devices)
+    await expect
+      .poll(async () => {
+        const answer = await enrol(estuary, device);
+        serials.set(device.name, answer);
+        return typeof answer;
+      }, WAIT)
+      .toBe('string');
+  await expect.poll(() => readiness(estuary), WAIT).toBe(200);
+  await expect.poll(() => storedRows(estuary.dir, 'SELECT request_id FROM reservation'), WAIT).toEqual([]);
+  const stored = await storedRows<{ name: string; serial: string }>(
+    estuary.dir,
+    "SELECT substr(subject, 4) AS name, serial FROM certificate WHERE subject LIKE 'CN=device-_' ORDER BY subject",
+  );
+  expect(stored).toEqual(devices.map(({ name }) => ({ name, serial: serials.get(name) })));
+  expect(await storedRows(estuary.dir, 'SELECT client_id FROM otp WHERE uses <> 1')).toEqual([]);
+}
+
+describe.skipIf(!requires('postgres'))('issue 17: a database in trouble', () => {
+  test(
+    'the synchronous standby is gone: a commit that nobody confirms is answered with 503, and nothing of it as issued',
+    { timeout: 600_000 },
+    async () => {
+      const primary = await PostgresCluster.start();
+      onTestFinished(() => primary.stop());
+      const standby = await primary.standby();
+      onTestFinished(() => standby.stop());
+      const estuary = await started(await primary.createDatabase());
+      const devices = await devicesOf(estuary);
+      await standby.end('SIGQUIT');
+      await only503(estuary, devices, () => standby.launch());
+    },
+  );
+
+  test(
+    'all connections are taken: 503 until some are free, then by itself as before',
+    { timeout: 600_000 },
+    async () => {
+      const cluster = await PostgresCluster.start({ settings: { max_connections: '20' } });
+      onTestFinished(() => cluster.stop());
+      // A few connections are kept for superusers, whom the tests' own role is one of.
+      await cluster.sql('CREATE ROLE est LOGIN');
+      await cluster.sql('CREATE DATABASE est OWNER est');
+      const url = cluster.url('est').replace('estuary@', 'est@');
+      const estuary = await started(url);
+      const devices = await devicesOf(estuary);
+      const taken: pg.Client[] = [];
+      const ours = "FROM pg_stat_activity WHERE application_name LIKE 'estuary %'";
+      await expect
+        .poll(
+          async () => {
+            await cluster.sql(`SELECT pg_terminate_backend(pid) ${ours}`);
+            taken.push(...(await asManyAsThereAre(url)));
+            return cluster.sql(`SELECT pid ${ours}`);
+          },
+          { ...WAIT, interval: 20 },
+        )
+        .toEqual([]);
+      await only503(estuary, devices, () => Promise.all(taken.map((client) => client.end())));
+    },
+  );
+});
+
+/** Takes connections until none is left. */
+async function asManyAsThereAre(url: string): Promise<pg.Client[]> {
+  const clients: pg.Client[] = [];
+  for (;;) {
+    const client = new pg.Client({ connectionString: url, application_name: 'taken' });
+    // The end of the test ends the server under it.
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+    } catch {
+      return clients;
+    }
+    clients.push(client);
+  }
+}
