@@ -2,10 +2,16 @@
  * Issue 17: three nodes on one PostgreSQL behind HAProxy, under load, while something breaks. The schedule comes of a seed
  * (`CHAOS_SEED`), five rounds unless `CHAOS_ROUNDS` says otherwise; `scripts/chaos-nodes` runs a hundred.
  */
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Load, Nodes } from '../support/nodes.ts';
+import { runAny } from '../support/command.ts';
+import { nodesFaults } from '../support/nodes-faults.ts';
+import { report, summary, type RoundFigures } from '../support/nodes-figures.ts';
+import { Load } from '../support/nodes-load.ts';
+import { Nodes } from '../support/nodes.ts';
 import { requires } from '../support/requires.ts';
+import { NODE, SERVER } from '../support/server-process.ts';
 
 const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? 5);
 const SEED = Number(process.env['CHAOS_SEED'] ?? 17);
@@ -21,77 +27,77 @@ function numbers(seed: number): () => number {
   };
 }
 
-type Fault = (nodes: Nodes, random: () => number) => Promise<void>;
-
-const FAULTS: Readonly<Record<string, Fault>> = {
-  'a node is killed': async (nodes, random) => {
-    const node = nodes.node(Math.floor(random() * 3));
-    node.server.signal('SIGKILL');
-    await sleep(random() * 3000);
-    await nodes.relaunch(node);
-  },
-  'a node is stopped for longer than its lease, and continued': async (nodes, random) => {
-    const { server } = nodes.node(Math.floor(random() * 3));
-    server.signal('SIGSTOP');
-    await sleep(22_000 + random() * 4000);
-    server.signal('SIGCONT');
-  },
-  'PostgreSQL crashes and starts again': async (nodes, random) => {
-    await nodes.primary.end('SIGQUIT');
-    await sleep(random() * 3000);
-    await nodes.primary.launch();
-  },
-  'PostgreSQL fails over to its synchronous standby': (nodes) => nodes.failOver(),
-  'a node is cut off from the database': async (nodes, random) => {
-    const { relays } = nodes.node(Math.floor(random() * 3));
-    for (const relay of relays) relay.silence(true);
-    await sleep(5000 + random() * 20_000);
-    for (const relay of relays) {
-      relay.silence(false);
-      relay.cut();
-    }
-  },
-  'the database is out of connections': async (nodes, random) => {
-    await nodes.primary.sql('ALTER ROLE est CONNECTION LIMIT 3');
-    await nodes.primary.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'est'");
-    await sleep(3000 + random() * 5000);
-    await nodes.primary.sql('ALTER ROLE est CONNECTION LIMIT -1');
-  },
-};
-
 describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('issue 17: nodes under chaos', () => {
+  const disks = requires('ext4', 'root');
+  const faults = nodesFaults(disks);
   let started: Nodes | undefined;
   let nodes: Nodes;
   let load: Load;
   const random = numbers(SEED);
+  const figures: RoundFigures[] = [];
   /** Each fault once before any comes again, in an order of the seed's. */
   let left: string[] = [];
   const next = (): string => {
-    if (left.length === 0) left = Object.keys(FAULTS);
+    if (left.length === 0) left = Object.keys(faults);
     return left.splice(Math.floor(random() * left.length), 1)[0] ?? '';
   };
 
   beforeAll(async () => {
-    nodes = started = await Nodes.start();
+    nodes = started = await Nodes.start({ disks, patience: { fall: 2, check: 2 } });
     load = new Load(nodes);
   });
-  afterAll(() => started?.stop());
+  afterAll(async () => {
+    await started?.stop();
+    if (ROUNDS > 10) console.log(`seed ${SEED}\n\n${summary(figures)}`);
+  });
 
   test.each(Array.from({ length: ROUNDS }, (_, n) => [n + 1, next()] as const))(
     'round %i: %s, and nothing answered is lost, doubled or spent twice',
-    async (_, name) => {
+    async (round, fault) => {
+      const before = countOf(load);
       load.start();
-      await sleep(1000 + random() * 2000);
-      await FAULTS[name]?.(nodes, random);
-      await sleep(2000);
-      await load.end();
+      await load.goesOn();
+      await sleep(random() * 2000);
+      await faults[fault]?.(nodes, random);
+      const mended = performance.now();
       await nodes.untilWell();
+      const recovery = performance.now() - mended;
+      await load.goesOn();
+      await load.end();
+      const after = countOf(load);
+      const one = {
+        ...{ seed: SEED, round, fault, recovery, longestPause: load.longestPause },
+        certificates: after.certificates - before.certificates,
+        refused: after.refused - before.refused,
+        unanswered: after.unanswered - before.unanswered,
+      };
+      figures.push(one);
+      report(one);
       await load.decide();
       await holds(nodes, load);
     },
     600_000,
   );
+
+  test('and the audit chains of all nodes are whole afterwards', async () => {
+    for (const node of nodes.all) {
+      const args = [SERVER, 'audit', 'verify', '--config', join(nodes.dir, `${node.name}.toml`)];
+      const { code, output } = await runAny(NODE, args, { env: nodes.environment(node), timeout: 300_000 });
+      expect(output).toContain('3 nodes');
+      expect(code).toBe(0);
+    }
+  });
 });
+
+/** How many answers there were of each kind. */
+function countOf({ history }: Load): { certificates: number; refused: number; unanswered: number } {
+  const statuses = history.flatMap((one) => one.statuses);
+  return {
+    certificates: statuses.filter((status) => status === 200).length,
+    refused: statuses.filter((status) => status === 503).length,
+    unanswered: history.reduce((sum, one) => sum + one.unanswered.length, 0),
+  };
+}
 
 /** What the clients know has to agree with itself and with the store. */
 async function holds(nodes: Nodes, { history, decisions }: Load): Promise<void> {

@@ -107,6 +107,12 @@ export class PostgresCluster {
     return this.#process?.pid;
   }
 
+  /** Whether the server that this process has started has not ended. */
+  get isRunning(): boolean {
+    const child = this.#process;
+    return child !== undefined && child.exitCode === null && child.signalCode === null;
+  }
+
   /** Starts the server again, after it has ended; resolves when it answers. */
   async launch(): Promise<void> {
     const { command, args, cwd } = asServerCommand('postgres', ['-D', this.data]);
@@ -114,16 +120,20 @@ export class PostgresCluster {
     const child = spawn(command, args, { cwd, stdio: ['ignore', log, log], detached: true });
     closeSync(log);
     this.#process = child;
-    await untilReady('PostgreSQL', async () => {
-      if (child.exitCode !== null) throw new Error(`PostgreSQL did not start: ${this.log}`);
-      return (await accepts(this.port)) && (await this.#answers());
-    });
+    await untilReady(
+      'PostgreSQL',
+      async () => {
+        if (child.exitCode !== null) throw new Error(`PostgreSQL did not start: ${this.log}`);
+        return (await accepts(this.port)) && (await this.#answers());
+      },
+      60_000,
+    );
   }
 
   /** Ends the server: `SIGINT` closes its connections, `SIGQUIT` is a crash. Its data stays. */
   async end(signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT'): Promise<void> {
     const child = this.#process;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child === undefined || !this.isRunning) return;
     const ended = new Promise((resolve) => child.once('exit', resolve));
     child.kill(signal);
     await ended;
@@ -162,10 +172,14 @@ export class PostgresCluster {
     return psql(this.url(database), statement);
   }
 
-  /** A further server that repeats what this one does, and without which this one commits nothing from now on. */
-  async standby(): Promise<PostgresCluster> {
-    const folder = mkdtempSync(join(tmpdir(), 'estuary-postgres-'));
-    const standby = new PostgresCluster(folder, await freePort());
+  /**
+   * A further server that repeats what this one does, and without which this one commits nothing from now on.
+   *
+   * @param given as in {@link ClusterOptions}
+   */
+  async standby(given?: string): Promise<PostgresCluster> {
+    const folder = given ?? mkdtempSync(join(tmpdir(), 'estuary-postgres-'));
+    const standby = new PostgresCluster(folder, await freePort(), given !== undefined);
     try {
       give(folder);
       asServer('pg_basebackup', ['-d', this.url('postgres'), '-D', standby.data, '-R', '-X', 'stream', '-c', 'fast']);
@@ -174,8 +188,10 @@ export class PostgresCluster {
       await standby.launch();
       await this.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
       await this.sql('SELECT pg_reload_conf()');
-      await untilReady('the standby', async () =>
-        (await this.sql('SELECT sync_state FROM pg_stat_replication')).some(([state]) => state === 'sync'),
+      await untilReady(
+        'the standby',
+        async () => (await this.sql('SELECT sync_state FROM pg_stat_replication')).some(([state]) => state === 'sync'),
+        60_000,
       );
       return standby;
     } catch (error) {

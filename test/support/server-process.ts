@@ -20,6 +20,8 @@ export type ListenerName = 'est' | 'admin' | 'publication';
 export interface StartOptions {
   /** Path of the configuration file. */
   readonly config: string;
+  /** The `server.js` of another build than `dist`. */
+  readonly program?: string;
   /** The listeners to wait for; EST and admin unless told. */
   readonly listeners?: readonly ListenerName[];
   /** Added to the environment. */
@@ -59,7 +61,7 @@ const STOP_TIMEOUT = 15_000;
  */
 export async function startServer(options: StartOptions): Promise<ServerProcess> {
   assertBuilt();
-  const command = [NODE, SERVER, '--config', options.config];
+  const command = [NODE, options.program ?? SERVER, '--config', options.config];
   const [program, ...args] =
     options.openFiles === undefined
       ? command

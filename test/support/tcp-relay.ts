@@ -1,8 +1,18 @@
 /** A server's replica as a test wants it: a TCP relay on the loopback that can die, fall silent and come back. */
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
+/** What has gone over a relay. */
+export interface Traffic {
+  /** Octets from its clients, and to them. */
+  sent: number;
+  received: number;
+  /** How often a client has said something after it was told something: what it waited for was one round trip. */
+  turns: number;
+}
+
 export class TcpRelay {
   readonly port: number;
+  readonly traffic: Traffic = { sent: 0, received: 0, turns: 0 };
   #target: number;
   readonly #sockets = new Set<Socket>();
   #server: Server;
@@ -74,8 +84,16 @@ export class TcpRelay {
       const target = connect(this.#target, '127.0.0.1');
       this.#keep(target);
       client.pipe(target);
+      let hasAnswered = true;
+      client.on('data', (chunk: Buffer) => {
+        this.traffic.sent += chunk.length;
+        if (hasAnswered) this.traffic.turns++;
+        hasAnswered = false;
+      });
       let left = this.#allowance();
       target.on('data', (chunk: Buffer) => {
+        this.traffic.received += chunk.length;
+        hasAnswered = true;
         left -= chunk.length;
         if (left < 0) return void target.destroy();
         if (client.write(chunk)) return;

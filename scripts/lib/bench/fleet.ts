@@ -101,9 +101,13 @@ function configure(folder: string, hash: HashAlgorithm): void {
   writeFileSync(path, readFileSync(path, 'utf8').replace('hash_algorithm = "argon2id"', lines));
 }
 
-async function equip(
+/** Where a server listens. */
+export type Ports = Pick<ServerProcess, 'port'>;
+
+/** Makes a device, and has it enrolled. */
+export async function equip(
   folder: string,
-  server: ServerProcess,
+  server: Ports,
   { name, key }: { readonly name: string; readonly key: KeyKind },
 ): Promise<{ newcomer: FleetClient; device: FleetClient }> {
   const file = (end: string): string => join(folder, 'client', `${name}.${end}`);
@@ -141,7 +145,7 @@ function openssl(...args: string[]): void {
   execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'], env: ENVIRONMENT });
 }
 
-async function createOtp(folder: string, server: ServerProcess, name: string): Promise<string> {
+async function createOtp(folder: string, server: Ports, name: string): Promise<string> {
   const text = await callAdmin(folder, server, '/admin/otp', { client_id: name, max_uses: MANY_USES });
   const token = /"token":"([^"]+)"/.exec(text)?.[1];
   if (token === undefined) throw new Error(`no token: ${text}`);
@@ -155,7 +159,7 @@ async function loopDelay(folder: string, server: ServerProcess): Promise<number>
 }
 
 /** @param body as JSON; absent: GET @returns the answer's text */
-function callAdmin(folder: string, server: ServerProcess, path: string, body?: object): Promise<string> {
+function callAdmin(folder: string, server: Ports, path: string, body?: object): Promise<string> {
   const headers = {
     Authorization: `Bearer ${readFileSync(join(folder, 'admin', 'token'), 'utf8')}`,
     ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),

@@ -35,24 +35,34 @@ function glance(pid: number): Glance {
 const PATIENCE = 120;
 
 /** Runs one job in a process of its own. @param folder where its file may lie */
-export function measure(job: Job, folder: string, serverPid: number): Promise<Measurement> {
+export async function measure(job: Job, folder: string, serverPid: number): Promise<Measurement> {
+  const { result, before, after } = await runJob(job, folder, () => glance(serverPid));
+  return measurement(result, before, after);
+}
+
+/** The same, with a look at something when the measuring begins and ends. */
+export function runJob<Look>(
+  job: Job,
+  folder: string,
+  look: () => Look,
+): Promise<{ readonly result: Result; readonly before: Look; readonly after: Look }> {
   const file = join(folder, 'job.json');
   writeFileSync(file, JSON.stringify(job));
   const child = fork(new URL('./load.ts', import.meta.url), [file], { stdio: 'inherit' });
   const timer = setTimeout(() => child.kill('SIGKILL'), (job.warmUp + job.seconds + PATIENCE) * 1000);
   return new Promise((resolve, reject) => {
-    let [before, after]: (Glance | undefined)[] = [];
+    let [before, after]: (Look | undefined)[] = [];
     let result: Result | undefined;
     child.on('message', (message: LoadMessage) => {
-      if (message.type === 'measuring') before = glance(serverPid);
-      else if (message.type === 'measured') after = glance(serverPid);
+      if (message.type === 'measuring') before = look();
+      else if (message.type === 'measured') after = look();
       else if ('result' in message) ({ result } = message);
     });
     child.on('exit', () => {
       clearTimeout(timer);
       if (result === undefined || before === undefined || after === undefined)
         reject(new Error('the load generator died'));
-      else resolve(measurement(result, before, after));
+      else resolve({ result, before, after });
     });
   });
 }

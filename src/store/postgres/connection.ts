@@ -111,10 +111,11 @@ export class Connection {
  * Connects to the first host that takes writes.
  *
  * @param purpose shown in `pg_stat_activity`
+ * @param answer milliseconds for the answer to a statement
  * @throws EstuaryError 503 `STORE_UNAVAILABLE`
  */
-export function connect(server: PostgresServer, purpose: string): Promise<Connection> {
-  return firstHost(server, (target) => connectTo(target, purpose));
+export function connect(server: PostgresServer, purpose: string, answer = ANSWER): Promise<Connection> {
+  return firstHost(server, (target) => connectTo(target, purpose, answer));
 }
 
 /**
@@ -149,12 +150,12 @@ export async function firstHost<Connected>(
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message || error.name : String(error));
 
-async function connectTo(target: pg.ClientConfig, purpose: string): Promise<Connection> {
+async function connectTo(target: pg.ClientConfig, purpose: string, answer: number): Promise<Connection> {
   const client = new pg.Client({
     ...target,
     application_name: `estuary ${purpose}`,
     connectionTimeoutMillis: CONNECT,
-    query_timeout: ANSWER,
+    query_timeout: answer,
     keepAliveInitialDelayMillis: 5000,
     pipeline: true,
   });

@@ -18,6 +18,10 @@ export function isStatementError(error: unknown): error is pg.DatabaseError {
 export const isInTheWay = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && IN_THE_WAY.test(error.code ?? '');
 
+/** Or somebody's lock was not to be had in time. */
+export const isHeldUp = (error: unknown): boolean =>
+  isInTheWay(error) || (error instanceof pg.DatabaseError && error.code === '55P03');
+
 /** What went wrong, as the one error family. The reason goes into the private detail. */
 export function toEstuaryError(error: unknown): EstuaryError {
   if (!(error instanceof pg.DatabaseError)) return toStoreError(error);

@@ -1,20 +1,32 @@
 /** Brings a database to the schema of this program, whoever else is about to, and while the version before works on it. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { failed } from '../../errors.ts';
 import type { PostgresServer } from '../calls/database-options.ts';
 import { connect, type Connection } from './connection.ts';
-import { toEstuaryError } from './errors.ts';
+import { isHeldUp, toEstuaryError } from './errors.ts';
 import { MIGRATIONS, type Migration } from './migrations/index.ts';
 import { Queries } from './queries.ts';
 
 /** The lock of all that migrate: "estuary" and the subject, as one number. */
 const LOCK = "hashtextextended('estuary migrations', 0)";
-/** Milliseconds that the lock is waited for: another may be building indexes. */
+/** Milliseconds that the lock is waited for, and that a migration may take: another may be building indexes. */
 const PATIENCE = 300_000;
+/**
+ * Milliseconds that a migration waits for a table before it gives way and tries again: whoever comes after it waits for it, and nodes at
+ * work wait five seconds.
+ */
+const TURN = 2000;
+/** Milliseconds that the others then have. */
+const PAUSE = 1000;
 
 interface Version {
   readonly version: number;
   readonly serves: number;
 }
+
+/** A connection for it, which waits for answers as long as it takes. @throws EstuaryError 503 `STORE_UNAVAILABLE` */
+export const connectToMigrate = (server: PostgresServer, purpose: string): Promise<Connection> =>
+  connect(server, purpose, PATIENCE + 10_000);
 
 /**
  * {@link migrate} on a connection of its own.
@@ -22,7 +34,7 @@ interface Version {
  * @throws EstuaryError as it, and 503 `STORE_UNAVAILABLE`
  */
 export async function migrateDatabase(server: PostgresServer): Promise<void> {
-  const connection = await connect(server, 'schema');
+  const connection = await connectToMigrate(server, 'schema');
   try {
     await migrate(connection);
   } catch (error) {
@@ -37,8 +49,15 @@ export async function migrateDatabase(server: PostgresServer): Promise<void> {
  *   tables are somebody else's
  */
 export async function migrate(connection: Connection, migrations: readonly Migration[] = MIGRATIONS): Promise<void> {
-  // Each migration is a transaction of its own.
-  while (await step(connection, migrations));
+  const end = performance.now() + PATIENCE;
+  for (;;)
+    try {
+      // Each migration is a transaction of its own.
+      if (!(await step(connection, migrations))) return;
+    } catch (error) {
+      if (!isHeldUp(error) || connection.isBroken || performance.now() > end) throw error;
+      await sleep(PAUSE);
+    }
 }
 
 async function step(connection: Connection, migrations: readonly Migration[]): Promise<boolean> {
@@ -55,6 +74,7 @@ async function step(connection: Connection, migrations: readonly Migration[]): P
       });
     const next = migrations[version];
     if (next !== undefined) {
+      await connection.script(`SET LOCAL lock_timeout = ${TURN}`);
       await connection.script(next.sql);
       await db
         .prepare<[number, number]>(

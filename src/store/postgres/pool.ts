@@ -4,7 +4,7 @@ import { EstuaryError, isRefusal } from '../../errors.ts';
 import type { PostgresServer } from '../calls/database-options.ts';
 import { storeUnavailable } from '../calls/errors.ts';
 import { connect, type Connection } from './connection.ts';
-import { isStatementError, toEstuaryError } from './errors.ts';
+import { isInTheWay, isStatementError, toEstuaryError } from './errors.ts';
 import type { Answer, Prepared } from './queries.ts';
 
 /** Milliseconds that a read waits for a connection. */
@@ -62,8 +62,8 @@ export class Pool {
       try {
         return await connection.query(statement);
       } catch (error) {
-        // One that was idle may have ended unseen; what only reads is asked once more.
-        if (isStatementError(error) || fresh || this.#closed) throw toEstuaryError(error);
+        // One that was idle may have ended unseen, or a migration was in the way; what only reads is asked once more.
+        if ((isStatementError(error) && !isInTheWay(error)) || fresh || this.#closed) throw toEstuaryError(error);
       } finally {
         this.#release(connection);
       }

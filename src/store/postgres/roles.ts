@@ -4,7 +4,7 @@ import type { Role } from '../calls/role.ts';
 import { AuditLog } from './audit-log.ts';
 import { connect } from './connection.ts';
 import { GroupCommit, type WriteOperation } from './group-commit.ts';
-import { migrate } from './migrate.ts';
+import { connectToMigrate, migrate } from './migrate.ts';
 import { writeOperations } from './operations.ts';
 import { settleLookups } from './token-lookups.ts';
 
@@ -14,7 +14,7 @@ import { settleLookups } from './token-lookups.ts';
  */
 export async function openPostgresWriter(options: PostgresDatabase, time: number): Promise<Role> {
   const { server, node, audit_file, lookup_key } = options;
-  const first = await connect(server, `${node} schema`);
+  const first = await connectToMigrate(server, `${node} schema`);
   try {
     await migrate(first);
     await settleLookups(first, lookup_key, time);

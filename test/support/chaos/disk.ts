@@ -43,7 +43,7 @@ export class Disk {
   /** Takes all room that is left, and gives it back. */
   fill(): void {
     // As much as there is, then whatever a block less would leave.
-    for (const size of ['1G', '1M', '4K'])
+    for (const size of ['1G', '64M', '1M', '4K'])
       for (let n = 0; n < 4096; n++) if (!this.#take(`filler-${size}-${n}`, size)) break;
   }
 

@@ -1,0 +1,72 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { connectToMigrate, migrate } from '../../../src/store/postgres/migrate.ts';
+import type { Migration } from '../../../src/store/postgres/migrations/index.ts';
+import { type PostgresCluster, sharedPostgres } from '../../support/postgres.ts';
+import { requires } from '../../support/requires.ts';
+
+const FIRST: Migration = { sql: 'CREATE TABLE one (a bigint); CREATE TABLE two (a bigint)', serves: 1 };
+const EXPAND: Migration = {
+  sql: 'ALTER TABLE one ADD COLUMN b bigint; ALTER TABLE two ADD COLUMN b bigint',
+  serves: 1,
+};
+const CONTRACT: Migration = { sql: 'ALTER TABLE one DROP COLUMN a', serves: 2 };
+
+describe.skipIf(!requires('postgres'))('issue 17.4: migrations of PostgreSQL', () => {
+  let cluster: PostgresCluster;
+  let url: string;
+  beforeAll(async () => {
+    cluster = await sharedPostgres();
+    url = await cluster.createDatabase();
+  });
+  afterAll(() => cluster.dropDatabase(url));
+
+  const client = async (): Promise<pg.Client> => {
+    const one = new pg.Client({ connectionString: url });
+    await one.connect();
+    onTestFinished(() => one.end());
+    return one;
+  };
+  const migrated = async (migrations: readonly Migration[]): Promise<void> => {
+    const connection = await connectToMigrate({ url }, 'test');
+    try {
+      await migrate(connection, migrations);
+    } finally {
+      connection.end();
+    }
+  };
+
+  it('are made once by nodes that start together, give way to those at work, and refuse whom the schema no longer serves', async () => {
+    await Promise.all([migrated([FIRST]), migrated([FIRST]), migrated([FIRST])]);
+
+    // A node is at work on one table; the next statement of another node is not to wait for it behind the migration for long.
+    const [working, other] = [await client(), await client()];
+    await working.query('BEGIN; INSERT INTO two VALUES (1)');
+    let done = false;
+    const expanding = migrated([FIRST, EXPAND]).then(() => (done = true));
+    const waits = async (): Promise<boolean> => {
+      const { rowCount } = await other.query('SELECT FROM pg_locks WHERE relation = $1::regclass AND NOT granted', [
+        'two',
+      ]);
+      return (rowCount ?? 0) > 0;
+    };
+    await expect.poll(waits, { timeout: 30_000 }).toBe(true);
+    await other.query("SET lock_timeout = '5s'");
+    await other.query('INSERT INTO one VALUES (1)');
+    // It has taken back what it had, and comes again.
+    expect(done).toBe(false);
+    await expect.poll(waits, { timeout: 30_000 }).toBe(true);
+    // One that would wait for it in a circle: one of the two is made again.
+    const circle = working.query('INSERT INTO one VALUES (2)').then(
+      () => working.query('COMMIT'),
+      () => working.query('ROLLBACK'),
+    );
+    await Promise.all([circle, expanding]);
+
+    // The version before starts beside it.
+    await migrated([FIRST]);
+    await migrated([FIRST, EXPAND, CONTRACT]);
+    await migrated([FIRST, EXPAND]);
+    await expect(migrated([FIRST])).rejects.toMatchObject({ code: 'STORE_TOO_NEW' });
+  });
+});

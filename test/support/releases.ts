@@ -1,0 +1,67 @@
+/**
+ * Releases of Estuary that do not exist: copies of the built server with a change of the schema, expanded in one and contracted in the next.
+ * A column of `otp_use`, which every enrolment with a one-time password writes and every repeated one reads, is given another name.
+ */
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from './root.ts';
+
+/** The column is there twice, and triggers keep both in step: whichever a program writes, the other has it. */
+const EXPAND = `
+ALTER TABLE otp_use ADD COLUMN answered_at bigint;
+UPDATE otp_use SET answered_at = issued_at;
+CREATE FUNCTION otp_use_in_step() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    NEW.answered_at := coalesce(NEW.answered_at, NEW.issued_at);
+    NEW.issued_at := NEW.answered_at;
+  ELSIF NEW.issued_at IS DISTINCT FROM OLD.issued_at THEN
+    NEW.answered_at := NEW.issued_at;
+  ELSE
+    NEW.issued_at := NEW.answered_at;
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER otp_use_in_step BEFORE INSERT OR UPDATE ON otp_use FOR EACH ROW EXECUTE FUNCTION otp_use_in_step();`;
+
+const CONTRACT = `
+DROP TRIGGER otp_use_in_step ON otp_use;
+DROP FUNCTION otp_use_in_step();
+ALTER TABLE otp_use DROP COLUMN issued_at;`;
+
+/** Programs: the one that is built, one that expands and uses the new column alone, and one that contracts. */
+export interface Releases {
+  readonly expanding: string;
+  readonly contracting: string;
+  /** Versions of the schema: of the program that is built, and of the two. */
+  readonly versions: readonly [now: number, expanded: number, contracted: number];
+}
+
+/** @param dir where they are made. @param now how many migrations there are */
+export function makeReleases(dir: string, now: number): Releases {
+  const expand = { sql: EXPAND, serves: now };
+  return {
+    expanding: release(join(dir, 'expanding'), [expand]),
+    contracting: release(join(dir, 'contracting'), [expand, { sql: CONTRACT, serves: now + 1 }]),
+    versions: [now, now + 1, now + 2],
+  };
+}
+
+/** @returns the path of its program */
+function release(folder: string, added: readonly object[]): string {
+  cpSync(join(ROOT, 'dist'), join(folder, 'dist'), { recursive: true });
+  cpSync(join(ROOT, 'package.json'), join(folder, 'package.json'));
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  const change = (file: string, what: (source: string) => string): void => {
+    const path = join(folder, 'dist/store/postgres', file);
+    const source = readFileSync(path, 'utf8');
+    const changed = what(source);
+    if (changed === source) throw new Error(`${file} is not as expected`);
+    writeFileSync(path, changed);
+  };
+  change('otp-uses.js', (source) =>
+    source.replaceAll('issued_at', 'answered_at').replace('otp_id, answered_at,', 'otp_id, answered_at AS issued_at,'),
+  );
+  change('migrations/index.js', (source) => `${source}\nMIGRATIONS.push(...${JSON.stringify(added)});\n`);
+  return join(folder, 'dist/server.js');
+}
