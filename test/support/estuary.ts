@@ -27,6 +27,8 @@ export interface EstuaryOptions {
   readonly quickstartEnv?: Readonly<Record<string, string>>;
   /** `ulimit -n` of the server. */
   readonly openFiles?: number;
+  /** How long each start may take, in milliseconds. */
+  readonly timeout?: number;
   /** Of the quickstart's PKI: one of ML-DSA, with OpenSSL 3.5. */
   readonly algorithm?: string;
 }
@@ -243,5 +245,6 @@ function launch(dir: string, options: EstuaryOptions): Promise<ServerProcess> {
     ...(options.listeners === undefined ? {} : { listeners: options.listeners }),
     ...(options.env === undefined ? {} : { env: options.env }),
     ...(options.openFiles === undefined ? {} : { openFiles: options.openFiles }),
+    ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
   });
 }

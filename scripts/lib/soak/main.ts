@@ -7,10 +7,10 @@ import { ROOT } from '../../../test/support/root.ts';
 import { svgOf } from '../plot.ts';
 import { growth, soak, type Sample, type Soaked } from './soak.ts';
 
-const HELP = `scripts/soak [--minutes 30] [--warm-up 5] [--docs] [--plots FOLDER]
+const HELP = `scripts/soak [--minutes 30] [--warm-up 10] [--docs] [--plots FOLDER]
 
   --minutes N     how long the load lasts
-  --warm-up N     minutes after which memory has to be flat, within 10 % (a sixth of --minutes)
+  --warm-up N     minutes after which memory has to be flat, within 10 % (a third of --minutes)
   --plots FOLDER  where the plots go (.cache/soak)
   --docs          writes the figures into docs/soak.md, and the plots into docs/plots
 
@@ -113,7 +113,7 @@ function figures({ samples, book, wrong }: Soaked, warmUp: number): string {
 
 async function main(): Promise<void> {
   const length = minutes('minutes');
-  const warmUp = minutes('warm-up', length / 6) * 60;
+  const warmUp = minutes('warm-up', length / 3) * 60;
   let last = 0;
   const soaked = await soak(length * 60, ({ seconds, memory, times }) => {
     if (seconds - last < 30) return;

@@ -14,6 +14,9 @@ import { LIBFAKETIME } from '../requires.ts';
 import { softHsm, type SoftHsm } from '../softhsm.ts';
 import { Disk } from './disk.ts';
 
+/** How long a start may take, in milliseconds: with an HSM, and beside whatever else this machine does. */
+const START = 300_000;
+
 export class ChaosSetting {
   readonly estuary: Estuary;
   readonly kdc: Kdc;
@@ -63,6 +66,7 @@ export class ChaosSetting {
     const options = withKeysInHsm(
       {
         listeners: ['est', 'admin', 'publication'],
+        timeout: START,
         // A PKI of the day before yesterday: its certificates are valid whatever day the clock jumps to.
         quickstartEnv: { LD_PRELOAD: LIBFAKETIME, FAKETIME: '-3d' },
         env: {

@@ -6,6 +6,7 @@
  * Longer than other files: the routes of one interface, with what is odd about each.
  */
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -74,13 +75,17 @@ export class StandInServer {
   readonly #server: Server;
   readonly #cmc: CmcServlet;
   #cmcUnderWay = 0;
+  #port = 0;
   readonly #sessions = new Map<string, Session>();
 
   constructor(state: StandInState, tls: StandInTls) {
     this.state = state;
     this.#cmc = new CmcServlet(state);
     this.#server = createServer({ ...tls, requestCert: true, rejectUnauthorized: false }, (request, response) => {
-      void this.#serve(request, response);
+      // Nobody waits for an answer over a connection that was cut.
+      void this.#serve(request, response).catch((error: unknown) => {
+        if (!request.socket.destroyed) throw error;
+      });
     });
     this.#server.on('secureConnection', (socket) => {
       // An untrusted certificate fails the handshake; none is fine.
@@ -89,16 +94,16 @@ export class StandInServer {
   }
 
   async listen(port = 0): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(port, '127.0.0.1', resolve);
-    });
-  }
-
-  get port(): number {
+    this.#server.listen(port, '127.0.0.1');
+    await once(this.#server, 'listening');
     const address: AddressInfo | string | null = this.#server.address();
     if (address === null || typeof address === 'string') throw new Error('not listening');
-    return address.port;
+    this.#port = address.port;
+  }
+
+  /** Also while it is closed: what is under way then names it, and it comes back there. */
+  get port(): number {
+    return this.#port;
   }
 
   get url(): string {
