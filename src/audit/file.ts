@@ -15,6 +15,9 @@ const MODE_FILE = 0o600;
 export class AuditFile {
   readonly path: string;
   #fd: number | undefined;
+  /** Of what is open, which keeps them from anything else. */
+  #inode = 0;
+  #device = 0;
 
   constructor(path: string) {
     this.path = path;
@@ -28,13 +31,15 @@ export class AuditFile {
    */
   open(): number {
     if (this.#fd !== undefined) {
-      const open = fstatSync(this.#fd);
       const named = statSync(this.path, { throwIfNoEntry: false });
-      if (named !== undefined && named.ino === open.ino && named.dev === open.dev) return open.size;
+      if (named !== undefined && named.ino === this.#inode && named.dev === this.#device) return named.size;
       this.close();
     }
     this.#fd = openOrCreate(this.path);
-    return fstatSync(this.#fd).size;
+    const { ino, dev, size } = fstatSync(this.#fd);
+    this.#inode = ino;
+    this.#device = dev;
+    return size;
   }
 
   /** Appends and forces to disk; throws when not all of it could be written (then part of it may have been). */

@@ -5,7 +5,7 @@
  * Errors are {@link EstuaryError}s: 400/403 refused by the CA, 503 (with retryAfter) known to be down for now, 500 failed.
  */
 import type { ProfileConfig } from '../config/schema.ts';
-import type { Certificate } from '../pki/x509/certificate.ts';
+import type { Certificate, IssuedContent } from '../pki/x509/certificate.ts';
 import type { Extension } from '../pki/x509/extensions.ts';
 import type { GeneralName } from '../pki/x509/general-name.ts';
 import type { Name } from '../pki/x509/name.ts';
@@ -55,7 +55,13 @@ export interface ForwardedRequest {
 }
 
 export type IssuanceResult =
-  | { readonly status: 'issued'; /** DER */ readonly certificate: Buffer }
+  | {
+      readonly status: 'issued';
+      /** DER */
+      readonly certificate: Buffer;
+      /** What stands in it, where the driver has read the bytes that it signed. */
+      readonly content?: IssuedContent;
+    }
   /** Queued at the CA; `reference` is what `poll` takes. */
   | { readonly status: 'pending'; readonly reference: string }
   /** Decided at the CA, for good; the reason is for the client. */

@@ -1,4 +1,5 @@
-import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
+import { hash } from 'node:crypto';
+import { parseCertificate, type IssuedContent } from '../pki/x509/certificate.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
 import type { AuditEvent } from '../audit/event.ts';
@@ -8,9 +9,18 @@ import type { CertificateRow } from '../store/certificate-store.ts';
 export type CertificateOwner = Pick<CertificateRow, 'ca' | 'requester' | 'method' | 'request_id'> &
   Partial<Pick<CertificateRow, 'label' | 'archived_key_id' | 'revocation_challenge' | 'device' | 'device_key'>>;
 
-/** The record of a certificate that was just issued. @param der of the certificate @throws DerError */
-export function certificateRow(der: Buffer, owner: CertificateOwner): CertificateRow {
-  const certificate: Certificate = parseCertificate(der);
+/**
+ * The record of a certificate that was just issued.
+ *
+ * @param der of the certificate
+ * @param certificate what stands in it, where its CA has read that
+ * @throws DerError
+ */
+export function certificateRow(
+  der: Buffer,
+  owner: CertificateOwner,
+  certificate: IssuedContent = parseCertificate(der),
+): CertificateRow {
   return {
     label: null,
     archived_key_id: null,
@@ -24,7 +34,7 @@ export function certificateRow(der: Buffer, owner: CertificateOwner): Certificat
     not_before: certificate.notBefore.getTime(),
     not_after: certificate.notAfter.getTime(),
     der,
-    fingerprint_sha256: certificate.fingerprint,
+    fingerprint_sha256: hash('sha256', der, 'hex'),
     key_identifier: certificate.subjectKeyIdentifier?.toString('hex') ?? null,
     revoked_at: null,
     reason: null,

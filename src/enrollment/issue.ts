@@ -3,7 +3,7 @@
  * it is answered; a crash between the two leaves a reservation that start-up reconciles (docs/issuance.md).
  */
 import type { AuditEvent } from '../audit/event.ts';
-import type { PreparedIssuance } from '../ca/driver.ts';
+import type { IssuanceResult, PreparedIssuance } from '../ca/driver.ts';
 import { describe, EstuaryError, failed, forbidden, unauthorized } from '../errors.ts';
 import { formatName } from '../pki/x509/name.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
@@ -39,6 +39,8 @@ export interface Issuance {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
+
+type Issued = Extract<IssuanceResult, { status: 'issued' }>;
 
 /** A fresh serial collides with probability 2^-100; more than one new attempt means a broken generator. */
 const SERIAL_ATTEMPTS = 3;
@@ -121,19 +123,18 @@ function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance
 /** The CA has signed, and where it has a key archive, that has the key. */
 export class Signed {
   readonly reserved: Reserved;
-  /** DER */
-  readonly #certificate: Buffer;
+  readonly #issued: Issued;
   /** Of the key, in the archive. */
   readonly archivedKeyId: string | null;
 
-  private constructor(reserved: Reserved, certificate: Buffer, archivedKeyId: string | null) {
+  private constructor(reserved: Reserved, issued: Issued, archivedKeyId: string | null) {
     this.reserved = reserved;
-    this.#certificate = certificate;
+    this.#issued = issued;
     this.archivedKeyId = archivedKeyId;
   }
 
-  get certificate(): Buffer {
-    return this.#certificate;
+  get issued(): Issued {
+    return this.#issued;
   }
 
   /** @throws EstuaryError 403, 500 or 503; the reservation is closed then, and its OTP use given back */
@@ -160,10 +161,10 @@ async function archive(keyed: Keyed, issuance: Issuance): Promise<string | null>
   }
 }
 
-async function sign({ keyed, prepared }: Reserved, issuance: Issuance): Promise<Buffer> {
+async function sign({ keyed, prepared }: Reserved, issuance: Issuance): Promise<Issued> {
   try {
     const result = await measured({ dependency: 'ca', ca: keyed.request.ca.label }, () => prepared.issue());
-    if (result.status === 'issued') return result.certificate;
+    if (result.status === 'issued') return result;
     if (result.status === 'rejected') throw forbidden('CA_REJECTED', result.reason);
     // It said that it would not queue.
     throw queuedGeneratedKey(result.status === 'pending' ? `waits at the CA as ${result.reference}` : result.status);
@@ -191,10 +192,11 @@ export class Recorded {
 
   /** @param revocationChallenge its hash. @throws EstuaryError 500 or 503: the certificate is not handed out, its reservation is closed, its OTP use given back */
   static async of(signed: Signed, issuance: Issuance, revocationChallenge?: string): Promise<Recorded> {
-    const { certificate, archivedKeyId, reserved } = signed;
+    const { archivedKeyId, reserved } = signed;
+    const { certificate, content } = signed.issued;
     const { keyed, succeeded } = reserved;
     const { requestId, ca, identity, operation, owner } = keyed.request;
-    const row = certificateRow(certificate, {
+    const of = {
       ...ca.issuedUnder,
       requester: owner ?? identity.display,
       method: identity.method,
@@ -202,7 +204,8 @@ export class Recorded {
       archived_key_id: archivedKeyId,
       revocation_challenge: revocationChallenge ?? null,
       ...deviceOf(keyed.request),
-    });
+    };
+    const row = certificateRow(certificate, of, content);
     const event = { ...eventBase(keyed.request), ...auditedCertificate(row) };
     try {
       const events: readonly AuditEvent[] = [

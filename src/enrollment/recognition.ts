@@ -1,5 +1,5 @@
 /** By what a request is known again when it is sent once more: never by its bytes, which a channel binding changes (docs/approval.md). */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { copiedExtensions } from '../ca/profile.ts';
 import type { ProfileConfig } from '../config/schema.ts';
 import { OID } from '../pki/der/oids.ts';
@@ -18,7 +18,7 @@ export interface Recognised extends Pick<CsrContent, 'subject' | 'subjectAltName
 
 /** Hex SHA-256 of the public key that is asked for. */
 export function spkiHash({ spki }: { readonly spki: Buffer }): string {
-  return createHash('sha256').update(spki).digest('hex');
+  return hash('sha256', spki, 'hex');
 }
 
 /**
@@ -52,7 +52,7 @@ export function recognitionOf({ ca, operation, identity }: RequestBase, sent: Re
     comparableGeneralNames(sent.subjectAltNames),
     ...copiedParts(ca.profile, sent),
   ];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+  return hash('sha256', JSON.stringify(parts), 'hex');
 }
 
 /** What is copied into the certificate counts: who approved one value did not approve another. None: as if there were no such thing. */

@@ -1,7 +1,7 @@
 /** A certificate authority of our own over a {@link Signer}: builds, lints, signs. */
 import { badRequest, failed } from '../../errors.ts';
 import { expiry, validityPeriod, type ValidityProfile } from './validity.ts';
-import type { Certificate } from '../../pki/x509/certificate.ts';
+import { issuedContent, type Certificate } from '../../pki/x509/certificate.ts';
 import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms/signed-data.ts';
 import { DerError } from '../../pki/der/der.ts';
 import type { KeyUsage } from '../../pki/x509/extensions.ts';
@@ -20,7 +20,7 @@ import type {
 } from '../driver.ts';
 import { keyUsageFor } from './key-usage.ts';
 import { ProfileExtensions, type ExtensionProfile } from './profile-extensions.ts';
-import { lint, type LintContext, type LintFinding } from './lint/index.ts';
+import { readAndLint, type LintContext, type LintFinding } from './lint/index.ts';
 import { STATUS, VerifiedSigner } from './signing.ts';
 import { buildTbs, constantExtensions, randomSerial, type PublicationUrls, type TbsConstants } from './tbs.ts';
 import { InputError } from '../../pki/input-error.ts';
@@ -195,7 +195,8 @@ export class LocalCa implements CaDriver {
     rules: Pick<LintContext, 'maxValidityDays' | 'further'>,
   ): PreparedIssuance {
     const { signatureAlgorithm } = this.signer;
-    refuseFindings(lint(tbs, { issuer: this.certificate, publicKey, signatureAlgorithm, ...rules }));
+    const linted = readAndLint(tbs, { issuer: this.certificate, publicKey, signatureAlgorithm, ...rules });
+    refuseFindings(linted.findings);
     let issued = false;
     return {
       serial: serialNumber.toString('hex'),
@@ -203,7 +204,8 @@ export class LocalCa implements CaDriver {
       issue: async () => {
         if (issued) throw failed('ISSUED_TWICE', 'The certificate was already signed.');
         issued = true;
-        return { status: 'issued', certificate: await this.#key.sign(tbs, CERTIFICATE) };
+        const certificate = await this.#key.sign(tbs, CERTIFICATE);
+        return { status: 'issued', certificate, ...(linted.tbs && { content: issuedContent(linted.tbs) }) };
       },
     };
   }

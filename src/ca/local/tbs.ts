@@ -48,12 +48,22 @@ export interface TbsInput {
 
 const VERSION_3 = explicit(0, integer(2));
 
+const SERIAL_OCTETS = 16;
+/** Random octets are fetched for so many at a time: each fetch costs more than a thousand octets do. */
+const SERIALS_AHEAD = 64;
+let ahead = Buffer.alloc(0);
+let at = 0;
+
 /**
  * 16 octets from a CSPRNG whose two leading bits are 01: positive, never zero, always of the same length, and 126
  * random bits (RFC 5280 §4.1.2.2 allows 20 octets; 64 random bits are the usual minimum).
  */
 export function randomSerial(): Buffer {
-  const serial = randomBytes(16);
+  if (at === ahead.length) {
+    ahead = randomBytes(SERIALS_AHEAD * SERIAL_OCTETS);
+    at = 0;
+  }
+  const serial = Buffer.from(ahead.subarray(at, (at += SERIAL_OCTETS)));
   serial.writeUInt8((serial.readUInt8(0) & 0x3f) | 0x40, 0);
   return serial;
 }

@@ -131,6 +131,31 @@ export function serialInteger(serial: string): Buffer {
   return serial.startsWith('-') ? integer(-BigInt(`0x${serial.slice(1)}`)) : integer(Buffer.from(serial, 'hex'));
 }
 
+/** What the record of a certificate holds of it: all of it stands in its TBSCertificate. */
+export type IssuedContent = Pick<
+  Certificate,
+  'serialNumber' | 'subject' | 'subjectAltNames' | 'notBefore' | 'notAfter' | 'subjectKeyIdentifier'
+>;
+
+/** {@link IssuedContent} of a TBSCertificate that was read. @throws DerError */
+export function issuedContent(tbs: TbsFields): IssuedContent {
+  const { serialNumber, subject, notBefore, notAfter, extensions } = tbs;
+  return {
+    ...{ serialNumber, subject, notBefore, notAfter },
+    subjectAltNames: extensionValue(extensions, OID.subjectAltName, parseGeneralNames) ?? [],
+    subjectKeyIdentifier: extensionValue(extensions, OID.subjectKeyIdentifier, parseSubjectKeyIdentifier),
+  };
+}
+
+function extensionValue<T>(
+  extensions: readonly Extension[],
+  dotted: string,
+  parse: (value: Buffer) => T,
+): T | undefined {
+  const extension = findExtension(extensions, dotted);
+  return extension && parse(extension.value);
+}
+
 const NOT_A_CA: BasicConstraints = { ca: false, pathLength: undefined };
 
 /** @throws DerError on anything that is not one certificate. */
@@ -144,10 +169,8 @@ export function parseCertificate(der: Buffer): Certificate {
   const twice = duplicateExtension(fields.extensions);
   if (twice !== undefined) throw new DerError(`Certificate: extension ${twice} more than once`);
 
-  const read = <T>(dotted: string, parse: (value: Buffer) => T): T | undefined => {
-    const extension = findExtension(fields.extensions, dotted);
-    return extension && parse(extension.value);
-  };
+  const read = <T>(dotted: string, parse: (value: Buffer) => T): T | undefined =>
+    extensionValue(fields.extensions, dotted, parse);
   const basic = read(OID.basicConstraints, parseBasicConstraints) ?? NOT_A_CA;
   let fingerprint: string | undefined;
   return {

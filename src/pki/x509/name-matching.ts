@@ -27,8 +27,12 @@ export function namesMatch(a: Name, b: Name): boolean {
   return a.der.equals(b.der) || foldedName(a) === foldedName(b);
 }
 
+/** Printable ASCII in words of one space between: there is nothing to collapse, and ASCII letters alone have a lower case. */
+const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
+
 function foldedAttribute({ type, tag, text }: AttributeTypeAndValue): string {
   if (!isCharacterString(tag)) return `${type}${text}`;
+  if (PLAIN.test(text)) return `${type}=${text.toLowerCase()}`;
   const value = text
     .replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
     .replace(/[\t\n\v\f\r ]+/g, ' ')

@@ -1,5 +1,4 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { ChainedRecord } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
 import type { Db } from './database.ts';
 
@@ -20,8 +19,8 @@ export class AuditLog {
     this.#writeHead = db.prepare<[AuditHead]>(
       'UPDATE audit_head SET seq = @seq, hash = @hash, file_start = @file_start, file_size = @file_size',
     );
-    this.#insert = db.prepare<[ChainedRecord]>(
-      'INSERT INTO audit (seq, time, type, line) VALUES (@seq, @time, @type, @line)',
+    this.#insert = db.prepare<[number, number, string, string]>(
+      'INSERT INTO audit (seq, time, type, line) VALUES (?, ?, ?, ?)',
     );
   }
 
@@ -44,6 +43,11 @@ export class AuditLog {
     const { seq } = this.#chain.add(event, time);
     this.#store();
     return seq;
+  }
+
+  /** {@link AuditChain.hasMoved} */
+  get hasMoved(): boolean {
+    return this.#chain.hasMoved;
   }
 
   /** Puts this transaction's records into the file and forces them to disk; the last thing before COMMIT. */
@@ -82,6 +86,6 @@ export class AuditLog {
   }
 
   #store(): void {
-    for (const record of this.#chain.take()) this.#insert.run(record);
+    for (const { seq, time, type, line } of this.#chain.take()) this.#insert.run(seq, time, type, line);
   }
 }

@@ -84,13 +84,24 @@ export function certificateReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
 
 /** Inserts a certificate. `false`: its serial number of this CA, or itself, is in the store. @param issued_at null: as it says itself */
 export function insertCertificate(db: Db): (row: CertificateRow, issued_at: number | null) => boolean {
-  const insert = db.prepare<[object]>(
-    `INSERT INTO certificate (subject_folded, issued_at, ${CERTIFICATE_COLUMNS}) VALUES (@subject_folded, @issued_at, @ca, @label, @serial, @subject, @sans,
-     @not_before, @not_after, @der, @fingerprint_sha256, @requester, @method, @request_id, @device, @device_key,
-     @key_identifier, @archived_key_id, @revocation_challenge, @revoked_at, @reason, @invalidity_date) ON CONFLICT DO NOTHING`,
+  // By position: each name would be looked up in the row by itself.
+  const insert = db.prepare(
+    `INSERT INTO certificate (subject_folded, issued_at, ${CERTIFICATE_COLUMNS})
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   );
-  return (row, issued_at) =>
-    insert.run({ ...row, issued_at, sans: JSON.stringify(row.sans), subject_folded: fold(row.subject) }).changes === 1;
+  return (row, issued_at) => {
+    const { ca, label, serial, subject, sans, not_before, not_after, der, fingerprint_sha256: fingerprint } = row;
+    const owner = [row.requester, row.method, row.request_id, row.device, row.device_key] as const;
+    const keys = [row.key_identifier, row.archived_key_id, row.revocation_challenge] as const;
+    const end = [row.revoked_at, row.reason, row.invalidity_date] as const;
+    const names = [subject, JSON.stringify(sans)] as const;
+    return (
+      insert.run(
+        ...[fold(subject), issued_at, ca, label, serial, ...names, not_before, not_after, der, fingerprint],
+        ...[...owner, ...keys, ...end],
+      ).changes === 1
+    );
+  };
 }
 
 /** The writes of certificates after their issuance. */

@@ -10,8 +10,9 @@ import { writeLock } from './write-lock.ts';
 export type WriteOperation = (...args: never[]) => Outcome<unknown>;
 
 /**
- * Commits calls together: one transaction, one fsync of the audit file and one of the database for all, and a
- * savepoint for each, so that one that fails takes nothing but itself back.
+ * Commits calls together: one transaction, one fsync of the audit file and one of the database for all. One that fails takes nothing
+ * but itself back: hardly any does, so they are carried out without savepoints first, for which SQLite copies each page that is
+ * changed (docs/performance.md), and all over again, each in a savepoint of its own, where one has failed.
  */
 export class GroupCommit {
   readonly #db: Db;
@@ -48,7 +49,7 @@ export class GroupCommit {
   run(calls: readonly Call[], time: number): readonly Reply[] {
     try {
       this.#beginWithLog(time);
-      const replies = calls.map((call) => this.#carryOut(call));
+      const replies = this.#together(calls) ?? this.#apart(calls, time);
       this.#finish();
       return replies;
     } catch (error) {
@@ -70,6 +71,14 @@ export class GroupCommit {
   }
 
   #beginWithLog(time: number): void {
+    this.#beginTransaction(time);
+    if (!this.#log.hasMoved) return;
+    // What it has found in the file is told once, so it is not taken back with a call.
+    this.#finish();
+    this.#beginTransaction(time);
+  }
+
+  #beginTransaction(time: number): void {
     this.#begin();
     while (this.#log.begin(time) === 'rotated') {
       this.#commit.run();
@@ -83,9 +92,27 @@ export class GroupCommit {
     this.#log.settle();
   }
 
+  /** @returns undefined when one of them has failed, and the transaction is to be begun again */
+  #together(calls: readonly Call[]): readonly Reply[] | undefined {
+    try {
+      return calls.map((call) => {
+        const operation = this.#operations.get(call.operation);
+        return operation === undefined ? unknownOperation(call) : this.#recorded(call, operation(...call.args));
+      });
+    } catch {
+      return undefined;
+    }
+  }
+
+  #apart(calls: readonly Call[], time: number): readonly Reply[] {
+    this.#undo();
+    this.#beginWithLog(time);
+    return calls.map((call) => this.#carryOut(call));
+  }
+
   #carryOut(call: Call): Reply {
     const operation = this.#operations.get(call.operation);
-    if (operation === undefined) return { id: call.id, error: toPlainError(toEstuaryError(noOperation(call))) };
+    if (operation === undefined) return unknownOperation(call);
     let outcome: Outcome<unknown>;
     this.#savepoint.run();
     try {
@@ -99,9 +126,13 @@ export class GroupCommit {
     }
     this.#release.run();
     // Outside the savepoint: when an audit record cannot be written, everything fails.
-    for (const event of outcome.events) this.#record(event, call.time, outcome.device ?? undefined);
-    for (const { event, device } of outcome.ofDevices ?? []) this.#record(event, call.time, device);
-    return { id: call.id, value: outcome.value };
+    return this.#recorded(call, outcome);
+  }
+
+  #recorded(call: Call, { value, events, device, ofDevices }: Outcome<unknown>): Reply {
+    for (const event of events) this.#record(event, call.time, device ?? undefined);
+    for (const one of ofDevices ?? []) this.#record(one.event, call.time, one.device);
+    return { id: call.id, value };
   }
 
   #record(event: AuditEvent, time: number, device: string | undefined): void {
@@ -125,4 +156,7 @@ export class GroupCommit {
   }
 }
 
-const noOperation = ({ operation }: Call): Error => new Error(`no such operation: ${operation}`);
+const unknownOperation = ({ id, operation }: Call): Reply => ({
+  id,
+  error: toPlainError(toEstuaryError(new Error(`no such operation: ${operation}`))),
+});

@@ -32,11 +32,13 @@ export function issuanceReads(db: Db) {
 
 /** Inserts a reservation; part of every way to one. */
 export function insertReservation(db: Db): (reservation: Reservation) => void {
-  const insert = db.prepare<[Reservation]>(
-    `INSERT INTO reservation (${RESERVATION_COLUMNS}) VALUES (@request_id, @instance, @ca, @label, @serial, @requester, @operation,
-     @subject, @spki_sha256, @otp_id, @device_key, @created_at)`,
+  const insert = db.prepare(
+    `INSERT INTO reservation (${RESERVATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  return (reservation) => void insert.run(reservation);
+  return (r) => {
+    const names = [r.serial, r.requester, r.operation, r.subject, r.spki_sha256] as const;
+    insert.run(r.request_id, r.instance, r.ca, r.label, ...names, r.otp_id, r.device_key, r.created_at);
+  };
 }
 
 /** Reserve, record, release: the two phases of an issuance, and the way back. */

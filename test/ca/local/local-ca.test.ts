@@ -58,7 +58,11 @@ async function issue(localCa: LocalCa, overrides: Partial<IssuanceRequest> = {})
   const prepared = await localCa.prepare(request(overrides));
   const result = await prepared.issue();
   if (result.status !== 'issued') throw new Error('pending');
-  expect(parseCertificate(result.certificate).serialNumber).toBe(prepared.serial);
+  const certificate = parseCertificate(result.certificate);
+  expect(certificate.serialNumber).toBe(prepared.serial);
+  // What the record is made of is what a reader of the certificate finds.
+  expect(result.content).toBeDefined();
+  expect(certificate).toMatchObject({ ...result.content });
   return result.certificate;
 }
 

@@ -40,6 +40,22 @@ export function issuanceStoreContract(newDatabase: NewDatabase): void {
       expect((await store.listCertificates({ limit: 10 }, T0)).items).toHaveLength(2);
     });
 
+    test('of calls that are made together one that fails takes back nothing but itself, and the others happen once', async () => {
+      const store = await newDatabase().open();
+      const [before, unknown, after] = [reservation(), reservation(), reservation()];
+      const refused = { status: 500, code: 'RESERVATION_NOT_OPEN' };
+      const [first, failing, last] = await Promise.allSettled([
+        store.reserve(before, [event('request.received')]),
+        store.recordCertificate(certificateRow(unknown), [event('certificate.issued')]),
+        store.reserve(after, [event('request.received')]),
+      ]);
+      expect(first).toMatchObject({ value: 'reserved' });
+      expect(failing).toMatchObject({ reason: refused });
+      expect(last).toMatchObject({ value: 'reserved' });
+      expect(await auditTypes(store)).toEqual(['request.received', 'request.received']);
+      expect(await store.openReservations()).toHaveLength(2);
+    });
+
     test('a released reservation gives the token use back exactly once', async () => {
       const store = await newDatabase().open();
       const row = otpRow({ max_uses: 2 });

@@ -1,5 +1,5 @@
 /** Lints: what is checked on the bytes of every certificate before the CA key touches them. One rule a file. */
-import { parseTbsCertificate, type Certificate } from '../../../pki/x509/certificate.ts';
+import { parseTbsCertificate, type Certificate, type TbsFields } from '../../../pki/x509/certificate.ts';
 import { DerError } from '../../../pki/der/der.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../../../pki/x509/public-key.ts';
 import { authorityKeyIdentifier } from './authority-key-identifier.ts';
@@ -64,6 +64,11 @@ export interface LintFinding {
   readonly message: string;
 }
 
+export interface Linted {
+  readonly findings: readonly LintFinding[];
+  readonly tbs?: TbsFields;
+}
+
 export interface LintContext {
   readonly issuer: Certificate;
   /** DER AlgorithmIdentifier of the signature to come. */
@@ -80,15 +85,20 @@ export interface LintContext {
  * @param der TBSCertificate as it would be signed
  * @returns what is wrong; empty when it may be signed
  */
-export function lint(der: Buffer, context: LintContext): LintFinding[] {
+export function lint(der: Buffer, context: LintContext): readonly LintFinding[] {
+  return readAndLint(der, context).findings;
+}
+
+/** {@link lint}, with what the rules were run on; without it where nothing could be read. */
+export function readAndLint(der: Buffer, context: LintContext): Linted {
   const subject = parseSubject(der, context);
-  if (typeof subject === 'string') return [{ rule: 'der', blames: 'ca', message: subject }];
+  if (typeof subject === 'string') return { findings: [{ rule: 'der', blames: 'ca', message: subject }] };
   const findings: LintFinding[] = [];
   for (const rule of LINT_RULES) {
     const message = run(rule, subject);
     if (message !== undefined) findings.push({ rule: rule.name, blames: rule.blames, message });
   }
-  return findings;
+  return { findings, tbs: subject.tbs };
 }
 
 function parseSubject(der: Buffer, context: LintContext): LintSubject | string {
