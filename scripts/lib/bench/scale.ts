@@ -5,7 +5,10 @@ import { createLogger } from '../../../src/log.ts';
 import { parseCertificateList, revokedEntries } from '../../../src/pki/x509/crl.ts';
 import { CrlPublisher } from '../../../src/publication/crl-publisher.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { deviceMatchKey } from '../../../src/store/device-match.ts';
+import { deviceRow } from '../../../test/store/rows.ts';
 import { fileCa } from '../../../test/support/file-ca.ts';
+import { matchOf } from './search-rows.ts';
 import { enrol, insertBenchOtp, OTP_ID } from './store-work.ts';
 
 export interface Compared {
@@ -17,6 +20,8 @@ export interface Compared {
 
 /** Both take turns, so that what else runs on the machine meets both. */
 const [ROUNDS, EACH] = [20, 25];
+/** One of the registered ones. */
+const DEVICE = 4242;
 /** Seconds. */
 const CRL_INTERVAL = 3600;
 
@@ -27,10 +32,16 @@ function median(values: readonly number[]): number {
 export async function besideEmpty(empty: Store, full: Store): Promise<Compared[]> {
   const stores = [empty, full] as const;
   for (const store of stores) await insertBenchOtp(store);
+  await empty.putDevices(
+    [{ row: deviceRow({ match: matchOf(DEVICE), match_key: deviceMatchKey(matchOf(DEVICE)) }), events: [] }],
+    'create',
+  );
   const last = new Map<Store, string>();
   const works: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
     'an enrolment (reserve and record)': async (store) => last.set(store, await enrol(store)),
     'the look-up of a token': (store) => store.findOtp(OTP_ID, OTP_ID),
+    'the look-up of a device': (store) =>
+      store.findDevices({ match_keys: [deviceMatchKey(matchOf(DEVICE))] }, 'devices'),
     'the look-up of a certificate': (store) => store.getCertificates(last.get(store) ?? ''),
   };
   const compared: Compared[] = [];

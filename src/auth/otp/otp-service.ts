@@ -11,7 +11,8 @@ import type { FailureRecords } from '../failure-records.ts';
 import type { OtpIdentity } from '../identity.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
 import type { BasicCredentials } from './basic.ts';
-import type { HashingPool } from './hashing-pool.ts';
+import { Semaphore } from '../../process/semaphore.ts';
+import { type HashingPool, withPermit } from './hashing-pool.ts';
 import { KeyedLimiter } from './keyed-limiter.ts';
 import { formerSelector, generateToken, isTokenLike } from './token.ts';
 import { TokenHasher, type HashSettings } from './token-hasher.ts';
@@ -49,6 +50,8 @@ export class OtpService {
   readonly #settings: OtpSettings;
   readonly #hasher: TokenHasher;
   readonly #pool: HashingPool;
+  /** Tokens that are being hashed as they are made: one place is left to those that are checked, however many an administrator orders. */
+  readonly #making: Semaphore;
   readonly #limiter: KeyedLimiter;
   readonly #now: () => number;
   readonly lockout: Lockout;
@@ -64,6 +67,7 @@ export class OtpService {
     this.#settings = settings;
     this.#hasher = hasher;
     this.#pool = pool;
+    this.#making = new Semaphore(Math.max(1, pool.options.concurrency - 1), Number.MAX_SAFE_INTEGER);
     this.#limiter = new KeyedLimiter({ ...pool.options, width: pool.options.concurrency, queue: WAITING_PER_KEY });
     this.#now = now;
     this.lockout = new Lockout(store, settings);
@@ -89,7 +93,11 @@ export class OtpService {
     // Before the hash, which takes a while: the life of the token counts from when it was ordered.
     const created_at = this.#now();
     const token = generateToken(this.#settings.token_length);
-    const hash = await this.#pool.run(() => this.#hasher.hash(token), { urgent: true });
+    const hash = await withPermit(
+      this.#making,
+      () => this.#pool.run(() => this.#hasher.hash(token), { urgent: true }),
+      this.#pool.options,
+    );
     const lookup = tokenLookup(this.#settings.lookupKey, token);
     const row: OtpRow = { ...order, id: randomUUID(), lookup, hash, created_at, uses: 0, revoked_at: null };
     await this.#store.insertOtp(row, [...events, createdEvent(row, events[0]?.address)]);

@@ -1,4 +1,5 @@
 /** Contract §4: `POST /admin/otp/bulk`. */
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { adminFixture, bearer, DAY, failure, NOW } from './support.ts';
 
@@ -27,6 +28,30 @@ test('NDJSON: the record with its token, or why there is none, in the order of t
   expect((await store.listOtps({ limit: 9 }, 0)).items.map(({ client_id }) => client_id)).toEqual(['a', 'b']);
   const types = (await store.listAudit({ limit: 9 })).items.map(({ type }) => type);
   expect(types).toEqual(['admin.access', 'otp.created', 'admin.access', 'otp.created']);
+});
+
+test('issue 15.2: some rows at a time, answered in their order', async () => {
+  let [inHand, most] = [0, 0];
+  const { raw } = await adminFixture({
+    wrapStore: (store) => ({
+      ...store,
+      insertOtp: async (...args) => {
+        most = Math.max(most, ++inHand);
+        await setImmediate();
+        await store.insertOtp(...args);
+        inHand--;
+      },
+    }),
+  });
+  const ids = Array.from({ length: 40 }, (_, n) => `device-${n}`);
+  const rows = ids.map((client_id) => (client_id === 'device-7' ? '{' : JSON.stringify({ client_id })));
+  const headers = { ...bearer, 'content-type': 'application/x-ndjson' };
+  const answer = await raw('POST', '/admin/otp/bulk', headers, rows.join('\n'));
+  const lines = answer.body.trimEnd().split('\n');
+  expect(lines).toHaveLength(ids.length);
+  for (const [n, id] of ids.entries()) expect(lines[n]).toContain(n === 7 ? 'ROW_INVALID' : `"${id}"`);
+  expect(most).toBeGreaterThan(1);
+  expect(most).toBeLessThanOrEqual(16);
 });
 
 test('CSV in, CSV out', async () => {
