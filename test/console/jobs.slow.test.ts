@@ -235,6 +235,64 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('issue 19: jobs', () =
     await window.close();
   });
 
+  test('a search that found nothing among the first rows goes on by itself', async () => {
+    const window = await signedIn(world.tokens.ra);
+    await window.page.route('**/admin/certificates?*', (route) => {
+      const url = new URL(route.request().url());
+      if (!url.searchParams.has('cursor')) return route.fulfill({ json: { items: [], next_cursor: 'further' } });
+      url.searchParams.delete('cursor');
+      return route.continue({ url: url.href });
+    });
+    await window.go('certificates?subject=oven');
+    await window.page.getByRole('link', { name: 'CN=oven-7' }).waitFor();
+    await window.close();
+  });
+
+  test('a registration authority and an auditor see what a certificate stands under, its history, and the verdict on a request', async () => {
+    const certificate = await firstItem(world, '/admin/certificates?subject=scale-12');
+    const request = await firstItem(world, '/admin/requests?status=pending&requester=press-1');
+    for (const role of ['ra', 'auditor'] as const) {
+      const window = await signedIn(world.tokens[role]);
+      const { page } = window;
+      await window.go(`certificates/${certificate('serial')}?ca=devices`);
+      await page.locator('.chain').getByText('CN=Quickstart Root CA,O=Estuary quickstart').waitFor();
+      await page.locator('.timeline').getByText('certificate.issued', { exact: true }).waitFor();
+      await window.go(`requests/${request('id')}`);
+      await page.getByText('With 2 approvals it would be issued.').waitFor();
+      await page.getByText(', which is of the CA devices,').waitFor();
+      await page.route('**/admin/requests/*/check', (route) =>
+        route.fulfill({ status: 409, json: { code: 'VERDICT_UNKNOWN', message: 'its CA is no longer configured' } }),
+      );
+      await page.reload();
+      await page.getByText('Its CA is no longer configured.').waitFor();
+      await window.close();
+    }
+  });
+
+  test('an operator sees the CRL and who signs OCSP responses, the profile in words, and each node', async () => {
+    const window = await signedIn(world.tokens.operator);
+    const { page } = window;
+    await window.go('cas/devices');
+    await page.locator('.badge', { hasText: 'current' }).waitFor();
+    await page.getByText('the CA’s own key').waitFor();
+    await page.getByText('Certificates are issued at once.').waitFor();
+    await page.route('**/admin/overview', async (route) => {
+      const answer = await route.fetch();
+      const nodes = ['est-1', 'est-2'].map((name, n) => ({
+        name,
+        host: name,
+        alive: n === 0,
+        lease_age: 1 + 20 * n,
+        on_duty: n === 0,
+      }));
+      const text = (await answer.text()).replace(/"nodes":\[.*?\]/, `"nodes":${JSON.stringify(nodes)}`);
+      await route.fulfill({ response: answer, body: text });
+    });
+    await window.go('');
+    await page.getByRole('row', { name: 'est-2 down 21 s ago' }).waitFor();
+    await window.close();
+  });
+
   test('a session that has ended asks to sign in, and goes on where one was', async () => {
     const window = await signedIn(world.tokens.ra);
     await window.go('tokens?status=active');

@@ -9,6 +9,7 @@ import { AUDIT_TYPES as SHOWN_TYPES } from '../../console/src/audit-types.ts';
 import { estUrl, qrText, readyLines } from '../../src/ready-lines.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { parseCsv } from '../../console/src/csv.ts';
+import { profileInWords } from '../../console/src/pages/profile-words.ts';
 import { ago, exactTime } from '../../console/src/ui/time.ts';
 import { readCertificate } from '../../console/src/x509/certificate.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
@@ -220,5 +221,59 @@ describe('issue 19: ready lines', () => {
       client_id: 'press-1',
       token: 'tok',
     });
+  });
+});
+
+describe('issue 19: a CA’s profile in words', () => {
+  const values = {
+    label: 'devices',
+    approval: 'manual',
+    approvals: 2,
+    devices: 'required',
+    'profile.validity_days': 397,
+    'profile.max_validity_days': 825,
+    'profile.renewal_grace_days': 1,
+    'profile.key_types': ['ec:P-256', 'rsa:2048'],
+    'profile.key_usage': ['digitalSignature'],
+    'profile.extended_key_usage': ['clientAuth'],
+    'profile.subject.required': ['CN'],
+    'profile.san.allowed': ['dns'],
+    'profile.san.required': [],
+    'profile.san.max': 4,
+    'profile.san.wildcards': false,
+    'profile.allow_subject_change': false,
+    'profile.mtls_subject': 'match',
+    'profile.policies': [],
+  };
+
+  test('its rules, and those for which there are no words', () => {
+    expect(profileInWords(new Map(Object.entries(values)))).toEqual({
+      words: [
+        'Each request waits for 2 administrators.',
+        'Only registered devices get certificates.',
+        'A certificate is valid for 397 days, and never for more than 825 days.',
+        'It can be renewed until 1 day after its end.',
+        'Keys: ec:P-256, rsa:2048.',
+        'Keys are for digitalSignature, clientAuth.',
+        'The subject has to have CN.',
+        'Other names: at most 4, of the kinds dns; no wildcards.',
+        'Whoever renews keeps the names.',
+      ],
+      further: [['mtls_subject', 'match']],
+    });
+  });
+
+  test.each([
+    [{ approval: 'auto' }, 'Certificates are issued at once.'],
+    [{ 'profile.subject.template': 'CN={id},O=Example' }, 'The subject is CN={id},O=Example.'],
+    [
+      { 'profile.subject.required': [], 'profile.subject.allowed': ['CN', 'O'] },
+      'The subject may be any name, of CN, O alone.',
+    ],
+    [{ 'profile.san.allowed': [] }, 'Other names are not allowed.'],
+    [{ 'profile.san.add': ['dns:{id}.example'] }, 'Added are dns:{id}.example.'],
+    [{ 'profile.renewal_grace_days': 0 }, 'It can be renewed until it ends.'],
+  ])('%j', (changed, sentence) => {
+    expect(profileInWords(new Map(Object.entries({ ...values, ...changed }))).words).toContain(sentence);
   });
 });

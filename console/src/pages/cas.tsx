@@ -1,10 +1,9 @@
 /** The CAs: how they are, what they stand under. */
 import { adminPath, call } from '../api/client.ts';
-import type { Ca, Configuration } from '../api/types.ts';
+import type { Ca } from '../api/types.ts';
 import { link } from '../router.ts';
 import { may } from '../session.ts';
 import { Badge, Facts, Heading, Moment, Panel, saveFile } from '../ui/bits.tsx';
-import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
@@ -12,6 +11,7 @@ import { readCertificate } from '../x509/certificate.ts';
 import { Revocation } from './ca-revocation.tsx';
 import { Extensions } from './certificate.tsx';
 import { Chain } from './chain.tsx';
+import { Profile } from './profile.tsx';
 
 const COLUMNS: readonly Column<Ca>[] = [
   { head: 'Label', cell: ({ label }) => <a href={link(['cas', label])}>{label}</a>, kind: 'name' },
@@ -96,40 +96,4 @@ function Details({ ca }: { readonly ca: Ca }) {
       {read !== undefined && <Extensions of={read} />}
     </>
   );
-}
-
-/** What this CA puts into certificates, and whom it asks first: its part of the configuration in force. */
-function Profile({ label }: { readonly label: string }) {
-  const { loaded, again } = useLoad('configuration', (signal) =>
-    call<Configuration>('/admin/configuration', { signal }),
-  );
-  useEvents(['config.*'], again);
-  return (
-    <Panel title="Profile">
-      <Show of={loaded} again={again} lines={4}>
-        {({ keys }) => {
-          const table = keys
-            .find(({ key, value }) => /^ca\[\d+\]\.label$/.test(key) && value === label)
-            ?.key.slice(0, -'label'.length);
-          const rules = table === undefined ? [] : keys.filter(({ key }) => isRule(key, table));
-          if (table === undefined) return <p class="fine">It is a further label: its CA has the profile.</p>;
-          return <Facts of={rules.map(({ key, value }) => [words(key.slice(table.length)), shownValue(value)])} />;
-        }}
-      </Show>
-    </Panel>
-  );
-}
-
-const isRule = (key: string, table: string): boolean =>
-  key.startsWith(`${table}profile.`) || [`${table}approval`, `${table}approvals`, `${table}devices`].includes(key);
-
-/** `profile.max_validity_days`: Max validity days. */
-function words(key: string): string {
-  const text = key.replace(/^profile\./, '').replaceAll(/[._]/g, ' ');
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
-}
-
-function shownValue(value: unknown): string {
-  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(String).join(', ');
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }

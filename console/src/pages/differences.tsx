@@ -1,5 +1,5 @@
 /** What a request asks for that its sender's last certificate did not have. */
-import { adminPath, call } from '../api/client.ts';
+import { adminPath, call, type Query } from '../api/client.ts';
 import type { Certificate, CertificatePage, Page, RequestPage } from '../api/types.ts';
 import { sha256 } from '../audit-hash.ts';
 import { Badge, Moment, Panel } from '../ui/bits.tsx';
@@ -30,13 +30,16 @@ export function Differences({ request }: { readonly request: RequestPage }) {
   );
 }
 
-/** The last one of the same device or requester that did not come of this request. */
+/** The last one of the same device or requester that did not come of this request; of this CA, where it has one. */
 async function lastOf(request: RequestPage, signal: AbortSignal): Promise<Last | undefined> {
   const { ca, device, requester } = request;
   const whose = device === null ? { requester } : { device };
-  const query = { ca, ...whose, order: 'desc', limit: 2 };
-  const { items } = await call<Page<Certificate>>('/admin/certificates', { query, signal });
-  const last = items.find(({ serial }) => serial !== request.serial);
+  const newest = async (of: Query): Promise<Certificate | undefined> => {
+    const query = { ...of, ...whose, order: 'desc', limit: 2 };
+    const { items } = await call<Page<Certificate>>('/admin/certificates', { query, signal });
+    return items.find(({ serial }) => serial !== request.serial);
+  };
+  const last = (await newest({ ca })) ?? (await newest({}));
   if (last === undefined) return undefined;
   const page = await call<CertificatePage>(adminPath('certificates', last.serial), { query: { ca: last.ca }, signal });
   const read = readCertificate(page.pem);
@@ -83,6 +86,7 @@ function Comparison({ request, last }: { readonly request: RequestPage; readonly
       <p>
         {isSame ? 'The same names as in ' : 'Other names than in '}
         <a href={certificateLink(last)}>the last one</a>
+        {last.ca !== request.ca && `, which is of the CA ${last.ca},`}
         {' of '}
         <Moment at={last.not_before} />: <Badge of={last.status} />
         {last.reason !== null && ` for ${last.reason}`}

@@ -70,11 +70,21 @@ interface ListProps<T> extends Omit<TableProps<T>, 'items'> {
 }
 
 const PAGE = 50;
+/** Pages without a find, after which whoever searches is asked whether to go on. */
+const PATIENCE = 20;
+
+/** A page looks through so many rows and no more: where it found nothing among them, the next ones are looked through. */
+async function pageOf<T>(path: string, query: Query, signal?: AbortSignal): Promise<Page<T>> {
+  let page = await call<Page<T>>(path, { query: { limit: PAGE, ...query }, signal });
+  for (let n = 1; n < PATIENCE && page.items.length === 0 && page.next_cursor !== null; n++)
+    page = await call<Page<T>>(path, { query: { limit: PAGE, ...query, cursor: page.next_cursor }, signal });
+  return page;
+}
 
 /** A list with its first page, a button for the next, and the whole of it as a file. */
 export function RecordList<T>({ path, query, empty, file, version = 0, events = [], ...table }: ListProps<T>) {
   const key = JSON.stringify([path, query, version]);
-  const { loaded, again } = useLoad(key, (signal) => call<Page<T>>(path, { query: { limit: PAGE, ...query }, signal }));
+  const { loaded, again } = useLoad(key, (signal) => pageOf<T>(path, query, signal));
   const [more, setMore] = useState<Page<T>>();
   const [problem, setProblem] = useState<ApiError>();
   const [busy, setBusy] = useState(false);
@@ -87,7 +97,7 @@ export function RecordList<T>({ path, query, empty, file, version = 0, events = 
   const next = async (cursor: string) => {
     setBusy(true);
     try {
-      const page = await call<Page<T>>(path, { query: { limit: PAGE, ...query, cursor } });
+      const page = await pageOf<T>(path, { ...query, cursor });
       setMore((before) => ({ ...page, items: [...(before?.items ?? []), ...page.items] }));
     } catch (error) {
       setProblem(toApiError(error));

@@ -1,0 +1,107 @@
+/** A CA's profile as sentences; without a page, so that it can be tried out alone. */
+
+type Values = ReadonlyMap<string, unknown>;
+
+/** What is said of some keys together; undefined: nothing of the kind is configured. */
+type Sentence = readonly [keys: readonly string[], say: (value: (key: string) => unknown) => string | undefined];
+
+const listed = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : []);
+const all = (value: unknown): string => listed(value).join(', ');
+const days = (value: unknown): string => (value === 1 ? '1 day' : `${String(value)} days`);
+
+const DEVICES: Readonly<Record<string, string | undefined>> = {
+  required: 'Only registered devices get certificates.',
+};
+
+const SENTENCES: readonly Sentence[] = [
+  [
+    ['approval', 'approvals'],
+    (value) =>
+      value('approval') !== 'manual'
+        ? 'Certificates are issued at once.'
+        : value('approvals') === 1
+          ? 'Each request waits for an administrator.'
+          : `Each request waits for ${String(value('approvals'))} administrators.`,
+  ],
+  [['devices'], (value) => DEVICES[String(value('devices'))]],
+  [
+    ['profile.validity_days', 'profile.max_validity_days'],
+    (value) =>
+      `A certificate is valid for ${days(value('profile.validity_days'))}, and never for more than ${days(value('profile.max_validity_days'))}.`,
+  ],
+  [
+    ['profile.renewal_grace_days'],
+    (value) =>
+      value('profile.renewal_grace_days') === 0
+        ? 'It can be renewed until it ends.'
+        : `It can be renewed until ${days(value('profile.renewal_grace_days'))} after its end.`,
+  ],
+  [['profile.key_types'], (value) => `Keys: ${all(value('profile.key_types'))}.`],
+  [
+    ['profile.key_usage', 'profile.extended_key_usage'],
+    (value) =>
+      `Keys are for ${[...listed(value('profile.key_usage')), ...listed(value('profile.extended_key_usage'))].join(', ') || 'anything'}.`,
+  ],
+  [
+    ['profile.subject.required', 'profile.subject.allowed', 'profile.subject.template'],
+    (value) => {
+      const template = value('profile.subject.template');
+      if (typeof template === 'string') return `The subject is ${template}.`;
+      const required = all(value('profile.subject.required'));
+      const allowed = all(value('profile.subject.allowed'));
+      return [
+        required === '' ? 'The subject may be any name' : `The subject has to have ${required}`,
+        allowed === '' ? '' : `, of ${allowed} alone`,
+        '.',
+      ].join('');
+    },
+  ],
+  [
+    ['profile.san.allowed', 'profile.san.required', 'profile.san.max', 'profile.san.wildcards'],
+    (value) => {
+      const allowed = all(value('profile.san.allowed'));
+      if (allowed === '') return 'Other names are not allowed.';
+      const required = all(value('profile.san.required'));
+      return [
+        `Other names: at most ${String(value('profile.san.max'))}, of the kinds ${allowed}`,
+        required === '' ? '' : `; there has to be one of ${required}`,
+        value('profile.san.wildcards') === true ? '; wildcards are allowed.' : '; no wildcards.',
+      ].join('');
+    },
+  ],
+  [
+    ['profile.san.add'],
+    (value) =>
+      listed(value('profile.san.add')).length === 0 ? undefined : `Added are ${all(value('profile.san.add'))}.`,
+  ],
+  [
+    ['profile.allow_subject_change'],
+    (value) =>
+      value('profile.allow_subject_change') === true
+        ? 'Whoever has a certificate may ask for other names with it.'
+        : 'Whoever renews keeps the names.',
+  ],
+];
+
+/** Nothing that a rule could be. */
+const isNothing = (value: unknown): boolean =>
+  value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+
+/** @param values of one CA's table, by their keys within it */
+export function profileInWords(values: Values): {
+  readonly words: readonly string[];
+  /** Rules for which there are no words. */
+  readonly further: readonly (readonly [key: string, value: string])[];
+} {
+  const told = new Set(SENTENCES.flatMap(([keys]) => keys));
+  const words = SENTENCES.filter(([[key = '']]) => values.has(key) || key.endsWith('.required')).flatMap(
+    ([, say]) => say((key) => values.get(key)) ?? [],
+  );
+  const further = [...values]
+    .filter(([key, value]) => key.startsWith('profile.') && !told.has(key) && !isNothing(value))
+    .map(
+      ([key, value]) =>
+        [key.slice('profile.'.length), typeof value === 'string' ? value : JSON.stringify(value)] as const,
+    );
+  return { words, further };
+}

@@ -1,0 +1,43 @@
+/** What a CA puts into certificates, and whom it asks first, in words: its part of the configuration in force. */
+import { call } from '../api/client.ts';
+import type { Configuration } from '../api/types.ts';
+import { Facts, Panel } from '../ui/bits.tsx';
+import { useEvents } from '../ui/events.ts';
+import { useLoad } from '../ui/load.ts';
+import { Show } from '../ui/states.tsx';
+import { profileInWords } from './profile-words.ts';
+
+export function Profile({ label }: { readonly label: string }) {
+  const { loaded, again } = useLoad('configuration', (signal) =>
+    call<Configuration>('/admin/configuration', { signal }),
+  );
+  useEvents(['config.*'], again);
+  return (
+    <Panel title="Profile">
+      <Show of={loaded} again={again} lines={4}>
+        {({ keys }) => <Words keys={keys} label={label} />}
+      </Show>
+    </Panel>
+  );
+}
+
+function Words({ keys, label }: Pick<Configuration, 'keys'> & { readonly label: string }) {
+  const table = keys
+    .find(({ key, value }) => /^ca\[\d+\]\.label$/.test(key) && value === label)
+    ?.key.slice(0, -'label'.length);
+  if (table === undefined) return <p class="fine">It is a further label: its CA has the profile.</p>;
+  const own = keys
+    .filter(({ key }) => key.startsWith(table))
+    .map(({ key, value }) => [key.slice(table.length), value] as const);
+  const { words, further } = profileInWords(new Map(own));
+  return (
+    <>
+      <ul class="words">
+        {words.map((one) => (
+          <li key={one}>{one}</li>
+        ))}
+      </ul>
+      {further.length > 0 && <Facts of={further.map(([key, value]) => [key, value])} />}
+    </>
+  );
+}
