@@ -22,9 +22,9 @@ const HELP = `Usage: scripts/bench-nodes [--rounds N] [--seconds N] [--clients N
   --rows ROW,…       as of scripts/bench (default kept,kept-otp)
   --nodes N          (default 3)`;
 
-/** Enrolments for each server that do not count, the first time; later ones find it warm. */
+/** Enrolments for each server that do not count, before all; later ones find it warm. */
 const WARM_UP = 500;
-const STILL_WARM = 100;
+const STILL_WARM = 30;
 /** Seconds of looking at what the nodes do with nothing to do, which is taken off. */
 const IDLE = 20;
 
@@ -124,17 +124,24 @@ async function compare({ fleet, nodes, folder, rows, counts, rounds, seconds }: 
   const jobOf = (port: number, ca: string, clients: readonly JobClient[], warmUpCount: number) => ({
     ...{ port, ca, clients, warmUp: 1, warmUpCount, seconds },
   });
+  const [row] = rows;
+  if (row !== undefined) {
+    const warm = { ...jobOf(fleet.server.port('est'), fleet.ca, row.clients(fleet), WARM_UP), seconds: 1 };
+    await runJob(warm, folder, () => 'looked');
+    const { estPort: port } = nodes.balancer;
+    const theirs = jobOf(port, others.ca, row.clients(others), WARM_UP * nodes.all.length);
+    await runJob({ ...theirs, seconds: 1 }, folder, () => 'looked');
+  }
   for (let round = 0; round < rounds; round++)
     for (const one of round % 2 === 0 ? series : series.toReversed()) {
-      const warmUp = round === 0 ? WARM_UP : STILL_WARM;
       const { server } = fleet;
       const clients = one.row.clients(fleet).slice(0, one.clients);
-      const alone = await runJob(jobOf(server.port('est'), fleet.ca, clients, warmUp), folder, () =>
+      const alone = await runJob(jobOf(server.port('est'), fleet.ca, clients, STILL_WARM), folder, () =>
         cpuSeconds(server.pid),
       );
       one.sqlite.push({ result: alone.result, cpu: 1000 * (alone.after - alone.before) });
       const theirs = one.row.clients(others).slice(0, one.clients);
-      const job = jobOf(nodes.balancer.estPort, others.ca, theirs, warmUp * nodes.all.length);
+      const job = jobOf(nodes.balancer.estPort, others.ca, theirs, STILL_WARM);
       const { result, before, after } = await runJob(job, folder, () => look(nodes));
       const costs = combine(await after, await before, (to, from) => to - from);
       one.nodes.push({ result, cpu: costs.servers, costs });
@@ -180,7 +187,9 @@ function report(series: readonly Series[], idle: Costs): string {
     `With nothing to do, a second: ${Object.entries(idle)
       .map(([name, value]) => `${name} ${Number(value).toFixed(1)}`)
       .join(', ')}`,
-    ...['turns', 'octets', 'statements', 'servers', 'database', 'log'].map((name) => fitted(name, points)),
+    ...(points.length < 2
+      ? []
+      : ['turns', 'octets', 'statements', 'servers', 'database', 'log'].map((name) => fitted(name, points))),
     `load at the end ${loadavg()[0]?.toFixed(0)}`,
   ].join('\n');
 }

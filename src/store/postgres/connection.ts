@@ -19,6 +19,8 @@ const IDLE = 10_000;
 const ANSWER = 12_000;
 /** A wait for a synchronous standby was given up: the commit stands on one server, and may be lost with it. */
 const NOT_REPLICATED = '01000';
+/** in_failed_sql_transaction */
+const ABORTED = '25P02';
 
 const SETTINGS = [
   `SET statement_timeout = ${STATEMENT}`,
@@ -41,6 +43,7 @@ export class Connection {
   readonly #client: pg.Client;
   #broken: Error | undefined;
   #warned = false;
+  #reason: pg.DatabaseError | undefined;
 
   constructor(client: pg.Client) {
     this.#client = client;
@@ -95,11 +98,20 @@ export class Connection {
     return this.#warned;
   }
 
+  /**
+   * What a statement fails with. Whatever is sent behind one that was refused is told no more than that the transaction is aborted, and may
+   * reach its caller sooner.
+   */
+  private reasonOf(error: pg.DatabaseError): pg.DatabaseError {
+    if (error.code !== ABORTED) this.#reason = error;
+    return this.#reason ?? error;
+  }
+
   async #guarded<Result>(ask: () => Promise<Result>): Promise<Result> {
     try {
       return await ask();
     } catch (error) {
-      if (isStatementError(error)) throw error;
+      if (isStatementError(error)) throw this.reasonOf(error);
       // What is not the server's word on a statement is the end of the connection, or has to be.
       this.end();
       throw toConnectionError(error);
