@@ -5,7 +5,8 @@ import { ClientError } from './client-error.ts';
 import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
 import type { ClientContext, EstOperations } from './context.ts';
 import { chooseIdentity } from './identity.ts';
-import { estBase, type EnrolmentAnswer } from './http/est-server.ts';
+import { estBase } from './http/est-base.ts';
+import type { EnrolmentAnswer } from './http/est-server.ts';
 import type { CertificateFolder } from './keep/certificate-folder.ts';
 import { filesOf } from './keep/formats.ts';
 import type { PendingRequest } from './keep/state.ts';
@@ -115,10 +116,13 @@ async function makeKey(
   context: ClientContext,
 ): Promise<PrivateKey> {
   if (store === 'file' || token === undefined) return makePrivateKey(keyType);
+  const keys = context.token(token);
+  // One that is not there, or refuses the PIN, is told of before anything is noted.
+  await keys.list();
   const id = context.randomBytes(16).toString('hex');
   // Noted first: a process that is killed in between leaves a key that is found again.
   folder.saveTokenKeys([...folder.tokenKeys(), id]);
-  return makeTokenKey(context.token(token), token.label, keyType, id, name);
+  return makeTokenKey(keys, token.label, keyType, id, name);
 }
 
 async function csrFor({ csr, binding }: PendingRequest, key: PrivateKey, value: Buffer | undefined): Promise<Buffer> {

@@ -1,7 +1,8 @@
 /** RFC 7030 §4.1: which CAs a client believes, from the first contact through their rollovers. */
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { firstAnchors, followAnchors, readFingerprint } from '../../src/client/trust/anchors.ts';
+import { firstAnchors, followAnchors } from '../../src/client/trust/anchors.ts';
+import { readFingerprint } from '../../src/client/trust/fingerprint.ts';
 import { findPath } from '../../src/client/trust/path.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { formatName } from '../../src/pki/x509/name.ts';

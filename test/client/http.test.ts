@@ -1,7 +1,7 @@
 /** RFC 7030 §3.2: what stands in the headers between an EST client and its server. */
 import { describe, expect, test } from 'vitest';
 import { authorization, parseChallenges, type Credentials } from '../../src/client/http/authentication.ts';
-import { estBase } from '../../src/client/http/est-server.ts';
+import { estBase } from '../../src/client/http/est-base.ts';
 import { parseRetryAfter } from '../../src/client/http/retry-after.ts';
 
 const NOW = Date.UTC(2026, 10, 22);

@@ -6,10 +6,10 @@ import { ipAddress } from '../../pki/x509/general-name.ts';
 import { MADE_KEY_TYPES } from '../../pki/x509/key-types.ts';
 import { parseDistinguishedName } from '../../pki/x509/name.ts';
 import { ClientError } from '../client-error.ts';
-import { estBase } from '../http/est-server.ts';
+import { estBase } from '../http/est-base.ts';
 import { FORMATS } from '../keep/formats.ts';
 import { idOfKeyUri, isKeyUri } from '../token/key-uri.ts';
-import { readFingerprint } from '../trust/anchors.ts';
+import { readFingerprint } from '../trust/fingerprint.ts';
 import { boolean, choice, integer, list, optional, path, table, text, type Key } from './words.ts';
 
 const TLS_VERSIONS = ['TLSv1.2', 'TLSv1.3'] as const;

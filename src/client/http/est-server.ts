@@ -40,19 +40,6 @@ const MAX_REDIRECTS = 5;
 /** RFC 7030 §4.2.3 has a Retry-After with each 202; a server without one is left alone for as long. */
 const DEFAULT_RETRY_AFTER = 60;
 
-/** @throws ClientError `REFUSED` for a URL that is none, or has no https */
-export function estBase(url: string, label: string | undefined): URL {
-  const base = URL.canParse(url) ? new URL(url) : undefined;
-  if (base?.protocol !== 'https:')
-    throw new ClientError('local', 'REFUSED', `"${url}" is no https URL, and EST needs one`);
-  const path = base.pathname.replace(/\/+$/, '');
-  const prefix = path.includes('/.well-known/est') ? path : `${path}/.well-known/est`;
-  base.pathname = label === undefined ? prefix : `${prefix}/${encodeURIComponent(label)}`;
-  base.search = '';
-  base.hash = '';
-  return base;
-}
-
 export class EstServer {
   readonly #settings: EstServerSettings;
   #trust: ServerTrust;

@@ -11,4 +11,6 @@ export interface VersionFile {
 
 /** @param key PEM, or the URI of a key in a token */
 export const keyFile = (key: string): VersionFile =>
-  isKeyUri(key) ? { name: 'key.uri', content: key, secret: false } : { name: 'key.pem', content: key, secret: true };
+  isKeyUri(key)
+    ? { name: 'key.uri', content: `${key.trim()}\n`, secret: false }
+    : { name: 'key.pem', content: key, secret: true };

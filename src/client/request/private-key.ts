@@ -46,7 +46,7 @@ export async function openPrivateKey(text: string, where: string, keys: TokenKey
       'KEY_UNUSABLE',
       `${where} names a key in a token, and ${id === undefined ? 'no id' : 'no token is configured ([token])'}`,
     );
-  return tokenKey(keys, text, id);
+  return tokenKey(keys, text.trim(), id);
 }
 
 async function tokenKey(keys: TokenKeys, text: string, id: string): Promise<PrivateKey> {

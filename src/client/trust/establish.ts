@@ -9,7 +9,8 @@ import type { EstServerSettings } from '../http/est-server.ts';
 import type { ClientIdentity, ServerTrust } from '../http/connection.ts';
 import { readCertificates } from '../identity.ts';
 import type { CertificateFolder } from '../keep/certificate-folder.ts';
-import { firstAnchors, followAnchors, readFingerprint, type CaCertificates } from './anchors.ts';
+import { firstAnchors, followAnchors, type CaCertificates } from './anchors.ts';
+import { readFingerprint } from './fingerprint.ts';
 import { isSelfSigned } from './path.ts';
 
 /**
