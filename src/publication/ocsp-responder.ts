@@ -151,8 +151,9 @@ export class OcspResponder {
       .finally(() => this.#underWay.delete(key));
     this.#underWay.set(key, signing);
     const signed = await signing;
-    this.#keep(key, signed);
-    return signed;
+    const own = { ...signed, der: withMemoryOfItsOwn(signed.der) };
+    this.#keep(key, own);
+    return own;
   }
 
   #limiter({ delegate, concurrency = 1 }: StatusSigner, ca: Ca): SigningLimiter {
@@ -184,6 +185,13 @@ export class OcspResponder {
     const oldest = this.#kept.keys().next();
     if (this.#kept.size > MAX_KEPT && oldest.done !== true) this.#kept.delete(oldest.value);
   }
+}
+
+/** Small Buffers are cut from shared ones of 64 KiB: each of thousands that are kept would keep such a one. */
+function withMemoryOfItsOwn(bytes: Buffer): Buffer {
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(own);
+  return own;
 }
 
 function keyOf({ certificate }: Ca, { certId, status }: Finding): string {

@@ -94,6 +94,13 @@ test('issue 11.19: so is a certificate of another issuer', async () => {
   expect(key.used).toBe(0);
 });
 
+test('issue 16: a response that is kept holds no more memory than its own octets', async () => {
+  const { ca, signer, serial, responder } = await loaded();
+  const { der } = await responder.answer(ca, signer, ocspRequest(ca, [serial]));
+  expect(SUCCESSFUL.test(der.toString('hex'))).toBe(true);
+  expect(der.buffer.byteLength).toBe(der.length);
+});
+
 test('issue 11.19: one signature answers all who ask about a certificate, and a revocation is seen at once', async () => {
   const { store, ca, key, clock, serial, ask } = await loaded();
   const request = ocspRequest(ca, [serial]);
