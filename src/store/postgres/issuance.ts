@@ -12,10 +12,11 @@ import {
   reservationNotOpen,
   serialTakenError,
 } from '../rows/reservation.ts';
+import { otpReturned } from '../rows/otp.ts';
 import { insertCertificate } from './certificates.ts';
 import { mayIssueTo } from './device-admission.ts';
 import { clearFailures } from './lockout.ts';
-import { giveBackOtpUse, noteUseIssued, takeOtpUse } from './otp-uses.ts';
+import { takeOtpUse } from './otp-uses.ts';
 import type { Queries } from './queries.ts';
 
 /** The reads of reservations. */
@@ -39,11 +40,12 @@ export function insertReservation(db: Queries): (reservation: Reservation) => Pr
   return (reservation) => insert.run(reservation);
 }
 
+const CLOSE =
+  'DELETE FROM reservation WHERE request_id = ? RETURNING request_id, ca, label, serial, otp_id, device_key, created_at';
+
 /** Reserve, record, release: the two phases of an issuance, and the way back. */
 export function issuanceWrites(db: Queries) {
   const takeUse = takeOtpUse(db);
-  const giveBackUse = giveBackOtpUse(db);
-  const noteIssued = noteUseIssued(db);
   // Whoever ends requests for their age waits, or passes by.
   const claimable = db.prepare<[string], { id: string }>(
     `SELECT id FROM request WHERE id = ? AND ${restsIn(...TRANSITIONS.issue.from)} FOR UPDATE`,
@@ -63,8 +65,19 @@ export function issuanceWrites(db: Queries) {
   );
   const insert = insertReservation(db);
   const mayIssue = mayIssueTo(db);
-  const close = db.prepare<[string], ClosedReservation>(
-    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, label, serial, otp_id, device_key, created_at',
+  // The calls of a transaction see each other's statements: with the reservation its use goes on to what it is then, or back, at once.
+  // Between two statements a repeat would find a use that nobody works for and that came to nothing.
+  const record = db.prepare<[string], ClosedReservation>(
+    `WITH closed AS (${CLOSE}), noted AS (
+       UPDATE otp_use SET issued_at = closed.created_at FROM closed WHERE otp_use.request_id = closed.request_id
+     ) SELECT * FROM closed`,
+  );
+  const release = db.prepare<[string], ClosedReservation & { client_id: string | null }>(
+    `WITH closed AS (${CLOSE}), returned AS (
+       UPDATE otp SET uses = uses - 1 FROM closed WHERE otp.id = closed.otp_id AND otp.uses > 0 RETURNING client_id
+     ), forgotten AS (
+       DELETE FROM otp_use USING closed WHERE otp_use.request_id = closed.request_id AND EXISTS (SELECT FROM returned)
+     ) SELECT closed.*, (SELECT client_id FROM returned) AS client_id FROM closed`,
   );
   const insertRow = insertCertificate(db);
   const clear = clearFailures(db);
@@ -107,7 +120,7 @@ export function issuanceWrites(db: Queries) {
       events: readonly AuditEvent[],
       succeeded: readonly string[] = [],
     ): Promise<Outcome<undefined>> {
-      const open = await close.get(row.request_id);
+      const open = await record.get(row.request_id);
       if (open?.ca !== row.ca || open.label !== row.label || (open.serial !== null && open.serial !== row.serial))
         throw reservationNotOpen(row);
       // Whoever disables a device has no certificate of it to come; its expiry was judged at the reservation.
@@ -118,17 +131,18 @@ export function issuanceWrites(db: Queries) {
         insertRow(row, open.created_at),
         forget.run(request_id),
         markIssued.run({ id: request_id, serial, at: open.created_at }),
-        row.method === 'otp' ? noteIssued(request_id, open.created_at) : undefined,
         clear(succeeded),
       ]);
       if (!inserted) throw serialTakenError(row);
       return done(undefined, events, row.device_key);
     },
     async releaseReservation(request_id: string, events: readonly AuditEvent[]): Promise<Outcome<boolean>> {
-      const open = await close.get(request_id);
+      const open = await release.get(request_id);
       if (open === undefined) return undone(false);
-      const returned = await giveBackUse(open.otp_id, labelOf(open), request_id);
-      return done(true, [...events, ...returned], open.device_key);
+      const { otp_id, client_id, device_key } = open;
+      const isReturned = otp_id !== null && client_id !== null;
+      const returned = isReturned ? [otpReturned({ otp_id, client_id, ca: labelOf(open), request_id })] : [];
+      return done(true, [...events, ...returned], device_key);
     },
   };
 }

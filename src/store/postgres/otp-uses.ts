@@ -44,12 +44,6 @@ export function takeOtpUse(
   };
 }
 
-/** The certificate of a request that took a use was issued. */
-export function noteUseIssued(db: Queries): (request_id: string, now: number) => Promise<unknown> {
-  const note = db.prepare<[number, string]>('UPDATE otp_use SET issued_at = ? WHERE request_id = ?');
-  return (request_id, now) => note.run(now, request_id);
-}
-
 /** Gives a use back, if there is one; what the audit log says of it. */
 export function giveBackOtpUse(
   db: Queries,

@@ -70,6 +70,28 @@ export function issuanceStoreContract(newDatabase: NewDatabase): void {
       expect(await auditTypes(store)).toEqual(['otp.returned']);
     });
 
+    test('contract §9: whoever repeats a request while it is recorded, or given up, never finds its use gone for nothing', async () => {
+      const store = await newDatabase().open();
+      const repeatable = { recognition: 'the same request', retry_window: 60_000 };
+      for (let round = 0; round < 12; round++) {
+        const { id: otp_id } = otpRow();
+        await store.insertOtp(otpRow({ id: otp_id }), []);
+        const of = { ...repeatable, recognition: `${repeatable.recognition} ${round}` };
+        const first = reservation({ otp_id });
+        expect(await store.reserve(first, [], of)).toBe('reserved');
+        const isRecorded = round % 2 === 0;
+        // What comes first is carried out alone, and the others together after it.
+        const [, , ...results] = await Promise.all([
+          store.audit([event('admin.access')]),
+          isRecorded
+            ? store.recordCertificate(certificateRow(first), [])
+            : store.releaseReservation(first.request_id, []),
+          ...Array.from({ length: 4 }, () => store.reserve(reservation({ otp_id, serial: null }), [], of)),
+        ]);
+        expect(results).toEqual([isRecorded ? 'repeated' : 'reserved', 'repeated', 'repeated', 'repeated']);
+      }
+    });
+
     test('a reservation that was recorded is not released any more: its token use stays taken', async () => {
       const store = await newDatabase().open();
       const row = otpRow();
