@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { certsOnly } from '../../../src/pki/cms/pkcs7.ts';
 import {
@@ -76,6 +76,7 @@ export class StandInServer {
   readonly #cmc: CmcServlet;
   #cmcUnderWay = 0;
   #port = 0;
+  readonly #sockets = new Set<Socket>();
   readonly #sessions = new Map<string, Session>();
 
   constructor(state: StandInState, tls: StandInTls) {
@@ -86,6 +87,10 @@ export class StandInServer {
       void this.#serve(request, response).catch((error: unknown) => {
         if (!request.socket.destroyed) throw error;
       });
+    });
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
     });
     this.#server.on('secureConnection', (socket) => {
       // An untrusted certificate fails the handshake; none is fine.
@@ -117,8 +122,10 @@ export class StandInServer {
 
   /** Cuts every connection and refuses new ones. */
   async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    // Those too whose handshake is under way: HTTP does not know of them yet, and the server would wait for them without end.
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
