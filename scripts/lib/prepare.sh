@@ -109,3 +109,14 @@ prepare_build() {
     npm run --silent build >&2 || fail 'the build failed'
   fi
 }
+
+# end_beneath SHELL — ends the program that a function runs in the background, and waits for the shell that `&` made for the function: with
+# that shell alone the program would not end. KILL, since unshare ignores TERM while it waits. Nothing where SHELL is empty or gone.
+end_beneath() {
+  local program
+  [ -n "$1" ] || return 0
+  for program in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+    kill -KILL "$program" 2>/dev/null || true
+  done
+  wait "$1" 2>/dev/null || true
+}
