@@ -1,5 +1,5 @@
 /**
- * `scripts/bench-console [--certificates N] [--times N]`: the console on the built server with a store of many certificates (issue 19). The
+ * `scripts/bench-console [--certificates N] [--times N] [--keep FOLDER]`: the console on the built server with a store of many certificates. The
  * rows are those of scripts/bench-search, of which a quarter are names of their own. Prints a line for each figure, with the machine's load,
  * and exits with 1 where the median of an answer takes more than 200 ms, or that of the first paint more than a second. Loopback only; the
  * browser runs on the same cores.
@@ -13,15 +13,17 @@ import type { Browser } from 'playwright-core';
 import { startBrowser, Window } from '../../../test/console/browser.ts';
 import { Estuary, itemsOf, section } from '../../../test/support/estuary.ts';
 
-const HELP = `scripts/bench-console [--certificates 1000000] [--times 20]
+const HELP = `scripts/bench-console [--certificates 1000000] [--times 20] [--keep FOLDER]
 
   --certificates N  in the store (at most 5000000)
-  --times N         that each figure is taken (at most 100)`;
+  --times N         that each figure is taken (at most 100)
+  --keep FOLDER     keep the store there; one that is there already is filled up and measured again`;
 
 const { values } = parseArgs({
   options: {
     certificates: { type: 'string', default: '1000000' },
     times: { type: 'string', default: '20' },
+    keep: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -60,7 +62,7 @@ async function figure(what: string, limit: number, take: () => Promise<number>):
 
 function fill(folder: string): void {
   const script = join(import.meta.dirname, 'search.ts');
-  const sizes = ['--certificates', String(certificates), '--tokens', '1000', '--records', '1000'];
+  const sizes = ['--certificates', String(certificates), '--tokens', '1000', '--devices', '1000', '--records', '1000'];
   const { status } = spawnSync(process.execPath, [script, '--fill-only', '--keep', folder, ...sizes], {
     stdio: 'inherit',
   });
@@ -135,7 +137,7 @@ async function paints(estuary: Estuary, browser: Browser): Promise<void> {
   await window.close();
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'estuary-console-'));
+const folder = values.keep ?? mkdtempSync(join(tmpdir(), 'estuary-console-'));
 try {
   say(
     'load before',
@@ -166,5 +168,5 @@ try {
   for (const line of slow) say('SLOW', line);
   if (slow.length > 0) process.exitCode = 1;
 } finally {
-  rmSync(folder, { recursive: true, force: true });
+  if (values.keep === undefined) rmSync(folder, { recursive: true, force: true });
 }
