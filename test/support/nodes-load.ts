@@ -55,7 +55,14 @@ export class Load {
   /** Waits for some more certificates. */
   async goesOn(count = 5): Promise<void> {
     const before = this.#certificates;
-    await untilReady('who enrolls', () => Promise.resolve(this.#certificates >= before + count), 120_000);
+    await untilReady('who enrolls', () => Promise.resolve(this.#certificates >= before + count), 120_000).catch(
+      (error: unknown) => {
+        const last = this.history
+          .slice(-4)
+          .map(({ cn, statuses, unanswered }) => ({ cn, statuses, unanswered: unanswered.slice(-3) }));
+        throw new Error(JSON.stringify({ last, failedTokens: this.failedTokens.slice(-4) }), { cause: error });
+      },
+    );
   }
 
   /** Waits until what was begun has its answer. */

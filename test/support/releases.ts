@@ -62,6 +62,7 @@ function release(folder: string, added: readonly object[]): string {
   change('otp-uses.js', (source) =>
     source.replaceAll('issued_at', 'answered_at').replace('otp_id, answered_at,', 'otp_id, answered_at AS issued_at,'),
   );
+  change('issuance.js', (source) => source.replace('UPDATE otp_use SET issued_at', 'UPDATE otp_use SET answered_at'));
   change('migrations/index.js', (source) => `${source}\nMIGRATIONS.push(...${JSON.stringify(added)});\n`);
   return join(folder, 'dist/server.js');
 }
