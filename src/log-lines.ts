@@ -9,7 +9,7 @@ const PATIENCE = 10;
 const PIECE = 4096;
 const STDOUT = 1;
 /** Milliseconds that a thread gets at the end of the process for what it is writing. */
-const LAST_WRITE = 100;
+const LAST_WRITE = 500;
 
 export interface LineSink {
   write(text: string): void;

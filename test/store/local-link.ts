@@ -1,13 +1,37 @@
 /**
  * The database in the caller's own thread, for the many tests that are about something else than the threads: the two of a store cost a fifth of
  * a second each time. Everything else is as in a service: the messages are copied as between threads, and come in a turn of their own.
+ * What its migrations make of an empty file is made once.
  */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { fromPlainError, toPlainError, type Response } from '../../src/store/calls/calls.ts';
 import { CallServer } from '../../src/store/calls/call-server.ts';
 import { lost } from '../../src/store/calls/link.ts';
 import { toStoreError } from '../../src/store/calls/errors.ts';
 import { openRole } from '../../src/store/calls/open-role.ts';
 import { type threadLink, withBuffers } from '../../src/store/calls/thread-link.ts';
+import { openWritable } from '../../src/store/sqlite/database.ts';
+
+let migrated: Buffer | undefined;
+
+function makeDatabase(): Buffer {
+  const folder = mkdtempSync(join(tmpdir(), 'estuary-migrated-'));
+  try {
+    const path = join(folder, 'est.db');
+    openWritable(path).close();
+    return readFileSync(path);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Puts a database without rows where there is none. */
+function putDatabase(path: string): void {
+  if (existsSync(path) || !existsSync(dirname(path))) return;
+  writeFileSync(path, (migrated ??= makeDatabase()), { mode: 0o600, flag: 'wx' });
+}
 
 const withOwnBuffers = (response: Response): Response =>
   'replies' in response
@@ -19,6 +43,7 @@ const withOwnBuffers = (response: Response): Response =>
     : response;
 
 export const localLink: typeof threadLink = (options, now) => (events) => {
+  if (options.driver === 'sqlite' && options.role === 'writer') putDatabase(options.path);
   const session = openRole(options, now()).then((role) =>
     new CallServer(role).connect({
       send(response) {

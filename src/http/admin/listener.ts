@@ -39,6 +39,7 @@ import { registerReload } from './reload.ts';
 import { registerRevocation } from './revocation.ts';
 import { registerRequestCheck } from './request-check.ts';
 import { registerRequests } from './requests.ts';
+import { serializerCompiler } from './serialization.ts';
 import { validatorCompiler } from './validation.ts';
 import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
 import { runForRequest } from '../../request-context.ts';
@@ -86,6 +87,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
   limitRequests(app.server, requestRates(deps.settings.limits), refuseEarly);
   answerExpectations(app.server, refuseEarly);
   app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
   registerJsonParser(app);
   registerBulkParsers(app);
   registerErrorHandling(app, deps, exchanges);
