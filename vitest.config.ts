@@ -7,10 +7,11 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', 
 
 /**
  * Tests of functions, and of parts put together in the test's process. Their files share processes, which spares each of them a start
- * and the import of the sources (a third of a second of CPU): they may leave no module, global or environment changed. Those that start
- * processes or change a module for themselves are left out.
+ * and the import of the sources (a third of a second of CPU and more): they may leave no module, global or environment changed. Those that
+ * need a process of their own are left out.
  */
-const SHARED = 'test/{audit,config,enrollment,pki}/**/!(*.slow|verified-signatures).test.ts';
+const SHARED =
+  'test/{audit,auth,ca,client,cmc,config,enrollment,http,pki,publication,store}/**/!(*.slow|verified-signatures).test.ts';
 
 /** What `scripts/test --fast` leaves out; docs/testing.md says why. */
 const SLOW = ['test/{conformance,interop,faults,dogtag}/**/*.test.ts', 'test/**/*.slow.test.ts'];
