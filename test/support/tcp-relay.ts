@@ -28,7 +28,7 @@ export class TcpRelay {
 
   /** @param target a port of the loopback */
   static async start(target: number): Promise<TcpRelay> {
-    const server = createServer();
+    const server = createServer({ noDelay: true });
     return new TcpRelay(server, await listen(server, 0), target);
   }
 
@@ -72,16 +72,17 @@ export class TcpRelay {
 
   /** The same port again. */
   async revive(): Promise<void> {
-    this.#server = createServer();
+    this.#server = createServer({ noDelay: true });
     this.#serve(this.#server);
     await listen(this.#server, this.port);
   }
 
+  /** Nothing is held back on the way, or what both ends send at once would wait 40 ms for an acknowledgement. */
   #serve(server: Server): void {
     server.on('connection', (client) => {
       this.#keep(client);
       if (this.#silent) return;
-      const target = connect(this.#target, '127.0.0.1');
+      const target = connect({ port: this.#target, host: '127.0.0.1', noDelay: true });
       this.#keep(target);
       client.pipe(target);
       let hasAnswered = true;
