@@ -7,6 +7,7 @@ import { changeOf, parseState } from '../../../src/client/keep/state.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { makeCa, type Issuer } from '../../../test/support/certificates.ts';
 import { ClientWorld, DAY, START } from '../../../test/support/client-world.ts';
+import { randomOf } from './random.ts';
 
 export interface FleetOptions {
   readonly agents: number;
@@ -126,16 +127,5 @@ async function runAgent(
     requests: world.requests.length,
     hooks: world.hooks.length,
     problems: [...problems],
-  };
-}
-
-/** The same numbers for the same seed (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
