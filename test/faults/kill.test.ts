@@ -9,11 +9,12 @@ import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { certificatesOf, Estuary, hashOtpsCheaply } from '../support/estuary.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 import { storedRows } from '../support/stored-rows.ts';
+import { isStoreInPostgres } from '../support/wanted-store.ts';
 
 const ROUNDS = 100;
 const CLIENTS = 6;
 /** Longest life of a server after the load has begun, in milliseconds. */
-const LONGEST = 120;
+const LONGEST = isStoreInPostgres() ? 600 : 120;
 
 let estuary: Estuary;
 
@@ -77,7 +78,10 @@ test(
     expect(answered.filter(({ serial }) => !serials.has(serial))).toEqual([]);
     // Every token belongs to one name, and every name to one token.
     expect(new Set(stored.map(({ subject }) => subject)).size).toBe(stored.length);
-    expect(await storedRows(estuary.dir, 'SELECT request_id FROM reservation')).toEqual([]);
+    const open = (): Promise<readonly object[]> => storedRows(estuary.dir, 'SELECT request_id FROM reservation');
+    // Nodes of one database look every few seconds for what nobody is at work on any more.
+    if (isStoreInPostgres()) for (let tries = 0; tries < 60 && (await open()).length > 0; tries++) await sleep(1000);
+    expect(await open()).toEqual([]);
     // A use is taken exactly where there is a certificate.
     const consumed = await storedRows<{ client_id: string }>(estuary.dir, 'SELECT client_id FROM otp WHERE uses = 1');
     expect(consumed.map(({ client_id }) => `CN=${client_id}`).sort()).toEqual(
