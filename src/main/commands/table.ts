@@ -44,7 +44,7 @@ export const COMMANDS: readonly Entry[] = [
   ),
   command(
     'doctor',
-    'Look at the configuration, certificates, keys, CAs, store and audit log; exit code 1 where something failed.',
+    'Look at the configuration, certificates, keys, CAs, store and audit log; exit code 1 where something failed, 2 where the configuration is refused.',
     { config, json: flag('for programs') },
     () => import('./doctor.ts'),
   ),
