@@ -58,14 +58,15 @@ export class GroupCommit {
    * @param time for the audit records about what a crash or a rotation left, ms
    */
   async run(calls: readonly Call[], time: number): Promise<readonly Reply[]> {
-    const replies = new Map<number, Reply>();
+    // By the call itself: its number is its sender's, and there are several.
+    const replies = new Map<Call, Reply>();
     const answer = (
       call: Call,
       reply: Omit<Extract<Reply, { error?: undefined }>, 'id'> | { error: unknown },
     ): void => {
       const { id } = call;
       replies.set(
-        id,
+        call,
         'error' in reply && reply.error !== undefined
           ? { id, error: toPlainError(toEstuaryError(reply.error)) }
           : { id, value: 'value' in reply ? reply.value : undefined },
@@ -86,7 +87,7 @@ export class GroupCommit {
       }
       left = again;
     }
-    return calls.map(({ id }) => replies.get(id) ?? { id, error: toPlainError(storeUnavailable('no reply')) });
+    return calls.map((call) => replies.get(call) ?? { id: call.id, error: toPlainError(storeUnavailable('no reply')) });
   }
 
   /** For start-up: throws what stands in the way of writing. */

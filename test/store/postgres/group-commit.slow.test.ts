@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { openPostgresWriter } from '../../../src/store/postgres/roles.ts';
+import { type PostgresCluster, sharedPostgres } from '../../support/postgres.ts';
+import { requires } from '../../support/requires.ts';
+import { event, reservation, T0 } from '../rows.ts';
+import { emptied } from './support.ts';
+
+describe.skipIf(!requires('postgres'))('issue 17: calls of several workers in one transaction', () => {
+  let cluster: PostgresCluster;
+  let url: string;
+  beforeAll(async () => {
+    cluster = await sharedPostgres();
+    url = await cluster.createDatabase();
+  });
+  afterAll(() => cluster.dropDatabase(url));
+
+  it('each is answered with what it came to, though every worker counts its calls for itself', async () => {
+    const database = await emptied(url);
+    const role = await openPostgresWriter(
+      {
+        driver: 'postgres',
+        server: { url },
+        node: 'node-1',
+        audit_file: database.auditFile('node-1'),
+        lookup_key: { configured: undefined, required: false },
+      },
+      T0,
+    );
+    onTestFinished(() => void role.close());
+    const first = reservation({});
+    const reserve = (of: ReturnType<typeof reservation>) =>
+      ({ id: 7, operation: 'reserve', args: [of, [event('request.received')]] as never[], time: T0 }) as const;
+    const replies = await role.carryOut([
+      reserve(first),
+      reserve(reservation({ serial: first.serial })),
+      { id: 7, operation: 'noSuchOperation', args: [], time: T0 },
+    ]);
+    expect(replies).toEqual([
+      { id: 7, value: 'reserved' },
+      { id: 7, value: 'serial-taken' },
+      expect.objectContaining({ id: 7, error: expect.anything() }),
+    ]);
+  });
+});
