@@ -9,7 +9,7 @@ const PATIENCE = 10;
 const PIECE = 4096;
 const STDOUT = 1;
 /** Milliseconds that a thread gets at the end of the process for what it is writing. */
-const LAST_WRITE = 500;
+const LAST_WRITE = 100;
 
 export interface LineSink {
   write(text: string): void;
@@ -75,7 +75,7 @@ function standardOutput(): LineSink {
       stream.write(text);
     },
     writeLast(text) {
-      // What the thread has in hand is lost where the process ends before it.
+      // Otherwise what the thread has in hand would stand behind what is written here.
       if (isBusy) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LAST_WRITE);
       try {
         stream.flushSync();
