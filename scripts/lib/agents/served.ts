@@ -207,10 +207,10 @@ class ServedFleet {
   async #issued(): Promise<string[]> {
     const serials: string[] = [];
     for (let cursor = ''; ;) {
-      const { status, json } = await this.#estuary.admin('GET', `/admin/certificates?limit=1000${cursor}`);
+      const { status, json } = await this.#estuary.admin('GET', `/admin/certificates?limit=100${cursor}`);
       if (status !== 200) throw new Error(`the list of certificates answered ${status}`);
       serials.push(...itemsOf(json).map(({ serial }) => String(serial)));
-      const next = json['next'];
+      const next = json['next_cursor'];
       if (typeof next !== 'string') return serials;
       cursor = `&cursor=${encodeURIComponent(next)}`;
     }
