@@ -110,12 +110,22 @@ prepare_build() {
   fi
 }
 
+# beneath PROCESS — prints the ids of its children, theirs, and so on
+beneath() {
+  local child
+  for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+    echo "$child"
+    beneath "$child"
+  done
+}
+
 # end_beneath SHELL — ends the program that a function runs in the background, and waits for the shell that `&` made for the function: with
-# that shell alone the program would not end. KILL, since unshare ignores TERM while it waits. Nothing where SHELL is empty or gone.
+# that shell alone the program would not end. KILL, since unshare ignores TERM while it waits; each of them, since what becomes another user
+# no longer dies with unshare. Nothing where SHELL is empty or gone.
 end_beneath() {
   local program
   [ -n "$1" ] || return 0
-  for program in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+  for program in $(beneath "$1"); do
     kill -KILL "$program" 2>/dev/null || true
   done
   wait "$1" 2>/dev/null || true
