@@ -1,9 +1,10 @@
 /** The certificates that were issued: a search over all of them. */
 import type { Certificate } from '../api/types.ts';
-import { link, route } from '../router.ts';
+import { route } from '../router.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
 import { Filters, type Filter } from '../ui/fields.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
+import { certificateLink } from './certificate-link.ts';
 import { CertificateDetails } from './certificate.tsx';
 
 const FILTERS: readonly Filter[] = [
@@ -17,9 +18,6 @@ const FILTERS: readonly Filter[] = [
   { name: 'issued_after', label: 'Issued after', date: true },
   { name: 'expires_before', label: 'Ends before', date: true },
 ];
-
-export const certificateLink = ({ serial, ca }: Pick<Certificate, 'serial' | 'ca'>): string =>
-  link(['certificates', serial], { ca });
 
 export const CERTIFICATE_COLUMNS: readonly Column<Certificate>[] = [
   {

@@ -6,7 +6,7 @@ import { Badge, Moment, Panel } from '../ui/bits.tsx';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 import { readCertificate } from '../x509/certificate.ts';
-import { certificateLink } from './certificates.tsx';
+import { certificateLink } from './certificate-link.ts';
 
 interface Last extends CertificatePage {
   /** What can be read of its key; undefined: a restored store does not have the certificate. */

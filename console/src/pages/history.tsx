@@ -7,7 +7,7 @@ import { Badge, Moment, Panel } from '../ui/bits.tsx';
 import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
-import { certificateLink } from './certificates.tsx';
+import { certificateLink } from './certificate-link.ts';
 
 interface Happening {
   readonly id: string;

@@ -1,0 +1,6 @@
+import type { Certificate } from '../api/types.ts';
+import { link } from '../router.ts';
+
+/** To one certificate's page. */
+export const certificateLink = ({ serial, ca }: Pick<Certificate, 'serial' | 'ca'>): string =>
+  link(['certificates', serial], { ca });
