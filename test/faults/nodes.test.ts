@@ -10,22 +10,12 @@ import { nodesFaults } from '../support/nodes-faults.ts';
 import { report, summary, type RoundFigures } from '../support/nodes-figures.ts';
 import { Load } from '../support/nodes-load.ts';
 import { Nodes } from '../support/nodes.ts';
+import { Random } from '../support/random.ts';
 import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 
 const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? 5);
 const SEED = Number(process.env['CHAOS_SEED'] ?? 17);
-
-/** Numbers from 0 up to 1, the same for the same seed. */
-function numbers(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('issue 17: nodes under chaos', () => {
   const disks = requires('ext4', 'root');
@@ -33,13 +23,13 @@ describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('issue 17: nodes under
   let started: Nodes | undefined;
   let nodes: Nodes;
   let load: Load;
-  const random = numbers(SEED);
+  const random = new Random(SEED);
   const figures: RoundFigures[] = [];
   /** Each fault once before any comes again, in an order of the seed's. */
   let left: string[] = [];
   const next = (): string => {
     if (left.length === 0) left = Object.keys(faults);
-    return left.splice(Math.floor(random() * left.length), 1)[0] ?? '';
+    return left.splice(Math.floor(random.next() * left.length), 1)[0] ?? '';
   };
 
   beforeAll(async () => {
@@ -57,8 +47,8 @@ describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('issue 17: nodes under
       const before = countOf(load);
       load.start();
       await load.goesOn();
-      await sleep(random() * 2000);
-      await faults[fault]?.(nodes, random);
+      await sleep(random.next() * 2000);
+      await faults[fault]?.(nodes, () => random.next());
       const mended = performance.now();
       await nodes.untilWell();
       const recovery = performance.now() - mended;

@@ -1,17 +1,13 @@
 /** Seeded mutations by octet, whatever the grammar. */
+import { Random as Numbers } from '../support/random.ts';
 
 /** A number from 0 to below - 1. */
 export type Random = (below: number) => number;
 
-/** mulberry32: a small generator, so that a failure can be repeated by its seed. */
+/** A failure can be repeated by its seed. */
 export function random(seed: number): Random {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
+  const numbers = new Numbers(seed);
+  return (below) => numbers.uint32() % below;
 }
 
 /** One to four edits: a bit, an octet, a length-like octet, a piece removed, repeated or moved. */

@@ -7,7 +7,7 @@ import { changeOf, parseState } from '../../../src/client/keep/state.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { makeCa, type Issuer } from '../../../test/support/certificates.ts';
 import { ClientWorld, DAY, START } from '../../../test/support/client-world.ts';
-import { randomOf } from './random.ts';
+import { Random } from '../../../test/support/random.ts';
 
 export interface FleetOptions {
   readonly agents: number;
@@ -44,7 +44,7 @@ export async function runFleet(options: FleetOptions): Promise<FleetResult> {
   const total = { certificates: 0, requests: 0, kills: 0, lostAnswers: 0, refusals: 0, hooks: 0 };
   const problems: string[] = [];
   for (let agent = 0; agent < options.agents; agent++) {
-    const result = await runAgent(options, cas, randomOf(options.seed + agent));
+    const result = await runAgent(options, cas, new Random(options.seed + agent));
     for (const name of COUNTED) total[name] += result[name];
     problems.push(...result.problems.map((problem) => `agent ${agent}: ${problem}`));
   }
@@ -71,7 +71,7 @@ async function rollovers({ days, rolloverDays }: FleetOptions): Promise<readonly
 async function runAgent(
   { days, lifetime, rolloverDays }: FleetOptions,
   cas: readonly Cas[],
-  random: () => number,
+  random: Random,
 ): Promise<FleetResult> {
   const [first] = cas;
   if (first === undefined) throw new Error('no CA');
@@ -84,7 +84,7 @@ async function runAgent(
       counts.refusals += 1;
       return new ClientError('later', 'SERVER_UNREACHABLE', 'nobody listens');
     }
-    const drawn = random();
+    const drawn = random.next();
     if (drawn < SHARE.lost) {
       counts.lostAnswers += 1;
       return 'lose';
@@ -100,7 +100,7 @@ async function runAgent(
   const end = START + days * DAY;
   while (world.now < end) {
     world.cas = cas[Math.floor((world.now - START) / (rolloverDays * DAY))] ?? first;
-    world.lives = random() < SHARE.killed ? Math.floor(random() * STEPS) : Infinity;
+    world.lives = random.next() < SHARE.killed ? Math.floor(random.next() * STEPS) : Infinity;
     const hadOne = world.live !== undefined;
     const { next } = await world.step();
     world.assertWhole();
@@ -109,7 +109,7 @@ async function runAgent(
     const after = world.live;
     if (after !== undefined && hadOne && after.certificate.notAfter.getTime() < world.now)
       problems.add('a certificate was over');
-    world.now = killed ? world.now + 1000 + random() * 60_000 : Math.max(next, world.now + 1000);
+    world.now = killed ? world.now + 1000 + random.next() * 60_000 : Math.max(next, world.now + 1000);
   }
   // What is under way comes to its end.
   world.lives = Infinity;

@@ -10,11 +10,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'smol-toml';
 import { caSection, Estuary, hashOtpsCheaply, itemsOf, section } from '../../../test/support/estuary.ts';
 import { liveVersion } from '../../../test/support/estuary-client.ts';
+import { Random } from '../../../test/support/random.ts';
 import { rollRoot } from '../../../test/support/rollover.ts';
 import { NODE, SERVER } from '../../../test/support/server-process.ts';
 import { killed } from '../../../test/support/spawned.ts';
 import { TcpRelay } from '../../../test/support/tcp-relay.ts';
-import { randomOf } from './random.ts';
 
 export interface ServedOptions {
   readonly agents: number;
@@ -81,7 +81,7 @@ class ServedFleet {
   readonly #estuary: Estuary;
   readonly #relay: TcpRelay;
   readonly #options: ServedOptions;
-  readonly #random: () => number;
+  readonly #random: Random;
   readonly #processes: AgentProcess[] = [];
   readonly #agents: Agent[] = [];
   readonly #counts = { kills: 0, serverKills: 0, serverRestarts: 0, lostConnections: 0 };
@@ -90,21 +90,21 @@ class ServedFleet {
     this.#estuary = estuary;
     this.#relay = relay;
     this.#options = options;
-    this.#random = randomOf(options.seed);
+    this.#random = new Random(options.seed);
   }
 
   async run(): Promise<ServedResult> {
     await this.#make();
     this.#relay.allow(() => {
-      if (this.#random() * 10 >= LOST) return Infinity;
+      if (this.#random.next() * 10 >= LOST) return Infinity;
       this.#counts.lostConnections += 1;
-      return this.#random() * ANSWER;
+      return this.#random.next() * ANSWER;
     });
     const end = performance.now() + this.#options.days * DAY;
     const rollover = performance.now() + (this.#options.days * DAY) / 2;
     let isRolled = false;
     while (performance.now() < end) {
-      await sleep(this.#random() * 10_000);
+      await sleep(this.#random.next() * 10_000);
       if (!isRolled && performance.now() > rollover) {
         isRolled = true;
         await this.#rollOver();
@@ -152,7 +152,7 @@ class ServedFleet {
   }
 
   async #fault(): Promise<void> {
-    const drawn = this.#random();
+    const drawn = this.#random.next();
     if (drawn < 0.1) {
       this.#counts.serverKills += 1;
       this.#estuary.server.signal('SIGKILL');
@@ -162,7 +162,7 @@ class ServedFleet {
       await this.#estuary.server.stop();
       await this.#startAgain();
     } else {
-      const process = this.#processes[Math.floor(this.#random() * this.#processes.length)];
+      const process = this.#random.pick(this.#processes);
       if (process === undefined) return;
       this.#counts.kills += 1;
       process.kills += 1;

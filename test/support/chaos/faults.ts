@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MixedLoad } from '../mixed-load/load.ts';
 import { processesOf, type ServiceProcess } from '../service-processes.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../random.ts';
 import type { ChaosSetting } from './setting.ts';
 
 export interface Chaos {

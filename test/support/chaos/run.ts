@@ -7,7 +7,7 @@ import { MixedLoad } from '../mixed-load/load.ts';
 import { wrongAfter } from '../mixed-load/verify.ts';
 import { kerberosUser, throughDogtag } from './activities.ts';
 import { FAULTS } from './faults.ts';
-import { Random } from './random.ts';
+import { Random } from '../random.ts';
 import { ChaosSetting } from './setting.ts';
 
 export interface ChaosOptions {

@@ -1,4 +1,4 @@
-/** A schedule that comes again with its seed. */
+/** Numbers, and what is drawn with them, that come again with their seed. */
 
 export class Random {
   #state: number;
@@ -7,13 +7,18 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to, not including, 1 (mulberry32). */
-  next(): number {
+  /** A whole number from 0 up to, not including, 2^32 (mulberry32). */
+  uint32(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
     mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  }
+
+  /** From 0 up to, not including, 1. */
+  next(): number {
+    return this.uint32() / 2 ** 32;
   }
 
   /** A whole number from `from` up to, not including, `to`. */
