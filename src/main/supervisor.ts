@@ -65,6 +65,9 @@ export interface SupervisorOptions {
  * @throws EstuaryError 500 `WORKER_START` when a worker ends before it listens; the others are stopped then
  */
 export async function superviseWorkers(options: SupervisorOptions): Promise<RunningService> {
+  // The workers accept for themselves. Connections that this process hands out (Node's round robin) stay open without end, and
+  // nobody answers them, when the worker dies or hangs before it has taken them.
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
   const supervisor = new Supervisor(options);
   await supervisor.start();
   return supervisor;

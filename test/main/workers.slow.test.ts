@@ -41,11 +41,17 @@ async function reload(outcome: string): Promise<void> {
   await expect.poll(() => logged(outcome).length, WAIT).toBe(before + 1);
 }
 
+/** Of a worker; the same each time while none is replaced. */
+function aWorker(): number {
+  const victim = logged('listening').at(-1)?.['pid'];
+  if (typeof victim !== 'number') throw new Error('no worker');
+  return victim;
+}
+
 /** Kills a worker, sees that `/readyz` names it, and waits until it is replaced. */
 async function loseWorker(): Promise<void> {
   const listening = logged('listening');
-  const [victim] = [...new Set(listening.map(({ pid }) => Number(pid)))].slice(-1);
-  if (victim === undefined) throw new Error('no worker');
+  const victim = aWorker();
   process.kill(victim, 'SIGKILL');
   await expect.poll(readyz, WAIT).toMatchObject({
     status: 'degraded',
@@ -89,6 +95,12 @@ describe('issue 11.16: the workers of one service', () => {
     otherToken();
     await loseWorker();
     expect(await adminStatuses()).toEqual([200]);
+  });
+
+  test('issue 16.9: no connection waits for one that hangs, nor is lost in its death', async () => {
+    process.kill(aWorker(), 'SIGSTOP');
+    expect(await adminStatuses()).toEqual([200]);
+    await loseWorker();
   });
 
   test('a reload counts in all of them, has one audit record, and is what a later one gets', async () => {

@@ -49,7 +49,7 @@ export function call(options: Call): Promise<Answer> {
           ...options.headers,
         },
         agent: options.agent ?? new Agent({ keepAlive: false }),
-        timeout: 60_000,
+        signal: AbortSignal.timeout(60_000),
         ...options.tls,
       },
       (response) => {
@@ -68,7 +68,6 @@ export function call(options: Call): Promise<Answer> {
         });
       },
     );
-    request.on('timeout', () => request.destroy(new Error('no answer within 60 s')));
     request.on('error', reject);
     if (body !== undefined) request.write(body);
     request.end();

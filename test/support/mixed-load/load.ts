@@ -88,12 +88,14 @@ export class MixedLoad {
   /**
    * Asks until the answer is one of those wanted.
    *
+   * @param repeated - what is right, too, for one that was sent before
    * @returns undefined where it never came, which is in the book
    */
   async ask<T extends { readonly status: number }>(
     activity: string,
     wanted: readonly number[],
     send: () => Promise<T>,
+    repeated: (answer: T) => boolean = () => false,
   ): Promise<T | undefined> {
     const patience = performance.now() + PATIENCE;
     for (let attempt = 0; ; attempt++) {
@@ -105,6 +107,7 @@ export class MixedLoad {
       this.book.note(activity, outcome, performance.now() - begun);
       if (!(answer instanceof Error) && (wanted.includes(answer.status) || this.alsoRight.has(answer.status)))
         return answer;
+      if (!(answer instanceof Error) && attempt > 0 && repeated(answer)) return answer;
       if (this.#abandoned) return undefined;
       const again = this.faults
         ? answer instanceof Error || answer.status === 500 || answer.status === 503
