@@ -1,20 +1,22 @@
 /** `scripts/bench`: how many enrolments the built server does, how long they take, and the CPU time they cost; beside it, other servers. */
-import { fork, type ChildProcess } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { KEY_KINDS, type Fleet, type KeyKind, startFleet } from './fleet.ts';
+import { besideRow, besideSyncs } from './beside.ts';
+import { KEY_KINDS, type Fleet, type FleetOptions, type KeyKind, startFleet } from './fleet.ts';
 import type { FloorMessage } from './floor.ts';
 import { hasLibest, startLibest } from './libest.ts';
 import type { Job } from './load.ts';
 import { measure, type Measurement } from './measure.ts';
 import { flameGraph, readProfile } from './profile.ts';
-import { perCpuSecond, perSecond, ratios, type Series, table } from './report.ts';
+import { perCpuSecond, perSecond, plots, ratios, type Series, table } from './report.ts';
 import { ROWS, type Row, type ServerName, USUAL_ROWS } from './rows.ts';
 
-const HELP = `Usage: scripts/bench [--rounds N] [--seconds N] [--clients N,…] [--rows ROW,…] [--key KIND] [--profile FOLDER]
+const HELP = `Usage: scripts/bench [--rounds N] [--seconds N] [--clients N,…] [--rows ROW,…] [--key KIND]
+                     [--workers N] [--syncs] [--plots FOLDER] [--profile FOLDER]
 
   --rounds N         how often every row is measured, the servers in turns; medians count (default 3)
   --seconds N        seconds of each measuring (default 4, at most 60)
@@ -22,6 +24,9 @@ const HELP = `Usage: scripts/bench [--rounds N] [--seconds N] [--clients N,…] 
   --rows ROW,…       of ${ROWS.map(({ id }) => id).join(', ')}
                      (default ${USUAL_ROWS.join(', ')})
   --key KIND         the devices' keys: ${KEY_KINDS.join(' or ')} (default ${KEY_KINDS[0]})
+  --workers N        Estuary with so many workers beside Estuary as one process
+  --syncs            beside a program that writes to the same disk and forces it there, all the time
+  --plots FOLDER     the rows as SVG: what each server does per CPU second, and how long it takes, by the number of clients
   --profile FOLDER   of Estuary alone, once: a flame graph of each row's main thread and a table of where its time goes;
                      the profiler itself takes its share
 
@@ -33,6 +38,10 @@ interface Options {
   readonly clients: readonly number[];
   readonly rows: readonly Row[];
   readonly key: KeyKind;
+  /** Of the second Estuary; 1: there is none. */
+  readonly workers: number;
+  readonly syncs: boolean;
+  readonly plots: string | undefined;
   readonly profile: string | undefined;
 }
 
@@ -40,37 +49,32 @@ interface Options {
 const WARM_UP = 1500;
 const STILL_WARM = 100;
 
-/** Slow clients on every listener, from an address of their own; resolves when all are there. */
-async function slowCrowd(fleet: Fleet): Promise<ChildProcess> {
-  const ca = readFileSync(fleet.ca, 'utf8');
-  const places = (['est', 'admin', 'publication'] as const).map((listener) => ({
-    listener,
-    port: fleet.server.port(listener),
-    ca,
-    localAddress: '127.0.0.2',
-  }));
-  const child = fork(new URL('./slow.ts', import.meta.url), [JSON.stringify(places)], { stdio: 'inherit' });
-  await once(child, 'message');
-  return child;
-}
-
 /** A server that is measured. */
 interface Target {
+  /** Whose devices are its clients. */
+  readonly fleet: Fleet;
   readonly port: number;
   readonly pid: number;
   stop(): unknown;
 }
 
-async function floorTarget(folder: string): Promise<Target> {
+async function floorTarget(folder: string, fleet: Fleet): Promise<Target> {
   const child = fork(new URL('./floor.ts', import.meta.url), [folder], { stdio: 'inherit' });
   const message: unknown = (await once(child, 'message')).at(0);
   if (!isFloorMessage(message)) throw new Error('the floor did not start');
-  return { port: message.port, pid: child.pid ?? 0, stop: () => child.kill() };
+  return { fleet, port: message.port, pid: child.pid ?? 0, stop: () => child.kill() };
 }
 
-async function libestTarget(folder: string): Promise<Target> {
+async function libestTarget(folder: string, fleet: Fleet): Promise<Target> {
   const { port, process: child } = await startLibest(folder);
-  return { port, pid: child.pid ?? 0, stop: () => child.kill('SIGKILL') };
+  return { fleet, port, pid: child.pid ?? 0, stop: () => child.kill('SIGKILL') };
+}
+
+async function estuaryTarget(folder: string, options: FleetOptions): Promise<Target> {
+  mkdirSync(folder);
+  const fleet = await startFleet(folder, options);
+  const { server } = fleet;
+  return { fleet, port: server.port('est'), pid: server.pid, stop: () => server.stop() };
 }
 
 const isFloorMessage = (message: unknown): message is FloorMessage =>
@@ -95,6 +99,9 @@ function readOptions(): Options | undefined {
       clients: { type: 'string', default: '8' },
       rows: { type: 'string', default: USUAL_ROWS.join(',') },
       key: { type: 'string', default: KEY_KINDS[0] },
+      workers: { type: 'string', default: '1' },
+      syncs: { type: 'boolean', default: false },
+      plots: { type: 'string' },
       profile: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
@@ -111,6 +118,9 @@ function readOptions(): Options | undefined {
     key:
       KEY_KINDS.find((kind) => kind === values.key) ??
       refuse(`--key: "${values.key}" is not ${KEY_KINDS.join(' or ')}`),
+    workers: wholeNumber(values.workers, 64, 'workers'),
+    syncs: values.syncs,
+    plots: values.plots,
     profile: values.profile,
   };
 }
@@ -147,27 +157,32 @@ async function compare(folder: string, options: Options): Promise<void> {
     const rows = options.rows.filter((row) => row.hash === hash);
     if (rows.length === 0) continue;
     const own = join(folder, hash);
-    mkdirSync(own);
-    const fleet = await startFleet(own, { hash, size: Math.max(...options.clients), key: options.key });
-    const targets = new Map<ServerName, Target>([
-      ['Estuary', { port: fleet.server.port('est'), pid: fleet.server.pid, stop: () => fleet.server.stop() }],
-    ]);
+    const { workers, key } = options;
+    const fleetOptions = { hash, size: Math.max(...options.clients), key };
+    const estuary = await estuaryTarget(own, fleetOptions);
+    const targets = new Map<ServerName, Target>([['Estuary', estuary]]);
+    const syncs = options.syncs ? besideSyncs(folder) : undefined;
     try {
       const wanted = new Set(rows.flatMap(({ servers }) => servers));
-      if (wanted.has('the floor')) targets.set('the floor', await floorTarget(own));
-      if (wanted.has('libest') && hasLibest()) targets.set('libest', await libestTarget(own));
-      series.push(...(await compareRows(own, rows, fleet, targets, options)));
+      if (wanted.has('Estuary with workers') && workers > 1)
+        targets.set('Estuary with workers', await estuaryTarget(join(own, 'workers'), { ...fleetOptions, workers }));
+      if (wanted.has('the floor')) targets.set('the floor', await floorTarget(own, estuary.fleet));
+      if (wanted.has('libest') && hasLibest()) targets.set('libest', await libestTarget(own, estuary.fleet));
+      series.push(...(await compareRows(own, rows, targets, options)));
     } finally {
+      syncs?.kill('SIGKILL');
       for (const target of targets.values()) await target.stop();
     }
   }
   console.log(`${table(series)}\n\n${ratios(series)}`);
+  if (options.plots === undefined) return;
+  mkdirSync(options.plots, { recursive: true });
+  for (const [name, svg] of plots(series)) writeFileSync(join(options.plots, name), svg);
 }
 
 async function compareRows(
   folder: string,
   rows: readonly Row[],
-  fleet: Fleet,
   targets: ReadonlyMap<ServerName, Target>,
   { rounds, seconds, clients: counts }: Options,
 ): Promise<Series[]> {
@@ -184,15 +199,17 @@ async function compareRows(
       const { row, clients, server } = one;
       const target = targets.get(server);
       if (target === undefined) continue;
-      const crowd = row.besideSlow === true ? await slowCrowd(fleet) : undefined;
+      const { fleet } = target;
+      const crowd = await besideRow(row.beside, fleet, folder);
       // libest has nothing to warm up, and is slow.
       const warmUpCount = round === 0 && server !== 'libest' ? WARM_UP : STILL_WARM;
       const perSecond = rateOf(one, series);
       const job = { ...jobOf(row, fleet, clients, seconds), port: target.port, warmUpCount, perSecond };
-      if (server === 'Estuary') await fleet.loopDelay();
+      const isOurs = fleet.server.pid === target.pid;
+      if (isOurs) await fleet.loopDelay();
       const measured = await measure(job, folder, target.pid);
       crowd?.kill('SIGKILL');
-      one.rounds.push({ ...measured, loopDelay: server === 'Estuary' ? await fleet.loopDelay() : undefined });
+      one.rounds.push({ ...measured, loopDelay: isOurs ? await fleet.loopDelay() : undefined });
       console.error(
         `round ${round + 1}: ${row.name}, ${clients} clients, ${server}: ${perCpuSecond(measured).toFixed(0)} per CPU second`,
       );
@@ -200,11 +217,12 @@ async function compareRows(
   return series;
 }
 
-const byRate = (a: Series, b: Series): number => Number(a.row.rate !== undefined) - Number(b.row.rate !== undefined);
+const byRate = (a: Series, b: Series): number =>
+  Number(typeof a.row.rate === 'object') - Number(typeof b.row.rate === 'object');
 
-/** Of a row that goes by another's: what that one did last. */
+/** Of a row that has one; where it goes by another's, by what that one did last. */
 function rateOf({ row: { rate }, clients }: Series, series: readonly Series[]): number | undefined {
-  if (rate === undefined) return undefined;
+  if (typeof rate !== 'object') return rate;
   const other = series.find(({ row, clients: same }) => row.id === rate.of && same === clients)?.rounds.at(-1);
   if (other === undefined) return refuse(`--rows: give ${rate.of} before what goes by it`);
   return perSecond(other) * rate.share;

@@ -29,6 +29,12 @@ export function enrollRequest(operation: string, csr: Buffer, authorization?: st
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`, 'latin1');
 }
 
+/** The bytes of a request for the CA certificates. */
+export const CACERTS_REQUEST = Buffer.from(
+  'GET /.well-known/est/cacerts HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  'latin1',
+);
+
 /** A fresh connection; with a full handshake unless there is a session to resume. */
 export async function open({ port, context, session }: Target): Promise<TLSSocket> {
   const place = { host: '127.0.0.1', servername: 'localhost', port };

@@ -1,7 +1,7 @@
 /** The load generator: a process of its own, started by measure.ts with a Job, that answers with a Result. */
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { enrollRequest, exchange, open, type Target } from './http.ts';
+import { CACERTS_REQUEST, enrollRequest, exchange, open, type Target } from './http.ts';
 
 export interface Job {
   readonly port: number;
@@ -26,7 +26,7 @@ export interface Job {
 export type ConnectionKind = 'new' | 'resumed' | 'kept';
 
 export interface JobClient {
-  readonly operation: 'simpleenroll' | 'simplereenroll';
+  readonly operation: 'simpleenroll' | 'simplereenroll' | 'cacerts';
   readonly connection: ConnectionKind;
   /** DER file. */
   readonly csr: string;
@@ -94,7 +94,10 @@ class Load {
 
   #wayOf(client: JobClient): Enrol {
     const target = { port: this.#job.port, context: secureContext(this.#job, client) };
-    const request = enrollRequest(client.operation, readFileSync(client.csr), client.authorization);
+    const request =
+      client.operation === 'cacerts'
+        ? CACERTS_REQUEST
+        : enrollRequest(client.operation, readFileSync(client.csr), client.authorization);
     return WAYS[client.connection](target, request);
   }
 

@@ -1,4 +1,5 @@
 /** The tables of `scripts/bench`: medians over its rounds. */
+import { svgOf } from '../plot.ts';
 import type { Measurement } from './measure.ts';
 import type { Row, ServerName } from './rows.ts';
 
@@ -39,6 +40,29 @@ function line({ row, clients, server, rounds }: Series): string {
   return `| ${cells.join(' | ')} |`;
 }
 
+/** By the number of clients, for each row: SVG documents by their files' names. */
+export function plots(series: readonly Series[]): (readonly [file: string, svg: string])[] {
+  const rows = [...new Map(series.map(({ row }) => [row.id, row])).values()];
+  return rows.flatMap((row) =>
+    PLOTS.map(({ file, y, value }) => {
+      const own = series.filter(({ row: { id } }) => id === row.id);
+      const lines = [...new Set(own.map(({ server }) => server))].map((server) => ({
+        name: server,
+        points: own
+          .filter((one) => one.server === server)
+          .map(({ clients, rounds }) => [clients, median(rounds.map(value))] as const)
+          .toSorted(([one], [other]) => one - other),
+      }));
+      return [`bench-${row.id}-${file}.svg`, svgOf({ title: row.name, x: 'clients', y, lines })] as const;
+    }),
+  );
+}
+
+const PLOTS = [
+  { file: 'rate', y: 'per CPU second', value: (one: Measurement) => perCpuSecond(one) },
+  { file: 'p99', y: 'p99, ms', value: ({ result }: Measurement) => percentile(result.latencies, 0.99) },
+];
+
 /** What Estuary does per CPU second, in relation to the others, and resumed to new connections. */
 export function ratios(series: readonly Series[]): string {
   const find = (row: string, clients: number, server: ServerName): Series | undefined =>
@@ -51,6 +75,7 @@ export function ratios(series: readonly Series[]): string {
     const parts = [
       ...against(find(row.id, clients, 'the floor'), 'the floor'),
       ...against(find(row.id, clients, 'libest'), 'libest'),
+      ...against(find(row.id, clients, 'Estuary with workers'), 'its own with workers'),
       ...(row.id === 'resumed' ? against(find('new', clients, 'Estuary'), 'new connections') : []),
     ];
     if (parts.length > 0) lines.push(`- ${row.name}, ${clients} clients: ${parts.join(', ')}`);

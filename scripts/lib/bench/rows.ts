@@ -2,7 +2,8 @@
 import type { Fleet, HashAlgorithm } from './fleet.ts';
 import type { ConnectionKind, JobClient } from './load.ts';
 
-export type ServerName = 'Estuary' | 'the floor' | 'libest';
+/** `Estuary with workers`: as many as `--workers` says. */
+export type ServerName = 'Estuary' | 'Estuary with workers' | 'the floor' | 'libest';
 
 export interface Row {
   /** What `--rows` calls it. */
@@ -11,10 +12,10 @@ export interface Row {
   readonly hash: HashAlgorithm;
   /** Who can do it; in what order, the rounds take turns. */
   readonly servers: readonly ServerName[];
-  /** Whether a crowd of slow clients is on every listener meanwhile. */
-  readonly besideSlow?: boolean;
-  /** As many a second as this share of what this row did a second, just before. */
-  readonly rate?: { readonly of: string; readonly share: number };
+  /** What else is on the server meanwhile: slow clients on every listener, or as many wrong one-time passwords as it will check. */
+  readonly beside?: 'slow clients' | 'wrong passwords';
+  /** How many a second; or this share of what this row did a second, just before. Absent: as many as the server will. */
+  readonly rate?: number | { readonly of: string; readonly share: number };
   readonly clients: (fleet: Fleet) => readonly JobClient[];
 }
 
@@ -27,6 +28,9 @@ const enrolment =
   ({ newcomers }) =>
     newcomers.map((client) => ({ ...client, operation: 'simpleenroll', connection }));
 
+const cacerts: Row['clients'] = ({ newcomers }) =>
+  newcomers.map(({ csr }) => ({ csr, operation: 'cacerts', connection: 'kept' }));
+
 /** Every kind of client in turn. */
 function mixed(fleet: Fleet): readonly JobClient[] {
   const kinds = [renewal('new'), enrolment('new'), renewal('kept'), renewal('resumed')].map((kind) => kind(fleet));
@@ -38,14 +42,14 @@ export const ROWS: readonly Row[] = [
     id: 'new',
     name: 'new connection, mTLS',
     hash: 'sha256-hmac',
-    servers: ['Estuary', 'the floor', 'libest'],
+    servers: ['Estuary', 'Estuary with workers', 'the floor', 'libest'],
     clients: renewal('new'),
   },
   {
     id: 'resumed',
     name: 'resumed session, mTLS',
     hash: 'sha256-hmac',
-    servers: ['Estuary', 'the floor'],
+    servers: ['Estuary', 'Estuary with workers', 'the floor'],
     clients: renewal('resumed'),
   },
   {
@@ -53,21 +57,21 @@ export const ROWS: readonly Row[] = [
     name: 'kept connection, mTLS',
     hash: 'sha256-hmac',
     // libest closes after each answer.
-    servers: ['Estuary', 'the floor'],
+    servers: ['Estuary', 'Estuary with workers', 'the floor'],
     clients: renewal('kept'),
   },
   {
     id: 'new-otp',
     name: 'new connection, OTP (sha256-hmac)',
     hash: 'sha256-hmac',
-    servers: ['Estuary'],
+    servers: ['Estuary', 'Estuary with workers'],
     clients: enrolment('new'),
   },
   {
     id: 'kept-otp',
     name: 'kept connection, OTP (sha256-hmac)',
     hash: 'sha256-hmac',
-    servers: ['Estuary'],
+    servers: ['Estuary', 'Estuary with workers'],
     clients: enrolment('kept'),
   },
   {
@@ -82,7 +86,7 @@ export const ROWS: readonly Row[] = [
     name: 'new connection, mTLS, beside slow clients',
     hash: 'sha256-hmac',
     servers: ['Estuary'],
-    besideSlow: true,
+    beside: 'slow clients',
     clients: renewal('new'),
   },
   {
@@ -90,7 +94,7 @@ export const ROWS: readonly Row[] = [
     name: 'kept connection, mTLS, beside slow clients',
     hash: 'sha256-hmac',
     servers: ['Estuary'],
-    besideSlow: true,
+    beside: 'slow clients',
     clients: renewal('kept'),
   },
   {
@@ -107,6 +111,23 @@ export const ROWS: readonly Row[] = [
     servers: ['Estuary'],
     rate: { of: 'mixed', share: 0.5 },
     clients: mixed,
+  },
+  {
+    id: 'cacerts',
+    name: 'cacerts, kept connection, 100 a second',
+    hash: 'argon2id',
+    servers: ['Estuary'],
+    rate: 100,
+    clients: cacerts,
+  },
+  {
+    id: 'cacerts-flood',
+    name: 'the same beside wrong passwords (argon2id)',
+    hash: 'argon2id',
+    servers: ['Estuary'],
+    rate: 100,
+    beside: 'wrong passwords',
+    clients: cacerts,
   },
 ];
 

@@ -1,7 +1,7 @@
 /** Sends requests at a rate of its own, whatever comes back: a process that overload.ts starts with a Storm, and that answers with what it saw. */
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type TLSSocket } from 'node:tls';
-import { enrollRequest, exchange, open } from './http.ts';
+import { CACERTS_REQUEST, enrollRequest, exchange, open } from './http.ts';
 import type { FleetClient } from './fleet.ts';
 
 export interface Storm {
@@ -35,8 +35,6 @@ const TICK = 5;
 /** Connections that are opened at a time. */
 const OPENED_AT_ONCE = 8;
 
-const FIRST = Buffer.from('GET /.well-known/est/cacerts HTTP/1.1\r\nHost: localhost\r\n\r\n', 'latin1');
-
 interface Line {
   readonly socket: TLSSocket;
   readonly request: Buffer;
@@ -56,7 +54,7 @@ async function connectAll({ port, ca, devices, connections }: Storm): Promise<Li
       if (client === undefined) throw new Error('no devices');
       const socket = await open({ port, context: client.context });
       // A connection without a request is closed after headers_timeout.
-      await exchange(socket, FIRST);
+      await exchange(socket, CACERTS_REQUEST);
       lines.push({ socket, request: client.request });
     }
   };

@@ -1,5 +1,6 @@
 /** A CA key in a PKCS#11 token. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, failed, unavailable } from '../../errors.ts';
 import { IsolatedProcess } from '../../process/isolated-process.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
@@ -32,6 +33,9 @@ export interface Pkcs11SignerOptions extends TokenAccess, KeyReference {
 const SUBJECT = 'The hardware security module';
 /** Signatures that may wait for each session. */
 const QUEUE_PER_SESSION = 64;
+/** How often a token that is not there is looked for at a start, and milliseconds between two looks. */
+const LOOKS = 4;
+const LOOK_AGAIN = 500;
 /** Failures of one signature that say nothing about the token: its other sessions work on. */
 const HARMLESS = new Set([
   'CKR_SESSION_COUNT',
@@ -91,7 +95,7 @@ export class Pkcs11Signer implements Signer {
    *   crashed or hung. Nothing is left running then
    */
   async start(): Promise<void> {
-    await this.#process.start();
+    await this.#startProcess();
     try {
       const { spki, warnings } = readDescription(await this.#process.call('describe', undefined, this.#deadline));
       this.#key = knownKey(spki);
@@ -101,6 +105,21 @@ export class Pkcs11Signer implements Signer {
       await this.#process.stop();
       throw error;
     }
+  }
+
+  /**
+   * Looks more than once for a token that is not there: SoftHSM empties a token's file at each login, before it writes it anew, and who loads
+   * the module at that moment, another worker, sees no token.
+   */
+  async #startProcess(): Promise<void> {
+    for (let look = 1; ; look++)
+      try {
+        await this.#process.start();
+        return;
+      } catch (error) {
+        if (look === LOOKS || !(error instanceof IsolatedError) || error.code !== TokenFault.SLOT) throw error;
+        await sleep(LOOK_AGAIN);
+      }
   }
 
   /** The token has refused what it would be asked for again: another signer has to be made. */

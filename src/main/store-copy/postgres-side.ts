@@ -45,7 +45,6 @@ export function postgresSide(client: pg.Client, node: string): Side {
       }
       await client.query('CLOSE copied');
     },
-    clear: () => Promise.resolve(),
     async write({ name, columns }: CopiedTable, rows: readonly Row[]) {
       if (name === 'device_event') return writeDeviceEvents(client, node, rows);
       const full = rows.map((row) => ({ ...row, ...MORE[name]?.(row, node) }));

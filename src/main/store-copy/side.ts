@@ -6,8 +6,6 @@ export interface Side {
   count(table: CopiedTable): Promise<number>;
   /** All rows, in the table's order, some at a time: one pass, which a page after the other by its number would not be. Nothing is written meanwhile. */
   read(table: CopiedTable): AsyncIterable<readonly Row[]> | Iterable<readonly Row[]>;
-  /** Takes out what the rows of other tables have brought with them. */
-  clear(table: CopiedTable): Promise<void>;
   /** Into an empty table. */
   write(table: CopiedTable, rows: readonly Row[]): Promise<void>;
 }
@@ -24,34 +22,28 @@ export type OnRows = (rows: number) => void;
 
 /** Copies every table. @returns what was read */
 export function copyTables(from: Side, to: Side, onRows?: OnRows): Promise<CopiedCount[]> {
-  return ofAllTables(from, onRows, async (table) => {
-    await to.clear(table);
-    return (rows) => to.write(table, rows);
-  });
+  return ofAllTables(from, onRows, (table, rows) => to.write(table, rows));
 }
 
 /** What a store holds. */
 export function countTables(side: Side, onRows?: OnRows): Promise<CopiedCount[]> {
-  return ofAllTables(side, onRows, () => Promise.resolve(() => Promise.resolve()));
+  return ofAllTables(side, onRows, () => Promise.resolve());
 }
-
-type Use = (rows: readonly Row[]) => Promise<void>;
 
 async function ofAllTables(
   side: Side,
   onRows: OnRows = () => undefined,
-  use: (table: CopiedTable) => Promise<Use>,
+  use: (table: CopiedTable, rows: readonly Row[]) => Promise<void>,
 ): Promise<CopiedCount[]> {
   const counts: CopiedCount[] = [];
   let before = 0;
   for (const table of TABLES) {
     const hash = createHash('sha256');
-    const take = await use(table);
     let rows = 0;
     for await (const some of side.read(table)) {
       for (const row of some)
         hash.update(`${JSON.stringify(table.columns.map((name) => comparable(row[name] ?? null)))}\n`);
-      await take(some);
+      await use(table, some);
       rows += some.length;
       onRows(before + rows);
     }

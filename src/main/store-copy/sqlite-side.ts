@@ -30,10 +30,6 @@ export function sqliteSide(db: Db): Side {
         }
       if (some.length > 0) yield some;
     },
-    clear({ name }: CopiedTable) {
-      if (COUNTED.has(name)) db.prepare(`DELETE FROM ${name}`).run();
-      return Promise.resolve();
-    },
     write({ name, columns }: CopiedTable, rows: readonly Row[]) {
       const full = rows.map((row) => ({ ...row, ...MORE[name]?.(row) }));
       const all = [...new Set([...columns, ...Object.keys(MORE[name]?.({}) ?? {})])];
@@ -46,6 +42,4 @@ export function sqliteSide(db: Db): Side {
   };
 }
 
-/** What triggers fill as other rows come (0022-statistics.ts). */
-const COUNTED = new Set(['statistic']);
 const quoted = (name: string): string => `"${name}"`;

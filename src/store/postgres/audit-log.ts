@@ -1,12 +1,10 @@
 /** The audit log of one server (node): its chain in the store, a row for each record, and its file. */
 import type { AuditEvent } from '../../audit/event.ts';
-import { GENESIS_HASH, isAuditRecord } from '../../audit/record.ts';
+import { type ChainedRecord, GENESIS_HASH, isAuditRecord } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
+import { countRecords } from '../counted-records.ts';
 import { fold } from '../fold.ts';
-import { toRecord } from '../rows/audit.ts';
-import { STATISTICS_HOUR } from '../statistics-store.ts';
 import type { Queries } from './queries.ts';
-import { statisticOf } from './statistics.ts';
 
 /** A record that tells of a device. */
 interface DeviceEvent {
@@ -62,27 +60,18 @@ export class AuditLog {
   }
 
   /** Adds to the counters of the hours. */
-  #counted(lines: readonly string[]): Promise<unknown>[] {
-    const counts = new Map<string, { hour: number; ca: string; what: string; count: number }>();
-    for (const record of lines.map((line) => toRecord({ line }))) {
-      const what = statisticOf(record);
-      if (what === undefined) continue;
-      const hour = Math.floor(Date.parse(record.time) / STATISTICS_HOUR);
-      const ca = record.ca?.replaceAll('\0', '\u2400') ?? '';
-      const key = `${hour} ${what} ${ca}`;
-      const known = counts.get(key);
-      if (known === undefined) counts.set(key, { hour, ca, what, count: 1 });
-      else known.count++;
-    }
-    const rows = [...counts.values()];
+  #counted(records: readonly ChainedRecord[]): Promise<unknown>[] {
+    const rows = countRecords(records);
     if (rows.length === 0) return [];
-    const [hour, ca, what, count] = [
-      rows.map((row) => row.hour),
-      rows.map((row) => row.ca),
-      rows.map((row) => row.what),
-      rows.map((row) => row.count),
+    return [
+      this.#count.run({
+        node: this.#node,
+        hour: rows.map((row) => row.hour),
+        ca: rows.map((row) => row.ca.replaceAll('\0', '\u2400')),
+        what: rows.map((row) => row.what),
+        count: rows.map((row) => row.count),
+      }),
     ];
-    return [this.#count.run({ node: this.#node, hour, ca, what, count })];
   }
 
   /** Before the first transaction: the chain of a new node begins. */
@@ -126,7 +115,7 @@ export class AuditLog {
     const node = this.#node;
     const records = this.#chain.take();
     if (records.length > 0) {
-      sent.push(...this.#counted(records.map(({ line }) => line)));
+      sent.push(...this.#counted(records));
       const fields = records.map(({ line }) => fieldsOf(line));
       const column = <T>(of: (row: { record: (typeof records)[number]; field: Fields }) => T): T[] =>
         records.map((record, n) => of({ record, field: fields[n] ?? NO_FIELDS }));

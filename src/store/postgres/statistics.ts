@@ -1,21 +1,5 @@
-import type { AuditRecord } from '../../audit/event.ts';
-import { type Count, type Statistic, STATISTICS_HOUR, type StatisticsFilter } from '../statistics-store.ts';
+import { type Count, STATISTICS_HOUR, type StatisticsFilter } from '../statistics-store.ts';
 import type { Queries } from './queries.ts';
-
-const OF_TYPE = new Map<string, Statistic>([
-  ['certificate.issued', 'issued'],
-  ['certificate.denied', 'refused'],
-  ['certificate.failed', 'failed'],
-  ['certificate.revoked', 'revoked'],
-  ['request.queued', 'queued'],
-]);
-
-/** What a record is counted as; undefined: as nothing. */
-export function statisticOf({ type, outcome, detail }: AuditRecord): Statistic | undefined {
-  if (type === 'certificate.issued' && detail === 'simplereenroll') return 'renewed';
-  if (type.startsWith('auth.')) return outcome === 'failure' ? 'unauthenticated' : undefined;
-  return OF_TYPE.get(type);
-}
 
 /** The reads of statistics; the counters are written with the records (audit-log.ts), each node's in rows of its own. */
 export function statisticsReads(db: Queries) {

@@ -1,6 +1,8 @@
 import type { AuditEvent } from '../../audit/event.ts';
+import type { ChainedRecord } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
 import type { Db } from './database.ts';
+import { statisticsWriter } from './statistics.ts';
 
 /**
  * The audit log of one process in an SQLite store. All calls but {@link close} need the store's write lock (BEGIN IMMEDIATE), which is what
@@ -11,6 +13,9 @@ export class AuditLog {
   readonly #readHead;
   readonly #writeHead;
   readonly #insert;
+  readonly #count;
+  /** Records of this transaction, which the statistics do not have yet. */
+  #uncounted: ChainedRecord[] = [];
 
   /** @param node the name of this node, in every record that it writes */
   constructor(db: Db, path: string, node?: string) {
@@ -22,6 +27,7 @@ export class AuditLog {
     this.#insert = db.prepare<[number, number, string, string]>(
       'INSERT INTO audit (seq, time, type, line) VALUES (?, ?, ?, ?)',
     );
+    this.#count = statisticsWriter(db);
   }
 
   /**
@@ -32,6 +38,7 @@ export class AuditLog {
    * @throws EstuaryError 503 `AUDIT_TAMPERED`
    */
   begin(time: number): 'ready' | 'rotated' {
+    this.#uncounted = [];
     const state = this.#chain.begin(this.#readHead.get(), time);
     if (state === 'rotated') this.#writeHead.run(this.#chain.head);
     this.#store();
@@ -50,8 +57,9 @@ export class AuditLog {
     return this.#chain.hasMoved;
   }
 
-  /** Puts this transaction's records into the file and forces them to disk; the last thing before COMMIT. */
+  /** Counts this transaction's records, puts them into the file and forces them to disk; the last thing before COMMIT. */
   flush(): void {
+    this.#count(this.#uncounted);
     this.#chain.flush();
     if (this.#chain.hasMoved) this.#writeHead.run(this.#chain.head);
   }
@@ -86,6 +94,9 @@ export class AuditLog {
   }
 
   #store(): void {
-    for (const { seq, time, type, line } of this.#chain.take()) this.#insert.run(seq, time, type, line);
+    for (const record of this.#chain.take()) {
+      this.#insert.run(record.seq, record.time, record.type, record.line);
+      this.#uncounted.push(record);
+    }
   }
 }

@@ -5,6 +5,7 @@ import { isAuditRecord } from '../../audit/record.ts';
 import { isCrlReason } from '../../pki/x509/crl-reasons.ts';
 import type { Db } from './database.ts';
 import { fold } from '../fold.ts';
+import { statisticsWriter } from './statistics.ts';
 
 /** How many records of each kind were applied, and what they tell of that is lost. */
 export interface Replayed {
@@ -31,6 +32,7 @@ export function replayer(db: Db): { readonly apply: (record: ParsedRecord) => vo
   const keep = db.prepare<[ParsedRecord]>(
     'INSERT INTO audit (seq, time, type, line) VALUES (@seq, @time, @type, @line)',
   );
+  const count = statisticsWriter(db);
   return {
     apply(parsed) {
       const record: unknown = JSON.parse(parsed.line);
@@ -39,6 +41,7 @@ export function replayer(db: Db): { readonly apply: (record: ParsedRecord) => vo
       const what = record.outcome === 'success' ? LOST[record.type] : undefined;
       if (what !== undefined) add(lost, what);
       keep.run(parsed);
+      count([parsed]);
     },
     replayed: { applied, lost },
   };

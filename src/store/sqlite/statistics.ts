@@ -1,3 +1,4 @@
+import { type Added, countRecords } from '../counted-records.ts';
 import { STATISTICS_HOUR, type Count, type StatisticsFilter } from '../statistics-store.ts';
 import type { Db } from './database.ts';
 
@@ -9,7 +10,18 @@ interface Hours {
   readonly ca: string | null;
 }
 
-/** The reads of statistics; the counters are the work of a trigger (migrations/0022-statistics.ts). */
+/** Adds audit records to the counters, in the transaction that inserts them. */
+export function statisticsWriter(db: Db): (records: Parameters<typeof countRecords>[0]) => void {
+  const add = db.prepare<[Added]>(
+    `INSERT INTO statistic (hour, ca, what, count) VALUES (@hour, @ca, @what, @count)
+     ON CONFLICT (hour, ca, what) DO UPDATE SET count = count + excluded.count`,
+  );
+  return (records) => {
+    for (const added of countRecords(records)) add.run(added);
+  };
+}
+
+/** The reads of statistics. */
 export function statisticsReads(db: Db) {
   // Bound numbers are floating-point ones to SQLite.
   const counts = db.prepare<[Hours], Count>(

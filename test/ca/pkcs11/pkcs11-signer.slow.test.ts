@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
@@ -128,6 +129,18 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
     expect(refused).toHaveLength(100 - 65);
     for (const { reason } of refused) expect(reason).toMatchObject({ status: 503, code: 'PKCS11_BUSY', retryAfter: 7 });
     expect((await signer.sign(Buffer.from('again'))).length).toBeGreaterThan(60);
+  });
+
+  test('a token that is not there for a moment when it starts is waited for: SoftHSM empties its file before it writes it', async () => {
+    const folder = hsm.file('tokens');
+    const files = readdirSync(folder).map((token) => join(folder, token, 'token.object'));
+    const contents = files.map((file) => readFileSync(file));
+    for (const file of files) truncateSync(file);
+    const started = open();
+    const early = await Promise.race([started.catch((error: unknown) => error), sleep(700, 'waits')]);
+    files.forEach((file, n) => writeFileSync(file, contents[n] ?? ''));
+    expect(early).toBe('waits');
+    expect((await (await started).sign(Buffer.from('x'))).length).toBeGreaterThan(60);
   });
 
   describe('refuses to start', () => {

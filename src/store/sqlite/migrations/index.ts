@@ -20,6 +20,7 @@ import { labels } from './0019-labels.ts';
 import { search } from './0020-search.ts';
 import { sessions } from './0021-sessions.ts';
 import { statistics } from './0022-statistics.ts';
+import { countedRecords } from './0023-counted-records.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -45,4 +46,5 @@ export const MIGRATIONS: readonly string[] = [
   search,
   sessions,
   statistics,
+  countedRecords,
 ];

@@ -1,0 +1,48 @@
+/** Which audit records the statistics count, and as what. */
+import type { AuditRecord } from '../audit/event.ts';
+import { toRecord } from './rows/audit.ts';
+import { STATISTICS_HOUR, type Statistic } from './statistics-store.ts';
+
+const OF_TYPE = new Map<string, Statistic>([
+  ['certificate.issued', 'issued'],
+  ['certificate.denied', 'refused'],
+  ['certificate.failed', 'failed'],
+  ['certificate.revoked', 'revoked'],
+  ['request.queued', 'queued'],
+]);
+
+/** What is added to one counter. */
+export interface Added {
+  /** Of the epoch. */
+  readonly hour: number;
+  /** Empty: none. */
+  readonly ca: string;
+  readonly what: Statistic;
+  count: number;
+}
+
+const isAuthentication = (type: string): boolean => type.startsWith('auth.');
+
+function statisticOf({ type, outcome, detail }: AuditRecord): Statistic | undefined {
+  if (type === 'certificate.issued' && detail === 'simplereenroll') return 'renewed';
+  if (isAuthentication(type)) return outcome === 'failure' ? 'unauthenticated' : undefined;
+  return OF_TYPE.get(type);
+}
+
+/** @param records with their lines, as the audit file has them */
+export function countRecords(records: readonly { readonly type: string; readonly line: string }[]): Added[] {
+  const counts = new Map<string, Added>();
+  for (const { type, line } of records) {
+    if (!OF_TYPE.has(type) && !isAuthentication(type)) continue;
+    const record = toRecord({ line });
+    const what = statisticOf(record);
+    if (what === undefined) continue;
+    const hour = Math.floor(Date.parse(record.time) / STATISTICS_HOUR);
+    const ca = record.ca ?? '';
+    const key = `${hour} ${what} ${ca}`;
+    const known = counts.get(key);
+    if (known === undefined) counts.set(key, { hour, ca, what, count: 1 });
+    else known.count++;
+  }
+  return [...counts.values()];
+}
