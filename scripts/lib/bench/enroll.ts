@@ -45,7 +45,7 @@ interface Options {
   readonly profile: string | undefined;
 }
 
-/** Enrolments before the first measuring of a server's row; later ones find it warm. */
+/** Enrolments, of each process, before the first measuring of a server's row; later ones find it warm. */
 const WARM_UP = 1500;
 const STILL_WARM = 100;
 
@@ -184,7 +184,7 @@ async function compareRows(
   folder: string,
   rows: readonly Row[],
   targets: ReadonlyMap<ServerName, Target>,
-  { rounds, seconds, clients: counts }: Options,
+  { rounds, seconds, clients: counts, workers }: Options,
 ): Promise<Series[]> {
   const series = rows.flatMap((row) =>
     counts.flatMap((clients) =>
@@ -202,7 +202,8 @@ async function compareRows(
       const { fleet } = target;
       const crowd = await besideRow(row.beside, fleet, folder);
       // libest has nothing to warm up, and is slow.
-      const warmUpCount = round === 0 && server !== 'libest' ? WARM_UP : STILL_WARM;
+      const cold = server === 'Estuary with workers' ? WARM_UP * workers : WARM_UP;
+      const warmUpCount = round === 0 && server !== 'libest' ? cold : STILL_WARM;
       const perSecond = rateOf(one, series);
       const job = { ...jobOf(row, fleet, clients, seconds), port: target.port, warmUpCount, perSecond };
       const isOurs = fleet.server.pid === target.pid;

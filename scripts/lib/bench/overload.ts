@@ -46,6 +46,8 @@ function wholeNumber(option: 'seconds' | 'times' | 'connections', limit: number)
 /** Looks at the server until it is told to end. */
 class Watch {
   readonly healthz: number[] = [];
+  /** What else came of them. */
+  readonly failed: string[] = [];
   readonly memory: number[] = [];
   #ended = false;
   readonly #done: Promise<void>;
@@ -63,9 +65,12 @@ class Watch {
     const ca = readFileSync(file, 'utf8');
     while (!this.#ended) {
       const start = performance.now();
-      const { status } = await call({ port: server.port('admin'), path: '/healthz', tls: { ca } });
-      if (status !== 200) throw new Error(`/healthz: ${status}`);
-      this.healthz.push(performance.now() - start);
+      const answer = await call({ port: server.port('admin'), path: '/healthz', tls: { ca } }).then(
+        ({ status }) => String(status),
+        (error: unknown) => (error instanceof Error ? error.message : String(error)),
+      );
+      if (answer === '200') this.healthz.push(performance.now() - start);
+      else this.failed.push(`/healthz: ${answer}`);
       this.memory.push(residentMiB(server.pid));
       await sleep(LOOK);
     }
@@ -121,7 +126,7 @@ async function main(folder: string): Promise<void> {
     const storm = { port, ca, devices, connections, rate: Math.ceil(times * bearable), seconds };
     const seen = await runStorm(storm, folder, () => (watch = new Watch(fleet)));
     await watch?.end();
-    const { healthz = [], memory = [] } = watch ?? {};
+    const { healthz = [], memory = [], failed = [] } = watch ?? {};
     const after = residentMiB(server.pid);
     const { 200: served = [], 503: refused = [], ...others } = seen.answers;
     console.log('| | per second | p50 ms | p95 ms | longest ms |\n|---|--:|--:|--:|--:|');
@@ -135,7 +140,8 @@ async function main(folder: string): Promise<void> {
         `${seen.unsent} requests were not sent, because no connection was free`,
     );
     for (const [answer, all] of Object.entries(others)) console.log(`${all.length} times: ${answer}`);
-    if (Object.keys(others).length > 0) process.exitCode = 1;
+    for (const answer of failed) console.log(answer);
+    if (Object.keys(others).length + failed.length > 0) process.exitCode = 1;
   } finally {
     await fleet.server.stop();
   }
