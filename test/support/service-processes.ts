@@ -34,3 +34,19 @@ export function processesOf(pid: number, kind: ServiceProcess): number[] {
   };
   return descendants(pid).filter((one) => kindOf(one) === kind);
 }
+
+/** What each worker answers, the others stopped meanwhile so that they take no connection; a service of one process answers once. */
+export async function fromEachWorker<T>(pid: number, ask: () => Promise<T>): Promise<T[]> {
+  const workers = processesOf(pid, 'worker');
+  const answers: T[] = [];
+  for (const worker of workers.length === 0 ? [pid] : workers) {
+    const others = workers.filter((other) => other !== worker);
+    for (const other of others) process.kill(other, 'SIGSTOP');
+    try {
+      answers.push(await ask());
+    } finally {
+      for (const other of others) process.kill(other, 'SIGCONT');
+    }
+  }
+  return answers;
+}
