@@ -38,7 +38,8 @@ export function countRecords(records: readonly { readonly type: string; readonly
     const what = statisticOf(record);
     if (what === undefined) continue;
     const hour = Math.floor(Date.parse(record.time) / STATISTICS_HOUR);
-    const ca = record.ca ?? '';
+    // No text of PostgreSQL's takes U+0000; its picture stands for it, as everywhere there.
+    const ca = record.ca?.replaceAll('\0', '\u2400') ?? '';
     const key = `${hour} ${what} ${ca}`;
     const known = counts.get(key);
     if (known === undefined) counts.set(key, { hour, ca, what, count: 1 });

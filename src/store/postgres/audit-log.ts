@@ -67,7 +67,7 @@ export class AuditLog {
       this.#count.run({
         node: this.#node,
         hour: rows.map((row) => row.hour),
-        ca: rows.map((row) => row.ca.replaceAll('\0', '\u2400')),
+        ca: rows.map((row) => row.ca),
         what: rows.map((row) => row.what),
         count: rows.map((row) => row.count),
       }),
