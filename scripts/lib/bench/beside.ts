@@ -2,10 +2,11 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Fleet } from './fleet.ts';
 import type { Job } from './load.ts';
+import { forkLoad } from './measure.ts';
 import type { Row } from './rows.ts';
 
 /** Resolves when it is there. */
@@ -26,9 +27,7 @@ async function flood(fleet: Fleet, folder: string): Promise<ChildProcess> {
     ({ csr }) => ({ csr, authorization, operation: 'simpleenroll', connection: 'new' }) as const,
   );
   const job: Job = { port: fleet.server.port('est'), ca: fleet.ca, clients, warmUp: 1, warmUpCount: 0, seconds: 600 };
-  const file = join(folder, 'flood.json');
-  writeFileSync(file, JSON.stringify(job));
-  const child = fork(new URL('./load.ts', import.meta.url), [file], { stdio: 'inherit' });
+  const child = forkLoad(job, join(folder, 'flood.json'));
   // Its first word is that it measures, after a second of its load.
   await once(child, 'message');
   return child;

@@ -1,5 +1,5 @@
 /** Runs the load generator against one server, and watches what the server uses meanwhile. */
-import { fork } from 'node:child_process';
+import { fork, type ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cpuSeconds, residentMiB, threadSeconds } from './cpu.ts';
@@ -46,9 +46,7 @@ export function runJob<Look>(
   folder: string,
   look: () => Look,
 ): Promise<{ readonly result: Result; readonly before: Look; readonly after: Look }> {
-  const file = join(folder, 'job.json');
-  writeFileSync(file, JSON.stringify(job));
-  const child = fork(new URL('./load.ts', import.meta.url), [file], { stdio: 'inherit' });
+  const child = forkLoad(job, join(folder, 'job.json'));
   const timer = setTimeout(() => child.kill('SIGKILL'), (job.warmUp + job.seconds + PATIENCE) * 1000);
   return new Promise((resolve, reject) => {
     let [before, after]: (Look | undefined)[] = [];
@@ -65,6 +63,12 @@ export function runJob<Look>(
       else resolve({ result, before, after });
     });
   });
+}
+
+/** Starts the load generator, which sends its {@link LoadMessage}s. @param file where the job may lie */
+export function forkLoad(job: Job, file: string): ChildProcess {
+  writeFileSync(file, JSON.stringify(job));
+  return fork(new URL('./load.ts', import.meta.url), [file], { stdio: 'inherit' });
 }
 
 function measurement(result: Result, before: Glance, after: Glance): Measurement {

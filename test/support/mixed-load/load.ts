@@ -88,7 +88,7 @@ export class MixedLoad {
   /**
    * Asks until the answer is one of those wanted.
    *
-   * @param repeated - what is right, too, for one that was sent before
+   * @param repeated what is right, too, for one that was sent before
    * @returns undefined where it never came, which is in the book
    */
   async ask<T extends { readonly status: number }>(
