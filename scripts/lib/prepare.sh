@@ -84,10 +84,11 @@ without_services() (
 build_tools=(python3 make g++ libkrb5-dev)
 
 # Runs `npm ci` unless node_modules/ is what package-lock.json asks for, and puts the pinned Node first on the PATH.
+# prepare_dependencies [PACKAGE…] — also where one of these optional packages is missing, since its tools may have come later than npm ran.
 prepare_dependencies() {
   cd "$root"
   local difference
-  if ! difference=$(node scripts/lib/dependencies-current.js 2>&1); then
+  if ! difference=$(node scripts/lib/dependencies-current.js "$@" 2>&1); then
     [ ! -L node_modules ] || fail "node_modules is a symbolic link and not up to date ($difference): run npm ci there"
     install_debian_packages "${build_tools[@]}" ||
       say "Optional native packages may stay out ($install_problem)"
