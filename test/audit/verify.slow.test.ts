@@ -119,13 +119,13 @@ test.each<[string, number, string, string]>([
     4,
     'order',
     `UPDATE audit SET seq = -seq WHERE seq >= 4; UPDATE audit SET seq = 1 - seq WHERE seq < 0;
-     INSERT INTO audit SELECT 4, time, type, line FROM audit WHERE seq = 3`,
+     INSERT INTO audit (seq, time, type, line) SELECT 4, time, type, line FROM audit WHERE seq = 3`,
   ],
   [
     'a record inserted at the end',
     9,
     'inserted',
-    'INSERT INTO audit SELECT 9, time, type, line FROM audit WHERE seq = 8',
+    'INSERT INTO audit (seq, time, type, line) SELECT 9, time, type, line FROM audit WHERE seq = 8',
   ],
   [
     'the end of the chain set back',

@@ -5,8 +5,8 @@ import { deviceMatchKey } from '../../../src/store/device-match.ts';
 import type { DeviceMatch } from '../../../src/store/device-store.ts';
 import { insertCertificate } from '../../../src/store/sqlite/certificates.ts';
 import type { Db } from '../../../src/store/sqlite/database.ts';
-import { filters } from '../../../src/store/sqlite/migrations/0018-filters.ts';
 import { statistics } from '../../../src/store/sqlite/migrations/0022-statistics.ts';
+import { countedRecords } from '../../../src/store/sqlite/migrations/0023-counted-records.ts';
 
 export interface Sizes {
   readonly certificates: number;
@@ -95,18 +95,17 @@ function fillTable(db: Db, table: string, count: number, each: (n: number) => vo
 
 const TYPES = ['auth.mtls', 'request.received', 'ca.signature', 'certificate.issued', 'admin.access'] as const;
 
-/** A store from before migrations 18 and 22 has the rows alone: so they go in without what these make of them. */
+/** A store from before migrations 22 and 24 has the rows alone: so they go in without what these make of them. */
 function fillAudit(db: Db, sizes: Sizes, say: (what: string, figure: string) => void): void {
   const last = db.prepare<[], { seq: number | null }>('SELECT max(seq) AS seq FROM audit').get()?.seq ?? 0;
   if (last >= sizes.records) return;
-  const indexes = [...filters.matchAll(/CREATE INDEX (\w+) ON audit [^;]+;/g)].map(([sql, name]) => ({ sql, name }));
-  const others = db
+  const indexes = db
     .prepare<[], { name: string; sql: string }>(
       `SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'audit' AND sql IS NOT NULL`,
     )
     .all();
-  for (const { name } of others) db.exec(`DROP INDEX ${name}`);
-  db.exec('DROP TRIGGER audit_counted; DROP TABLE statistic;');
+  for (const { name } of indexes) db.exec(`DROP INDEX ${name}`);
+  db.exec('DROP TABLE statistic');
   const record = db.prepare('INSERT INTO audit (seq, time, type, line) VALUES (?, ?, ?, ?)');
   const [prev_hash, own_hash] = [hex('before'), hex('this')];
   fillTable(db, 'audit', sizes.records, (n) => {
@@ -135,9 +134,9 @@ function fillAudit(db: Db, sizes: Sizes, say: (what: string, figure: string) => 
     own_hash,
     sizes.records + 1,
   );
-  for (const { name, sql } of others) if (!indexes.some((one) => one.name === name)) db.exec(sql);
-  timed(say, 'migration 18, its indexes of audit records', () => indexes.forEach(({ sql }) => db.exec(sql)));
+  timed(say, 'migration 24, its indexes of audit records', () => indexes.forEach(({ sql }) => db.exec(sql)));
   timed(say, 'migration 22, which counts the audit records', () => db.exec(statistics));
+  db.exec(countedRecords);
 }
 
 /** Tells the seconds, and how many of them were computing: the machine may have other work. */

@@ -25,7 +25,7 @@ export class AuditLog {
       'UPDATE audit_head SET seq = @seq, hash = @hash, file_start = @file_start, file_size = @file_size',
     );
     this.#insert = db.prepare<[number, number, string, string]>(
-      'INSERT INTO audit (seq, time, type, line) VALUES (?, ?, ?, ?)',
+      'INSERT INTO audit (seq, time, type, line, indexed) VALUES (?, ?, ?, ?, 0)',
     );
     this.#count = statisticsWriter(db);
   }

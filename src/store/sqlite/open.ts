@@ -2,6 +2,7 @@ import type { AuditEvent } from '../../audit/event.ts';
 import type { Store } from '../store.ts';
 import type { ReadOperations, WriteOperations } from './operations.ts';
 import { RevokedSerials } from '../calls/revoked-serials.ts';
+import { busyLoop } from '../calls/busy-loop.ts';
 import { StoreCaller } from '../calls/caller.ts';
 import { socketLink } from '../calls/socket-link.ts';
 import { callsOf } from '../calls/store-calls.ts';
@@ -58,6 +59,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       ? { open: link({ ...common, role: 'writer' }, now), longestPause: THREAD_PAUSE }
       : { open: socketLink(open.socket, open.name), longestPause: PROCESS_PAUSE }),
     now,
+    isBusy: busyLoop(),
     revoked,
   });
   const reader = new StoreCaller({

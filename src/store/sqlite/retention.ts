@@ -36,11 +36,15 @@ export function retentionReads(db: Db) {
 }
 
 function newestArchived(db: Db): () => ArchivedRange | undefined {
-  const newest = db.prepare<[], { line: string }>(
-    "SELECT line FROM audit WHERE type = 'audit.archived' ORDER BY seq DESC LIMIT 1",
-  );
+  const newest = (from: string, where: string) =>
+    db.prepare<[], { line: string }>(
+      `SELECT line FROM ${from} WHERE ${where} AND type = 'audit.archived' ORDER BY seq DESC LIMIT 1`,
+    );
+  // The index is filled behind the records (search/index-rows.ts).
+  const behind = newest('audit NOT INDEXED', "seq > (SELECT upto FROM search_progress WHERE list = 'audit')");
+  const indexed = newest('audit INDEXED BY audit_by_type', 'indexed = 1');
   return () => {
-    const row = newest.get();
+    const row = behind.get() ?? indexed.get();
     return row === undefined ? undefined : parseLine(row.line)?.archived;
   };
 }

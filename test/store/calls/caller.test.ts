@@ -2,8 +2,11 @@ import { once } from 'node:events';
 import { appendFileSync, renameSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { verifyAudit } from '../../../src/audit/verify.ts';
+import { busyLoop } from '../../../src/store/calls/busy-loop.ts';
+import { StoreCaller } from '../../../src/store/calls/caller.ts';
+import { lost } from '../../../src/store/calls/link.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { auditTypes, event, openedInThreads, otpRow, temporaryPaths } from '../support.ts';
 
@@ -126,4 +129,75 @@ test('more calls than the store can queue are refused at once with 503, the othe
   const results = await Promise.allSettled(Array.from({ length: 10_500 }, () => store.getOtp('x')));
   expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(10_000);
   expect(results.at(-1)).toMatchObject({ reason: { status: 503, code: 'STORE_UNAVAILABLE', retryAfter: 1 } });
+});
+
+describe('issue 14.2: calls share a message and a commit', () => {
+  /** A caller whose messages are looked at: how many calls each had. */
+  async function watched(isBusy: () => boolean): Promise<{ caller: StoreCaller; messages: number[] }> {
+    const messages: number[] = [];
+    const caller = new StoreCaller({
+      dependency: 'store_write',
+      open(events) {
+        setImmediate(() => events.response({ ready: ['work'] }, Infinity));
+        return {
+          send(request) {
+            if ('close' in request) events.end(lost('closed'));
+            if (!('calls' in request)) return;
+            messages.push(request.calls.length);
+            events.response({ replies: request.calls.map(({ id }) => ({ id, value: id })) }, Infinity);
+          },
+        };
+      },
+      longestPause: 1000,
+      now: Date.now,
+      isBusy,
+    });
+    await caller.start();
+    return { caller, messages };
+  }
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  /** Three calls, each of them in a turn of its own. */
+  const three = async (caller: StoreCaller): Promise<Promise<unknown>[]> => {
+    const calls = [caller.call('work', [])];
+    for (let n = 0; n < 2; n++) {
+      await turn();
+      calls.push(caller.call('work', []));
+    }
+    return calls;
+  };
+
+  test('where the event loop waits, each turn sends its calls', async () => {
+    const { caller, messages } = await watched(() => false);
+    await Promise.all([...(await three(caller)), caller.call('work', [])]);
+    expect(messages).toEqual([1, 1, 2]);
+  });
+
+  test('where it is busy, a call waits for two more, though not for ever, and not at the end', async () => {
+    const { caller, messages } = await watched(() => true);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await Promise.all(await three(caller));
+    expect(messages).toEqual([3]);
+    const alone = caller.call('work', []);
+    await turn();
+    expect(messages).toEqual([3]);
+    vi.runAllTimers();
+    await alone;
+    expect(messages).toEqual([3, 1]);
+    const last = caller.call('work', []);
+    await caller.close();
+    await last;
+    expect(messages).toEqual([3, 1, 1]);
+  });
+
+  test('an event loop is busy once it has hardly waited for a tenth of a second, until it has', async () => {
+    const isBusy = busyLoop();
+    expect(isBusy()).toBe(false);
+    const end = performance.now() + 500;
+    // A new turn each time, as under load.
+    while (performance.now() < end) await turn();
+    expect(isBusy()).toBe(true);
+    await delay(500);
+    expect(isBusy()).toBe(false);
+  });
 });

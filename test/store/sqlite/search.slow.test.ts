@@ -30,7 +30,7 @@ const issuedAt = (n: number): number => T0 + Math.floor(n / 4) * DAY;
 
 function fill(): void {
   const insert = insertCertificate(db);
-  const audit = db.prepare('INSERT INTO audit (seq, time, type, line) VALUES (?, ?, ?, ?)');
+  const audit = db.prepare('INSERT INTO audit (seq, time, type, line, indexed) VALUES (?, ?, ?, ?, 0)');
   db.transaction(() => {
     for (let n = 0; n < CERTIFICATES; n++) {
       const name = `Device-${n % 900}`;

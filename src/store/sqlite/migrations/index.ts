@@ -21,6 +21,7 @@ import { search } from './0020-search.ts';
 import { sessions } from './0021-sessions.ts';
 import { statistics } from './0022-statistics.ts';
 import { countedRecords } from './0023-counted-records.ts';
+import { recordsIndexedBehind } from './0024-records-indexed-behind.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -47,4 +48,5 @@ export const MIGRATIONS: readonly string[] = [
   sessions,
   statistics,
   countedRecords,
+  recordsIndexedBehind,
 ];

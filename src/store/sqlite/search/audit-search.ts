@@ -20,14 +20,16 @@ const SUBJECTS = 500;
 /** Records that a step along subjects goes past. */
 const WINDOW = 50_000;
 const OF_SUBJECT = 'instr(estuary_fold(subject), @subject) > 0';
+/** The indexes are filled behind the records (index-rows.ts). */
+const INDEXED = 'indexed = 1 AND';
 
 function conditions(filter: AuditFilter): readonly Condition[] {
   const { request_id, serial, type, ca, subject, since, until } = filter;
   return given([
-    { value: request_id, sql: 'request_id = @request_id', index: 'audit_by_request' },
-    { value: serial, sql: 'serial = @serial', index: 'audit_by_serial' },
-    { value: type, sql: 'type = @type', index: 'audit_by_type' },
-    { value: ca, sql: 'ca = @ca', index: 'audit_by_ca' },
+    { value: request_id, sql: `${INDEXED} request_id = @request_id`, index: 'audit_by_request' },
+    { value: serial, sql: `${INDEXED} serial = @serial`, index: 'audit_by_serial' },
+    { value: type, sql: `${INDEXED} type = @type`, index: 'audit_by_type' },
+    { value: ca, sql: `${INDEXED} ca = @ca`, index: 'audit_by_ca' },
     { value: since, sql: 'time >= @since' },
     { value: until, sql: 'time <= @until' },
     { value: subject, sql: OF_SUBJECT },
@@ -72,15 +74,27 @@ export class AuditSearch {
   }
 
   #source(asked: readonly Condition[], parameters: Parameters & AuditFilter, order: Order): Source<Row> {
-    const index = this.#list.narrowest(asked, parameters);
-    const plain = this.#list.along(index, asked, parameters, order);
-    const { subject } = parameters;
-    if (subject === undefined || !hasTrigrams(subject) || this.#list.isNarrow(index, parameters)) return plain;
     const upto = this.#progress('audit');
+    const anywhere = asked.map(({ sql }) => ({ sql: sql.replace(INDEXED, '') }));
+    const plain = this.#list.along({ name: undefined }, anywhere, parameters, order);
+    const found = this.#found(asked, parameters, { order, upto });
+    return found === undefined ? plain : withTail(upto, found, plain, order);
+  }
+
+  /** Along what is indexed, where anything of it leaves less than all records. */
+  #found(
+    asked: readonly Condition[],
+    parameters: Parameters & AuditFilter,
+    { order, upto }: { readonly order: Order; readonly upto: number },
+  ): Source<Row> | undefined {
+    const index = this.#list.narrowest(asked, parameters);
+    const along = index.name === undefined ? undefined : this.#list.along(index, asked, parameters, order);
+    const { subject } = parameters;
+    if (subject === undefined || !hasTrigrams(subject) || this.#list.isNarrow(index, parameters)) return along;
     const subjects = this.#subjects.all({ match: this.#match([['subject', subject]]), subject });
-    if (subjects.length > SUBJECTS) return plain;
+    if (subjects.length > SUBJECTS) return along;
     const others = asked.flatMap(({ sql }) => (sql === OF_SUBJECT ? [] : [sql]));
-    return withTail(upto, this.#ofSubjects(subjects, others, parameters, { order, upto }), plain, order);
+    return this.#ofSubjects(subjects, others, parameters, { order, upto });
   }
 
   /** The records of some subjects, of which everything else holds. */
@@ -91,7 +105,7 @@ export class AuditSearch {
     { order, upto }: { readonly order: Order; readonly upto: number },
   ): Source<Row> {
     const [behind, until] = order === 'asc' ? ['>', '<='] : ['<', '>='];
-    const conditions = ['subject = @one', `seq ${behind} @after`, `seq ${until} @end`, ...others];
+    const conditions = [`${INDEXED} subject = @one`, `seq ${behind} @after`, `seq ${until} @end`, ...others];
     const places = this.#db
       .prepare<[object], number>(
         `SELECT seq FROM audit INDEXED BY audit_by_subject WHERE ${conditions.join(' AND ')} ORDER BY seq ${order} LIMIT @take`,

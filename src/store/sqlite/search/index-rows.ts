@@ -1,4 +1,4 @@
-/** Fills the tables that parts of names are found by, behind the certificates and audit records that they tell of. */
+/** Fills what certificates and audit records are found by, behind them: parts of names, blocks of time, and the indexes of the records. */
 import type { Db } from '../database.ts';
 import { done, type Outcome } from '../../calls/outcome.ts';
 import { fold } from '../../fold.ts';
@@ -37,6 +37,9 @@ export function searchIndexWrites(db: Db) {
   const records = db.prepare<[number], { place: number; subject: string | null }>(
     `SELECT seq AS place, subject FROM audit WHERE seq > ? ORDER BY seq LIMIT ${RECORDS}`,
   );
+  const addRecords = db.prepare<[number, number]>(
+    'UPDATE audit SET indexed = 1 WHERE seq > ? AND seq <= ? AND indexed = 0',
+  );
   const addSubject = db.prepare<[string]>('INSERT INTO audit_subject (subject) VALUES (?) ON CONFLICT DO NOTHING');
   const addSubjectName = db.prepare<[number | bigint, string]>(
     'INSERT INTO audit_subject_names (rowid, subject) VALUES (?, ?)',
@@ -70,7 +73,9 @@ export function searchIndexWrites(db: Db) {
         const { changes, lastInsertRowid } = addSubject.run(subject);
         if (changes === 1) addSubjectName.run(lastInsertRowid, fold(subject));
       }
-      settle('audit', from.audit, audited.at(-1)?.place ?? from.audit);
+      const last = audited.at(-1)?.place ?? from.audit;
+      addRecords.run(from.audit, last);
+      settle('audit', from.audit, last);
       return done(issued.length === CERTIFICATES || audited.length === RECORDS, []);
     },
   };
