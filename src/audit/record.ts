@@ -21,6 +21,8 @@ export interface ChainedRecord {
   readonly hash: string;
   /** One line of JSON, without a line end. */
   readonly line: string;
+  /** What it was made of; absent where it was read back. */
+  readonly event?: AuditEvent;
 }
 
 /** Longest value of a field, in all its parts: a record tells what happened, it does not carry a requester's 60 kB subject. */
@@ -97,7 +99,7 @@ export function chain(head: ChainHead, event: AuditEvent, time: number, node?: s
   const place = { seq, time: new Date(time).toISOString(), node, prev_hash: head.hash };
   const canonical = canonicalJson(event, place);
   const digest = sha256(canonical);
-  return { seq, type: event.type, time, hash: digest, line: withHash(canonical, digest) };
+  return { seq, type: event.type, time, hash: digest, line: withHash(canonical, digest), event };
 }
 
 /** A line read back: a record whose own hash fits, though not necessarily the next of any chain. */

@@ -1,5 +1,6 @@
 /** Which audit records the statistics count, and as what. */
-import type { AuditRecord } from '../audit/event.ts';
+import type { AuditEvent } from '../audit/event.ts';
+import type { ChainedRecord } from '../audit/record.ts';
 import { toRecord } from './rows/audit.ts';
 import { STATISTICS_HOUR, type Statistic } from './statistics-store.ts';
 
@@ -23,21 +24,24 @@ export interface Added {
 
 const isAuthentication = (type: string): boolean => type.startsWith('auth.');
 
-function statisticOf({ type, outcome, detail }: AuditRecord): Statistic | undefined {
+function statisticOf({ type, outcome, detail }: AuditEvent): Statistic | undefined {
   if (type === 'certificate.issued' && detail === 'simplereenroll') return 'renewed';
   if (isAuthentication(type)) return outcome === 'failure' ? 'unauthenticated' : undefined;
   return OF_TYPE.get(type);
 }
 
-/** @param records with their lines, as the audit file has them */
-export function countRecords(records: readonly { readonly type: string; readonly line: string }[]): Added[] {
+/** What of a record says how it is counted. */
+export type Countable = Pick<ChainedRecord, 'type' | 'time' | 'line' | 'event'>;
+
+/** @param records with their lines, as the audit file has them: those are read where a record was not made just now */
+export function countRecords(records: readonly Countable[]): Added[] {
   const counts = new Map<string, Added>();
-  for (const { type, line } of records) {
+  for (const { type, time, line, event } of records) {
     if (!OF_TYPE.has(type) && !isAuthentication(type)) continue;
-    const record = toRecord({ line });
+    const record = event ?? toRecord({ line });
     const what = statisticOf(record);
     if (what === undefined) continue;
-    const hour = Math.floor(Date.parse(record.time) / STATISTICS_HOUR);
+    const hour = Math.floor(time / STATISTICS_HOUR);
     // No text of PostgreSQL's takes U+0000; its picture stands for it, as everywhere there.
     const ca = record.ca?.replaceAll('\0', '\u2400') ?? '';
     const key = `${hour} ${what} ${ca}`;

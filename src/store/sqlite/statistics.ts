@@ -1,4 +1,4 @@
-import { type Added, countRecords } from '../counted-records.ts';
+import { type Added, type Countable, countRecords } from '../counted-records.ts';
 import { STATISTICS_HOUR, type Count, type StatisticsFilter } from '../statistics-store.ts';
 import type { Db } from './database.ts';
 
@@ -11,7 +11,7 @@ interface Hours {
 }
 
 /** Adds audit records to the counters, in the transaction that inserts them. */
-export function statisticsWriter(db: Db): (records: Parameters<typeof countRecords>[0]) => void {
+export function statisticsWriter(db: Db): (records: readonly Countable[]) => void {
   const add = db.prepare<[Added]>(
     `INSERT INTO statistic (hour, ca, what, count) VALUES (@hour, @ca, @what, @count)
      ON CONFLICT (hour, ca, what) DO UPDATE SET count = count + excluded.count`,
