@@ -26,15 +26,19 @@ const INDEXED = 'indexed = 1 AND';
 function conditions(filter: AuditFilter): readonly Condition[] {
   const { request_id, serial, type, ca, subject, since, until } = filter;
   return given([
-    { value: request_id, sql: `${INDEXED} request_id = @request_id`, index: 'audit_by_request' },
-    { value: serial, sql: `${INDEXED} serial = @serial`, index: 'audit_by_serial' },
-    { value: type, sql: `${INDEXED} type = @type`, index: 'audit_by_type' },
-    { value: ca, sql: `${INDEXED} ca = @ca`, index: 'audit_by_ca' },
+    { value: request_id, sql: 'request_id = @request_id', index: 'audit_by_request' },
+    { value: serial, sql: 'serial = @serial', index: 'audit_by_serial' },
+    { value: type, sql: 'type = @type', index: 'audit_by_type' },
+    { value: ca, sql: 'ca = @ca', index: 'audit_by_ca' },
     { value: since, sql: 'time >= @since' },
     { value: until, sql: 'time <= @until' },
     { value: subject, sql: OF_SUBJECT },
   ]);
 }
+
+/** A condition as an index has it. */
+const ofIndexed = ({ sql, index }: Condition): Condition =>
+  index === undefined ? { sql } : { sql: `${INDEXED} ${sql}`, index };
 
 /** Finds audit records. */
 export class AuditSearch {
@@ -75,9 +79,8 @@ export class AuditSearch {
 
   #source(asked: readonly Condition[], parameters: Parameters & AuditFilter, order: Order): Source<Row> {
     const upto = this.#progress('audit');
-    const anywhere = asked.map(({ sql }) => ({ sql: sql.replace(INDEXED, '') }));
-    const plain = this.#list.along({ name: undefined }, anywhere, parameters, order);
-    const found = this.#found(asked, parameters, { order, upto });
+    const plain = this.#list.along({ name: undefined }, asked, parameters, order);
+    const found = this.#found(asked.map(ofIndexed), parameters, { order, upto });
     return found === undefined ? plain : withTail(upto, found, plain, order);
   }
 
