@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { lockoutAddress } from '../auth/client-address.ts';
 import { unavailable, type EstuaryError } from '../errors.ts';
+import { inTurn } from '../process/turns.ts';
 import { exchangeOf } from './exchange.ts';
 import { RateLimits, type RequestRates } from './rate-limits.ts';
 
@@ -40,6 +41,7 @@ export class InHand {
       throw unavailable('OVERLOADED', 'The server has too many requests in hand, try again later.');
     this.#connections.set(connection, others + 1);
     try {
+      await new Promise<void>(inTurn);
       return await work();
     } finally {
       this.#leave(connection);

@@ -1,4 +1,5 @@
 import { measured } from '../../dependency-calls.ts';
+import { inTurn } from '../../process/turns.ts';
 import { describe, EstuaryError, isRefusal, unavailable } from '../../errors.ts';
 import { type Call, fromPlainError, type Reply, type Request, type Response } from './calls.ts';
 import { type Link, lost, type OpenLink } from './link.ts';
@@ -150,8 +151,10 @@ export class StoreCaller {
     for (const reply of replies) {
       const waiting = this.#waiting.get(reply.id);
       this.#waiting.delete(reply.id);
-      if (reply.error !== undefined) waiting?.reject(fromPlainError(reply.error));
-      else waiting?.resolve(reply.value as never);
+      inTurn(() => {
+        if (reply.error !== undefined) waiting?.reject(fromPlainError(reply.error));
+        else waiting?.resolve(reply.value as never);
+      });
     }
   }
 

@@ -1,0 +1,41 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { inTurn } from '../../src/process/turns.ts';
+
+test('issue 14: of work that comes all at once, some is begun in each turn of the event loop, in the order in which it came', async () => {
+  await nextTurn();
+  const begun: number[] = [];
+  for (let piece = 0; piece < 40; piece++) inTurn(() => begun.push(piece));
+  const perTurn: number[] = [begun.length];
+  while (begun.length < 40 && perTurn.length < 40) {
+    const before = begun.length;
+    await nextTurn();
+    perTurn.push(begun.length - before);
+  }
+  expect(perTurn).toEqual([16, 16, 8]);
+  expect(begun).toEqual(Array.from({ length: 40 }, (_, piece) => piece));
+});
+
+test('issue 14: a timer that is due does not wait until all of it is done', async () => {
+  await nextTurn();
+  let done = 0;
+  let doneAtTimer = -1;
+  setTimeout(() => (doneAtTimer = done), 1);
+  for (let piece = 0; piece < 160; piece++)
+    inTurn(() => {
+      for (const until = performance.now() + 0.5; performance.now() < until;);
+      done++;
+    });
+  while (done < 160) await nextTurn();
+  expect(doneAtTimer).toBeGreaterThan(0);
+  expect(doneAtTimer).toBeLessThan(160);
+});
+
+test('issue 14: where little comes, nothing waits', async () => {
+  for (let turn = 0; turn < 5; turn++) {
+    await nextTurn();
+    let begun = 0;
+    for (let piece = 0; piece < 16; piece++) inTurn(() => begun++);
+    expect(begun).toBe(16);
+  }
+});
