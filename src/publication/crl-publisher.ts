@@ -1,13 +1,12 @@
 /** Keeps a CRL of each CA at hand: signed on time, numbered without a gap backwards, shared by all processes of a store. */
 import type { Ca } from '../ca/router.ts';
 import type { StatusSigner } from '../ca/driver.ts';
-import { describe, failed } from '../errors.ts';
+import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { buildTbsCertList, encodeCrlEntry } from '../pki/x509/crl-builder.ts';
-import { isCrlReason } from '../pki/x509/crl-reasons.ts';
+import { buildTbsCertList } from '../pki/x509/crl-builder.ts';
 import { isListSignedBy, parseCertificateList } from '../pki/x509/crl.ts';
 import { subjectKeyIdentifier } from '../pki/x509/public-key.ts';
-import type { CrlRow, CrlStore, RevokedRow } from '../store/crl-store.ts';
+import type { CrlRow, CrlStore } from '../store/crl-store.ts';
 
 export interface CrlPublisherOptions {
   readonly store: CrlStore;
@@ -22,7 +21,7 @@ export interface CrlPublisherOptions {
   readonly now: () => number;
 }
 
-/** Rows of one read: few enough that encoding them holds nothing up. */
+/** Entries of one read: few enough that other reads do not wait long. */
 const PAGE = 500;
 
 export class CrlPublisher {
@@ -161,22 +160,11 @@ export class CrlPublisher {
   async #entries(ca: string, revoked_until: number, valid_at: number): Promise<Buffer[]> {
     const pages: Buffer[] = [];
     for (let after = 0; ;) {
-      const rows = await this.#options.store.listRevoked({ ca, revoked_until, valid_at, after, limit: PAGE });
-      pages.push(Buffer.concat(rows.map(encodeRow)));
-      const last = rows.at(-1);
-      if (last === undefined || rows.length < PAGE) return pages;
-      after = last.position;
+      const filter = { ca, revoked_until, valid_at, after, limit: PAGE };
+      const { count, last, der } = await this.#options.store.revokedEntries(filter);
+      pages.push(der);
+      if (count < PAGE) return pages;
+      after = last;
     }
   }
-}
-
-function encodeRow({ serial, revoked_at, reason, invalidity_date }: RevokedRow): Buffer {
-  if (!isCrlReason(reason))
-    throw failed('STORE_FAILED', 'the store failed', { detail: `certificate ${serial}: no CRLReason "${reason}"` });
-  return encodeCrlEntry({
-    serialNumber: serial,
-    revocationDate: new Date(revoked_at),
-    reason,
-    invalidityDate: invalidity_date === null ? undefined : new Date(invalidity_date),
-  });
 }

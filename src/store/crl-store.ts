@@ -20,13 +20,13 @@ export interface RevokedFilter {
   readonly limit: number;
 }
 
-export interface RevokedRow {
-  readonly position: number;
-  readonly serial: string;
-  readonly revoked_at: number;
-  /** RFC 5280 CRLReason name. */
-  readonly reason: string;
-  readonly invalidity_date: number | null;
+/** Some of the entries of a CRL. */
+export interface RevokedEntries {
+  readonly count: number;
+  /** The position of the last of them. */
+  readonly last: number;
+  /** DER elements of revokedCertificates (RFC 5280 §5.1), one behind the other. */
+  readonly der: Buffer;
 }
 
 /** The revocation lists, and what goes into them. */
@@ -34,8 +34,8 @@ export interface CrlStore {
   /** The number of the CA's latest CRL; undefined before the first. */
   crlNumber(ca: string): Promise<number | undefined>;
   getCrl(ca: string): Promise<CrlRow | undefined>;
-  /** Revoked certificates in the order of their issuance. */
-  listRevoked(filter: RevokedFilter): Promise<readonly RevokedRow[]>;
+  /** Revoked certificates in the order of their issuance. @throws EstuaryError 500 `STORE_FAILED` for a reason that is none */
+  revokedEntries(filter: RevokedFilter): Promise<RevokedEntries>;
   /** A number for a CRL to come: higher than every one before, also those of lists that never came to be. */
   takeCrlNumber(ca: string): Promise<number>;
   /** `false`: there is a list with a higher number already; nothing changed. */

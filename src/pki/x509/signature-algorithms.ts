@@ -214,9 +214,12 @@ function cryptoKey(algorithm: SignatureAlgorithm, key: KeyObject) {
 /** Octets of an RSA exponent; OpenSSL's own bound, which it keeps above 3072 bits only. */
 const MAX_EXPONENT = 8;
 
+/** Octets that are hashed in 0.1 ms; a CRL may have megabytes. */
+const QUICKLY_HASHED = 65_536;
+
 /** P-256 and Ed25519 take well under 0.2 ms, less than a trip to the thread pool; everything else goes there. */
-export function isCheap(keyType: string): boolean {
-  return keyType === 'ec:P-256' || keyType === 'ed25519';
+function isCheap(keyType: string, { length }: Buffer): boolean {
+  return (keyType === 'ec:P-256' || keyType === 'ed25519') && length <= QUICKLY_HASHED;
 }
 
 /**
@@ -234,7 +237,7 @@ export async function verifySignature(
 ): Promise<boolean> {
   if (!algorithmFitsKey(algorithm, publicKey) || (publicKey.rsa?.exponent.length ?? 0) > MAX_EXPONENT) return false;
   const key = cryptoKey(algorithm, publicKey.keyObject);
-  if (isCheap(publicKey.keyType)) return verifyAtOnce(algorithm, key, data, signature);
+  if (isCheap(publicKey.keyType, data)) return verifyAtOnce(algorithm, key, data, signature);
   return new Promise((resolve) => {
     verify(algorithm.hash, data, key, signature, (error, valid) => {
       resolve(error === null && valid);
@@ -263,7 +266,7 @@ export async function createSignature(
   data: Buffer,
 ): Promise<Buffer> {
   const key = cryptoKey(algorithm, privateKey);
-  if (isCheap(keyType)) return sign(algorithm.hash, data, key);
+  if (isCheap(keyType, data)) return sign(algorithm.hash, data, key);
   return new Promise((resolve, reject) => {
     sign(algorithm.hash, data, key, (error, signature) => {
       if (error === null) resolve(signature);

@@ -1,6 +1,7 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
-import type { CrlRow, RevokedFilter, RevokedRow } from '../crl-store.ts';
+import type { CrlRow, RevokedEntries, RevokedFilter } from '../crl-store.ts';
+import { type RevokedRow, toRevokedEntries } from '../revoked-entries.ts';
 import type { Queries } from './queries.ts';
 
 /** The reads for revocation lists. */
@@ -17,7 +18,8 @@ export function crlReads(db: Queries) {
   return {
     crlNumber: async (ca: string): Promise<number | undefined> => (await numberOf.get(ca))?.number ?? undefined,
     getCrl: (ca: string): Promise<CrlRow | undefined> => latest.get(ca),
-    listRevoked: (filter: RevokedFilter): Promise<readonly RevokedRow[]> => revoked.all(filter),
+    revokedEntries: async (filter: RevokedFilter): Promise<RevokedEntries> =>
+      toRevokedEntries(await revoked.all(filter)),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { CrlRow, RevokedFilter, RevokedRow } from '../crl-store.ts';
+import type { CrlRow, RevokedEntries, RevokedFilter } from '../crl-store.ts';
+import { type RevokedRow, toRevokedEntries } from '../revoked-entries.ts';
 import type { Db } from './database.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 
@@ -10,14 +11,14 @@ export function crlReads(db: Db) {
     'SELECT ca, number, this_update, next_update, der FROM crl WHERE ca = ? AND number IS NOT NULL',
   );
   const revoked = db.prepare<[RevokedFilter], RevokedRow>(
-    `SELECT position, serial, revoked_at, reason, invalidity_date FROM certificate
-     WHERE ca = @ca AND revoked_at <= @revoked_until AND not_after >= @valid_at AND position > @after
+    `SELECT position, serial, revoked_at, reason, invalidity_date FROM certificate INDEXED BY crl_entry
+     WHERE ca = @ca AND revoked_at IS NOT NULL AND revoked_at <= @revoked_until AND not_after >= @valid_at AND position > @after
      ORDER BY position LIMIT @limit`,
   );
   return {
     crlNumber: (ca: string): number | undefined => numberOf.get(ca)?.number ?? undefined,
     getCrl: (ca: string): CrlRow | undefined => latest.get(ca),
-    listRevoked: (filter: RevokedFilter): readonly RevokedRow[] => revoked.all(filter),
+    revokedEntries: (filter: RevokedFilter): RevokedEntries => toRevokedEntries(revoked.all(filter)),
   };
 }
 

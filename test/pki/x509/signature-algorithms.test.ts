@@ -78,3 +78,26 @@ describe('samePublicKey', () => {
         expect(samePublicKey(parsePublicKey(spkiDer(key)), parsePublicKey(spkiDer(otherKey)))).toBe(one === other);
   });
 });
+
+describe.each(['ec:P-256', 'ed25519'] as const)(
+  'issue 14: what is signed with %s does not hold up the event loop',
+  (kind) => {
+    const algorithm = kind === 'ed25519' ? SIGNATURE_ALGORITHMS.ed25519 : SIGNATURE_ALGORITHMS.ecdsaWithSHA256;
+    const pair = keyPair(kind);
+
+    test.each([
+      ['a certificate: at once, which takes less than the way to the thread pool', 2_000, 'at once'],
+      ['a CRL of a hundred thousand entries: in the thread pool', 4_000_000, 'in the thread pool'],
+    ] as const)('%s', async (_, length, expected) => {
+      const data = Buffer.alloc(length, 1);
+      const where = async <T>(work: Promise<T>): Promise<[T, typeof expected]> => {
+        let place: typeof expected = 'at once';
+        setImmediate(() => (place = 'in the thread pool'));
+        return [await work, place];
+      };
+      const [signature, signed] = await where(createSignature(algorithm, pair.privateKey, kind, data));
+      const [valid, verified] = await where(verifySignature(algorithm, parsePublicKey(spkiDer(pair)), data, signature));
+      expect([signed, verified, valid]).toEqual([expected, expected, true]);
+    });
+  },
+);

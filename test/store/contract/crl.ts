@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { encodeCrlEntry } from '../../../src/pki/x509/crl-builder.ts';
 import { event, T0 } from '../rows.ts';
 import { auditTypes, issue, type NewDatabase } from './support.ts';
 
@@ -35,7 +36,7 @@ export function crlStoreContract(newDatabase: NewDatabase): void {
       expect((await auditTypes(store)).filter((type) => type === 'crl.issued')).toHaveLength(1);
     });
 
-    test('lists revoked certificates in pages: of one CA, up to a time, without what had expired', async () => {
+    test('gives entries for revoked certificates in pages: of one CA, up to a time, without what had expired', async () => {
       const store = await newDatabase().open();
       const revoke = async (more: Parameters<typeof issue>[1], revoked_at: number, ca = 'devices'): Promise<string> => {
         const { serial } = await issue(store, { ca, ...more });
@@ -48,10 +49,19 @@ export function crlStoreContract(newDatabase: NewDatabase): void {
       await revoke({ not_before: T0 - 9000, not_after: T0 - 1 }, T0 - 5000);
       await issue(store, { ca: 'devices' });
       const filter = { ca: 'devices', revoked_until: T0 + 2, valid_at: T0, limit: 2 };
-      const first = await store.listRevoked({ ...filter, after: 0 });
-      expect(first[0]).toMatchObject({ revoked_at: T0, reason: 'superseded', invalidity_date: null });
-      const second = await store.listRevoked({ ...filter, after: first.at(-1)?.position ?? 0 });
-      expect([...first, ...second].map(({ serial }) => serial)).toEqual(expected);
+      const first = await store.revokedEntries({ ...filter, after: 0 });
+      const second = await store.revokedEntries({ ...filter, after: first.last });
+      expect([first.count, second.count]).toEqual([2, 1]);
+      const entries = expected.map((serialNumber, n) =>
+        encodeCrlEntry({
+          serialNumber,
+          revocationDate: new Date(T0 + n),
+          reason: 'superseded',
+          invalidityDate: undefined,
+        }),
+      );
+      expect([first.der, second.der]).toEqual([Buffer.concat(entries.slice(0, 2)), entries[2]]);
+      expect(await store.revokedEntries({ ...filter, after: second.last })).toMatchObject({ count: 0 });
     });
   });
 }

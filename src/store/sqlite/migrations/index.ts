@@ -22,6 +22,7 @@ import { sessions } from './0021-sessions.ts';
 import { statistics } from './0022-statistics.ts';
 import { countedRecords } from './0023-counted-records.ts';
 import { recordsIndexedBehind } from './0024-records-indexed-behind.ts';
+import { crlEntries } from './0025-crl-entries.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -49,4 +50,5 @@ export const MIGRATIONS: readonly string[] = [
   statistics,
   countedRecords,
   recordsIndexedBehind,
+  crlEntries,
 ];
