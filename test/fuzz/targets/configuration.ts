@@ -1,17 +1,19 @@
 /** The configuration file, without the files that it names. */
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { loadConfigOnly } from '../../../src/config/load.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 import { toml } from '../../config/support.ts';
+import { temporaryFolder } from '../../support/openssl.ts';
 import { type Target } from '../target.ts';
 
-const file = join(mkdtempSync(join(tmpdir(), 'estuary-fuzz-')), 'est.toml');
-
 async function read(input: Buffer): Promise<void> {
-  writeFileSync(file, input);
-  await loadConfigOnly(file, { SECRET: 'secret' });
+  const { file, remove } = temporaryFolder();
+  try {
+    writeFileSync(file('est.toml'), input);
+    await loadConfigOnly(file('est.toml'), { SECRET: 'secret' });
+  } finally {
+    remove();
+  }
 }
 
 const WORDS =
