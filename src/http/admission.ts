@@ -29,6 +29,7 @@ const MAX_IN_HAND = 256;
 /**
  * Bounds what is carried out at a time. What a client is still sending does not count: slow ones hold up nobody. A connection counts
  * once, however many requests it sends without waiting: nobody takes the places of others with one.
+ * What comes together is begun over several turns of the event loop.
  */
 export class InHand {
   /** The requests of each. */

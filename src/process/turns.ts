@@ -1,4 +1,6 @@
-/** Pieces of work begun in one turn of the event loop. */
+/** A fair share of the event loop for each: this process, or thread, has one, and so has this module. */
+
+/** Pieces of work begun in one turn. */
 const IN_A_TURN = 16;
 
 let begun = 0;

@@ -29,7 +29,7 @@ export class FileSigner implements Signer {
     this.signatureAlgorithm = algorithm.der;
   }
 
-  /** P-256 and Ed25519 at once, the rest in the thread pool. */
+  /** At once where that is cheap, otherwise in the thread pool: see {@link createSignature}. */
   sign(tbs: Buffer): Promise<Buffer> {
     return createSignature(this.#algorithm, this.#key, this.#keyType, tbs);
   }

@@ -35,7 +35,7 @@ export class VerifiedSigner {
     const signature = await this.#signer.sign(tbs).catch((error: unknown) => {
       throw error instanceof EstuaryError ? error : signatureFailed(what, describe(error), error);
     });
-    // A broken key store must not put a bad certificate into the world. P-256 and Ed25519 are checked right here
+    // A broken key store must not put a bad certificate into the world. What is cheap is checked right here
     // (0.1 ms, less than a place in the thread pool's queue behind password hashes), the rest in the thread pool.
     if (!(await verifySignature(this.algorithm, this.#publicKey, tbs, signature)))
       throw signatureFailed(what, "the signature does not verify with the certificate's key");

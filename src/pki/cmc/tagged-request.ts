@@ -114,7 +114,7 @@ function crmfContent({ der, certReq, certTemplate, controls, hasRegInfo }: CertR
 const refused = (problem: string): EstuaryError => badRequest('CSR_MALFORMED', `The CRMF request ${problem}.`);
 
 /**
- * Checks the request's own proof of possession (P-256 and Ed25519 at once, the rest in the thread pool).
+ * Checks the request's own proof of possession.
  *
  * @throws CmcError `proof-of-possession`: popRequired where there is none or one of a kind that takes another round
  *   trip, popFailed where it is wrong; `algorithm` (badAlg)

@@ -157,8 +157,7 @@ function requestedExtensions(attributes: readonly CsrAttribute[]): Extension[] {
 }
 
 /**
- * Proof of possession: checks the request's signature with its own key (P-256 and Ed25519 at once, the rest in the
- * thread pool).
+ * Proof of possession: checks the request's signature with its own key.
  * @throws EstuaryError 400 CSR_KEY_INVALID (a key that is none: a point off its curve, for one) or CSR_SIGNATURE_INVALID
  */
 export async function verifyCsr(csr: Csr): Promise<VerifiedCsr> {

@@ -217,7 +217,7 @@ const MAX_EXPONENT = 8;
 /** Octets that are hashed in 0.1 ms; a CRL may have megabytes. */
 const QUICKLY_HASHED = 65_536;
 
-/** P-256 and Ed25519 take well under 0.2 ms, less than a trip to the thread pool; everything else goes there. */
+/** P-256 and Ed25519 take well under 0.2 ms where there is little to hash, less than a trip to the thread pool; everything else goes there. */
 function isCheap(keyType: string, { length }: Buffer): boolean {
   return (keyType === 'ec:P-256' || keyType === 'ed25519') && length <= QUICKLY_HASHED;
 }
@@ -258,7 +258,7 @@ function verifyAtOnce(
   }
 }
 
-/** The signature of a private key over `data`, as X.509 carries it. */
+/** The signature of a private key over `data`, as X.509 carries it. P-256 and Ed25519 at once, unless there is much to hash; the rest in the thread pool. */
 export async function createSignature(
   algorithm: SignatureAlgorithm,
   privateKey: KeyObject,
