@@ -48,10 +48,14 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
   );
 }
 
+let standardOutput: LineBuffer | undefined;
+
+/** One for all loggers of the process, so that their lines keep their order. */
 function toStandardOutput(): LineBuffer {
+  if (standardOutput !== undefined) return standardOutput;
   const lines = new LineBuffer();
   process.on('exit', () => lines.end());
-  return lines;
+  return (standardOutput = lines);
 }
 
 /** What the lines of requests are written with. */

@@ -150,6 +150,13 @@ describe('lines are gathered for a few milliseconds', () => {
     // On a busy machine a piece that a thread had in hand comes last.
     expect(numbers.sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, n) => n));
   });
+
+  test('lines of two loggers of a process keep their order', () => {
+    const script = `import { createLogger } from './src/log.ts'; const [one, other] = [createLogger('info'), createLogger('info')];
+      one.info('first'); other.warn('second');`;
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { cwd: ROOT });
+    expect([...stdout.toString().matchAll(/"msg":"(\w+)"/g)].map(([, word]) => word)).toEqual(['first', 'second']);
+  });
 });
 
 test('messages below log.level are not written', () => {
