@@ -32,7 +32,7 @@ interface Answered {
 }
 
 /**
- * Each client enrolls with single-use tokens, one after the other, until the server is gone.
+ * Each client enrolls with single-use tokens, one after the other, until they are used or the server is gone.
  *
  * @param round names the devices
  * @param longest milliseconds within which the server is killed; undefined: it is not

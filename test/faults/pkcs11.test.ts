@@ -6,8 +6,6 @@ import { requires } from '../support/requires.ts';
 import { softHsm, type SoftHsm } from '../support/softhsm.ts';
 import { HsmUnderLoad, until } from './hsm-load.ts';
 
-const WAIT = { timeout: 20_000 };
-
 describe.skipIf(!requires('softhsm'))('an HSM that fails under a load of enrolments', () => {
   let hsm: SoftHsm;
   let server: HsmUnderLoad;
@@ -39,7 +37,9 @@ describe.skipIf(!requires('softhsm'))('an HSM that fails under a load of enrolme
     expect(statuses).toContain(503);
     expect(server.estuary.server.pid).toBe(pid);
     // The other CA has a process of its own, which nobody enrolls at: its next attempt may come after the load.
-    await expect.poll(async () => [await server.readiness(), await server.isHsmUp()], WAIT).toEqual([200, '1']);
+    await expect
+      .poll(async () => [await server.readiness(), await server.isHsmUp()], { timeout: 20_000 })
+      .toEqual([200, '1']);
   });
 
   test('its process is killed: the calls in flight fail, and another process takes over', async () => {
