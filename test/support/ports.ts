@@ -1,5 +1,9 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+
+/** Below those that Linux gives to connections and to port 0, which would take a port before its program listens. */
+const [FIRST, END] = [20_000, 32_768];
 
 /** An unused loopback port, for a program that cannot say which one port 0 gave it. */
 export async function freePort(): Promise<number> {
@@ -10,16 +14,23 @@ export async function freePort(): Promise<number> {
 
 /** As many different ones: all were free a moment ago. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  return Promise.all(
-    servers.map(async (server) => {
-      const address = server.address();
-      await new Promise((resolve) => server.close(resolve));
-      if (address === null || typeof address === 'string') throw new Error('no port');
-      return address.port;
-    }),
-  );
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = randomInt(FIRST, END);
+    if (await isFree(port)) ports.add(port);
+  }
+  return [...ports];
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
+  await new Promise((resolve) => server.close(resolve));
+  return true;
 }
 
 /** Whether somebody listens on a loopback port. */
