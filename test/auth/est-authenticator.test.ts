@@ -16,21 +16,11 @@ import { UnverifiedTickets } from '../../src/auth/gssapi/unverified-ticket.ts';
 import { OtpPlugin } from '../../src/auth/otp/otp-plugin.ts';
 import type { AuthContext, AuthPlugin } from '../../src/auth/plugin.ts';
 import { EstuaryError, unauthorized, unavailable } from '../../src/errors.ts';
-import {
-  sequence,
-  integer,
-  parseDer,
-  children,
-  Tag,
-  bitString,
-  tlv,
-  readBitStringOctets,
-  readBigInt,
-} from '../../src/pki/der/der.ts';
+import { tlv } from '../../src/pki/der/der.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
-import { makeCa, makeClient, type Issuer } from '../support/certificates.ts';
+import { ecdsaTwin, makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 import { failureRecords } from '../support/failure-records.ts';
 import { apReq, text } from '../support/ap-req.ts';
 import { issue, T0 } from '../store/support.ts';
@@ -300,7 +290,7 @@ describe('contract §3: a certificate revoked in our own store never authenticat
 
   test('nor does it with its ECDSA signature rewritten, which is still valid and has another fingerprint', async () => {
     const setup = await setUp();
-    const twin = { ...client, der: withOtherSignature(client.der) };
+    const twin = { ...client, der: ecdsaTwin(client.der) };
     expect(twin.der.equals(client.der)).toBe(false);
     expect(await setup.outcome({ peerCertificate: twin.der })).toBe(mtls);
     await record(setup, client);
@@ -316,16 +306,6 @@ describe('contract §3: a certificate revoked in our own store never authenticat
     expect(await setup.outcome({ peerCertificate: client.der })).toBe(mtls);
   });
 });
-
-/** The same certificate with (r, n − s) for its ECDSA signature (r, s). */
-function withOtherSignature(der: Buffer): Buffer {
-  const n = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
-  const [tbs, algorithm, signature] = children(parseDer(der, Tag.SEQUENCE).value);
-  if (tbs === undefined || algorithm === undefined || signature === undefined) throw new Error('no certificate');
-  const [r, s] = children(parseDer(readBitStringOctets(signature)).value);
-  if (r === undefined || s === undefined) throw new Error('no ECDSA signature');
-  return sequence(tbs.raw, algorithm.raw, bitString(sequence(r.raw, integer(n - readBigInt(s)))));
-}
 
 describe('issue 11.24, service-spec GSSAPI point 5: a ticket that is not verified, beside a client certificate', () => {
   const krb5 = Buffer.from('06092a864886f712010202', 'hex');

@@ -1,7 +1,18 @@
 /** Certificates and CRLs of any shape, right or wrong, for tests. */
 import { randomBytes } from 'node:crypto';
 
-import { bitString, explicit, integer, sequence, time } from '../../src/pki/der/der.ts';
+import {
+  Tag,
+  bitString,
+  children,
+  explicit,
+  integer,
+  parseDer,
+  readBigInt,
+  readBitStringOctets,
+  sequence,
+  time,
+} from '../../src/pki/der/der.ts';
 import {
   encodeBasicConstraints,
   encodeExtKeyUsage,
@@ -82,6 +93,23 @@ export async function makeCertificate(spec: CertificateSpec): Promise<Issuer> {
   );
   const signature = spec.sign?.(tbs) ?? (await createSignature(algorithm, signer.keys.privateKey, signer.kind, tbs));
   return { subject: spec.subject, kind, keys, der: sequence(tbs, algorithmDer, bitString(signature)) };
+}
+
+/** The orders of the curves. */
+const ORDERS = {
+  'ec:P-256': 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n,
+  'ec:P-384': 0xffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973n,
+  'ec:P-521':
+    0x1fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409n,
+} as const;
+
+/** The same certificate with (r, n − s) for its ECDSA signature (r, s). @param curve of the issuer's key */
+export function ecdsaTwin(der: Buffer, curve: keyof typeof ORDERS = 'ec:P-256'): Buffer {
+  const [tbs, algorithm, signature] = children(parseDer(der, Tag.SEQUENCE).value);
+  if (tbs === undefined || algorithm === undefined || signature === undefined) throw new Error('not a certificate');
+  const [r, s] = children(parseDer(readBitStringOctets(signature)).value);
+  if (r === undefined || s === undefined) throw new Error('not an ECDSA signature');
+  return sequence(tbs.raw, algorithm.raw, bitString(sequence(r.raw, integer(ORDERS[curve] - readBigInt(s)))));
 }
 
 /** A CA certificate with the usual extensions. */

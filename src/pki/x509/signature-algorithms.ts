@@ -87,7 +87,7 @@ export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
 }
 
 /** ecdsa-with-SHA2, ANSI X9.62. */
-const ECDSA_ARC = '1.2.840.10045.4.3.';
+export const ECDSA_ARC = '1.2.840.10045.4.3.';
 
 /**
  * The algorithm of a request's or message's signature, which nobody will copy into a certificate: NSS (and so Dogtag's clients) adds
