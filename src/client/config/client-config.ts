@@ -14,6 +14,7 @@ export interface ServerConfig {
   readonly trust_anchors: string | undefined;
   readonly ca_fingerprint: string | undefined;
   readonly system_trust_anchors: boolean;
+  readonly accept_cmc_ra: boolean;
   readonly min_version: 'TLSv1.2' | 'TLSv1.3';
   readonly max_version: 'TLSv1.2' | 'TLSv1.3';
   readonly timeout: number;

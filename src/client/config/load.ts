@@ -51,6 +51,11 @@ function across({ server, certificate, token }: ReadDocument): Problem[] {
   ]);
   if (server.min_version > server.max_version)
     problems.push({ key: 'server.min_version', message: 'is newer than max_version (not above it)' });
+  if (server.accept_cmc_ra && server.system_trust_anchors)
+    problems.push({
+      key: 'server.accept_cmc_ra',
+      message: 'requires system_trust_anchors = false: with the CAs of the system, the host name is always checked',
+    });
   if (token !== undefined && (token.pin_file === undefined) === (token.pin_env === undefined))
     problems.push({ key: 'token.pin_file', message: 'pin_file or pin_env has to be given (one of the two)' });
   return problems;

@@ -37,7 +37,12 @@ const server = table(
     ),
     system_trust_anchors: boolean({
       description:
-        "Whether the CAs of the operating system count for the server, too (RFC 7030's Implicit TA database). Its name is then always checked.",
+        "Whether the client also trusts the operating system's CAs for the server certificate (RFC 7030's Implicit TA database).",
+      default: false,
+    }),
+    accept_cmc_ra: boolean({
+      description:
+        'Whether the client accepts a server certificate for another host name if it has the extended key usage id-kp-cmcRA (RFC 7030 §3.6.1). Every holder of such a certificate can then act as the server, so your CA must issue id-kp-cmcRA to EST servers only. By default, the client always checks the host name (RFC 6125).',
       default: false,
     }),
     min_version: choice(TLS_VERSIONS, { description: 'The oldest TLS that is spoken.', default: 'TLSv1.2' }),

@@ -30,6 +30,8 @@ export type ServerTrust =
       readonly explicit: readonly Buffer[];
       /** The Implicit TA database, where it is used: PEM. */
       readonly implicit: readonly string[];
+      /** Whether id-kp-cmcRA in the server certificate replaces the host name check (RFC 7030 §3.6.1). */
+      readonly acceptCmcRa: boolean;
     };
 
 export interface ConnectionSettings {
@@ -207,19 +209,25 @@ function trustOptions(trust: ServerTrust, host: string): ConnectionOptions {
     ca: [...trust.explicit.map((der) => encodePem('CERTIFICATE', der)), ...trust.implicit],
     // An anchor need not be self-signed: the fingerprint may be that of an issuing CA.
     allowPartialTrustChain: true,
-    checkServerIdentity: (_name, certificate) => identityProblem(host, certificate, trust.implicit.length === 0),
+    checkServerIdentity: (_name, certificate) => identityProblem(host, certificate, trust.acceptCmcRa),
   };
 }
 
-/**
- * The server's name, by RFC 6125; or, where the anchors are explicit, id-kp-cmcRA in its certificate (RFC 7030 §3.6.1): then the EST CA
- * itself says that it is a server of its own.
- */
-function identityProblem(host: string, certificate: PeerCertificate, explicit: boolean): Error | undefined {
+/** Checks the host name (RFC 6125), or id-kp-cmcRA in its place if the configuration allows it (RFC 7030 §3.6.1). */
+function identityProblem(host: string, certificate: PeerCertificate, acceptCmcRa: boolean): Error | undefined {
   const purposes: readonly string[] = certificate.ext_key_usage ?? [];
-  if (explicit && purposes.includes(OID.cmcRA)) return undefined;
-  return checkServerIdentity(host, certificate);
+  const problem = checkServerIdentity(host, certificate);
+  if (problem === undefined || (acceptCmcRa && purposes.includes(OID.cmcRA))) return undefined;
+  const names = certificate.subjectaltname ?? certificate.subject.CN;
+  const shown = [names ?? []]
+    .flat()
+    .join(', ')
+    .replace(/(?:DNS|IP Address):/g, '');
+  const reason = `its certificate is for ${shown === '' ? 'no name' : shown}, not for ${host}`;
+  return Object.assign(new Error(reason), { code: HOST_NAME_MISMATCH });
 }
+
+const HOST_NAME_MISMATCH = 'ERR_TLS_CERT_ALTNAME_INVALID';
 
 const CERTIFICATE_ERRORS = new Set([
   'CERT_HAS_EXPIRED',
@@ -227,7 +235,7 @@ const CERTIFICATE_ERRORS = new Set([
   'CERT_SIGNATURE_FAILURE',
   'CERT_UNTRUSTED',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
+  HOST_NAME_MISMATCH,
   'INVALID_CA',
   'INVALID_PURPOSE',
   'SELF_SIGNED_CERT_IN_CHAIN',

@@ -54,7 +54,8 @@ function givenAnchors({ trust_anchors: file }: ServerConfig, { disk }: ClientCon
 
 async function serverTrust(anchors: readonly Certificate[], config: ServerConfig): Promise<ServerTrust> {
   const explicit = anchors.map(({ der }) => der);
-  return { kind: 'anchors', explicit, implicit: config.system_trust_anchors ? await systemAnchors() : [] };
+  const implicit = config.system_trust_anchors ? await systemAnchors() : [];
+  return { kind: 'anchors', explicit, implicit, acceptCmcRa: config.accept_cmc_ra };
 }
 
 /** RFC 7030 calls it the Implicit TA database. */

@@ -20,6 +20,7 @@ export interface EnrollOptions {
   readonly label: string | undefined;
   readonly 'ca-fingerprint': string | undefined;
   readonly ca: string | undefined;
+  readonly 'accept-cmc-ra': boolean;
   readonly subject: string | undefined;
   readonly dns: string | undefined;
   readonly ip: string | undefined;
@@ -92,7 +93,12 @@ function documentOf(options: EnrollOptions, url: string, out: string): Record<st
   const path = (file: string | undefined): string | undefined => (file === undefined ? undefined : resolve(file));
   const list = (text: string | undefined): string[] | undefined => text?.split(',').map((one) => one.trim());
   return {
-    server: given({ url, trust_anchors: path(options.ca), ca_fingerprint: options['ca-fingerprint'] }),
+    server: given({
+      url,
+      trust_anchors: path(options.ca),
+      ca_fingerprint: options['ca-fingerprint'],
+      accept_cmc_ra: options['accept-cmc-ra'] ? true : undefined,
+    }),
     ...(options['pkcs11-module'] === undefined
       ? {}
       : {

@@ -19,6 +19,9 @@ export const CLIENT_COMMANDS: readonly Entry[] = [
       label: value('LABEL', "the CA's label on the server"),
       'ca-fingerprint': value('HEX', 'SHA-256 or SHA-512 of a CA certificate that the server lists'),
       ca: value('FILE', 'PEM of the CAs that the server has to lead to, instead of a fingerprint'),
+      'accept-cmc-ra': flag(
+        'accept a server certificate for another host name if it has id-kp-cmcRA (RFC 7030 §3.6.1)',
+      ),
       subject: value('DN', 'the name to ask for, such as CN=dev-1'),
       dns: value('NAMES', 'DNS names of the subjectAltName, with commas between several'),
       ip: value('ADDRESSES', 'IP addresses of the subjectAltName'),
