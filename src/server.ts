@@ -1,40 +1,31 @@
 #!/usr/bin/env node
 /**
- * The command, which takes signals from its first line on. On a Node older than Estuary needs, it hands over to the runtime that npm has installed beside it:
- * same arguments, standard streams, signals and exit code. So nothing but Node's own modules may be imported here
- * before that is settled.
+ * The program's entry. It handles signals from its first statement on: until then, Node ends the process at a SIGHUP. So it imports
+ * nothing before that. On an older Node than Estuary needs, it runs the Node that npm has installed with it: same arguments, standard
+ * streams, signals and exit code. So this file imports only Node's own modules until that is decided.
  */
-import { spawn } from 'node:child_process';
-import { existsSync, realpathSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import process from 'node:process';
-import { fileURLToPath } from 'node:url';
-
 import type { Signal, Signals } from './main/signals.ts';
 
 const NEEDED = 26;
-/** What a runtime tells its launcher: from now on it takes signals. */
-const TAKES_SIGNALS = 'takes signals';
 
-// Before anything else: a SIGHUP that nobody handles ends the process, and systemd takes that for a clean exit.
 const signals = holdSignals(['SIGTERM', 'SIGINT', 'SIGHUP']);
 if (Number.parseInt(process.versions.node, 10) >= NEEDED) await run();
-else handOver();
+else await handOver();
 
 async function run(): Promise<void> {
-  // Set by handOver: this runtime lives and dies with its launcher.
+  // Set by the launcher: this runtime lives and dies with its launcher.
   if (process.env['ESTUARY_LAUNCHED'] !== undefined && process.channel !== undefined) {
     delete process.env['ESTUARY_LAUNCHED'];
     // A launcher that was killed cannot pass that on; without this its ports would stay taken.
     process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
-    process.send?.(TAKES_SIGNALS);
+    process.send?.('takes signals');
     process.channel.unref();
   }
   const { main } = await import('./main/cli.ts');
   await main(process.argv.slice(2), signals);
 }
 
-/** Takes the signals at once, and keeps them until somebody knows what to do with them. */
+/** Handles the signals, and keeps them until `pass` names a receiver. */
 function holdSignals(names: readonly Signal[]): Signals {
   const held: Signal[] = [];
   let taker: ((signal: Signal) => void) | undefined;
@@ -58,8 +49,9 @@ function holdSignals(names: readonly Signal[]): Signals {
   };
 }
 
-function handOver(): void {
-  const runtime = findRuntime();
+async function handOver(): Promise<void> {
+  const { spawn } = await import('node:child_process');
+  const runtime = await findRuntime();
   if (runtime === undefined) {
     process.stderr.write(
       `estuary needs Node.js ${NEEDED} or newer; this is ${process.versions.node}, and no newer one was found in node_modules/.bin ` +
@@ -68,24 +60,44 @@ function handOver(): void {
     process.exitCode = 1;
     return;
   }
+  launch(spawn, runtime);
+}
+
+type Spawn = (typeof import('node:child_process'))['spawn'];
+
+/** @param early a signal that ended an earlier launch before it could handle it */
+function launch(spawn: Spawn, runtime: string, early?: Signal): void {
   const child = spawn(runtime, [...process.execArgv, ...process.argv.slice(1)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, ESTUARY_LAUNCHED: '1' },
   });
-  child.once('message', () => signals.pass((signal) => child.kill(signal)));
+  let handlesSignals = false;
+  child.once('message', () => {
+    handlesSignals = true;
+    if (early !== undefined) child.kill(early);
+    signals.pass((signal) => child.kill(signal));
+  });
   child.on('error', (error) => {
     process.stderr.write(`estuary cannot run ${runtime}: ${error.message}\n`);
     process.exitCode = 1;
   });
   child.on('exit', (code, signal) => {
     if (signal === null) process.exit(code ?? 1);
+    // A terminal signals the whole process group. The command decides what a signal does, so it is started again to do so.
+    if (!handlesSignals && (signal === 'SIGHUP' || signal === 'SIGTERM' || signal === 'SIGINT')) {
+      launch(spawn, runtime, signal);
+      return;
+    }
     signals.release();
     process.kill(process.pid, signal);
   });
 }
 
-/** The newer runtime that npm has put beside this package, or beside the one that depends on it. */
-function findRuntime(): string | undefined {
+/** The newer runtime that npm has installed with this package, or with the package that depends on it. */
+async function findRuntime(): Promise<string | undefined> {
+  const { existsSync, realpathSync } = await import('node:fs');
+  const { dirname, join } = await import('node:path');
+  const { fileURLToPath } = await import('node:url');
   const self = realpathSync(process.execPath);
   for (let folder = dirname(dirname(fileURLToPath(import.meta.url))); ; folder = dirname(folder)) {
     const runtime = join(folder, 'node_modules', '.bin', 'node');

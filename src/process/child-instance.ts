@@ -46,6 +46,8 @@ export class ChildInstance {
       env: { ...options.env },
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      // A session of the child's: signals of a terminal to the process group do not end it before it handles them.
+      detached: true,
     });
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_TAIL);
