@@ -1,6 +1,9 @@
-/** The first certificate of a new CA: a self-signed root, or a request to the CA above. */
-import { bitString, explicit, integer, oid, sequence, setOf, time } from '../../pki/der/der.ts';
+/** The certificate of a new CA: a self-signed root, one that another CA signs, or a request for one. */
+import { explicit, integer, oid, sequence, setOf, time } from '../../pki/der/der.ts';
+import { OID } from '../../pki/der/oids.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
 import {
+  encodeAuthorityKeyIdentifier,
   encodeBasicConstraints,
   encodeExtensions,
   encodeKeyUsage,
@@ -8,56 +11,86 @@ import {
   type Extension,
 } from '../../pki/x509/extensions.ts';
 import type { Name } from '../../pki/x509/name.ts';
-import { OID } from '../../pki/der/oids.ts';
-import { subjectKeyIdentifier } from '../../pki/x509/public-key.ts';
+import { parsePublicKey, subjectKeyIdentifier } from '../../pki/x509/public-key.ts';
 import type { Signer } from '../driver.ts';
+import { VerifiedSigner } from './signing.ts';
 import { randomSerial } from './tbs.ts';
 
 const DAY = 86_400_000;
 
+/** What the certificate of a CA says. */
+export interface NewCa {
+  readonly subject: Name;
+  /** DER SubjectPublicKeyInfo. */
+  readonly spki: Buffer;
+  readonly days: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** Number of CAs that may stand below it; undefined: any number. */
+  readonly pathLength: number | undefined;
+  /** DER NameConstraints. */
+  readonly nameConstraints: Buffer | undefined;
+}
+
+/** DER of a self-signed CA certificate (RFC 5280 §4). */
+export const selfSignedRoot = (signer: Signer, subject: Name, days: number, now: number): Promise<Buffer> =>
+  caCertificate(signer, undefined, {
+    subject,
+    spki: signer.spki,
+    days,
+    now,
+    pathLength: undefined,
+    nameConstraints: undefined,
+  });
+
 /**
- * DER of a self-signed CA certificate (RFC 5280 §4).
- * @param now milliseconds since the epoch
+ * DER of a CA certificate that `issuer` signs (RFC 5280 §4). It expires with the issuer at the latest.
+ * @param signer the issuer's key
+ * @param issuer undefined: self-signed
  */
-export async function selfSignedRoot(signer: Signer, subject: Name, days: number, now: number): Promise<Buffer> {
-  const notBefore = Math.floor(now / 1000) * 1000;
+export async function caCertificate(signer: Signer, issuer: Certificate | undefined, ca: NewCa): Promise<Buffer> {
+  const notBefore = Math.floor(ca.now / 1000) * 1000;
+  // both ends belong to the period (RFC 5280 §4.1.2.5)
+  const notAfter = Math.min(notBefore + ca.days * DAY - 1000, issuer?.notAfter.getTime() ?? Infinity);
+  const extensions = caExtensions(ca);
+  if (issuer?.subjectKeyIdentifier !== undefined)
+    extensions.push(plain(OID.authorityKeyIdentifier, encodeAuthorityKeyIdentifier(issuer.subjectKeyIdentifier)));
   const tbs = sequence(
     explicit(0, integer(2)),
     integer(randomSerial()),
     signer.signatureAlgorithm,
-    subject.der,
-    // both ends belong to the period (RFC 5280 §4.1.2.5)
-    sequence(time(new Date(notBefore)), time(new Date(notBefore + days * DAY - 1000))),
-    subject.der,
-    signer.spki,
-    explicit(3, encodeExtensions(caExtensions(signer.spki))),
+    (issuer?.subject ?? ca.subject).der,
+    sequence(time(new Date(notBefore)), time(new Date(notAfter))),
+    ca.subject.der,
+    ca.spki,
+    explicit(3, encodeExtensions(extensions)),
   );
   return signed(signer, tbs);
 }
 
-/** DER of a PKCS #10 request for a CA certificate (RFC 2986), which asks for what a CA needs. */
+/** DER of a PKCS #10 request for a CA certificate (RFC 2986) with the extensions of a CA. */
 export async function subordinateRequest(signer: Signer, subject: Name): Promise<Buffer> {
-  const extensionRequest = sequence(oid(OID.extensionRequest), setOf(encodeExtensions(caExtensions(signer.spki))));
+  const extensions = caExtensions({ spki: signer.spki, pathLength: undefined, nameConstraints: undefined });
+  const extensionRequest = sequence(oid(OID.extensionRequest), setOf(encodeExtensions(extensions)));
   return signed(signer, sequence(integer(0), subject.der, signer.spki, explicit(0, extensionRequest)));
 }
 
-/** digitalSignature beside the signing of certificates and CRLs: a CA may answer OCSP with its own key. */
-function caExtensions(spki: Buffer): Extension[] {
+const plain = (type: string, value: Buffer): Extension => ({ oid: type, critical: false, value });
+const critical = (type: string, value: Buffer): Extension => ({ oid: type, critical: true, value });
+
+/** keyUsage includes digitalSignature, so that a CA can answer OCSP with its own key. */
+function caExtensions({
+  spki,
+  pathLength,
+  nameConstraints,
+}: Pick<NewCa, 'spki' | 'pathLength' | 'nameConstraints'>): Extension[] {
   return [
-    {
-      oid: OID.basicConstraints,
-      critical: true,
-      value: encodeBasicConstraints({ ca: true, pathLength: undefined }),
-    },
-    { oid: OID.keyUsage, critical: true, value: encodeKeyUsage(['digitalSignature', 'keyCertSign', 'cRLSign']) },
-    {
-      oid: OID.subjectKeyIdentifier,
-      critical: false,
-      value: encodeSubjectKeyIdentifier(subjectKeyIdentifier(spki)),
-    },
+    critical(OID.basicConstraints, encodeBasicConstraints({ ca: true, pathLength })),
+    critical(OID.keyUsage, encodeKeyUsage(['digitalSignature', 'keyCertSign', 'cRLSign'])),
+    plain(OID.subjectKeyIdentifier, encodeSubjectKeyIdentifier(subjectKeyIdentifier(spki))),
+    ...(nameConstraints === undefined ? [] : [critical(OID.nameConstraints, nameConstraints)]),
   ];
 }
 
-async function signed(signer: Signer, content: Buffer): Promise<Buffer> {
-  return sequence(content, signer.signatureAlgorithm, bitString(await signer.sign(content)));
-}
+const signed = (signer: Signer, content: Buffer): Promise<Buffer> =>
+  new VerifiedSigner(signer, parsePublicKey(signer.spki)).sign(content, 'the CA certificate');

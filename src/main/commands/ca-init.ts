@@ -1,4 +1,4 @@
-/** `ca init`: makes a CA in a PKCS#11 token or in a file, so that an operator needs no other tool. */
+/** `ca init`: creates a CA in a PKCS#11 token or in a file, or a root and an issuing CA in two folders. */
 import { createPrivateKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -14,23 +14,22 @@ import type { Signer } from '../../ca/driver.ts';
 import { describe } from '../../errors.ts';
 import { IsolatedError } from '../../process/protocol.ts';
 import { parseCertificate } from '../../pki/x509/certificate.ts';
-import { formatName, parseDistinguishedName } from '../../pki/x509/name.ts';
+import { formatName } from '../../pki/x509/name.ts';
 import type { Name } from '../../pki/x509/name.ts';
 import { encodePem } from '../../pki/der/pem.ts';
-import { isKeyMade, newKeyPair } from '../../pki/x509/key-pair.ts';
+import { newKeyPair } from '../../pki/x509/key-pair.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
-import { MADE_KEY_TYPES } from '../../pki/x509/key-types.ts';
+import { initTwoTiers, keyTypeOf, subjectOf, wholeNumber, type TwoTierOptions } from './ca-folder.ts';
 import { EXIT, UsageError, type CommandContext } from './command.ts';
 
 /** As the table of commands has them. */
-export interface CaInitOptions {
-  readonly config: string;
-  readonly ca: string;
-  readonly 'key-type': string | undefined;
-  readonly subject: string | undefined;
-  readonly days: string | undefined;
+export interface CaInitOptions extends Omit<TwoTierOptions, 'root' | 'issuing'> {
+  readonly config: string | undefined;
+  readonly ca: string | undefined;
   readonly csr: string | undefined;
   readonly 'use-existing-key': boolean;
+  readonly root: string | undefined;
+  readonly issuing: string | undefined;
 }
 
 interface Order {
@@ -45,31 +44,35 @@ interface Order {
 
 /** @throws UsageError; ConfigError; Error with what went wrong at the token or on disk */
 export async function run(options: CaInitOptions, context: CommandContext): Promise<number> {
-  await makeCa(readOrder(options), context);
+  const { root, issuing, config, ca } = options;
+  const inFolders = [root, issuing].filter((one) => one !== undefined);
+  if (inFolders.length === 0) await makeCa(readOrder(options), context);
+  else {
+    if (root === undefined || issuing === undefined) throw new UsageError('--root DIR and --issuing DIR go together');
+    if ((config ?? ca ?? options.csr) !== undefined || options['use-existing-key'])
+      throw new UsageError(
+        '--root and --issuing create new CAs: --config, --ca, --csr and --use-existing-key do not apply',
+      );
+    return initTwoTiers({ ...options, root, issuing }, context);
+  }
   return EXIT.ok;
 }
 
 function readOrder(options: CaInitOptions): Order {
   const { config, ca: label, csr } = options;
-  const keyType = options['key-type'] ?? 'ec:P-256';
-  if (!isKeyMade(keyType)) throw new UsageError(`--key-type is none of ${MADE_KEY_TYPES.join(', ')}`);
-  const days = Number(options.days ?? '3650');
-  if (!Number.isInteger(days) || days < 1 || days > 36_500)
-    throw new UsageError('--days is not a whole number from 1 to 36500');
+  if (config === undefined || label === undefined)
+    throw new UsageError(
+      '--config FILE and --ca LABEL are missing, or --root DIR and --issuing DIR for a new two-tier PKI',
+    );
+  const foreign = (['root-subject', 'root-days', 'path-length'] as const).find((name) => options[name] !== undefined);
+  if (foreign !== undefined || options['permitted-dns'].length + options['permitted-ip'].length > 0)
+    throw new UsageError(`--${foreign ?? 'permitted-dns, --permitted-ip'} needs --root DIR and --issuing DIR`);
+  const keyType = keyTypeOf(options['key-type']);
+  const days = wholeNumber('days', options.days, 3650, 1, 36_500);
   if (csr !== undefined && options.days !== undefined)
-    throw new UsageError('--days goes with a root: the CA above decides how long a subordinate is valid');
-  const subject = readSubject(options.subject ?? `CN=${label} CA`);
+    throw new UsageError('--days applies to a root: the CA above decides how long a subordinate CA is valid');
+  const subject = subjectOf('subject', options.subject ?? `CN=${label} CA`);
   return { config, label, keyType, subject, days, csr, useExistingKey: options['use-existing-key'] };
-}
-
-function readSubject(text: string): Name {
-  try {
-    const name = parseDistinguishedName(text);
-    if (name.rdns.length > 0) return name;
-  } catch (error) {
-    throw new UsageError(`--subject: ${describe(error)}`);
-  }
-  throw new UsageError('--subject is empty');
 }
 
 async function makeCa(order: Order, context: CommandContext): Promise<void> {
@@ -82,7 +85,7 @@ async function makeCa(order: Order, context: CommandContext): Promise<void> {
     if (order.csr === undefined) await writeRoot(order, ca, signer, context);
     else await writeRequest(order, order.csr, signer, context);
   } catch (error) {
-    if (!order.useExistingKey) context.err('The key is made: go on with --use-existing-key.\n');
+    if (!order.useExistingKey) context.err('The key exists now. Pass --use-existing-key to continue with it.\n');
     throw error;
   } finally {
     await signer.close();
@@ -99,7 +102,7 @@ function ownCa({ ca }: Config, label: string): OwnCa {
     throw new UsageError(`the configuration has no CA "${label}" (it has ${labels})`);
   }
   if (found.driver !== 'dogtag') return found;
-  throw new UsageError(`the CA "${label}" has driver = "dogtag"; ca init makes CAs with a key of this server's`);
+  throw new UsageError(`the CA "${label}" has driver = "dogtag"; ca init creates CAs whose key this server has`);
 }
 
 /** The key goes into its file before anything is signed with it; a file that is there is never written over. */
@@ -110,11 +113,11 @@ async function fileSigner(order: Order, { file, label }: FileCaConfig, context: 
   der.fill(0);
   await writeFile(file.private_key, key.export({ format: 'pem', type: 'pkcs8' }), { flag: 'wx', mode: 0o600 }).catch(
     (error: unknown) => {
-      const hint = isExisting(error) ? `${file.private_key} is there already (--use-existing-key)` : describe(error);
+      const hint = isExisting(error) ? `${file.private_key} already exists (--use-existing-key)` : describe(error);
       throw new Error(`ca "${label}": ${hint}`, { cause: error });
     },
   );
-  context.out(`Made a ${order.keyType} key: ${file.private_key}\n`);
+  context.out(`Created a key of the type ${order.keyType}: ${file.private_key}\n`);
   return new FileSigner(key);
 }
 
@@ -126,10 +129,10 @@ async function tokenSigner(order: Order, ca: Pkcs11CaConfig, context: CommandCon
 }
 
 function refuseToOverwrite({ csr, useExistingKey }: Order, { certificate }: OwnCa): void {
-  if (csr !== undefined && existsSync(csr)) throw new Error(`${csr} is there already; move it away`);
+  if (csr !== undefined && existsSync(csr)) throw new Error(`${csr} already exists. Move it away first.`);
   // Asking for a new certificate of the key in use is how a subordinate is renewed; a new key would not fit it.
   if (existsSync(certificate) && !(csr !== undefined && useExistingKey))
-    throw new Error(`${certificate} is there already: this CA has been made; move the file away to make another`);
+    throw new Error(`${certificate} already exists, so this CA exists. Move the file away to create another one.`);
 }
 
 async function makeTokenKey(order: Order, { pkcs11 }: Pkcs11CaConfig, context: CommandContext): Promise<void> {
@@ -145,7 +148,9 @@ async function makeTokenKey(order: Order, { pkcs11 }: Pkcs11CaConfig, context: C
     const hint = error instanceof IsolatedError && /already has/.test(error.message) ? ' (--use-existing-key)' : '';
     throw new Error(`ca "${order.label}": ${describe(error)}${hint}`, { cause: error });
   });
-  context.out(`Made a ${order.keyType} key in the token: label "${label}", id ${Buffer.from(id).toString('hex')}\n`);
+  context.out(
+    `Created a key of the type ${order.keyType} in the token: label "${label}", id ${Buffer.from(id).toString('hex')}\n`,
+  );
 }
 
 async function writeRoot(order: Order, ca: OwnCa, signer: Signer, context: CommandContext): Promise<void> {

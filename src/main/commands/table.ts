@@ -1,8 +1,15 @@
 /** Every command of `estuary`, a line each, of which the help is made. A command's file is loaded when it is run. */
 import { MADE_KEY_TYPES } from '../../pki/x509/key-types.ts';
-import { argument, command, EXIT, flag, group, required, value, type Entry } from './command.ts';
+import { argument, command, EXIT, flag, group, required, value, values, type Entry } from './command.ts';
 
 const config = required('FILE', 'the configuration');
+
+/** What a CA below another one may do. */
+const subordinateCa = {
+  'path-length': value('N', 'number of CAs that may stand below the issuing CA (default 0)'),
+  'permitted-dns': values('HOST', 'name constraint: the CA may certify this host and the hosts below it; repeatable'),
+  'permitted-ip': values('NETWORK', 'name constraint: the CA may certify addresses of this network; repeatable'),
+};
 
 /** What the help ends with. */
 export const NOTES = `estuary --config FILE [--check] is "estuary serve", estuary --version tells the version.
@@ -86,28 +93,55 @@ export const COMMANDS: readonly Entry[] = [
   ),
   command(
     'ca init',
-    'Make a CA: its key, in a file or a PKCS#11 token, and its certificate.',
+    'Create a CA: its key and its certificate. Or create a root and an issuing CA in two folders.',
     {
-      config: required(
-        'FILE',
-        'the configuration; [ca.file] says where the key goes, [ca.pkcs11] which token and how the key is called',
-      ),
-      ca: required('LABEL', "the CA's label"),
+      config: value('FILE', 'the configuration; [ca.file] or [ca.pkcs11] of the CA names the place of its key'),
+      ca: value('LABEL', "the CA's label"),
+      csr: value('FILE', 'write a PKCS #10 request for a CA above to FILE instead of a self-signed root'),
+      'use-existing-key': flag('use the key that the configuration names instead of creating one'),
+      root: value('DIR', 'the folder of a new root: root.key, root.pem'),
+      issuing: value('DIR', 'the folder of a new issuing CA that the root signs: issuing.key, issuing.pem, chain.pem'),
       'key-type': value(
         'TYPE',
-        `${MADE_KEY_TYPES.join(', ')} (default ec:P-256; a token makes RSA, EC and, from PKCS#11 3.2 on, ML-DSA keys)`,
+        `${MADE_KEY_TYPES.join(', ')} (default ec:P-256; a token creates RSA, EC and, from PKCS#11 3.2 on, ML-DSA keys)`,
       ),
-      subject: value('DN', "the CA's name in RFC 4514 form (default CN=LABEL CA)"),
-      days: value('N', 'validity of the self-signed root (default 3650)'),
-      csr: value('FILE', 'write a PKCS #10 request for a CA above to FILE instead of a self-signed root'),
-      'use-existing-key': flag('take the key that the configuration names instead of making one'),
+      subject: value('DN', "the CA's name in RFC 4514 form (default CN=LABEL CA, or CN=Issuing CA)"),
+      days: value('N', 'validity of the self-signed root (default 3650), or of the issuing CA (default 1825)'),
+      'root-subject': value('DN', "the root's name (default CN=Root CA)"),
+      'root-days': value('N', 'validity of the root (default 7300)'),
+      ...subordinateCa,
     },
     () => import('./ca-init.ts'),
     {
       about:
-        'Makes the key of a CA (driver = "pkcs11": inside its token; driver = "file": in its file, 0600), and the CA\'s certificate or a request for one.',
+        'With --config and --ca: creates the key of that CA (driver = "pkcs11": inside its token; driver = "file": in its file, 0600), and the certificate or a request for one. With --root and --issuing: creates a two-tier PKI.',
       misuse: EXIT.refused,
     },
+  ),
+  command(
+    'ca sign',
+    "Sign the CSR of an issuing CA with a root's key.",
+    {
+      issuer: required('DIR', 'the folder of the CA that signs: NAME.key, NAME.pem'),
+      csr: required('FILE', 'the PKCS #10 request, for example from "ca init --csr"'),
+      out: required('FILE', 'the new certificate'),
+      days: value('N', 'validity (default 1825), at most that of the issuer'),
+      ...subordinateCa,
+    },
+    async () => (await import('./ca-folder.ts')).sign,
+    { misuse: EXIT.refused },
+  ),
+  command(
+    'ca renew',
+    'Renew the certificate of an issuing CA that expires.',
+    {
+      issuer: required('DIR', 'the folder of the CA that signs'),
+      ca: required('DIR', 'the folder of the CA to renew'),
+      'new-key': flag('create a new key; the former one is kept under another name'),
+      days: value('N', 'validity (default 1825), at most that of the issuer'),
+    },
+    async () => (await import('./ca-folder.ts')).renew,
+    { misuse: EXIT.refused },
   ),
   command(
     'completion',

@@ -1,4 +1,5 @@
-/** The nameConstraints extension (RFC 5280 §4.2.1.10): reading it, and holding a certificate's names against it. */
+/** The nameConstraints extension (RFC 5280 §4.2.1.10): reading, writing, and checking a certificate's names against it. */
+import { isIP } from 'node:net';
 import {
   DerError,
   DerReader,
@@ -7,13 +8,17 @@ import {
   contextConstructed,
   contextPrimitive,
   parseDer,
+  implicitPrimitive,
   readInteger,
   readOid,
   readString,
+  sequence,
+  tlv,
   type DerElement,
 } from '../der/der.ts';
+import { InputError } from '../input-error.ts';
 import { foldedRdns } from './name-matching.ts';
-import { formatGeneralName, type GeneralName } from './general-name.ts';
+import { encodeGeneralName, formatGeneralName, ipAddress, type GeneralName } from './general-name.ts';
 import { attributeValues, formatName, parseName, type Name } from './name.ts';
 import { OID } from '../der/oids.ts';
 
@@ -266,4 +271,57 @@ function uriHost(uri: string): string | undefined {
 function addressWithin(address: Buffer, base: Buffer, mask: Buffer): boolean {
   if (address.length !== base.length) return false;
   return address.every((octet, i) => (octet & (mask[i] ?? 255)) === ((base[i] ?? 0) & (mask[i] ?? 255)));
+}
+
+/** Names that a CA may certify, as text: hosts with everything below them, networks as `10.0.0.0/8`, mail and URI hosts. */
+export interface PermittedNames {
+  readonly dns: readonly string[];
+  readonly ip: readonly string[];
+  readonly email: readonly string[];
+  readonly uri: readonly string[];
+}
+
+/** No mailbox or URI has this host (RFC 2606 §2). An empty base excludes nothing in OpenSSL, so nothing else is permitted. */
+const NO_HOST = '.invalid';
+
+/**
+ * DER NameConstraints that permit these names, and no other name of the four kinds. Subject names are not constrained.
+ * @throws InputError on a value that is not a host or a network
+ */
+export function encodeNameConstraints({ dns, ip, email, uri }: PermittedNames): Buffer {
+  const anyOf = (values: readonly string[]): readonly string[] => (values.length === 0 ? [NO_HOST] : values);
+  const permitted = [
+    ...dns.map((value) => encodeGeneralName({ kind: 'dns', value: hostOf(value, false) })),
+    ...ip.map(networkOf),
+    ...anyOf(email).map((value) => encodeGeneralName({ kind: 'email', value: hostOf(value) })),
+    ...anyOf(uri).map((value) => encodeGeneralName({ kind: 'uri', value: hostOf(value) })),
+  ];
+  const versions = new Set(ip.map((value) => isIP(value.replace(/\/.*$/, ''))));
+  const excluded = [
+    ...(dns.length === 0 ? [encodeGeneralName({ kind: 'dns', value: '' })] : []),
+    ...[4, 6]
+      .filter((version) => !versions.has(version))
+      .map((version) => networkOf(version === 4 ? '0.0.0.0/0' : '::/0')),
+  ];
+  const trees = (number: number, bases: readonly Buffer[]): Buffer[] =>
+    bases.length === 0 ? [] : [tlv(contextConstructed(number), ...bases.map((base) => sequence(base)))];
+  return sequence(...trees(0, permitted), ...trees(1, excluded));
+}
+
+function hostOf(text: string, isDomainAllowed = true): string {
+  if (!isHost(isDomainAllowed ? text.replace(/^\./, '') : text)) throw new InputError(`"${text}" is not a host name`);
+  return text.toLowerCase();
+}
+
+/** A GeneralName of an address and its mask. */
+function networkOf(text: string): Buffer {
+  const [host = '', prefix] = text.split('/');
+  const address = ipAddress(host);
+  const bytes = address.kind === 'ip' ? address.bytes : Buffer.alloc(0);
+  const bits = prefix === undefined ? bytes.length * 8 : /^\d{1,3}$/.test(prefix) ? Number(prefix) : NaN;
+  if (!(bits <= bytes.length * 8)) throw new InputError(`"${text}" is not a network such as 10.0.0.0/8`);
+  const mask = Buffer.from(bytes.map((_, index) => 0xff00 >> Math.min(8, Math.max(0, bits - 8 * index))));
+  if (bytes.some((octet, index) => (octet & ~mask.readUInt8(index) & 0xff) !== 0))
+    throw new InputError(`"${text}" has address bits beyond its prefix length`);
+  return implicitPrimitive(7, Buffer.concat([bytes, mask]));
 }

@@ -61,12 +61,12 @@ test('overwrites neither the key nor the certificate, and goes on with the key t
   const key = readFileSync(path('twice.key'));
   const again = await init(...args);
   expect(again).toMatchObject({ code: 1 });
-  expect(again.err).toContain('twice.pem is there already');
+  expect(again.err).toContain('twice.pem already exists');
 
   const csr = path('twice.csr');
   const refused = await init(...args, '--csr', csr);
   expect(refused).toMatchObject({ code: 1 });
-  expect(refused.err).toContain('is there already');
+  expect(refused.err).toContain('already exists');
   expect(existsSync(csr)).toBe(false);
   expect(await init(...args, '--csr', csr, '--use-existing-key')).toMatchObject({ code: 0 });
   expect(readFileSync(csr, 'latin1')).toContain('CERTIFICATE REQUEST');
@@ -78,7 +78,7 @@ test('a key that is there without a certificate is not replaced', async () => {
   await folder.write('lonely.key', 'mine');
   const done = await init(...args);
   expect(done).toMatchObject({ code: 1 });
-  expect(done.err).toContain('lonely.key is there already (--use-existing-key)');
+  expect(done.err).toContain('lonely.key already exists (--use-existing-key)');
   expect(readFileSync(path('lonely.key'), 'utf8')).toBe('mine');
   expect(existsSync(path('lonely.pem'))).toBe(false);
 });

@@ -208,7 +208,7 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     const before = readFileSync(file);
     const again = await init('--config', config, '--ca', 'twice');
     expect(again.code).toBe(1);
-    expect(again.err).toContain('is there already');
+    expect(again.err).toContain('already exists');
     expect(readFileSync(file)).toEqual(before);
 
     await folder.write('twice.pem.moved', before);
@@ -236,20 +236,20 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
   });
 
   test.each<[string, string[], RegExp]>([
-    ['no configuration', ['--ca', 'x'], /--config FILE is missing/],
-    ['no CA', ['--config', 'CONFIG'], /--ca LABEL is missing/],
+    ['no configuration', ['--ca', 'x'], /--config FILE and --ca LABEL are missing/],
+    ['no CA', ['--config', 'CONFIG'], /--config FILE and --ca LABEL are missing/],
     ['an unknown CA', ['--config', 'CONFIG', '--ca', 'y'], /has no CA "y" \(it has "x"\)/],
     [
       'an unknown key type',
       ['--config', 'CONFIG', '--ca', 'x', '--key-type', 'ec:P-192'],
-      /--key-type is none of ec:P-256,/,
+      /--key-type "ec:P-192" is unknown \(ec:P-256,/,
     ],
     ['an unknown option', ['--config', 'CONFIG', '--ca', 'x', '--force'], /--force/],
     ['no days', ['--config', 'CONFIG', '--ca', 'x', '--days', '0'], /--days/],
     [
       'days with a request',
       ['--config', 'CONFIG', '--ca', 'x', '--days', '5', '--csr', 'f'],
-      /--days goes with a root/,
+      /--days applies to a root/,
     ],
     ['a broken name', ['--config', 'CONFIG', '--ca', 'x', '--subject', 'nonsense'], /--subject/],
     ['an empty name', ['--config', 'CONFIG', '--ca', 'x', '--subject', ''], /--subject/],
