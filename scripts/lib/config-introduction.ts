@@ -80,12 +80,12 @@ Some settings are allowed and unsafe; the server starts and logs a warning that 
 - \`tls.client_auth.mode = "none"\`
 - \`gssapi.require_crypto_verification = false\`
 - \`est.challenge_password = "ignore"\`
+- \`serverkeygen.encryption = "optional"\`, while server-side key generation is on
 - \`admin.public_metrics = true\`
 - \`otp.token_length\` below 16, \`otp.lockout_duration = 0\`, or \`otp.argon2\` weaker than OWASP's least parameters
 - a private key that everybody on the machine can read
 
-\`profile = "niap"\` at the top of the file turns the first five into problems: the server refuses to start. It also demands
-\`otp.hash_algorithm = "argon2id"\` where OTPs are on and, where server-side key generation is on, a
-\`serverkeygen.encryption\` other than \`"optional"\`, so that no private key leaves in the clear. The roles of every administrator have to be written down, and none is
+\`profile = "niap"\` at the top of the file turns these settings into problems, except readable private keys: the server refuses to start. It also requires
+\`otp.hash_algorithm = "argon2id"\` if OTPs are on. The roles of every administrator have to be written down, and none is
 \`auditor\` and \`admin\` or \`ra\`. Administrators always
 authenticate by certificate or bearer token, and the audit log is always on: there is no setting that turns them off.`;

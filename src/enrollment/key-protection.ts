@@ -1,4 +1,4 @@
-/** How a generated private key will be protected, decided before anything is generated or taken (contract §3). */
+/** How a generated private key is protected, decided before a key is generated or a token is used (docs/serverkeygen.md). */
 import type { Identity } from '../auth/identity.ts';
 import { badRequest, type EstuaryError } from '../errors.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
@@ -27,7 +27,7 @@ export type KeyProtection =
 const MAX_RSA_BITS = 4096;
 
 /**
- * The protection that the CSR asks for, or that the configuration wants where it asks for none; never a weaker one.
+ * The protection that the CSR requests, otherwise the one that the configuration sets. There is no fallback to a weaker form.
  *
  * @param now milliseconds since the epoch
  * @throws EstuaryError 400 `KEY_IDENTIFIER_MALFORMED`, `KEY_IDENTIFIER_AMBIGUOUS`, `KEY_IDENTIFIER_UNKNOWN`,
@@ -58,13 +58,14 @@ function withoutIdentifier({ encryption, password }: KeyProtectionSettings, iden
   if (encryption === 'required')
     throw badRequest(
       'KEY_ENCRYPTION_REQUIRED',
-      'The private key is sent encrypted only: the CSR needs a DecryptKeyIdentifier or an AsymmetricDecryptKeyIdentifier.',
+      'The server sends private keys only encrypted: add a DecryptKeyIdentifier or an AsymmetricDecryptKeyIdentifier to the CSR.',
     );
+  // Only a password that this request proved: an unchecked one, or one of another request, would be somebody else's choice.
   const chosen = identity.method === 'otp' ? identity.password : password;
   if (chosen === undefined)
     throw badRequest(
       'KEY_PASSWORD_MISSING',
-      'There is no password to encrypt the private key with: use a one-time password, or name a key in the CSR.',
+      'There is no password to encrypt the private key with: use a one-time password, add a DecryptKeyIdentifier or an AsymmetricDecryptKeyIdentifier to the CSR, or set serverkeygen.password_file or serverkeygen.password_env on the server.',
     );
   return { form: 'password', password: chosen };
 }

@@ -34,13 +34,14 @@ export const GENERATED_KEY_ERRORS = {
   },
   KEY_ENCRYPTION_REQUIRED: {
     status: 400,
-    cause: 'The configuration wants keys encrypted beyond TLS, and the CSR names no key to do so.',
+    cause:
+      'The configuration requires encrypted keys (`serverkeygen.encryption = "required"`), and the CSR names no key to encrypt to.',
     remedy: 'Add DecryptKeyIdentifier or AsymmetricDecryptKeyIdentifier to the CSR.',
   },
   KEY_FORM_UNSUPPORTED: {
     status: 400,
     cause: 'The CA cannot sign the package that an encrypted key is sent in.',
-    remedy: 'Ask another CA, or for a key without encryption of its own.',
+    remedy: 'Use another CA, or a CSR without a key identifier.',
   },
   KEY_GENERATION_BUSY: {
     status: 503,
@@ -70,8 +71,10 @@ export const GENERATED_KEY_ERRORS = {
   },
   KEY_PASSWORD_MISSING: {
     status: 400,
-    cause: 'The key is to be encrypted by a password and the request has none.',
-    remedy: 'Authenticate with a one-time password, or name a key in the CSR.',
+    cause:
+      'The server encrypts generated keys, but the request has no one-time password, the CSR names no key, and no pre-shared secret is configured.',
+    remedy:
+      'Authenticate with a one-time password, add DecryptKeyIdentifier or AsymmetricDecryptKeyIdentifier to the CSR, or set `serverkeygen.password_file` or `password_env`.',
   },
   KEY_SENT_ONCE: {
     status: 403,

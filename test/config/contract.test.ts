@@ -289,7 +289,7 @@ test.each([
     'a NIAP profile with keys in the clear',
     'encryption = "required"',
     'encryption = "optional"',
-    'serverkeygen.encryption: is "optional": a generated private key could leave in the clear, which profile = "niap" refuses ("password" or "required", or est.serverkeygen = false)',
+    'serverkeygen.encryption: is "optional": TLS alone protects generated private keys, which profile = "niap" refuses ("password" or "required", or est.serverkeygen = false)',
   ],
 ])('%s', async (_, from, to, problem) => {
   expect(SAMPLE).toMatch(from);

@@ -43,7 +43,7 @@ describe('contract §2: what the configuration gives', () => {
         argon2: { memory_kib: 19456, iterations: 2, parallelism: 1 },
       },
       gssapi: { enabled: false, gssproxy: false, require_crypto_verification: true, principal_mapping: {} },
-      serverkeygen: { encryption: 'optional', keys: [] },
+      serverkeygen: { encryption: 'password', keys: [] },
       publication: { enabled: false, host: '0.0.0.0', port: 8080, crl_interval: 3600 },
       log: { level: 'info' },
       ca: [

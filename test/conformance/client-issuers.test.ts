@@ -7,6 +7,7 @@ import { makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { caSection, certificatePem, Estuary, itemsOf, section, type ClientIdentity } from '../support/estuary.ts';
 import { pkcs8Pem } from '../support/keys.ts';
+import { usePreSharedSecret } from '../support/server-key.ts';
 
 const NOT_ACCEPTED = 'client certificate not accepted by this CA';
 const maker = await makeCa('CN=Maker');
@@ -30,6 +31,7 @@ beforeAll(async () => {
   estuary = await Estuary.start({
     configure: (config, dir) => {
       appendFileSync(join(dir, 'tls/client-anchors.pem'), pem(maker));
+      usePreSharedSecret(config, dir);
       const lab = caSection(config, 1);
       lab['approval'] = 'manual';
       lab['client_issuers'] = ['any'];

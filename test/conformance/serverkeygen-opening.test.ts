@@ -42,7 +42,7 @@ beforeAll(async () => {
         writeFileSync(join(dir, `${name}.pem`), openssl(request));
         keys.push({ id: Buffer.from(name).toString('hex'), certificate: `${name}.pem` });
       }
-      section(config, 'serverkeygen')['keys'] = keys;
+      Object.assign(section(config, 'serverkeygen'), { encryption: 'optional', keys });
       section(caSection(config, 1), 'profile')['key_usage'] = ['digitalSignature', 'keyEncipherment', 'keyAgreement'];
     },
   });

@@ -18,14 +18,21 @@ import {
   san,
   type TestKey,
 } from '../support/csr.ts';
-import { caSection, Estuary, section, type EstCall } from '../support/estuary.ts';
+import { caSection, Estuary, section, type ClientIdentity, type EstCall } from '../support/estuary.ts';
 import { openTls, type Answer } from '../support/https.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { approve, auditOf, requestId, requestsOf, pollAcrossKill, usesOf } from '../support/queued-requests.ts';
-import { expectMatch, openEnveloped, readPkcs8, readServerKey } from '../support/server-key.ts';
+import {
+  expectMatch,
+  openEnveloped,
+  PRE_SHARED,
+  readPkcs8,
+  readServerKey,
+  usePreSharedSecret,
+  type ServerKeyAnswer,
+} from '../support/server-key.ts';
 import { octetString } from '../../src/pki/der/der.ts';
 import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
-import { encodePem } from '../../src/pki/der/pem.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 
 const folder = temporaryFolder();
@@ -39,6 +46,7 @@ beforeAll(async () => {
     configure: (config, dir) => {
       writeFileSync(join(dir, 'kek.bin'), KEK);
       section(config, 'serverkeygen')['keys'] = [{ id: KEK_ID, symmetric_key_file: 'kek.bin' }];
+      usePreSharedSecret(config, dir);
       caSection(config)['approval'] = 'manual';
       section(config, 'est')['retry_after'] = 7;
       section(config, 'otp')['max_failures'] = 50;
@@ -77,6 +85,12 @@ const issuerName = (): Buffer => {
   return ca?.subject.der ?? Buffer.alloc(0);
 };
 
+/** What a client has that has opened the key of the answer. */
+const identityOf = ({ certificate, key: der }: ServerKeyAnswer, password: string): ClientIdentity => ({
+  cert: certificate.toString(),
+  key: readPkcs8(der, password).export({ format: 'pem', type: 'pkcs8' }),
+});
+
 interface Queued {
   readonly cn: string;
   readonly otp: { readonly id: string; readonly token: string };
@@ -91,6 +105,10 @@ async function queued(wish: Wish = {}): Promise<Queued> {
   expect((await poll()).status).toBe(202);
   return { cn, otp, poll };
 }
+
+const reload = async (): Promise<void> => {
+  expect((await estuary.admin('POST', '/admin/reload')).status).toBe(200);
+};
 
 const certificatesOf = async (cn: string): Promise<unknown> =>
   (await estuary.admin('GET', `/admin/certificates?subject=${cn}`)).json['items'];
@@ -127,7 +145,7 @@ describe('contract §3: a request for a generated key that waits', () => {
     expect((await poll()).status).toBe(202);
     await approve(estuary, cn);
     const answer = readServerKey(await poll());
-    expectMatch(answer, readPkcs8(answer.key));
+    expectMatch(answer, readPkcs8(answer.key, otp.token));
     expect(answer.certificate.subject).toBe(`CN=${cn}`);
     expect(answer.certificate.subjectAltName).toBe('DNS:a.example');
     const id = await requestId(estuary, cn);
@@ -139,14 +157,14 @@ describe('contract §3: a request for a generated key that waits', () => {
   });
 
   test("is recognised whatever the CSR's own key is by now; what was approved decides the kind of the new one", async () => {
-    const { cn, poll } = await queued();
+    const { cn, otp, poll } = await queued();
     for (const from of [makeKey(), makeKey('rsa2048'), makeKey('secp256k1')])
       expect((await poll({ from })).status).toBe(202);
     expect(await requestsOf(estuary, cn)).toHaveLength(1);
     await approve(estuary, cn);
     const answer = readServerKey(await poll({ from: makeKey('rsa2048') }));
     expect(answer.certificate.publicKey.asymmetricKeyType).toBe('ec');
-    expectMatch(answer, readPkcs8(answer.key));
+    expectMatch(answer, readPkcs8(answer.key, otp.token));
   });
 
   test('an encrypted key is encrypted, and a poll that asks for a plain one is another request', async () => {
@@ -161,6 +179,39 @@ describe('contract §3: a request for a generated key that waits', () => {
     const args = ['-secretkey', KEK.toString('hex'), '-secretkeyid', KEK_ID];
     expectMatch(answer, openEnveloped(answer, args, estuary.root, folder.file));
     expect(await usesOf(estuary, otp.id)).toBe(1);
+  });
+
+  test('the one-time password of the poll encrypts the key; another token of the same client is another requester', async () => {
+    const { cn, otp, poll } = await queued();
+    await approve(estuary, cn);
+    const other = await estuary.otp({ client_id: cn });
+    expect((await ask(cn, { password: other.token })).status).toBe(202);
+    expect((await requestsOf(estuary, cn)).map(({ status }) => status)).toEqual(['approved', 'pending']);
+    const { key: part } = readServerKey(await poll());
+    for (const wrong of [other.token, PRE_SHARED]) expect(() => readPkcs8(part, wrong)).toThrow();
+    readPkcs8(part, otp.token);
+  });
+
+  test('an approved request without any password left is 400, stays approved, and gets its key once there is one', async () => {
+    const cn = freshName();
+    const client = await estuary.enrolled(makeKey(), cn, ['a.example'], 'lab/simpleenroll');
+    estuary.reconfigure((config) => (caSection(config, 1)['approval'] = 'manual'));
+    await reload();
+    const poll = (): Promise<Answer> => estuary.enroll(wire(cn), { path: 'lab/serverkeygen', client });
+    expect((await poll()).status).toBe(202);
+    await approve(estuary, cn);
+    estuary.reconfigure((config) => delete section(config, 'serverkeygen')['password_file']);
+    await reload();
+    const refused = await poll();
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('serverkeygen.password_file')]);
+    expect((await requestsOf(estuary, cn))[0]).toMatchObject({ status: 'approved' });
+    estuary.reconfigure((config, dir) => {
+      usePreSharedSecret(config, dir);
+      delete caSection(config, 1)['approval'];
+    });
+    await reload();
+    const answer = readServerKey(await poll());
+    expectMatch(answer, readPkcs8(answer.key, PRE_SHARED));
   });
 
   test('simpleenroll with the same names is another request', async () => {
@@ -235,18 +286,17 @@ describe('the answer with the key is the only one', () => {
   });
 
   test('a client that presents the certificate with the generated key gets the next one the same way', async () => {
-    const { cn, poll } = await queued();
+    const { cn, otp, poll } = await queued();
     await approve(estuary, cn);
     const first = readServerKey(await poll());
-    const client = { cert: first.certificate.toString(), key: encodePem('PRIVATE KEY', first.key) };
+    const client = identityOf(first, otp.token);
     expect((await ask(cn, { client })).status).toBe(202);
     const [, renewal] = await requestsOf(estuary, cn);
     await estuary.admin('POST', `/admin/requests/${String(renewal?.['id'])}/approve`);
     const second = readServerKey(await ask(cn, { client }));
-    expectMatch(second, readPkcs8(second.key));
+    expectMatch(second, readPkcs8(second.key, PRE_SHARED));
     expect((await ask(cn, { client })).status).toBe(403);
-    const next = { cert: second.certificate.toString(), key: encodePem('PRIVATE KEY', second.key) };
-    expect((await ask(cn, { client: next })).status).toBe(202);
+    expect((await ask(cn, { client: identityOf(second, PRE_SHARED) })).status).toBe(202);
   });
 
   test('of many polls at once after the approval one gets certificate and key, and one key is generated', async () => {

@@ -6,6 +6,7 @@
 import { createPrivateKey, randomBytes, type KeyObject } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   buildCsr,
@@ -15,6 +16,7 @@ import {
   extensionRequest,
   makeKey,
   onTheWire,
+  otpChallenge,
   san,
   type CsrParts,
   type KeyKind,
@@ -22,7 +24,14 @@ import {
 } from '../support/csr.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { openssl, temporaryFolder } from '../support/openssl.ts';
-import { expectMatch, openEnveloped, readPkcs8, readServerKey } from '../support/server-key.ts';
+import {
+  expectMatch,
+  openEnveloped,
+  PRE_SHARED,
+  readPkcs8,
+  readServerKey,
+  usePreSharedSecret,
+} from '../support/server-key.ts';
 import type { Answer } from '../support/https.ts';
 import { integer, NULL, octetString, oid, sequence } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';
@@ -50,13 +59,13 @@ beforeAll(async () => {
   estuary = await Estuary.start({
     configure: (config, dir) => {
       writeFileSync(join(dir, 'kek.bin'), KEK);
+      section(config, 'serverkeygen')['encryption'] = 'optional';
       section(config, 'serverkeygen')['keys'] = [
         { id: '6b6579312d', symmetric_key_file: 'kek.bin' },
         { id: 'aa01', certificate: certificateFor(dir, 'rsa', rsa) },
         { id: 'aa02', certificate: certificateFor(dir, 'ec', key) },
         { id: 'aa03', certificate: certificateFor(dir, 'signs', rsa, ['-addext', 'keyUsage=digitalSignature']) },
       ];
-      writeFileSync(join(dir, 'password'), 'pre-shared secret');
     },
   });
 });
@@ -79,7 +88,7 @@ const asymmetric = (id: string | Buffer): Buffer =>
 const capabilities = (...oids: string[]): Buffer =>
   csrAttribute(OID.smimeCapabilities, sequence(...oids.map((one) => sequence(oid(one)))));
 
-describe('RFC 7030 §4.4.2: a key without further encryption', () => {
+describe('RFC 7030 §4.4.2: a key without further encryption, where `encryption = "optional"`', () => {
   test.each<[KeyKind, string | undefined]>([
     ['P-256', 'ec'],
     ['P-384', 'ec'],
@@ -322,40 +331,82 @@ test('SIGHUP: a shared key that was replaced in its file, a new one and another 
     expectMatch(answer, openEnveloped(answer, args, estuary.root, folder.file));
   }
   expect((await keygen({ attributes: [asymmetric('aa01')] })).text).toContain('does not know the key');
-  expect((await keygen()).text).toContain('sent encrypted only');
+  expect((await keygen()).text).toContain('only encrypted');
   writeFileSync(join(estuary.dir, 'kek.bin'), KEK);
 });
 
 describe('contract §2: serverkeygen.encryption', () => {
-  const restartWith = async (encryption: string): Promise<void> => {
+  const restartWith = async (change: (keygen: TomlTable, config: TomlTable, dir: string) => void): Promise<void> => {
     await estuary.server.stop();
-    estuary.reconfigure((config) => {
-      section(config, 'serverkeygen')['encryption'] = encryption;
-      section(config, 'serverkeygen')['password_file'] = 'password';
-    });
+    estuary.reconfigure((config, dir) => change(section(config, 'serverkeygen'), config, dir));
     await estuary.restart();
   };
   /** `openssl pkcs8` writes PEM. */
   const open = (der: Buffer, password: string): KeyObject =>
     createPrivateKey(openssl(['pkcs8', '-inform', 'DER', '-passin', `pass:${password}`], der));
 
-  describe('"password"', () => {
-    beforeAll(() => restartWith('password'));
+  describe('nothing configured', () => {
+    beforeAll(() => restartWith((keygen) => delete keygen['encryption']));
+    const body = onTheWire(buildCsr(key));
 
-    test("a one-time password encrypts its own client's key", async () => {
+    test("a one-time password encrypts its own client's key: PBES2 with AES-256", async () => {
       const { token } = await estuary.otp();
-      const body = onTheWire(buildCsr(key));
       const answer = readServerKey(await estuary.enroll(body, { path: 'serverkeygen', password: token }));
       expect(answer.keyType).toBe('application/pkcs8');
       expect(() => readPkcs8(answer.key)).toThrow();
       expectMatch(answer, open(answer.key, token));
-      expect(() => open(answer.key, 'pre-shared secret')).toThrow();
+      const structure = openssl(['asn1parse', '-inform', 'DER'], answer.key).toString();
+      for (const algorithm of ['PBES2', 'PBKDF2', 'hmacWithSHA256', 'aes-256-cbc'])
+        expect(structure).toContain(`:${algorithm}`);
+    });
+
+    test('a one-time password in the CSR (RFC 7894) encrypts it, too', async () => {
+      const { token } = await estuary.otp();
+      const csr = onTheWire(buildCsr(key, { attributes: [otpChallenge(token)] }));
+      const answer = readServerKey(await estuary.enroll(csr, { path: 'serverkeygen' }));
+      expectMatch(answer, open(answer.key, token));
+    });
+
+    test('a client with a certificate is refused with what to do, and so is one whose password was not looked at', async () => {
+      const client = await estuary.enrolled(makeKey());
+      const { token, id } = await estuary.otp();
+      for (const call of [{ client }, { client, password: token }]) {
+        const answer = await estuary.enroll(body, { path: 'serverkeygen', ...call });
+        expect(answer.status).toBe(400);
+        for (const name of ['DecryptKeyIdentifier', 'AsymmetricDecryptKeyIdentifier', 'password_file', 'password_env'])
+          expect(answer.text).toMatch(new RegExp(`\\b${name}\\b`));
+      }
+      expect((await estuary.admin('GET', `/admin/otp/${id}`)).json).toMatchObject({ uses: 0 });
+    });
+
+    test('a client with a certificate that names a key gets it', async () => {
+      const client = await estuary.enrolled(makeKey());
+      const csr = onTheWire(buildCsr(key, { attributes: [decryptKey('6b6579312d')] }));
+      const answer = readServerKey(await estuary.enroll(csr, { path: 'serverkeygen', client }));
+      expect(answer.keyType).toContain('server-generated-key');
+    });
+  });
+
+  describe('"password"', () => {
+    beforeAll(() =>
+      restartWith((keygen, config, dir) => {
+        keygen['encryption'] = 'password';
+        usePreSharedSecret(config, dir);
+      }),
+    );
+
+    test('a one-time password goes before the pre-shared secret', async () => {
+      const { token } = await estuary.otp();
+      const body = onTheWire(buildCsr(key));
+      const answer = readServerKey(await estuary.enroll(body, { path: 'serverkeygen', password: token }));
+      expectMatch(answer, open(answer.key, token));
+      expect(() => open(answer.key, PRE_SHARED)).toThrow();
     });
 
     test('the pre-shared secret encrypts the key of a client with a certificate', async () => {
       const client = await estuary.enrolled(makeKey());
       const answer = readServerKey(await estuary.enroll(onTheWire(buildCsr(key)), { path: 'serverkeygen', client }));
-      expectMatch(answer, open(answer.key, 'pre-shared secret'));
+      expectMatch(answer, open(answer.key, PRE_SHARED));
     });
 
     test('a key identifier goes before the password', async () => {
@@ -366,11 +417,11 @@ describe('contract §2: serverkeygen.encryption', () => {
   });
 
   describe('"required"', () => {
-    beforeAll(() => restartWith('required'));
+    beforeAll(() => restartWith((keygen) => (keygen['encryption'] = 'required')));
 
     test('a CSR that asks for no encryption is refused', async () => {
       const answer = await keygen();
-      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('sent encrypted only')]);
+      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('only encrypted')]);
     });
 
     test('one that does is served', async () => {

@@ -21,7 +21,7 @@ import {
 import { caSection, certificatePem, Estuary, section, type ClientIdentity } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
 import { approve, requestId, requestsOf } from '../support/queued-requests.ts';
-import { expectMatch, readPkcs8, readServerKey } from '../support/server-key.ts';
+import { expectMatch, PRE_SHARED, readPkcs8, readServerKey, usePreSharedSecret } from '../support/server-key.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { NULL, sequence, tlv, utf8String } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';
@@ -32,7 +32,8 @@ let device: ClientIdentity;
 
 beforeAll(async () => {
   estuary = await Estuary.start({
-    configure: (config) => {
+    configure: (config, dir) => {
+      usePreSharedSecret(config, dir);
       const profile = section(caSection(config), 'profile');
       profile['allow_subject_change'] = true;
       profile['subject'] = { allowed: ['CN', 'O'], patterns: { CN: '[a-z0-9-]+' } };
@@ -171,7 +172,7 @@ describe('RFC 7030 §4.2.1: simpleenroll and serverkeygen with ChangeSubjectName
   test('serverkeygen over mTLS: the certificate of the generated key has them', async () => {
     const body = wire(names('generated', 'generated.example'));
     const answer = readServerKey(await estuary.enroll(body, { client: device, path: 'serverkeygen' }));
-    expectMatch(answer, readPkcs8(answer.key));
+    expectMatch(answer, readPkcs8(answer.key, PRE_SHARED));
     expect([answer.certificate.subject, answer.certificate.subjectAltName]).toEqual([
       'CN=generated',
       'DNS:generated.example',

@@ -1,4 +1,3 @@
-import { createPrivateKey } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runText } from '../support/command.ts';
 import { makeKey, onTheWire } from '../support/csr.ts';
@@ -7,7 +6,7 @@ import { Kdc, REALM } from '../support/kdc.ts';
 import { FLAG, initialToken, negotiation } from '../support/negotiate.ts';
 import { NegotiateServer, clientTls } from '../support/negotiate-server.ts';
 import { requires } from '../support/requires.ts';
-import { expectMatch, readServerKey } from '../support/server-key.ts';
+import { expectMatch, PRE_SHARED, readPkcs8, readServerKey } from '../support/server-key.ts';
 import { padToken } from '../support/spnego.ts';
 
 const FAILED = { status: 401, text: 'GSSAPI authentication failed' };
@@ -39,7 +38,10 @@ describe.skipIf(!requires('curl', 'openssl', 'kdc'))('Negotiate against the buil
       gssapi: `keytab = "${kdc.keytab}"
 default_template = "UID={primary},O={realm}"
 [gssapi.principal_mapping]
-"alice@${REALM}" = "CN=Alice Adams,OU=People,O=Example"`,
+"alice@${REALM}" = "CN=Alice Adams,OU=People,O=Example"
+[serverkeygen]
+password_env = "KEYGEN_PASSWORD"`,
+      env: { KEYGEN_PASSWORD: PRE_SHARED },
     });
   });
   afterAll(async () => {
@@ -137,7 +139,7 @@ default_template = "UID={primary},O={realm}"
     const issued = readServerKey(answer);
     expect(answer.headers['www-authenticate']).toMatch(/^Negotiate [A-Za-z0-9+/]+=*$/);
     expect(issued.certificate.subject.split('\n').sort()).toEqual(['CN=Alice Adams', 'O=Example', 'OU=People']);
-    expectMatch(issued, createPrivateKey({ key: issued.key, format: 'der', type: 'pkcs8' }));
+    expectMatch(issued, readPkcs8(issued.key, PRE_SHARED));
   });
 
   it('re-enrolment takes a client certificate only, and leaves the token unused', async () => {

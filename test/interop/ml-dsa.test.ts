@@ -56,7 +56,8 @@ describe.skipIf(!requires('openssl35')).each(ML_DSA)(
             port: 0,
             base_url: 'http://pki.example.test',
           });
-          section(config, 'serverkeygen')['ml_dsa_key'] = FORMS[level === '44' ? '44' : level === '65' ? '65' : '87'];
+          const form = FORMS[level === '44' ? '44' : level === '65' ? '65' : '87'];
+          Object.assign(section(config, 'serverkeygen'), { encryption: 'optional', ml_dsa_key: form });
           const ca = caSection(config);
           ca['csrattrs'] = { key_type: keyType, signature: `id-ml-dsa-${level}`, template: true };
           section(ca, 'profile')['san'] = { max: 300 };

@@ -1,11 +1,22 @@
 /** What a client does with the answer of serverkeygen: reads the parts, opens the key with openssl. */
 import { createPrivateKey, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TomlTable } from 'smol-toml';
 import { expect } from 'vitest';
+import { section } from './estuary.ts';
 import type { Answer } from './https.ts';
 import { openssl } from './openssl.ts';
 import { children, explicit, oid, parseDer, sequence, Tag } from '../../src/pki/der/der.ts';
 import { parseCertsOnly } from '../../src/pki/cms/pkcs7.ts';
+
+/** What encrypts the keys of clients without a one-time password, once {@link usePreSharedSecret} has configured it. */
+export const PRE_SHARED = 'pre-shared secret';
+
+export function usePreSharedSecret(config: TomlTable, dir: string): void {
+  writeFileSync(join(dir, 'password'), PRE_SHARED);
+  section(config, 'serverkeygen')['password_file'] = 'password';
+}
 
 export interface ServerKeyAnswer {
   readonly certificate: X509Certificate;
@@ -42,8 +53,11 @@ export function expectMatch({ certificate }: ServerKeyAnswer, privateKey: KeyObj
   expect(spki(createPublicKey(privateKey))).toEqual(spki(certificate.publicKey));
 }
 
-/** A PrivateKeyInfo. */
-export const readPkcs8 = (der: Buffer): KeyObject => createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+/** A PrivateKeyInfo, or with a passphrase an EncryptedPrivateKeyInfo. */
+export const readPkcs8 = (der: Buffer, passphrase?: string): KeyObject => {
+  const key = { key: der, format: 'der', type: 'pkcs8' } as const;
+  return createPrivateKey(passphrase === undefined ? key : { ...key, passphrase });
+};
 
 /**
  * `openssl cms -decrypt`, then `-verify` of the SignedData inside against the root, then the one key of the package.

@@ -36,7 +36,7 @@ export function complianceChecks(config: Config): CrossChecks {
   return { problems, warnings: [] };
 }
 
-function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, store }: Config): Generator<UnsafeSetting> {
+function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, serverkeygen, store }: Config): Generator<UnsafeSetting> {
   if (tls.client_auth.mode === 'none')
     yield {
       key: 'tls.client_auth.mode',
@@ -55,6 +55,13 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, store }: Config): 
       key: 'est.challenge_password',
       message: 'is "ignore": the channel binding of a CSR is not checked',
       safe: '"binding"',
+    };
+  if (est.serverkeygen && serverkeygen.encryption === 'optional')
+    yield {
+      key: 'serverkeygen.encryption',
+      message: 'is "optional": TLS alone protects generated private keys',
+      safe: '"password" or "required", or est.serverkeygen = false',
+      about: ['est.serverkeygen'],
     };
   if (admin.public_metrics)
     yield { key: 'admin.public_metrics', message: 'is true: anybody may read the metrics', safe: 'false' };
@@ -106,7 +113,7 @@ function goesFar(url: Secret): boolean {
 }
 
 function* niapPoints(config: Config): Generator<UnsafeSetting> {
-  const { otp, est, serverkeygen } = config;
+  const { otp, est } = config;
   if (otp.enabled && otp.hash_algorithm !== 'argon2id')
     yield {
       key: 'otp.hash_algorithm',
@@ -120,13 +127,6 @@ function* niapPoints(config: Config): Generator<UnsafeSetting> {
       message: 'is false: CMC requests are taken without a client certificate',
       safe: 'true, or est.fullcmc = false',
       about: ['est.fullcmc'],
-    };
-  if (est.serverkeygen && serverkeygen.encryption === 'optional')
-    yield {
-      key: 'serverkeygen.encryption',
-      message: 'is "optional": a generated private key could leave in the clear',
-      safe: '"password" or "required", or est.serverkeygen = false',
-      about: ['est.serverkeygen'],
     };
   for (const {
     key,

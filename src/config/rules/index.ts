@@ -157,14 +157,7 @@ function* gssapiChecks({ gssapi }: Config): Generator<Finding> {
     };
 }
 
-function* serverKeyGenChecks({ serverkeygen, otp, est }: Config): Generator<Finding> {
-  if (est.serverkeygen && serverkeygen.encryption === 'password' && serverkeygen.password === undefined && !otp.enabled)
-    yield {
-      key: 'serverkeygen.password',
-      message:
-        'is missing: encryption is "password" and OTPs are off (password_file = "path" or password_env = "VARIABLE")',
-      about: ['serverkeygen.encryption', 'otp.enabled'],
-    };
+function* serverKeyGenChecks({ serverkeygen }: Config): Generator<Finding> {
   const seen = new Set<string>();
   for (const [index, entry] of serverkeygen.keys.entries()) {
     const key = `serverkeygen.keys[${index}]`;

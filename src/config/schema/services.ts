@@ -3,14 +3,17 @@ import { checkHost, urlCheck } from './formats.ts';
 
 export const serverkeygen = table(
   {
-    encryption: choice(['optional', 'password', 'required'], {
+    encryption: choice(['password', 'required', 'optional'], {
       description:
-        'How generated keys are protected beyond TLS: `optional` as the CSR asks, by TLS alone if it asks for nothing; `password` with the pre-shared secret or the OTP; `required` refuses a CSR that asks for nothing.',
-      default: 'optional',
+        'How a generated key is encrypted if the CSR names no key for it: `password` uses the one-time password of the request, otherwise the pre-shared secret; `required` rejects the request; `optional` sends the key protected by TLS alone, for clients that cannot open an encrypted PKCS #8 ([serverkeygen.md](serverkeygen.md)).',
+      default: 'password',
       live: true,
     }),
     password: optional(
-      secret({ description: 'The pre-shared secret of `password` for clients that did not use an OTP.', live: true }),
+      secret({
+        description: 'The pre-shared secret for `encryption = "password"`, for requests without a one-time password.',
+        live: true,
+      }),
     ),
     ml_dsa_key: choice(['seed', 'expanded', 'both'], {
       description:

@@ -58,6 +58,15 @@ const UNSAFE: [string, (config: Config) => Config, string][] = [
     'cmc.shared_secrets[0].secret',
   ],
   [
+    'generated keys that TLS alone protects',
+    (c) => ({
+      ...c,
+      est: { ...c.est, serverkeygen: true },
+      serverkeygen: { ...c.serverkeygen, encryption: 'optional' },
+    }),
+    'serverkeygen.encryption',
+  ],
+  [
     'a weak argon2id',
     (c) => ({ ...c, otp: { ...c.otp, argon2: { memory_kib: 8192, iterations: 1, parallelism: 1 } } }),
     'otp.argon2',
@@ -94,11 +103,6 @@ describe('contract §2: profile = "niap" refuses to start', () => {
       'CMC requests without a client certificate',
       (c: Config): Config => ({ ...c, est: { ...c.est, fullcmc: true, fullcmc_require_mtls: false } }),
       'est.fullcmc_require_mtls',
-    ],
-    [
-      'generated keys that may leave in the clear',
-      (c: Config): Config => ({ ...c, est: { ...c.est, serverkeygen: true } }),
-      'serverkeygen.encryption',
     ],
     [
       'issue 13.3: backdated certificates',
