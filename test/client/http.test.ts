@@ -47,8 +47,16 @@ describe('RFC 7030 §4.2.3: Retry-After', () => {
     ['0', 1],
     ['Sun, 22 Nov 2026 00:01:00 GMT', 60],
     ['Sun, 22 Nov 2020 00:01:00 GMT', 1],
+    ['Sunday, 22-Nov-26 00:01:00 GMT', 60],
+    ['Sun Nov 22 00:01:00 2026', 60],
+    [' 120 ', 120],
     ['99999999', 604_800],
+    ['99999999999999999999', 604_800],
     ['soon', undefined],
+    ['soon 5', undefined],
+    ['1.5', undefined],
+    ['-5', undefined],
+    ['', undefined],
     [undefined, undefined],
   ])('%j is %j seconds', (header, seconds) => {
     expect(parseRetryAfter(header, NOW)).toBe(seconds);

@@ -1,15 +1,23 @@
 /** Retry-After (RFC 9110 §10.2.3). */
 
-/** A server that says "in a year" is not believed. */
+/** Longer waits are cut to a week. */
 const LONGEST = 7 * 86_400;
+/** RFC 9110 §5.6.7: IMF-fixdate and the obsolete RFC 850 form. */
+const DATE = /^[A-Z][a-z]{2,8}, \d{2}[ -][A-Z][a-z]{2}[ -](?:\d{4}|\d{2}) \d{2}:\d{2}:\d{2} GMT$/;
+/** The obsolete form of C's asctime, which has no time zone and means UTC. */
+const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/;
 
 /**
  * @param now milliseconds since the epoch
- * @returns seconds, 1 at least; undefined where there is none that can be read
+ * @returns seconds, at least 1; undefined for a header that is missing or invalid
  */
 export function parseRetryAfter(header: string | undefined, now: number): number | undefined {
-  if (header === undefined) return undefined;
-  const text = header.trim();
-  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - now) / 1000);
+  const text = header?.trim() ?? '';
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((parseDate(text) - now) / 1000);
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 1), LONGEST);
+}
+
+function parseDate(text: string): number {
+  if (ASCTIME.test(text)) return Date.parse(`${text} GMT`);
+  return DATE.test(text) ? Date.parse(text) : Number.NaN;
 }
