@@ -16,8 +16,10 @@ import { clockProblem, renewalTime, retryDelay } from './renewal.ts';
 import { removeOldTokenKeys } from './token/old-keys.ts';
 
 export interface StepOptions {
-  /** `enroll`: with the first credentials, whatever is there; `renew`: now, due or not. */
+  /** `enroll`: a new enrollment with the first credentials; `renew`: a renewal before it is due. */
   readonly force?: 'enroll' | 'renew' | undefined;
+  /** A person asked for the step: it does not wait for the delay after a failure. */
+  readonly explicit?: boolean;
 }
 
 export interface StepResult {
@@ -27,6 +29,8 @@ export interface StepResult {
   /** Milliseconds since the epoch: nothing is due before. */
   readonly next: number;
   readonly error: ClientError | undefined;
+  /** Why the step sent nothing, for a person who asked for it. */
+  readonly note?: string;
 }
 
 /** A machine whose clock is not set yet gets it soon. */
@@ -50,11 +54,11 @@ export class CertificateAgent {
   }
 
   /** Never throws: what goes wrong is in the result, on the disk and in the log. */
-  async step({ force }: StepOptions = {}): Promise<StepResult> {
+  async step(options: StepOptions = {}): Promise<StepResult> {
     try {
       this.#folder.recover();
-      const result = await this.#certificate(force);
-      const hook = await this.#announce();
+      const result = await this.#certificate(options);
+      const hook = await this.#announce(options);
       if (hook === undefined) {
         await removeOldTokenKeys(this.#config, this.#folder, this.#context);
         return result;
@@ -85,7 +89,7 @@ export class CertificateAgent {
     }
   }
 
-  async #certificate(force: StepOptions['force']): Promise<StepResult> {
+  async #certificate({ force, explicit = force !== undefined }: StepOptions): Promise<StepResult> {
     const live = this.#folder.live();
     const state = this.#folder.state();
     const now = this.#context.now();
@@ -96,23 +100,29 @@ export class CertificateAgent {
       return { name: this.name, outcome: 'failed', next: now + CLOCK_RETRY, error };
     }
     const due = live === undefined ? 0 : this.#renewalTime(live);
-    const pending = this.#folder.pending() !== undefined;
-    if (force === undefined && !pending && now < due)
-      return { name: this.name, outcome: 'valid', next: due, error: undefined };
-    if (force === undefined && now < state.nextAttempt)
-      return {
-        name: this.name,
-        outcome: state.accepted ? 'pending' : 'failed',
-        next: state.nextAttempt,
-        error: undefined,
-      };
-    return this.#attempt(live, state, force);
+    const pending = this.#folder.pending();
+    const { name } = this;
+    if (live !== undefined && force === undefined && pending === undefined && now < due) {
+      const note = `valid until ${isoTime(live.certificate.notAfter)}, renewal ${isoTime(due)}; --force replaces it now`;
+      return { name, outcome: 'valid', next: due, error: undefined, note };
+    }
+    const next = state.nextAttempt;
+    if (!explicit && now < next) {
+      const { accepted, lastError } = state;
+      const reason = accepted ? 'accepted, not issued yet' : (lastError?.message ?? 'the last attempt failed');
+      const note = `${reason}; next attempt ${isoTime(next)}${accepted ? '' : ', or now with --force'}`;
+      return { name, outcome: accepted ? 'pending' : 'failed', next, error: undefined, note };
+    }
+    // A new enrollment that was forced goes on until a renewal is due.
+    const anew = force === 'enroll' || (force === undefined && pending?.operation === 'simpleenroll' && now < due);
+    return this.#attempt(live, state, anew);
   }
 
-  async #attempt(live: LiveCertificate | undefined, state: State, force: StepOptions['force']): Promise<StepResult> {
+  async #attempt(live: LiveCertificate | undefined, state: State, anew: boolean): Promise<StepResult> {
     const { name } = this;
     try {
-      const answer = await enrolOnce(this.#config, this.#server, this.#folder, this.#context, force === 'enroll');
+      const notBefore = state.accepted ? state.nextAttempt : 0;
+      const answer = await enrolOnce(this.#config, this.#server, this.#folder, this.#context, { anew, notBefore });
       if (answer.kind === 'pending') {
         const next = this.#context.now() + answer.retryAfter * 1000;
         this.#folder.saveState({ ...state, accepted: true, failures: 0, nextAttempt: next, lastError: undefined });
@@ -125,36 +135,39 @@ export class CertificateAgent {
       this.#context.log('info', name, `has a new certificate, valid until ${notAfter.toISOString()}`);
       return { name, outcome: 'changed', next: renewalTime(answer.certificate, this.#point()), error: undefined };
     } catch (error) {
-      return this.#failed(asClientError(error), live, state);
+      return this.#failed(asClientError(error), live, state, anew);
     }
   }
 
-  #failed(error: ClientError, live: LiveCertificate | undefined, state: State): StepResult {
-    // The same again would be refused again: the next attempt asks the CA anew what it wants.
-    if (error.kind === 'refused') this.#folder.dropPending();
+  #failed(error: ClientError, live: LiveCertificate | undefined, state: State, anew: boolean): StepResult {
+    // The server would reject the same request again, and wrong credentials for a second certificate help nobody.
+    if (error.kind === 'refused' || (error.kind === 'unauthenticated' && anew && live !== undefined))
+      this.#folder.dropPending();
     const now = this.#context.now();
     const failures = state.failures + 1;
     const delay = retryDelay(error, failures, live && lifetimeOf(live), this.#context.random());
     const lastError = { code: error.code, message: error.message, time: new Date(now).toISOString() };
     const accepted = state.accepted && error.kind !== 'refused';
     this.#folder.saveState({ ...state, accepted, failures, nextAttempt: now + delay, lastError });
-    const left = live === undefined ? '' : `; the certificate ends ${live.certificate.notAfter.toISOString()}`;
+    const left = live === undefined ? '' : `; the certificate expires ${isoTime(live.certificate.notAfter)}`;
     this.#context.log('error', this.name, `${error.message}; next attempt in ${Math.ceil(delay / 1000)} s${left}`);
     return { name: this.name, outcome: 'failed', next: now + delay, error };
   }
 
   /**
-   * Runs the hook for what it was not told of yet: after each change once, and again until it has ended well. One that was under way when the
-   * process was killed is run again.
+   * Runs the hook once for each change, and repeats it until it succeeds. A hook that was running when the process was killed runs again.
    */
-  async #announce(): Promise<{ readonly next: number; readonly error: ClientError | undefined } | undefined> {
+  async #announce({
+    force,
+    explicit = force !== undefined,
+  }: StepOptions): Promise<{ readonly next: number; readonly error: ClientError | undefined } | undefined> {
     const live = this.#folder.live();
     const state = this.#folder.state();
     if (live === undefined) return undefined;
     const change = changeOf(live.version, this.#folder.caPem());
     if (state.announced === change) return undefined;
     const now = this.#context.now();
-    if (now < state.nextHook) return { next: state.nextHook, error: undefined };
+    if (!explicit && now < state.nextHook) return { next: state.nextHook, error: undefined };
     const { reload, reload_timeout: timeout } = this.#config;
     try {
       if (reload !== undefined) await this.#context.runHook(reload, this.#environment(live), timeout * 1000);
@@ -190,6 +203,8 @@ export class CertificateAgent {
     return this.#config.renew_at / 100;
   }
 }
+
+const isoTime = (time: Date | number): string => new Date(time).toISOString();
 
 const lifetimeOf = ({ certificate }: LiveCertificate): number =>
   certificate.notAfter.getTime() - certificate.notBefore.getTime();

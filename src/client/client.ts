@@ -16,7 +16,7 @@ const LONGEST_SLEEP = 60_000;
 /** A process that ended without a word is not started again at once. */
 const AFTER_ELSEWHERE = 5000;
 
-/** One step of each. @throws ClientError where another process has one of the folders */
+/** One step of each certificate. @throws ClientError if another process uses one of the folders */
 export async function stepAll(
   config: ClientConfig,
   chosen: readonly CertificateConfig[],
@@ -25,7 +25,13 @@ export async function stepAll(
 ): Promise<StepResult[]> {
   return locked(chosen, async () => {
     const results: StepResult[] = [];
-    for (const one of chosen) results.push(await new CertificateAgent(one, config.server, context).step(options));
+    for (const one of chosen) {
+      const result = await new CertificateAgent(one, config.server, context).step(options);
+      const { outcome, note } = result;
+      // A timer that finds nothing to do is silent.
+      if (note !== undefined && (outcome !== 'valid' || options.explicit === true)) context.log('info', one.name, note);
+      results.push(result);
+    }
     report(config, context);
     return results;
   });

@@ -14,7 +14,7 @@ import { passwordOf } from './password.ts';
 import { bindCsr, makeCsr } from './request/csr.ts';
 import { planRequest } from './request/demands.ts';
 import { makePrivateKey, makeTokenKey, openPrivateKey, type PrivateKey } from './request/private-key.ts';
-import { namesKey, wantedOf } from './request/wanted.ts';
+import { requestKey, wantedOf } from './request/wanted.ts';
 import { isKeyUri } from './token/key-uri.ts';
 import { requireTokenKey } from './token/require-key.ts';
 import type { TokenKeys } from './token/token.ts';
@@ -22,23 +22,36 @@ import { establishTrust, refreshTrust } from './trust/establish.ts';
 import { findPath } from './trust/path.ts';
 import type { CaCertificates } from './trust/anchors.ts';
 
-/**
- * @param anew with the first credentials and the names of the configuration, though there is a certificate
- * @throws ClientError
- */
+export interface AttemptOptions {
+  /** Enrolls with the first credentials and the names of the configuration, even if there is a certificate. */
+  readonly anew: boolean;
+  /** Milliseconds since the epoch: RFC 7030 §4.2.3 forbids to repeat the pending request before. */
+  readonly notBefore: number;
+}
+
+/** @throws ClientError */
 export async function enrolOnce(
   config: CertificateConfig,
   serverConfig: ServerConfig,
   folder: CertificateFolder,
   context: ClientContext,
-  anew: boolean,
+  { anew, notBefore }: AttemptOptions,
 ): Promise<EnrolmentAnswer> {
   const live = folder.live();
   const now = context.now();
   const identity = chooseIdentity(config, anew ? undefined : live, now, context);
+  const wanted = wantedOf(config, identity.renews);
+  const operation = identity.renews === undefined ? 'simpleenroll' : 'simplereenroll';
+  const request = requestKey(config, wanted);
+  const former = folder.pending();
+  const kept = former?.operation === operation && former.request === request ? former : undefined;
+  if (kept !== undefined && now < notBefore)
+    return { kind: 'pending', retryAfter: Math.ceil((notBefore - now) / 1000) };
+  const base = estBase(serverConfig.url, config.label);
+  context.log('info', config.name, `${kept === undefined ? 'sends' : 'repeats'} ${operation} to ${base.href}`);
   await requireTokenKey(identity.identity, context);
   const settings = {
-    base: estBase(serverConfig.url, config.label),
+    base,
     minVersion: serverConfig.min_version,
     maxVersion: serverConfig.max_version,
     timeout: serverConfig.timeout * 1000,
@@ -61,12 +74,9 @@ export async function enrolOnce(
       identity.identity,
       live?.certificate,
     );
-    const wanted = wantedOf(config, identity.renews);
-    const operation = identity.renews === undefined ? 'simpleenroll' : 'simplereenroll';
-    const former = folder.pending();
-    const kept = former?.operation === operation && former.names === namesKey(wanted) ? former : undefined;
     const pending =
-      kept ?? (await makePending(server, config, folder, context, { operation, wanted, formerKey: live?.privateKey }));
+      kept ??
+      (await makePending(server, config, folder, context, { operation, request, wanted, formerKey: live?.privateKey }));
     const key = await openPrivateKey(pending.privateKey, 'the pending request', tokenOf(config, context));
     const answer = await server.enroll(operation, (binding) => csrFor(pending, key, binding));
     if (answer.kind === 'issued') await install(config, folder, context, cas, key, answer.certificate);
@@ -78,6 +88,7 @@ export async function enrolOnce(
 
 interface NewRequest {
   readonly operation: PendingRequest['operation'];
+  readonly request: string;
   readonly wanted: ReturnType<typeof wantedOf>;
   /** Of the certificate that is renewed: PEM, or a URI. */
   readonly formerKey: string | undefined;
@@ -88,7 +99,7 @@ async function makePending(
   config: CertificateConfig,
   folder: CertificateFolder,
   context: ClientContext,
-  { operation, wanted, formerKey }: NewRequest,
+  { operation, request, wanted, formerKey }: NewRequest,
 ): Promise<PendingRequest> {
   const plan = planRequest(await server.csrAttributes(), wanted);
   const isKept = !config.new_key && formerKey !== undefined && isKeyUri(formerKey) === (config.key_store === 'token');
@@ -98,7 +109,7 @@ async function makePending(
   const asked = config.channel_binding === 'always' ? (plan.binding ?? 'challengePassword') : plan.binding;
   return folder.savePending({
     operation,
-    names: namesKey(wanted),
+    request,
     csr: (await makeCsr(plan, key)).toString('base64'),
     binding: config.channel_binding === 'never' ? undefined : asked,
     privateKey: key.text,

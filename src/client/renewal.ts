@@ -22,24 +22,26 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** What passes by itself, and what somebody has to mend: a wrong password, asked often, locks its sender out. */
-const LATER = { first: 15 * SECOND, longest: HOUR };
-const MENDED_BY_SOMEBODY = { first: 5 * MINUTE, longest: 6 * HOUR };
+/** After temporary failures, and after those that a person has to fix: a wrong password that is sent often locks the address out. */
+const TEMPORARY = { first: 15 * SECOND, longest: HOUR };
+const LASTING = { first: 5 * MINUTE, longest: 6 * HOUR };
 
 /**
- * Milliseconds until the next attempt: doubled with each failure, half of it drawn, never less than the server's Retry-After; of a
- * certificate that lives for minutes, in proportion.
+ * Milliseconds until the next attempt. The delay starts at the server's Retry-After if there is one, doubles with each failure, and is never
+ * less than Retry-After. Half of it is random. For short-lived certificates, it is proportional to the lifetime.
  *
- * @param failures in a row, 1 at least
- * @param lifetime milliseconds, of the certificate that there is
+ * @param failures consecutive, at least 1
+ * @param lifetime milliseconds, of the present certificate
  * @param random 0 to 1
  */
 export function retryDelay(error: ClientError, failures: number, lifetime: number | undefined, random: number): number {
-  const passes = error.kind === 'later' || error.kind === 'local';
-  const { first, longest } = passes ? LATER : MENDED_BY_SOMEBODY;
+  const isTemporary = error.kind === 'later' || error.kind === 'local';
+  const { first, longest } = isTemporary ? TEMPORARY : LASTING;
   const most = Math.min(longest, Math.max(SECOND, (lifetime ?? Infinity) / 50));
-  const delay = Math.min(most, Math.min(first, most) * 2 ** Math.min(failures - 1, 20));
-  return Math.round(Math.max(delay * (0.5 + random / 2), (error.retryAfter ?? 0) * SECOND));
+  const least = (error.retryAfter ?? 0) * SECOND;
+  const start = isTemporary && least > 0 ? least : first;
+  const delay = Math.min(most, Math.min(start, most) * 2 ** Math.min(failures - 1, 20));
+  return Math.round(Math.max(delay * (0.5 + random / 2), least));
 }
 
 /** A clock that stands before this was never set: no certificate can be judged by it. Estuary's client did not exist then. */

@@ -102,6 +102,14 @@ describe('issue 18.2: the way of a certificate', () => {
     expect(world.issued).toHaveLength(1);
   });
 
+  test('503: the delay starts at a short Retry-After and grows from there', async () => {
+    const world = await ClientWorld.make();
+    world.decide = () => later(2);
+    await world.until(START + HOUR);
+    const times = world.requests.slice(0, 6).map(({ time }) => (time - START) / 1000);
+    expect(times).toEqual([0, 2, 5, 11, 23, 47]);
+  });
+
   test('503: Retry-After counts, and without one the pauses grow', async () => {
     const world = await ClientWorld.make();
     world.decide = () => (world.requests.length === 1 ? later(900) : later());

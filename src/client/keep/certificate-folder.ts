@@ -5,7 +5,8 @@
  *     versions/3/             key.pem, cert.pem, chain.pem, fullchain.pem …; written whole, then never changed
  *     pending/                the key and the request that is under way
  *     token-keys              the ids of the keys that were made in a token, until they are gone from there
- *     trust/anchors.pem       the CAs that are believed
+ *     trust/anchors.pem       the trusted CAs
+ *     trust/given             fingerprints of the CAs that the user gave, from which they follow
  *     ca.pem                  the same with what leads to them, for programs
  *     state.json              when to try again, and what the hooks have been told of
  *
@@ -128,16 +129,23 @@ export class CertificateFolder {
     return { anchors, intermediates: all.filter((one) => !anchors.some(({ der }) => der.equals(one.der))) };
   }
 
-  saveTrust({ anchors, intermediates }: CaCertificates): void {
+  /** @param given see {@link CertificateFolder.given} */
+  saveTrust({ anchors, intermediates }: CaCertificates, given: readonly string[]): void {
     this.#disk.makeFolder(this.#at('trust'), OWN_FOLDER);
-    // First what is believed: the other file is made of it.
+    // The anchors first: ca.pem follows from them.
     this.#replace(join(this.#at('trust'), 'anchors.pem'), pemOf(anchors), OWN);
     this.#replace(this.#at('ca.pem'), pemOf([...anchors, ...intermediates]), this.#access.open);
+    this.#replace(join(this.#at('trust'), 'given'), given.map((one) => `${one}\n`).join(''), OWN);
+  }
+
+  /** Fingerprints of the CAs that the user gave, from which the anchors follow. */
+  given(): readonly string[] {
+    return this.#lines(join('trust', 'given'));
   }
 
   /** Noted before they are made, so that none is forgotten. */
   tokenKeys(): readonly string[] {
-    return (this.#disk.read(this.#at('token-keys')) ?? '').split('\n').filter((id) => id !== '');
+    return this.#lines('token-keys');
   }
 
   saveTokenKeys(ids: readonly string[]): void {
@@ -162,6 +170,10 @@ export class CertificateFolder {
     this.#disk.remove(fresh);
     this.#disk.write(fresh, content, access);
     this.#disk.rename(fresh, path);
+  }
+
+  #lines(name: string): readonly string[] {
+    return (this.#disk.read(this.#at(name)) ?? '').split('\n').filter((line) => line !== '');
   }
 
   #key(folder: string): string | undefined {

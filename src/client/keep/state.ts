@@ -37,8 +37,8 @@ export interface PendingRequest {
   /** What its certificate will be; one that is in use already was answered. */
   readonly version: number;
   readonly operation: 'simpleenroll' | 'simplereenroll';
-  /** The names of what is asked for: those of the configuration, or of the certificate that is renewed. */
-  readonly names: string;
+  /** Identifies what is requested. */
+  readonly request: string;
   /** DER CertificationRequest, base64: without a channel binding, which each connection has its own of. */
   readonly csr: string;
   readonly binding: 'challengePassword' | 'estIdentityLinking' | undefined;
@@ -73,9 +73,9 @@ export function parsePendingRequest(text: string, privateKey: string): PendingRe
   const operation = OPERATIONS.find((one) => one === json['operation']);
   const csr = optionalText(json['csr']);
   if (operation === undefined || csr === undefined) return undefined;
-  const names = optionalText(json['names']) ?? '';
+  const request = optionalText(json['request']) ?? '';
   const binding = BINDINGS.find((one) => one === json['binding']);
-  return { version: count(json['version']), operation, names, csr, binding, privateKey };
+  return { version: count(json['version']), operation, request, csr, binding, privateKey };
 }
 
 const OPERATIONS = ['simpleenroll', 'simplereenroll'] as const;

@@ -22,11 +22,13 @@ export function wantedOf(config: CertificateConfig, renews: Certificate | undefi
   return { subject, subjectAltNames, keyType, extKeyUsage, isRenewal: false };
 }
 
-/** By which a request that is under way is known to be the one that is wanted. */
-export function namesKey({ subject, subjectAltNames, keyType, extKeyUsage }: Wanted): string {
-  return [subject.der.toString('base64'), comparableGeneralNames(subjectAltNames), keyType ?? '', ...extKeyUsage].join(
-    ' ',
-  );
+/** Identifies a request: a pending one with other settings is not repeated. */
+export function requestKey(
+  { label = '', key_store: store, channel_binding: binding }: CertificateConfig,
+  { subject, subjectAltNames, keyType = '', extKeyUsage }: Wanted,
+): string {
+  const names = [subject.der.toString('base64'), comparableGeneralNames(subjectAltNames)];
+  return [...names, keyType, label, store, binding, ...extKeyUsage].join(' ');
 }
 
 /** Whether a certificate authenticates a TLS client (RFC 5280 §4.2.1.12, §4.2.1.3). */

@@ -26,21 +26,36 @@ export async function establishTrust(
   context: ClientContext,
   identity: ClientIdentity | undefined,
 ): Promise<EstOperations> {
-  const known = anchorsOf(config, folder, context);
-  if (known.length > 0 || config.system_trust_anchors)
-    return context.server(settings, await serverTrust(known, config), identity);
-  const found = await bootstrap(settings, config, context);
-  folder.saveTrust(found);
+  const { anchors } = knownCas(config, folder, context);
+  if (anchors.length > 0 || config.system_trust_anchors)
+    return context.server(settings, await serverTrust(anchors, config), identity);
+  const { found, fingerprint } = await bootstrap(settings, config, context);
+  folder.saveTrust(found, [fingerprint]);
   return context.server(settings, await serverTrust(found.anchors, config), identity);
 }
 
-function anchorsOf(config: ServerConfig, folder: CertificateFolder, context: ClientContext): readonly Certificate[] {
-  const { anchors } = folder.trust();
-  const given = givenAnchors(config, context);
-  return [...anchors, ...given.filter((one) => !anchors.some(({ der }) => der.equals(one.der)))];
+interface KnownCas extends CaCertificates {
+  /** The certificates of `trust_anchors`. */
+  readonly kept: readonly Certificate[];
+  /** What the user gave: fingerprints, of these certificates too. */
+  readonly given: readonly string[];
 }
 
-/** What stands in `trust_anchors`. @throws ClientError `FILES_UNUSABLE` */
+/**
+ * The CAs of the configuration, and those that followed from them. Those that followed from a CA that the configuration names no longer (a
+ * corrected fingerprint, a removed anchor) do not count.
+ */
+function knownCas(config: ServerConfig, folder: CertificateFolder, context: ClientContext): KnownCas {
+  const kept = givenAnchors(config, context);
+  const configured = [readFingerprint(config.ca_fingerprint ?? '') ?? [], kept.map((one) => one.fingerprint)].flat(2);
+  const given = configured.length > 0 ? configured : folder.given();
+  const isFromOthers = folder.given().some((one) => !given.includes(one));
+  const { anchors, intermediates } = isFromOthers ? { anchors: [], intermediates: [] } : folder.trust();
+  const all = [...anchors, ...kept.filter((one) => !anchors.some(({ der }) => der.equals(one.der)))];
+  return { anchors: all, intermediates, kept, given };
+}
+
+/** The certificates of `trust_anchors`. @throws ClientError `FILES_UNUSABLE` */
 function givenAnchors({ trust_anchors: file }: ServerConfig, { disk }: ClientContext): readonly Certificate[] {
   if (file === undefined) return [];
   const paths = disk.list(file).map((name) => join(file, name));
@@ -69,7 +84,7 @@ async function bootstrap(
   settings: EstServerSettings,
   config: ServerConfig,
   context: ClientContext,
-): Promise<CaCertificates> {
+): Promise<{ readonly found: CaCertificates; readonly fingerprint: string }> {
   if (config.ca_fingerprint === undefined && context.ask === undefined)
     throw new ClientError(
       'local',
@@ -79,8 +94,9 @@ async function bootstrap(
   const server = context.server(settings, { kind: 'provisional' }, undefined);
   try {
     const listed = await server.caCertificates();
-    const fingerprint = config.ca_fingerprint ?? (await askForFingerprint(listed, settings.base, context));
-    return await firstAnchors(listed, readFingerprint(fingerprint) ?? '', context.now());
+    const text = config.ca_fingerprint ?? (await askForFingerprint(listed, settings.base, context));
+    const fingerprint = readFingerprint(text) ?? '';
+    return { found: await firstAnchors(listed, fingerprint, context.now()), fingerprint };
   } finally {
     server.close();
   }
@@ -112,11 +128,10 @@ export async function refreshTrust(
   own: Certificate | undefined,
 ): Promise<CaCertificates> {
   const listed = await server.caCertificates();
-  const kept = givenAnchors(config, context);
-  const known = anchorsOf(config, folder, context);
-  // Of a server that the system's anchors authenticate, the first answer makes the Explicit TA database.
-  const anchors = known.length > 0 ? known : await roots(listed);
-  const current: CaCertificates = { anchors, intermediates: folder.trust().intermediates };
+  const { kept, given, ...known } = knownCas(config, folder, context);
+  // If the system's anchors authenticate the server, its first response becomes the Explicit TA database.
+  const anchors = known.anchors.length > 0 ? known.anchors : await roots(listed);
+  const current: CaCertificates = { anchors, intermediates: known.intermediates };
   const shown = server.serverCertificate;
   const needed = [
     ...(shown === undefined || config.system_trust_anchors ? [] : [parseCertificate(shown)]),
@@ -130,10 +145,10 @@ export async function refreshTrust(
       `${describeCa(one)} is listed, and nothing links it to a CA that is trusted: left alone`,
     );
   const { certificates } = followed;
-  if (sameCas(certificates, folder.trust())) return certificates;
+  if (sameCas(certificates, folder.trust()) && sameTexts(given, folder.given())) return certificates;
   for (const one of followed.added) context.log('info', name, `trusts ${describeCa(one)} from now on`);
   for (const one of followed.dropped) context.log('info', name, `trusts ${describeCa(one)} no longer`);
-  folder.saveTrust(certificates);
+  folder.saveTrust(certificates, given);
   server.use(await serverTrust(certificates.anchors, config), identity);
   return certificates;
 }
@@ -146,7 +161,9 @@ async function roots(listed: readonly Certificate[]): Promise<Certificate[]> {
 const describeCa = ({ subject, fingerprint }: Certificate): string => `${formatName(subject)} (SHA-256 ${fingerprint})`;
 
 function sameCas(a: CaCertificates, b: CaCertificates): boolean {
-  const text = ({ anchors, intermediates }: CaCertificates): string =>
-    JSON.stringify([anchors, intermediates].map((list) => list.map(({ fingerprint }) => fingerprint).sort()));
-  return text(a) === text(b);
+  const texts = (list: readonly Certificate[]): string[] => list.map(({ fingerprint }) => fingerprint);
+  return sameTexts(texts(a.anchors), texts(b.anchors)) && sameTexts(texts(a.intermediates), texts(b.intermediates));
 }
+
+const sameTexts = (a: readonly string[], b: readonly string[]): boolean =>
+  JSON.stringify(a.toSorted()) === JSON.stringify(b.toSorted());

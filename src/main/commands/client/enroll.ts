@@ -1,11 +1,13 @@
-/** `client enroll`: a first certificate, by a configuration or by options of which one is made. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+/** `client enroll`: gets a first certificate with a configuration file, or with options that become one. */
+import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'smol-toml';
 import type { StepResult } from '../../../client/certificate-agent.ts';
 import { stepAll } from '../../../client/client.ts';
-import type { ClientConfig } from '../../../client/config/client-config.ts';
+import type { CertificateConfig, ClientConfig } from '../../../client/config/client-config.ts';
 import { loadClientConfig, readClientConfig } from '../../../client/config/load.ts';
+import type { ClientContext } from '../../../client/context.ts';
+import { DISK } from '../../../client/keep/disk.ts';
 import { EXIT, UsageError, type CommandContext } from '../command.ts';
 import { chosen, clientContext, sleep } from './client-context.ts';
 
@@ -38,32 +40,46 @@ export interface EnrollOptions {
   readonly reload: string | undefined;
 }
 
-/** Accepted by the CA, where somebody has to approve it. */
+/** The CA accepted the request; an administrator has to approve it. */
 const NOT_YET = 3;
 const MAX_WAIT = 604_800;
 
 /** @throws UsageError; ConfigError; ClientError */
 export async function run(options: EnrollOptions, context: CommandContext): Promise<number> {
-  const config =
-    options.config === undefined ? fromOptions(options) : loadClientConfig(onlyFile(options, options.config));
+  const client = clientContext(context, true);
+  const made = options.config === undefined ? fromOptions(options) : undefined;
+  const config = made?.config ?? loadClientConfig(onlyFile(options, options.config ?? ''));
   const deadline = context.now() + readWait(options.wait) * 1000;
   const certificates = chosen(config, options.name);
-  const client = clientContext(context, true);
-  // Only the first attempt is forced: a second one would ask for a second certificate.
-  let results = await stepAll(config, certificates, client, { force: options.force ? 'enroll' : undefined });
-  for (let next = soonest(results); next !== undefined && next <= deadline; next = soonest(results)) {
-    await sleep(Math.max(next - context.now(), 1000), new AbortController().signal);
-    results = await stepAll(config, certificates, client);
-  }
+  made?.saveBefore(client);
+  const results = await untilDone(config, certificates, client, options.force ? 'enroll' : undefined, deadline);
+  made?.saveAfter(client, results);
   if (results.some(({ outcome, error }) => outcome === 'failed' || error !== undefined)) return EXIT.failed;
   if (results.some(({ outcome }) => outcome === 'pending')) return NOT_YET;
   for (const { folder } of certificates) context.out(`${join(folder, 'live')}\n`);
   return EXIT.ok;
 }
 
-function soonest(results: readonly StepResult[]): number | undefined {
-  const waiting = results.filter(({ outcome }) => outcome === 'pending').map(({ next }) => next);
-  return waiting.length === 0 ? undefined : Math.min(...waiting);
+/** Repeats what can still succeed: requests that wait for approval (202), and temporary failures such as 429 and 503. */
+async function untilDone(
+  config: ClientConfig,
+  certificates: readonly CertificateConfig[],
+  client: ClientContext,
+  force: 'enroll' | undefined,
+  deadline: number,
+): Promise<readonly StepResult[]> {
+  const results = new Map<string, StepResult>();
+  for (let open = certificates; ;) {
+    for (const one of await stepAll(config, open, client, { force, explicit: true })) results.set(one.name, one);
+    const waiting = [...results.values()].filter(
+      ({ outcome, error }) => outcome === 'pending' || error?.kind === 'later',
+    );
+    const next = Math.min(...waiting.map((one) => one.next));
+    if (waiting.length === 0 || next > deadline) return [...results.values()];
+    await sleep(Math.max(next - client.now(), 1000), new AbortController().signal);
+    const due = new Set(waiting.filter((one) => one.next <= client.now()).map(({ name }) => name));
+    open = certificates.filter(({ name }) => due.has(name));
+  }
 }
 
 const WITH_CONFIG: ReadonlySet<string> = new Set(['config', 'name', 'force', 'wait']);
@@ -76,17 +92,51 @@ function onlyFile(options: EnrollOptions, file: string): string {
   return file;
 }
 
-/** Writes `client.toml` into the folder, so that `renew` and `run` have it. A second enrolment of the same folder writes it anew. */
-function fromOptions(options: EnrollOptions): ClientConfig {
+/** A configuration that was made from options, and its `client.toml` for `renew` and `run`. */
+interface MadeConfig {
+  readonly config: ClientConfig;
+  /** Without a certificate, the newest settings are the best there are. */
+  saveBefore(client: ClientContext): void;
+  /** Settings that got a certificate replace earlier ones. */
+  saveAfter(client: ClientContext, results: readonly StepResult[]): void;
+}
+
+function fromOptions(options: EnrollOptions): MadeConfig {
   const { url, out } = options;
   if (url === undefined || out === undefined)
     throw new UsageError('--config FILE, or --url URL and --out DIR are missing');
   const file = join(resolve(out), 'client.toml');
   const document = documentOf(options, url, out);
   const config = readClientConfig(document, file);
-  mkdirSync(resolve(out), { recursive: true, mode: 0o755 });
-  if (!existsSync(file) || options.force) writeFileSync(file, stringify(document), { mode: 0o644 });
-  return config;
+  const content = stringify(document);
+  const [name, folder] = [config.certificate[0]?.name ?? '', resolve(out)];
+  return {
+    config,
+    saveBefore(client) {
+      mkdirSync(folder, { recursive: true, mode: 0o755 });
+      if (!existsSync(join(folder, 'live'))) save(file, content, client, name);
+    },
+    saveAfter(client, results) {
+      if (results.some(({ outcome }) => outcome === 'changed' || outcome === 'pending'))
+        save(file, content, client, name);
+      else if (DISK.read(file) !== content)
+        client.log('warning', name, `${file} keeps its settings, which differ from these; --force enrolls with these`);
+    },
+  };
+}
+
+function save(file: string, content: string, client: ClientContext, name: string): void {
+  const former = DISK.read(file);
+  if (former === content) return;
+  const [old, fresh] = [`${file}.old`, `${file}.new`];
+  DISK.remove(fresh);
+  DISK.write(fresh, content, { mode: 0o644 });
+  if (former !== undefined) {
+    DISK.remove(old);
+    DISK.write(old, former, { mode: 0o644 });
+    client.log('info', name, `${file} gets the new settings; ${old} has the former ones`);
+  }
+  DISK.rename(fresh, file);
 }
 
 function documentOf(options: EnrollOptions, url: string, out: string): Record<string, unknown> {

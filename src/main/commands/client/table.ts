@@ -12,8 +12,11 @@ export const CLIENT_COMMANDS: readonly Entry[] = [
     {
       config: value('FILE', 'client.toml; the options below, but --name, --force and --wait, then stand there'),
       name,
-      force: flag('also where there is a valid certificate: with the first credentials and the configured names'),
-      wait: value('SECONDS', 'how long to wait where the CA lets an administrator decide (default 0)'),
+      force: flag('also replace a valid certificate, with the first credentials and the configured names'),
+      wait: value(
+        'SECONDS',
+        'how long to wait for an approval (202) or after a temporary failure such as 429 or 503 (default 0)',
+      ),
       url: value('URL', 'the EST server'),
       out: value('DIR', 'the folder for key and certificate'),
       label: value('LABEL', "the CA's label on the server"),
