@@ -60,6 +60,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
     },
     rehearsal: { run: never, queued: never },
     settings: {
+      est: { retry_after: 30 },
       limits: {},
       server: { body_limit: 65_536, headers_timeout: 10, request_timeout: 30, keep_alive_timeout: 30 },
       otp: { enabled: true, max_uses: 1, default_ttl: 86_400 },

@@ -4,7 +4,7 @@ import type { ErrorTable } from './table.ts';
 export const HTTP_ERRORS = {
   BAD_PATH: {
     status: 400,
-    cause: 'The request path has an escape that is none.',
+    cause: 'The request target is not a path or a URL, or contains an invalid percent-encoding.',
     remedy: 'Correct the URL that the client is configured with.',
   },
   BAD_REQUEST: {
@@ -100,6 +100,11 @@ export const HTTP_ERRORS = {
     text: 'The request headers are too large.',
   },
   HOST_MISSING: { status: 400, cause: 'A request of HTTP/1.1 has no Host header.', remedy: 'Send the header.' },
+  HOST_REPEATED: {
+    status: 400,
+    cause: 'The request has more than one Host header.',
+    remedy: 'Send one; check that no proxy adds another.',
+  },
   HTTP_INVALID: {
     status: 400,
     cause: 'What came is not HTTP.',

@@ -1,18 +1,35 @@
-/** What a request's head asks of HTTP itself, on either listener. */
+/** The rules of HTTP that every listener applies to a request's head and to its response. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 
 import { badRequest, errorWith, EstuaryError } from '../errors.ts';
 
+/** Answers in the listener's form. */
+type Refuse = (response: ServerResponse, error: EstuaryError) => void;
+
+/** The default Retry-After of each response, in seconds. */
+const retryAfterOf = new WeakMap<ServerResponse, number>();
+
 /**
- * Lets a request with `Expect: 100-continue` through to the checks instead of inviting its body at once; what else
- * somebody may expect is not on offer (RFC 9110 §10.1.1).
+ * Applies them to every request of a server; call it after the server's other `request` listeners are there.
  *
- * @param refuse answers in the listener's form
+ * A request with `Expect: 100-continue` passes on to the checks: its body is not invited before. Other expectations are refused
+ * (RFC 9110 §10.1.1).
+ *
+ * @param retryAfter seconds in the Retry-After of a 503 whose error names none
  */
-export function answerExpectations(
-  server: Server,
-  refuse: (response: ServerResponse, error: EstuaryError) => void,
-): void {
+export function applyHttpRules(server: Server, retryAfter: number, refuse: Refuse): void {
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    acceptAbsoluteForm(request);
+    retryAfterOf.set(response, retryAfter);
+    const own = response.writeHead.bind(response);
+    response.writeHead = new Proxy(own, {
+      apply: (writeHead, _, [status, ...more]: Parameters<typeof own>) => {
+        for (const [name, value] of Object.entries(defaultHeaders(response, status)))
+          if (!response.hasHeader(name)) response.setHeader(name, value);
+        return Reflect.apply(writeHead, response, [status, ...more]);
+      },
+    });
+  });
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);
   });
@@ -22,12 +39,31 @@ export function answerExpectations(
   });
 }
 
+/** What a response has unless its own headers say otherwise: every 503 carries Retry-After (RFC 9110 §15.6.4). */
+export function defaultHeaders(response: ServerResponse, status: number): Readonly<Record<string, string>> {
+  const retryAfter = retryAfterOf.get(response);
+  return status === 503 && retryAfter !== undefined ? { 'Retry-After': String(retryAfter) } : {};
+}
+
+/** RFC 9112 §3.2.2: the target may be an absolute URI, whose authority then replaces the Host header. */
+function acceptAbsoluteForm(request: IncomingMessage): void {
+  const [, authority, path = ''] = /^https?:\/\/([^/?#@]+)([/?].*)?$/is.exec(request.url ?? '') ?? [];
+  if (authority === undefined) return;
+  request.url = path.startsWith('/') ? path : `/${path}`;
+  if (request.headers.host !== undefined) request.headers.host = authority;
+}
+
 /** Whether the client waits to be told to send its body. */
 export const expectsContinue = ({ headers }: IncomingMessage): boolean =>
   headers.expect?.toLowerCase() === '100-continue';
 
-/** RFC 9112 §3.2: HTTP/1.1 without Host is refused. */
-export function checkHost(raw: IncomingMessage): void {
-  if (raw.headers.host === undefined && raw.httpVersion !== '1.0')
+/** RFC 9112 §3.2: a target that the listener can route, and one Host header; HTTP/1.0 may go without. @throws EstuaryError 400 */
+export function checkHead({ headers, httpVersion, rawHeaders, url = '' }: IncomingMessage): void {
+  if (!url.startsWith('/') && url !== '*')
+    throw badRequest('BAD_PATH', 'The request target must be a path, or an http or https URL without a user name.');
+  if (headers.host === undefined && httpVersion !== '1.0')
     throw badRequest('HOST_MISSING', 'The request needs a Host header.');
+  const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length > 1)
+    throw badRequest('HOST_REPEATED', 'The request has more than one Host header; it must have one.');
 }

@@ -335,7 +335,8 @@ function estSettings({ est, server, gssapi, limits }: Config) {
     headersTimeout: server.headers_timeout * 1000,
     requestTimeout: server.request_timeout * 1000,
     keepAliveTimeout: server.keep_alive_timeout * 1000,
-    errors: { retryAfter: est.retry_after, negotiate: gssapi.enabled },
+    errors: { negotiate: gssapi.enabled },
+    retryAfter: est.retry_after,
     lineLength: est.base64_line_length,
   };
 }

@@ -9,12 +9,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { parseCertificate, parsePemCertificates } from '../../src/pki/x509/certificate.ts';
 import { parseCertificateList } from '../../src/pki/x509/crl.ts';
 import { parseAuthorityInfoAccess, parseCrlDistributionPoints } from '../../src/pki/x509/extensions.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { makeKey } from '../support/csr.ts';
 import { Estuary, section, type ClientIdentity } from '../support/estuary.ts';
+import { ocspRequest } from '../support/ocsp.ts';
 
 const BASE = 'http://pki.example.test/x';
 const INTERVAL = 10;
@@ -274,6 +275,18 @@ test.each(['AAAA', 'not base64!', 'MAA=', 'MIIB'])('RFC 6960 §2.3: "%s" is answ
   expect(code).toBe(200);
   expect(headers.get('content-type')).toBe('application/ocsp-response');
   expect(body.toString('hex')).toBe('30030a0101');
+});
+
+test.each([0, 129])('RFC 9654 §2.1: a nonce of %i octets is answered malformedRequest', async (octets) => {
+  const [certificate] = parsePemCertificates(readFileSync(file('issuer.pem'), 'latin1'));
+  if (certificate === undefined) throw new Error('no CA certificate');
+  const der = ocspRequest({ certificate }, [hex(good).toLowerCase()], Buffer.alloc(octets));
+  const post = { method: 'POST', headers: { 'content-type': 'application/ocsp-request' }, body: new Uint8Array(der) };
+  for (const answer of [
+    await get('/ocsp/devices', post),
+    await get(`/ocsp/devices/${encodeURIComponent(der.toString('base64'))}`),
+  ])
+    expect([answer.status, answer.body.toString('hex')]).toEqual([200, '30030a0101']);
 });
 
 test('issue 11.19: enrolments go on beside a flood of requests about made-up serial numbers and with nonces', async () => {

@@ -64,6 +64,7 @@ export interface ServiceCondition {
 
 /** The configuration that the admin API depends on. */
 export interface AdminSettings {
+  readonly est: Pick<Config['est'], 'retry_after'>;
   readonly limits: Config['limits'];
   readonly server: Pick<Config['server'], 'body_limit' | 'headers_timeout' | 'request_timeout' | 'keep_alive_timeout'>;
   readonly otp: Pick<Config['otp'], 'enabled' | 'max_uses' | 'default_ttl'>;

@@ -1,5 +1,5 @@
 /** `GET /admin/events`: what happens, as it happens. */
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditRecord, AuditType } from '../../audit/event.ts';
@@ -9,6 +9,7 @@ import { auditItem } from './audit.ts';
 import { identify } from './caller.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { eventStream } from './event-stream.ts';
+import type { Access } from './roles.ts';
 import { errorResponses, strictObject } from './schemas.ts';
 import { SIGNED_OUT } from './session.ts';
 
@@ -23,6 +24,8 @@ const TOLD: Readonly<Record<'ra' | 'operator', readonly string[]>> = {
   operator: ['service.', 'config.', 'lockout.', 'crl.', 'audit.', 'store.'],
 };
 
+const access: Access = ['ra', 'auditor', 'operator'];
+
 export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
   const streams = new Set<Readable>();
   app.addHook('preClose', (done) => {
@@ -32,9 +35,9 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/events',
     {
-      // What it would answer without its body goes on without end.
+      // HEAD has a route of its own, which opens no stream.
       exposeHeadRoute: false,
-      config: { access: ['ra', 'auditor', 'operator'] },
+      config: { access },
       schema: {
         summary: 'What happens, as it happens',
         description:
@@ -72,6 +75,9 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
       stream.once('close', () => streams.delete(stream));
       return sendEvents(reply, stream);
     },
+  );
+  app.head('/admin/events', { config: { access }, schema: { hide: true, querystring: strictObject({}) } }, (_, reply) =>
+    sendEvents(reply, Readable.from([])),
   );
 }
 

@@ -50,7 +50,7 @@ import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
 import { remoteAddress } from '../credentials.ts';
 import { allowedMethods, isAdminPath, recordRoute, type RouteTable } from './routes.ts';
 import { announcesBody, checkBodyHead, registerJsonParser } from './json-body.ts';
-import { answerExpectations, checkHost, expectsContinue } from '../request-head.ts';
+import { applyHttpRules, checkHead, expectsContinue } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
 /**
@@ -85,7 +85,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
   boundAnswers(app.server, server.request_timeout * 1000);
   const exchanges = followRequests(app, deps);
   limitRequests(app.server, requestRates(deps.settings.limits), refuseEarly);
-  answerExpectations(app.server, refuseEarly);
+  applyHttpRules(app.server, deps.settings.est.retry_after, refuseEarly);
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   registerJsonParser(app);
@@ -145,7 +145,7 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
   });
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store');
-    checkHost(request.raw);
+    checkHead(request.raw);
     request.clientAddress = remoteAddress(request.raw);
     if (needsAuthentication(request)) {
       const { admin, session } = await letIn(request, reply, deps);

@@ -3,12 +3,11 @@ import { STATUS_CODES, type ServerResponse } from 'node:http';
 import { errorWith, EstuaryError, failed } from '../../errors.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
+import { defaultHeaders } from '../request-head.ts';
 import type { EstAnswer } from './operation.ts';
 import { MethodNotAllowed } from './route.ts';
 
 export interface ErrorPolicy {
-  /** Seconds in the Retry-After of a 503 that names none. */
-  readonly retryAfter: number;
   /** GSSAPI is on: 401 offers Negotiate as well. */
   readonly negotiate: boolean;
 }
@@ -19,7 +18,10 @@ export interface ErrorPolicy {
  */
 export function writeAnswer(response: ServerResponse, answer: Omit<EstAnswer, 'status'> & { status: number }): void {
   const exchange = exchangeOf(response.req);
-  const headers: Record<string, string | string[]> = { [REQUEST_ID_HEADER]: exchange.requestId };
+  const headers: Record<string, string | string[]> = {
+    [REQUEST_ID_HEADER]: exchange.requestId,
+    ...defaultHeaders(response, answer.status),
+  };
   for (const [name, value] of Object.entries(answer.headers)) {
     headers[name] = typeof value === 'string' ? value : [...value];
   }
@@ -80,8 +82,7 @@ export function errorAnswer(error: EstuaryError, policy: ErrorPolicy): Omit<EstA
   if (error.message !== '') headers['Content-Type'] = 'text/plain; charset=utf-8';
   if (error.status === 401) headers['WWW-Authenticate'] = challenge(policy);
   if (error instanceof MethodNotAllowed) headers['Allow'] = error.allow;
-  const retryAfter = error.retryAfter ?? (error.status === 503 ? policy.retryAfter : undefined);
-  if (retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(retryAfter)));
+  if (error.retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(error.retryAfter)));
   // The rest of a body that is too large is not worth reading.
   if (error.status === 413) headers['Connection'] = 'close';
   // The body is bytes in Latin-1; an administrator's reason may be in any language, and goes out as UTF-8.

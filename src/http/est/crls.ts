@@ -35,12 +35,18 @@ export function crls({ currentCrl }: CrlsDependencies): EstOperation {
     method: 'GET',
     enabled: true,
     challenges: false,
+    checkOffered: (ca) => void signerOf(ca),
     handle: async ({ ca, lineLength }) => {
-      const signer = ca.driver.statusSigner;
-      if (signer === undefined)
-        throw errorWith(501, 'OPERATION_OFF', 'This CA publishes its revocation lists itself, elsewhere.');
-      const { der } = await currentCrl(ca.issuer, signer);
+      const { der } = await currentCrl(ca.issuer, signerOf(ca));
       return derAnswer(CRLS_ONLY, bodyOf(der, lineLength));
     },
   };
+}
+
+/** @throws EstuaryError 501 */
+function signerOf({ driver }: Ca): StatusSigner {
+  const { statusSigner } = driver;
+  if (statusSigner === undefined)
+    throw errorWith(501, 'OPERATION_OFF', 'This CA publishes its revocation lists itself, elsewhere.');
+  return statusSigner;
 }

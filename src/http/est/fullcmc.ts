@@ -1,6 +1,7 @@
 import type { EstAuthenticator } from '../../auth/est-authenticator.ts';
 import type { MtlsIdentity } from '../../auth/identity.ts';
-import { responderFor, type CmcParties } from '../../cmc/parties.ts';
+import type { Ca } from '../../ca/router.ts';
+import { responderFor, type CmcParties, type Responder } from '../../cmc/parties.ts';
 import type { CmcServer } from '../../cmc/server.ts';
 import { credentialRules } from '../../enrollment/credential-rules.ts';
 import { errorWith, EstuaryError, unauthorized } from '../../errors.ts';
@@ -30,13 +31,12 @@ export function fullcmc(dependencies: FullCmcDependencies): EstOperation {
     requestType: 'application/pkcs7-mime',
     enabled: dependencies.fullCmc,
     challenges: false,
+    checkOffered: (ca) => void responderOf(dependencies, ca),
     handle: async (request) => {
       const { ca, requestId, presented } = request;
+      const responder = responderOf(dependencies, ca);
       const tls = await tlsIdentity(dependencies, request);
       const body = decodeBody(request.body);
-      const responder = responderFor(dependencies.cmcParties(), ca);
-      if (responder === undefined)
-        throw errorWith(501, 'FULLCMC_NO_SIGNER', 'This CA signs no CMC responses, so it takes no CMC requests.');
       const answer = await dependencies.cmcServer.answer({
         requestId,
         ca,
@@ -51,6 +51,14 @@ export function fullcmc(dependencies: FullCmcDependencies): EstOperation {
       return cmcAnswer(answer.httpStatus, answer.der, request, answer.retryAfter);
     },
   };
+}
+
+/** Who signs the responses. @throws EstuaryError 501 */
+function responderOf({ cmcParties }: FullCmcDependencies, ca: Ca): Responder {
+  const responder = responderFor(cmcParties(), ca);
+  if (responder === undefined)
+    throw errorWith(501, 'FULLCMC_NO_SIGNER', 'This CA signs no CMC responses, so it takes no CMC requests.');
+  return responder;
 }
 
 /**

@@ -11,14 +11,14 @@ import { lineLengthFor } from './codec.ts';
 import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
 import type { Logger } from '../../log.ts';
 import { asEstuaryError, challenge, errorAnswer, writeAnswer, type ErrorPolicy } from './answer.ts';
-import { bodyTooLarge, checkHead, resolveRoute, type EstRoute } from './route.ts';
+import { bodyTooLarge, checkBodyHead, resolveRoute, type EstRoute } from './route.ts';
 import { answerBrokenRequests } from '../broken-requests.ts';
 import { presentedCredentials } from '../credentials.ts';
 import { InHand, limitRequests } from '../admission.ts';
 import type { RequestRates } from '../rate-limits.ts';
 import { Exchanges, exchangeOf, type Exchange, type RequestCounts } from '../exchange.ts';
 import { runForRequest } from '../../request-context.ts';
-import { answerExpectations, checkHost, expectsContinue } from '../request-head.ts';
+import { applyHttpRules, checkHead, expectsContinue } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
 export interface EstListenerOptions {
@@ -34,6 +34,8 @@ export interface EstListenerOptions {
   /** Milliseconds that an idle connection is kept. */
   readonly keepAliveTimeout: number;
   readonly errors: ErrorPolicy;
+  /** Seconds in the Retry-After of a 503 whose error names none. */
+  readonly retryAfter: number;
   /** `est.base64_line_length`. */
   readonly lineLength: number | undefined;
   readonly metrics: RequestCounts;
@@ -77,7 +79,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
   app.server.headersTimeout = options.headersTimeout;
   const refuse = (response: ServerResponse, error: EstuaryError): void => writeError(response, error, options.errors);
   limitRequests(app.server, options.rates, refuse);
-  answerExpectations(app.server, refuse);
+  applyHttpRules(app.server, options.retryAfter, refuse);
   boundAnswers(app.server, options.requestTimeout);
   const { metrics } = options;
   const lines = options.log;
@@ -88,9 +90,9 @@ export function createEstListener(options: EstListenerOptions): EstListener {
 
   app.addHook('onRequest', (request, reply, done) => {
     try {
-      checkHost(request.raw);
+      checkHead(request.raw);
       const route = resolveRoute(options.router, options.operations, request.method, request.raw.url ?? '');
-      checkHead(route.operation, request.headers, options.bodyLimit);
+      checkBodyHead(route.operation, request.headers, options.bodyLimit);
       continueIfExpected(request, reply, route.operation);
       routes.set(request, route);
       Object.assign(exchangeOf(request.raw), { operation: route.operation.name, ca: route.ca.label });

@@ -31,11 +31,14 @@ export interface EstAnswer {
 
 export interface EstOperation {
   readonly name: OperationName;
+  /** GET includes HEAD. */
   readonly method: 'GET' | 'POST';
   /** The media type a request body must have; undefined for GET. */
   readonly requestType?: 'application/pkcs10' | 'application/pkcs7-mime';
   /** False answers 501: switched off in the configuration, or nothing for it. */
   readonly enabled: boolean;
+  /** Absent: every CA offers it. @throws EstuaryError 501 where this one does not */
+  checkOffered?(ca: Ca): void;
   /** True where a password or a Negotiate token may authenticate: with nothing presented, the 401 only challenges. */
   readonly challenges: boolean;
   handle(request: EstRequest): Promise<EstAnswer>;

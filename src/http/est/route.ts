@@ -40,7 +40,9 @@ export function resolveRoute(
   if (operation === undefined) throw notFound('UNKNOWN_OPERATION', 'There is no such EST operation.');
   const handler = operations.get(operation);
   if (handler?.enabled !== true) throw errorWith(501, 'OPERATION_OFF', `This server does not offer ${operation}.`);
-  if (method !== handler.method) throw new MethodNotAllowed(operation, handler.method);
+  handler.checkOffered?.(ca);
+  const methods: readonly string[] = handler.method === 'GET' ? ['GET', 'HEAD'] : [handler.method];
+  if (!methods.includes(method)) throw new MethodNotAllowed(operation, methods.join(', '));
   return { ca, operation: handler };
 }
 
@@ -66,7 +68,7 @@ function decodeSegment(segment: string): string {
  *
  * @throws EstuaryError 400, 413 or 415
  */
-export function checkHead(operation: EstOperation, headers: IncomingHttpHeaders, bodyLimit: number): void {
+export function checkBodyHead(operation: EstOperation, headers: IncomingHttpHeaders, bodyLimit: number): void {
   if (operation.requestType === undefined) return;
   const contentType = headers['content-type'];
   if (contentType === undefined || contentType.trim() === '')

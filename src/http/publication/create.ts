@@ -29,7 +29,7 @@ const MAX_OCSP_VALIDITY = 300;
 
 /** undefined: switched off. */
 export function createPublication(
-  { publication, server, limits }: Pick<Config, 'publication' | 'server' | 'limits'>,
+  { publication, server, limits, est }: Pick<Config, 'publication' | 'server' | 'limits' | 'est'>,
   { router, crls, store, log, metrics, now }: PublicationContext,
 ): Publication | undefined {
   if (!publication.enabled) return undefined;
@@ -48,6 +48,7 @@ export function createPublication(
     log,
     metrics,
     rates: requestRates(limits),
+    retryAfter: est.retry_after,
     headersTimeout: server.headers_timeout * 1000,
     requestTimeout: server.request_timeout * 1000,
     keepAliveTimeout: server.keep_alive_timeout * 1000,

@@ -13,7 +13,7 @@ import { limitRequests } from '../admission.ts';
 import type { RequestRates } from '../rate-limits.ts';
 import { answerBrokenRequests } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER, type RequestCounts } from '../exchange.ts';
-import { answerExpectations, checkHost } from '../request-head.ts';
+import { applyHttpRules, checkHead } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
 export interface PublicationListenerOptions {
@@ -23,6 +23,8 @@ export interface PublicationListenerOptions {
   readonly log: Logger;
   readonly metrics: RequestCounts;
   readonly rates: RequestRates;
+  /** Seconds in the Retry-After of a 503 whose error names none. */
+  readonly retryAfter: number;
   /** Milliseconds. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;
@@ -57,7 +59,7 @@ export function createPublicationListener(options: PublicationListenerOptions): 
   });
   app.server.headersTimeout = options.headersTimeout;
   limitRequests(app.server, options.rates, refuseEarly);
-  answerExpectations(app.server, refuseEarly);
+  applyHttpRules(app.server, options.retryAfter, refuseEarly);
   boundAnswers(app.server, options.requestTimeout);
   followRequests(app, options);
   app.removeAllContentTypeParsers();
@@ -88,7 +90,7 @@ function followRequests(app: PublicationListener, { log, metrics }: PublicationL
     // `crl`, `ca` or `ocsp`.
     if (!request.is404) exchange.operation = request.routeOptions.url?.split('/', 2)[1];
     try {
-      checkHost(request.raw);
+      checkHead(request.raw);
       done();
     } catch (error) {
       done(asEstuaryError(error));

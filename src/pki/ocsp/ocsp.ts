@@ -45,14 +45,14 @@ export interface CertId {
 
 export interface OcspRequest {
   readonly certIds: readonly CertId[];
-  /** The nonce extension's value as it came (RFC 8954); undefined where there is none. */
+  /** The nonce extension's value as it came, an OCTET STRING (RFC 9654 §2.1); undefined without the extension. */
   readonly nonce: Buffer | undefined;
 }
 
 /** More than any client asks at once; an answer costs a look-up for each. */
 const MAX_CERT_IDS = 32;
-/** RFC 9654: up to 128 octets, with the header of their OCTET STRING. */
-const MAX_NONCE = 131;
+/** RFC 9654 §2.1. */
+const MAX_NONCE_OCTETS = 128;
 
 /**
  * Reads an OCSPRequest. Its signature, if any, is not looked at: everybody may ask.
@@ -112,8 +112,10 @@ function knownExtensions(der: Buffer | undefined): readonly Extension[] {
 
 function nonceOf(extensions: readonly Extension[]): Buffer | undefined {
   const nonce = findExtension(extensions, OID.ocspNonce)?.value;
-  if (nonce !== undefined && (nonce.length === 0 || nonce.length > MAX_NONCE))
-    throw new DerError('OCSPRequest: the nonce has no sensible length');
+  if (nonce === undefined) return undefined;
+  const { length } = parseDer(nonce, Tag.OCTET_STRING, 'Nonce').value;
+  if (length === 0 || length > MAX_NONCE_OCTETS)
+    throw new DerError(`OCSPRequest: a nonce of ${length} octets; it must have 1 to ${MAX_NONCE_OCTETS}`);
   return nonce;
 }
 

@@ -164,6 +164,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
         keep_alive_timeout: 30,
         ...options.settings?.server,
       },
+      est: { retry_after: 30 },
       limits: { ...options.settings?.limits },
       otp: { enabled: true, max_uses: 1, default_ttl: 86_400, ...options.settings?.otp },
       admin: { public_metrics: false, console: false, ...options.settings?.admin },

@@ -1,11 +1,24 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
-import { DerError, integer, NULL, octetString, oid, sequence, Tag } from '../../../src/pki/der/der.ts';
+import {
+  children,
+  DerError,
+  explicit,
+  integer,
+  NULL,
+  octetString,
+  oid,
+  parseDer,
+  sequence,
+  Tag,
+} from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { failureResponse, isIssuedBy, parseOcspRequest } from '../../../src/pki/ocsp/ocsp.ts';
 import { parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
+import { encodeExtensions } from '../../../src/pki/x509/extensions.ts';
 import { makeCa } from '../../support/ca.ts';
+import { ocspRequest } from '../../support/ocsp.ts';
 import { openssl, temporaryFolder } from '../../support/openssl.ts';
 
 const folder = temporaryFolder();
@@ -36,6 +49,25 @@ test('several certificates in one request, and the nonce', () => {
   const { certIds, nonce } = parseOcspRequest(request('-serial', '1', '-serial', '2'));
   expect(certIds.map(({ serialNumber }) => serialNumber)).toEqual(['01', '02']);
   expect(nonce?.length).toBeGreaterThan(0);
+});
+
+test.each([1, 32, 128])('RFC 9654 §2.1: reads a nonce of %i octets', (octets) => {
+  const value = Buffer.alloc(octets, 7);
+  expect(parseOcspRequest(ocspRequest({ certificate: issuer }, ['01'], value)).nonce).toEqual(octetString(value));
+});
+
+test.each([
+  ['no octets', octetString(Buffer.alloc(0))],
+  ['129 octets', octetString(Buffer.alloc(129))],
+  ['32 octets that are not an OCTET STRING', Buffer.alloc(32, 7)],
+  ['an OCTET STRING with octets behind it', Buffer.concat([octetString(Buffer.alloc(8)), Buffer.alloc(1)])],
+  ['nothing at all', Buffer.alloc(0)],
+])('RFC 9654 §2.1: a nonce of %s is malformed', (_, value) => {
+  const nonce = { oid: OID.ocspNonce, critical: false, value };
+  const certIds = parseDer(ocspRequest({ certificate: issuer }, ['01']), Tag.SEQUENCE).value;
+  const [list] = children(parseDer(certIds, Tag.SEQUENCE).value);
+  const request = sequence(sequence(list?.raw ?? Buffer.alloc(0), explicit(2, encodeExtensions([nonce]))));
+  expect(() => parseOcspRequest(request)).toThrow(DerError);
 });
 
 test('a certificate of another issuer is not taken for ours', () => {
