@@ -1,5 +1,5 @@
 /** Issue 16.9: the docs of day two are held to what they speak of: alerts, configuration keys, codes, files and sections. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { IsArray, IsObject, IsUnion } from 'typebox';
@@ -61,6 +61,12 @@ function anchorsOf(file: string): string[] {
       .replaceAll(' ', '-'),
   );
 }
+
+const PROSE = globSync(['*.md', 'docs/**/*.md', 'fixtures/**/*.md'], { cwd: ROOT });
+test.each(PROSE)('the files under test, fixtures and scripts that %s names exist', (page) => {
+  const named = [...read(page).matchAll(/`((?:test|fixtures|scripts)\/[\w./-]+)`/g)].map(([, file = '']) => file);
+  expect(named.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+});
 
 describe('issue 16.9: alerts', () => {
   const alerts = [...read('config/alerts.yml').matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);

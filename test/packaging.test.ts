@@ -57,6 +57,29 @@ function importedBySrc(): ReadonlySet<string> {
   return packages;
 }
 
+/** The files that may name a package: all of ours except package.json's lists of packages. */
+function sourceTexts(): readonly string[] {
+  const files = ['src', 'test', 'scripts', 'console']
+    .flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()),
+    )
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter((file) => /(\.(ts|tsx|js)|\/[a-z-]+)$/.test(file) && file !== import.meta.filename);
+  const { scripts } = JSON.parse(read('package.json')) as { readonly scripts: object };
+  return [
+    ...files.map((file) => readFileSync(file, 'utf8')),
+    ...['eslint.config.js', 'vitest.config.ts', '.ci/run'].map(read),
+    ...Object.values(stringsIn(scripts)),
+  ];
+}
+
+/** The commands that an installed package brings. */
+function commandsOf(name: string): readonly string[] {
+  const manifest: unknown = JSON.parse(read(`node_modules/${name}/package.json`));
+  const bin: unknown = typeof manifest === 'object' && manifest !== null ? Reflect.get(manifest, 'bin') : undefined;
+  return typeof bin === 'string' ? [name.replace(/^@[^/]+\//, '')] : Object.keys(stringsIn(bin));
+}
+
 describe('issue 11.22: dependencies', () => {
   const production = { ...packagesOf('dependencies'), ...packagesOf('optionalDependencies') };
 
@@ -68,6 +91,33 @@ describe('issue 11.22: dependencies', () => {
   test('are no development dependencies as well', () => {
     expect(Object.keys(packagesOf('devDependencies')).filter((name) => name in production)).toEqual([]);
   });
+
+  test('every development package is named by a source file, or a command of its is called: nothing is installed that nothing uses', () => {
+    const texts = sourceTexts();
+    const isNamed = (name: string): boolean => texts.some((text) => new RegExp(`['"]${name}(/[^'"]*)?['"]`).test(text));
+    const isCalled = (command: string): boolean =>
+      texts.some((text) => new RegExp(`(^|[\\s"'/])${command}(?=$|[\\s"'])`, 'm').test(text));
+    const types = /^@types\/(.+)$/;
+    const unused = Object.keys(packagesOf('devDependencies')).filter((name) => {
+      const typed = types.exec(name)?.[1];
+      if (typed !== undefined) return typed !== 'node' && !(typed in production);
+      return !isNamed(name) && !commandsOf(name).some(isCalled);
+    });
+    expect(unused).toEqual([]);
+  });
+
+  test.each(['@fastify/basic-auth', '@peculiar/webcrypto', 'pkijs', 'asn1js', '@peculiar/x509'])(
+    'docs/architecture.md says what production code uses instead of %s, and whether it is installed',
+    (name) => {
+      const row = read('docs/architecture.md')
+        .split('\n')
+        .find((line) => line.startsWith(`| \`${name}\``));
+      const [, , instead = '', why = '', installed = ''] = (row ?? '').split('|').map((cell) => cell.trim());
+      expect([instead, why].filter((cell) => cell === '')).toEqual([]);
+      expect(name in production).toBe(false);
+      expect(installed.startsWith('for tests')).toBe(name in packagesOf('devDependencies'));
+    },
+  );
 
   test('have one Node for every platform, all of one version, as optional packages', () => {
     const runtimes = Object.entries(packagesOf('optionalDependencies')).filter(([name]) => isRuntime(name));

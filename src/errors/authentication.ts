@@ -10,8 +10,10 @@ export const AUTHENTICATION_ERRORS = {
   },
   AUTHENTICATION_REQUIRED: {
     status: 401,
-    cause: 'The request carries no credential, so the answer is only the challenge.',
-    remedy: 'Authenticate with one of the methods of the WWW-Authenticate header.',
+    cause:
+      'The request carries no credential of a method that counts at this label. The response is only the challenge, without a text; a dry run (`POST /admin/check`) names the method.',
+    remedy:
+      'Authenticate with a method of the WWW-Authenticate header, or with a client certificate if the label accepts them.',
     text: '(none)',
   },
   CERTIFICATE_REQUIRED: {
