@@ -22,7 +22,7 @@ import { certificateRow, issuedNames } from './certificate-row.ts';
 
 export interface ServerCertificateOptions {
   /** As it is in force now. */
-  readonly ca: () => Pick<Ca, 'label' | 'driver' | 'certificate'>;
+  readonly ca: () => Pick<Ca, 'label' | 'driver' | 'certificate' | 'isSubjectOfCa'>;
   /** DNS names and IP addresses. */
   readonly names: readonly string[];
   /** Where key and certificate are kept; nobody else has a file there. */
@@ -144,6 +144,11 @@ export class ServerCertificate {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const spki = publicKey.export({ type: 'spki', format: 'der' });
     const subject = parseDistinguishedName(`CN=${escapeAttributeValue(names[0] ?? '')}`);
+    if (ca.isSubjectOfCa(subject))
+      throw failed(
+        'CA_UNUSABLE',
+        `tls.automatic: ${formatName(subject)} is the subject of a CA of this server. Put another name first.`,
+      );
     const prepared = await driver.prepareServerCertificate({ subject, subjectAltNames: this.#names(), spki });
     const reservation: Reservation = {
       request_id: randomUUID(),
