@@ -36,7 +36,7 @@ export interface ServerCertificateOptions {
   readonly log: Pick<Logger, 'info' | 'error'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Of all processes of the service: one of them renews. */
+  /** Of all nodes: one of them renews. */
   readonly mutex: Limiter;
 }
 
@@ -44,7 +44,7 @@ export interface ServerCertificateOptions {
 const FILE = 'server.pem';
 /** Of its life, after which it is renewed. */
 const RENEWED_AFTER = 2 / 3;
-/** Milliseconds that a renewal by another process may take. */
+/** Milliseconds that a renewal by another node may take. */
 const PATIENCE = 60_000;
 
 const WHO = 'the server itself';
@@ -76,7 +76,7 @@ export class ServerCertificate {
     try {
       await mutex.acquire(PATIENCE);
       try {
-        // Another process may have been faster.
+        // Another node may have been faster.
         if (await this.#takeGood()) return;
         const pair = await this.#issue();
         this.#keep(pair);
