@@ -523,6 +523,12 @@ describe('contract §1: what the TOML parser refuses names its line', () => {
     expect(lines[0]).toMatch(new RegExp(`^est\\.toml:${line}: .+ at column \\d+ \\(a TOML document\\)$`));
   });
 
+  test('a text with half a surrogate pair', async () => {
+    expect(
+      await folder.problems(toml('[cmc]\nshared_secrets = [{ identification = "\\ud800", secret_file = "k32" }]')),
+    ).toEqual([expect.stringContaining('invalid unicode escape')]);
+  });
+
   test('a file that is not UTF-8', async () => {
     await folder.write('latin1.toml', Buffer.from([0x23, 0xe9]));
     const { loadConfig } = await import('../../src/config/load.ts');

@@ -300,6 +300,8 @@ describe('issue 13.5: [ca.authorization]', () => {
     ['a field that there is not', json({ allow: true, subjet: 'CN=a' })],
     ['a refusal without a reason', json({ allow: false })],
     ['a reason with a line break', json({ allow: false, reason: 'a\nb' })],
+    ['a reason that is not Unicode', json({ allow: false, reason: 'a\ud800' })],
+    ['a subject that is not Unicode', json({ allow: true, subject: 'CN=a\ud800' })],
     ['a refusal with names', json({ allow: false, reason: 'no', subject: 'CN=a' })],
     ['a subject that is no name', json({ allow: true, subject: 'device-1' })],
     ['a name without its kind', json({ allow: true, sans: ['device-1.example'] })],

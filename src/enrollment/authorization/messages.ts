@@ -96,7 +96,8 @@ export function readAnswer(body: Buffer): Decision {
   const value = parseJson(body);
   if (!answerSchema.Check(value)) throw new InputError('the answer is not of the schema of docs/authorization.md');
   if (!value.allow) {
-    if (/\p{Cc}/u.test(value.reason) || value.reason.trim() === '') throw new InputError('the reason is no plain text');
+    if (/\p{Cc}/u.test(value.reason) || value.reason.trim() === '' || !value.reason.isWellFormed())
+      throw new InputError('the reason is not plain text');
     return { allow: false, reason: value.reason };
   }
   const { allow, ...override } = value;

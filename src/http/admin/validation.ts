@@ -15,8 +15,10 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, http
   const integers = httpPart === 'querystring' ? integerProperties(schema) : new Set<string>();
   return (input: unknown) => {
     const value = httpPart === 'querystring' ? readQuery(input, integers) : input;
-    if (validator.Check(value)) return { value };
-    return { error: problem(validator.Errors(value), httpPart === 'querystring' ? 'query parameter' : 'field') };
+    if (!validator.Check(value))
+      return { error: problem(validator.Errors(value), httpPart === 'querystring' ? 'query parameter' : 'field') };
+    const malformed = malformedText(value);
+    return malformed === undefined ? { value } : { error: malformed };
   };
 };
 
@@ -29,8 +31,32 @@ export function validator<T extends TSchema>(schema: T): (value: unknown) => Sta
   const compiled = Compile(schema);
   return (value) => {
     if (!compiled.Check(value)) throw problem(compiled.Errors(value), 'field');
+    const malformed = malformedText(value);
+    if (malformed !== undefined) throw malformed;
     return value;
   };
+}
+
+/** Why a text somewhere in a checked value, or the name of a field, is not Unicode: JSON can escape half of a surrogate pair. */
+function malformedText(value: unknown, path = ''): EstuaryError | undefined {
+  if (typeof value === 'string')
+    return value.isWellFormed()
+      ? undefined
+      : badRequest(
+          'FIELD_INVALID',
+          `${path === '' ? 'the body' : path} must be Unicode text, without an unpaired surrogate`,
+        );
+  if (typeof value !== 'object' || value === null || !(Array.isArray(value) || isPlain(value))) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const problem = malformedText(name, path) ?? malformedText(inner, prefixed(path, name));
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
 }
 
 function integerProperties(schema: TSchema): Set<string> {

@@ -141,6 +141,8 @@ function unknownCommand(commands: readonly Entry[], words: readonly string[]): s
 /** @throws UsageError */
 function readValues({ commands }: Program, command: Command, args: readonly string[]) {
   const options: Record<string, OptionType> = { ...flagsOf(command), ...COMMON };
+  // Node puts U+FFFD in the place of bytes that are not UTF-8: a name would become another name.
+  if (args.some((arg) => arg.includes('\ufffd'))) throw new UsageError('an argument is not UTF-8 text');
   const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true });
   for (const token of tokens)
     if (token.kind === 'option' && !Object.hasOwn(options, token.name))

@@ -113,7 +113,30 @@ const QUERIES: readonly (readonly [url: string, names: string])[] = [
   ['/admin/openapi.json?format=yaml', 'format'],
 ];
 
-describe('contract §4: bad input is 400 and names the field', () => {
+const LONE = '\ud800';
+const CSR_AND = { ca: 'devices', csr: 'x' };
+/** Texts that are not Unicode, in each call that takes text, and what the message has to name. */
+const MALFORMED: readonly (readonly [call: string, body: unknown, names: string])[] = [
+  ['POST /admin/otp', { client_id: `device-1${LONE}` }, 'client_id'],
+  ['POST /admin/otp', { client_id: `\udc00device-1` }, 'client_id'],
+  ['POST /admin/otp', { client_id: 'd', ca: LONE }, 'ca'],
+  ['POST /admin/devices', { id: LONE }, 'id'],
+  ['POST /admin/devices?mode=upsert', { id: 'd', note: `a${LONE}` }, 'note'],
+  ['POST /admin/devices', { id: 'd', attributes: { site: LONE } }, 'attributes.site'],
+  ['POST /admin/devices', { id: 'd', attributes: { [LONE]: 'x' } }, 'attributes'],
+  [
+    'POST /admin/devices',
+    { id: 'd', match: { fingerprint_sha256: 'ab'.repeat(32), common_name: LONE } },
+    'match.common_name',
+  ],
+  ['PATCH /admin/devices/d', { note: LONE }, 'note'],
+  ['POST /admin/check', { ...CSR_AND, as: { client_id: LONE } }, 'as.client_id'],
+  ['POST /admin/check', { ...CSR_AND, as: { device: LONE } }, 'as.device'],
+  ['POST /admin/check', { ...CSR_AND, as: { principal: `${LONE}@EXAMPLE.COM` } }, 'as.principal'],
+  ['POST /admin/requests/some-id/reject', { reason: LONE }, 'reason'],
+];
+
+describe('bad input is 400 and names the field', () => {
   let api: AdminFixture;
   let close: () => Promise<void>;
   // One app for the whole table: it has to go on after every one of these.
@@ -136,6 +159,45 @@ describe('contract §4: bad input is 400 and names the field', () => {
     const payload = Buffer.concat([Buffer.from('{"client_id":"'), Buffer.from([0xff]), Buffer.from('"}')]);
     const response = await api.app.inject({ method: 'POST', url: '/admin/otp', headers: json, payload });
     expect(failure(response)).toMatchObject({ statusCode: 400, code: 'BODY_NOT_JSON' });
+  });
+
+  it.each(MALFORMED)('%s with a text that is not well-formed Unicode: %j', async (call, body, names) => {
+    const [method = '', url = ''] = call.split(' ');
+    const answer = failure(await api.raw(method, url, json, JSON.stringify(body)));
+    expect(answer).toMatchObject({ statusCode: 400, code: 'FIELD_INVALID' });
+    expect(answer.message.split(' ')).toContain(names);
+  });
+
+  it.each([
+    ['/admin/otp/bulk', { client_id: LONE }, 'client_id'],
+    ['/admin/devices', { id: LONE }, 'id'],
+    ['/admin/devices', { id: 'd', note: LONE }, 'note'],
+  ])('a row of NDJSON with such a text, in POST %s: %j', async (url, row, names) => {
+    const headers = { ...bearer, 'content-type': 'application/x-ndjson' };
+    const good = { [Object.keys(row)[0] ?? '']: names };
+    const response = await api.raw('POST', url, headers, `${JSON.stringify(row)}\n${JSON.stringify(good)}\n`);
+    const [refused, taken] = response.body
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(refused).toMatchObject({
+      row: 1,
+      code: 'FIELD_INVALID',
+      message: expect.stringContaining(`${names} must be Unicode`) as string,
+    });
+    expect(taken).not.toHaveProperty('code');
+  });
+
+  it('CSV with the bytes of half a surrogate pair', async () => {
+    const payload = Buffer.concat([Buffer.from('client_id\n'), Buffer.from([0xed, 0xa0, 0x80]), Buffer.from('\n')]);
+    const headers = { ...bearer, 'content-type': 'text/csv' };
+    const response = await api.app.inject({ method: 'POST', url: '/admin/otp/bulk', headers, payload });
+    expect(failure(response)).toMatchObject({ statusCode: 400, code: 'BODY_NOT_UTF8' });
+  });
+
+  it('text beyond the basic plane is well-formed', async () => {
+    const response = await api.raw('POST', '/admin/otp', json, JSON.stringify({ client_id: 'device 😀' }));
+    expect(response.statusCode).toBe(201);
   });
 
   it.each(QUERIES)('GET %s', async (url, names) => {
@@ -188,7 +250,7 @@ describe('contract §4: bad input is 400 and names the field', () => {
   it('goes on after all of that, and has made no token of it', async () => {
     expect((await api.call('GET', '/healthz')).statusCode).toBe(200);
     const { items } = await api.store.listOtps({ limit: 1000 }, 0);
-    expect(items.map(({ client_id }) => client_id)).toEqual(['d', 'd', 'd', 'd']);
+    expect(items.map(({ client_id }) => client_id)).toEqual(['client_id', 'device 😀', 'd', 'd', 'd', 'd']);
   });
 
   it('never shows a stack, a path or a value it was given', async () => {

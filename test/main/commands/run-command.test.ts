@@ -114,7 +114,7 @@ describe('contract §13: which command', () => {
   });
 });
 
-describe('contract §1, §13: a wrong command line is a sentence and an exit code', () => {
+describe('a wrong command line is a sentence and an exit code', () => {
   test.each<[string[], string]>([
     [[], '--config FILE is missing'],
     [['serve', '--config', ''], '--config FILE is missing'],
@@ -127,6 +127,7 @@ describe('contract §1, §13: a wrong command line is a sentence and an exit cod
     [['--confg', 'F'], 'there is no option --confg (the nearest known one is --config)'],
     [['serve', '--config'], "Option '--config <value>' argument missing"],
     [['show'], 'ID is missing'],
+    [['show', 'device-\ufffd'], 'an argument is not UTF-8 text'],
     [['admin', 'opt', 'create'], 'there is no command "opt create" (the nearest known one is "otp create")'],
   ])('%j', async (args, sentence) => {
     const done = await run(...args);
