@@ -56,7 +56,7 @@ export class CertificateAgent {
   /** Never throws: what goes wrong is in the result, on the disk and in the log. */
   async step(options: StepOptions = {}): Promise<StepResult> {
     try {
-      this.#folder.recover();
+      this.#folder.recover(this.#context.now());
       const result = await this.#certificate(options);
       const hook = await this.#announce(options);
       if (hook === undefined) {
@@ -79,8 +79,12 @@ export class CertificateAgent {
       const live = this.#folder.live();
       const { nextAttempt, nextHook, announced } = this.#folder.state();
       if (clockProblem(now, live?.certificate) !== undefined) return now + CLOCK_RETRY;
+      const successor = this.#folder.successor();
       const isUnderWay = live === undefined || this.#folder.pending() !== undefined;
-      const certificate = isUnderWay ? nextAttempt : Math.max(this.#renewalTime(live), nextAttempt);
+      const certificate =
+        successor === undefined
+          ? Math.max(isUnderWay ? 0 : this.#renewalTime(live), nextAttempt)
+          : successor.certificate.notBefore.getTime();
       const isTold = live === undefined || announced === changeOf(live.version, this.#folder.caPem());
       return Math.min(certificate, isTold ? Infinity : nextHook);
     } catch {
@@ -102,6 +106,11 @@ export class CertificateAgent {
     const due = live === undefined ? 0 : this.#renewalTime(live);
     const pending = this.#folder.pending();
     const { name } = this;
+    const successor = this.#folder.successor()?.certificate.notBefore;
+    if (successor !== undefined && force === undefined) {
+      const note = `valid from ${isoTime(successor)}: the new certificate; the present one stays until then`;
+      return { name, outcome: 'valid', next: successor.getTime(), error: undefined, note };
+    }
     if (live !== undefined && force === undefined && pending === undefined && now < due) {
       const note = `valid until ${isoTime(live.certificate.notAfter)}, renewal ${isoTime(due)}; --force replaces it now`;
       return { name, outcome: 'valid', next: due, error: undefined, note };
@@ -131,9 +140,15 @@ export class CertificateAgent {
       }
       const { announced, hookFailures, nextHook } = state;
       this.#folder.saveState({ ...FIRST_STATE, announced, hookFailures, nextHook });
-      const { notAfter } = answer.certificate;
-      this.#context.log('info', name, `has a new certificate, valid until ${notAfter.toISOString()}`);
-      return { name, outcome: 'changed', next: renewalTime(answer.certificate, this.#point()), error: undefined };
+      const { certificate } = answer;
+      const successor = this.#folder.successor()?.certificate.notBefore;
+      const validity =
+        successor === undefined
+          ? `valid until ${isoTime(certificate.notAfter)}`
+          : `valid only from ${isoTime(successor)}: the present one stays until then`;
+      this.#context.log(successor === undefined ? 'info' : 'warning', name, `has a new certificate, ${validity}`);
+      const next = successor?.getTime() ?? renewalTime(certificate, this.#point());
+      return { name, outcome: 'changed', next, error: undefined };
     } catch (error) {
       return this.#failed(asClientError(error), live, state, anew);
     }

@@ -1,20 +1,24 @@
 /** One attempt at a certificate: trust, what the CA wants, the request, its answer, and the files that come of it. */
-import { namesMatch } from '../pki/x509/name-matching.ts';
+import { OID, oidName } from '../pki/der/oids.ts';
+import { parseCsr, type Csr } from '../pki/pkcs10/csr.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
+import { formatGeneralName, parseGeneralNames, sameGeneralNames, type GeneralName } from '../pki/x509/general-name.ts';
+import { formatName } from '../pki/x509/name.ts';
+import { namesMatch } from '../pki/x509/name-matching.ts';
 import { ClientError } from './client-error.ts';
 import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
 import type { ClientContext, EstOperations } from './context.ts';
 import { chooseIdentity } from './identity.ts';
 import { estBase } from './http/est-base.ts';
 import type { EnrolmentAnswer } from './http/est-server.ts';
-import type { CertificateFolder } from './keep/certificate-folder.ts';
+import type { CertificateFolder, LiveCertificate } from './keep/certificate-folder.ts';
 import { filesOf } from './keep/formats.ts';
 import type { PendingRequest } from './keep/state.ts';
-import { passwordOf } from './password.ts';
+import { freshPassword, isStored, passwordOf, spentRecord } from './password.ts';
 import { bindCsr, makeCsr } from './request/csr.ts';
 import { planRequest } from './request/demands.ts';
 import { makePrivateKey, makeTokenKey, openPrivateKey, type PrivateKey } from './request/private-key.ts';
-import { requestKey, wantedOf } from './request/wanted.ts';
+import { requestKey, tlsClientProblem, wantedOf } from './request/wanted.ts';
 import { isKeyUri } from './token/key-uri.ts';
 import { requireTokenKey } from './token/require-key.ts';
 import type { TokenKeys } from './token/token.ts';
@@ -47,6 +51,13 @@ export async function enrolOnce(
   const kept = former?.operation === operation && former.request === request ? former : undefined;
   if (kept !== undefined && now < notBefore)
     return { kind: 'pending', retryAfter: Math.ceil((notBefore - now) / 1000) };
+  // A repeated request was paid for with its password.
+  const mayRepeat = anew || (kept !== undefined && operation === 'simpleenroll');
+  const password = mayRepeat ? passwordOf(config, context) : freshPassword(config, context, folder.spentPassword());
+  const isFirst = live === undefined || identity.identity !== undefined || config.kerberos;
+  if (!isFirst && (password === undefined || (isStored(config) && (await password()) === undefined)))
+    throw cannotRenew(live.certificate, config);
+  let sent: string | undefined;
   const base = estBase(serverConfig.url, config.label);
   context.log('info', config.name, `${kept === undefined ? 'sends' : 'repeats'} ${operation} to ${base.href}`);
   await requireTokenKey(identity.identity, context);
@@ -57,7 +68,7 @@ export async function enrolOnce(
     timeout: serverConfig.timeout * 1000,
     credentials: {
       username: config.username,
-      password: passwordOf(config, context),
+      password: password && (async () => (sent = await password())),
       kerberos: config.kerberos,
     },
     now: () => context.now(),
@@ -79,11 +90,34 @@ export async function enrolOnce(
       (await makePending(server, config, folder, context, { operation, request, wanted, formerKey: live?.privateKey }));
     const key = await openPrivateKey(pending.privateKey, 'the pending request', tokenOf(config, context));
     const answer = await server.enroll(operation, (binding) => csrFor(pending, key, binding));
-    if (answer.kind === 'issued') await install(config, folder, context, cas, key, answer.certificate);
+    if (answer.kind === 'issued') {
+      // A client that is killed in between repeats the pending request, with the same password.
+      if (sent !== undefined && !config.otp_reusable)
+        folder.saveSpentPassword(spentRecord(sent, context.randomBytes(16)));
+      await install(config, folder, context, cas, { key, csr: pending.csr, former: live }, answer.certificate);
+    }
     return answer;
   } finally {
     server.close();
   }
+}
+
+function cannotRenew(certificate: Certificate, { otp_file: file, otp_env: variable }: CertificateConfig): ClientError {
+  const problem = tlsClientProblem(certificate);
+  const reason =
+    problem === undefined
+      ? `the certificate expired ${certificate.notAfter.toISOString()}`
+      : `the certificate cannot authenticate its own renewal: ${problem}`;
+  const remedies = [
+    `Put a new one-time password into ${file ?? variable ?? 'otp_file'}`,
+    'configure certificate and private_key or kerberos',
+    ...(problem === undefined ? [] : ['have the CA issue certificates with clientAuth and digitalSignature']),
+  ];
+  return new ClientError(
+    'local',
+    'CREDENTIALS_MISSING',
+    `${reason}, and no unused password is available. ${remedies.join(', or ')}`,
+  );
 }
 
 interface NewRequest {
@@ -148,20 +182,32 @@ async function csrFor({ csr, binding }: PendingRequest, key: PrivateKey, value: 
   return bindCsr(der, key, binding, value);
 }
 
+interface AnsweredRequest {
+  readonly key: PrivateKey;
+  /** DER, base64. */
+  readonly csr: string;
+  readonly former: LiveCertificate | undefined;
+}
+
 async function install(
   config: CertificateConfig,
   folder: CertificateFolder,
   context: ClientContext,
   { anchors, intermediates }: CaCertificates,
-  key: PrivateKey,
+  { key, csr, former }: AnsweredRequest,
   certificate: Certificate,
 ): Promise<void> {
   if (!certificate.spki.equals(key.publicKey.spki))
-    throw new ClientError('refused', 'ANSWER_INVALID', 'the certificate is of another key than the request');
+    throw new ClientError('refused', 'ANSWER_INVALID', 'the certificate is for another key than the request');
+  if (certificate.isCa)
+    throw new ClientError('refused', 'ANSWER_INVALID', 'the certificate is a CA certificate, which was not requested');
   const now = context.now();
   if (certificate.notAfter.getTime() <= now)
-    throw new ClientError('local', 'CLOCK_WRONG', `the new certificate has ended by the clock of this machine`);
-  // A CA whose clock is ahead of ours: good in a moment.
+    throw new ClientError(
+      'local',
+      'CLOCK_WRONG',
+      'the new certificate has expired, or the clock of this machine is wrong',
+    );
   const at = Math.max(now, certificate.notBefore.getTime());
   const path = await findPath(certificate, anchors, intermediates, at);
   if (path === undefined)
@@ -172,5 +218,27 @@ async function install(
       ? ''
       : (context.disk.read(config.pkcs12_password_file) ?? '').replace(/\r?\n$/, '');
   const options = { formats: config.formats, password, name: config.name };
-  folder.install(await filesOf({ certificate, chain, privateKey: key.text }, options));
+  folder.install(await filesOf({ certificate, chain, privateKey: key.text }, options), now);
+  for (const difference of differences(certificate, parseCsr(Buffer.from(csr, 'base64')), former?.certificate))
+    context.log('warning', config.name, difference);
+}
+
+/** What programs or the next renewal may trip over. */
+function differences(certificate: Certificate, csr: Csr, former: Certificate | undefined): readonly string[] {
+  const { subject, subjectAltNames, extKeyUsage } = certificate;
+  const requested = csr.extensions.find(({ oid }) => oid === OID.subjectAltName);
+  const names = requested === undefined ? [] : parseGeneralNames(requested.value);
+  const shown = (list: readonly GeneralName[]): string => list.map(formatGeneralName).join(', ') || 'nothing';
+  const lost = former?.extKeyUsage?.filter((one) => extKeyUsage?.includes(one) === false) ?? [];
+  const problem = tlsClientProblem(certificate);
+  return [
+    ...(namesMatch(subject, csr.subject)
+      ? []
+      : [`the CA issued the subject "${formatName(subject)}", not "${formatName(csr.subject)}"`]),
+    ...(sameGeneralNames(subjectAltNames, names)
+      ? []
+      : [`the CA issued the subjectAltName ${shown(subjectAltNames)}, not ${shown(names)}`]),
+    ...(lost.length === 0 ? [] : [`the new certificate lacks the extended key usage ${lost.map(oidName).join(', ')}`]),
+    ...(problem === undefined ? [] : [`the certificate cannot authenticate its own renewal: ${problem}`]),
+  ];
 }

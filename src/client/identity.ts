@@ -1,4 +1,4 @@
-/** With which certificate a client goes to its EST server, and whether it renews that one (RFC 7030 §3.3.2). */
+/** Chooses the certificate that authenticates a request, and whether the request renews it (RFC 7030 §3.3.2). */
 import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
 import { InputError } from '../pki/input-error.ts';
 import { ClientError } from './client-error.ts';
@@ -7,21 +7,21 @@ import type { ClientContext } from './context.ts';
 import type { ClientIdentity } from './http/connection.ts';
 import type { LiveCertificate } from './keep/certificate-folder.ts';
 import { readPrivateKey } from './request/private-key.ts';
-import { isForTlsClients } from './request/wanted.ts';
+import { tlsClientProblem } from './request/wanted.ts';
 import { isKeyUri } from './token/key-uri.ts';
 import { tokenPin } from './token/pin.ts';
 import type { TokenTlsKey } from './token/tls-key.ts';
 import { isCurrent } from './trust/path.ts';
 
 export interface ChosenIdentity {
-  /** undefined: none; a password or Kerberos has to do. */
+  /** undefined: a password or Kerberos has to authenticate the request. */
   readonly identity: ClientIdentity | undefined;
-  /** The certificate that is renewed with itself; undefined: a first enrolment. */
+  /** The certificate that authenticates its own renewal; undefined: a first enrollment. */
   readonly renews: Certificate | undefined;
 }
 
 /**
- * The present certificate where it is valid and good for TLS, which a renewal MUST use; otherwise the one to begin with (an IDevID).
+ * The present certificate, which a renewal must use, if it is valid and can authenticate a TLS client. Otherwise, the first one (an IDevID).
  *
  * @throws ClientError
  */
@@ -31,7 +31,7 @@ export function chooseIdentity(
   now: number,
   context: ClientContext,
 ): ChosenIdentity {
-  if (live !== undefined && isCurrent(live.certificate, now) && isForTlsClients(live.certificate))
+  if (live !== undefined && isCurrent(live.certificate, now) && tlsClientProblem(live.certificate) === undefined)
     return {
       identity: { certificate: live.fullChain, privateKey: forTls(live.privateKey, config, context) },
       renews: live.certificate,

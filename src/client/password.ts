@@ -1,30 +1,67 @@
-/** The password of a first enrolment: from a file, the environment, or whoever sits at the terminal. Read when a server asks. */
-import { resolve } from 'node:path';
+/** The password of a first enrollment: from a file, the environment, or the terminal. It is read when a server asks for it. */
+import { scryptSync, timingSafeEqual } from 'node:crypto';
 import { ClientError } from './client-error.ts';
 import type { CertificateConfig } from './config/client-config.ts';
 import type { ClientContext } from './context.ts';
+import type { ReadPassword } from './http/authentication.ts';
 
-/** undefined: there is none to be had. */
-export function passwordOf(config: CertificateConfig, context: ClientContext): (() => Promise<string>) | undefined {
-  const { otp_file: file, otp_env: variable } = config;
+/** @returns undefined if neither a password nor a terminal is available */
+export function passwordOf(config: CertificateConfig, context: ClientContext): ReadPassword | undefined {
   const { ask } = context;
-  if (file !== undefined) return () => Promise.resolve(fromFile(file, context));
-  if (variable !== undefined) return () => Promise.resolve(fromEnvironment(variable, context));
+  if (isStored(config)) return () => Promise.resolve(storedPassword(config, context));
   if (ask === undefined) return undefined;
   return () => ask(`One-time password for ${config.name}: `, { secret: true });
 }
 
-function fromFile(file: string, { disk }: ClientContext): string {
-  const text = disk.read(resolve(file))?.replace(/\r?\n$/, '') ?? '';
-  if (text === '') throw missing(`the file ${file} is not there, or empty`);
-  return text;
+/**
+ * Like {@link passwordOf}, but without a password that already got a certificate, unless `otp_reusable` is set: the server rejects a used
+ * one-time password, and rejections lock out the client's address.
+ *
+ * @param spent what {@link spentRecord} made of the password that got the last certificate
+ */
+export function freshPassword(
+  config: CertificateConfig,
+  context: ClientContext,
+  spent: string | undefined,
+): ReadPassword | undefined {
+  if (!isStored(config)) return passwordOf(config, context);
+  return () => {
+    const password = readStored(config, context);
+    const isSpent = spent !== undefined && !config.otp_reusable && matches(password, spent);
+    return Promise.resolve(password === '' || isSpent ? undefined : password);
+  };
 }
 
-function fromEnvironment(variable: string, { env }: ClientContext): string {
-  const text = env[variable] ?? '';
-  if (text === '') throw missing(`the environment variable ${variable} is not set`);
-  return text;
+export const isStored = ({ otp_file: file, otp_env: variable }: CertificateConfig): boolean =>
+  file !== undefined || variable !== undefined;
+
+/** @throws ClientError `CREDENTIALS_MISSING` */
+function storedPassword(config: CertificateConfig, context: ClientContext): string {
+  const password = readStored(config, context);
+  if (password !== '') return password;
+  const { otp_file: file, otp_env: variable } = config;
+  const reason =
+    file === undefined
+      ? `the environment variable ${variable ?? ''} is not set`
+      : `the file ${file} is missing or empty`;
+  throw new ClientError('unauthenticated', 'CREDENTIALS_MISSING', `the server asks for a password, and ${reason}`);
 }
 
-const missing = (reason: string): ClientError =>
-  new ClientError('unauthenticated', 'CREDENTIALS_MISSING', `the server wants a password, and ${reason}`);
+const readStored = (
+  { otp_file: file, otp_env: variable = '' }: CertificateConfig,
+  { disk, env }: ClientContext,
+): string => (file === undefined ? env[variable] : disk.read(file)?.replace(/\r?\n$/, '')) ?? '';
+
+const SCRYPT = { N: 4096, r: 8, p: 1 };
+const LENGTH = 32;
+
+/** Recognizes a password without revealing it. */
+export const spentRecord = (password: string, salt: Buffer): string =>
+  `${salt.toString('hex')} ${scryptSync(password, salt, LENGTH, SCRYPT).toString('hex')}`;
+
+function matches(password: string, record: string): boolean {
+  const [salt = '', hash = ''] = record.trim().split(' ');
+  const expected = Buffer.from(hash, 'hex');
+  if (expected.length !== LENGTH) return false;
+  return timingSafeEqual(scryptSync(password, Buffer.from(salt, 'hex'), LENGTH, SCRYPT), expected);
+}

@@ -18,13 +18,15 @@ export interface CertificateStatus {
   readonly not_before: string | undefined;
   readonly not_after: string | undefined;
   readonly renew_at: string | undefined;
+  /** When a new certificate that is not valid yet takes over. */
+  readonly successor_from: string | undefined;
   readonly failures: number;
   readonly next_attempt: string | undefined;
   readonly hook_pending: boolean;
   readonly last_error: LastError | undefined;
 }
 
-/** A renewal that is late by a tenth of the lifetime is no delay any more. */
+/** A renewal is late if it is overdue by a tenth of the lifetime. */
 const LATE = 0.1;
 const ACCESS = { folder: { mode: 0o755 }, secret: { mode: 0o600 }, open: { mode: 0o644 } };
 
@@ -51,12 +53,14 @@ export function statusOf(config: CertificateConfig, disk: Disk, now: number): Ce
       not_before: undefined,
       not_after: undefined,
       renew_at: undefined,
+      successor_from: undefined,
       hook_pending: false,
     };
   const { certificate } = live;
   const due = renewalTime(certificate, config.renew_at / 100);
   const lifetime = certificate.notAfter.getTime() - certificate.notBefore.getTime();
-  const late = now > due + lifetime * LATE;
+  const successor = folder.successor()?.certificate.notBefore;
+  const late = successor === undefined && now > due + lifetime * LATE;
   return {
     ...common,
     state: now > certificate.notAfter.getTime() ? 'expired' : late ? 'due' : 'valid',
@@ -66,6 +70,7 @@ export function statusOf(config: CertificateConfig, disk: Disk, now: number): Ce
     not_before: certificate.notBefore.toISOString(),
     not_after: certificate.notAfter.toISOString(),
     renew_at: iso(due),
+    successor_from: successor?.toISOString(),
     hook_pending: state.announced?.split(' ')[0] !== String(live.version),
   };
 }
@@ -80,6 +85,7 @@ export function describeStatus(status: CertificateStatus): string {
     ...(subject === undefined ? [] : [`  subject    ${[subject, ...names].filter((one) => one !== '').join(', ')}`]),
     ...(end === undefined ? [] : [`  ends       ${end}`]),
     ...(renewal === undefined ? [] : [`  renewal    ${renewal}`]),
+    ...(status.successor_from === undefined ? [] : [`  successor  valid from ${status.successor_from}`]),
     ...(status.next_attempt === undefined ? [] : [`  next try   ${status.next_attempt}`]),
     ...(status.hook_pending ? ['  hook       has not run for it yet'] : []),
     ...(error === undefined ? [] : [`  last error ${error.time} ${error.message}`]),

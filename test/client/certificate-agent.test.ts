@@ -142,12 +142,14 @@ describe('issue 18.2: the way of a certificate', () => {
     expect([world.live?.version, world.hooks.length]).toEqual([2, 2]);
   });
 
-  test('after its end a certificate is enrolled for as the first was', async () => {
+  test('after it expired, a certificate is replaced as the first was obtained', async () => {
     const world = await ClientWorld.make();
+    world.config = configOf({ otp_reusable: true });
     await world.step();
     world.now += 11 * DAY;
     await world.step();
     expect(world.requests.map(({ operation }) => operation)).toEqual(['simpleenroll', 'simpleenroll']);
+    expect(world.passwords).toEqual(['secret', 'secret']);
   });
 
   test('a hook that fails runs again until it ends well, and renewals do not wait for it', async () => {

@@ -24,13 +24,13 @@ async function installed(name: string, formats: readonly Format[], mode = '0600'
   const leaf = await makeClient('CN=web', issuing);
   const path = temporary.file(name);
   const folder = new CertificateFolder(path, DISK, accessOf({ owner: undefined, group: undefined, mode }));
-  folder.recover();
+  folder.recover(Date.now());
   const issued = {
     certificate: parseCertificate(leaf.der),
     chain: [parseCertificate(issuing.der)],
     privateKey: pkcs8Pem(leaf.keys),
   };
-  folder.install(await filesOf(issued, { formats, password: 'pass word', name }));
+  folder.install(await filesOf(issued, { formats, password: 'pass word', name }), Date.now());
   return join(path, 'live');
 }
 

@@ -9,6 +9,7 @@ import { ClientError } from '../../src/client/client-error.ts';
 import type { CertificateConfig, ServerConfig } from '../../src/client/config/client-config.ts';
 import { readClientConfig } from '../../src/client/config/load.ts';
 import type { ClientContext, EstOperations } from '../../src/client/context.ts';
+import type { Credentials } from '../../src/client/http/authentication.ts';
 import type { EnrolmentAnswer } from '../../src/client/http/est-server.ts';
 import type { Disk } from '../../src/client/keep/disk.ts';
 import type { AttrOrOid } from '../../src/pki/pkcs10/csrattrs.ts';
@@ -52,6 +53,10 @@ export class ClientWorld {
   readonly requests: { readonly operation: string; readonly csr: Csr; readonly der: Buffer; readonly time: number }[] =
     [];
   readonly issued: Certificate[] = [];
+  /** Passwords that came to the server. */
+  readonly passwords: string[] = [];
+  /** What the next certificates have in place of what was requested. */
+  changes: Partial<Parameters<typeof makeCertificate>[0]> = {};
   attributes: AttrOrOid[] = [];
   /** Steps until the process is killed. */
   lives = Infinity;
@@ -111,6 +116,7 @@ export class ClientWorld {
     if (!certificate.spki.equals(spki)) throw new Error('the key is not that of the certificate');
   }
 
+  otp = 'secret';
   config: { certificate: CertificateConfig; server: ServerConfig } = configOf({});
 
   #agent(): CertificateAgent {
@@ -129,7 +135,7 @@ export class ClientWorld {
       now: () => this.now,
       random: () => 0.5,
       randomBytes: (count) => Buffer.alloc(count, (this.#drawn += 1)),
-      env: { OTP: 'secret' },
+      env: { OTP: this.otp },
       disk: this.#disk(),
       runHook: (_command, environment) => {
         this.#tick();
@@ -139,7 +145,7 @@ export class ClientWorld {
         return Promise.resolve();
       },
       log: (level, _certificate, message) => void this.log.push(`${level}: ${message}`),
-      server: (_settings, _trust, identity) => this.#server(identity !== undefined),
+      server: ({ credentials }, _trust, identity) => this.#server(credentials, identity !== undefined),
       ask: undefined,
       token: () => this.#token(),
     };
@@ -174,7 +180,7 @@ export class ClientWorld {
     };
   }
 
-  #server(authenticated: boolean): EstOperations {
+  #server({ password }: Credentials, authenticated: boolean): EstOperations {
     return {
       base: new URL('https://est.example'),
       serverCertificate: undefined,
@@ -192,6 +198,7 @@ export class ClientWorld {
         const der = await csr(Buffer.from('binding'));
         this.#tick();
         if (operation === 'simplereenroll' && !authenticated) throw new Error('a renewal without a certificate');
+        if (!authenticated) this.passwords.push((await password?.()) ?? '');
         const answer = await this.#enroll(operation, der);
         this.#tick();
         return answer;
@@ -225,6 +232,7 @@ export class ClientWorld {
         extKeyUsage(OID.clientAuth),
         ...extensions.filter(({ oid }) => oid === OID.subjectAltName),
       ],
+      ...this.changes,
     });
     return parseCertificate(der);
   }

@@ -47,6 +47,7 @@ export interface CertificateConfig {
   readonly username: string;
   readonly otp_file: string | undefined;
   readonly otp_env: string | undefined;
+  readonly otp_reusable: boolean;
   readonly kerberos: boolean;
   readonly certificate: string | undefined;
   readonly private_key: string | undefined;

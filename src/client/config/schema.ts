@@ -143,11 +143,16 @@ const certificate = table(
     }),
     username: text({ description: 'Sent with the password.', allowed: 'a text', default: '' }),
     otp_file: optional(
-      path({ description: 'The one-time password (or a password) of the first enrolment: a file of one line.' }),
+      path({ description: 'A file with the one-time password (or a password) of the first enrollment on one line.' }),
     ),
     otp_env: optional(
-      text({ description: 'The same from a variable of the environment.', allowed: 'the name of a variable' }),
+      text({ description: 'An environment variable with the same.', allowed: 'the name of a variable' }),
     ),
+    otp_reusable: boolean({
+      description:
+        'Whether the password can get more than one certificate. By default, the client does not send a password again after it got a certificate: the server rejects a used one-time password, and rejections lock out the address.',
+      default: false,
+    }),
     kerberos: boolean({
       description: 'Whether a Kerberos ticket authenticates the first enrolment (needs the npm package `kerberos`).',
       default: false,

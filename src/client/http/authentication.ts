@@ -2,11 +2,13 @@
 import { createHash } from 'node:crypto';
 import { ClientError } from '../client-error.ts';
 
-/** What the client can authenticate with beside its certificate. A password is asked for when a server wants it, not before. */
+/** Reads the password; undefined: there is none that the server may get. */
+export type ReadPassword = () => Promise<string | undefined>;
+
+/** What the client can authenticate with in addition to its certificate. It reads the password only when a server asks for it. */
 export interface Credentials {
   readonly username: string;
-  /** An OTP, or a person's password; undefined: there is none. */
-  readonly password: (() => Promise<string>) | undefined;
+  readonly password: ReadPassword | undefined;
   readonly kerberos: boolean;
 }
 
@@ -52,12 +54,12 @@ export async function authorization(
   const offered = (scheme: string): Challenge | undefined => challenges.find((one) => one.scheme === scheme);
   if (credentials.kerberos && offered('negotiate') !== undefined)
     return `Negotiate ${await (await import('./kerberos.ts')).initialToken(request.host)}`;
-  if (credentials.password === undefined) return undefined;
   const digest = challenges.find((one) => one.scheme === 'digest' && digestHash(one) !== undefined);
-  if (digest !== undefined)
-    return digestAnswer(digest, credentials.username, await credentials.password(), request, random);
-  if (offered('basic') === undefined) return undefined;
-  const pair = `${credentials.username}:${await credentials.password()}`;
+  if (digest === undefined && offered('basic') === undefined) return undefined;
+  const password = await credentials.password?.();
+  if (password === undefined) return undefined;
+  if (digest !== undefined) return digestAnswer(digest, credentials.username, password, request, random);
+  const pair = `${credentials.username}:${password}`;
   return `Basic ${Buffer.from(pair, 'utf8').toString('base64')}`;
 }
 

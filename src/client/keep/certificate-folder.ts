@@ -7,6 +7,7 @@
  *     token-keys              the ids of the keys that were made in a token, until they are gone from there
  *     trust/anchors.pem       the trusted CAs
  *     trust/given             fingerprints of the CAs that the user gave, from which they follow
+ *     trust/spent-password    a hash of the password that got the last certificate
  *     ca.pem                  the same with what leads to them, for programs
  *     state.json              when to try again, and what the hooks have been told of
  *
@@ -53,24 +54,36 @@ export class CertificateFolder {
     this.#access = access;
   }
 
-  /** Makes the folder; finishes a change whose version stands there whole, and removes what was left half-made. */
-  recover(): void {
+  /**
+   * Makes the folder, finishes a change whose version is complete and whose time has come, and removes incomplete files.
+   *
+   * @param now milliseconds since the epoch
+   */
+  recover(now: number): void {
     const disk = this.#disk;
     disk.makeFolder(this.path, this.#access.folder);
     disk.makeFolder(this.#at('versions'), this.#access.folder);
     for (const folder of [this.path, this.#at('versions'), this.#at('trust')])
       for (const name of disk.list(folder)) if (name.startsWith('.new-')) disk.remove(join(folder, name));
-    const newest = this.#versions().at(-1);
-    if (newest !== undefined && newest > (this.#liveVersion() ?? 0)) this.#switchTo(newest);
+    this.#activate(now);
     const pending = this.pending();
-    if (pending === undefined || pending.version <= (this.#liveVersion() ?? 0)) this.dropPending();
+    if (pending === undefined || pending.version < this.#nextVersion()) this.dropPending();
     this.#prune();
   }
 
   /** What is in use; undefined: nothing yet. @throws ClientError `FILES_UNUSABLE` */
   live(): LiveCertificate | undefined {
     const version = this.#liveVersion();
-    if (version === undefined) return undefined;
+    return version === undefined ? undefined : this.#version(version);
+  }
+
+  /** The next certificate, which is not valid yet. @throws ClientError `FILES_UNUSABLE` */
+  successor(): LiveCertificate | undefined {
+    const newest = this.#versions().at(-1);
+    return newest === undefined || newest <= (this.#liveVersion() ?? 0) ? undefined : this.#version(newest);
+  }
+
+  #version(version: number): LiveCertificate {
     const folder = join(this.#at('versions'), String(version));
     const fullChain = this.#disk.read(join(folder, 'fullchain.pem'));
     const privateKey = this.#key(folder);
@@ -106,8 +119,8 @@ export class CertificateFolder {
     this.#disk.remove(this.#at('pending'));
   }
 
-  /** Puts a key and its certificate in place of those that are there, both at once. */
-  install(files: readonly VersionFile[]): number {
+  /** Replaces key and certificate, both at once. A certificate that is not valid yet leaves the present one in place until it is. */
+  install(files: readonly VersionFile[], now: number): void {
     const disk = this.#disk;
     const version = this.#nextVersion();
     const fresh = join(this.#at('versions'), `.new-${version}`);
@@ -116,10 +129,9 @@ export class CertificateFolder {
     for (const { name, content, secret } of files)
       disk.write(join(fresh, name), content, secret ? this.#access.secret : this.#access.open);
     disk.rename(fresh, join(this.#at('versions'), String(version)));
-    this.#switchTo(version);
+    this.#activate(now);
     disk.remove(this.#at('pending'));
     this.#prune();
-    return version;
   }
 
   /** @throws ClientError `FILES_UNUSABLE` */
@@ -141,6 +153,16 @@ export class CertificateFolder {
   /** Fingerprints of the CAs that the user gave, from which the anchors follow. */
   given(): readonly string[] {
     return this.#lines(join('trust', 'given'));
+  }
+
+  /** A record of the password that got the last certificate. */
+  spentPassword(): string | undefined {
+    return this.#disk.read(join(this.#at('trust'), 'spent-password'));
+  }
+
+  saveSpentPassword(record: string): void {
+    this.#disk.makeFolder(this.#at('trust'), OWN_FOLDER);
+    this.#replace(join(this.#at('trust'), 'spent-password'), `${record}\n`, OWN);
   }
 
   /** Noted before they are made, so that none is forgotten. */
@@ -180,10 +202,13 @@ export class CertificateFolder {
     return this.#disk.read(join(folder, 'key.pem')) ?? this.#disk.read(join(folder, 'key.uri'));
   }
 
-  #switchTo(version: number): void {
+  #activate(now: number): void {
+    const next = this.successor();
+    if (next === undefined) return;
+    if (this.#liveVersion() !== undefined && next.certificate.notBefore.getTime() > now) return;
     const fresh = this.#at('.new-live');
     this.#disk.remove(fresh);
-    this.#disk.makeLink(join('versions', String(version)), fresh);
+    this.#disk.makeLink(join('versions', String(next.version)), fresh);
     this.#disk.rename(fresh, this.#at('live'));
   }
 

@@ -1,5 +1,5 @@
 /** What a certificate shall say: what the configuration has, or, for a renewal, what the present one says (RFC 7030 §4.2.2). */
-import { OID, oidByName } from '../../pki/der/oids.ts';
+import { OID, oidByName, oidName } from '../../pki/der/oids.ts';
 import { comparableGeneralNames, ipAddress, type GeneralName } from '../../pki/x509/general-name.ts';
 import { parseDistinguishedName } from '../../pki/x509/name.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
@@ -31,9 +31,9 @@ export function requestKey(
   return [...names, keyType, label, store, binding, ...extKeyUsage].join(' ');
 }
 
-/** Whether a certificate authenticates a TLS client (RFC 5280 §4.2.1.12, §4.2.1.3). */
-export function isForTlsClients({ extKeyUsage, keyUsage }: Certificate): boolean {
-  const purpose =
-    extKeyUsage === undefined || extKeyUsage.some((one) => one === OID.clientAuth || one === OID.anyExtendedKeyUsage);
-  return purpose && keyUsage?.includes('digitalSignature') !== false;
+/** Why a certificate cannot authenticate a TLS client (RFC 5280 §4.2.1.12, §4.2.1.3); undefined: it can. */
+export function tlsClientProblem({ extKeyUsage, keyUsage }: Certificate): string | undefined {
+  if (extKeyUsage?.some((one) => one === OID.clientAuth || one === OID.anyExtendedKeyUsage) === false)
+    return `its extended key usage is ${extKeyUsage.map(oidName).join(', ')}, without clientAuth`;
+  return keyUsage?.includes('digitalSignature') === false ? 'its key usage lacks digitalSignature' : undefined;
 }

@@ -1,4 +1,4 @@
-/** Keys in a token that no certificate needs any more. */
+/** Keys in a token that no certificate needs. */
 import { describe } from '../../errors.ts';
 import type { CertificateConfig } from '../config/client-config.ts';
 import type { ClientContext } from '../context.ts';
@@ -6,8 +6,8 @@ import type { CertificateFolder } from '../keep/certificate-folder.ts';
 import { idOfKeyUri } from './key-uri.ts';
 
 /**
- * Removes what this folder has made in its token, but for the keys of the certificate that is in use and of a request that is under way. Only
- * to be called once programs were told of the certificate: until then they may use the one before.
+ * Removes the keys that this folder made in its token, except those of its certificates and of the pending request. Call it only after the
+ * hook ran for the certificate: until then, programs may use the former one.
  *
  * @returns whether all are gone; a token that is not there is asked again with the next step
  */
@@ -18,7 +18,7 @@ export async function removeOldTokenKeys(
 ): Promise<boolean> {
   const made = folder.tokenKeys();
   if (made.length === 0 || token === undefined) return true;
-  const used = [folder.live()?.privateKey, folder.pending()?.privateKey].map((key) => key && idOfKeyUri(key));
+  const used = [folder.live(), folder.successor(), folder.pending()].map((one) => one && idOfKeyUri(one.privateKey));
   const old = made.filter((id) => !used.includes(id));
   if (old.length === 0) return true;
   try {
