@@ -1314,12 +1314,13 @@ export interface components {
              */
             time: string;
             version: string;
-            /** @description By the days that they have left; at most ten seconds old. For `ra` and `auditor`. */
+            /** @description At most ten seconds old. For `ra` and `auditor`. */
             certificates?: {
-                /** @description Neither ended nor revoked. */
+                /** @description Neither expired nor revoked. */
                 valid: number;
                 ending: {
-                    days: number | null;
+                    days: number;
+                    /** @description Valid certificates that expire within this number of days; shorter periods are included. */
                     count: number;
                 }[];
             };

@@ -43,7 +43,8 @@ export interface StatisticsStore {
   /** What there was, by interval; where there was nothing there is no row. */
   countEvents(filter: StatisticsFilter): Promise<readonly Count[]>;
   /**
-   * How many certificates that are not revoked end within each of some times from now, in order, and how many after the last of them.
+   * Counts the valid certificates by the time when they expire: before the first of `ends`, from each to the next, and from
+   * the last on.
    *
    * @param ends milliseconds since the epoch, ascending
    */

@@ -102,8 +102,8 @@ function Waiting({ of: { pending } }: { readonly of: NonNullable<OverviewRecord[
   );
 }
 
-/** Nearer ends look more urgent. */
-const kindOf = (days: number | null): string => (days === null || days > 30 ? '' : days > 7 ? 'waiting' : 'bad');
+/** A shorter period looks more urgent. */
+const kindOf = (days: number): string => (days > 30 ? '' : days > 7 ? 'waiting' : 'bad');
 
 function Endings({
   of: { valid, ending },
@@ -112,14 +112,13 @@ function Endings({
   readonly of: NonNullable<OverviewRecord['certificates']>;
   readonly now: string;
 }) {
-  const bars = ending.map(({ days, count }, n) => {
-    const from = ending[n - 1]?.days ?? 0;
-    const until = days === null ? undefined : new Date(Date.parse(now) + days * 86_400_000).toISOString();
+  const bars = ending.map(({ days, count }) => {
+    const until = new Date(Date.parse(now) + days * 86_400_000).toISOString();
     return {
-      name: days === null ? `after ${from} days` : days === 1 ? 'within a day' : `within ${days} days`,
+      name: days === 1 ? 'within a day' : `within ${days} days`,
       count,
       kind: kindOf(days),
-      ...(until === undefined ? {} : { href: link(['certificates'], { status: 'valid', expires_before: until }) }),
+      href: link(['certificates'], { status: 'valid', expires_before: until }),
     };
   });
   return (

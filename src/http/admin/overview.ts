@@ -10,8 +10,8 @@ import { serviceState } from './service-state.ts';
 import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
 
 const DAY = 86_400_000;
-/** Days within which certificates end. */
-const ENDS = [1, 7, 14, 30, 60, 90, 180, 365] as const;
+/** The periods, in days, for which expiring certificates are counted. */
+const PERIODS = [1, 7, 14, 30, 60, 90, 180, 365] as const;
 /** Milliseconds for which the certificates of a moment are shown: a million take a few hundredths of a second to count. */
 const COUNTED_FOR = 10_000;
 
@@ -28,19 +28,17 @@ const Overview = Type.Object(
     certificates: Type.Optional(
       Type.Object(
         {
-          valid: Type.Integer({ description: 'Neither ended nor revoked.' }),
+          valid: Type.Integer({ description: 'Neither expired nor revoked.' }),
           ending: Type.Array(
             Type.Object({
-              days: nullable(
-                Type.Integer({
-                  description: 'Within so many days, and not within those of the item before; null: later.',
-                }),
-              ),
-              count: Type.Integer(),
+              days: Type.Integer(),
+              count: Type.Integer({
+                description: 'Valid certificates that expire within this number of days; shorter periods are included.',
+              }),
             }),
           ),
         },
-        { description: 'By the days that they have left; at most ten seconds old. For `ra` and `auditor`.' },
+        { description: 'At most ten seconds old. For `ra` and `auditor`.' },
       ),
     ),
     requests: Type.Optional(
@@ -167,11 +165,12 @@ function countedEndings({ store, now }: AdminDependencies): () => Promise<Overvi
   async function count(at: number): Promise<Overview['certificates']> {
     const counts = await store.countCertificatesByEnd(
       at,
-      ENDS.map((days) => at + days * DAY),
+      PERIODS.map((days) => at + days * DAY),
     );
+    const sum = (some: readonly number[]): number => some.reduce((total, one) => total + one, 0);
     return {
-      valid: counts.reduce((sum, one) => sum + one, 0),
-      ending: counts.map((one, index) => ({ days: ENDS[index] ?? null, count: one })),
+      valid: sum(counts),
+      ending: PERIODS.map((days, index) => ({ days, count: sum(counts.slice(0, index + 1)) })),
     };
   }
 }

@@ -8,7 +8,7 @@ export function statisticsReads(db: Queries) {
      WHERE hour >= @from AND hour < @to AND (@ca::text IS NULL OR ca = @ca) GROUP BY 1, 2 ORDER BY 1, 2`,
   );
   const ending = db.prepare<[number, number], { n: number }>(
-    'SELECT count(*) AS n FROM certificate WHERE not_after > ? AND not_after <= ? AND revoked_at IS NULL',
+    'SELECT count(*) AS n FROM certificate WHERE not_after >= ? AND not_after < ? AND revoked_at IS NULL',
   );
   return {
     countEvents: ({ since, until, interval, ca }: StatisticsFilter): Promise<readonly Count[]> =>

@@ -30,7 +30,7 @@ export function statisticsReads(db: Db) {
   );
   const ending = db.prepare<[number, number], { n: number }>(
     `SELECT count(*) AS n FROM certificate INDEXED BY certificate_by_end
-     WHERE not_after > ? AND not_after <= ? AND revoked_at IS NULL`,
+     WHERE not_after >= ? AND not_after < ? AND revoked_at IS NULL`,
   );
   return {
     countEvents({ since, until, interval, ca }: StatisticsFilter): readonly Count[] {

@@ -41,14 +41,13 @@ describe('issue 19.1: GET /admin/overview', () => {
         valid: 5,
         ending: [
           [1, 1],
-          [7, 2],
-          [14, 0],
-          [30, 1],
-          [60, 0],
-          [90, 0],
-          [180, 0],
-          [365, 0],
-          [null, 1],
+          [7, 3],
+          [14, 3],
+          [30, 4],
+          [60, 4],
+          [90, 4],
+          [180, 4],
+          [365, 4],
         ].map(([days, count]) => ({ days, count })),
       },
       requests: { pending: [{ ca: 'devices', count: 1 }] },
@@ -65,6 +64,20 @@ describe('issue 19.1: GET /admin/overview', () => {
         certificates: [],
       },
     });
+  });
+
+  test('each number of expiring certificates is that of the list of valid certificates that expire before then', async () => {
+    const api = await adminFixture();
+    for (const days of [0, 0.5, 1, 3, 7, 20, 30, 1000, -1]) await issue(api.store, { not_after: NOW + days * DAY });
+    const { certificates } = await ask(api, 'get', '/admin/overview', 200);
+    expect(certificates?.ending.map(({ days }) => days)).toEqual([1, 7, 14, 30, 60, 90, 180, 365]);
+    for (const { days, count } of certificates?.ending ?? []) {
+      const query = { status: 'valid', expires_before: at(NOW + days * DAY) } as const;
+      const { items } = await ask(api, 'get', '/admin/certificates', 200, { query });
+      expect([days, items.length]).toEqual([days, count]);
+    }
+    const { items } = await ask(api, 'get', '/admin/certificates', 200, { query: { status: 'valid' } });
+    expect(items).toHaveLength(certificates?.valid ?? -1);
   });
 
   test('the nodes that share the store, by how long ago they last said that they live; none while it does not answer', async () => {

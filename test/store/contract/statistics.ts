@@ -62,16 +62,16 @@ export function statisticsStoreContract(newDatabase: NewDatabase): void {
       ]);
     });
 
-    test('issue 19.1: certificates by their end: those that are valid, and no others', async () => {
+    test('certificates by the time when they expire, with the bounds of expires_before: those that are valid, and no others', async () => {
       const store = await newDatabase().open();
-      for (const days of [-1, 0, 1, 1, 7, 8, 400]) await issue(store, { not_after: T0 + days * DAY });
+      for (const days of [-1, 0, 0.5, 1, 6.9, 7, 400]) await issue(store, { not_after: T0 + days * DAY });
       const revoked = await issue(store, { not_after: T0 + DAY });
       await store.revokeCertificate(
         { ca: revoked.ca, serial: revoked.serial, revoked_at: T0, reason: 'superseded', invalidity_date: null },
         [],
       );
-      expect(await store.countCertificatesByEnd(T0, [T0 + DAY, T0 + 7 * DAY])).toEqual([2, 1, 2]);
-      expect(await store.countCertificatesByEnd(T0, [])).toEqual([5]);
+      expect(await store.countCertificatesByEnd(T0, [T0 + DAY, T0 + 7 * DAY])).toEqual([2, 2, 2]);
+      expect(await store.countCertificatesByEnd(T0, [])).toEqual([6]);
     });
   });
 }
