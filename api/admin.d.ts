@@ -49,8 +49,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Counters and gauges for Prometheus
-         * @description Counters and gauges for Prometheus.
+         * The counters of all processes, for Prometheus
+         * @description The counters of all processes, for Prometheus.
          */
         get: operations["getMetrics"];
         put?: never;
@@ -1036,15 +1036,17 @@ export interface components {
             id: string;
             ca?: string | null;
             match?: {
-                /** @description The certificate's issuer, RFC 4514. */
+                /** @description RFC 4514 name of the issuer: the subject of exactly one configured trust anchor or issuer certificate. Stored as `issuer_spki_sha256`. */
                 issuer?: string;
+                /** @description SHA-256 of the issuer's SubjectPublicKeyInfo, hex. */
+                issuer_spki_sha256?: string;
                 /** @description The attribute serialNumber of its subject. */
                 serial_number?: string;
                 /** @description The attribute CN of its subject. */
                 common_name?: string;
                 /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`. */
                 san?: string;
-                /** @description Of the certificate, hex. */
+                /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
                 fingerprint_sha256?: string;
             } | null;
             /** @description Texts by name, for the names in its certificates. */
@@ -1061,15 +1063,15 @@ export interface components {
             id: string;
             ca: string | null;
             match: {
-                /** @description The certificate's issuer, RFC 4514. */
-                issuer?: string;
+                /** @description SHA-256 of the issuer's SubjectPublicKeyInfo, hex. */
+                issuer_spki_sha256?: string;
                 /** @description The attribute serialNumber of its subject. */
                 serial_number?: string;
                 /** @description The attribute CN of its subject. */
                 common_name?: string;
                 /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`. */
                 san?: string;
-                /** @description Of the certificate, hex. */
+                /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
                 fingerprint_sha256?: string;
             } | null;
             /** @description Texts by name, for the names in its certificates. */
@@ -1157,15 +1159,15 @@ export interface components {
             id: string;
             ca: string | null;
             match: {
-                /** @description The certificate's issuer, RFC 4514. */
-                issuer?: string;
+                /** @description SHA-256 of the issuer's SubjectPublicKeyInfo, hex. */
+                issuer_spki_sha256?: string;
                 /** @description The attribute serialNumber of its subject. */
                 serial_number?: string;
                 /** @description The attribute CN of its subject. */
                 common_name?: string;
                 /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`. */
                 san?: string;
-                /** @description Of the certificate, hex. */
+                /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
                 fingerprint_sha256?: string;
             } | null;
             /** @description Texts by name, for the names in its certificates. */
@@ -1190,15 +1192,17 @@ export interface components {
         ChangedDevice: {
             ca?: string | null;
             match?: {
-                /** @description The certificate's issuer, RFC 4514. */
+                /** @description RFC 4514 name of the issuer: the subject of exactly one configured trust anchor or issuer certificate. Stored as `issuer_spki_sha256`. */
                 issuer?: string;
+                /** @description SHA-256 of the issuer's SubjectPublicKeyInfo, hex. */
+                issuer_spki_sha256?: string;
                 /** @description The attribute serialNumber of its subject. */
                 serial_number?: string;
                 /** @description The attribute CN of its subject. */
                 common_name?: string;
                 /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`. */
                 san?: string;
-                /** @description Of the certificate, hex. */
+                /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
                 fingerprint_sha256?: string;
             } | null;
             /** @description Texts by name, for the names in its certificates. */
@@ -1368,6 +1372,10 @@ export interface components {
                     /** @description It does what one of them does for all, such as signing CRLs. */
                     on_duty: boolean;
                 }[];
+                workers: {
+                    alive: number;
+                    configured: number;
+                };
                 reload: {
                     /** Format: date-time */
                     at: string;
@@ -1523,7 +1531,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The service is usable. `parts` names `store`, and `ca:` with the label of each CA. After a failed reload it also names `reload`, until a reload succeeds. */
+            /** @description The service is usable. `parts` names its parts: `store`, and `ca:` with the label of each CA; beside them only what is not as it should be: `worker:` with the number of a worker process that died and is not replaced yet, and `reload` after a reload that failed, until one succeeds. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3347,7 +3355,7 @@ export interface operations {
     postDevices: {
         parameters: {
             query?: {
-                /** @description `upsert` replaces the device of a known id; it stays the same device. */
+                /** @description `upsert` changes a known device: only the given fields. In CSV, an absent column or an empty cell is not given. In JSON and NDJSON, `match` and `attributes` are replaced as a whole, and null clears a field. */
                 mode?: "create" | "upsert";
             };
             header?: never;
@@ -3362,7 +3370,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Replaced; or an answer to each row. */
+            /** @description Changed; or an answer to each row. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -37,7 +37,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
   const never = (): Promise<never> => Promise.reject(new Error('nobody calls'));
   return {
     store,
-    condition: () => ({ reloadFailed: false }),
+    condition: () => ({ workersDown: [], reloadFailed: false }),
     reload: never,
     certificateEnds: () => [],
     otp: { create: never },
@@ -51,6 +51,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
       times: { idle_timeout: 0, lifetime: 0 },
     },
     configuration: () => [],
+    issuers: () => [],
     cas: {
       all: [],
       issuers: [],

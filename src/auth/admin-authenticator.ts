@@ -132,8 +132,9 @@ export class AdminAuthenticator {
     const certificates = presentedCertificates(presented);
     if (mode === 'none' || trust === undefined || certificates === undefined) return undefined;
     const validated = await validatePresented(trust, certificates, this.#now(), { memory: this.#memory });
-    await checkNotRevokedHere(this.#store, validated.certificate);
-    return this.#administrators(settings).withCertificate(holderOf(validated));
+    const holder = holderOf(validated);
+    await checkNotRevokedHere(this.#store, holder);
+    return this.#administrators(settings).withCertificate(holder);
   }
 
   async #refuse(address: string, failures: readonly string[]): Promise<never> {

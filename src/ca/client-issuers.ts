@@ -39,6 +39,11 @@ export class ClientIssuers {
     this.#options = options;
   }
 
+  /** What the files in the list contain. */
+  get certificates(): readonly Certificate[] {
+    return this.#options.certificates;
+  }
+
   /**
    * Whether a certificate with this path counts here.
    *

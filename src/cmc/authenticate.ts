@@ -3,7 +3,7 @@ import { isSameHolder } from '../auth/certificate-holder.ts';
 import { isOfCa } from '../enrollment/names.ts';
 import { Semaphore } from '../process/semaphore.ts';
 import { verifyAuthenticatedData, type AuthenticatedData } from '../pki/cms/authenticated-data.ts';
-import type { Certificate } from '../pki/x509/certificate.ts';
+import { isSameCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import { verifyIdentityProof, type SharedSecret } from '../pki/cmc/identity-proof.ts';
 import { requestOfSigner } from '../pki/cmc/requested-key-signer.ts';
@@ -169,7 +169,7 @@ export class Authenticator {
     origin: Origin,
   ): Promise<Pick<Sender, 'carried'>> {
     const { tls } = origin;
-    if (tls === undefined || tls.certificate.fingerprint === certificate.fingerprint) return {};
+    if (tls === undefined || isSameCertificate(tls.certificate, certificate)) return {};
     if (issuer !== undefined && isSameHolder(tls, { certificate, issuer })) return {};
     const carried = await this.#carried(origin);
     if (carried.carried === undefined)

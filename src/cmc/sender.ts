@@ -1,4 +1,5 @@
 /** Who sent a message, and in which role: its signature, its shared secret, the TLS connection (docs/cmc.md). */
+import { hash } from 'node:crypto';
 import type { CmcIdentity, MtlsIdentity } from '../auth/identity.ts';
 import { certificateHolder, holderKey } from '../auth/certificate-holder.ts';
 import type { Ca } from '../ca/router.ts';
@@ -45,7 +46,7 @@ export function certificateIdentity(certificate: Certificate, issuer: Certificat
   const display = certificateHolder(certificate);
   const key =
     issuer === undefined
-      ? `${display} certificate sha256:${certificate.fingerprint}`
+      ? `${display} tbsCertificate sha256:${hash('sha256', certificate.tbs, 'hex')}`
       : holderKey({ certificate, issuer });
   return { method: 'cmc', requester: `cmc:${key}`, display, certificate, issuer };
 }

@@ -6,12 +6,13 @@ import { checkNotRevokedHere } from '../auth/mtls/own-revocation.ts';
 import { isValidAt } from '../auth/mtls/path-validation.ts';
 import { isIssuedBy } from '../pki/x509/issued-by.ts';
 import { EstuaryError, isUnauthenticated } from '../errors.ts';
-import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
+import { isSameCertificate, parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { verifySignerInfo, type SignedData, type SignerIdentifier, type SignerInfo } from '../pki/cms/cms.ts';
 import { DerError, unlessMalformed } from '../pki/der/der.ts';
 import { namesMatch } from '../pki/x509/name-matching.ts';
 import { OID } from '../pki/der/oids.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
+import type { IssuedCertificate } from '../store/certificate-issuer.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { CmcParties } from './parties.ts';
 import { notAllowed, unauthenticated } from './refusal.ts';
@@ -75,13 +76,16 @@ export class Signers {
    *   certificates count at this CA; EstuaryError 503
    */
   async standing(certificate: Certificate, intermediates: readonly Buffer[], { ca, now }: Origin): Promise<Standing> {
-    await this.#checkRevocation(certificate);
-    if (this.#options.parties().raCertificates.some(({ fingerprint }) => fingerprint === certificate.fingerprint))
-      return { role: 'configured-ra', issuer: await this.#checkConfigured(certificate, intermediates, now) };
+    if (this.#options.parties().raCertificates.some((one) => isSameCertificate(one, certificate))) {
+      const issuer = await this.#checkConfigured(certificate, intermediates, now);
+      await this.#checkRevocation({ certificate, issuer });
+      return { role: 'configured-ra', issuer };
+    }
     const validated = await this.#checkPath(certificate, intermediates, now);
+    const { issuer } = holderOf(validated);
+    await this.#checkRevocation({ certificate, issuer });
     if (!(await ca.clientIssuers.accept(validated.path)))
       throw notAllowed(0, 'client certificate not accepted by this CA');
-    const { issuer } = holderOf(validated);
     const isRa =
       certificate.extKeyUsage?.includes(OID.cmcRA) === true &&
       (await isIssuedBy(certificate, ca.certificate)) &&
@@ -89,9 +93,9 @@ export class Signers {
     return { role: isRa ? 'ra' : 'subscriber', issuer };
   }
 
-  async #checkRevocation(certificate: Certificate): Promise<void> {
+  async #checkRevocation(presented: IssuedCertificate): Promise<void> {
     try {
-      await checkNotRevokedHere(this.#options.store, certificate);
+      await checkNotRevokedHere(this.#options.store, presented);
     } catch (error) {
       throw asRefused(error);
     }

@@ -4,7 +4,7 @@
  */
 import type { Identity } from '../auth/identity.ts';
 import { EstuaryError } from '../errors.ts';
-import type { Certificate } from '../pki/x509/certificate.ts';
+import { isRecordOf, type IssuedCertificate } from '../store/certificate-issuer.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import { certificateMatchKeys, fitsMatch } from '../store/device-match.ts';
 import type { DeviceRow, DeviceStore } from '../store/device-store.ts';
@@ -15,7 +15,7 @@ import type { NameRight } from './names.ts';
 import type { RequestBase, RequestDevice } from './request.ts';
 
 export interface Admission {
-  readonly store: Pick<CertificateStore & DeviceStore, 'findCertificateByFingerprint' | 'findDevices'>;
+  readonly store: Pick<CertificateStore & DeviceStore, 'getCertificates' | 'findDevices'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -90,8 +90,9 @@ async function devicesOf(
   if (right.kind === 'secret') return store.findDevices({ id: right.identification }, ca.label);
   const name = nameOf(identity);
   if (name !== undefined) return store.findDevices({ id: name }, ca.label);
-  const certificate = 'certificate' in identity ? identity.certificate : undefined;
-  return certificate === undefined ? [] : byCertificate(certificate, ca.label, store);
+  if (!('certificate' in identity) || identity.certificate === undefined) return [];
+  const { certificate, issuer } = identity;
+  return byCertificate({ certificate, issuer }, ca.label, store);
 }
 
 function nameOf(identity: Identity): string | undefined {
@@ -99,14 +100,16 @@ function nameOf(identity: Identity): string | undefined {
   return identity.method === 'gssapi' ? identity.principal : undefined;
 }
 
-/** A certificate of ours is its device's for good, also when that is gone and another one has its id. */
+/** A certificate that was recorded with a device stays that device's, even if another device has its id now. */
 async function byCertificate(
-  certificate: Certificate,
+  presented: IssuedCertificate,
   ca: string,
   store: Admission['store'],
 ): Promise<readonly DeviceRow[]> {
-  const own = await store.findCertificateByFingerprint(certificate.fingerprint);
-  if (own !== undefined && own.device_key !== null) return store.findDevices({ key: own.device_key }, ca);
-  const found = await store.findDevices({ match_keys: certificateMatchKeys(certificate) }, ca);
-  return found.filter(({ match }) => match !== null && fitsMatch(match, certificate));
+  const { certificate } = presented;
+  for (const row of await store.getCertificates(certificate.serialNumber))
+    if (row.device_key !== null && (await isRecordOf(row, presented)))
+      return store.findDevices({ key: row.device_key }, ca);
+  const found = await store.findDevices({ match_keys: certificateMatchKeys(presented) }, ca);
+  return found.filter(({ match }) => match !== null && fitsMatch(match, presented));
 }

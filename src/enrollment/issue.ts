@@ -6,6 +6,7 @@ import type { AuditEvent } from '../audit/event.ts';
 import type { IssuanceResult, PreparedIssuance } from '../ca/driver.ts';
 import { describe, EstuaryError, failed, forbidden, unauthorized } from '../errors.ts';
 import { formatName } from '../pki/x509/name.ts';
+import { spkiHash } from '../pki/x509/public-key.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import { StoreLost } from '../store/store-lost.ts';
 import type { AuditStore } from '../store/audit-store.ts';
@@ -15,7 +16,6 @@ import type { Allowed } from './allowed.ts';
 import { queuedGeneratedKey } from './checked.ts';
 import { measured } from '../dependency-calls.ts';
 import type { Keyed } from './keyed.ts';
-import { spkiHash } from './recognition.ts';
 import { RequestRepeated, type Repeats } from './repeats.ts';
 import {
   clearedBy,

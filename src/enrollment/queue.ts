@@ -10,12 +10,14 @@ import { describe, EstuaryError, unauthorized } from '../errors.ts';
 import { withoutSecrets } from '../pki/pkcs10/challenges.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
+import { spkiHash } from '../pki/x509/public-key.ts';
+import { isRecordOf } from '../store/certificate-issuer.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import type { Authorised } from './authorised.ts';
 import type { Allowed } from './allowed.ts';
 import { formatCertifiedNames } from './certified-names.ts';
-import { recognitionOf, spkiHash, type Recognised } from './recognition.ts';
+import { recognitionOf, type Recognised } from './recognition.ts';
 import {
   clearedBy,
   deviceNotRegistered,
@@ -101,7 +103,7 @@ export class RequestQueue {
     const row = await this.#store.findRequest(recognition);
     if (row === undefined) return { recognition, supersedes: null };
     const known = await this.known(row);
-    return isSuperseded(known, request.identity) ? { recognition, supersedes: row.id } : known;
+    return (await isSuperseded(known, request.identity)) ? { recognition, supersedes: row.id } : known;
   }
 
   /** A row with its certificate. */
@@ -167,9 +169,10 @@ export class RequestQueue {
  * A certificate that was revoked, or that the requester presents to have it renewed, answers no further request: the
  * next one is new.
  */
-function isSuperseded({ certificate }: Known, identity: Identity): boolean {
-  if (certificate === undefined) return false;
-  if (certificate.revoked_at !== null) return true;
-  const presented = 'certificate' in identity ? identity.certificate : undefined;
-  return presented?.fingerprint === certificate.fingerprint_sha256;
+async function isSuperseded({ certificate: row }: Known, identity: Identity): Promise<boolean> {
+  if (row === undefined) return false;
+  if (row.revoked_at !== null) return true;
+  if (!('certificate' in identity) || identity.certificate === undefined) return false;
+  const { certificate, issuer } = identity;
+  return certificate.serialNumber === row.serial && isRecordOf(row, { certificate, issuer });
 }

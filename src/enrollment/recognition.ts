@@ -7,6 +7,7 @@ import { parseCsr, parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
 import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { comparableGeneralNames } from '../pki/x509/general-name.ts';
 import { comparableName } from '../pki/x509/name.ts';
+import { spkiHash } from '../pki/x509/public-key.ts';
 import { certifiedSubject } from './names.ts';
 import { bodyOf, type ReceivedByEst, type RequestBase } from './request.ts';
 
@@ -14,11 +15,6 @@ import { bodyOf, type ReceivedByEst, type RequestBase } from './request.ts';
 export interface Recognised extends Pick<CsrContent, 'subject' | 'subjectAltNames' | 'extensions'> {
   /** The requester's own key, or the form in which it wants the key that we generate. */
   readonly key: string;
-}
-
-/** Hex SHA-256 of the public key that is asked for. */
-export function spkiHash({ spki }: { readonly spki: Buffer }): string {
-  return hash('sha256', spki, 'hex');
 }
 
 /**

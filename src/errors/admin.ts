@@ -52,7 +52,7 @@ export const ADMIN_ERRORS = {
   DEVICE_EXISTS: {
     status: 409,
     cause: 'There is a device with this id.',
-    remedy: 'Change it with PATCH, or send it with ?mode=upsert to replace it.',
+    remedy: 'Change it with PATCH, or send it with ?mode=upsert to change the given fields.',
   },
   DEVICE_NOT_FOUND: { status: 404, cause: 'No device has this id.', remedy: 'List them and compare.' },
   FIELD_INVALID: {

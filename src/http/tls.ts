@@ -38,7 +38,7 @@ export interface TlsListener {
   readonly mode: ClientAuthMode;
   /** Milliseconds that a handshake may take. */
   readonly handshakeTimeout: number;
-  /** From which the keys of session tickets are derived. */
+  /** What all worker processes share for their session tickets. */
   readonly ticketSecret: TicketSecret;
 }
 

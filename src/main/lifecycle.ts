@@ -1,18 +1,24 @@
-/** Starts, reloads and stops the parts that assemble.ts made. */
+/** Start, reload and stop of one process of the service, whose parts assemble.ts has made. */
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import type { Store } from '../store/store.ts';
 import type { Assembly } from './assemble.ts';
 import type { Prepared } from './reloads.ts';
 
+export interface LifecycleOptions {
+  readonly log: Logger;
+  readonly store: Pick<Store, 'reopenAuditFile'>;
+}
+
 export class Lifecycle {
   readonly #assembly: Assembly;
-  readonly #log: Logger;
+  readonly #options: LifecycleOptions;
 
-  constructor(assembly: Assembly, { log }: { readonly log: Logger }) {
+  constructor(assembly: Assembly, options: LifecycleOptions) {
     this.#assembly = assembly;
-    this.#log = log;
+    this.#options = options;
   }
 
   /**
@@ -35,8 +41,10 @@ export class Lifecycle {
    * @throws whatever is wrong with it; nothing has changed then
    */
   async prepare(config: Config, material: Material): Promise<Prepared> {
-    const log = this.#log;
+    const { log, store } = this.#options;
     const { live, cas } = this.#assembly;
+    // Its own file, in each process: a rotated one is followed whatever becomes of the reload.
+    await store.reopenAuditFile();
     const next = await cas.prepare(config, material);
     const drop = (): Promise<void> =>
       next
@@ -63,9 +71,10 @@ export class Lifecycle {
    * opener closes.
    */
   async stop(): Promise<void> {
-    this.#log.info('stopping');
+    const { log } = this.#options;
+    log.info('stopping');
     await this.#stopParts();
-    this.#log.info('stopped');
+    log.info('stopped');
   }
 
   async #stopParts(): Promise<void> {

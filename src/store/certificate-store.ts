@@ -81,7 +81,6 @@ export interface CertificateStore {
   hasOtherLabels(ca: string): Promise<boolean>;
   /** Those of this serial that are revoked, of any CA: mostly none. Every request with a client certificate asks. */
   findRevoked(serial: string): Promise<readonly RevokedCertificate[]>;
-  findCertificateByFingerprint(fingerprint_sha256: string): Promise<CertificateRow | undefined>;
   /** The certificate that a request came to, if the store has it. */
   findCertificateByRequest(request_id: string): Promise<CertificateRow | undefined>;
   /** By the subjectKeyIdentifier, hex; the newest first. */

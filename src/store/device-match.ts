@@ -1,17 +1,19 @@
 /**
- * Which device a certificate is: a `match` is found by one hash of everything that it asks for, so that a look-up costs the same whatever
- * is given and however many devices there are. A certificate has one such hash for each combination that it fits.
+ * Which device a certificate belongs to. A device is found by one hash over all fields of its `match`, so a lookup costs the same
+ * for every match and any number of devices. A certificate has one such hash for each combination of fields that it could fit.
  */
 import { hash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { OID } from '../pki/der/oids.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
+import { fingerprintsOf } from '../pki/x509/fingerprints.ts';
 import { formatGeneralName, ipAddress, type GeneralName } from '../pki/x509/general-name.ts';
-import { foldedName } from '../pki/x509/name-matching.ts';
-import { attributeValues, parseDistinguishedName } from '../pki/x509/name.ts';
+import { attributeValues } from '../pki/x509/name.ts';
+import { spkiHash } from '../pki/x509/public-key.ts';
+import type { IssuedCertificate } from './certificate-issuer.ts';
 import type { DeviceMatch } from './device-store.ts';
 
-/** Names of a certificate that are looked at: a device with more is no device. */
+/** Names of a certificate that are looked at; further ones match no device. */
 const MAX_NAMES = 64;
 
 type Part = string | undefined;
@@ -21,30 +23,33 @@ const keyOf = (issuer: Part, serialNumber: Part, commonName: Part, san: Part): s
 
 const fingerprintKey = (fingerprint: string): string => `sha256:${fingerprint}`;
 
-/** What a match is found by. @throws InputError where the issuer is no distinguished name */
-export function deviceMatchKey({ issuer, serial_number, common_name, san, fingerprint_sha256 }: DeviceMatch): string {
-  if (fingerprint_sha256 !== undefined) return fingerprintKey(fingerprint_sha256.toLowerCase());
-  return keyOf(foldedIssuer(issuer), serial_number, common_name, san === undefined ? undefined : comparableSan(san));
+/** What a match is found by. */
+export function deviceMatchKey(match: DeviceMatch): string {
+  const { issuer_spki_sha256, serial_number, common_name, san, fingerprint_sha256 } = match;
+  if (fingerprint_sha256 !== undefined) return fingerprintKey(fingerprint_sha256);
+  return keyOf(issuer_spki_sha256, serial_number, common_name, san === undefined ? undefined : comparableSan(san));
 }
 
-/** What the matches that a certificate may fit are found by; {@link fitsMatch} says whether one does. */
-export function certificateMatchKeys(certificate: Certificate): string[] {
-  const { issuer, serialNumbers, commonNames, sans } = factsOf(certificate);
-  const keys = [fingerprintKey(certificate.fingerprint)];
+/** What the matches that a certificate may fit are found by; {@link fitsMatch} decides whether one does. */
+export function certificateMatchKeys({ certificate, issuer }: IssuedCertificate): string[] {
+  const { fingerprints, serialNumbers, commonNames, sans } = factsOf(certificate);
+  const keys = fingerprints.map(fingerprintKey);
+  if (issuer === undefined) return keys;
+  const issuerKey = spkiHash(issuer);
   for (const serialNumber of [undefined, ...serialNumbers])
     for (const commonName of [undefined, ...commonNames])
-      for (const san of [undefined, ...sans]) keys.push(keyOf(issuer, serialNumber, commonName, san));
+      for (const san of [undefined, ...sans]) keys.push(keyOf(issuerKey, serialNumber, commonName, san));
   return keys;
 }
 
-/** Whether everything that a match gives is so of the certificate; one without an issuer or a fingerprint fits nothing. */
-export function fitsMatch(match: DeviceMatch, certificate: Certificate): boolean {
-  const { issuer, serialNumbers, commonNames, sans } = factsOf(certificate);
-  const { fingerprint_sha256, serial_number, common_name, san } = match;
-  if (match.issuer === undefined && fingerprint_sha256 === undefined) return false;
+/** Whether a certificate has everything that a match gives. A match without an issuer or a fingerprint fits nothing. */
+export function fitsMatch(match: DeviceMatch, { certificate, issuer }: IssuedCertificate): boolean {
+  const { fingerprints, serialNumbers, commonNames, sans } = factsOf(certificate);
+  const { issuer_spki_sha256, fingerprint_sha256, serial_number, common_name, san } = match;
+  if (issuer_spki_sha256 === undefined && fingerprint_sha256 === undefined) return false;
   return (
-    (fingerprint_sha256 === undefined || fingerprint_sha256 === certificate.fingerprint) &&
-    (match.issuer === undefined || foldedIssuer(match.issuer) === issuer) &&
+    (fingerprint_sha256 === undefined || fingerprints.includes(fingerprint_sha256)) &&
+    (issuer_spki_sha256 === undefined || (issuer !== undefined && issuer_spki_sha256 === spkiHash(issuer))) &&
     (serial_number === undefined || serialNumbers.includes(serial_number)) &&
     (common_name === undefined || commonNames.includes(common_name)) &&
     (san === undefined || sans.includes(comparableSan(san)))
@@ -52,7 +57,7 @@ export function fitsMatch(match: DeviceMatch, certificate: Certificate): boolean
 }
 
 interface Facts {
-  readonly issuer: string;
+  readonly fingerprints: readonly string[];
   readonly serialNumbers: readonly string[];
   readonly commonNames: readonly string[];
   readonly sans: readonly string[];
@@ -63,10 +68,10 @@ const known = new WeakMap<Certificate, Facts>();
 function factsOf(certificate: Certificate): Facts {
   let facts = known.get(certificate);
   if (facts === undefined) {
-    const { subject, issuer, subjectAltNames } = certificate;
+    const { subject, subjectAltNames } = certificate;
     const few = (values: readonly string[]): string[] => [...new Set(values)].slice(0, MAX_NAMES);
     facts = {
-      issuer: foldedName(issuer),
+      fingerprints: fingerprintsOf(certificate),
       serialNumbers: few(attributeValues(subject, OID.serialNumber)).slice(0, 4),
       commonNames: few(attributeValues(subject, OID.commonName)).slice(0, 4),
       sans: few(subjectAltNames.map(comparable)),
@@ -75,9 +80,6 @@ function factsOf(certificate: Certificate): Facts {
   }
   return facts;
 }
-
-const foldedIssuer = (text: string | undefined): string | undefined =>
-  text === undefined ? undefined : foldedName(parseDistinguishedName(text));
 
 const comparable = (name: GeneralName): string => comparableSan(formatGeneralName(name));
 

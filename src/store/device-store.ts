@@ -4,19 +4,30 @@ import type { OtpRow } from './otp-store.ts';
 import type { Page, PageRequest } from './page.ts';
 import type { RequestRow } from './request-store.ts';
 
-/** Which foreign certificate is a device's: all that is given holds. An issuer or a fingerprint is. */
+/**
+ * What identifies a device's foreign certificate. All given fields must match; `issuer_spki_sha256` or `fingerprint_sha256` is
+ * always given.
+ */
 export interface DeviceMatch {
-  /** RFC 4514. */
-  readonly issuer?: string;
+  /** Lower-case hex SHA-256 of the SubjectPublicKeyInfo of the issuer in the validated path. */
+  readonly issuer_spki_sha256?: string;
   /** The subject's attribute. */
   readonly serial_number?: string;
   /** The subject's attribute. */
   readonly common_name?: string;
   /** As in {@link CertificateRow}: one of its names. */
   readonly san?: string;
-  /** Lower-case hex. */
+  /** Lower-case hex; of the certificate or its ECDSA twin. */
   readonly fingerprint_sha256?: string;
 }
+
+export const MATCH_FIELDS = [
+  'issuer_spki_sha256',
+  'serial_number',
+  'common_name',
+  'san',
+  'fingerprint_sha256',
+] as const satisfies readonly (keyof DeviceMatch)[];
 
 export interface DeviceRow {
   /** Of this entry alone: a later device of the same id has another one. */
@@ -28,17 +39,13 @@ export interface DeviceRow {
   readonly not_after: number | null;
   readonly note: string | null;
   readonly match: DeviceMatch | null;
-  /** What {@link match} is found by (device-match.ts); null without one. */
-  readonly match_key: string | null;
   readonly attributes: Readonly<Record<string, string>>;
   readonly created_at: number;
   readonly changed_at: number;
 }
 
 /** What an administrator may change. */
-export type DeviceChange = Partial<
-  Pick<DeviceRow, 'ca' | 'enabled' | 'not_after' | 'note' | 'match' | 'match_key' | 'attributes'>
->;
+export type DeviceChange = Partial<Pick<DeviceRow, 'ca' | 'enabled' | 'not_after' | 'note' | 'match' | 'attributes'>>;
 
 export interface DeviceSelection {
   readonly id?: string | undefined;
@@ -48,14 +55,18 @@ export interface DeviceSelection {
 
 export interface DeviceFilter extends DeviceSelection, PageRequest {}
 
-/** A device to enter; its event is `device.created`, which becomes `device.changed` where it replaces one. */
+/** A device to enter; its event is `device.created`, which becomes `device.changed` if an upsert changes a known device. */
 export interface DeviceEntry {
   readonly row: DeviceRow;
+  /** The given fields: all that an upsert changes of a known device. Absent: none. */
+  readonly change?: DeviceChange;
+  /** An upsert keeps the fields of `match` and `attributes` that `change` does not name. Otherwise it replaces both as a whole. */
+  readonly merges?: boolean;
   readonly events: readonly AuditEvent[];
 }
 
-/** `known`: there is a device with this id, and nothing changed. */
-export type EntryResult = 'created' | 'replaced' | 'known';
+/** `known`: a device with this id exists, and nothing changed. */
+export type EntryResult = 'created' | 'changed' | 'known';
 
 /** What is known of a device, the newest of each kind first. */
 export interface DeviceHistory {
@@ -75,7 +86,7 @@ export type DeviceQuery =
  * expired and may come to the CA is looked at again, in their transaction, when a request is queued, approved, reserved and recorded.
  */
 export interface DeviceStore {
-  /** Enters devices, each for itself. @param mode `upsert`: a known id is replaced, and stays the same device */
+  /** Enters devices independently of each other. @param mode `upsert`: changes the given fields of a known device */
   putDevices(entries: readonly DeviceEntry[], mode: 'create' | 'upsert'): Promise<readonly EntryResult[]>;
   getDevice(id: string): Promise<DeviceRow | undefined>;
   /** In the order in which they were entered, oldest first unless told. */

@@ -28,6 +28,7 @@ subject = [{ O = "Example" }, { CN = "" }]`;
 const SAMPLE = `
 profile = "niap"
 [server]
+workers = 1
 shutdown_grace = 10
 body_limit = 65536
 [est]

@@ -59,7 +59,7 @@ describe.skipIf(!requires('chromium'))('issue 19: attacks', () => {
       id: payload,
       note: payload,
       attributes: { a: payload },
-      match: { issuer: 'CN=Maker', common_name: payload },
+      match: { issuer_spki_sha256: 'ab'.repeat(32), common_name: payload },
     });
     const basic = Buffer.from(`${payload}:wrong`).toString('base64');
     for (let attempt = 0; attempt < 6; attempt++)

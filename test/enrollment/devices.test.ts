@@ -9,13 +9,13 @@ import type { NameRight } from '../../src/enrollment/names.ts';
 import type { EnrollmentOutcome, EstEnrolment } from '../../src/enrollment/request.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
-import { deviceMatchKey } from '../../src/store/device-match.ts';
+import { spkiHash } from '../../src/pki/x509/public-key.ts';
 import type { DeviceMatch, DeviceRow } from '../../src/store/device-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../support/file-ca.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
 import { openedIn } from '../store/support.ts';
-import { makeCa, makeClient } from '../support/certificates.ts';
+import { ecdsaTwin, makeCa, makeClient } from '../support/certificates.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { corridor, mtlsIdentity, otpIdentity, received } from './support.ts';
@@ -40,8 +40,7 @@ beforeAll(async () => {
     new Ca({ ...open.config, devices: 'required', ...more }, open.driver);
   required = changed({});
   manual = changed({ approval: 'manual' });
-  const maker = await makeCa('CN=Maker,O=Example');
-  foreign = parseCertificate((await makeClient('CN=unit,serialNumber=4711', maker)).der);
+  foreign = parseCertificate((await makeClient('CN=unit,serialNumber=4711', makerCa)).der);
   own = issued(await sent({ identity: (await token()).identity, ca: open }));
 });
 afterAll(async () => {
@@ -54,8 +53,7 @@ beforeEach(async () => {
 });
 
 async function enter(more: Partial<DeviceRow> = {}): Promise<DeviceRow> {
-  const { match = null } = more;
-  const row = deviceRow({ ...more, match_key: match === null ? null : deviceMatchKey(match) });
+  const row = deviceRow(more);
   expect(await store.putDevices([{ row, events: [] }], 'create')).toEqual(['created']);
   return row;
 }
@@ -96,7 +94,7 @@ function issued(outcome: EnrollmentOutcome): Certificate {
 }
 
 const deviceOfCertificate = async (certificate: Certificate) =>
-  (await store.findCertificateByFingerprint(certificate.fingerprint))?.device;
+  (await store.getCertificates(certificate.serialNumber)).find(({ der }) => der.equals(certificate.der))?.device;
 
 const NOT_REGISTERED = { status: 403, code: 'DEVICE_NOT_REGISTERED', message: 'device not registered' };
 const AMBIGUOUS = { status: 403, code: 'DEVICE_AMBIGUOUS' };
@@ -110,7 +108,17 @@ const gssapi = (principal: string): Identity => ({
   replyToken: undefined,
 });
 
-const maker = { issuer: 'CN=maker,O=example' };
+const makerCa = await makeCa('CN=Maker,O=Example');
+const maker = { issuer_spki_sha256: spkiHash(parseCertificate(makerCa.der)) };
+/** A match by the CA of this server. */
+const ours = (): DeviceMatch => ({ issuer_spki_sha256: spkiHash(open.certificate), common_name: 'device-1' });
+
+/** The holder of the manufacturer's certificate. */
+const ofMaker = (certificate = foreign) => mtlsIdentity(certificate, parseCertificate(makerCa.der));
+/** The holder of a certificate of this server. */
+const ofUs = (certificate: Certificate) => mtlsIdentity(certificate, open.certificate);
+/** Of a certificate as it is, and with the other form of its ECDSA signature. */
+const encodings = (certificate: Certificate) => [certificate, parseCertificate(ecdsaTwin(certificate.der))];
 
 describe('issue 13.4: devices = "required"', () => {
   test('a token is of the device that has its client_id as id, and the certificate is recorded with it', async () => {
@@ -141,7 +149,7 @@ describe('issue 13.4: devices = "required"', () => {
     ['issuer', () => maker],
     ['fingerprint', () => ({ fingerprint_sha256: foreign.fingerprint })],
   ])('a foreign certificate is of the device whose match fits: %s', async (_, match) => {
-    const identity = mtlsIdentity(foreign);
+    const identity = ofMaker();
     await enter({ match: { ...maker, serial_number: '4712' } });
     await expect(sent({ identity })).rejects.toMatchObject(NOT_REGISTERED);
     await enter({ id: 'unit-4711', match: match() });
@@ -155,32 +163,32 @@ describe('issue 13.4: devices = "required"', () => {
   ])('a device that is %s gets nothing', async (_, more) => {
     await enter({ ...more, match: maker });
     await expect(sent({ identity: (await token()).identity })).rejects.toMatchObject(NOT_REGISTERED);
-    await expect(sent({ identity: mtlsIdentity(foreign) })).rejects.toMatchObject(NOT_REGISTERED);
+    await expect(sent({ identity: ofMaker() })).rejects.toMatchObject(NOT_REGISTERED);
   });
 
   test('two matches are none, whether or not one of them is enabled', async () => {
     await enter({ id: 'a', match: { ...maker, common_name: 'unit' } });
     await enter({ id: 'b', match: { ...maker, serial_number: '4711' }, enabled: false });
-    await expect(sent({ identity: mtlsIdentity(foreign) })).rejects.toMatchObject(AMBIGUOUS);
+    await expect(sent({ identity: ofMaker() })).rejects.toMatchObject(AMBIGUOUS);
     await store.changeDevice('b', { ca: 'lab' }, T0, []);
-    expect(await deviceOfCertificate(issued(await sent({ identity: mtlsIdentity(foreign) })))).toBe('a');
+    expect(await deviceOfCertificate(issued(await sent({ identity: ofMaker() })))).toBe('a');
   });
 
   test('a certificate of ours is of the device it was recorded with, else it is matched like a foreign one', async () => {
-    const renewal = { identity: mtlsIdentity(own), operation: 'simplereenroll' } as const;
+    const renewal = { identity: ofUs(own), operation: 'simplereenroll' } as const;
     await expect(sent(renewal)).rejects.toMatchObject(NOT_REGISTERED);
-    await enter({ id: 'adopted', match: { issuer: formatName(own.issuer), common_name: 'device-1' } });
+    await enter({ id: 'adopted', match: ours() });
     const renewed = issued(await sent(renewal));
     expect(await deviceOfCertificate(renewed)).toBe('adopted');
-    await store.changeDevice('adopted', { match: null, match_key: null }, T0, []);
-    const again = issued(await sent({ ...renewal, identity: mtlsIdentity(renewed) }));
+    await store.changeDevice('adopted', { match: null }, T0, []);
+    const again = issued(await sent({ ...renewal, identity: ofUs(renewed) }));
     expect(await deviceOfCertificate(again)).toBe('adopted');
   });
 
   test('disabling a device stops its renewals at once, and its history says so', async () => {
     const device = await enter();
     const certificate = issued(await sent({ identity: (await token()).identity }));
-    const renewal = { identity: mtlsIdentity(certificate), operation: 'simplereenroll' } as const;
+    const renewal = { identity: ofUs(certificate), operation: 'simplereenroll' } as const;
     issued(await sent(renewal));
     await store.changeDevice('device-1', { enabled: false }, T0, []);
     await expect(sent(renewal)).rejects.toMatchObject(NOT_REGISTERED);
@@ -188,12 +196,62 @@ describe('issue 13.4: devices = "required"', () => {
     expect(latest).toMatchObject({ type: 'certificate.denied', detail: 'simplereenroll: DEVICE_NOT_REGISTERED' });
   });
 
+  test('a disabled device renews with no encoding of its certificate, on EST, CMC and in the queue', async () => {
+    await enter();
+    const certificate = issued(await sent({ identity: (await token()).identity }));
+    const [, twin = certificate] = encodings(certificate);
+    const renewal = { identity: ofUs(twin), operation: 'simplereenroll' } as const;
+    expect(await deviceOfCertificate(issued(await sent(renewal)))).toBe('device-1');
+    // An entry that fits the certificate does not make up for the device that it was recorded with.
+    await enter({ id: 'other', match: ours() });
+    await store.changeDevice('device-1', { enabled: false }, T0, []);
+    for (const one of [certificate, twin]) {
+      const identity = ofUs(one);
+      for (const ca of [required, manual])
+        for (const operation of ['simplereenroll', 'simpleenroll', 'serverkeygen'] as const)
+          await expect(sent({ identity, ca, operation })).rejects.toMatchObject(NOT_REGISTERED);
+      const { requester, display, issuer } = identity;
+      const signer: CmcIdentity = { method: 'cmc', requester, display, issuer, certificate: one };
+      for (const right of [{ kind: 'renewal', certificate: one }, { kind: 'any' }] as const)
+        await expect(sentByCmc(signer, right)).rejects.toMatchObject(NOT_REGISTERED);
+    }
+  });
+
+  test('a certificate of another CA with our name and serial number is not of the device', async () => {
+    const device = await enter();
+    const certificate = issued(await sent({ identity: (await token()).identity }));
+    const namesake = await makeCa(formatName(open.certificate.subject), { slot: 'another key' });
+    const { der } = await makeClient('CN=device-1', namesake, { serial: certificate.serialNumber });
+    const identity = mtlsIdentity(parseCertificate(der), parseCertificate(namesake.der));
+    await expect(sent({ identity })).rejects.toMatchObject(NOT_REGISTERED);
+    expect((await store.deviceHistory(device, 1)).events[0]?.type).toBe('certificate.issued');
+  });
+
+  test('a fingerprint matches the certificate and its ECDSA twin', async () => {
+    const [first, twin] = encodings(foreign);
+    for (const registered of [first, twin]) {
+      const device = await enter({ id: 'unit', match: { fingerprint_sha256: registered?.fingerprint ?? '' } });
+      for (const one of [first, twin])
+        expect(await deviceOfCertificate(issued(await sent({ identity: ofMaker(one) })))).toBe('unit');
+      await store.deleteDevice(device.key, []);
+    }
+  });
+
+  test("an issuer with the manufacturer's name and another key does not match", async () => {
+    await enter({ id: 'unit', match: { ...maker, serial_number: '4711' } });
+    const namesake = await makeCa('CN=Maker,O=Example', { slot: 'another key' });
+    const { der } = await makeClient('CN=unit,serialNumber=4711', namesake);
+    const identity = mtlsIdentity(parseCertificate(der), parseCertificate(namesake.der));
+    await expect(sent({ identity })).rejects.toMatchObject(NOT_REGISTERED);
+    expect(await deviceOfCertificate(issued(await sent({ identity: ofMaker() })))).toBe('unit');
+  });
+
   test("a deleted id's certificates do not pass to a new device of that id", async () => {
     const device = await enter();
     const certificate = issued(await sent({ identity: (await token()).identity }));
     await store.deleteDevice(device.key, []);
-    await enter({ match: { issuer: formatName(certificate.issuer), common_name: 'device-1' } });
-    const renewal = { identity: mtlsIdentity(certificate), operation: 'simplereenroll' } as const;
+    await enter({ match: ours() });
+    const renewal = { identity: ofUs(certificate), operation: 'simplereenroll' } as const;
     await expect(sent(renewal)).rejects.toMatchObject(NOT_REGISTERED);
   });
 
@@ -215,7 +273,7 @@ describe('issue 13.4: devices = "required"', () => {
       requester: 'cmc:x',
       display: 'x',
       certificate: foreign,
-      issuer: foreign,
+      issuer: parseCertificate(makerCa.der),
     };
     const secret: CmcIdentity = { ...signer, certificate: undefined };
     const bySecret = { kind: 'secret', identification: 'device-1' } as const;

@@ -12,7 +12,6 @@ import type { EstEnrolment } from '../../src/enrollment/request.ts';
 import { EstuaryError } from '../../src/errors.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
-import { deviceMatchKey } from '../../src/store/device-match.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../support/file-ca.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
@@ -99,7 +98,7 @@ export class FiveRequesters {
     const rows = [
       deviceRow({ id: OWN }),
       deviceRow({ id: PRINCIPAL }),
-      ...matches.map((match, i) => deviceRow({ id: `unit-${i}`, match, match_key: deviceMatchKey(match) })),
+      ...matches.map((match, i) => deviceRow({ id: `unit-${i}`, match })),
     ];
     const imported = rows.map((row) => ({ row, events: [] }));
     await this.#store.putDevices(imported, 'create');

@@ -43,7 +43,7 @@ beforeAll(async () => {
   maker = await makeCa('CN=Maker');
   made = await makeClient('CN=device-1', maker);
   stranger = await makeClient('CN=device-1', await makeCa('CN=Stranger'));
-  const device = { ca: null, enabled: true, not_after: null, note: null, match: null, match_key: null, attributes: {} };
+  const device = { ca: null, enabled: true, not_after: null, note: null, match: null, attributes: {} };
   const now = { created_at: T0, changed_at: T0 };
   await store.putDevices(
     [

@@ -25,7 +25,7 @@ beforeAll(async () => {
   example = await startExample('factory', {
     prepare: (dir) => {
       mkdirSync(join(dir, 'manufacturer'));
-      writeFileSync(join(dir, 'manufacturer/root.pem'), pem(root));
+      writeFileSync(join(dir, 'manufacturer/cas.pem'), pem(root) + pem(issuing));
       appendFileSync(join(dir, 'tls/client-anchors.pem'), pem(root));
     },
   });
@@ -74,6 +74,12 @@ describe('issue 13.8: factory IDevIDs to LDevIDs', () => {
 
   test('a device with another name beside its serial number', async () => {
     expect((await enroll(await idevId('4711'), 'x', ['admin.example.com'])).status).toBe(400);
+  });
+
+  test('a device under another CA of that manufacturer, of the same name', async () => {
+    const namesake = await makeCa('CN=Maker Devices CA,O=Maker', { issuer: root, slot: 'namesake' });
+    const answer = await enroll(await idevId('4711', namesake));
+    expect([answer.status, answer.text]).toEqual([403, 'device not registered']);
   });
 
   test('a device of another manufacturer, whatever name that takes', async () => {

@@ -36,7 +36,6 @@ function putDatabase(path: string): void {
 const withOwnBuffers = (response: Response): Response =>
   'replies' in response
     ? {
-        ...response,
         replies: response.replies.map((reply) =>
           'value' in reply ? { id: reply.id, value: withBuffers(reply.value) } : reply,
         ),
@@ -45,26 +44,25 @@ const withOwnBuffers = (response: Response): Response =>
 
 export const localLink: typeof threadLink = (options, now) => (events) => {
   if (options.driver === 'sqlite' && options.role === 'writer') putDatabase(options.path);
-  const server = openRole(options, now()).then(
-    (role) =>
-      new CallServer(role, {
-        send(response) {
-          const copy = withOwnBuffers(structuredClone(response));
-          setImmediate(() => events.response(copy));
-        },
-        end() {
-          void Promise.resolve(role.close()).finally(() => setImmediate(() => events.end(lost('closed'))));
-        },
-      }),
+  const session = openRole(options, now()).then((role) =>
+    new CallServer(role).connect({
+      send(response) {
+        const copy = withOwnBuffers(structuredClone(response));
+        setImmediate(() => events.response(copy, Infinity));
+      },
+      end() {
+        void Promise.resolve(role.close()).finally(() => setImmediate(() => events.end(lost('closed'))));
+      },
+    }),
   );
-  server.catch((error: unknown) => {
+  session.catch((error: unknown) => {
     const reason = fromPlainError(toPlainError(toStoreError(error)));
     setImmediate(() => events.end(reason));
   });
   return {
     send(request) {
       const copy = structuredClone(request);
-      setImmediate(() => void server.then((open) => open.take(copy)));
+      setImmediate(() => void session.then((open) => open.take(copy)));
     },
   };
 };

@@ -123,7 +123,6 @@ export function deviceRow(more: Partial<DeviceRow> = {}): DeviceRow {
     not_after: null,
     note: null,
     match: null,
-    match_key: null,
     attributes: {},
     created_at: T0,
     changed_at: T0,

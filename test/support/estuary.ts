@@ -3,7 +3,7 @@
  * configuration changed as the test needs, and the built server running on it.
  */
 import { randomBytes } from 'node:crypto';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -31,8 +31,6 @@ export interface EstuaryOptions {
   readonly timeout?: number;
   /** Of the quickstart's PKI: one of ML-DSA, with OpenSSL 3.5. */
   readonly algorithm?: string;
-  /** The folder of a quickstart to copy instead of making one: several nodes have the same CAs. */
-  readonly pki?: string;
 }
 
 export interface EstCall {
@@ -110,8 +108,7 @@ export class Estuary {
     const dir = mkdtempSync(join(tmpdir(), 'estuary-test-'));
     try {
       const options = await withWantedStore(withWantedKeys(wanted, dir));
-      if (options.pki === undefined) await makeQuickstart(dir, options.algorithm, options.quickstartEnv);
-      else cpSync(options.pki, dir, { recursive: true, filter: (path) => !path.endsWith('/data') });
+      await makeQuickstart(dir, options.algorithm, options.quickstartEnv);
       configureIn(dir, options.configure);
       return new Estuary(dir, await launch(dir, options), options);
     } catch (error) {

@@ -16,6 +16,7 @@ export function NewDevice() {
     const value = (name: string) => valueOf(form, name);
     const match = given({
       issuer: value('issuer'),
+      issuer_spki_sha256: value('issuer_spki_sha256'),
       serial_number: value('serial_number'),
       common_name: value('common_name'),
       san: value('san'),
@@ -46,9 +47,18 @@ export function NewDevice() {
         </div>
         <TextField name="note" label="Note" />
         <details>
-          <summary>It comes with a certificate of somebody else’s</summary>
+          <summary>Certificate of another CA</summary>
           <div class="form">
-            <TextField name="issuer" label="Issuer" hint="RFC 4514, such as CN=Maker’s CA,O=Maker" />
+            <TextField
+              name="issuer"
+              label="Issuer"
+              hint="Subject of a configured trust anchor, such as CN=Maker CA,O=Maker"
+            />
+            <TextField
+              name="issuer_spki_sha256"
+              label="SHA-256 of the issuer’s public key"
+              hint="Instead of its name."
+            />
             <div class="row">
               <TextField name="serial_number" label="Its serialNumber" />
               <TextField name="common_name" label="Its common name" />

@@ -68,12 +68,12 @@ export function Devices({ id }: { readonly id: string | undefined }) {
 }
 
 function DeviceImport() {
-  const replaces = route.value.query['mode'] === 'upsert';
+  const changes = route.value.query['mode'] === 'upsert';
   return (
     <>
       <Heading title="Import devices" lead="A line for each device.">
-        <a class="button" href={link(['devices', 'import'], { mode: replaces ? undefined : 'upsert' })}>
-          {replaces ? 'Leave known ones alone' : 'Replace known ones'}
+        <a class="button" href={link(['devices', 'import'], { mode: changes ? undefined : 'upsert' })}>
+          {changes ? 'Create new devices only' : 'Change known devices'}
         </a>
         <a class="button" href={link(['devices'])}>
           Back
@@ -81,20 +81,20 @@ function DeviceImport() {
       </Heading>
       <CsvImport
         path="/admin/devices"
-        query={{ mode: replaces ? 'upsert' : 'create' }}
+        query={{ mode: changes ? 'upsert' : 'create' }}
         things="devices"
         file="imported-devices.csv"
         example={'id,ca,note,attributes.site\ndevice-1,,press,hall 4'}
         hint={
           <>
-            Columns: <code>id ca enabled not_after note</code>, <code>match.issuer</code> and its kin,{' '}
-            <code>attributes.NAME</code>. At most 10,000 lines.
+            Columns: <code>id ca enabled not_after note</code>, the <code>match.*</code> columns,{' '}
+            <code>attributes.NAME</code>. At most 10,000 lines. An empty cell changes nothing.
           </>
         }
         warning={
-          replaces
-            ? 'These devices may have certificates then. What is known of a device of the same id is replaced.'
-            : 'These devices may have certificates then. A device that is known already is refused and stays as it is.'
+          changes
+            ? 'These devices can get certificates. Known devices change only in the columns that have a value.'
+            : 'These devices can get certificates. Rows with a known id are rejected.'
         }
       />
     </>

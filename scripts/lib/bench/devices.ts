@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import { spkiHash } from '../../../src/pki/x509/public-key.ts';
 import { certificateMatchKeys, fitsMatch } from '../../../src/store/device-match.ts';
 import { openReadOnly } from '../../../src/store/sqlite/database.ts';
 import { deviceReads } from '../../../src/store/sqlite/devices.ts';
@@ -33,7 +34,8 @@ const ROWS = 10_000;
 /** Devices of each kind whose certificates are made; the others only stand in the store. */
 const SAMPLES = 20;
 const ROUNDS = 100;
-const ISSUER = 'CN=Maker Root,O=Maker';
+const maker = await makeCa('CN=Maker Root,O=Maker');
+const issuer = parseCertificate(maker.der);
 const KINDS = [
   'serial_number',
   'common_name',
@@ -59,7 +61,7 @@ function device(n: number, fingerprint = randomBytes(32).toString('hex')): Devic
   if (kind === 'id') return common;
   if (kind === 'fingerprint_sha256') return { ...common, match: { fingerprint_sha256: fingerprint } };
   const match = {
-    issuer: ISSUER,
+    issuer_spki_sha256: spkiHash(issuer),
     ...(kind.includes('serial_number') ? { serial_number: `SN-${n}` } : {}),
     ...(kind.includes('common_name') ? { common_name: `unit ${n}` } : {}),
     ...(kind === 'san' ? { san: `DNS:unit-${n}.maker.example` } : {}),
@@ -67,7 +69,7 @@ function device(n: number, fingerprint = randomBytes(32).toString('hex')): Devic
   return { ...common, match };
 }
 
-const COLUMNS = ['issuer', 'serial_number', 'common_name', 'san', 'fingerprint_sha256'];
+const COLUMNS = ['issuer_spki_sha256', 'serial_number', 'common_name', 'san', 'fingerprint_sha256'];
 
 function table(devices: readonly Device[]): string {
   const header = ['id', 'attributes.site', ...COLUMNS.map((name) => `match.${name}`)].join(',');
@@ -79,7 +81,6 @@ function table(devices: readonly Device[]): string {
 
 /** Certificates of some devices, DER. */
 async function samples(): Promise<Map<number, Buffer>> {
-  const maker = await makeCa(ISSUER);
   const made = new Map<number, Buffer>();
   for (let i = 0; i < SAMPLES * KINDS.length; i++) {
     const n = Math.floor((i * DEVICES) / (SAMPLES * KINDS.length) / KINDS.length) * KINDS.length + (i % KINDS.length);
@@ -139,9 +140,9 @@ function lookUp(path: string, certificates: ReadonlyMap<number, Buffer>): void {
   const reads = deviceReads(db);
   const found = (n: number, der: Buffer): string | undefined => {
     if (kindOf(n) === 'id') return reads.findDevices({ id: `device-${n}` }, 'devices')[0]?.id;
-    const certificate = parseCertificate(der);
-    const rows = reads.findDevices({ match_keys: certificateMatchKeys(certificate) }, 'devices');
-    return rows.find(({ match }) => match !== null && fitsMatch(match, certificate))?.id;
+    const presented = { certificate: parseCertificate(der), issuer };
+    const rows = reads.findDevices({ match_keys: certificateMatchKeys(presented) }, 'devices');
+    return rows.find(({ match }) => match !== null && fitsMatch(match, presented))?.id;
   };
   for (const kind of KINDS) {
     const mine = [...certificates].filter(([n]) => kindOf(n) === kind);

@@ -2,7 +2,8 @@
 import type { Fleet, HashAlgorithm } from './fleet.ts';
 import type { ConnectionKind, JobClient } from './load.ts';
 
-export type ServerName = 'Estuary' | 'the floor' | 'libest';
+/** `Estuary with workers`: as many as `--workers` says. */
+export type ServerName = 'Estuary' | 'Estuary with workers' | 'the floor' | 'libest';
 
 export interface Row {
   /** What `--rows` calls it. */
@@ -41,14 +42,14 @@ export const ROWS: readonly Row[] = [
     id: 'new',
     name: 'new connection, mTLS',
     hash: 'sha256-hmac',
-    servers: ['Estuary', 'the floor', 'libest'],
+    servers: ['Estuary', 'Estuary with workers', 'the floor', 'libest'],
     clients: renewal('new'),
   },
   {
     id: 'resumed',
     name: 'resumed session, mTLS',
     hash: 'sha256-hmac',
-    servers: ['Estuary', 'the floor'],
+    servers: ['Estuary', 'Estuary with workers', 'the floor'],
     clients: renewal('resumed'),
   },
   {
@@ -56,21 +57,21 @@ export const ROWS: readonly Row[] = [
     name: 'kept connection, mTLS',
     hash: 'sha256-hmac',
     // libest closes after each answer.
-    servers: ['Estuary', 'the floor'],
+    servers: ['Estuary', 'Estuary with workers', 'the floor'],
     clients: renewal('kept'),
   },
   {
     id: 'new-otp',
     name: 'new connection, OTP (sha256-hmac)',
     hash: 'sha256-hmac',
-    servers: ['Estuary'],
+    servers: ['Estuary', 'Estuary with workers'],
     clients: enrolment('new'),
   },
   {
     id: 'kept-otp',
     name: 'kept connection, OTP (sha256-hmac)',
     hash: 'sha256-hmac',
-    servers: ['Estuary'],
+    servers: ['Estuary', 'Estuary with workers'],
     clients: enrolment('kept'),
   },
   {

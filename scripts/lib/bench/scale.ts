@@ -32,10 +32,7 @@ function median(values: readonly number[]): number {
 export async function besideEmpty(empty: Store, full: Store): Promise<Compared[]> {
   const stores = [empty, full] as const;
   for (const store of stores) await insertBenchOtp(store);
-  await empty.putDevices(
-    [{ row: deviceRow({ match: matchOf(DEVICE), match_key: deviceMatchKey(matchOf(DEVICE)) }), events: [] }],
-    'create',
-  );
+  await empty.putDevices([{ row: deviceRow({ match: matchOf(DEVICE) }), events: [] }], 'create');
   const last = new Map<Store, string>();
   const works: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
     'an enrolment (reserve and record)': async (store) => last.set(store, await enrol(store)),

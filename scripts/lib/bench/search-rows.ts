@@ -27,9 +27,8 @@ const serialOf = (n: number): string => hex(`serial ${n}`).slice(0, 32);
 export const deviceName = (n: number, { certificates }: Pick<Sizes, 'certificates'>): string =>
   `device-${String((n * 7919) % (certificates / 4)).padStart(7, '0')}`;
 
-const MAKER = 'CN=Maker Root,O=Maker';
 /** What a registered device is found by. */
-export const matchOf = (n: number): DeviceMatch => ({ issuer: MAKER, serial_number: `SN-${n}` });
+export const matchOf = (n: number): DeviceMatch => ({ issuer_spki_sha256: hex('maker'), serial_number: `SN-${n}` });
 
 /** The n-th of so many certificates. */
 export function certificateOf(n: number, sizes: Sizes): CertificateRow {

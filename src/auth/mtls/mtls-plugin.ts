@@ -6,7 +6,7 @@ import { certificateHolder, holderKey, holderOf, type CertificateHolder } from '
 import type { MtlsIdentity, PresentedCredentials } from '../identity.ts';
 import { IntermediateMemory } from './intermediate-memory.ts';
 import { validatePresented } from './mtls.ts';
-import { checkNotRevokedHere, isIssuedHere } from './own-revocation.ts';
+import { checkNotRevokedHere, isRecorded } from './own-revocation.ts';
 import { NotAccepted, type AuthContext, type AuthPlugin } from '../plugin.ts';
 import { presentedCertificates } from './presented-certificates.ts';
 
@@ -34,10 +34,11 @@ export class MtlsPlugin implements AuthPlugin {
       expiredGraceSeconds: context.expiredGraceSeconds,
       memory: this.#memory,
     });
-    await checkNotRevokedHere(this.#store, validated.certificate);
-    // Only an enrolment has to know.
-    const issuedHere = context.rules !== undefined && (await isIssuedHere(this.#store, validated.certificate));
-    const identity = mtlsIdentity(holderOf(validated), issuedHere);
+    const holder = holderOf(validated);
+    await checkNotRevokedHere(this.#store, holder);
+    // Only an enrollment has to know.
+    const issuedHere = context.rules !== undefined && (await isRecorded(this.#store, holder));
+    const identity = mtlsIdentity(holder, issuedHere);
     if (context.rules !== undefined && !(await context.rules.accepts(validated.path))) throw new NotAccepted(identity);
     return identity;
   }

@@ -1,36 +1,31 @@
-/** What our own store says of a client certificate. Revocation there always wins, whatever a CRL says (contract §3). */
+/** What the store knows about a client certificate. A revocation there always counts, regardless of any CRL. */
 import { unauthorized } from '../../errors.ts';
-import type { Certificate } from '../../pki/x509/certificate.ts';
-import { isOfIssuer } from '../../store/certificate-issuer.ts';
+import { isRecordOf, type IssuedCertificate } from '../../store/certificate-issuer.ts';
 import type { CertificateStore } from '../../store/certificate-store.ts';
 
-/**
- * Looks the certificate up by issuer and serial number, not by its fingerprint: of an ECDSA signature (r, s) there is
- * always a second form (r, n − s), so the holder of a revoked certificate could present it under another fingerprint.
- *
- * @throws EstuaryError 401 when the store knows it as revoked; 500 or 503 when the store cannot say
- */
+/** @throws EstuaryError 401 if the store knows the certificate as revoked; 500 or 503 if the store cannot answer */
 export async function checkNotRevokedHere(
   store: Pick<CertificateStore, 'findRevoked'>,
-  certificate: Certificate,
+  presented: IssuedCertificate,
 ): Promise<void> {
-  for (const row of await store.findRevoked(certificate.serialNumber)) {
-    if (!isOfIssuer(row, certificate.issuer)) continue;
+  for (const row of await store.findRevoked(presented.certificate.serialNumber)) {
+    if (!(await isRecordOf(row, presented))) continue;
     throw unauthorized('CLIENT_CERTIFICATE_REVOKED', 'client certificate revoked', {
-      detail: `${row.ca} ${row.serial} is revoked in our store`,
+      detail: `${row.ca} ${row.serial} is revoked in the store`,
     });
   }
 }
 
 /**
- * Whether this server issued it, as its store knows; by issuer and serial number for the same reason.
+ * Whether the store has recorded the certificate.
  *
- * @throws EstuaryError 500 or 503 when the store cannot say
+ * @throws EstuaryError 500 or 503 if the store cannot answer
  */
-export async function isIssuedHere(
+export async function isRecorded(
   store: Pick<CertificateStore, 'getCertificates'>,
-  certificate: Certificate,
+  presented: IssuedCertificate,
 ): Promise<boolean> {
-  const rows = await store.getCertificates(certificate.serialNumber);
-  return rows.some((row) => isOfIssuer(row, certificate.issuer));
+  for (const row of await store.getCertificates(presented.certificate.serialNumber))
+    if (await isRecordOf(row, presented)) return true;
+  return false;
 }

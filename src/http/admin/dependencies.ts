@@ -13,6 +13,7 @@ import type { Config } from '../../config/schema.ts';
 import type { ShownKey } from '../../config/shown.ts';
 import type { Rehearsal } from '../../enrollment/rehearsal.ts';
 import type { Logger } from '../../log.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { Reload } from '../../config/reload.ts';
 import type { Store } from '../../store/store.ts';
@@ -38,6 +39,8 @@ export interface AdminDependencies {
   /** How often a stream of events looks and shows that it lives, milliseconds; as it should be unless a test says otherwise. */
   readonly eventTimes?: Pick<EventStreamOptions, 'lookEvery' | 'beatEvery'>;
   readonly cas: Pick<CaRouter, 'all' | 'issuers' | 'find'>;
+  /** Trust anchors of the EST listener, and CA certificates between them and clients. */
+  readonly issuers: () => readonly Certificate[];
   readonly rehearsal: Pick<Rehearsal, 'run' | 'queued'>;
   readonly settings: AdminSettings;
   readonly metrics: Metrics;
@@ -52,10 +55,14 @@ export interface AdminDependencies {
 
 /** What is not as it should be, though the service answers. */
 export interface ServiceCondition {
+  /** Workers that are dead and not replaced yet, by their number from 1. */
+  readonly workersDown: readonly number[];
   /** The last reload failed: what is in force is not what the file says. */
   readonly reloadFailed: boolean;
   /** How the last one ended, and when, in milliseconds since the epoch. */
   readonly lastReload?: { readonly at: number; readonly ok: boolean };
+  /** How many processes should answer. */
+  readonly workers?: number;
 }
 
 /** The configuration that the admin API depends on. */

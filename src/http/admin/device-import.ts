@@ -5,7 +5,7 @@ import { accessEvent } from './access.ts';
 import { answerBulk, bulkFailure, readBulk, type BulkAnswer, type BulkRow } from './bulk/bulk.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { DEVICE_COLUMNS, deviceHeader, deviceRecord, readDevice } from './device-record.ts';
-import { deviceEvent, deviceExists } from './device-events.ts';
+import { changedFields, deviceEvent, deviceExists } from './device-events.ts';
 
 /** Rows of one transaction: others that write do not wait long. */
 const TOGETHER = 200;
@@ -21,17 +21,22 @@ export function importDevices(
   const attributes = header.flatMap((name) =>
     name.startsWith('attributes.') ? [name.slice('attributes.'.length)] : [],
   );
-  return answerBulk(reply, format, deviceHeader(attributes), enterAll(deps, request, rows, mode));
+  // Each column of CSV is a field, also within `match` and `attributes`.
+  const call = { deps, request, mode, merges: format === 'csv' };
+  return answerBulk(reply, format, deviceHeader(attributes), enterAll(call, rows));
 }
 
-async function* enterAll(
-  deps: AdminDependencies,
-  request: FastifyRequest,
-  rows: readonly BulkRow[],
-  mode: 'create' | 'upsert',
-): AsyncGenerator<BulkAnswer> {
+interface Import {
+  readonly deps: AdminDependencies;
+  readonly request: FastifyRequest;
+  readonly mode: 'create' | 'upsert';
+  readonly merges: boolean;
+}
+
+async function* enterAll(call: Import, rows: readonly BulkRow[]): AsyncGenerator<BulkAnswer> {
+  const { deps, request } = call;
   let refused = 0;
-  const part = (at: number): Promise<BulkAnswer[]> => enter(deps, request, rows.slice(at, at + TOGETHER), mode);
+  const part = (at: number): Promise<BulkAnswer[]> => enter(call, rows.slice(at, at + TOGETHER));
   // While the store commits one part, the next is read.
   let next = part(0);
   for (let at = 0; at < rows.length; at += TOGETHER) {
@@ -49,14 +54,10 @@ async function* enterAll(
 }
 
 /** The answers to some rows, in their order. Never rejects. */
-async function enter(
-  deps: AdminDependencies,
-  request: FastifyRequest,
-  rows: readonly BulkRow[],
-  mode: 'create' | 'upsert',
-): Promise<BulkAnswer[]> {
+async function enter(call: Import, rows: readonly BulkRow[]): Promise<BulkAnswer[]> {
   if (rows.length === 0) return [];
-  const read = rows.map((row) => ({ row: row.row, ...readRow(deps, request, row) }));
+  const { deps, mode } = call;
+  const read = rows.map((row) => ({ row: row.row, ...readRow(call, row) }));
   const entries = read.flatMap((one) => ('entry' in one ? [one.entry] : []));
   try {
     const results = await deps.store.putDevices(entries, mode);
@@ -67,8 +68,7 @@ async function enter(
         const { row } = one.entry;
         const result = resultOf.get(one.entry);
         if (result === 'known') return bulkFailure(one.row, deviceExists());
-        // Of one that was replaced, the store knows since when it is there.
-        return deviceRecord(result === 'replaced' ? ((await deps.store.getDevice(row.id)) ?? row) : row);
+        return deviceRecord(result === 'changed' ? ((await deps.store.getDevice(row.id)) ?? row) : row);
       }),
     );
   } catch (error) {
@@ -77,19 +77,14 @@ async function enter(
 }
 
 function readRow(
-  deps: AdminDependencies,
-  request: FastifyRequest,
+  { deps, request, merges }: Import,
   row: BulkRow,
 ): { readonly entry: DeviceEntry } | { readonly failure: BulkAnswer } {
   try {
     if ('problem' in row) throw row.problem;
-    const device = readDevice(row.record, deps);
-    return {
-      entry: {
-        row: device,
-        events: [deviceEvent(request, 'device.created', device, device.enabled ? '' : 'enabled false')],
-      },
-    };
+    const { row: device, change } = readDevice(row.record, deps);
+    const events = [deviceEvent(request, 'device.created', device, changedFields(change))];
+    return { entry: { row: device, change, merges, events } };
   } catch (error) {
     return { failure: bulkFailure(row.row, error) };
   }

@@ -3,9 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import { badRequest } from '../../errors.ts';
 import { InputError } from '../../pki/input-error.ts';
-import { parseDistinguishedName } from '../../pki/x509/name.ts';
-import { deviceMatchKey, isSan } from '../../store/device-match.ts';
-import type { DeviceChange, DeviceMatch, DeviceRow } from '../../store/device-store.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import { foldedName } from '../../pki/x509/name-matching.ts';
+import { parseDistinguishedName, type Name } from '../../pki/x509/name.ts';
+import { spkiHash } from '../../pki/x509/public-key.ts';
+import { isSan } from '../../store/device-match.ts';
+import { MATCH_FIELDS, type DeviceChange, type DeviceMatch, type DeviceRow } from '../../store/device-store.ts';
 import type { Columns } from './bulk/columns.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { nullable, strictObject, Timestamp } from './schemas.ts';
@@ -20,14 +23,28 @@ const text = (description: string, maxLength = 1024) =>
 
 const Match = strictObject(
   {
-    issuer: text("The certificate's issuer, RFC 4514."),
+    issuer_spki_sha256: text("SHA-256 of the issuer's SubjectPublicKeyInfo, hex.", 95),
     serial_number: text('The attribute serialNumber of its subject.'),
     common_name: text('The attribute CN of its subject.'),
     san: text('One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`.'),
-    fingerprint_sha256: text('Of the certificate, hex.', 95),
+    fingerprint_sha256: text('SHA-256 of the certificate or its ECDSA twin, hex.', 95),
   },
   {
-    description: 'Which foreign certificate is this device’s: all that is given holds; an issuer or a fingerprint is.',
+    description:
+      "What identifies this device's foreign certificate. All given fields must match. The issuer's key or a fingerprint is always given.",
+  },
+);
+
+const NewMatch = strictObject(
+  {
+    issuer: text(
+      'RFC 4514 name of the issuer: the subject of exactly one configured trust anchor or issuer certificate. Stored as `issuer_spki_sha256`.',
+    ),
+    ...Match.properties,
+  },
+  {
+    description:
+      "What identifies this device's foreign certificate. All given fields must match. `issuer`, `issuer_spki_sha256` or `fingerprint_sha256` is required.",
   },
 );
 
@@ -37,7 +54,7 @@ const Attributes = Type.Record(Type.String(), Type.String({ maxLength: 1024 }), 
 
 const changeable = {
   ca: Type.Optional(nullable(Type.String({ description: 'A label: the device is one for that CA only.' }))),
-  match: Type.Optional(nullable(Match)),
+  match: Type.Optional(nullable(NewMatch)),
   attributes: Type.Optional(Attributes),
   enabled: Type.Optional(Type.Boolean({ description: 'true when absent.' })),
   not_after: Type.Optional(nullable(Timestamp('In the future: from then on it is no device any more.'))),
@@ -74,32 +91,35 @@ const recordProperties = {
 export const DeviceRecord = Type.Object(recordProperties, { title: 'Device', description: 'A registered device.' });
 export const deviceProperties = recordProperties;
 
-export const MATCH_FIELDS = ['issuer', 'serial_number', 'common_name', 'san', 'fingerprint_sha256'] as const;
-
-const MATCH_COLUMNS = Object.fromEntries(MATCH_FIELDS.map((name) => [`match.${name}`, 'text' as const]));
+const COLUMNS = {
+  ...({ id: 'text', ca: 'text', enabled: 'boolean', not_after: 'text', note: 'text' } as const),
+  ...Object.fromEntries(MATCH_FIELDS.map((name) => [`match.${name}`, 'text' as const])),
+};
 
 /** The columns of CSV: `id ca enabled not_after note`, `match.NAME`, `attributes.NAME`. */
-export const DEVICE_COLUMNS: Columns = {
-  named: { id: 'text', ca: 'text', enabled: 'boolean', not_after: 'text', note: 'text', ...MATCH_COLUMNS },
-  prefixes: ['attributes.'],
-};
+export const DEVICE_COLUMNS: Columns = { named: { ...COLUMNS, 'match.issuer': 'text' }, prefixes: ['attributes.'] };
 
 /** The header of a table of devices with these attributes. */
 export const deviceHeader = (attributes: readonly string[]): string[] => [
-  ...Object.keys(DEVICE_COLUMNS.named),
+  ...Object.keys(COLUMNS),
   ...attributes.map((name) => `attributes.${name}`),
 ];
 
 const checkNew = validator(NewDevice);
 
+type Context = Pick<AdminDependencies, 'cas' | 'issuers' | 'now'>;
+
 /** A device to enter. @throws EstuaryError 400 `FIELD_INVALID` that names the field */
-export function readDevice(body: unknown, context: Pick<AdminDependencies, 'cas' | 'now'>): DeviceRow {
-  const device = checkNew(body);
-  const { id } = device;
+export function readDevice(
+  body: unknown,
+  context: Context,
+): { readonly row: DeviceRow; readonly change: DeviceChange } {
+  const { id, ...fields } = checkNew(body);
   if (/\p{Cc}/u.test(id) || id.trim() === '')
     throw badRequest('FIELD_INVALID', 'id must not be blank or hold control characters');
+  const change = readChange(fields, context);
   const now = context.now();
-  return {
+  const row: DeviceRow = {
     key: randomUUID(),
     id,
     ca: null,
@@ -107,24 +127,24 @@ export function readDevice(body: unknown, context: Pick<AdminDependencies, 'cas'
     not_after: null,
     note: null,
     match: null,
-    match_key: null,
     attributes: {},
     created_at: now,
     changed_at: now,
-    ...readChange(device, context),
+    ...change,
   };
+  return { row, change };
 }
 
 /** What is to be different. @throws EstuaryError 400 `FIELD_INVALID` that names the field */
 export function readChange(
   { ca, match, attributes, enabled, not_after, note }: Static<typeof ChangedDevice>,
-  { cas, now }: Pick<AdminDependencies, 'cas' | 'now'>,
+  { cas, issuers, now }: Context,
 ): DeviceChange {
   if (typeof ca === 'string' && !cas.all.some(({ label }) => label === ca))
     throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
   return {
     ...(ca === undefined ? {} : { ca }),
-    ...(match === undefined ? {} : readMatch(match)),
+    ...(match === undefined ? {} : { match: match && readMatch(match, issuers()) }),
     ...(attributes === undefined ? {} : { attributes: readAttributes(attributes) }),
     ...(enabled === undefined ? {} : { enabled }),
     ...(not_after === undefined ? {} : { not_after: readNotAfter(not_after, now()) }),
@@ -152,38 +172,59 @@ function readAttributes(attributes: Readonly<Record<string, string>>): Readonly<
   return attributes;
 }
 
-function readMatch(given: Static<typeof Match> | null): Pick<DeviceRow, 'match' | 'match_key'> {
-  if (given === null) return { match: null, match_key: null };
-  const { issuer, san, fingerprint_sha256 } = given;
-  if (issuer === undefined && fingerprint_sha256 === undefined)
-    throw badRequest('FIELD_INVALID', 'match needs an issuer or a fingerprint_sha256');
-  if (issuer !== undefined) checkIssuer(issuer);
-  if (san !== undefined && !isSan(san))
+function readMatch(given: Static<typeof NewMatch>, issuers: readonly Certificate[]): DeviceMatch {
+  const { issuer, issuer_spki_sha256, fingerprint_sha256, ...others } = given;
+  if (issuer === undefined && issuer_spki_sha256 === undefined && fingerprint_sha256 === undefined)
+    throw badRequest('FIELD_INVALID', 'match must have an issuer, an issuer_spki_sha256 or a fingerprint_sha256');
+  if (others.san !== undefined && !isSan(others.san))
     throw badRequest(
       'FIELD_INVALID',
       'match.san must be a name like DNS:a.example.com, IP:192.0.2.1, email:… or URI:…',
     );
-  const match: DeviceMatch = {
-    ...given,
-    ...(fingerprint_sha256 === undefined ? {} : { fingerprint_sha256: readFingerprint(fingerprint_sha256) }),
+  const named = issuer === undefined ? undefined : issuerKey(issuer, issuers);
+  const key = issuer_spki_sha256 === undefined ? named : readHash('issuer_spki_sha256', issuer_spki_sha256);
+  if (named !== undefined && named !== key)
+    throw badRequest('FIELD_INVALID', `match.issuer has another key than match.issuer_spki_sha256: ${named}`);
+  return {
+    ...(key === undefined ? {} : { issuer_spki_sha256: key }),
+    ...others,
+    ...(fingerprint_sha256 === undefined
+      ? {}
+      : { fingerprint_sha256: readHash('fingerprint_sha256', fingerprint_sha256) }),
   };
-  return { match, match_key: deviceMatchKey(match) };
 }
 
-function checkIssuer(text: string): void {
+/** The hash of the key of the only configured CA with this name. */
+function issuerKey(text: string, issuers: readonly Certificate[]): string {
+  const name = foldedName(readName(text));
+  const keys = new Set(issuers.filter(({ subject }) => foldedName(subject) === name).map(spkiHash));
+  const [key] = keys;
+  if (key !== undefined && keys.size === 1) return key;
+  const found =
+    keys.size === 0
+      ? 'is not the subject of a configured trust anchor or issuer certificate'
+      : 'is the subject of configured certificates with different keys';
+  throw badRequest(
+    'FIELD_INVALID',
+    `match.issuer ${JSON.stringify(text)} ${found}; give match.issuer_spki_sha256 instead`,
+  );
+}
+
+function readName(text: string): Name {
   try {
-    if (parseDistinguishedName(text).rdns.length > 0) return;
+    const name = parseDistinguishedName(text);
+    if (name.rdns.length > 0) return name;
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     throw badRequest('FIELD_INVALID', `match.issuer must be an RFC 4514 name: ${error.message}`);
   }
-  throw badRequest('FIELD_INVALID', 'match.issuer must be an RFC 4514 name, and not empty');
+  throw badRequest('FIELD_INVALID', 'match.issuer must not be empty');
 }
 
-/** What openssl prints (upper case, colons) is read too. */
-function readFingerprint(text: string): string {
+/** Also as OpenSSL prints it: upper case, with colons. */
+function readHash(field: string, text: string): string {
   const hex = text.replaceAll(':', '').toLowerCase();
-  if (!/^[0-9a-f]{64}$/.test(hex)) throw badRequest('FIELD_INVALID', 'match.fingerprint_sha256 must be 64 hex digits');
+  if (!/^[0-9a-f]{64}$/.test(hex)) throw badRequest('FIELD_INVALID', `match.${field} must be 64 hex digits`);
   return hex;
 }
 

@@ -9,7 +9,7 @@ import { AuditItem, auditItem } from './audit.ts';
 import { isBulk, sendCsv, wantsCsv } from './bulk/bulk.ts';
 import { CertificateRecord, certificateRecord } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { deviceEvent, deviceExists } from './device-events.ts';
+import { changedFields, deviceEvent, deviceExists } from './device-events.ts';
 import { importDevices } from './device-import.ts';
 import {
   ChangedDevice,
@@ -75,7 +75,8 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
         querystring: strictObject({
           mode: Type.Optional(
             oneOf(['create', 'upsert'], {
-              description: '`upsert` replaces the device of a known id; it stays the same device.',
+              description:
+                '`upsert` changes a known device: only the given fields. In CSV, an absent column or an empty cell is not given. In JSON and NDJSON, `match` and `attributes` are replaced as a whole, and null clears a field.',
             }),
           ),
         }),
@@ -88,7 +89,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
         },
         response: {
           200: {
-            description: 'Replaced; or an answer to each row.',
+            description: 'Changed; or an answer to each row.',
             content: {
               'application/json': { schema: DeviceRecord },
               'application/x-ndjson': { schema: Type.Any() },
@@ -103,15 +104,15 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
     async (request, reply) => {
       const mode = request.query.mode ?? 'create';
       if (isBulk(request.body)) return importDevices(deps, request, reply, mode);
-      const row = readDevice(request.body, deps);
+      const { row, change } = readDevice(request.body, deps);
       const events = [
         accessEvent(request, 'success', `device ${row.id}`),
-        deviceEvent(request, 'device.created', row, row.enabled ? '' : 'enabled false'),
+        deviceEvent(request, 'device.created', row, changedFields(change)),
       ];
-      const [result] = await deps.store.putDevices([{ row, events }], mode);
+      const [result] = await deps.store.putDevices([{ row, change, events }], mode);
       if (result === 'known') throw deviceExists();
-      const record = deviceRecord(result === 'replaced' ? ((await deps.store.getDevice(row.id)) ?? row) : row);
-      return reply.code(result === 'replaced' ? 200 : 201).send(record);
+      const record = deviceRecord(result === 'changed' ? ((await deps.store.getDevice(row.id)) ?? row) : row);
+      return reply.code(result === 'changed' ? 200 : 201).send(record);
     },
   );
 }
@@ -201,11 +202,9 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
       const { id } = request.params;
       const change = readChange(request.body, deps);
       const row = await findDevice(deps, id);
-      const { enabled, ...others } = request.body;
-      const what = [...(enabled === undefined ? [] : [`enabled ${enabled}`]), ...Object.keys(others)];
       const changed = await deps.store.changeDevice(id, change, deps.now(), [
         accessEvent(request, 'success', `device ${id}`),
-        deviceEvent(request, 'device.changed', { ...row, ...change }, what.join(', ')),
+        deviceEvent(request, 'device.changed', { ...row, ...change }, changedFields(change)),
       ]);
       if (changed === undefined) throw deviceNotFound();
       return deviceRecord(changed);

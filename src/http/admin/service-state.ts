@@ -15,7 +15,7 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
     deps.store.countWaiting(deps.now()).catch(() => undefined),
     ...cas.map((ca) => monitor.ca(ca)),
   ]);
-  const { lastReload } = deps.condition();
+  const { workersDown, workers = 1, lastReload } = deps.condition();
   return {
     cas: cas.map((ca, index) => ({
       label: ca.label,
@@ -32,6 +32,7 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
     dependencies,
     waiting,
     storeUp: store.health !== 'down',
+    workers: { alive: workers - workersDown.length, configured: workers },
     lastReload,
   };
 }

@@ -193,6 +193,14 @@ export function parseCertificate(der: Buffer): Certificate {
   };
 }
 
+/**
+ * Whether two certificates of a holder that has proven its private key are the same one. The encodings may differ: anyone can
+ * change an ECDSA signature (r, s) to (r, n − s).
+ */
+export function isSameCertificate(a: Certificate, b: Certificate): boolean {
+  return a.tbs.equals(b.tbs);
+}
+
 /** All CERTIFICATE blocks of a PEM text. @throws DerError or InputError on a block that is none. */
 export function parsePemCertificates(text: string): Certificate[] {
   return parsePem(text)

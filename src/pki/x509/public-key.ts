@@ -251,6 +251,11 @@ function hasSmallFactor(modulus: Buffer): boolean {
   return SMALL_PRIMES.some((prime) => rest % BigInt(prime) === 0n);
 }
 
+/** Hex SHA-256 of a SubjectPublicKeyInfo. */
+export function spkiHash({ spki }: { readonly spki: Buffer }): string {
+  return hash('sha256', spki, 'hex');
+}
+
 /** RFC 5280 §4.2.1.2 method 1: SHA-1 over the BIT STRING's octets. @throws DerError */
 export function subjectKeyIdentifier(spki: Buffer): Buffer {
   const reader = DerReader.of(spki, 'SubjectPublicKeyInfo');

@@ -7,21 +7,25 @@ import type { RevokedSerials } from './revoked-serials.ts';
 
 /** Calls that may wait for an answer; above it the store is overloaded, and says so at once. */
 const MAX_WAITING = 10_000;
-/** Batch size at which a busy process stops waiting for more calls. */
-const BATCH = 3;
-/** Longest time in milliseconds that the first call of a batch waits. */
-const BATCH_DELAY = 3;
-/** Milliseconds before a thread that ended is started again; doubled up to the longest while it keeps ending. */
+/** Calls of which no more are waited for. */
+const COMPANY = 3;
+/** Milliseconds that the first of them waits at most. */
+const COMPANY_WITHIN = 3;
+/** Milliseconds before a link that ended is opened again; doubled up to the longest while it keeps ending. */
 const RESTART_MIN = 50;
-const RESTART_MAX = 5000;
 
 export interface CallerOptions {
   readonly dependency: 'store_write' | 'store_read';
   readonly open: OpenLink;
+  /** Milliseconds between two attempts to open the link at most. */
+  readonly longestPause: number;
   readonly now: () => number;
-  /** Whether the event loop is busy. Calls are then batched: calls that share a message and a commit cost less. Absent: never. */
+  /**
+   * Whether everything waits for this process's event loop, so that calls may wait for others at nobody's cost: those that share a message
+   * and a commit cost less. Absent: never.
+   */
   readonly isBusy?: () => boolean;
-  /** Receives the serial numbers that the writer reports as revoked. */
+  /** Where the writer's word on what is revoked goes. */
   readonly revoked?: RevokedSerials;
 }
 
@@ -31,8 +35,8 @@ interface Waiting {
 }
 
 /**
- * Calls the thread that has the database open. Calls made in the same turn of the event loop share one message. When the thread ends, open
- * calls are rejected and the thread is started again.
+ * The calls of this process to one that has the database, over whichever link. Calls made in the same turn of the event loop travel in one
+ * message. When the link ends, what was under way is rejected and the link is opened again.
  */
 export class StoreCaller {
   readonly #options: CallerOptions;
@@ -40,7 +44,7 @@ export class StoreCaller {
   #link: Link | undefined;
   #operations: readonly string[] = [];
   #outbox: Call[] = [];
-  #batch: NodeJS.Timeout | undefined;
+  #company: NodeJS.Timeout | undefined;
   #lastId = 0;
   #pause = RESTART_MIN;
   #restartTimer: NodeJS.Timeout | undefined;
@@ -59,10 +63,12 @@ export class StoreCaller {
     const { promise, resolve, reject } = Promise.withResolvers<undefined>();
     const ended = Promise.withResolvers<undefined>();
     const link = this.#options.open({
-      response: (response) => {
-        if ('replies' in response) {
-          revoked?.add(response.revoked ?? []);
-          this.#settle(response.replies);
+      response: (response, at) => {
+        revoked?.heard(at);
+        if ('replies' in response) this.#settle(response.replies);
+        else if ('confirm' in response) {
+          revoked?.add(response.revoked);
+          link.send({ confirmed: response.confirm });
         } else if ('ready' in response) {
           this.#begin(link, ended, response);
           resolve(undefined);
@@ -116,13 +122,14 @@ export class StoreCaller {
 
   #sendSoon(): void {
     const { length } = this.#outbox;
-    if (length === 1 && this.#options.isBusy?.() === true) this.#batch = setTimeout(() => this.#send(), BATCH_DELAY);
-    else if (length === 1 || (length === BATCH && this.#batch !== undefined)) setImmediate(() => this.#send());
+    if (length === 1 && this.#options.isBusy?.() === true)
+      this.#company = setTimeout(() => this.#send(), COMPANY_WITHIN);
+    else if (length === 1 || (length === COMPANY && this.#company !== undefined)) setImmediate(() => this.#send());
   }
 
   #send(): void {
-    clearTimeout(this.#batch);
-    this.#batch = undefined;
+    clearTimeout(this.#company);
+    this.#company = undefined;
     const calls = this.#outbox;
     this.#outbox = [];
     if (calls.length > 0) this.#post({ calls });
@@ -164,7 +171,7 @@ export class StoreCaller {
   #restartLater(): void {
     if (this.#closing !== undefined) return;
     const pause = this.#pause;
-    this.#pause = Math.min(pause * 2, RESTART_MAX);
+    this.#pause = Math.min(pause * 2, this.#options.longestPause);
     this.#restartTimer = setTimeout(() => {
       this.#restarting = this.start().catch((error: unknown) => {
         this.#reason = error instanceof EstuaryError ? error : lost(describe(error));

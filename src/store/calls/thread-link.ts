@@ -33,8 +33,7 @@ export function threadLink(
     let died: EstuaryError | undefined;
     worker.on('message', (response: Response) => {
       if ('failed' in response) died = fromPlainError(response.failed);
-      else
-        events.response('replies' in response ? { ...response, replies: response.replies.map(asReceived) } : response);
+      else events.response('replies' in response ? { replies: response.replies.map(asReceived) } : response, Infinity);
     });
     worker.on('error', (error: unknown) => {
       died = lost(error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -61,7 +61,6 @@ export function certificateReads(db: Queries) {
     db.prepare<Parameters, StoredCertificate>(`SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE ${rest}`);
   const bySerial = find<[string]>('serial = ? ORDER BY ca');
   const byCaAndSerial = find<[string, string]>('serial = ? AND ca = ?');
-  const byFingerprint = find<[string]>('fingerprint_sha256 = ?');
   const byRequest = find<[string]>('request_id = ? AND length(der) > 0');
   const byKey = find<[string]>(`key_identifier = ? ORDER BY position DESC LIMIT ${SAME_KEY}`);
   const revokedBySerial = db.prepare<[string], RevokedCertificate>(
@@ -78,8 +77,6 @@ export function certificateReads(db: Queries) {
     },
     hasOtherLabels: async (ca: string): Promise<boolean> => (await otherLabels.get(ca)) !== undefined,
     findRevoked: (serial: string): Promise<readonly RevokedCertificate[]> => revokedBySerial.all(serial),
-    findCertificateByFingerprint: async (fingerprint: string): Promise<CertificateRow | undefined> =>
-      first(await byFingerprint.all(fingerprint)),
     findCertificateByRequest: async (request_id: string): Promise<CertificateRow | undefined> =>
       first(await byRequest.all(request_id)),
     findCertificatesByKey: async (key_identifier: string): Promise<readonly CertificateRow[]> =>

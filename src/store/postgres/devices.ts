@@ -15,13 +15,17 @@ import type { Page } from '../page.ts';
 import { toRecord } from '../rows/audit.ts';
 import { CERTIFICATE_COLUMNS, type StoredCertificate, toCertificateRow } from '../rows/certificate.ts';
 import {
-  asChange,
   DEVICE_COLUMNS,
   type Entered,
   FOUND,
+  INSERT_DEVICE,
   type StoredDevice,
   toDeviceRow,
-  toStoredDevice,
+  toWrittenDevice,
+  UPDATE_DEVICE,
+  upserted,
+  upsertedEvents,
+  type WrittenDevice,
 } from '../rows/device.ts';
 import { OTP_COLUMNS } from '../rows/otp.ts';
 import { REQUEST_COLUMNS, type StoredRequest, toRequestRow } from '../rows/request.ts';
@@ -110,24 +114,20 @@ function historyReads(db: Queries) {
 /** The writes of devices. */
 export function deviceWrites(db: Queries) {
   const byId = db.prepare<[string], StoredDevice>(`SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ? FOR UPDATE`);
-  const insert = db.prepare<StoredDevice>(
-    `INSERT INTO device (${DEVICE_COLUMNS}) VALUES (@key, @id, @ca, @enabled, @not_after, @note, @match, @match_key,
-     @attributes, @created_at, @changed_at) ON CONFLICT (id) DO NOTHING`,
-  );
-  const update = db.prepare<StoredDevice>(
-    `UPDATE device SET ca = @ca, enabled = @enabled, not_after = @not_after, note = @note, match = @match,
-     match_key = @match_key, attributes = @attributes, changed_at = @changed_at WHERE id = @id`,
-  );
+  const insert = db.prepare<WrittenDevice>(INSERT_DEVICE);
+  const update = db.prepare<WrittenDevice>(UPDATE_DEVICE);
   const remove = db.prepare<[string], { id: string }>('DELETE FROM device WHERE key = ? RETURNING id');
   const forget = db.prepare<[string]>('DELETE FROM device_event WHERE device_key = ?');
 
-  const put = async ({ row, events }: DeviceEntry, mode: 'create' | 'upsert'): Promise<Entered> => {
-    if ((await insert.run(toStoredDevice(row))) === 1)
+  const put = async (entry: DeviceEntry, mode: 'create' | 'upsert'): Promise<Entered> => {
+    const { row, events } = entry;
+    if ((await insert.run(toWrittenDevice(row))) === 1)
       return { result: 'created', events: events.map((event) => ({ event, device: row.key })) };
     const before = mode === 'create' ? undefined : await byId.get(row.id);
     if (before === undefined) return { result: 'known', events: [] };
-    await update.run(toStoredDevice(row));
-    return { result: 'replaced', events: events.map((event) => ({ event: asChange(event), device: before.key })) };
+    const changed = upserted(before, entry);
+    await update.run(toWrittenDevice(changed));
+    return { result: 'changed', events: upsertedEvents(entry, changed) };
   };
 
   return {
@@ -153,7 +153,7 @@ export function deviceWrites(db: Queries) {
       const before = await byId.get(id);
       if (before === undefined) return undone(undefined);
       const row: DeviceRow = { ...toDeviceRow(before), ...change, changed_at: now };
-      await update.run(toStoredDevice(row));
+      await update.run(toWrittenDevice(row));
       return done(row, events, row.key);
     },
     async deleteDevice(key: string, events: readonly AuditEvent[]): Promise<Outcome<boolean>> {

@@ -1,10 +1,10 @@
 /** Devices as rows: what is in a row, and what is made of it. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { failed } from '../../errors.ts';
-import type { DeviceMatch, DeviceRow, EntryResult } from '../device-store.ts';
+import { deviceMatchKey } from '../device-match.ts';
+import { MATCH_FIELDS, type DeviceEntry, type DeviceMatch, type DeviceRow, type EntryResult } from '../device-store.ts';
 
-export const DEVICE_COLUMNS =
-  'key, id, ca, enabled, not_after, note, match, match_key, attributes, created_at, changed_at';
+export const DEVICE_COLUMNS = 'key, id, ca, enabled, not_after, note, match, attributes, created_at, changed_at';
 
 /** Devices that a requester may be, at most: two are one too many already. */
 export const FOUND = 8;
@@ -25,14 +25,22 @@ export function toDeviceRow(stored: StoredDevice): DeviceRow {
   };
 }
 
-export const toStoredDevice = (row: DeviceRow): StoredDevice => ({
+/** A row to write, with the key by which its match is found. */
+export type WrittenDevice = StoredDevice & { readonly match_key: string | null };
+
+export const toWrittenDevice = (row: DeviceRow): WrittenDevice => ({
   ...row,
   enabled: row.enabled ? 1 : 0,
   match: row.match === null ? null : JSON.stringify(row.match),
+  match_key: row.match === null ? null : deviceMatchKey(row.match),
   attributes: JSON.stringify(row.attributes),
 });
 
-const MATCH_FIELDS = ['issuer', 'serial_number', 'common_name', 'san', 'fingerprint_sha256'] as const;
+export const INSERT_DEVICE = `INSERT INTO device (${DEVICE_COLUMNS}, match_key) VALUES (@key, @id, @ca, @enabled, @not_after,
+  @note, @match, @attributes, @created_at, @changed_at, @match_key) ON CONFLICT (id) DO NOTHING`;
+
+export const UPDATE_DEVICE = `UPDATE device SET ca = @ca, enabled = @enabled, not_after = @not_after, note = @note,
+  match = @match, match_key = @match_key, attributes = @attributes, changed_at = @changed_at WHERE id = @id`;
 
 function readMatch(json: string, id: string): DeviceMatch {
   const texts = readTexts(json, id);
@@ -56,6 +64,27 @@ export interface Entered {
   readonly events: readonly { readonly event: AuditEvent; readonly device: string }[];
 }
 
-/** Of an entry that replaces a device. */
-export const asChange = (event: AuditEvent): AuditEvent =>
-  event.type === 'device.created' ? { ...event, type: 'device.changed' } : event;
+/** A known device after an upsert: fields that were not given stay as they are. */
+export function upserted(stored: StoredDevice, { row, change = {}, merges = false }: DeviceEntry): DeviceRow {
+  const before = toDeviceRow(stored);
+  const { match, attributes } = change;
+  return {
+    ...before,
+    ...change,
+    ...(merges && match ? { match: { ...before.match, ...match } } : {}),
+    ...(merges && attributes ? { attributes: { ...before.attributes, ...attributes } } : {}),
+    changed_at: row.changed_at,
+  };
+}
+
+/** What the audit log says of an upsert that changed a known device. */
+export function upsertedEvents({ events }: DeviceEntry, { key, ca }: DeviceRow): Entered['events'] {
+  return events.map((event) => ({
+    event: {
+      ...event,
+      ...(ca === null ? {} : { ca }),
+      type: event.type === 'device.created' ? 'device.changed' : event.type,
+    },
+    device: key,
+  }));
+}

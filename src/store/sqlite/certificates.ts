@@ -42,9 +42,6 @@ export function certificateReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
   const otherLabels = db.prepare<[string], { label: string }>(
     'SELECT label FROM certificate INDEXED BY certificate_of_other_label WHERE ca = ? AND label IS NOT NULL LIMIT 1',
   );
-  const byFingerprint = db.prepare<[string], StoredCertificate>(
-    `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE fingerprint_sha256 = ?`,
-  );
   const byRequest = db.prepare<[string], StoredCertificate>(
     `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE request_id = ? AND length(der) > 0`,
   );
@@ -57,10 +54,6 @@ export function certificateReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
     },
     hasOtherLabels: (ca: string): boolean => otherLabels.get(ca) !== undefined,
     findRevoked: (serial: string): readonly RevokedCertificate[] => revokedBySerial.all(serial),
-    findCertificateByFingerprint(fingerprint: string): CertificateRow | undefined {
-      const stored = byFingerprint.get(fingerprint);
-      return stored === undefined ? undefined : toCertificateRow(stored);
-    },
     findCertificateByRequest(request_id: string): CertificateRow | undefined {
       const stored = byRequest.get(request_id);
       return stored === undefined ? undefined : toCertificateRow(stored);

@@ -20,13 +20,17 @@ import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { type Condition, given, ListSearch } from './search/list-search.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 import {
-  asChange,
   DEVICE_COLUMNS,
   type Entered,
   FOUND,
+  INSERT_DEVICE,
   type StoredDevice,
   toDeviceRow,
-  toStoredDevice,
+  toWrittenDevice,
+  UPDATE_DEVICE,
+  upserted,
+  upsertedEvents,
+  type WrittenDevice,
 } from '../rows/device.ts';
 import { REQUEST_COLUMNS, type StoredRequest, toRequestRow } from '../rows/request.ts';
 
@@ -123,24 +127,20 @@ function historyReads(db: Db) {
 /** The writes of devices. */
 export function deviceWrites(db: Db) {
   const byId = db.prepare<[string], StoredDevice>(`SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ?`);
-  const insert = db.prepare<[StoredDevice]>(
-    `INSERT INTO device (${DEVICE_COLUMNS}) VALUES (@key, @id, @ca, @enabled, @not_after, @note, @match, @match_key,
-     @attributes, @created_at, @changed_at) ON CONFLICT (id) DO NOTHING`,
-  );
-  const update = db.prepare<[StoredDevice]>(
-    `UPDATE device SET ca = @ca, enabled = @enabled, not_after = @not_after, note = @note, match = @match,
-     match_key = @match_key, attributes = @attributes, changed_at = @changed_at WHERE id = @id`,
-  );
+  const insert = db.prepare<[WrittenDevice]>(INSERT_DEVICE);
+  const update = db.prepare<[WrittenDevice]>(UPDATE_DEVICE);
   const remove = db.prepare<[string], { id: string }>('DELETE FROM device WHERE key = ? RETURNING id');
   const forget = db.prepare<[string]>('DELETE FROM device_event WHERE device_key = ?');
 
-  const put = ({ row, events }: DeviceEntry, mode: 'create' | 'upsert'): Entered => {
-    if (insert.run(toStoredDevice(row)).changes === 1)
+  const put = (entry: DeviceEntry, mode: 'create' | 'upsert'): Entered => {
+    const { row, events } = entry;
+    if (insert.run(toWrittenDevice(row)).changes === 1)
       return { result: 'created', events: events.map((event) => ({ event, device: row.key })) };
     const before = byId.get(row.id);
     if (mode === 'create' || before === undefined) return { result: 'known', events: [] };
-    update.run(toStoredDevice(row));
-    return { result: 'replaced', events: events.map((event) => ({ event: asChange(event), device: before.key })) };
+    const changed = upserted(before, entry);
+    update.run(toWrittenDevice(changed));
+    return { result: 'changed', events: upsertedEvents(entry, changed) };
   };
 
   return {
@@ -161,7 +161,7 @@ export function deviceWrites(db: Db) {
       const before = byId.get(id);
       if (before === undefined) return undone(undefined);
       const row: DeviceRow = { ...toDeviceRow(before), ...change, changed_at: now };
-      update.run(toStoredDevice(row));
+      update.run(toWrittenDevice(row));
       return done(row, events, row.key);
     },
     deleteDevice(key: string, events: readonly AuditEvent[]): Outcome<boolean> {

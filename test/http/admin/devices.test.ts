@@ -4,8 +4,11 @@
  * Longer than other files: the calls of one resource are told in one place.
  */
 import { describe, expect, test } from 'vitest';
+import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import { spkiHash } from '../../../src/pki/x509/public-key.ts';
 import { deviceRow, otpRow, requestRow } from '../../store/rows.ts';
 import { adminFixture, ailingCa, bearer, DAY, failure, fileCa, issueFrom, NOW, type AdminFixture } from './support.ts';
+import { makeCa } from '../../support/certificates.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { expectBody, expectWholeBody } from './typed.ts';
 
@@ -13,11 +16,13 @@ const at = (ms: number): string => new Date(ms).toISOString();
 const NDJSON = 'application/x-ndjson';
 const CSV = 'text/csv';
 const FINGERPRINT = 'ab'.repeat(32);
+const maker = parseCertificate((await makeCa('CN=Maker,O=Example')).der);
+const KEY = spkiHash(maker);
 
 const FULL = {
   id: 'device-1',
   ca: 'devices',
-  match: { issuer: 'CN=Maker,O=Example', serial_number: '4711' },
+  match: { issuer_spki_sha256: KEY, serial_number: '4711' },
   attributes: { site: 'Berlin', 'rack.no': '7' },
   enabled: false,
   not_after: at(NOW + DAY),
@@ -58,21 +63,54 @@ describe('contract §8.5: POST /admin/devices', () => {
     expect(types.at(-1)).toBe('admin.access failure');
   });
 
-  test('mode=upsert replaces a known id: 200, and it stays the same device', async () => {
+  test('mode=upsert changes only the given fields of a known device: 200, and it stays the same device', async () => {
     const { call, store, advance } = await adminFixture();
     await call('POST', '/admin/devices?mode=upsert', FULL);
     const before = await store.getDevice('device-1');
-    advance(1000);
-    const replaced = await call('POST', '/admin/devices?mode=upsert', { id: 'device-1', note: 'new' });
-    expect(replaced.statusCode).toBe(200);
-    expectWholeBody(replaced, {
-      id: 'device-1',
-      ...DEFAULTS,
-      note: 'new',
-      created_at: at(NOW),
-      changed_at: at(NOW + 1000),
-    });
+    const upsert = async (fields: object) => {
+      advance(1000);
+      const changed = await call('POST', '/admin/devices?mode=upsert', { id: 'device-1', ...fields });
+      expect(changed.statusCode).toBe(200);
+      return changed;
+    };
+    const unchanged = { ...FULL, created_at: at(NOW) };
+    expectWholeBody(await upsert({}), { ...unchanged, changed_at: at(NOW + 1000) });
+    const attributes = { site: 'Bonn' };
+    expectWholeBody(await upsert({ attributes }), { ...unchanged, attributes, changed_at: at(NOW + 2000) });
+    const cleared = { note: null, not_after: null, match: null, ca: null, enabled: true };
+    expectWholeBody(await upsert(cleared), { ...unchanged, ...cleared, attributes, changed_at: at(NOW + 3000) });
     expect((await store.getDevice('device-1'))?.key).toBe(before?.key);
+    const { items } = await store.listAudit({ limit: 9, type: 'device.changed' });
+    expect(items.map(({ detail, ca }) => [detail, ca])).toEqual([
+      ['device device-1', 'devices'],
+      ['device device-1: attributes', 'devices'],
+      [expect.stringMatching(/^device device-1: enabled true, /), undefined],
+    ]);
+  });
+
+  test('match.issuer is stored as the key of the only configured certificate with that subject', async () => {
+    const namesake = parseCertificate((await makeCa('CN=Two')).der);
+    const other = parseCertificate((await makeCa('CN=Two', { slot: 'another key' })).der);
+    const renewed = parseCertificate((await makeCa('CN=Maker,O=Example', { serial: '02' })).der);
+    const { call } = await adminFixture({ issuers: [maker, renewed, namesake, other] });
+    const enter = (match: object) => call('POST', '/admin/devices?mode=upsert', { id: 'd', match });
+    expectBody(await enter({ issuer: 'cn=maker, o=EXAMPLE', serial_number: '4711' }), {
+      match: { issuer_spki_sha256: KEY, serial_number: '4711' },
+    });
+    expect((await enter({ issuer: 'CN=Maker,O=Example' })).json().match).toEqual({ issuer_spki_sha256: KEY });
+    const printed = KEY.toUpperCase().match(/../g)?.join(':');
+    expect((await enter({ issuer_spki_sha256: printed })).json().match).toEqual({ issuer_spki_sha256: KEY });
+    expect((await enter({ issuer: 'CN=Maker,O=Example', issuer_spki_sha256: KEY })).statusCode).toBe(200);
+    for (const [match, message] of [
+      [{ issuer: 'CN=Nobody' }, 'is not the subject of a configured trust anchor or issuer certificate'],
+      [{ issuer: 'CN=Maker' }, 'is not the subject of a configured trust anchor or issuer certificate'],
+      [{ issuer: 'CN=Two' }, 'configured certificates with different keys'],
+      [{ issuer: 'CN=Maker,O=Example', issuer_spki_sha256: FINGERPRINT }, 'another key'],
+    ] as const) {
+      const refused = failure(await enter(match));
+      expect(refused).toMatchObject({ statusCode: 400, code: 'FIELD_INVALID' });
+      expect(refused.message).toContain(message);
+    }
   });
 
   test.each<[string, unknown, string]>([
@@ -92,7 +130,8 @@ describe('contract §8.5: POST /admin/devices', () => {
     ['an unknown field of match', { id: 'd', match: { issuer: 'CN=a', subject: 'x' } }, 'match.subject'],
     ['an issuer that is no name', { id: 'd', match: { issuer: 'Maker' } }, 'match.issuer'],
     ['an empty issuer', { id: 'd', match: { issuer: ' ' } }, 'match.issuer'],
-    ['a san without its kind', { id: 'd', match: { issuer: 'CN=a', san: 'a.example' } }, 'match.san'],
+    ['a san without its kind', { id: 'd', match: { issuer_spki_sha256: KEY, san: 'a.example' } }, 'match.san'],
+    ['a short key hash', { id: 'd', match: { issuer_spki_sha256: 'abcd' } }, 'match.issuer_spki_sha256'],
     ['a short fingerprint', { id: 'd', match: { fingerprint_sha256: 'abcd' } }, 'match.fingerprint_sha256'],
     ['an attribute that is a number', { id: 'd', attributes: { a: 1 } }, 'attributes.a'],
     ['an attribute with a space in its name', { id: 'd', attributes: { 'a b': 'x' } }, 'attributes'],
@@ -142,7 +181,7 @@ describe('contract §8.5: POST /admin/devices with many rows', () => {
   });
 
   test('CSV: columns of match and attributes, answered as CSV; what is exported can be sent back', async () => {
-    const fixture = await adminFixture();
+    const fixture = await adminFixture({ issuers: [maker] });
     const table = [
       'id,ca,enabled,not_after,note,match.issuer,match.serial_number,attributes.site,attributes.rack.no',
       `device-1,devices,false,${FULL.not_after},"hall 3, ""left""\nnear the door","CN=Maker,O=Example",4711,Berlin,7`,
@@ -154,7 +193,7 @@ describe('contract §8.5: POST /admin/devices with many rows', () => {
     expect(answer.headers['content-type']).toContain('text/csv');
     const [header = '', first = '', ...others] = answer.body.split('\r\n');
     expect(header).toBe(
-      'id,ca,enabled,not_after,note,match.issuer,match.serial_number,match.common_name,match.san,match.fingerprint_sha256,attributes.site,attributes.rack.no,row,code,message',
+      'id,ca,enabled,not_after,note,match.issuer_spki_sha256,match.serial_number,match.common_name,match.san,match.fingerprint_sha256,attributes.site,attributes.rack.no,row,code,message',
     );
     expect(first).toContain('device-1,devices,false');
     expect(others.map((line) => line.split(',').slice(12, 14).join(' '))).toEqual([
@@ -177,21 +216,60 @@ describe('contract §8.5: POST /admin/devices with many rows', () => {
     );
   });
 
-  test('mode=upsert replaces known ids', async () => {
+  test('mode=upsert with NDJSON changes the given fields; null clears', async () => {
     const fixture = await adminFixture();
     await fixture.call('POST', '/admin/devices', FULL);
     fixture.advance(5000);
     const answer = await bulk(
       fixture,
       NDJSON,
-      '{"id":"device-1"}\n{"id":"device-2"}\n{"id":"device-2","note":"n"}',
+      [
+        '{"id":"device-1"}',
+        '{"id":"device-2"}',
+        '{"id":"device-2","note":"n"}',
+        '{"id":"device-1","note":null,"attributes":{"site":"Bonn"}}',
+      ].join('\n'),
       '?mode=upsert',
     );
+    const changed = {
+      ...FULL,
+      note: null,
+      attributes: { site: 'Bonn' },
+      created_at: at(NOW),
+      changed_at: at(NOW + 5000),
+    };
     expect(lines(answer.body)).toMatchObject([
-      { id: 'device-1', ...DEFAULTS, created_at: at(NOW), changed_at: at(NOW + 5000) },
+      { id: 'device-1' },
       { id: 'device-2' },
       { id: 'device-2', note: 'n' },
+      changed,
     ]);
+    expectWholeBody(await fixture.call('POST', '/admin/devices?mode=upsert', { id: 'device-1' }), changed);
+  });
+
+  test('mode=upsert with CSV changes what has a cell: neither an absent column nor an empty cell clears', async () => {
+    const fixture = await adminFixture({ issuers: [maker] });
+    await fixture.call('POST', '/admin/devices', FULL);
+    const upsert = async (...table: readonly string[]) => {
+      const { body } = await bulk(fixture, CSV, table.join('\n'), '?mode=upsert');
+      expect(body).not.toContain('_INVALID');
+      return (await fixture.call('GET', '/admin/devices/device-1')).json();
+    };
+    expect(await upsert('id', 'device-1')).toMatchObject(FULL);
+    const header =
+      'id,ca,enabled,not_after,note,match.issuer,match.serial_number,match.san,attributes.site,attributes.rack.no';
+    expect(await upsert(header, 'device-1,,,,,,,,,')).toMatchObject(FULL);
+    const bonn = { ...FULL, attributes: { ...FULL.attributes, site: 'Bonn' } };
+    expect(await upsert('id,attributes.site', 'device-1,Bonn')).toMatchObject(bonn);
+    const named = { ...bonn, match: { ...FULL.match, san: 'DNS:a' } };
+    expect(await upsert(header, 'device-1,,,,,"CN=Maker,O=Example",,DNS:a,,')).toMatchObject(named);
+    expect(await upsert('id,enabled,note', 'device-1,true,moved')).toMatchObject({
+      ...named,
+      enabled: true,
+      note: 'moved',
+    });
+    const incomplete = await bulk(fixture, CSV, 'id,match.san\ndevice-1,DNS:b', '?mode=upsert');
+    expect(incomplete.body).toContain('match must have an issuer');
   });
 
   test.each([
@@ -320,7 +398,7 @@ describe('contract §8.5: GET, PATCH, DELETE /admin/devices', () => {
       ca: null,
     });
     const events = (await store.listAudit({ limit: 99, type: 'device.changed' })).items;
-    expect(events[0]?.detail).toBe('device device-1: enabled true, note, attributes');
+    expect(events[0]?.detail).toBe('device device-1: enabled true, attributes, note');
     for (const body of [{ id: 'x' }, { match: { san: 'DNS:a' } }, { enabled: null }, { not_after: at(0) }])
       expect((await call('PATCH', '/admin/devices/device-1', body)).statusCode, JSON.stringify(body)).toBe(400);
     expect(failure(await call('PATCH', '/admin/devices/nobody', {}))).toMatchObject({

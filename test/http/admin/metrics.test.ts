@@ -11,6 +11,7 @@ const STATE: ServiceState = {
   certificates: [],
   waiting: undefined,
   storeUp: true,
+  workers: { alive: 1, configured: 1 },
   lastReload: undefined,
 };
 

@@ -19,7 +19,7 @@ import { createAdminApp } from '../../../src/http/admin/listener.ts';
 import type { ShownKey } from '../../../src/config/shown.ts';
 import type { Reload } from '../../../src/config/reload.ts';
 import { Metrics } from '../../../src/metrics.ts';
-import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import { parseCertificate, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import { formatGeneralName, type GeneralName } from '../../../src/pki/x509/general-name.ts';
 import { formatName, parseDistinguishedName } from '../../../src/pki/x509/name.ts';
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
@@ -98,6 +98,8 @@ export interface FixtureOptions {
   readonly configuration?: readonly ShownKey[];
   /** Everything is in order unless told. */
   readonly condition?: ServiceCondition;
+  /** Trust anchors and issuer certificates of clients; none unless given. */
+  readonly issuers?: readonly Certificate[];
   /** What differs from one bearer token and no client certificates; a function is asked anew for each call, as after a reload. */
   readonly auth?: Partial<AdminAuthSettings> | (() => Partial<AdminAuthSettings>);
   /** Told of committed events, see {@link openStore}. */
@@ -170,12 +172,13 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
       admin: { public_metrics: false, console: false, ...options.settings?.admin },
       publication: { enabled: false, ...options.settings?.publication },
     },
+    issuers: () => options.issuers ?? [],
     metrics: new Metrics(),
     certificateEnds: () => [],
     ...(options.missingCredentials && { missingCredentials: options.missingCredentials }),
     reload: options.reload ?? (() => Promise.resolve({ ok: false, reason: 'nothing to reload' })),
     ...(options.consoleFolder !== undefined && { consoleFolder: options.consoleFolder }),
-    condition: () => options.condition ?? { reloadFailed: false },
+    condition: () => options.condition ?? { workersDown: [], reloadFailed: false },
     version: '0.0.0-test',
     node: 'node-1',
     now,

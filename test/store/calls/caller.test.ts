@@ -138,16 +138,17 @@ describe('issue 14.2: calls share a message and a commit', () => {
     const caller = new StoreCaller({
       dependency: 'store_write',
       open(events) {
-        setImmediate(() => events.response({ ready: ['work'] }));
+        setImmediate(() => events.response({ ready: ['work'] }, Infinity));
         return {
           send(request) {
             if ('close' in request) events.end(lost('closed'));
             if (!('calls' in request)) return;
             messages.push(request.calls.length);
-            events.response({ replies: request.calls.map(({ id }) => ({ id, value: id })) });
+            events.response({ replies: request.calls.map(({ id }) => ({ id, value: id })) }, Infinity);
           },
         };
       },
+      longestPause: 1000,
       now: Date.now,
       isBusy,
     });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { DeviceFilter, DeviceRow } from '../../../src/store/device-store.ts';
+import { deviceMatchKey } from '../../../src/store/device-match.ts';
+import type { DeviceChange, DeviceFilter, DeviceRow } from '../../../src/store/device-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { certificateRow, deviceRow, event, otpRow, requestRow, reservation, T0 } from '../rows.ts';
 import { auditTypes, type NewDatabase } from './support.ts';
@@ -25,15 +26,14 @@ const REFUSED: readonly [string, Partial<DeviceRow>][] = [
 
 export function deviceStoreContract(newDatabase: NewDatabase): void {
   describe('DeviceStore', () => {
-    test('a device comes back as it was entered; a known id is refused, or replaced and stays the same device', async () => {
+    test('a device comes back as it was entered; a known id is refused', async () => {
       const store = await newDatabase().open();
       const row = deviceRow({
         ca: 'lab',
         enabled: false,
         not_after: T0 + 5,
         note: 'a note',
-        match: { issuer: 'CN=Maker', serial_number: '4711' },
-        match_key: 'k',
+        match: { issuer_spki_sha256: 'ab', serial_number: '4711' },
         attributes: { site: 'Berlin', __proto__x: 'y' },
       });
       await enter(store, row);
@@ -43,11 +43,45 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       const fresh = { row: deviceRow({ id: 'device-2' }), events: [event('device.created')] };
       expect(await store.putDevices([other, fresh], 'create')).toEqual(['known', 'created']);
       expect(await store.getDevice('device-1')).toEqual(row);
-      expect(await store.putDevices([{ ...other, row: { ...other.row, changed_at: NOW } }], 'upsert')).toEqual([
-        'replaced',
-      ]);
-      expect(await store.getDevice('device-1')).toEqual({ ...other.row, key: row.key, changed_at: NOW });
-      expect(await auditTypes(store)).toEqual(['device.created', 'device.created', 'device.changed']);
+      expect(await auditTypes(store)).toEqual(['device.created', 'device.created']);
+    });
+
+    test('an upsert changes only the given fields of a known device, which stays the same device', async () => {
+      const store = await newDatabase().open();
+      const row = deviceRow({
+        ca: 'lab',
+        enabled: false,
+        not_after: T0 + 5,
+        note: 'a note',
+        match: { issuer_spki_sha256: 'ab', serial_number: '4711' },
+        attributes: { site: 'Berlin', rack: '7' },
+      });
+      await enter(store, row);
+      const upsert = async (change: DeviceChange | undefined, merges: boolean, at: number) => {
+        const given = deviceRow({ ...change, changed_at: at });
+        const events = [event('device.created', { detail: 'upsert' })];
+        const entry = { row: given, ...(change && { change }), merges, events };
+        expect(await store.putDevices([entry], 'upsert')).toEqual(['changed']);
+        return store.getDevice('device-1');
+      };
+      expect(await upsert(undefined, false, NOW)).toEqual({ ...row, changed_at: NOW });
+      expect(await upsert({ note: 'new' }, true, NOW + 1)).toEqual({ ...row, note: 'new', changed_at: NOW + 1 });
+      const cells = { match: { issuer_spki_sha256: 'cd' }, attributes: { site: 'Bonn' } };
+      const merged = {
+        match: { issuer_spki_sha256: 'cd', serial_number: '4711' },
+        attributes: { site: 'Bonn', rack: '7' },
+      };
+      expect(await upsert(cells, true, NOW)).toMatchObject(merged);
+      expect(await store.findDevices({ match_keys: [deviceMatchKey(merged.match)] }, 'lab')).toHaveLength(1);
+      expect(await upsert(cells, false, NOW)).toEqual({ ...row, ...cells, note: 'new', changed_at: NOW });
+      expect(await store.findDevices({ match_keys: [deviceMatchKey(cells.match)] }, 'lab')).toHaveLength(1);
+      expect(await upsert({ match: null, note: null, enabled: true }, true, NOW)).toMatchObject({
+        ...{ match: null, note: null, enabled: true, key: row.key },
+      });
+      expect(await store.putDevices([{ row: deviceRow({ id: 'new' }), events: [] }], 'upsert')).toEqual(['created']);
+      const changed = (await store.listAudit({ limit: 9, type: 'device.changed' })).items;
+      expect(changed.map(({ ca }) => ca)).toEqual(Array.from({ length: 5 }, () => 'lab'));
+      expect((await store.deviceHistory(row, 9)).events).toHaveLength(6);
     });
 
     test('a change leaves what it does not name', async () => {
@@ -87,15 +121,17 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
 
     test('a requester is looked for by key, by id, by match, among those that may come to the CA', async () => {
       const store = await newDatabase().open();
-      const a = deviceRow({ id: 'a', match: { issuer: 'CN=Maker' }, match_key: 'k1' });
-      const b = deviceRow({ id: 'b', match: { issuer: 'CN=Maker' }, match_key: 'k1', enabled: false });
-      const c = deviceRow({ id: 'c', ca: 'lab', match_key: 'k2' });
+      const [first, second] = [{ issuer_spki_sha256: 'ab' }, { fingerprint_sha256: 'cd' }];
+      const [k1, k2] = [deviceMatchKey(first), deviceMatchKey(second)];
+      const a = deviceRow({ id: 'a', match: first });
+      const b = deviceRow({ id: 'b', match: first, enabled: false });
+      const c = deviceRow({ id: 'c', ca: 'lab', match: second });
       await enter(store, a, b, c);
       expect(await store.findDevices({ key: a.key }, 'devices')).toEqual([a]);
       expect(await store.findDevices({ id: 'c' }, 'lab')).toEqual([c]);
       expect(await store.findDevices({ id: 'c' }, 'devices')).toEqual([]);
-      expect(await store.findDevices({ match_keys: ['k0', 'k1', 'k2'] }, 'devices')).toEqual([a, b]);
-      expect(await store.findDevices({ match_keys: ['k2'] }, 'devices')).toEqual([]);
+      expect(await store.findDevices({ match_keys: ['k0', k1, k2] }, 'devices')).toEqual([a, b]);
+      expect(await store.findDevices({ match_keys: [k2] }, 'devices')).toEqual([]);
       expect(await store.findDevices({ match_keys: [] }, 'devices')).toEqual([]);
     });
 

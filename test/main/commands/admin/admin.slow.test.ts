@@ -9,6 +9,11 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import qrcode from 'qrcode-generator';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { encodePem, parsePem } from '../../../../src/pki/der/pem.ts';
+import { parseCertificate } from '../../../../src/pki/x509/certificate.ts';
+import { formatName } from '../../../../src/pki/x509/name.ts';
+import { spkiHash } from '../../../../src/pki/x509/public-key.ts';
+import { makeCa, makeClient } from '../../../support/certificates.ts';
 import { run, runAny } from '../../../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../../../support/csr.ts';
 import { caSection, certificatePem, Estuary, hashOtpsCheaply, section } from '../../../support/estuary.ts';
@@ -484,17 +489,27 @@ describe('issue 18.1: who is calling', () => {
 describe('issue 18.1: devices', () => {
   test('create, change, disable, enable, show, delete', async () => {
     const made = await json(
-      ...['device', 'create', 'press 7/a', '--match-issuer', 'CN=Maker', '--match-serial-number', '4711'],
+      ...['device', 'create', 'press 7/a', '--match-issuer-spki', 'AB'.repeat(32), '--match-serial-number', '4711'],
       ...['--attribute', 'site=Berlin=West', '--attribute', 'line=2', '--not-after', '365d', '--note', 'new'],
     );
     expect(made).toMatchObject({
       id: 'press 7/a',
-      match: { issuer: 'CN=Maker', serial_number: '4711' },
+      match: { issuer_spki_sha256: 'ab'.repeat(32), serial_number: '4711' },
       attributes: { site: 'Berlin=West', line: '2' },
       enabled: true,
       note: 'new',
     });
     expect((await admin(['device', 'create', 'press 7/a'])).err).toContain('(409 DEVICE_EXISTS)');
+    await admin(['device', 'disable', 'press 7/a']);
+    const upserted = await json('device', 'create', 'press 7/a', '--upsert', '--attribute', 'line=2');
+    expect(upserted).toMatchObject({
+      ...made,
+      enabled: false,
+      attributes: { line: '2' },
+      changed_at: expect.any(String) as string,
+    });
+    await admin(['device', 'import', file('upsert.csv', 'id,note,enabled\npress 7/a,,\n'), '--upsert']);
+    expect(await json('device', 'show', 'press 7/a')).toMatchObject({ enabled: false, note: 'new' });
     const changed = await json(
       'device',
       'change',
@@ -514,6 +529,37 @@ describe('issue 18.1: devices', () => {
     expect((await admin(['device', 'delete', 'press 7/a'])).code).toBe(2);
     expect(await admin(['device', 'delete', 'press 7/a', '--revoke', '--yes'])).toMatchObject({ code: 0 });
     expect((await admin(['device', 'show', 'press 7/a'])).err).toContain('(404 DEVICE_NOT_FOUND)');
+  });
+
+  test('--issuer-file takes the key of a CA certificate, PEM or DER; --match-issuer that of a configured one', async () => {
+    const ca = await makeCa('CN=Maker');
+    const pem = file('maker.pem', encodePem('CERTIFICATE', ca.der));
+    const der = file('maker.der', '');
+    writeFileSync(der, ca.der);
+    const key = { issuer_spki_sha256: spkiHash(parseCertificate(ca.der)) };
+    expect(await json('device', 'create', 'by-pem', '--issuer-file', pem)).toMatchObject({ match: key });
+    expect(await json('device', 'create', 'by-der', '--issuer-file', der)).toMatchObject({ match: key });
+    const root = parseCertificate(parsePem(server.root)[0]?.der ?? Buffer.alloc(0));
+    const named = await json('device', 'create', 'by-name', '--match-issuer', formatName(root.subject));
+    expect(named).toMatchObject({ match: { issuer_spki_sha256: spkiHash(root) } });
+    expect((await admin(['device', 'create', 'x', '--match-issuer', 'CN=Nobody'])).err).toContain(
+      'is not the subject of a configured trust anchor',
+    );
+    const leaf = await makeClient('CN=unit', ca);
+    const [two, unit] = [
+      file('two.pem', server.root + server.root),
+      file('unit.pem', encodePem('CERTIFICATE', leaf.der)),
+    ];
+    for (const [args, sentence] of [
+      [[two], 'the file must contain exactly one certificate'],
+      [[unit], 'this is not the certificate of a CA'],
+      [[file('empty.pem', '')], 'Certificate'],
+      [['/nonexistent'], 'no such file'],
+      [[pem, '--match-issuer-spki', 'ab'], 'exclude each other'],
+    ] as const) {
+      const { code, out, err } = await admin(['device', 'create', 'x', '--issuer-file', ...args]);
+      expect([code, out, err]).toEqual([2, '', expect.stringContaining(sentence)]);
+    }
   });
 
   test.each([

@@ -25,7 +25,7 @@ const NAMES: Readonly<Record<string, string>> = {
   pem: 'file',
   filter: 'subject',
   as: 'client-id',
-  match: 'match-issuer',
+  match: 'issuer-file',
   attributes: 'attribute',
   mode: 'upsert',
   interval: 'by',

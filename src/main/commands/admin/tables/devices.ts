@@ -11,11 +11,13 @@ const id = argument('of the device');
 
 const described = {
   'ca-label': value('LABEL', 'for this CA alone'),
-  'match-issuer': value('DN', "the issuer of its manufacturer's certificate, RFC 4514"),
-  'match-serial-number': value('TEXT', "the attribute serialNumber of that certificate's subject"),
-  'match-common-name': value('TEXT', 'the attribute CN of it'),
-  'match-san': value('NAME', 'one of its names: DNS:a, IP:192.0.2.1, email:…, URI:…'),
-  'match-fingerprint': value('HEX', 'SHA-256 of that certificate'),
+  'issuer-file': value('FILE', "certificate of the CA that issued the device's certificate, PEM or DER"),
+  'match-issuer': value('DN', 'subject of that CA, RFC 4514; a configured trust anchor or issuer certificate'),
+  'match-issuer-spki': value('HEX', "SHA-256 of that CA's SubjectPublicKeyInfo"),
+  'match-serial-number': value('TEXT', "attribute serialNumber in the subject of the device's certificate"),
+  'match-common-name': value('TEXT', 'attribute CN in that subject'),
+  'match-san': value('NAME', 'one of its alternative names: DNS:a, IP:192.0.2.1, email:…, URI:…'),
+  'match-fingerprint': value('HEX', "SHA-256 of the device's certificate"),
   attribute: values('NAME=TEXT', 'for the names in its certificates'),
   'not-after': value('TIME', 'from then on it is no device any more; 365d: for a year'),
   note: value('TEXT', 'for people'),
@@ -56,7 +58,7 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
       id,
       ...described,
       disabled: flag('not to be used yet'),
-      upsert: flag('also where it is registered: it is replaced'),
+      upsert: flag('change the given fields if the device is registered'),
       ...FORMATS,
     },
     async () => (await import('../device-record.ts')).create,
@@ -69,7 +71,7 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
       file: argument(
         'CSV (id,ca,enabled,not_after,note,match.NAME,attributes.NAME) or NDJSON; - is the standard input',
       ),
-      upsert: flag('replace those that are registered'),
+      upsert: flag('change registered devices: only the fields that a row gives'),
       out: value('FILE', 'where the answers go (default the standard output)'),
     },
     () => import('../device-import.ts'),
@@ -77,7 +79,7 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
       calls: ['POST /admin/devices'],
       roles,
       about:
-        'Each row is answered for itself, in the format of the file: the device, or row, code and message. Exit code 1 where a row failed.',
+        'The answer has a line for each row, in the format of the file: the device, or row, code and message. The exit code is 1 if a row failed. With --upsert, an absent column or an empty cell changes nothing.',
     },
   ),
   adminCommand(
