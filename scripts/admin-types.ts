@@ -2,15 +2,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { adminTypes } from './lib/admin-description.ts';
+import { generatorAction } from './lib/usage.ts';
 
 const FILE = join(import.meta.dirname, '..', 'api', 'admin.d.ts');
 
-const [action] = process.argv.slice(2);
-if (action === 'write') await writeFile(FILE, await adminTypes());
-else if (action !== 'check') {
-  process.stderr.write('usage: node scripts/admin-types.ts write|check\n');
-  process.exitCode = 1;
-} else if ((await readFile(FILE, 'utf8').catch(() => '')) !== (await adminTypes())) {
+if (generatorAction('admin-types.ts') === 'write') await writeFile(FILE, await adminTypes());
+else if ((await readFile(FILE, 'utf8').catch(() => '')) !== (await adminTypes())) {
   process.stderr.write('api/admin.d.ts is stale: run "npm run docs:api" and commit it\n');
   process.exitCode = 1;
 }

@@ -3,22 +3,19 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { clientConfigReference } from './lib/client-config-reference.ts';
 import { configReference } from './lib/config-reference.ts';
+import { generatorAction } from './lib/usage.ts';
 
 const PAGES = [
   ['configuration.md', configReference],
   ['client-configuration.md', clientConfigReference],
 ] as const;
 
-const [action] = process.argv.slice(2);
-if (action !== 'write' && action !== 'check') {
-  process.stderr.write('usage: node scripts/config-reference.ts write|check\n');
-  process.exitCode = 1;
-} else
-  for (const [name, render] of PAGES) {
-    const page = join(import.meta.dirname, '..', 'docs', name);
-    if (action === 'write') await writeFile(page, render());
-    else if ((await readFile(page, 'utf8').catch(() => '')) !== render()) {
-      process.stderr.write(`docs/${name} is stale: run "npm run docs:config" and commit it\n`);
-      process.exitCode = 1;
-    }
+const action = generatorAction('config-reference.ts');
+for (const [name, render] of PAGES) {
+  const page = join(import.meta.dirname, '..', 'docs', name);
+  if (action === 'write') await writeFile(page, render());
+  else if ((await readFile(page, 'utf8').catch(() => '')) !== render()) {
+    process.stderr.write(`docs/${name} is stale: run "npm run docs:config" and commit it\n`);
+    process.exitCode = 1;
   }
+}

@@ -2,15 +2,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorReference } from './lib/error-reference.ts';
+import { generatorAction } from './lib/usage.ts';
 
 const PAGE = join(import.meta.dirname, '..', 'docs', 'errors.md');
 
-const [action] = process.argv.slice(2);
-if (action === 'write') await writeFile(PAGE, errorReference());
-else if (action !== 'check') {
-  process.stderr.write('usage: node scripts/error-reference.ts write|check\n');
-  process.exitCode = 1;
-} else if ((await readFile(PAGE, 'utf8').catch(() => '')) !== errorReference()) {
+if (generatorAction('error-reference.ts') === 'write') await writeFile(PAGE, errorReference());
+else if ((await readFile(PAGE, 'utf8').catch(() => '')) !== errorReference()) {
   process.stderr.write('docs/errors.md is stale: run "npm run docs:errors" and commit it\n');
   process.exitCode = 1;
 }

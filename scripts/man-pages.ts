@@ -4,14 +4,11 @@ import { join } from 'node:path';
 import { manualPages } from '../src/main/commands/man-pages.ts';
 import { COMMANDS, NOTES } from '../src/main/commands/table.ts';
 import { VERSION } from '../src/version.ts';
+import { endWithUsage } from './lib/usage.ts';
 
 const [folder] = process.argv.slice(2);
-if (folder === undefined) {
-  process.stderr.write('usage: node scripts/man-pages.ts FOLDER\n');
-  process.exitCode = 1;
-} else {
-  const summary = 'EST (RFC 7030) certificate enrollment server, its administration and its client';
-  const pages = await manualPages({ name: 'estuary', summary, version: VERSION, commands: COMMANDS, notes: NOTES });
-  await mkdir(folder, { recursive: true });
-  for (const [file, text] of pages) await writeFile(join(folder, file), text);
-}
+if (folder === undefined || folder.startsWith('-')) endWithUsage('node scripts/man-pages.ts FOLDER');
+const summary = 'EST (RFC 7030) certificate enrollment server, its administration and its client';
+const pages = await manualPages({ name: 'estuary', summary, version: VERSION, commands: COMMANDS, notes: NOTES });
+await mkdir(folder, { recursive: true });
+for (const [file, text] of pages) await writeFile(join(folder, file), text);

@@ -9,6 +9,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import ts from 'typescript';
+import { endWithUsage } from './lib/usage.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -70,7 +71,11 @@ function findings(pattern: RegExp, file: string, text: string, start = 0, source
   }));
 }
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { list: { type: 'boolean' } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { list: { type: 'boolean' }, help: { type: 'boolean' } },
+});
+if (values.help === true) endWithUsage('node scripts/prose.ts [--list] [PATH…]');
 const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...positionals], {
   cwd: ROOT,
   encoding: 'utf8',

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
+import { generatorAction } from './lib/usage.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const PAGE = 'docs/reference/requirements.md';
@@ -63,12 +64,8 @@ function page(): string {
   return [INTRODUCTION, ...sections].join('\n');
 }
 
-const [action] = process.argv.slice(2);
-if (action === 'write') writeFileSync(join(ROOT, PAGE), page());
-else if (action !== 'check') {
-  process.stderr.write('usage: node scripts/requirements.ts write|check\n');
-  process.exitCode = 1;
-} else if (readFileSync(join(ROOT, PAGE), 'utf8') !== page()) {
+if (generatorAction('requirements.ts') === 'write') writeFileSync(join(ROOT, PAGE), page());
+else if (readFileSync(join(ROOT, PAGE), 'utf8') !== page()) {
   process.stderr.write(`${PAGE} is out of date: run "npm run docs:requirements" and commit it\n`);
   process.exitCode = 1;
 }

@@ -1,8 +1,6 @@
 /**
  * Signatures per second: the file driver, the PKCS#11 driver, graphene-pk11 by itself and pkcs11-tool, on one machine
- * with SoftHSM2. Bounded: about a minute.
- *
- *     scripts/bench-hsm [SECONDS_PER_FIGURE]
+ * with SoftHSM2. Takes about a minute. scripts/bench-hsm describes its argument.
  */
 import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';

@@ -1,10 +1,7 @@
 /**
  * What lists, exports and bulk tokens cost in a store of a given size. The rows are made by SQL, without signatures: what a list costs does
  * not depend on them. Prints a line for each figure, and exits with 1 where one is larger than it may be (issues 14.5 and 15.3).
- *
- *   scripts/bench-search [--certificates 1000000] [--tokens 100000] [--devices 100000] [--records 5000000] [--keep DIR [--fill-only]]
- *
- * With --keep the store stays in a folder, and one that is there already is filled up and measured again; with --fill-only it is not measured.
+ * scripts/bench-search describes the options.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

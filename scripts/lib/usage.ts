@@ -1,0 +1,13 @@
+/** Prints the usage of a script and ends the process: on stdout if `--help` requests it, otherwise as an error. */
+export function endWithUsage(usage: string): never {
+  const isHelp = process.argv.includes('--help');
+  (isHelp ? process.stdout : process.stderr).write(`Usage: ${usage}\n`);
+  process.exit(isHelp ? 0 : 1);
+}
+
+/** What a script that generates a file of the repository is to do. */
+export function generatorAction(script: string): 'write' | 'check' {
+  const [action] = process.argv.slice(2);
+  if (action === 'write' || action === 'check') return action;
+  return endWithUsage(`node scripts/${script} write|check`);
+}
