@@ -49,8 +49,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The counters of all processes, for Prometheus
-         * @description The counters of all processes, for Prometheus.
+         * Counters and gauges for Prometheus
+         * @description Counters and gauges for Prometheus.
          */
         get: operations["getMetrics"];
         put?: never;
@@ -1372,10 +1372,6 @@ export interface components {
                     /** @description It does what one of them does for all, such as signing CRLs. */
                     on_duty: boolean;
                 }[];
-                workers: {
-                    alive: number;
-                    configured: number;
-                };
                 reload: {
                     /** Format: date-time */
                     at: string;
@@ -1531,7 +1527,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The service is usable. `parts` names its parts: `store`, and `ca:` with the label of each CA; beside them only what is not as it should be: `worker:` with the number of a worker process that died and is not replaced yet, and `reload` after a reload that failed, until one succeeds. */
+            /** @description The service is usable. `parts` names `store`, and `ca:` with the label of each CA. After a failed reload it also names `reload`, until a reload succeeds. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -1,4 +1,4 @@
-/** What the process counts, in Prometheus' text format; with several workers, what all of them count. docs/metrics.md lists it. */
+/** What the process counts, in Prometheus' text format. docs/metrics.md lists it. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { AuditEvent } from './audit/event.ts';
@@ -18,12 +18,6 @@ export interface AnsweredRequest {
   readonly code?: string | undefined;
   readonly ms: number;
 }
-
-/** The metrics of one process as prom-client aggregates them: plain objects that pass between processes as JSON. */
-export type MetricFamilies = readonly object[];
-
-/** Asks all processes of the service, this one among them; resolves with their sum in Prometheus' text format. */
-export type CollectFromAll = () => Promise<string>;
 
 /** Seconds. */
 const REQUEST_BUCKETS = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -78,13 +72,10 @@ export class Metrics {
     ...(['ca', 'outcome'] as const),
   );
   readonly #delay = monitorEventLoopDelay({ resolution: RESOLUTION });
-  readonly #collectFromAll: CollectFromAll;
   #endCalls: () => void = () => undefined;
 
-  /** @param share where several processes serve: gets what tells this one's metrics, gives what collects those of all */
-  constructor(share?: (own: () => Promise<MetricFamilies>) => CollectFromAll) {
+  constructor() {
     observeProcess(this.#registry, () => this.#eventLoopDelay());
-    this.#collectFromAll = share?.(() => this.#registry.getMetricsAsJSON()) ?? (() => this.#registry.metrics());
   }
 
   /** Begins to measure the event loop, and the calls to what the service depends on. */
@@ -137,13 +128,9 @@ export class Metrics {
     this.#calls.observe({ dependency, ca, outcome }, seconds);
   }
 
-  /**
-   * Prometheus' text format 0.0.4: the counts of all processes, and the state of the service as this one sees it.
-   *
-   * @throws EstuaryError 503 when a process does not tell its counts: a sum without them would look like a restart
-   */
+  /** Prometheus' text format 0.0.4: the counts of this process, and the state of the service. */
   async render(state: ServiceState): Promise<string> {
-    const counts = await this.#collectFromAll();
+    const counts = await this.#registry.metrics();
     return counts + (await renderState(state));
   }
 
@@ -179,7 +166,7 @@ export class Metrics {
     return new Histogram({ name, help, buckets, labelNames, registers: [this.#registry] });
   }
 }
-/** What a process tells of itself, read when it is asked for; `aggregator` says how processes add up. */
+/** Figures of the process itself, read at each scrape. */
 function observeProcess(registry: Registry, eventLoopDelay: () => [quantile: number, seconds: number][]): void {
   const registers = [registry];
   new Gauge({
@@ -187,7 +174,6 @@ function observeProcess(registry: Registry, eventLoopDelay: () => [quantile: num
     help: 'Delay of the event loop since the last scrape.',
     labelNames: ['quantile'],
     registers,
-    aggregator: 'max',
     collect() {
       for (const [quantile, seconds] of eventLoopDelay()) this.set({ quantile }, seconds);
     },
@@ -215,6 +201,5 @@ function observeProcess(registry: Registry, eventLoopDelay: () => [quantile: num
     name: 'process_start_time_seconds',
     help: 'When the process started.',
     registers,
-    aggregator: 'max',
   }).set(start);
 }

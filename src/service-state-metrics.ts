@@ -1,4 +1,4 @@
-/** Metrics of what is so at the moment of the scrape, the same for all processes; made anew each time, so that nothing of the last one stays. */
+/** Metrics of the state at the moment of the scrape. They are made anew each time, so that no label of an earlier scrape stays. */
 import { Gauge, Registry } from 'prom-client';
 import { VERSION } from './version.ts';
 
@@ -36,8 +36,6 @@ export interface ServiceState {
   readonly waiting:
     { readonly pending: readonly { ca: string; count: number }[]; readonly lockouts: number } | undefined;
   readonly storeUp: boolean;
-  /** Processes that answer, and how many there should be. */
-  readonly workers: { readonly alive: number; readonly configured: number };
   /** undefined: none since the start. */
   readonly lastReload: { readonly at: number; readonly ok: boolean } | undefined;
 }
@@ -75,9 +73,7 @@ export function renderState(state: ServiceState): Promise<string> {
     for (const { ca, count } of state.waiting.pending) pending.set({ ca }, count);
     gauge('estuary_lockouts', 'Addresses and names that are locked out.').set(state.waiting.lockouts);
   }
-  const { workers, lastReload } = state;
-  gauge('estuary_workers_alive', 'Processes that answer.').set(workers.alive);
-  gauge('estuary_workers_configured', 'Processes that should answer.').set(workers.configured);
+  const { lastReload } = state;
   const reloaded = 'estuary_config_last_reload_successful';
   gauge(reloaded, '0 after a reload that failed, until one succeeds.').set(lastReload?.ok === false ? 0 : 1);
   if (lastReload !== undefined)

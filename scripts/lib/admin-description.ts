@@ -37,7 +37,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
   const never = (): Promise<never> => Promise.reject(new Error('nobody calls'));
   return {
     store,
-    condition: () => ({ workersDown: [], reloadFailed: false }),
+    condition: () => ({ reloadFailed: false }),
     reload: never,
     certificateEnds: () => [],
     otp: { create: never },

@@ -8,7 +8,7 @@ import type {
   Pkcs11CaMaterial,
 } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
-import { isSameConfig } from '../config/transfer.ts';
+import { isSameConfig } from '../config/secret.ts';
 import { describe, failed } from '../errors.ts';
 import type { CaDriver, Signer } from './driver.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
@@ -28,7 +28,7 @@ export interface CaContext {
   /** The environment, where PKCS#11 modules look for their own configuration. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: IsolatedLog;
-  /** Mutexes that the processes of the service share. */
+  /** Mutexes that all nodes share. */
   readonly makeMutex: MakeMutex;
   /** Where it stands which label a certificate was asked for at. */
   readonly store: IssuedCertificates['store'];

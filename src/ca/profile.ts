@@ -1,15 +1,22 @@
 /** Policy: what of a request this CA's profile allows (400). What the certificate then looks like is the CA's matter. */
-import { BlockList, isIP } from 'node:net';
-
 import { badRequest, type EstuaryError } from '../errors.ts';
 import type { ProfileConfig } from '../config/schema.ts';
 import type { Extension } from '../pki/x509/extensions.ts';
-import { formatGeneralName, ipAddress, sameGeneralNames, type GeneralName } from '../pki/x509/general-name.ts';
+import {
+  addressWithin,
+  formatGeneralName,
+  generalNameProblem,
+  ipAddress,
+  networkMask,
+  sameGeneralNames,
+  type GeneralName,
+} from '../pki/x509/general-name.ts';
 import { NamePattern, type PlaceholderValues } from '../pki/x509/name-template.ts';
 import type { AttributeTypeAndValue, Name } from '../pki/x509/name.ts';
 import { attributeName, attributeType } from '../pki/x509/attribute-types.ts';
-import { OID, oidByName } from '../pki/der/oids.ts';
+import { oidByName } from '../pki/der/oids.ts';
 import { publicKeyProblem, type PublicKeyInfo } from '../pki/x509/public-key.ts';
+import { asAltName } from '../pki/x509/subject-names.ts';
 import { InputError } from '../pki/input-error.ts';
 import { checkRequestedExtension, type ExtensionPolicy } from './requested-extensions.ts';
 
@@ -38,7 +45,12 @@ interface CompiledProfile extends ExtensionPolicy {
   readonly attributePatterns: ReadonlyMap<string, NamePattern>;
   readonly san: PolicyProfile['san'];
   readonly sanPatterns: Readonly<Record<'dns' | 'email' | 'uri', readonly NamePattern[] | undefined>>;
-  readonly blocks: BlockList | undefined;
+  readonly blocks: readonly AddressBlock[] | undefined;
+}
+
+interface AddressBlock {
+  readonly address: Buffer;
+  readonly mask: Buffer;
 }
 
 const compiledProfiles = new WeakMap<PolicyProfile, CompiledProfile>();
@@ -123,7 +135,7 @@ function compile(profile: PolicyProfile): CompiledProfile {
     ),
     san,
     sanPatterns: { dns: patternsOf(san.dns), email: patternsOf(san.email), uri: patternsOf(san.uri) },
-    blocks: san.ip && addressBlocks(san.ip),
+    blocks: san.ip?.map(addressBlock),
   };
 }
 
@@ -137,16 +149,12 @@ function resolveAttribute(name: string): string {
   return type;
 }
 
-function addressBlocks(blocks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const block of blocks) {
-    const [address = '', length = ''] = block.split('/');
-    list.addSubnet(address, Number(length), family(address));
-  }
-  return list;
+/** An address of the other family has another length, and is in no block: an IPv4-mapped IPv6 address is one of IPv6. */
+function addressBlock(block: string): AddressBlock {
+  const [text = '', length] = block.split('/');
+  const { bytes: address } = ipAddress(text);
+  return { address, mask: networkMask(address.length, Number(length)) };
 }
-
-const family = (address: string): 'ipv4' | 'ipv6' => (address.includes(':') ? 'ipv6' : 'ipv4');
 
 /** The client's text in an answer: one short line. */
 const quote = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
@@ -178,23 +186,12 @@ function checkSubject(
   }
 }
 
-/** A CN that is a DNS name of two labels or more, wildcards too; labels in other scripts look like one to people. */
-const DNS_NAME = /^(\*\.)?[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)+\.?$/u;
-
-/** What an attribute of the subject would be as a subjectAltName; undefined for what would be none. */
-function asAltName({ type, text }: AttributeTypeAndValue): GeneralName | undefined {
-  if (type === OID.emailAddress) return { kind: 'email', value: text };
-  if (type !== OID.commonName) return undefined;
-  if (isIP(text) !== 0 && !text.includes('%')) return ipAddress(text);
-  return DNS_NAME.test(text) ? { kind: 'dns', value: text.replace(/\.$/, '') } : undefined;
-}
-
-/** Contract §8.4: what the SAN policy keeps out does not come in by the subject. */
+/** What the policy on subjectAltNames refuses must not be in the subject either (docs/names.md). */
 function checkNamesInSubject(profile: CompiledProfile, { subject, added = [], values }: RequestedContent): void {
   for (const attribute of subject.rdns.flat()) {
     const name = asAltName(attribute);
     if (name === undefined || isAmong(name, added)) continue;
-    const reason = altNameProblem(profile, name, values);
+    const reason = altNameProblem(profile, name, values) ?? formProblem(name);
     if (reason !== undefined)
       throw badRequest(
         'SAN_NOT_ALLOWED',
@@ -202,6 +199,12 @@ function checkNamesInSubject(profile: CompiledProfile, { subject, added = [], va
       );
   }
 }
+
+/** As for a dNSName, but for letters of other scripts and underscores. */
+const formProblem = (name: GeneralName): string | undefined =>
+  name.kind === 'dns'
+    ? generalNameProblem({ ...name, value: name.value.replace(/[^\-.*0-9A-Za-z]/gu, 'x') })
+    : undefined;
 
 const isAmong = (name: GeneralName, names: readonly GeneralName[]): boolean =>
   names.some((one) => sameGeneralNames([one], [name]));
@@ -230,9 +233,10 @@ function altNameProblem(
 ): string | undefined {
   if (name.kind === 'other' || !san.allowed.includes(name.kind)) return 'is of a kind that is not allowed';
   if (name.kind === 'ip')
-    return blocks?.check(name.value, family(name.value)) === false ? 'is not in an allowed address block' : undefined;
-  if (name.kind === 'dns' && name.value.startsWith('*') && !san.wildcards)
-    return 'has a wildcard, which is not allowed';
+    return blocks?.some(({ address, mask }) => addressWithin(name.bytes, address, mask)) === false
+      ? 'is not in an allowed address block'
+      : undefined;
+  if (name.kind === 'dns' && name.value.includes('*') && !san.wildcards) return 'has a wildcard, which is not allowed';
   const { kind, value } = name;
   return sanPatterns[kind]?.some((pattern) => matchesName(pattern, { kind, value }, values)) === false
     ? 'is not allowed'

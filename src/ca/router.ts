@@ -2,8 +2,10 @@
 import type { CaConfig, ProfileConfig } from '../config/schema.ts';
 import { failed, notFound, unavailable } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
+import type { Name } from '../pki/x509/name.ts';
+import { looksLike } from '../pki/x509/subject-names.ts';
 import type { CertificateRow } from '../store/certificate-store.ts';
-import { ClientIssuers, type KnownCa } from './client-issuers.ts';
+import { ClientIssuers } from './client-issuers.ts';
 import { CsrAttributes } from './csr-attributes.ts';
 import type { CaDriver } from './driver.ts';
 import { LabelBoundary, type IssuedCertificates } from './label-boundary.ts';
@@ -17,7 +19,7 @@ export interface CaSurroundings {
   /** What the files in `client_issuers` hold. */
   readonly clientIssuers?: readonly Certificate[];
   /** All CAs of this server; absent: this one. */
-  readonly all?: () => readonly KnownCa[];
+  readonly all?: () => readonly Ca[];
   /** Of a further label: the CA whose key signs; absent: it is that CA itself. */
   readonly issuer?: Ca | undefined;
   /** What tells one label's certificates from another's; absent: nothing has to. */
@@ -42,6 +44,7 @@ export class Ca {
   #certificate: Certificate | undefined;
   #certificates: readonly Certificate[] = [];
   readonly #boundary: LabelBoundary | undefined;
+  readonly #all: () => readonly Ca[];
 
   constructor(config: CaConfig, driver: CaDriver, surroundings: CaSurroundings = {}) {
     const { renewalIssuers = [], popLinking = false, clientIssuers = [], all = () => [this], issued } = surroundings;
@@ -53,6 +56,7 @@ export class Ca {
     this.driver = driver;
     this.csrAttributes = new CsrAttributes(config.csrattrs, popLinking);
     this.renewalIssuers = renewalIssuers;
+    this.#all = all;
     this.#boundary =
       issued &&
       new LabelBoundary({
@@ -83,6 +87,17 @@ export class Ca {
   counts(certificate: Certificate, signer: Certificate): Promise<boolean> {
     const isOfOwnKey = signer.spki.equals(this.certificate.spki);
     return this.#boundary?.admits(certificate, isOfOwnKey) ?? Promise.resolve(true);
+  }
+
+  /**
+   * Whether a subject looks like that of a CA of this server, or of a CA above one: a certificate with it passes for the CA's. A CA
+   * elsewhere that is not known yet has no name to compare with.
+   */
+  isSubjectOfCa(subject: Name): boolean {
+    return this.#all().some((ca) => {
+      const own = ca.driver.chain().length === 0 ? [] : ca.certificates;
+      return [...own, ...ca.renewalIssuers].some((certificate) => looksLike(certificate.subject, subject));
+    });
   }
 
   /** What cacerts answers, DER. @throws EstuaryError 503 while the driver does not know it */

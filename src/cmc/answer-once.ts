@@ -9,7 +9,7 @@ export type CmcAnswerMessage = Pick<PkiResponseMessage, 'httpStatus' | 'retryAft
 /** `final`: it stands for good, and is kept. */
 export type NewAnswer = PkiResponseMessage & { readonly final: boolean };
 
-/** @param messageId what requests made of it are named after. @param retaken another process has begun with it */
+/** @param messageId what requests made of it are named after. @param retaken another process had begun with it */
 type Work = (messageId: string, retaken: boolean) => Promise<NewAnswer>;
 
 export interface AnswerOnceOptions {

@@ -5,8 +5,8 @@ import { crossChecks } from './rules/index.ts';
 import { keysOf, notes, tablesOf } from './keys.ts';
 import { asConfig, configSchema } from './schema.ts';
 import type { Config } from './schema.ts';
+import { isSameConfig } from './secret.ts';
 import { isTable } from './toml.ts';
-import { isSameConfig } from './transfer.ts';
 
 export interface ReloadPlan {
   /** What is in force afterwards: new values of the keys that apply live, old ones of all others. */

@@ -29,5 +29,5 @@ export type ReloadOutcome =
   /** `reason`: why nothing has changed. */
   | { readonly ok: false; readonly reason: string };
 
-/** Carries one out in all processes of the service, one after the other. Never rejects. */
+/** Carries out one reload after the other. Never rejects. */
 export type Reload = (order: ReloadOrder) => Promise<ReloadOutcome>;

@@ -1,4 +1,5 @@
-import { inspect } from 'node:util';
+import { inspect, isDeepStrictEqual } from 'node:util';
+import { isTable } from './toml.ts';
 
 /**
  * A secret of the configuration, loaded from a file or an environment variable. It never shows itself: JSON, string
@@ -35,4 +36,18 @@ export class Secret {
   [inspect.custom](): string {
     return '[secret]';
   }
+}
+
+/** Whether two parts of a configuration are equal, secrets included. */
+export function isSameConfig(one: unknown, other: unknown): boolean {
+  return isDeepStrictEqual(revealed(one), revealed(other));
+}
+
+/** The same with comparable secrets. An inner table stands under `table`, so that no key of it can be mistaken for a secret. */
+function revealed(value: unknown): unknown {
+  if (value instanceof Secret) return { secret: value.reveal() };
+  if (Array.isArray(value)) return value.map(revealed);
+  if (!isTable(value)) return value;
+  const given = Object.entries(value).filter(([, inner]) => inner !== undefined);
+  return { table: Object.fromEntries(given.map(([name, inner]) => [name, revealed(inner)])) };
 }

@@ -9,7 +9,14 @@ import type { Table } from './toml.ts';
 /** Names under which an operator may try to write a secret into the file. */
 const SECRET_NAME = /(^|_)(pin|password|passphrase|passwd|secret|hmac_key|lookup_key|symmetric_key|token)$/i;
 
-/** Farther than this, a word is no mistyping of another. */
+/** Keys that a former version had, with their replacements. */
+const REMOVED: Readonly<Record<string, string>> = {
+  'server.workers':
+    'removed in version 0.2: a server is one process (for several processes, run several nodes with store.driver = "postgres", ' +
+    'on one host with server.reuse_port = true: docs/guides/nodes-on-one-host.md)',
+};
+
+/** A word that differs in more letters than this is not a typing error. */
 const MISTYPED = 3;
 
 /**
@@ -34,6 +41,8 @@ export function checkKeys(root: TObject, table: TObject, raw: Table, key: string
 const isSecret = (schema: TSchema): boolean => ['secret', 'bytes'].includes(notes(schema).form ?? '');
 
 function explain(root: TObject, known: readonly string[], name: string, key: string): string {
+  const removed = REMOVED[key === '' ? name : `${key}.${name}`];
+  if (removed !== undefined) return removed;
   const suggestion = suggest(root, known, name, key);
   const secret = SECRET_NAME.test(name)
     ? 'unknown key, and a secret must not stand in the configuration file: secrets are given as *_file or *_env'

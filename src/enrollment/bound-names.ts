@@ -1,4 +1,4 @@
-/** Names that a requester is bound to, and the others that it may not ask for (contract §8.4). */
+/** Names that a requester is bound to, and the others that it may not ask for (docs/names.md). */
 import type { Ca } from '../ca/router.ts';
 import { allowedByPlaceholder } from '../ca/profile.ts';
 import { forbidden, type EstuaryError } from '../errors.ts';
@@ -28,8 +28,10 @@ export interface Judged {
   readonly added: readonly GeneralName[];
 }
 
-/** Attributes that name somebody; others, such as O, say where it belongs. */
+/** Attributes that name the subject itself; others, such as O and DC, name what it belongs to. */
 const NAMING: ReadonlySet<string> = new Set([OID.commonName, OID.userId, OID.serialNumber, OID.emailAddress]);
+/** For names of a client_id, also the names of devices in PKCS #9 and of persons in X.520. */
+const NAMING_A_CLIENT: ReadonlySet<string> = new Set([...NAMING, OID.unstructuredName, OID.pseudonym]);
 
 /**
  * Refuses every name that is neither the bound one nor allowed by a pattern with a placeholder; nothing where nothing is bound.
@@ -42,8 +44,9 @@ export function checkBoundNames(right: NameRight, binding: ClientIdBinding, judg
   checkPresence(bound, judged);
   const { csr, subjectReplaced } = judged;
   if (!subjectReplaced && bound.by !== 'certificate') {
+    const naming = bound.by === 'client_id' ? NAMING_A_CLIENT : NAMING;
     for (const attribute of csr.subject.rdns.flat())
-      if (NAMING.has(attribute.type) && !isBound(bound, attribute.text, false) && !allowsAttribute(judged, attribute))
+      if (naming.has(attribute.type) && !isBound(bound, attribute.text, false) && !allowsAttribute(judged, attribute))
         throw notOwn(`${attributeName(attribute.type)}=${attribute.text}`);
   }
   for (const name of csr.subjectAltNames)

@@ -1,7 +1,9 @@
 /** The stage after policy: what csrattrs asks for, the CA's profile, and all that the CA checks before its key is used, lints included. */
 import type { PreparedIssuance } from '../ca/driver.ts';
 import { checkPolicy } from '../ca/profile.ts';
-import { failed, type EstuaryError } from '../errors.ts';
+import { badRequest, failed, type EstuaryError } from '../errors.ts';
+import type { RequestKey } from '../pki/pkcs10/csr.ts';
+import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { Authorised } from './authorised.ts';
 import type { Keyed } from './keyed.ts';
 
@@ -22,11 +24,10 @@ export class Checked {
 
   /** @throws EstuaryError 400 csrattrs, policy, lint; 500 or 503 from the CA */
   static async of(keyed: Keyed): Promise<Checked> {
-    const { request, csr, names, values, key } = keyed;
+    const { request, csr, names, key } = keyed;
     const { requestId, ca, operation } = request;
     const { publicKey, proof, shown, format } = key;
-    ca.csrAttributes.check(csr, shown);
-    checkPolicy(ca.profile, { ...names, values, publicKey, extensions: csr.extensions });
+    checkContent(keyed, publicKey, shown);
     const forwarded = operation === 'fullcmc' && csr.renamed !== true ? { format, der: csr.der } : undefined;
     const { spki } = publicKey;
     return new Checked(
@@ -50,15 +51,28 @@ export class Checked {
   }
 }
 
+function checkContent(
+  { request: { ca }, csr, names, values }: Pick<Authorised, 'request' | 'csr' | 'names' | 'values'>,
+  publicKey: PublicKeyInfo | undefined,
+  shown: RequestKey | undefined,
+): void {
+  ca.csrAttributes.check(csr, shown);
+  checkPolicy(ca.profile, { ...names, values, publicKey, extensions: csr.extensions });
+  if (ca.isSubjectOfCa(names.subject))
+    throw badRequest(
+      'SUBJECT_NOT_ALLOWED',
+      "The subject is that of a certificate authority: use the subject's own name.",
+    );
+}
+
 /**
  * What can be refused before there is a key, and before anything reaches a CA elsewhere.
  *
  * @throws EstuaryError 400 csrattrs, policy; 500 `CA_QUEUED_GENERATED_KEY`
  */
-export async function checkWithoutKey({ request: { ca }, csr, names, values }: Authorised): Promise<void> {
-  ca.csrAttributes.check(csr, undefined);
-  checkPolicy(ca.profile, { ...names, values, publicKey: undefined, extensions: csr.extensions });
-  const { remoteQueue } = ca.driver;
+export async function checkWithoutKey(authorised: Authorised): Promise<void> {
+  checkContent(authorised, undefined, undefined);
+  const { remoteQueue } = authorised.request.ca.driver;
   if (remoteQueue !== undefined && !(await remoteQueue.issuesAtOnce())) throw queuedGeneratedKey('its profile queues');
 }
 

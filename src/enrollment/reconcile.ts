@@ -4,10 +4,11 @@ import type { IssuanceStore } from '../store/issuance-store.ts';
 import type { RequestStore } from '../store/request-store.ts';
 
 /**
- * Closes intents whose process ended before it recorded a certificate, so before it answered one: the OTP use goes
- * back, the serial stays unused. A request that was being submitted to a remote CA goes on waiting for what became of it there. CMC messages that it was at work on may be taken up by another process. At start-up
- * for every process that ever was; for one dead worker by its instance.
+ * Closes intents whose process ended before it recorded a certificate, so before it answered. The use of a one-time password is given back,
+ * and the serial number stays unused. A request that was being submitted to a remote CA waits until its outcome there is known. Another
+ * process may take up CMC messages that the dead one was processing.
  *
+ * @param instance the dead process; undefined: all processes, when a service starts that has its store to itself
  * @returns how many were closed
  */
 export async function reconcile(

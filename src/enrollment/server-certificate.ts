@@ -22,7 +22,7 @@ import { certificateRow, issuedNames } from './certificate-row.ts';
 
 export interface ServerCertificateOptions {
   /** As it is in force now. */
-  readonly ca: () => Pick<Ca, 'label' | 'driver' | 'certificate'>;
+  readonly ca: () => Pick<Ca, 'label' | 'driver' | 'certificate' | 'isSubjectOfCa'>;
   /** DNS names and IP addresses. */
   readonly names: readonly string[];
   /** Where key and certificate are kept; nobody else has a file there. */
@@ -36,7 +36,7 @@ export interface ServerCertificateOptions {
   readonly log: Pick<Logger, 'info' | 'error'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Of all processes of the service: one of them renews. */
+  /** Of all nodes: one of them renews. */
   readonly mutex: Limiter;
 }
 
@@ -44,7 +44,7 @@ export interface ServerCertificateOptions {
 const FILE = 'server.pem';
 /** Of its life, after which it is renewed. */
 const RENEWED_AFTER = 2 / 3;
-/** Milliseconds that a renewal by another process may take. */
+/** Milliseconds that a renewal by another node may take. */
 const PATIENCE = 60_000;
 
 const WHO = 'the server itself';
@@ -76,7 +76,7 @@ export class ServerCertificate {
     try {
       await mutex.acquire(PATIENCE);
       try {
-        // Another process may have been faster.
+        // Another node may have been faster.
         if (await this.#takeGood()) return;
         const pair = await this.#issue();
         this.#keep(pair);
@@ -144,6 +144,11 @@ export class ServerCertificate {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const spki = publicKey.export({ type: 'spki', format: 'der' });
     const subject = parseDistinguishedName(`CN=${escapeAttributeValue(names[0] ?? '')}`);
+    if (ca.isSubjectOfCa(subject))
+      throw failed(
+        'CA_UNUSABLE',
+        `tls.automatic: ${formatName(subject)} is the subject of a CA of this server. Put another name first.`,
+      );
     const prepared = await driver.prepareServerCertificate({ subject, subjectAltNames: this.#names(), spki });
     const reservation: Reservation = {
       request_id: randomUUID(),

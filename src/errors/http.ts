@@ -86,7 +86,7 @@ export const HTTP_ERRORS = {
   OVERLOADED: {
     status: 503,
     cause: 'The process carries out as many requests as it can.',
-    remedy: 'Let clients try again after Retry-After; where it lasts, add workers or machines (docs/operations.md).',
+    remedy: 'Let clients try again after Retry-After. If it lasts, add nodes (docs/operations.md).',
   },
   RATE_LIMITED: {
     status: 503,

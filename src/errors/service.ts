@@ -79,14 +79,8 @@ export const SERVICE_ERRORS = {
   },
   MATERIAL_UNUSABLE: {
     status: 500,
-    cause:
-      'A certificate, key or CRL that the configuration in force names could not be read when a worker or a reload needed it.',
+    cause: 'A certificate, key or CRL that the configuration in force names could not be read when a reload needed it.',
     remedy: 'Correct the file that the message names.',
-  },
-  METRICS_INCOMPLETE: {
-    status: 503,
-    cause: 'A worker process did not tell its metrics in time; a sum without them would look like a restart.',
-    remedy: 'Scrape again; look in the log for a worker that hangs or is short of file descriptors.',
   },
   NODE_LEASE_LOST: {
     status: 503,
@@ -155,10 +149,5 @@ export const SERVICE_ERRORS = {
     status: 503,
     cause: 'The store cannot be opened, read or written at present.',
     remedy: 'Make room on the disk, or restore permissions; look for the SQLite code in the log.',
-  },
-  WORKER_START: {
-    status: 500,
-    cause: 'A worker process ended while it started.',
-    remedy: 'Look for its own error in the log.',
   },
 } as const satisfies ErrorTable;

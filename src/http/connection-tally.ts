@@ -7,9 +7,7 @@ export interface ConnectionLimits {
 }
 
 /** The keys of the limits in `[server]`. */
-export const REACHED_LIMITS = ['max_connections', 'max_connections_per_address'] as const;
-/** Which of them is reached. */
-export type ReachedLimit = (typeof REACHED_LIMITS)[number];
+export type ReachedLimit = 'max_connections' | 'max_connections_per_address';
 
 export class ConnectionTally {
   readonly #limits: ConnectionLimits;

@@ -1,6 +1,6 @@
 /**
  * The TCP connections of one listener, from before the TLS handshake until they are closed: no more than there may be
- * (contract §11), and none left when the service stops. HTTP's own list knows a connection only once its handshake is done.
+ *, and none left when the service stops. HTTP's own list knows a connection only once its handshake is done.
  */
 import type { Server, Socket } from 'node:net';
 import type { Logger } from '../log.ts';
@@ -11,23 +11,10 @@ import { takeProxyHeader, type Balancers } from './proxy-connection.ts';
 import { Crowd } from './handshake-crowd.ts';
 import { ConnectionTally, type ConnectionLimits, type ReachedLimit } from './connection-tally.ts';
 
-/** The same limits over all processes that share the listener. */
-export interface SharedConnections {
-  /**
-   * Counts one more.
-   *
-   * @param refuse called, later, when it is one too many
-   * @returns what takes it back
-   */
-  opened(listener: string, address: string, refuse: (reached: ReachedLimit) => void): () => void;
-}
-
 export interface ConnectionsOptions {
   readonly listener: string;
   readonly server: Server;
   readonly limits: ConnectionLimits;
-  /** undefined: no other process shares the listener. */
-  readonly shared: SharedConnections | undefined;
   readonly log: Pick<Logger, 'info' | 'warn'>;
   /** Given where balancers tell whose connections theirs are. */
   readonly proxies?: { readonly balancers: Balancers; /** Milliseconds. */ readonly headerTimeout: number } | undefined;
@@ -116,11 +103,6 @@ export class Connections {
       this.#warn(address, reached);
       return false;
     }
-    const { listener, shared } = this.#options;
-    const closed = shared?.opened(listener, address, (limit) => {
-      socket.destroy();
-      this.#warn(address, limit);
-    });
     this.#open.add(socket);
     const shaken = this.#boundsHandshakes ? this.#crowd.began() : undefined;
     if (shaken !== undefined) this.#handshakes.set(socket, shaken);
@@ -128,7 +110,6 @@ export class Connections {
       this.#open.delete(socket);
       shaken?.();
       this.#tally.remove(address);
-      closed?.();
     });
     return true;
   }

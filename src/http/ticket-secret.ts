@@ -1,7 +1,7 @@
 /**
- * Of what the keys of TLS session tickets come. Every process of a service has the same, and goes on to the next by itself when a period is
- * over: each secret is made of the one before, which is then forgotten, so that nobody who takes it later can open the tickets of before
- * (a TLS 1.2 ticket holds the keys of its connection).
+ * The secret from which the keys of TLS session tickets are derived. Nodes can share it. Each node advances it when a period is over: each
+ * secret is derived from the one before, which is then forgotten. So a stolen secret does not open earlier tickets (a TLS 1.2 ticket
+ * contains the keys of its connection).
  */
 import { hash, hkdfSync, randomBytes } from 'node:crypto';
 
@@ -11,7 +11,7 @@ const OCTETS = 48;
 /** Octets that Node wants for the keys: name, HMAC, AES. */
 const KEYS = 48;
 
-/** A secret on its way to another process. */
+/** A secret in a form that another node can take. */
 export interface SharedTicketSecret {
   /** Hex. */
   readonly secret: string;
@@ -35,12 +35,12 @@ export class TicketSecret {
     return new TicketSecret(randomBytes(OCTETS), periodAt(now()), now);
   }
 
-  /** The one of another process. */
+  /** The secret of another node. */
   static of({ secret, period }: SharedTicketSecret, now: () => number = Date.now): TicketSecret {
     return new TicketSecret(Buffer.from(secret, 'hex'), period, now);
   }
 
-  /** For another process. */
+  /** For another node. */
   share(): SharedTicketSecret {
     this.#goOn();
     return { secret: this.#secret.toString('hex'), period: this.#period };

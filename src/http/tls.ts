@@ -38,7 +38,7 @@ export interface TlsListener {
   readonly mode: ClientAuthMode;
   /** Milliseconds that a handshake may take. */
   readonly handshakeTimeout: number;
-  /** What all worker processes share for their session tickets. */
+  /** From which the keys of session tickets are derived. */
   readonly ticketSecret: TicketSecret;
 }
 

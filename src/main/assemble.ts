@@ -1,5 +1,5 @@
 /**
- * The composition root: makes every part of one process of the service, and starts nothing. No socket is opened, no timer set, no
+ * The composition root: makes every part of the service, and starts nothing. No socket is opened, no timer set, no
  * process forked before lifecycle.ts starts the parts. Longer than other files: who gets what is to be read in one place.
  */
 import { randomBytes } from 'node:crypto';
@@ -51,13 +51,12 @@ import { LiveCas } from './live-cas.ts';
 import { LiveSettings } from './live-settings.ts';
 import { nodeName } from './nodes.ts';
 import type { Part } from './part.ts';
-import type { WorkerConnections } from './shared-connections.ts';
 import { TlsEnd } from './tls-end.ts';
 import { watchEnds } from './watch-ends.ts';
 
-/** Milliseconds between two looks at the server's own certificate, which another process may have renewed. */
+/** Milliseconds between two looks at the server's own certificate, which another node may have renewed. */
 const RENEWAL_LOOK = 60_000;
-/** Processes that may wait for one that renews it. */
+/** Calls that may wait for one that renews it. */
 const MAX_RENEWERS = 256;
 
 /** What there is before the parts, from whoever starts the process. */
@@ -67,19 +66,16 @@ export interface Foundation {
   readonly store: Store;
   /** The owner of this process's reservations. */
   readonly instance: string;
-  /** Of the TLS sessions that may be resumed here: those of this process and of whoever shares it. */
+  /** For the TLS sessions of this process, and of nodes that share the secret. */
   readonly ticketSecret: TicketSecret;
-  /** Given where connections are counted with those of other processes. */
-  readonly connections?: WorkerConnections;
   readonly makeMutex: MakeMutex;
   /** Whether it is for this node to do what one of them does for all. */
   readonly isOnDuty: () => boolean;
   readonly condition: () => ServiceCondition;
-  /** Of all processes of the service. */
   readonly reload: Reload;
 }
 
-/** A process of the service, made and not started. */
+/** The parts of the service, made and not started. */
 export interface Assembly {
   /** What a reload replaces. */
   readonly live: LiveSettings;
@@ -173,7 +169,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     now,
     log,
   });
-  const context = listenerContext(config, log, foundation.connections);
+  const context = listenerContext(config, log);
   const est = new TlsEnd('est', config, foundation.ticketSecret);
   const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live });
   const estApp = createEstListener({ ...estSettings(config), tls: est.options, router: cas, operations, log, metrics });

@@ -1,24 +1,18 @@
-/** Start, reload and stop of one process of the service, whose parts assemble.ts has made. */
+/** Starts, reloads and stops the parts that assemble.ts made. */
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { Store } from '../store/store.ts';
 import type { Assembly } from './assemble.ts';
 import type { Prepared } from './reloads.ts';
 
-export interface LifecycleOptions {
-  readonly log: Logger;
-  readonly store: Pick<Store, 'reopenAuditFile'>;
-}
-
 export class Lifecycle {
   readonly #assembly: Assembly;
-  readonly #options: LifecycleOptions;
+  readonly #log: Logger;
 
-  constructor(assembly: Assembly, options: LifecycleOptions) {
+  constructor(assembly: Assembly, { log }: { readonly log: Logger }) {
     this.#assembly = assembly;
-    this.#options = options;
+    this.#log = log;
   }
 
   /**
@@ -41,10 +35,8 @@ export class Lifecycle {
    * @throws whatever is wrong with it; nothing has changed then
    */
   async prepare(config: Config, material: Material): Promise<Prepared> {
-    const { log, store } = this.#options;
+    const log = this.#log;
     const { live, cas } = this.#assembly;
-    // Its own file, in each process: a rotated one is followed whatever becomes of the reload.
-    await store.reopenAuditFile();
     const next = await cas.prepare(config, material);
     const drop = (): Promise<void> =>
       next
@@ -71,10 +63,9 @@ export class Lifecycle {
    * opener closes.
    */
   async stop(): Promise<void> {
-    const { log } = this.#options;
-    log.info('stopping');
+    this.#log.info('stopping');
     await this.#stopParts();
-    log.info('stopped');
+    this.#log.info('stopped');
   }
 
   async #stopParts(): Promise<void> {

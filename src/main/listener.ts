@@ -4,7 +4,7 @@ import type { Server as HttpServer } from 'node:http';
 import { isIP, type AddressInfo } from 'node:net';
 import type { Config } from '../config/schema.ts';
 import type { ConnectionLimits } from '../http/connection-tally.ts';
-import { Connections, type ConnectionsOptions, type SharedConnections } from '../http/connections.ts';
+import { Connections, type ConnectionsOptions } from '../http/connections.ts';
 import { affordable, openFileLimit } from '../http/open-files.ts';
 import type { Logger } from '../log.ts';
 
@@ -19,7 +19,6 @@ export interface App<S extends HttpServer> {
 
 export interface ListenerContext {
   readonly limits: ConnectionLimits;
-  readonly shared: SharedConnections | undefined;
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }
 
@@ -27,7 +26,6 @@ export interface ListenerContext {
 export function listenerContext(
   { server, publication }: Pick<Config, 'server' | 'publication'>,
   log: ListenerContext['log'],
-  shared: SharedConnections | undefined,
 ): ListenerContext {
   const wanted = { total: server.max_connections, perAddress: server.max_connections_per_address };
   const openFiles = openFileLimit();
@@ -35,9 +33,9 @@ export function listenerContext(
   if (limits.total < wanted.total)
     log.warn(
       { open_files: openFiles, max_connections: limits.total },
-      'the limit of open files allows fewer connections than server.max_connections (for each listener and process)',
+      'the limit of open files allows fewer connections than server.max_connections (for each listener)',
     );
-  return { limits, log, shared };
+  return { limits, log };
 }
 
 /** Milliseconds between looks for connections that have become idle while stopping. */

@@ -47,7 +47,7 @@ export interface TlsUse {
   readonly material: (state: LiveState) => TlsMaterial;
 }
 
-/** Milliseconds. All processes do it at about the same time. */
+/** Milliseconds. All nodes do it at about the same time. */
 const TICKET_KEYS_INTERVAL = 60_000;
 
 /** What is in force of it. There is nothing before the first {@link replace}: what a CA elsewhere is, it tells when it is started. */

@@ -29,10 +29,6 @@ export interface Nodes {
   readonly ticketSecret: TicketSecret;
   /** Closes what was left open by those who died, now and from then on. */
   begin(store: Store): Promise<void>;
-  /** A process of this node, before it begins anything that could be left open. */
-  add(instance: string): Promise<void>;
-  /** It is gone, and what it left open is closed. */
-  remove(instance: string): void;
   /** Lets others have the name, or the store. */
   release(): Promise<void>;
 }
@@ -43,10 +39,11 @@ export const nodeName = ({ store }: Pick<Config, 'store'>): string => store.node
 /**
  * Takes the store, alone or as one of its nodes. Nothing of it is changed before.
  *
+ * @param instance the owner of this process's reservations
  * @throws EstuaryError 500 `STORE_IN_USE` or `NODE_NAME_IN_USE`; 503 `STORE_UNAVAILABLE`
  */
-export async function joinNodes(config: Config, material: Material, log: Logger): Promise<Nodes> {
-  return config.store.driver === 'sqlite' ? alone(config, log) : SharedNode.join(config, material, log);
+export async function joinNodes(config: Config, material: Material, instance: string, log: Logger): Promise<Nodes> {
+  return config.store.driver === 'sqlite' ? alone(config, log) : SharedNode.join(config, material, instance, log);
 }
 
 /** Turns over all nodes; undefined: the service is alone. */
@@ -56,16 +53,14 @@ export function turnsOver(config: Config, material: Material): MakeMutex | undef
     : turnsOfNodes({ connect: connector(postgresServer(config, material)) });
 }
 
-async function alone({ store: { path } }: Config, log: Logger): Promise<Nodes> {
-  const lock = await lockStore(path);
+function alone({ store: { path } }: Config, log: Logger): Nodes {
+  const lock = lockStore(path);
   return {
     standing: { held: true, onDuty: true },
     ticketSecret: TicketSecret.random(),
     begin: async (store) => {
       await reconcile(store, log);
     },
-    add: () => Promise.resolve(),
-    remove: () => undefined,
     release: () => {
       lock.release();
       return Promise.resolve();
@@ -84,15 +79,16 @@ class SharedNode implements Nodes {
   readonly #log: Logger;
   readonly #timer: NodeJS.Timeout | undefined;
 
-  static async join(config: Config, material: Material, log: Logger): Promise<SharedNode> {
+  static async join(config: Config, material: Material, instance: string, log: Logger): Promise<SharedNode> {
     const connect = connector(postgresServer(config, material));
     const closing: { store: Store | undefined } = { store: undefined };
     const lease = await NodeLease.join({
       connect,
       name: nodeName(config),
+      instance,
       log,
-      closeLeftOpen: async (instance) => {
-        if (closing.store !== undefined) await reconcile(closing.store, log, instance);
+      closeLeftOpen: async (dead) => {
+        if (closing.store !== undefined) await reconcile(closing.store, log, dead);
       },
     });
     try {
@@ -123,14 +119,6 @@ class SharedNode implements Nodes {
   begin(store: Store): Promise<void> {
     this.#closing.store = store;
     return Promise.resolve();
-  }
-
-  add(instance: string): Promise<void> {
-    return this.#lease.add(instance);
-  }
-
-  remove(instance: string): void {
-    this.#lease.remove(instance);
   }
 
   async release(): Promise<void> {

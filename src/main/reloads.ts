@@ -20,7 +20,7 @@ export interface Prepared {
   drop(): void;
 }
 
-/** What takes a new configuration: one process, or a supervisor for all of its workers. */
+/** Checks that the service can use a new configuration. */
 export type Prepare = (config: Config, material: Material) => Promise<Prepared>;
 
 export interface ReloadsOptions {
@@ -89,7 +89,7 @@ export class Reloads {
     }
   }
 
-  /** All of a reload but that it counts: every process makes what it would bring into force, and drops it. */
+  /** A dry run: makes everything that a reload would bring into force, and drops it. */
   async #try(): Promise<ReloadOutcome> {
     try {
       const { plan, material, report } = await this.#read();

@@ -1,6 +1,6 @@
 /** What the signals of the process do, from its first moment on. */
 import { describe } from '../errors.ts';
-import type { RunningService } from './running-service.ts';
+import type { RunningService } from './start.ts';
 
 export type Signal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 

@@ -24,7 +24,7 @@ export interface Limiter {
   release(): void;
 }
 
-/** Makes a {@link Limiter} of one holder at a time: the same name is the same mutex, in all processes of the service. */
+/** Makes a {@link Limiter} of one holder at a time: the same name is the same mutex, on all nodes. */
 export type MakeMutex = (name: string, queueLimit: number) => Limiter;
 
 /**

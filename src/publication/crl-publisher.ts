@@ -1,4 +1,4 @@
-/** Keeps a CRL of each CA at hand: signed on time, numbered without a gap backwards, shared by all processes of a store. */
+/** Keeps a CRL of each CA at hand: signed on time, numbered without a gap backwards, shared by all nodes. */
 import type { Ca } from '../ca/router.ts';
 import type { StatusSigner } from '../ca/driver.ts';
 import { describe } from '../errors.ts';
@@ -26,7 +26,7 @@ const PAGE = 500;
 
 export class CrlPublisher {
   readonly #options: CrlPublisherOptions;
-  /** The latest list of each CA, with the key that signed it; the store's number says whether another process has a later one. */
+  /** The latest list of each CA, with the key that signed it; the store's number says whether another node has a later one. */
   readonly #latest = new Map<string, { readonly row: CrlRow; readonly spki: Buffer }>();
   readonly #underWay = new Map<string, Promise<CrlRow>>();
   #timer: NodeJS.Timeout | undefined;
@@ -150,7 +150,7 @@ export class CrlPublisher {
     const saved = await store.saveCrl(row, [
       { type: 'crl.issued', outcome: 'success', ca: ca.label, detail: `number ${number}, ${row.der.length} bytes` },
     ]);
-    // Another process was faster with a later list, which may have been given out already: numbers never fall.
+    // Another node was faster with a later list, which may have been given out already: numbers never fall.
     if (!saved) return (await this.#load(ca)) ?? row;
     if ((this.#known(ca)?.number ?? 0) < number) this.#keep(ca, row);
     log.info({ ca: ca.label, number, bytes: row.der.length }, 'CRL signed');

@@ -35,7 +35,7 @@ export interface CmcConclusion {
 /** What CMC has to remember of its messages. */
 export interface CmcStore {
   /**
-   * Takes a message for this process, unless it has been answered for good or another process works on it. What this
+   * Takes a message for this process, unless it has been answered for good or another node works on it. What this
    * process itself is at work on it knows.
    */
   claimCmcMessage(message: CmcMessage): Promise<CmcClaim>;

@@ -59,7 +59,7 @@ export interface IssuanceStore {
   releaseReservation(request_id: string, events: readonly AuditEvent[]): Promise<boolean>;
   /**
    * {@link reserve} for a queued request: the reservation has its id, and takes no OTP use, because the request holds
-   * one. At most one is open for a request, in all processes; recording its certificate makes the request `issued`.
+   * one. At most one is open for a request, on all nodes; recording its certificate makes the request `issued`.
    */
   claimRequest(reservation: Reservation, events: readonly AuditEvent[]): Promise<ClaimResult>;
   /** Reservations neither recorded nor released: of one instance, or of all. Oldest first. */

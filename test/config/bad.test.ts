@@ -215,6 +215,12 @@ describe('contract §1: an unknown key is refused and names the nearest known on
       toml('[log]\nzzzzzzzz = 1'),
       'log.zzzzzzzz: unknown key (the nearest known one is "log.level")',
     ],
+    [
+      'a key that a former version had, with its replacement',
+      toml('[server]\nworkers = 1'),
+      'server.workers: removed in version 0.2: a server is one process (for several processes, run several nodes with store.driver = "postgres", ' +
+        'on one host with server.reuse_port = true: docs/guides/nodes-on-one-host.md)',
+    ],
     ['upper case', toml('[est]\nPort = 1'), 'est.Port: unknown key (the nearest known one is "est.port")'],
     [
       'a key in the table of another driver',

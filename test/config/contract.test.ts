@@ -28,7 +28,6 @@ subject = [{ O = "Example" }, { CN = "" }]`;
 const SAMPLE = `
 profile = "niap"
 [server]
-workers = 1
 shutdown_grace = 10
 body_limit = 65536
 [est]

@@ -18,7 +18,7 @@ describe('contract §2: what the configuration gives', () => {
   test('what is left out has the default of the contract', async () => {
     const { config } = await folder.load(toml());
     expect(config).toMatchObject({
-      server: { workers: 1, shutdown_grace: 10, body_limit: 65536 },
+      server: { shutdown_grace: 10, body_limit: 65536 },
       est: {
         host: '0.0.0.0',
         port: 9443,

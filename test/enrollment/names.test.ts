@@ -1,5 +1,5 @@
 /**
- * Issue 13.3: which names a requester gets (contract §8.4), on a store of its own, without a server.
+ * Which names a requester gets, on a separate store, without a server.
  *
  * Longer than other files: the rules on names are tables over the same requesters.
  */
@@ -12,7 +12,7 @@ import { Ca } from '../../src/ca/router.ts';
 import type { ProfileConfig } from '../../src/config/schema.ts';
 import type { ClientIdBinding } from '../../src/enrollment/names.ts';
 import type { EstEnrolment } from '../../src/enrollment/request.ts';
-import { EstuaryError } from '../../src/errors.ts';
+import { EstuaryError, failed } from '../../src/errors.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
 import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
@@ -24,6 +24,7 @@ import { dns, makeCa, makeClient, subjectAltName } from '../support/certificates
 import {
   attribute,
   buildCsr,
+  commonName,
   dns as dnsName,
   email,
   extensionRequest,
@@ -134,7 +135,7 @@ function principal(text: string, subject: string, short?: string): Identity {
 const a = dnsName('a.example');
 const other = dnsName('admin.example.com');
 
-describe('issue 13.3, contract §8.4: names of a token', () => {
+describe('names of a token', () => {
   const subject = { patterns: { CN: '{id}', serialNumber: '{client_id}-[0-9]+' } };
   test.each<[string, ClientIdBinding, Profile, Asked, string]>([
     ['off: any names', 'off', {}, { subject: 'CN=x', sans: [other] }, 'CN=x DNS:admin.example.com'],
@@ -147,8 +148,28 @@ describe('issue 13.3, contract §8.4: names of a token', () => {
     ['cn: a UID', 'cn', {}, { subject: 'UID=root,CN=device-1' }, '403 NAME_NOT_OWN'],
     ['cn: a serialNumber', 'cn', {}, { subject: 'serialNumber=1,CN=device-1' }, '403 NAME_NOT_OWN'],
     ['cn: an emailAddress', 'cn', {}, { subject: 'emailAddress=a@b.example,CN=device-1' }, '403 NAME_NOT_OWN'],
+    ['cn: an unstructuredName', 'cn', {}, { subject: 'unstructuredName=x,CN=device-1' }, '403 NAME_NOT_OWN'],
+    ['cn: a pseudonym', 'cn', {}, { subject: 'pseudonym=x,CN=device-1' }, '403 NAME_NOT_OWN'],
+    [
+      'cn: its unstructuredName and pseudonym',
+      'cn',
+      {},
+      { subject: 'unstructuredName=device-1+pseudonym=device-1,CN=device-1' },
+      'pseudonym=device-1+unstructuredName=device-1,CN=device-1',
+    ],
+    [
+      'san: an unstructuredName',
+      'san',
+      {},
+      { subject: 'unstructuredName=x', sans: [dnsName('device-1')] },
+      '403 NAME_NOT_OWN',
+    ],
+    ['cn: its own CN and a space', 'cn', {}, { subject: 'CN=device-1\\ ' }, '403 CLIENT_ID_MISMATCH'],
+    ['cn: its own CN of full-width letters', 'cn', {}, { subject: 'CN=ｄevice-1' }, '403 CLIENT_ID_MISMATCH'],
+    ['cn: its own CN in another case', 'cn', {}, { subject: 'CN=Device-1' }, '403 CLIENT_ID_MISMATCH'],
+    ['cn: a partial wildcard that is not its own', 'cn', {}, { subject: 'CN=device-*' }, '403 CLIENT_ID_MISMATCH'],
     ['cn: its UID', 'cn', {}, { subject: 'UID=device-1,CN=device-1' }, 'UID=device-1,CN=device-1'],
-    ['cn: where it belongs', 'cn', {}, { subject: 'CN=device-1,O=Plant' }, 'CN=device-1,O=Plant'],
+    ['cn: where it belongs', 'cn', {}, { subject: 'CN=device-1,O=Plant,DC=plant' }, 'CN=device-1,O=Plant,DC=plant'],
     [
       'cn: a pattern with a placeholder',
       'cn',
@@ -183,7 +204,7 @@ describe('issue 13.3, contract §8.4: names of a token', () => {
   });
 });
 
-describe('issue 13.3, contract §8.4: names of a certificate, by mtls_subject', () => {
+describe('names of a certificate, by mtls_subject', () => {
   const SELF = 'CN=device-1,O=Plant';
   const placeholders = {
     subject: { patterns: { CN: '{cert.serialNumber}' } },
@@ -238,7 +259,7 @@ describe('issue 13.3, contract §8.4: names of a certificate, by mtls_subject', 
   });
 });
 
-describe('issue 13.3, contract §8.4: names of a mapped principal', () => {
+describe('names of a mapped principal', () => {
   const alice = principal('alice@EXAMPLE.COM', 'CN=alice,O=Example', 'alice');
   const host = principal('host/a.example.com@EXAMPLE.COM', 'CN=a.example.com');
   test.each<[string, Identity, Profile, Asked, string]>([
@@ -266,7 +287,7 @@ describe('issue 13.3, contract §8.4: names of a mapped principal', () => {
   });
 });
 
-describe('issue 13.3, contract §8.4: templates', () => {
+describe('templates', () => {
   test.each<[string, Profile, Asked, string]>([
     ['a subject', { subject: { template: 'CN={id},O=Example' } }, { subject: 'CN=x' }, 'CN=device-1,O=Example'],
     [
@@ -344,34 +365,155 @@ describe('issue 13.3, contract §8.4: templates', () => {
   });
 });
 
-describe('issue 13.3, contract §8.4: the SAN policy holds for names in the subject', () => {
-  const restricted = { san: { dns: ['.*\\.lab\\.example'], email: [], ip: ['192.0.2.0/24'] } };
+const NO = '400 SAN_NOT_ALLOWED';
+
+describe('the SAN policy holds for names in the subject', () => {
+  const restricted = { san: { dns: ['.*\\.lab\\.example'], email: ['.*@lab\\.example'], ip: ['192.0.2.0/24'] } };
+  const wildcards = { san: { ...restricted.san, wildcards: true } };
   test.each<[string, Profile, string, string]>([
-    ['a DNS name in CN', restricted, 'CN=admin.example.com', '400 SAN_NOT_ALLOWED'],
-    ['with an end', restricted, 'CN=admin.example.com.', '400 SAN_NOT_ALLOWED'],
-    ['in another case', restricted, 'CN=A.LAB.example', 'CN=A.LAB.example'],
+    ['a DNS name', restricted, 'CN=admin.example.com', NO],
+    ['a DNS name with a trailing dot', restricted, 'CN=admin.example.com.', NO],
+    ['a DNS name with a leading dot', restricted, 'CN=.admin.example.com', NO],
+    ['a DNS name with outer spaces', restricted, 'CN=\\ admin.example.com\\ ', NO],
+    ['a DNS name with full-width dots', restricted, 'CN=admin．example．com', NO],
+    ['a DNS name with ideographic dots', restricted, 'CN=admin。example。com', NO],
+    ['a DNS name with half-width ideographic dots', restricted, 'CN=admin｡example｡com', NO],
+    ['a DNS name of full-width letters', restricted, 'CN=ａｄｍｉｎ.example.com', NO],
+    ['a DNS name in NFD', restricted, 'CN=mu\u0308nchen.example', NO],
+    ['a partial wildcard', restricted, 'CN=*w.bad.example', NO],
+    ['a wildcard', restricted, 'CN=*.lab.example', NO],
+    ['a lone asterisk', restricted, 'CN=*', NO],
+    ['an allowed DNS name', restricted, 'CN=a.lab.example', 'CN=a.lab.example'],
+    ['an allowed DNS name in another case', restricted, 'CN=A.LAB.example', 'CN=A.LAB.example'],
+    ['an allowed DNS name and a trailing dot', restricted, 'CN=a.lab.example.', 'CN=a.lab.example.'],
+    ['an allowed wildcard', wildcards, 'CN=*.lab.example', 'CN=*.lab.example'],
+    ['a wildcard that a SAN cannot be: partial', wildcards, 'CN=*w.lab.example', NO],
+    ['a wildcard that a SAN cannot be: inside', wildcards, 'CN=w*.lab.example', NO],
+    ['a wildcard that a SAN cannot be: not the leftmost label', wildcards, 'CN=a.*.lab.example', NO],
+    ['a wildcard that a SAN cannot be: of a top-level domain', { san: { wildcards: true } }, 'CN=*.example', NO],
+    ['an IPv4 address in other digits', { san: { allowed: ['dns'] } }, 'CN=010.0.0.1', NO],
     ['one label', restricted, 'CN=admin', 'CN=admin'],
     ['words', restricted, 'CN=John Q. Public', 'CN=John Q. Public'],
-    ['a wildcard', {}, 'CN=*.lab.example', '400 SAN_NOT_ALLOWED'],
-    ['a wildcard that is allowed', { san: { wildcards: true } }, 'CN=*.lab.example', 'CN=*.lab.example'],
-    ['an address', restricted, 'CN=10.0.0.1', '400 SAN_NOT_ALLOWED'],
-    ['an address that is allowed', restricted, 'CN=192.0.2.7', 'CN=192.0.2.7'],
-    ['an address of IPv6', restricted, 'CN=2001:db8::1', '400 SAN_NOT_ALLOWED'],
-    ['an emailAddress', restricted, 'CN=a,emailAddress=a@example.com', '400 SAN_NOT_ALLOWED'],
-    ['another CN', restricted, 'CN=a.lab.example,CN=admin.example.com', '400 SAN_NOT_ALLOWED'],
-    ['no DNS names at all', { san: { allowed: ['ip'] } }, 'CN=admin.example.com', '400 SAN_NOT_ALLOWED'],
+    ['an initial', restricted, 'CN=J. Smith', 'CN=J. Smith'],
+    ['a principal', restricted, 'CN=alice@EXAMPLE.COM', 'CN=alice@EXAMPLE.COM'],
+    ['an address', restricted, 'CN=10.0.0.1', NO],
+    ['an address and a space', restricted, 'CN=10.0.0.1\\ ', NO],
+    ['an address of full-width characters', restricted, 'CN=１０．０．０．１', NO],
+    ['an address where only DNS names are allowed', { san: { allowed: ['dns'] } }, 'CN=10.0.0.1\\ ', NO],
+    ['an allowed address', restricted, 'CN=192.0.2.7', 'CN=192.0.2.7'],
+    ['an IPv6 address', restricted, 'CN=2001:db8::1', NO],
+    ['the IPv4-mapped IPv6 address of an allowed one', restricted, 'CN=::ffff:192.0.2.7', NO],
+    ['an emailAddress', restricted, 'CN=a,emailAddress=a@example.com', NO],
+    ['an emailAddress and a space', restricted, 'CN=a,emailAddress=a@lab.example\\ ', NO],
+    ['an allowed emailAddress', restricted, 'CN=a,emailAddress=a@lab.example', 'CN=a,emailAddress=a@lab.example'],
+    ['another CN', restricted, 'CN=a.lab.example,CN=admin.example.com', NO],
+    ['no DNS names at all', { san: { allowed: ['ip'] } }, 'CN=admin.example.com', NO],
+    ['no DNS names at all, and no SAN', { san: { allowed: [] } }, 'CN=w*', NO],
     [
       'no policy',
       {},
       'CN=admin.example.com,emailAddress=a@example.com',
       'CN=admin.example.com,emailAddress=a@example.com',
     ],
-  ])('%s: %j', async (_, profile, subject, expected) => {
-    expect(await issued(await token('x'), csrOf({ subject }), { ca: caWith(profile) })).toBe(expected);
+    ['no policy, letters of another script', {}, 'CN=münchen_1.example', 'CN=münchen_1.example'],
+  ])('%s', async (_, profile, subject, expected) => {
+    for (const operation of ['simpleenroll', 'serverkeygen'] as const)
+      expect(await issued(await token('x'), csrOf({ subject }), { ca: caWith(profile), operation })).toBe(expected);
+  });
+
+  test('also for the client_id that the CN is bound to', async () => {
+    const ca = caWith(restricted);
+    for (const id of ['*w.bad.example', 'admin.example.com', 'admin。example。com', '10.0.0.1 '])
+      expect(await issued(await token(id), buildCsr(key, { subject: commonName(id) }), { ca, binding: 'cn' })).toBe(NO);
+  });
+
+  test('also for the subject that a template makes, and for that of a mapped principal', async () => {
+    const template = caWith({ ...restricted, subject: { template: 'CN={id}' } });
+    expect(await issued(await token('*w.bad.example'), csrOf({}), { ca: template })).toBe(NO);
+    const mapped = principal('host/a@EXAMPLE.COM', 'CN=admin。example。com');
+    expect(await issued(mapped, csrOf({}), { ca: caWith(restricted) })).toBe(NO);
+  });
+
+  test('also before a CA elsewhere, which gets nothing of it', async () => {
+    let reached = 0;
+    const prepare = () => Promise.reject(failed('CA_UNUSABLE', `reached ${++reached} times`));
+    const remoteQueue = {
+      settled: 1,
+      lostAfter: 1,
+      issuesAtOnce: () => Promise.resolve(true),
+      poll: () => Promise.reject(new Error('poll')),
+      find: () => Promise.reject(new Error('find')),
+      verify: () => Promise.reject(new Error('verify')),
+    };
+    const { driver, config } = caWith(restricted);
+    const ca = new Ca(config, {
+      chain: () => driver.chain(),
+      prepare,
+      remoteQueue,
+      revoke: () => Promise.resolve(),
+      health: () => Promise.resolve({ health: 'ok' }),
+      close: () => Promise.resolve(),
+    });
+    const identity = await token('x');
+    for (const subject of ['CN=*w.bad.example', 'CN=10.0.0.1\\ ', 'CN=admin。example。com'])
+      expect(await issued(identity, csrOf({ subject }), { ca })).toBe(NO);
+    const subject = formatName(devices.certificate.subject).toUpperCase();
+    expect(await issued(identity, csrOf({ subject }), { ca })).toBe('400 SUBJECT_NOT_ALLOWED');
+    expect([await issued(identity, csrOf({}), { ca }), reached]).toEqual(['500 CA_UNUSABLE', 1]);
+  });
+
+  test('also for a certificate that is renewed', async () => {
+    const { outcome } = await corridor({ store, identity: await token('x') }).enroll(
+      received(devices, csrOf({ subject: 'CN=admin．example．com' }), { requestId: randomUUID() }),
+    );
+    if (outcome.status !== 'issued') throw new Error(outcome.status);
+    const certificate = parseCertificate(outcome.certificate);
+    const identity = mtlsIdentity({ certificate, issuer: devices.certificate }, true);
+    const sent = { ca: caWith(restricted), operation: 'simplereenroll' } as const;
+    expect(await issued(identity, csrOf({ subject: 'CN=admin．example．com' }), sent)).toBe(NO);
   });
 });
 
-describe('issue 13.3, contract §8.4: strings', () => {
+describe('the subject of a CA of this server is never issued', () => {
+  const twin = (): string => formatName(devices.certificate.subject);
+  test.each<[string, (subject: string) => string]>([
+    ['the same', (subject) => subject],
+    ['in another case', (subject) => subject.replace(/=([^,]*)/g, (all) => all.toUpperCase())],
+    ['and a space', (subject) => subject.replace(/,|$/, '\\ $&')],
+    ['of full-width letters', (subject) => subject.replace(/=d/, '=ｄ')],
+  ])('%s', async (_, change) => {
+    const subject = change(twin());
+    for (const operation of ['simpleenroll', 'serverkeygen'] as const)
+      expect(await issued(await token('x'), csrOf({ subject }), { operation })).toBe('400 SUBJECT_NOT_ALLOWED');
+  });
+
+  test('nor that of another CA of the server, of one above it, or of one whose certificates it renews', async () => {
+    const other = await fileCa(folder, 'other');
+    const former = parseCertificate((await makeCa('CN=Former CA')).der);
+    const all = () => [devices, other, new Ca(devices.config, devices.driver, { renewalIssuers: [former] })];
+    const ca = new Ca(devices.config, devices.driver, { all });
+    const above = other.certificates.at(-1);
+    for (const { subject } of [other.certificate, above ?? former, former])
+      expect(await issued(await token('x'), csrOf({ subject: formatName(subject) }), { ca })).toBe(
+        '400 SUBJECT_NOT_ALLOWED',
+      );
+  });
+
+  test('nor is it mapped to a principal, or made by a template', async () => {
+    const subject = twin();
+    expect(await issued(principal('ca@EXAMPLE.COM', subject), csrOf({}))).toBe('400 SUBJECT_NOT_ALLOWED');
+    const ca = caWith({ subject: { template: subject.replace('devices', '{id}') } });
+    expect(await issued(await token('Devices'), csrOf({}), { ca })).toBe('400 SUBJECT_NOT_ALLOWED');
+  });
+
+  test('a CA elsewhere that is not known yet stops no other one', async () => {
+    const unknown = new Ca(devices.config, { ...devices.driver, chain: () => [] });
+    const ca = new Ca(devices.config, devices.driver, { all: () => [unknown, devices] });
+    expect(await issued(await token('x'), csrOf({}), { ca })).toBe('CN=device-1');
+  });
+});
+
+describe('strings', () => {
   test.each<[string, Buffer]>([
     ['TeletexString', tlv(0x14, Buffer.from('device', 'latin1'))],
     ['BMPString', tlv(0x1e, Buffer.from('device', 'utf16le').swap16())],

@@ -2,6 +2,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { CaDriver } from '../../src/ca/driver.ts';
+import { Ca } from '../../src/ca/router.ts';
 import { ServerCertificate } from '../../src/enrollment/server-certificate.ts';
 import { createLogger } from '../../src/log.ts';
 import { OID } from '../../src/pki/der/oids.ts';
@@ -10,6 +11,8 @@ import { formatName } from '../../src/pki/x509/name.ts';
 import { Semaphore } from '../../src/process/semaphore.ts';
 import type { Store } from '../../src/store/store.ts';
 import { makeCa } from '../support/ca.ts';
+import { makeCa as makeIssuer } from '../support/certificates.ts';
+import { fileCaConfig } from '../support/file-ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { openFileCa } from '../support/own-ca.ts';
 import { auditTypes, opened, temporaryPaths, type Paths } from '../store/support.ts';
@@ -48,6 +51,7 @@ async function newCase(): Promise<Case> {
     later: (days) => (time += days * DAY),
     async process(names = ['est.example', '192.0.2.7'], over = {}, ca = files) {
       // Devices only: the server's certificate is none of the profile's.
+      const config = fileCaConfig('devices', true, { certificate: ca.certificate, chain: ca.root, key: ca.privateKey });
       const profile = { validity_days: 1, max_validity_days: 1, key_usage: [], extended_key_usage: ['clientAuth'] };
       const driver = await openFileCa(
         {
@@ -69,7 +73,7 @@ async function newCase(): Promise<Case> {
         ...over,
       };
       return new ServerCertificate({
-        ca: () => ({ label: 'devices', driver: signing, certificate: driver.certificate }),
+        ca: () => new Ca(config, signing),
         names,
         folder: own,
         store,
@@ -168,4 +172,12 @@ test('issue 16.6: while the CA cannot sign, the former one goes on until its end
   expect(await here.store.openReservations()).toEqual([]);
   here.later(30);
   await expect(own.refresh()).rejects.toThrow('no token');
+});
+
+test('a certificate whose subject is that of a CA is not issued', async () => {
+  const here = await newCase();
+  const { der } = await makeIssuer('CN=EST.example');
+  const own = await here.process(['est.example', '192.0.2.7'], { chain: () => [der] });
+  await expect(own.refresh()).rejects.toThrow('tls.automatic: CN=est.example is the subject of a CA of this server.');
+  expect(await auditTypes(here.store)).toEqual([]);
 });

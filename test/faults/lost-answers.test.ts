@@ -1,4 +1,4 @@
-/** Issue 13: a fleet behind a proxy that loses answers. */
+/** A fleet behind a proxy that loses responses. */
 import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { random } from '../fuzz/mutation.ts';
@@ -22,7 +22,6 @@ const dice = random(SEED);
 beforeAll(async () => {
   estuary = await Estuary.start({
     configure: (config, dir) => {
-      section(config, 'server')['workers'] = 2;
       const otp = section(config, 'otp');
       otp['retry_window'] = 3600;
       // One failure would be too many.

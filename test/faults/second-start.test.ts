@@ -1,4 +1,4 @@
-/** Contract §11: one service per SQLite store; and what a start finds after the service was killed. */
+/** One service per SQLite store, and what a start finds after the service was killed. */
 import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAny, type CommandResult } from '../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { Estuary, section } from '../support/estuary.ts';
+import { Estuary } from '../support/estuary.ts';
 import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 
@@ -15,7 +15,7 @@ const wire = onTheWire(simpleCsr(makeKey()));
 let estuary: Estuary;
 
 beforeAll(async () => {
-  estuary = await Estuary.start({ configure: (config) => (section(config, 'server')['workers'] = 2) });
+  estuary = await Estuary.start();
 }, 120_000);
 afterAll(() => estuary.stop());
 
@@ -65,7 +65,7 @@ describe('issue 11.15: a second service on a store', () => {
     expect(verified.code).toBe(0);
   });
 
-  test('starts at once after the first was killed, with workers that nobody stopped', async () => {
+  test('starts at once after the first was killed', async () => {
     estuary.server.signal('SIGKILL');
     await estuary.server.exited;
     await estuary.restart();

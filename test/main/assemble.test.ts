@@ -1,8 +1,8 @@
-/** Issue 12.3: everything is made by `assemble`, which starts nothing; a lifecycle starts, reloads and stops it. */
+/** `assemble` makes every part and starts nothing; a lifecycle starts, reloads and stops the parts. */
+import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { setImmediate as turn } from 'node:timers/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
@@ -65,22 +65,36 @@ async function assembleOver(config: Config, store: Store): Promise<Assembly> {
     ticketSecret: TicketSecret.random(),
     isOnDuty: () => true,
     makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
-    condition: () => ({ workersDown: [], reloadFailed: false }),
+    condition: () => ({ reloadFailed: false }),
     reload: () => Promise.resolve({ ok: false, reason: 'not here' }),
   });
 }
 
-/** What is at work in the process, but for what the test waits with, and the metrics' histogram, which is there enabled or not. */
-const resources = (): string[] =>
-  process
-    .getActiveResourcesInfo()
-    .filter((name) => name !== 'Immediate' && name !== 'IntervalHistogram')
-    .sort();
+/** Asynchronous resources that keep something of the system open until they are closed. */
+const KINDS = new Set(['Timeout', 'TCPSERVERWRAP', 'TCPWRAP', 'PIPEWRAP', 'PROCESSWRAP', 'WORKER', 'MESSAGEPORT']);
 
-/** Sockets take a turn or two to close; a timer to wait with would itself be one. */
-async function expectLeft(before: readonly string[]): Promise<void> {
-  for (let turns = 0; turns < 1000 && resources().length !== before.length; turns++) await turn();
-  expect(resources()).toEqual(before);
+/** What the code of a test opens and has not closed. Other code of the process does not count, such as the test runner's timers. */
+class Opened {
+  readonly #context = new AsyncLocalStorage<true>();
+  readonly #open = new Map<number, string>();
+
+  constructor() {
+    const hook = createHook({
+      init: (id, kind) => {
+        if (KINDS.has(kind) && this.#context.getStore() === true) this.#open.set(id, kind);
+      },
+      destroy: (id) => this.#open.delete(id),
+    }).enable();
+    onTestFinished(() => void hook.disable());
+  }
+
+  by<T>(run: () => Promise<T>): Promise<T> {
+    return this.#context.run(true, run);
+  }
+
+  get kinds(): readonly string[] {
+    return [...this.#open.values()];
+  }
 }
 
 const BACKGROUND = (config: TomlTable): void => {
@@ -93,7 +107,7 @@ const BACKGROUND = (config: TomlTable): void => {
   });
 };
 
-describe('issue 12.3: assemble', () => {
+describe('assemble', () => {
   test('makes listeners, a token, a CA elsewhere, Kerberos and publication without socket, timer or process', async () => {
     const config = await configured((toml) => {
       BACKGROUND(toml);
@@ -116,24 +130,27 @@ describe('issue 12.3: assemble', () => {
       Object.assign(lab, { driver: 'dogtag', dogtag });
     });
     const store = await openStoreOf(config);
-    const before = resources();
-    const { parts } = await assembleOver(config, store);
+    const opened = new Opened();
+    const { parts } = await opened.by(() => assembleOver(config, store));
     expect(parts.length).toBeGreaterThan(5);
-    expect(resources()).toEqual(before);
+    expect(opened.kinds).toEqual([]);
   });
 
   test('what has started answers, and nothing is left of it once it has stopped', async () => {
     const config = await configured(() => undefined);
     const store = await openStoreOf(config);
-    const log = createLogger('fatal');
-    const before = resources();
-    const service = new Lifecycle(await assembleOver(config, store), { log, store });
-    await service.start();
+    const opened = new Opened();
+    const service = await opened.by(async () => {
+      const made = new Lifecycle(await assembleOver(config, store), { log: createLogger('fatal') });
+      await made.start();
+      return made;
+    });
+    expect(opened.kinds).toContain('TCPSERVERWRAP');
     const ca = readFileSync(join(dir, 'ca/root.pem'), 'latin1');
     const answer = await call({ port: config.est.port, tls: { ca }, method: 'GET', path: '/.well-known/est/cacerts' });
     expect(answer.status).toBe(200);
     await service.stop();
-    await expectLeft(before);
+    await expect.poll(() => opened.kinds).toEqual([]);
   });
 
   test('a part that cannot start takes down those before it', async () => {
@@ -142,9 +159,11 @@ describe('issue 12.3: assemble', () => {
     const other = createServer();
     await once(other.listen(config.admin.port, '127.0.0.1'), 'listening');
     onTestFinished(() => void other.close());
-    const before = resources();
-    const service = new Lifecycle(await assembleOver(config, store), { log: createLogger('fatal'), store });
-    await expect(service.start()).rejects.toThrow('EADDRINUSE');
-    await expectLeft(before);
+    const opened = new Opened();
+    const start = async (): Promise<void> => {
+      await new Lifecycle(await assembleOver(config, store), { log: createLogger('fatal') }).start();
+    };
+    await expect(opened.by(start)).rejects.toThrow('EADDRINUSE');
+    await expect.poll(() => opened.kinds).toEqual([]);
   });
 });

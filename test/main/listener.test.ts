@@ -19,7 +19,6 @@ test.each(['localhost', '127.0.0.1'])(
       { server: app.server, listen, close: () => app.close() },
       {
         limits: { total: 1, perAddress: 1 },
-        shared: undefined,
         log: { info: () => undefined, warn: () => undefined },
       },
     );

@@ -1,4 +1,4 @@
-/** Contract §1: start, signals, reload, workers; and what never reaches a log or a record. */
+/** Start, signals and reload; and what never reaches a log or a record. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { Estuary, section } from '../support/estuary.ts';
 import { openTls } from '../support/https.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 
-// Each test starts a server, one of them three processes.
+// Each test starts a server.
 vi.setConfig({ testTimeout: 120_000 });
 
 const key = makeKey();
@@ -119,33 +119,6 @@ test('SIGHUP: a reload that fails leaves the old state in force and says why', a
   expect((await est.admin('GET', '/admin/audit?type=config.reload')).json['items']).toMatchObject([
     { outcome: 'failure' },
   ]);
-});
-
-test('server.workers = 2: both listeners are shared, a dead worker is replaced, SIGTERM ends all', async () => {
-  const est = await start((config) => (section(config, 'server')['workers'] = 2));
-  const { token } = await est.otp({ max_uses: 50 });
-  const enroll = () => est.enroll(wire, { password: token });
-  expect((await Promise.all(Array.from({ length: 6 }, enroll))).map(({ status }) => status)).toEqual(
-    Array(6).fill(200),
-  );
-  await logged(est, 'listening', 4);
-  const workers = [
-    ...new Set(
-      est.server
-        .log()
-        .filter(({ msg }) => msg === 'listening')
-        .map(({ pid }) => Number(pid)),
-    ),
-  ];
-  expect(workers).toHaveLength(2);
-  expect(workers).not.toContain(est.server.pid);
-  const [victim] = workers;
-  if (victim === undefined) throw new Error('no worker');
-  process.kill(victim, 'SIGKILL');
-  await logged(est, 'listening', 6);
-  expect((await enroll()).status).toBe(200);
-  expect((await est.server.stop()).code).toBe(0);
-  for (const pid of workers) expect(() => process.kill(pid, 0)).toThrow();
 });
 
 test('contract §7: no token, password or key is in any log, record or the store in clear', async () => {

@@ -36,6 +36,7 @@ function putDatabase(path: string): void {
 const withOwnBuffers = (response: Response): Response =>
   'replies' in response
     ? {
+        ...response,
         replies: response.replies.map((reply) =>
           'value' in reply ? { id: reply.id, value: withBuffers(reply.value) } : reply,
         ),
@@ -44,25 +45,26 @@ const withOwnBuffers = (response: Response): Response =>
 
 export const localLink: typeof threadLink = (options, now) => (events) => {
   if (options.driver === 'sqlite' && options.role === 'writer') putDatabase(options.path);
-  const session = openRole(options, now()).then((role) =>
-    new CallServer(role).connect({
-      send(response) {
-        const copy = withOwnBuffers(structuredClone(response));
-        setImmediate(() => events.response(copy, Infinity));
-      },
-      end() {
-        void Promise.resolve(role.close()).finally(() => setImmediate(() => events.end(lost('closed'))));
-      },
-    }),
+  const server = openRole(options, now()).then(
+    (role) =>
+      new CallServer(role, {
+        send(response) {
+          const copy = withOwnBuffers(structuredClone(response));
+          setImmediate(() => events.response(copy));
+        },
+        end() {
+          void Promise.resolve(role.close()).finally(() => setImmediate(() => events.end(lost('closed'))));
+        },
+      }),
   );
-  session.catch((error: unknown) => {
+  server.catch((error: unknown) => {
     const reason = fromPlainError(toPlainError(toStoreError(error)));
     setImmediate(() => events.end(reason));
   });
   return {
     send(request) {
       const copy = structuredClone(request);
-      setImmediate(() => void session.then((open) => open.take(copy)));
+      setImmediate(() => void server.then((open) => open.take(copy)));
     },
   };
 };

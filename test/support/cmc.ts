@@ -173,7 +173,7 @@ export function issuedOutside(
   if (request === undefined || config === undefined || pem === undefined) throw new Error('no paths');
   writeFileSync(pem, key.pem);
   writeFileSync(config, ['[req]\ndistinguished_name=dn\n[dn]\n[ext]', ...extensions, ''].join('\n'));
-  openssl(['req', '-new', '-key', pem, '-subj', subject, '-config', config, '-out', request]);
+  openssl(['req', '-new', '-utf8', '-key', pem, '-subj', subject, '-config', config, '-out', request]);
   const cert = openssl([
     ...['x509', '-req', '-in', request, '-CA', files.certificate, '-CAkey', files.key, '-days', String(days)],
     ...['-set_serial', `0x${Date.now().toString(16)}0${Math.floor(Math.random() * 1e6)}`],

@@ -3,7 +3,7 @@
  * configuration changed as the test needs, and the built server running on it.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -31,6 +31,8 @@ export interface EstuaryOptions {
   readonly timeout?: number;
   /** Of the quickstart's PKI: one of ML-DSA, with OpenSSL 3.5. */
   readonly algorithm?: string;
+  /** The folder of a quickstart to copy instead of making one: several nodes have the same CAs. */
+  readonly pki?: string;
 }
 
 export interface EstCall {
@@ -108,7 +110,8 @@ export class Estuary {
     const dir = mkdtempSync(join(tmpdir(), 'estuary-test-'));
     try {
       const options = await withWantedStore(withWantedKeys(wanted, dir));
-      await makeQuickstart(dir, options.algorithm, options.quickstartEnv);
+      if (options.pki === undefined) await makeQuickstart(dir, options.algorithm, options.quickstartEnv);
+      else cpSync(options.pki, dir, { recursive: true, filter: (path) => !path.endsWith('/data') });
       configureIn(dir, options.configure);
       return new Estuary(dir, await launch(dir, options), options);
     } catch (error) {

@@ -24,7 +24,7 @@ const NODE_COLUMNS: readonly Column<Node>[] = [
 ];
 
 export function Health({ of, lockouts }: { readonly of: HealthRecord; readonly lockouts: number }) {
-  const { workers, reload, nodes } = of;
+  const { reload, nodes } = of;
   return (
     <>
       <div class="columns">
@@ -32,12 +32,6 @@ export function Health({ of, lockouts }: { readonly of: HealthRecord; readonly l
           <Facts
             of={[
               ['Store', <State health={of.store.health} detail={of.store.detail} />],
-              [
-                'Processes',
-                workers.alive === workers.configured
-                  ? `${workers.alive}`
-                  : `${workers.alive} of ${workers.configured} alive`,
-              ],
               nodes.length === 1 && ['Node', nodes[0]?.name],
               ...of.dependencies.map(({ name, ca, up }): Fact => [
                 ca === null ? name : `${name} of ${ca}`,

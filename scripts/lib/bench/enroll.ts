@@ -16,7 +16,7 @@ import { perCpuSecond, perSecond, plots, ratios, type Series, table } from './re
 import { ROWS, type Row, type ServerName, USUAL_ROWS } from './rows.ts';
 
 const HELP = `Usage: scripts/bench [--rounds N] [--seconds N] [--clients N,…] [--rows ROW,…] [--key KIND]
-                     [--workers N] [--syncs] [--plots FOLDER] [--profile FOLDER]
+                     [--syncs] [--plots FOLDER] [--profile FOLDER]
 
   --rounds N         how often every row is measured, the servers in turns; medians count (default 3)
   --seconds N        seconds of each measuring (default 4, at most 60)
@@ -24,7 +24,6 @@ const HELP = `Usage: scripts/bench [--rounds N] [--seconds N] [--clients N,…] 
   --rows ROW,…       of ${ROWS.map(({ id }) => id).join(', ')}
                      (default ${USUAL_ROWS.join(', ')})
   --key KIND         the devices' keys: ${KEY_KINDS.join(' or ')} (default ${KEY_KINDS[0]})
-  --workers N        Estuary with so many workers beside Estuary as one process
   --syncs            beside a program that writes to the same disk and forces it there, all the time
   --plots FOLDER     the rows as SVG: what each server does per CPU second, and how long it takes, by the number of clients
   --profile FOLDER   of Estuary alone, once: a flame graph of each row's main thread and a table of where its time goes;
@@ -38,14 +37,12 @@ interface Options {
   readonly clients: readonly number[];
   readonly rows: readonly Row[];
   readonly key: KeyKind;
-  /** Of the second Estuary; 1: there is none. */
-  readonly workers: number;
   readonly syncs: boolean;
   readonly plots: string | undefined;
   readonly profile: string | undefined;
 }
 
-/** Enrolments, of each process, before the first measuring of a server's row; later ones find it warm. */
+/** Enrollments before the first measuring of a server's row; later ones find it warm. */
 const WARM_UP = 1500;
 const STILL_WARM = 100;
 
@@ -99,7 +96,6 @@ function readOptions(): Options | undefined {
       clients: { type: 'string', default: '8' },
       rows: { type: 'string', default: USUAL_ROWS.join(',') },
       key: { type: 'string', default: KEY_KINDS[0] },
-      workers: { type: 'string', default: '1' },
       syncs: { type: 'boolean', default: false },
       plots: { type: 'string' },
       profile: { type: 'string' },
@@ -118,7 +114,6 @@ function readOptions(): Options | undefined {
     key:
       KEY_KINDS.find((kind) => kind === values.key) ??
       refuse(`--key: "${values.key}" is not ${KEY_KINDS.join(' or ')}`),
-    workers: wholeNumber(values.workers, 64, 'workers'),
     syncs: values.syncs,
     plots: values.plots,
     profile: values.profile,
@@ -157,15 +152,13 @@ async function compare(folder: string, options: Options): Promise<void> {
     const rows = options.rows.filter((row) => row.hash === hash);
     if (rows.length === 0) continue;
     const own = join(folder, hash);
-    const { workers, key } = options;
+    const { key } = options;
     const fleetOptions = { hash, size: Math.max(...options.clients), key };
     const estuary = await estuaryTarget(own, fleetOptions);
     const targets = new Map<ServerName, Target>([['Estuary', estuary]]);
     const syncs = options.syncs ? besideSyncs(folder) : undefined;
     try {
       const wanted = new Set(rows.flatMap(({ servers }) => servers));
-      if (wanted.has('Estuary with workers') && workers > 1)
-        targets.set('Estuary with workers', await estuaryTarget(join(own, 'workers'), { ...fleetOptions, workers }));
       if (wanted.has('the floor')) targets.set('the floor', await floorTarget(own, estuary.fleet));
       if (wanted.has('libest') && hasLibest()) targets.set('libest', await libestTarget(own, estuary.fleet));
       series.push(...(await compareRows(own, rows, targets, options)));
@@ -184,7 +177,7 @@ async function compareRows(
   folder: string,
   rows: readonly Row[],
   targets: ReadonlyMap<ServerName, Target>,
-  { rounds, seconds, clients: counts, workers }: Options,
+  { rounds, seconds, clients: counts }: Options,
 ): Promise<Series[]> {
   const series = rows.flatMap((row) =>
     counts.flatMap((clients) =>
@@ -202,8 +195,7 @@ async function compareRows(
       const { fleet } = target;
       const crowd = await besideRow(row.beside, fleet, folder);
       // libest has nothing to warm up, and is slow.
-      const cold = server === 'Estuary with workers' ? WARM_UP * workers : WARM_UP;
-      const warmUpCount = round === 0 && server !== 'libest' ? cold : STILL_WARM;
+      const warmUpCount = round === 0 && server !== 'libest' ? WARM_UP : STILL_WARM;
       const perSecond = rateOf(one, series);
       const job = { ...jobOf(row, fleet, clients, seconds), port: target.port, warmUpCount, perSecond };
       const isOurs = fleet.server.pid === target.pid;

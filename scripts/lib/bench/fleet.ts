@@ -28,8 +28,6 @@ export interface FleetOptions {
   /** How many devices. */
   readonly size: number;
   readonly key: KeyKind;
-  /** `server.workers`; absent: 1. */
-  readonly workers?: number;
   /** Added to the server's environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -52,14 +50,14 @@ export interface Fleet {
 const MANY_USES = 1_000_000;
 
 /** The quickstart's configuration in `folder`, with another hash for the OTPs; the server listens when it resolves. */
-export async function startFleet(folder: string, { hash, size, key, workers = 1, env }: FleetOptions): Promise<Fleet> {
+export async function startFleet(folder: string, { hash, size, key, env }: FleetOptions): Promise<Fleet> {
   const quickstart = ['--no-start', '--dir', folder, '--est-port', '0', '--admin-port', '0'];
   const algorithm = key === 'ml-dsa-65' ? ['--algorithm', key] : [];
   execFileSync(join(ROOT, 'scripts', 'quickstart'), [...quickstart, ...algorithm], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: ENVIRONMENT,
   });
-  configure(folder, hash, workers);
+  configure(folder, hash);
   const server = await startServer({
     config: join(folder, 'est.toml'),
     env: { NODE_ENV: 'production', ...env },
@@ -92,10 +90,10 @@ const ENVIRONMENT = { ...process.env, PATH: `${join(ROOT, '.cache', 'libest')}:$
 const PUBLICATION =
   '[publication]\nenabled = true\nhost = "127.0.0.1"\nport = 0\nbase_url = "http://pki.example.test"\n';
 
-function configure(folder: string, hash: HashAlgorithm, workers: number): void {
+function configure(folder: string, hash: HashAlgorithm): void {
   const path = join(folder, 'est.toml');
   // Long enough that the idle ones of a crowd are there until the end of a row.
-  const patience = `[server]\nkeep_alive_timeout = 120\nworkers = ${workers}\n`;
+  const patience = '[server]\nkeep_alive_timeout = 120\n';
   writeFileSync(path, `${patience}\n${PUBLICATION}\n${readFileSync(path, 'utf8')}`);
   const edit = (from: string, to: string): void => writeFileSync(path, readFileSync(path, 'utf8').replace(from, to));
   // A flood of wrong passwords costs what it can.

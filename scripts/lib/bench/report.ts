@@ -75,7 +75,6 @@ export function ratios(series: readonly Series[]): string {
     const parts = [
       ...against(find(row.id, clients, 'the floor'), 'the floor'),
       ...against(find(row.id, clients, 'libest'), 'libest'),
-      ...against(find(row.id, clients, 'Estuary with workers'), 'its own with workers'),
       ...(row.id === 'resumed' ? against(find('new', clients, 'Estuary'), 'new connections') : []),
     ];
     if (parts.length > 0) lines.push(`- ${row.name}, ${clients} clients: ${parts.join(', ')}`);

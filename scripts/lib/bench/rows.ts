@@ -2,8 +2,7 @@
 import type { Fleet, HashAlgorithm } from './fleet.ts';
 import type { ConnectionKind, JobClient } from './load.ts';
 
-/** `Estuary with workers`: as many as `--workers` says. */
-export type ServerName = 'Estuary' | 'Estuary with workers' | 'the floor' | 'libest';
+export type ServerName = 'Estuary' | 'the floor' | 'libest';
 
 export interface Row {
   /** What `--rows` calls it. */
@@ -42,14 +41,14 @@ export const ROWS: readonly Row[] = [
     id: 'new',
     name: 'new connection, mTLS',
     hash: 'sha256-hmac',
-    servers: ['Estuary', 'Estuary with workers', 'the floor', 'libest'],
+    servers: ['Estuary', 'the floor', 'libest'],
     clients: renewal('new'),
   },
   {
     id: 'resumed',
     name: 'resumed session, mTLS',
     hash: 'sha256-hmac',
-    servers: ['Estuary', 'Estuary with workers', 'the floor'],
+    servers: ['Estuary', 'the floor'],
     clients: renewal('resumed'),
   },
   {
@@ -57,21 +56,21 @@ export const ROWS: readonly Row[] = [
     name: 'kept connection, mTLS',
     hash: 'sha256-hmac',
     // libest closes after each answer.
-    servers: ['Estuary', 'Estuary with workers', 'the floor'],
+    servers: ['Estuary', 'the floor'],
     clients: renewal('kept'),
   },
   {
     id: 'new-otp',
     name: 'new connection, OTP (sha256-hmac)',
     hash: 'sha256-hmac',
-    servers: ['Estuary', 'Estuary with workers'],
+    servers: ['Estuary'],
     clients: enrolment('new'),
   },
   {
     id: 'kept-otp',
     name: 'kept connection, OTP (sha256-hmac)',
     hash: 'sha256-hmac',
-    servers: ['Estuary', 'Estuary with workers'],
+    servers: ['Estuary'],
     clients: enrolment('kept'),
   },
   {

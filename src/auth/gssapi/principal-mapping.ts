@@ -1,7 +1,7 @@
 import { failed } from '../../errors.ts';
-import { buildName, parseDistinguishedName } from '../../pki/x509/name.ts';
-import type { AttributeTypeAndValue, Name } from '../../pki/x509/name.ts';
-import { UPPER_BOUNDS } from '../../pki/x509/upper-bounds.ts';
+import { subjectProblem } from '../../pki/x509/attribute-syntax.ts';
+import { NoFittingValue, SubjectTemplate } from '../../pki/x509/name-template.ts';
+import { parseDistinguishedName, parseName, type Name } from '../../pki/x509/name.ts';
 import { makePrincipal, parsePrincipal } from './principal.ts';
 import type { Principal } from './principal.ts';
 import { InputError } from '../../pki/input-error.ts';
@@ -26,24 +26,15 @@ export interface MappingProblem {
 /** The outcome for one principal: its subject, or why it has none (for the log). */
 export type Mapped = { readonly subject: Name } | { readonly unmapped: string };
 
-const PLACEHOLDERS = ['principal', 'primary', 'instance', 'realm'] as const;
-type Placeholder = (typeof PLACEHOLDERS)[number];
-const PLACEHOLDER = /\{([^{}]*)\}/g;
+const PLACEHOLDERS: ReadonlySet<string> = new Set(['principal', 'primary', 'instance', 'realm']);
 
 /** RFC 8062 §3: whoever asks gets a ticket of this name, so it says nothing about the sender. */
 const ANONYMOUS = 'WELLKNOWN';
 
-interface Template {
-  /** Parsed, with markers where the principal's parts go. */
-  readonly rdns: Name['rdns'];
-  readonly markers: RegExp;
-  readonly uses: ReadonlySet<Placeholder>;
-}
-
 /** `gssapi.principal_mapping` and `gssapi.default_template`: which subject a Kerberos principal's certificate gets. */
 export class PrincipalMapping {
   readonly #table: ReadonlyMap<string, Name>;
-  readonly #template: Template | undefined;
+  readonly #template: SubjectTemplate | undefined;
   readonly #realm: string | undefined;
 
   /** @throws EstuaryError 500 `GSSAPI_MISCONFIGURED` on the first problem that {@link checkPrincipalMapping} reports */
@@ -53,7 +44,7 @@ export class PrincipalMapping {
     this.#table = new Map(
       Object.entries(config.principal_mapping ?? {}).map(([principal, subject]) => [
         canonical(parsePrincipal(principal)),
-        parseDistinguishedName(subject),
+        readSubject(subject),
       ]),
     );
     this.#template = config.default_template === undefined ? undefined : readTemplate(config.default_template);
@@ -74,15 +65,16 @@ export class PrincipalMapping {
     return primary !== undefined && more.length === 0 && realm === this.#realm ? primary : text;
   }
 
-  #fill(template: Template, principal: Principal): Mapped {
+  #fill(template: SubjectTemplate, principal: Principal): Mapped {
     const ambiguous = this.#ambiguity(template, principal);
     if (ambiguous !== undefined) return { unmapped: ambiguous };
     const [primary = '', instance = ''] = principal.components;
-    const values = { principal: principal.text, primary, instance, realm: principal.realm };
+    const values = new Map(Object.entries({ principal: principal.text, primary, instance, realm: principal.realm }));
     try {
-      return { subject: fillTemplate(template, values) };
+      return { subject: template.fill((name) => [values.get(name) ?? '']) };
     } catch (error) {
-      if (error instanceof InputError) return { unmapped: `default_template gives no valid name: ${error.message}` };
+      if (error instanceof NoFittingValue)
+        return { unmapped: `default_template gives no valid name: ${error.message}` };
       throw error;
     }
   }
@@ -91,7 +83,8 @@ export class PrincipalMapping {
    * Why this principal could be taken for another one by a template that leaves parts of it out: `alice@PARTNER.TEST`
    * or `alice/admin@EXAMPLE.TEST` must not become the CN=alice of alice@EXAMPLE.TEST.
    */
-  #ambiguity({ uses }: Template, { components, realm }: Principal): string | undefined {
+  #ambiguity({ placeholders }: SubjectTemplate, { components, realm }: Principal): string | undefined {
+    const uses = new Set(placeholders);
     if (components[0] === ANONYMOUS) return 'an anonymous or well-known principal needs an entry in principal_mapping';
     if (uses.has('principal')) return undefined;
     if (!uses.has('realm') && realm !== this.#realm)
@@ -122,7 +115,7 @@ export function checkPrincipalMapping(config: PrincipalMappingConfig): MappingPr
       const text = canonical(readKey(principal));
       if (seen.has(text)) throw new InputError('names the same principal as another entry');
       seen.add(text);
-      checkSubject(parseSubject(subject));
+      readSubject(subject);
     });
   }
   const { default_template: template } = config;
@@ -142,62 +135,21 @@ function readKey(text: string): Principal {
   }
 }
 
-function parseSubject(text: string): Name {
-  const name = parseDistinguishedName(text);
+function readSubject(text: string): Name {
+  // Read anew: the encoder has put the attributes of an RDN in order.
+  const name = parseName(parseDistinguishedName(text).der);
   if (name.rdns.length === 0) throw new InputError('an empty subject');
+  const problem = subjectProblem(name);
+  if (problem !== undefined) throw new InputError(`a subject that ${problem}`);
   return name;
 }
 
-function checkSubject(name: Name): void {
-  for (const attribute of name.rdns.flat()) checkValue(attribute);
-}
-
-/** What makes a value malformed in a certificate, although it could be encoded. */
-function checkValue({ type, text }: { type: string; text: string }): void {
-  if (text === '') throw new InputError('an empty value');
-  if (/\p{Cc}/u.test(text)) throw new InputError('a control character');
-  const bound = UPPER_BOUNDS.get(type);
-  if (bound !== undefined && Array.from(text).length > bound)
-    throw new InputError(`a value of more than ${bound} characters`);
-}
-
-function knownPlaceholder(name: string): Placeholder {
-  const placeholder = PLACEHOLDERS.find((known) => known === name);
-  if (placeholder !== undefined) return placeholder;
-  throw new InputError(`unknown placeholder {${name}} (allowed: {${PLACEHOLDERS.join('}, {')}})`);
-}
-
-/**
- * Parses the template as RFC 4514 with a marker for each placeholder, so that its structure is fixed at start-up and a
- * placeholder outside of an attribute value is refused. The marker is letters only, which every string type takes.
- */
-function readTemplate(text: string): Template {
-  const uses = new Set<Placeholder>();
-  let mark = 'X';
-  while (text.includes(mark)) mark += 'X';
-  const marked = text.replace(PLACEHOLDER, (_, name: string) => {
-    const placeholder = knownPlaceholder(name);
-    uses.add(placeholder);
-    return `${mark}${placeholder}${mark}`;
-  });
-  if (/[{}]/.test(marked)) throw new InputError('a brace that belongs to no placeholder');
-  const { rdns } = parseSubject(marked);
-  if (!uses.has('principal') && !uses.has('primary') && !uses.has('instance'))
+function readTemplate(text: string): SubjectTemplate {
+  const template = new SubjectTemplate(text);
+  const unknown = template.placeholders.find((name) => !PLACEHOLDERS.has(name));
+  if (unknown !== undefined)
+    throw new InputError(`unknown placeholder {${unknown}} (allowed: {${[...PLACEHOLDERS].join('}, {')}})`);
+  if (template.placeholders.every((name) => name === 'realm'))
     throw new InputError('every principal would get the same subject (use {principal}, {primary} or {instance})');
-  const template = { rdns, uses, markers: new RegExp(`${mark}(${PLACEHOLDERS.join('|')})${mark}`, 'g') };
-  fillTemplate(template, { principal: 'x', primary: 'x', instance: 'x', realm: 'x' });
   return template;
-}
-
-/**
- * Puts the principal's parts into the parsed attribute values, never into RFC 4514 text: whatever characters they
- * hold, the number of RDNs and attributes and their types are the template's.
- */
-function fillTemplate({ rdns, markers }: Template, values: Readonly<Record<Placeholder, string>>): Name {
-  const fill = ({ type, tag, text }: AttributeTypeAndValue): { type: string; tag: number; text: string } => {
-    const filled = text.replace(markers, (_, name: string) => values[knownPlaceholder(name)]);
-    checkValue({ type, text: filled });
-    return { type, tag, text: filled };
-  };
-  return buildName(rdns.map((rdn) => rdn.map(fill)));
 }

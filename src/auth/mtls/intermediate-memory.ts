@@ -6,7 +6,7 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { IntermediateStore, PresentedIntermediate } from '../../store/intermediate-store.ts';
 import { readCertificates } from './presented-certificates.ts';
 
-/** Clients remembered in this process; the store has more, and what other processes saw. */
+/** Clients remembered in this process; the store has more, also from other nodes. */
 const MAX_CLIENTS = 2000;
 /** Milliseconds after which the store is told again that something is in use. */
 const REFRESH = 86_400_000;
@@ -27,7 +27,7 @@ export class IntermediateMemory {
   }
 
   /**
-   * What the client sent at an earlier handshake, with this or another process.
+   * What the client sent at an earlier handshake, with this or another node.
    *
    * @throws EstuaryError 500 or 503 from the store
    */

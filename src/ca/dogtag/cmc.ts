@@ -40,7 +40,7 @@ export interface CmcServiceOptions {
   /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   readonly chain: Pick<RemoteChain, 'certificate'>;
-  /** The CA's label; the CA takes one request at a time from all processes. */
+  /** The CA's label; the CA takes one request at a time from all nodes. */
   readonly label: string;
   readonly makeMutex: MakeMutex;
   /** Milliseconds since the epoch. */

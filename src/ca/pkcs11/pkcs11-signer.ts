@@ -108,8 +108,8 @@ export class Pkcs11Signer implements Signer {
   }
 
   /**
-   * Looks more than once for a token that is not there: SoftHSM empties a token's file at each login, before it writes it anew, and who loads
-   * the module at that moment, another worker, sees no token.
+   * Looks more than once for a missing token: SoftHSM empties a token's file at each login before it writes it again, and another process
+   * that loads the module at that moment sees no token.
    */
   async #startProcess(): Promise<void> {
     for (let look = 1; ; look++)

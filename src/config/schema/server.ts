@@ -3,12 +3,6 @@ import { checkCidr, checkHost, checkServerName, HOST_ALLOWED } from './formats.t
 
 export const server = table(
   {
-    workers: integer({
-      description: 'Processes that share the listeners; 0 starts one per core.',
-      default: 1,
-      minimum: 0,
-      maximum: 256,
-    }),
     shutdown_grace: integer({
       description: 'How long requests in flight may take to finish after SIGTERM or SIGINT.',
       default: 10,
@@ -25,7 +19,7 @@ export const server = table(
     }),
     max_connections: integer({
       description:
-        'How many connections each listener has at most, over all workers; one more is closed at once. A low limit of open files lowers it.',
+        'The most connections of each listener. The server closes a connection beyond it. A low limit of open files lowers it.',
       default: 4096,
       minimum: 1,
       maximum: 1000000,

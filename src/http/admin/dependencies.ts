@@ -55,14 +55,10 @@ export interface AdminDependencies {
 
 /** What is not as it should be, though the service answers. */
 export interface ServiceCondition {
-  /** Workers that are dead and not replaced yet, by their number from 1. */
-  readonly workersDown: readonly number[];
   /** The last reload failed: what is in force is not what the file says. */
   readonly reloadFailed: boolean;
   /** How the last one ended, and when, in milliseconds since the epoch. */
   readonly lastReload?: { readonly at: number; readonly ok: boolean };
-  /** How many processes should answer. */
-  readonly workers?: number;
 }
 
 /** The configuration that the admin API depends on. */

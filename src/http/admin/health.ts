@@ -37,9 +37,8 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
             { status: oneOf(['ok', 'degraded']), parts: Type.Record(Type.String(), PartHealth) },
             {
               description:
-                'The service is usable. `parts` names its parts: `store`, and `ca:` with the label of each CA; beside them only what is ' +
-                'not as it should be: `worker:` with the number of a worker process that died and is not replaced yet, and `reload` after a ' +
-                'reload that failed, until one succeeds.',
+                'The service is usable. `parts` names `store`, and `ca:` with the label of each CA. After a failed reload it also names ' +
+                '`reload`, until a reload succeeds.',
             },
           ),
           503: Type.Object(ErrorBody.properties, { description: 'The message names the parts that are down.' }),
@@ -52,10 +51,8 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
       const parts = new Map(reports.map(([part, { health }]) => [part, health]));
       const down = [...parts].filter(([, health]) => health === 'down').map(([part]) => part);
       if (down.length > 0) throw unavailable('NOT_READY', `not ready: ${down.join(', ')}`);
-      // The others answer, and what was in force goes on: a load balancer must not take this server out for it.
-      const { workersDown, reloadFailed } = deps.condition();
-      for (const worker of workersDown) parts.set(`worker:${worker}`, 'down');
-      if (reloadFailed) parts.set('reload', 'degraded');
+      // The former configuration stays in force: a load balancer must not take this server out.
+      if (deps.condition().reloadFailed) parts.set('reload', 'degraded');
       const status: 'ok' | 'degraded' =
         parts.size > reports.length || [...parts.values()].includes('degraded') ? 'degraded' : 'ok';
       return { status, parts: Object.fromEntries(parts) };

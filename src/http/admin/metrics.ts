@@ -12,7 +12,7 @@ export function registerMetrics(app: AdminApp, deps: AdminDependencies, monitor:
     {
       config: { access: isPublic ? 'public' : ['operator'] },
       schema: {
-        summary: 'The counters of all processes, for Prometheus',
+        summary: 'Counters and gauges for Prometheus',
         tags: ['health'],
         ...(isPublic ? { security: [] } : {}),
         querystring: strictObject({}),

@@ -87,7 +87,6 @@ const Overview = Type.Object(
                 'The servers that share the store, by name; one that is dead goes from here when another one has noticed.',
             },
           ),
-          workers: Type.Object({ alive: Type.Integer(), configured: Type.Integer() }),
           reload: nullable(
             Type.Object(
               { at: Timestamp(), ok: Type.Boolean() },
@@ -178,7 +177,7 @@ function countedEndings({ store, now }: AdminDependencies): () => Promise<Overvi
 
 async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promise<NonNullable<Overview['health']>> {
   const now = deps.now();
-  const [store, nodes, cas, { dependencies, certificates, workers, lastReload }] = await Promise.all([
+  const [store, nodes, cas, { dependencies, certificates, lastReload }] = await Promise.all([
     monitor.store(),
     nodesOf(deps),
     Promise.all(
@@ -196,7 +195,6 @@ async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promis
     cas,
     dependencies: dependencies.map(({ ca, ...one }) => ({ ...one, ca: ca === '' ? null : ca })),
     nodes,
-    workers: { ...workers },
     reload: lastReload === undefined ? null : { at: formatTimestamp(lastReload.at), ok: lastReload.ok },
     certificates: certificates
       .toSorted((one, other) => one.notAfter - other.notAfter)

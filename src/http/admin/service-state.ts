@@ -15,7 +15,7 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
     deps.store.countWaiting(deps.now()).catch(() => undefined),
     ...cas.map((ca) => monitor.ca(ca)),
   ]);
-  const { workersDown, workers = 1, lastReload } = deps.condition();
+  const { lastReload } = deps.condition();
   return {
     cas: cas.map((ca, index) => ({
       label: ca.label,
@@ -32,7 +32,6 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
     dependencies,
     waiting,
     storeUp: store.health !== 'down',
-    workers: { alive: workers - workersDown.length, configured: workers },
     lastReload,
   };
 }

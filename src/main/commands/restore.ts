@@ -19,7 +19,7 @@ export async function run({ config: file, from }: RestoreValues, context: Comman
   const { config } = await loadConfigOnly(file, context.env);
   requireFile(config.store.driver);
   const { store, audit, otp, ca } = config;
-  const lock = await lockStore(store.path);
+  const lock = lockStore(store.path);
   try {
     const restored = restore({
       from: resolve(from),

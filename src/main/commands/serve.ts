@@ -1,11 +1,9 @@
-/** `serve`: the server itself, as one process or as a supervisor with its workers. */
-import cluster from 'node:cluster';
+/** `serve`: the server itself. */
 import { ConfigError } from '../../config/problem.ts';
 import { describe } from '../../errors.ts';
-import type { RunningService } from '../running-service.ts';
 import { notifyReady } from '../service-manager.ts';
 import { ServiceSignals } from '../signals.ts';
-import { startService, startWorker } from '../start.ts';
+import { startService, type RunningService } from '../start.ts';
 import { run as check } from './check.ts';
 import { EXIT, type CommandContext } from './command.ts';
 import { loadService } from './load-service.ts';
@@ -34,10 +32,6 @@ export async function run(
     process.exit(error === undefined ? EXIT.ok : EXIT.failed);
   });
   try {
-    if (cluster.isWorker) {
-      up.resolve(await startWorker());
-      return EXIT.ok;
-    }
     const loaded = await loadService(configFile, context);
     // Nothing is open yet.
     if (control.stopping) return EXIT.ok;
@@ -47,7 +41,7 @@ export async function run(
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     context.err(`estuary: could not start: ${describe(error)}\n`);
-    // Whoever asked for the end has it: the same signal may have ended a worker before it was up.
+    // The signal may also have ended a child process that the start needs.
     return process.exit(control.stopping ? EXIT.ok : EXIT.failed);
   }
 }

@@ -35,7 +35,7 @@ export async function run({ config: file, from, to, path }: Options, context: Co
   const sqlite = path === undefined ? config.store.path : resolve(path);
   if ((from === 'sqlite') !== existsSync(sqlite))
     throw new UsageError(from === 'sqlite' ? `--path: there is no ${sqlite}` : `--path: ${sqlite} is there already`);
-  const lock = await lockStore(sqlite);
+  const lock = lockStore(sqlite);
   try {
     const counts = await copied(config, { from: from === 'sqlite' ? 'sqlite' : 'postgres', sqlite, context });
     for (const { table, rows, hash } of counts) context.out(`${table}: ${rows} rows, SHA-256 ${hash}\n`);

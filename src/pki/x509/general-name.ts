@@ -95,8 +95,8 @@ function encodeIa5(tag: number, value: string): Buffer {
   return tlv(contextPrimitive(tag), Buffer.from(value, 'latin1'));
 }
 
-/** An iPAddress from its text. @throws InputError when it is none. */
-export function ipAddress(text: string): GeneralName {
+/** An iPAddress from its text. @throws InputError when it is not an IP address. */
+export function ipAddress(text: string): Extract<GeneralName, { readonly kind: 'ip' }> {
   const bytes = addressBytes(text);
   return { kind: 'ip', value: formatAddress(bytes), bytes };
 }
@@ -157,7 +157,8 @@ const LABEL = /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 function dnsProblem(value: string): string | undefined {
   if (value === '') return 'is empty';
   if (value.length > 253) return 'is longer than 253 characters';
-  if (isIPv4(value)) return 'is an IP address, which belongs into an iPAddress';
+  // Leading zeros too: some software reads them.
+  if (/^\d+(\.\d+){3}$/.test(value)) return 'is an IP address, which belongs into an iPAddress';
   const labels = value.split('.');
   if (labels[0] === '*' && labels.length > 2) labels.shift();
   return labels.every((label) => LABEL.test(label)) ? undefined : 'is not a host name of letters, digits and hyphens';
@@ -221,3 +222,13 @@ export function formatAddress(bytes: Buffer): string {
   const at = groups.search(new RegExp(`\\b${longest}\\b`));
   return `${groups.slice(0, at).replace(/:$/, '')}::${groups.slice(at + longest.length).replace(/^:/, '')}`;
 }
+
+/** Whether an address is in a network of the same family. */
+export function addressWithin(address: Buffer, base: Buffer, mask: Buffer): boolean {
+  if (address.length !== base.length) return false;
+  return address.every((octet, i) => (octet & (mask[i] ?? 255)) === ((base[i] ?? 0) & (mask[i] ?? 255)));
+}
+
+/** The mask of a network whose prefix has this many bits. */
+export const networkMask = (octets: number, bits: number): Buffer =>
+  Buffer.from(Array.from({ length: octets }, (_, i) => 0xff00 >> Math.min(8, Math.max(0, bits - 8 * i))));

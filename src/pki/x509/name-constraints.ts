@@ -18,7 +18,14 @@ import {
 } from '../der/der.ts';
 import { InputError } from '../input-error.ts';
 import { foldedRdns } from './name-matching.ts';
-import { encodeGeneralName, formatGeneralName, ipAddress, type GeneralName } from './general-name.ts';
+import {
+  addressWithin,
+  encodeGeneralName,
+  formatGeneralName,
+  ipAddress,
+  networkMask,
+  type GeneralName,
+} from './general-name.ts';
 import { attributeValues, formatName, parseName, type Name } from './name.ts';
 import { OID } from '../der/oids.ts';
 
@@ -268,11 +275,6 @@ function uriHost(uri: string): string | undefined {
   return host === undefined || !isHost(host) || /^[\d.]+$/.test(host) ? undefined : host;
 }
 
-function addressWithin(address: Buffer, base: Buffer, mask: Buffer): boolean {
-  if (address.length !== base.length) return false;
-  return address.every((octet, i) => (octet & (mask[i] ?? 255)) === ((base[i] ?? 0) & (mask[i] ?? 255)));
-}
-
 /** Names that a CA may certify, as text: hosts with everything below them, networks as `10.0.0.0/8`, mail and URI hosts. */
 export interface PermittedNames {
   readonly dns: readonly string[];
@@ -316,11 +318,10 @@ function hostOf(text: string, isDomainAllowed = true): string {
 /** A GeneralName of an address and its mask. */
 function networkOf(text: string): Buffer {
   const [host = '', prefix] = text.split('/');
-  const address = ipAddress(host);
-  const bytes = address.kind === 'ip' ? address.bytes : Buffer.alloc(0);
+  const { bytes } = ipAddress(host);
   const bits = prefix === undefined ? bytes.length * 8 : /^\d{1,3}$/.test(prefix) ? Number(prefix) : NaN;
   if (!(bits <= bytes.length * 8)) throw new InputError(`"${text}" is not a network such as 10.0.0.0/8`);
-  const mask = Buffer.from(bytes.map((_, index) => 0xff00 >> Math.min(8, Math.max(0, bits - 8 * index))));
+  const mask = networkMask(bytes.length, bits);
   if (bytes.some((octet, index) => (octet & ~mask.readUInt8(index) & 0xff) !== 0))
     throw new InputError(`"${text}" has address bits beyond its prefix length`);
   return implicitPrimitive(7, Buffer.concat([bytes, mask]));

@@ -122,7 +122,8 @@ function single(name: string, values: PlaceholderValues): string {
 export class SubjectTemplate {
   readonly #rdns: Name['rdns'];
   readonly #marker: RegExp;
-  readonly #names: readonly string[];
+  /** Without braces, in the order of the template. */
+  readonly placeholders: readonly string[];
 
   /** @throws InputError that says what is wrong */
   constructor(template: string) {
@@ -138,13 +139,9 @@ export class SubjectTemplate {
     if (/[{}]/.test(marked)) throw new InputError('a brace that belongs to no placeholder');
     this.#rdns = parseDistinguishedName(marked).rdns;
     if (this.#rdns.length === 0) throw new InputError('an empty subject');
-    this.#names = names;
+    this.placeholders = names;
     this.#marker = new RegExp(`${mark}([ab]+)${mark}`, 'g');
     this.#built((_, type) => (type === OID.countryName ? 'XX' : 'x'));
-  }
-
-  get hasPlaceholder(): boolean {
-    return this.#names.length > 0;
   }
 
   /** @throws NoFittingValue no value, several, or one that is no value of its attribute */
@@ -163,7 +160,7 @@ export class SubjectTemplate {
     const fill = ({ type, tag, text }: AttributeTypeAndValue) => ({
       type,
       tag,
-      text: text.replace(this.#marker, (_, letters: string) => value(this.#names[at(letters)] ?? '', type)),
+      text: text.replace(this.#marker, (_, letters: string) => value(this.placeholders[at(letters)] ?? '', type)),
     });
     // Read anew: the encoder has put the attributes of an RDN in order.
     const name = parseName(buildName(this.#rdns.map((rdn) => rdn.map(fill))).der);

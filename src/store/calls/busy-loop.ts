@@ -1,4 +1,4 @@
-/** Whether the event loop of this process has more to do than to wait. */
+/** Whether the event loop was busy for most of the last 100 ms. */
 import { performance, type EventLoopUtilization } from 'node:perf_hooks';
 
 /** Share of the time in which it was at work. */
@@ -6,7 +6,6 @@ const BUSY = 0.7;
 /** Milliseconds over which that is looked at. */
 const WINDOW = 100;
 
-/** What tells it, as of the last tenth of a second. */
 export function busyLoop(): () => boolean {
   let last: EventLoopUtilization = performance.eventLoopUtilization();
   let lookedAt = performance.now();

@@ -7,25 +7,21 @@ import type { RevokedSerials } from './revoked-serials.ts';
 
 /** Calls that may wait for an answer; above it the store is overloaded, and says so at once. */
 const MAX_WAITING = 10_000;
-/** Calls of which no more are waited for. */
-const COMPANY = 3;
-/** Milliseconds that the first of them waits at most. */
-const COMPANY_WITHIN = 3;
-/** Milliseconds before a link that ended is opened again; doubled up to the longest while it keeps ending. */
+/** Batch size at which a busy process stops waiting for more calls. */
+const BATCH = 3;
+/** Longest time in milliseconds that the first call of a batch waits. */
+const BATCH_DELAY = 3;
+/** Milliseconds before a thread that ended is started again; doubled up to the longest while it keeps ending. */
 const RESTART_MIN = 50;
+const RESTART_MAX = 5000;
 
 export interface CallerOptions {
   readonly dependency: 'store_write' | 'store_read';
   readonly open: OpenLink;
-  /** Milliseconds between two attempts to open the link at most. */
-  readonly longestPause: number;
   readonly now: () => number;
-  /**
-   * Whether everything waits for this process's event loop, so that calls may wait for others at nobody's cost: those that share a message
-   * and a commit cost less. Absent: never.
-   */
+  /** Whether the event loop is busy. Calls are then batched: calls that share a message and a commit cost less. Absent: never. */
   readonly isBusy?: () => boolean;
-  /** Where the writer's word on what is revoked goes. */
+  /** Receives the serial numbers that the writer reports as revoked. */
   readonly revoked?: RevokedSerials;
 }
 
@@ -35,8 +31,8 @@ interface Waiting {
 }
 
 /**
- * The calls of this process to one that has the database, over whichever link. Calls made in the same turn of the event loop travel in one
- * message. When the link ends, what was under way is rejected and the link is opened again.
+ * Calls the thread that has the database open. Calls made in the same turn of the event loop share one message. When the thread ends, open
+ * calls are rejected and the thread is started again.
  */
 export class StoreCaller {
   readonly #options: CallerOptions;
@@ -44,7 +40,7 @@ export class StoreCaller {
   #link: Link | undefined;
   #operations: readonly string[] = [];
   #outbox: Call[] = [];
-  #company: NodeJS.Timeout | undefined;
+  #batch: NodeJS.Timeout | undefined;
   #lastId = 0;
   #pause = RESTART_MIN;
   #restartTimer: NodeJS.Timeout | undefined;
@@ -63,12 +59,10 @@ export class StoreCaller {
     const { promise, resolve, reject } = Promise.withResolvers<undefined>();
     const ended = Promise.withResolvers<undefined>();
     const link = this.#options.open({
-      response: (response, at) => {
-        revoked?.heard(at);
-        if ('replies' in response) this.#settle(response.replies);
-        else if ('confirm' in response) {
-          revoked?.add(response.revoked);
-          link.send({ confirmed: response.confirm });
+      response: (response) => {
+        if ('replies' in response) {
+          revoked?.add(response.revoked ?? []);
+          this.#settle(response.replies);
         } else if ('ready' in response) {
           this.#begin(link, ended, response);
           resolve(undefined);
@@ -122,14 +116,13 @@ export class StoreCaller {
 
   #sendSoon(): void {
     const { length } = this.#outbox;
-    if (length === 1 && this.#options.isBusy?.() === true)
-      this.#company = setTimeout(() => this.#send(), COMPANY_WITHIN);
-    else if (length === 1 || (length === COMPANY && this.#company !== undefined)) setImmediate(() => this.#send());
+    if (length === 1 && this.#options.isBusy?.() === true) this.#batch = setTimeout(() => this.#send(), BATCH_DELAY);
+    else if (length === 1 || (length === BATCH && this.#batch !== undefined)) setImmediate(() => this.#send());
   }
 
   #send(): void {
-    clearTimeout(this.#company);
-    this.#company = undefined;
+    clearTimeout(this.#batch);
+    this.#batch = undefined;
     const calls = this.#outbox;
     this.#outbox = [];
     if (calls.length > 0) this.#post({ calls });
@@ -171,7 +164,7 @@ export class StoreCaller {
   #restartLater(): void {
     if (this.#closing !== undefined) return;
     const pause = this.#pause;
-    this.#pause = Math.min(pause * 2, this.#options.longestPause);
+    this.#pause = Math.min(pause * 2, RESTART_MAX);
     this.#restartTimer = setTimeout(() => {
       this.#restarting = this.start().catch((error: unknown) => {
         this.#reason = error instanceof EstuaryError ? error : lost(describe(error));

@@ -1,4 +1,4 @@
-/** What whoever has the database needs to open it. It travels to threads and processes. */
+/** What a thread needs to open the database. */
 
 /** The key of the tokens' lookups. */
 export interface LookupKeyOptions {
@@ -19,8 +19,6 @@ export interface SqliteDatabase extends AnyDatabase {
   readonly path: string;
   /** In every audit record. */
   readonly node: string | undefined;
-  /** Of the writer: no other process writes, and it is to tell what is revoked. */
-  readonly tells_revocations: boolean;
 }
 
 export interface PostgresDatabase extends AnyDatabase {

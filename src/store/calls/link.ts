@@ -1,13 +1,11 @@
-/** The way of a caller's messages to whoever has the database: a thread of its own (thread-link.ts), or a socket (socket-link.ts). */
+/** How the calls of a process reach the thread that has the database open (thread-link.ts). */
 import type { EstuaryError } from '../../errors.ts';
 import { StoreLost } from '../store-lost.ts';
 import type { Request, Response } from './calls.ts';
 
-/** What comes of a link. */
 export interface LinkEvents {
-  /** @param at when it was sent, see clock.ts; Infinity where nothing can come between the sender's acts and their being known */
-  response(response: Response, at: number): void;
-  /** Once: nothing comes any more. */
+  response(response: Response): void;
+  /** Called once: no response follows. */
   end(reason: EstuaryError): void;
 }
 
@@ -15,10 +13,10 @@ export interface Link {
   send(request: Request): void;
 }
 
-/** Begins a life of the other side, or a connection to it. */
+/** Starts the thread, also again after it ended. */
 export type OpenLink = (events: LinkEvents) => Link;
 
-/** Why calls that got no answer failed. @param detail for the log */
+/** Why calls without an answer failed. @param detail for the log */
 export function lost(detail: string): StoreLost {
   return new StoreLost(detail);
 }

@@ -1,4 +1,4 @@
-/** The one place that knows which driver is which, for threads and processes that have a database. */
+/** Opens the database of a thread with the driver of the configuration. */
 import { openPostgresWriter } from '../postgres/roles.ts';
 import { openReader, openWriter } from '../sqlite/roles.ts';
 import type { DatabaseOptions } from './database-options.ts';

@@ -1,44 +1,29 @@
 /**
- * Which serial numbers are revoked, known to every process that asks: nearly every certificate that is presented is not, and need not be
- * asked for. It holds where one thread or process writes the database; the serials of whatever it revokes are known to all before the call
- * is answered.
- *
- * A process that was stopped for a while may not have been told: so what it knows counts for {@link LEASE} after it last heard of the
- * writer, and the writer that was not confirmed waits that long with its answer.
+ * The serial numbers of all revoked certificates, in the memory of the process: nearly every certificate that a client presents is not
+ * revoked, so the database need not be asked. The thread that writes reports each serial number before it answers the call that revoked it.
  */
-import { monotonic } from './clock.ts';
 
-/** Milliseconds. The writer is heard every third of it. */
-export const LEASE = 3000;
-
-/** Serials remembered; with more of them, the database is asked each time. */
+/** Most serial numbers that are remembered. Above it the database is asked each time. */
 export const CAPACITY = 100_000;
 
-/** The memory of one process. A serial too many costs a question, one too few would let a revoked certificate in. */
+/** An extra serial number costs a query; a missing one would accept a revoked certificate. */
 export class RevokedSerials {
   readonly #capacity: number;
   readonly #serials = new Set<string>();
-  /** Whether all are known: not before the thread that writes has told, nor when they are too many. */
+  /** False until the writing thread has reported, and when there are too many. */
   #complete = false;
-  /** When the writer was last heard. */
-  #heard = -Infinity;
 
   constructor(capacity = CAPACITY) {
     this.#capacity = capacity;
   }
 
-  /** The writer has sent something. @param at when, see clock.ts; Infinity for a thread, which nobody stops by itself */
-  heard(at: number): void {
-    this.#heard = at;
-  }
-
-  /** What the writer has found revoked. */
+  /** What the writing thread found revoked when it started. */
   begin(serials: readonly string[]): void {
     this.#complete = true;
     this.add(serials);
   }
 
-  /** What it has revoked. */
+  /** What the writing thread has revoked. */
   add(serials: readonly string[]): void {
     for (const serial of serials) this.#serials.add(serial);
     if (this.#serials.size <= this.#capacity) return;
@@ -46,21 +31,21 @@ export class RevokedSerials {
     this.#complete = false;
   }
 
-  /** Until the writer is there again, nobody knows what it did last. */
+  /** The writing thread has ended: its last revocations are unknown until it starts again. */
   forget(): void {
     this.#complete = false;
   }
 
-  /** Whether a certificate of this serial may be revoked, as far as is known here. */
+  /** Whether a certificate with this serial number may be revoked. */
   mayHold(serial: string): boolean {
-    return !this.#complete || this.#serials.has(serial) || this.#heard + LEASE < monotonic();
+    return !this.#complete || this.#serials.has(serial);
   }
 }
 
-/** The writer's side: all that are revoked, and then those that its connection revokes, by whichever statement. */
+/** The writer's side: reports every revocation of its connection, whichever statement made it. */
 export interface RevocationWatch {
-  /** One more than a process remembers at most. */
+  /** At most one more than a process remembers. */
   known(): readonly string[];
-  /** Those since the last call; also of what was rolled back. */
+  /** Those since the last call, including revocations that were rolled back. */
   take(): readonly string[];
 }

@@ -1,4 +1,4 @@
-/** The operations of whoever has the database, as asynchronous calls. */
+/** The operations of a store thread, as asynchronous calls. */
 import type { StoreCaller } from './caller.ts';
 import type { Outcome } from './outcome.ts';
 
@@ -8,7 +8,7 @@ type Value<T> = T extends Outcome<infer V> ? V : T;
 /** What {@link callsOf} needs of a caller. */
 type Caller = Pick<StoreCaller, 'operations' | 'call'>;
 
-/** The same calls, from another thread or process. */
+/** The same calls, from another thread. */
 export type StoreCalls<Operations> = {
   readonly [Name in keyof Operations]: Operations[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Value<Awaited<Result>>>

@@ -33,7 +33,8 @@ export function threadLink(
     let died: EstuaryError | undefined;
     worker.on('message', (response: Response) => {
       if ('failed' in response) died = fromPlainError(response.failed);
-      else events.response('replies' in response ? { replies: response.replies.map(asReceived) } : response, Infinity);
+      else
+        events.response('replies' in response ? { ...response, replies: response.replies.map(asReceived) } : response);
     });
     worker.on('error', (error: unknown) => {
       died = lost(error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -1,4 +1,4 @@
-/** A thread of the store: it has the database for the process that it belongs to, and writes, or reads beside the writer. */
+/** A thread of the store: it has the database open, and either writes or reads in parallel to the writer. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { CallServer } from './call-server.ts';
 import { type Request, type Response, toPlainError } from './calls.ts';
@@ -10,14 +10,13 @@ async function start(port: MessagePort, options: ThreadOptions): Promise<void> {
   const send = (response: Response): void => port.postMessage(response);
   try {
     const role = await openRole(options, options.time);
-    const server = new CallServer(role);
-    const session = server.connect({
+    const server = new CallServer(role, {
       send,
       end() {
         void Promise.resolve(role.close()).finally(() => port.close());
       },
     });
-    port.on('message', (request: Request) => session.take(request));
+    port.on('message', (request: Request) => server.take(request));
   } catch (error) {
     send({ failed: toPlainError(toStoreError(error)) });
     port.close();

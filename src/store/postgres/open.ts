@@ -2,19 +2,12 @@ import type { AuditEvent } from '../../audit/event.ts';
 import { StoreCaller } from '../calls/caller.ts';
 import type { LookupKeyOptions, PostgresDatabase, PostgresServer } from '../calls/database-options.ts';
 import { observed } from '../calls/observed.ts';
-import { socketLink } from '../calls/socket-link.ts';
 import { callsOf } from '../calls/store-calls.ts';
 import { threadLink } from '../calls/thread-link.ts';
-import type { WriterAddress } from '../calls/writer-address.ts';
 import type { Store } from '../store.ts';
 import { readOperations, type WriteOperations } from './operations.ts';
 import { Pool } from './pool.ts';
 import { Queries } from './queries.ts';
-
-/** Milliseconds between two attempts to start a thread again, at most. */
-const THREAD_PAUSE = 5000;
-/** The same for connections to a process, which its supervisor starts again. */
-const PROCESS_PAUSE = 400;
 
 export interface PostgresStoreOptions {
   readonly server: PostgresServer;
@@ -25,10 +18,8 @@ export interface PostgresStoreOptions {
   readonly lookupKey: LookupKeyOptions;
   /** Connections of this process: all but one, which writes, read. */
   readonly poolSize: number;
-  /** How the writer is reached where it is no other process: in a thread of this one unless a test says otherwise. */
+  /** How the writer is reached: in a thread, unless a test replaces it. */
   readonly link?: typeof threadLink;
-  /** Given where another process of this server writes for this one and others. */
-  readonly writer?: WriterAddress;
   /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
   readonly now?: () => number;
   /** As in the SQLite store. */
@@ -43,12 +34,10 @@ export interface PostgresStoreOptions {
  *   `AUDIT_TAMPERED`, `LOOKUP_KEY_OTHER`; the detail is for the operator
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
-  const { now = Date.now, onCommit = () => undefined, link = threadLink, writer: address } = options;
+  const { now = Date.now, onCommit = () => undefined, link = threadLink } = options;
   const writer = new StoreCaller({
     dependency: 'store_write',
-    ...(address === undefined
-      ? { open: link({ ...postgresDatabase(options), role: 'writer' }, now), longestPause: THREAD_PAUSE }
-      : { open: socketLink(address.socket, address.name), longestPause: PROCESS_PAUSE }),
+    open: link({ ...postgresDatabase(options), role: 'writer' }, now),
     now,
   });
   const pool = new Pool(options.server, `${options.node} reads`, Math.max(1, options.poolSize - 1));
@@ -73,7 +62,6 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   };
 }
 
-/** What whoever writes needs of these options. */
-export function postgresDatabase({ server, node, auditFile, lookupKey }: PostgresStoreOptions): PostgresDatabase {
+function postgresDatabase({ server, node, auditFile, lookupKey }: PostgresStoreOptions): PostgresDatabase {
   return { driver: 'postgres', server, node, audit_file: auditFile, lookup_key: lookupKey };
 }

@@ -1,4 +1,4 @@
-/** Who has an SQLite database: one that writes, with group commit, or one that reads beside it. */
+/** The two threads that have an SQLite database open: one writes, with group commit, and one reads. */
 import { AuditLog } from './audit-log.ts';
 import { type Call, type Reply, toPlainError } from '../calls/calls.ts';
 import { type Db, openReadOnly, openWritable } from './database.ts';
@@ -26,7 +26,7 @@ export function openWriter(options: SqliteDatabase, time: number): Role {
     group.recover(time);
     return {
       operations: [...operations.keys()],
-      revocations: options.tells_revocations ? watchRevocations(db) : undefined,
+      revocations: watchRevocations(db),
       carryOut: (calls) => group.run(calls, calls[0]?.time ?? time),
       close() {
         log.close();

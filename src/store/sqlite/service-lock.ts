@@ -1,16 +1,14 @@
 /**
- * One service per store. The lock is the operating system's, on a file beside the database: it ends with the process
- * that holds it, however that ends, and a file that is left behind locks nobody out.
+ * One service per store. The lock is the operating system's, on a file next to the database. It ends with the process that holds it, so a
+ * file that is left behind does not keep anyone out.
  *
- * The file is an empty SQLite database, because SQLite's locks are the only ones at hand: the service holds the write
- * lock (RESERVED) as long as it lives and never writes, each of its workers a read lock (SHARED). A start has to get both
- * for a moment (EXCLUSIVE), so that it also waits for the workers of a supervisor that was killed.
+ * The file is an empty SQLite database, because Node has no other access to such locks: the service holds the write lock (RESERVED) while
+ * it runs, and never writes.
  */
 import Database from 'better-sqlite3';
 import { closeSync, openSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
 import { toEstuaryError } from './errors.ts';
@@ -19,11 +17,6 @@ export interface ServiceLock {
   release(): void;
 }
 
-/** Milliseconds that the workers of a killed supervisor get to notice it. */
-const ORPHANS_END = 5000;
-/** Milliseconds between two looks at them. */
-const PAUSE = 25;
-
 /**
  * Takes the store for this service, before anything of it is read or written. The database need not exist yet.
  *
@@ -31,11 +24,11 @@ const PAUSE = 25;
  * @throws EstuaryError 500 `STORE_IN_USE` with the holder's host and process id in its detail; 503 `STORE_UNAVAILABLE`
  *   when the lock's file cannot be used
  */
-export async function lockStore(storePath: string): Promise<ServiceLock> {
+export function lockStore(storePath: string): ServiceLock {
   const paths = pathsFor(storePath);
   const db = openLock(paths.lock);
   try {
-    await takeForService(db, paths);
+    if (!took(db)) throw inUse(paths);
   } catch (error) {
     db.close();
     throw toEstuaryError(error);
@@ -49,22 +42,6 @@ export async function lockStore(storePath: string): Promise<ServiceLock> {
       db.close();
     },
   };
-}
-
-/**
- * In a worker of the service that holds the store: keeps others from it until this process is gone too.
- *
- * @throws EstuaryError as {@link lockStore}
- */
-export function shareStoreLock(storePath: string): ServiceLock {
-  const paths = pathsFor(storePath);
-  const db = openLock(paths.lock);
-  db.exec('BEGIN');
-  if (!took(() => db.prepare('SELECT count(*) FROM sqlite_schema').get())) {
-    db.close();
-    throw inUse(paths);
-  }
-  return { release: () => db.close() };
 }
 
 interface LockPaths {
@@ -108,24 +85,10 @@ function openLock(path: string): Database.Database {
   }
 }
 
-async function takeForService(db: Database.Database, paths: LockPaths): Promise<void> {
-  for (const deadline = performance.now() + ORPHANS_END; ;) {
-    // Another service has it.
-    if (!took(() => db.exec('BEGIN IMMEDIATE'))) throw inUse(paths);
-    db.exec('ROLLBACK');
-    if (took(() => db.exec('BEGIN EXCLUSIVE'))) {
-      db.exec('ROLLBACK');
-      if (took(() => db.exec('BEGIN IMMEDIATE'))) return;
-      throw inUse(paths);
-    }
-    if (performance.now() > deadline) throw inUse(paths);
-    await delay(PAUSE);
-  }
-}
-
-function took(lock: () => unknown): boolean {
+/** False: another service has it. */
+function took(db: Database.Database): boolean {
   try {
-    lock();
+    db.exec('BEGIN IMMEDIATE');
     return true;
   } catch (error) {
     if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')) return false;

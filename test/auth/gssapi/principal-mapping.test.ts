@@ -156,6 +156,7 @@ describe('no principal can inject an RDN', () => {
   it('a value too long for its attribute, or with a control character, is not mapped', () => {
     expect(map({ default_template: 'CN={primary}' }, `${'a'.repeat(65)}@EXAMPLE.TEST`)).toMatch(/more than 64/);
     expect(map({ default_template: 'CN={primary}' }, 'a\\n@EXAMPLE.TEST')).toMatch(/control character/);
+    expect(map({ default_template: 'CN={primary}' }, 'a\u202eb@EXAMPLE.TEST')).toMatch(/bidirectional/);
     expect(map({ default_template: 'serialNumber={primary}' }, 'a*b@EXAMPLE.TEST')).toMatch(/no valid name/);
   });
 });
@@ -208,6 +209,9 @@ describe('the mapping is checked at start-up', () => {
     ['alice@EXAMPLE.TEST', 'CN=Alice,O=', /empty value/],
     ['alice@EXAMPLE.TEST', 'CN=Alice,C=Germany', /more than 2/],
     ['alice@EXAMPLE.TEST', 'CN=Alice\\0aO=Evil', /control character/],
+    ['alice@EXAMPLE.TEST', 'CN=Ali\u200bce', /zero-width/],
+    ['alice@EXAMPLE.TEST', 'CN=Alice+CN=Root', /more than once in one RDN/],
+    ['alice@EXAMPLE.TEST', Array.from({ length: 65 }, (_, i) => `OU=${i}`).join(), /more than 64 attributes/],
   ])('an entry %s = %s is refused', (principal, subject, problem) => {
     expect(checkPrincipalMapping({ principal_mapping: { [principal]: subject } })).toEqual([
       { key: `principal_mapping.${JSON.stringify(principal)}`, problem: expect.stringMatching(problem) as string },

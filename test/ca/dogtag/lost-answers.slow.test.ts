@@ -35,7 +35,6 @@ beforeAll(async () => {
     configure: (config, dir) => {
       standIn.configure(config, { profile: 'estuaryAuto', timeout: 2, check_interval: 1, lost_after: 1 });
       standIn.trust(config, dir);
-      section(config, 'server')['workers'] = 2;
       section(config, 'est')['retry_after'] = 1;
       const otp = section(config, 'otp');
       otp['retry_window'] = 3600;

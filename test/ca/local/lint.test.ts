@@ -427,6 +427,27 @@ describe("RFC 5280 §4.2.1.10: the CA certificate's nameConstraints", () => {
     expect(rulesBroken({ subject: mail, extensions }, constrainedCa)).toEqual(['name-constraints']);
   });
 
+  test.each<[string, string, boolean]>([
+    ['a host of the domain', 'x.devices.example', true],
+    ['a host of the domain in full-width letters', 'ｘ.devices.example', true],
+    ['another host', 'x.bad.example', false],
+    ['a partial wildcard', '*w.devices.example', false],
+    ['another host and a space', 'x.bad.example ', false],
+    ['another host with ideographic dots', 'x。bad。example', false],
+    ['another address and a space', '11.1.2.3 ', false],
+    ['a CN that is no host name', 'J. Smith', true],
+  ])(
+    'a CN counts as the subjectAltName that software reads in it, also with a DNS name in the SAN: %s',
+    (_, cn, fits) => {
+      const subject = name(
+        attribute(OID.organizationName, utf8String('Example')),
+        attribute(OID.commonName, utf8String(cn)),
+      );
+      for (const extensions of [{}, san(false, dns('a.devices.example'))])
+        expect(rulesBroken({ subject, extensions }, constrainedCa)).toEqual(fits ? [] : ['name-constraints']);
+    },
+  );
+
   test('RFC 5280 §4.2.1.12: a purpose that the CA certificate does not have is refused', () => {
     const serverAuth = { [OID.extKeyUsage]: ext(OID.extKeyUsage, encodeExtKeyUsage([OID.serverAuth])) };
     expect(rulesBroken({ subject: inside, extensions: serverAuth }, constrainedCa)).toEqual(['ext-key-usage']);

@@ -34,7 +34,7 @@ export const target: Target = {
   seeds: () =>
     [
       toml(),
-      toml('[server]\nworkers = 2\n[est]\nserverkeygen = true\n[log]\nlevel = "debug"'),
+      toml('[server]\nshutdown_grace = 2\n[est]\nserverkeygen = true\n[log]\nlevel = "debug"'),
       toml(
         '[gssapi]\nenabled = true\nkeytab = "k"\nservice_principal = "HTTP/a@B"\ndefault_template = "CN={principal}"',
       ),

@@ -11,7 +11,6 @@ const STATE: ServiceState = {
   certificates: [],
   waiting: undefined,
   storeUp: true,
-  workers: { alive: 1, configured: 1 },
   lastReload: undefined,
 };
 

@@ -178,7 +178,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     ...(options.missingCredentials && { missingCredentials: options.missingCredentials }),
     reload: options.reload ?? (() => Promise.resolve({ ok: false, reason: 'nothing to reload' })),
     ...(options.consoleFolder !== undefined && { consoleFolder: options.consoleFolder }),
-    condition: () => options.condition ?? { workersDown: [], reloadFailed: false },
+    condition: () => options.condition ?? { reloadFailed: false },
     version: '0.0.0-test',
     node: 'node-1',
     now,

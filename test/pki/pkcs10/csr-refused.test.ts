@@ -247,6 +247,7 @@ const PARSED: Table = {
     'a DNS name with eight bits': withSan(dns('b\xfccher.example')),
     'a mailbox with eight bits': withSan(email('b\xfccher@a.example')),
     'a DNS name that is an IP address': withSan(dns('192.0.2.1')),
+    'a DNS name that is an IP address with leading zeros': withSan(dns('010.0.0.1')),
     'a NUL in a DNS name': withSan(dns('good.example\0.evil.example')),
     'a space in a DNS name': withSan(dns('a b.example')),
     'an empty label': withSan(dns('a..example')),

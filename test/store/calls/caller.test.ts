@@ -138,17 +138,16 @@ describe('issue 14.2: calls share a message and a commit', () => {
     const caller = new StoreCaller({
       dependency: 'store_write',
       open(events) {
-        setImmediate(() => events.response({ ready: ['work'] }, Infinity));
+        setImmediate(() => events.response({ ready: ['work'] }));
         return {
           send(request) {
             if ('close' in request) events.end(lost('closed'));
             if (!('calls' in request)) return;
             messages.push(request.calls.length);
-            events.response({ replies: request.calls.map(({ id }) => ({ id, value: id })) }, Infinity);
+            events.response({ replies: request.calls.map(({ id }) => ({ id, value: id })) });
           },
         };
       },
-      longestPause: 1000,
       now: Date.now,
       isBusy,
     });

@@ -5,7 +5,7 @@ import { requires } from '../../support/requires.ts';
 import { event, reservation, T0 } from '../rows.ts';
 import { emptied } from './support.ts';
 
-describe.skipIf(!requires('postgres'))('issue 17: calls of several workers in one transaction', () => {
+describe.skipIf(!requires('postgres'))('calls in one transaction', () => {
   let cluster: PostgresCluster;
   let url: string;
   beforeAll(async () => {
@@ -14,7 +14,7 @@ describe.skipIf(!requires('postgres'))('issue 17: calls of several workers in on
   });
   afterAll(() => cluster.dropDatabase(url));
 
-  it('each is answered with what it came to, though every worker counts its calls for itself', async () => {
+  it('each gets its own reply, also when two have the same id', async () => {
     const database = await emptied(url);
     const role = await openPostgresWriter(
       {

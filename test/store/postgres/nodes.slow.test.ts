@@ -52,6 +52,7 @@ describe.skipIf(!requires('postgres'))('issue 17.3: nodes on one PostgreSQL', ()
     const connection: Joined['connection'] = { away: false, last: undefined };
     const lease = await NodeLease.join({
       name,
+      instance: name,
       beat: 100,
       lease: 1000,
       log: { info: () => undefined, warn: note, error: note },
@@ -93,9 +94,7 @@ describe.skipIf(!requires('postgres'))('issue 17.3: nodes on one PostgreSQL', ()
   });
 
   it('closes what a dead node left open, and nothing of the living', async () => {
-    const [one, two] = [await joined('est-1'), await joined('est-2')];
-    await one.lease.add('a');
-    await two.lease.add('b');
+    const [one, two] = [await joined('est-1', { instance: 'a' }), await joined('est-2', { instance: 'b' })];
     await psql(url, "INSERT INTO reservation VALUES ('1', 'a'), ('2', 'b'); INSERT INTO cmc_message VALUES ('3', 'a')");
     await sleep(400);
     expect([...one.closed, ...two.closed]).toEqual([]);

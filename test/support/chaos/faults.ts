@@ -84,8 +84,6 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     await pause(chaos, 500);
     await restartAfterKill(chaos);
   },
-  'kill -9 of a worker': killing('worker'),
-  'kill -9 of the writer': killing('writer'),
   'kill -9 of an HSM child': killing('HSM child'),
   'kill -9 of a GSSAPI child': killing('GSSAPI child'),
   'kill -9 of the KDC': async (chaos) => {
@@ -117,22 +115,10 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     await pause(chaos, 1500);
     // No program of the service may have a file open there.
     await estuary.server.stop();
-    await repaired(chaos);
+    disk.repair();
     await estuary.restart();
   },
   'the clock jumps a day ahead': jumping('+1d'),
   'the clock jumps a day back': jumping('-1d'),
   'SIGHUPs with broken files': sighups,
 };
-
-/** Workers end a moment after the process that was told to. */
-async function repaired({ setting: { disk } }: Chaos): Promise<void> {
-  for (let tries = 0; ; tries++)
-    try {
-      disk.repair();
-      return;
-    } catch (error) {
-      if (tries === 50) throw error;
-      await sleep(100);
-    }
-}

@@ -2,10 +2,9 @@
 import type { TomlTable } from 'smol-toml';
 import { caSection, hashOtpsCheaply, section } from '../estuary.ts';
 
-/** Several processes, a CA with an approval queue, publication, and lockouts that end soon. */
+/** A CA with an approval queue, publication, and short lockouts. */
 export function configureMixedLoad(config: TomlTable, dir: string): void {
   hashOtpsCheaply(config, dir);
-  section(config, 'server')['workers'] = 2;
   // A device that got no answer asks again.
   Object.assign(section(config, 'otp'), { retry_window: 3600, failure_window: 5, lockout_duration: 5 });
   section(config, 'serverkeygen')['encryption'] = 'optional';

@@ -1,5 +1,6 @@
 import { parseGeneralNames } from '../../../pki/x509/general-name.ts';
 import { nameConstraintProblem, parseNameConstraints } from '../../../pki/x509/name-constraints.ts';
+import { altNamesInSubject } from '../../../pki/x509/subject-names.ts';
 import { findExtension } from '../../../pki/x509/extensions.ts';
 import { OID } from '../../../pki/der/oids.ts';
 import { extensionValue, type LintRule } from './rule.ts';
@@ -12,6 +13,7 @@ export const nameConstraints: LintRule = {
     const extension = findExtension(subject.issuer.extensions, OID.nameConstraints);
     if (extension === undefined) return undefined;
     const names = extensionValue(subject, OID.subjectAltName, parseGeneralNames) ?? [];
-    return nameConstraintProblem(parseNameConstraints(extension.value), subject.tbs.subject, names, true);
+    const all = [...names, ...altNamesInSubject(subject.tbs.subject)];
+    return nameConstraintProblem(parseNameConstraints(extension.value), subject.tbs.subject, all, true);
   },
 };

@@ -16,6 +16,8 @@ export interface NodeLeaseOptions {
   readonly connect: () => Promise<Client>;
   /** `store.node_name`. */
   readonly name: string;
+  /** The process: what it leaves open is closed once the node is dead, and not before. */
+  readonly instance: string;
   readonly log: NodeLog;
   /** Closes what instances of dead nodes left open. Called by every node that finds some: what is closed already stays as it is. */
   readonly closeLeftOpen: (instance: string) => Promise<void>;
@@ -42,7 +44,6 @@ export class NodeLease {
   readonly #options: NodeLeaseOptions;
   readonly #beat: number;
   readonly #lease: number;
-  readonly #instances = new Set<string>();
   readonly #stopped = new AbortController();
   #incarnation: string = randomUUID();
   #client: Client | undefined;
@@ -83,22 +84,6 @@ export class NodeLease {
   /** Whether this is the node that does what one of them has to do. */
   get onDuty(): boolean {
     return this.held && performance.now() < this.#dutyUntil;
-  }
-
-  /** A process of this node: from now on what it leaves open is closed when the node is dead, and not before. */
-  async add(instance: string): Promise<void> {
-    this.#instances.add(instance);
-    const client = await this.#connected();
-    await client.query('UPDATE node SET instances = $3 WHERE name = $1 AND incarnation = $2', [
-      this.#options.name,
-      this.#incarnation,
-      [...this.#instances],
-    ]);
-  }
-
-  /** It is gone. */
-  remove(instance: string): void {
-    this.#instances.delete(instance);
   }
 
   /** Gives the name and the duties back. */
@@ -142,9 +127,9 @@ export class NodeLease {
     const client = await this.#connected();
     const sent = performance.now();
     const { rowCount } = await client.query(
-      `UPDATE node SET heartbeat = clock_timestamp(), instances = $3
-       WHERE name = $1 AND incarnation = $2 AND heartbeat > clock_timestamp() - $4::bigint * interval '1 millisecond'`,
-      [name, this.#incarnation, [...this.#instances], this.#lease],
+      `UPDATE node SET heartbeat = clock_timestamp()
+       WHERE name = $1 AND incarnation = $2 AND heartbeat > clock_timestamp() - $3::bigint * interval '1 millisecond'`,
+      [name, this.#incarnation, this.#lease],
     );
     if (rowCount === 1) this.#heldUntil = sent + this.#lease;
     else {
@@ -199,7 +184,7 @@ export class NodeLease {
        ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, host = excluded.host,
          instances = excluded.instances, started = excluded.started, heartbeat = excluded.heartbeat
        WHERE node.incarnation = $5`,
-      [this.#options.name, incarnation, hostname(), [...this.#instances], before?.incarnation ?? null],
+      [this.#options.name, incarnation, hostname(), [this.#options.instance], before?.incarnation ?? null],
     );
     if (rowCount !== 1) return false;
     this.#incarnation = incarnation;

@@ -4,7 +4,7 @@ CREATE TABLE node (
   name        text PRIMARY KEY,
   incarnation uuid NOT NULL, -- anew each time that it starts, or was taken for dead
   host        text NOT NULL,
-  instances   text[] NOT NULL, -- its processes: owners of reservations and CMC messages
+  instances   text[] NOT NULL, -- its process: the owner of reservations and CMC messages
   started     timestamptz NOT NULL,
   heartbeat   timestamptz NOT NULL -- by the database's clock
 );

@@ -110,16 +110,10 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
       ),
     { calls: ['GET /admin/audit'], roles: ['admin', 'auditor'] },
   ),
-  adminCommand(
-    'metrics',
-    'The counters of all processes, as Prometheus reads them.',
-    {},
-    () => import('../metrics.ts'),
-    {
-      calls: ['GET /metrics'],
-      roles: operating,
-    },
-  ),
+  adminCommand('metrics', 'Print the metrics that Prometheus reads.', {}, () => import('../metrics.ts'), {
+    calls: ['GET /metrics'],
+    roles: operating,
+  }),
   adminCommand('openapi', 'The OpenAPI 3.1 description of the admin API.', {}, () => import('../openapi.ts'), {
     calls: ['GET /admin/openapi.json'],
     roles: [],

@@ -1,0 +1,114 @@
+/** Reloads of a running service, and their audit records. */
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Estuary, section, hashOtpsCheaply } from '../support/estuary.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const WAIT = { timeout: 60_000, interval: 50 };
+let estuary: Estuary;
+let good: string;
+
+beforeAll(async () => {
+  estuary = await Estuary.start({ configure: hashOtpsCheaply });
+  good = readFileSync(configFile(), 'utf8');
+}, 120_000);
+beforeEach(() => writeFileSync(configFile(), good));
+afterAll(() => estuary.stop());
+
+const configFile = (): string => join(estuary.dir, 'est.toml');
+const logged = (message: string) => estuary.server.log().filter(({ msg }) => msg === message);
+const readyz = () => estuary.admin('GET', '/readyz').then(({ json }) => json);
+const ofReloads = (): unknown[] =>
+  readFileSync(join(estuary.dir, 'data/audit.log'), 'utf8')
+    .split('\n')
+    .filter((line) => line.includes('"config.reload"'));
+
+async function reload(outcome: string): Promise<void> {
+  const before = logged(outcome).length;
+  estuary.server.signal('SIGHUP');
+  await expect.poll(() => logged(outcome).length, WAIT).toBe(before + 1);
+}
+
+const adminStatus = () => estuary.admin('GET', '/admin/otp').then(({ status }) => status);
+
+const otherToken = (): void =>
+  estuary.reconfigure((config) => {
+    const token = { token_hash: `sha256:${'0'.repeat(64)}`, description: 'another' };
+    section(config, 'admin', 'bearer_token')['tokens'] = [token];
+  });
+
+describe('a reload', () => {
+  test('applies, and has one audit record', async () => {
+    const before = ofReloads().length;
+    otherToken();
+    await reload('configuration reloaded');
+    expect(await adminStatus()).toBe(401);
+    expect(ofReloads()).toHaveLength(before + 1);
+    writeFileSync(configFile(), good);
+    await reload('configuration reloaded');
+    expect(await adminStatus()).toBe(200);
+  });
+
+  test('that fails changes nothing, has one record, and `/readyz` names it until one succeeds', async () => {
+    const before = ofReloads().length;
+    const file = join(estuary.dir, 'tls/server.key');
+    const key = readFileSync(file);
+    otherToken();
+    writeFileSync(file, 'not a key');
+    await reload('reload failed; the old configuration stays in force');
+    expect(await adminStatus()).toBe(200);
+    expect(await readyz()).toMatchObject({ status: 'degraded', parts: { reload: 'degraded' } });
+    expect(ofReloads()).toEqual([
+      ...ofReloads().slice(0, before),
+      expect.stringContaining('"outcome":"failure"') as unknown,
+    ]);
+    writeFileSync(file, key);
+    writeFileSync(configFile(), good);
+    await reload('configuration reloaded');
+    expect((await readyz())['status']).toBe('ok');
+  });
+
+  test('by POST /admin/reload says what changed; a dry run changes nothing', async () => {
+    const before = ofReloads().length;
+    const post = (query = '') => estuary.admin('POST', `/admin/reload${query}`);
+    expect(await post('?dry_run=true')).toMatchObject({ status: 200, json: { dry_run: true, changed: [] } });
+    estuary.reconfigure((config) => {
+      section(config, 'est')['retry_after'] = 77;
+      section(config, 'log')['level'] = 'debug';
+    });
+    const report = { changed: ['log.level'], needs_restart: ['est.retry_after'] };
+    expect(await post('?dry_run=true')).toMatchObject({ status: 200, json: { dry_run: true, ...report } });
+    expect(ofReloads()).toHaveLength(before);
+    const reloaded = await post();
+    expect(reloaded).toMatchObject({ status: 200, json: { dry_run: false, ...report } });
+    expect(JSON.stringify(reloaded.json['certificates'])).toMatch(
+      /"use":"tls".*"use":"ca","ca":"devices".*"new":false/,
+    );
+    expect(ofReloads().slice(before)).toEqual([expect.stringContaining('"subject":"quickstart') as unknown]);
+    // The log is written after the answer.
+    await expect
+      .poll(() => logged('configuration reloaded').at(-1)?.['certificates'] ?? [], WAIT)
+      .toContainEqual(
+        expect.objectContaining({ use: 'ca', ca: 'lab', notAfter: expect.stringMatching(/Z$/) as unknown }),
+      );
+
+    appendFileSync(configFile(), '\n[oops]\n');
+    for (const query of ['?dry_run=true', ''])
+      expect(await post(query)).toMatchObject({
+        status: 409,
+        json: { code: 'RELOAD_FAILED', message: expect.stringContaining('oops') as unknown },
+      });
+    await expect.poll(readyz, WAIT).toMatchObject({ parts: { reload: 'degraded' } });
+    writeFileSync(configFile(), good);
+    expect((await post()).status).toBe(200);
+    await expect.poll(readyz, WAIT).toMatchObject({ status: 'ok' });
+  });
+});
+
+test('the stop of the service is recorded', async () => {
+  expect(await estuary.server.stop()).toEqual({ code: 0, signal: null });
+  const last = readFileSync(join(estuary.dir, 'data/audit.log'), 'utf8').trimEnd().split('\n').at(-1);
+  expect(last).toContain('"type":"service.stop"');
+});
