@@ -3,6 +3,7 @@ import type { AdminRole } from '../config/admin-roles.ts';
 import { describe, isUnauthenticated, unauthorized } from '../errors.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IntermediateStore } from '../store/intermediate-store.ts';
+import type { SessionRow } from '../store/session-store.ts';
 import type { ClientTrust } from './mtls/client-trust.ts';
 import type { FailureRecords } from './failure-records.ts';
 import type { PresentedCredentials } from './identity.ts';
@@ -24,17 +25,12 @@ export interface AdminAuthSettings {
     readonly tokens: readonly AdminToken[];
   };
   readonly clients?: readonly AdminClient[];
-  /** Of certificates that no client's entry names; `["admin"]` when absent. */
+  /** Of certificates that no client's entry names; when absent, `["admin"]` without any entry, else none. */
   readonly default_roles?: readonly AdminRole[] | undefined;
 }
 
-/** What a session says of whose it is. */
-export interface SessionOwner {
-  readonly administrator: string;
-  readonly method: AdminIdentity['method'];
-  /** Hex SHA-256 of the client certificate that it was begun with. */
-  readonly certificate: string | null;
-}
+/** Whose session it is. */
+export type SessionOwner = Pick<SessionRow, 'administrator' | 'method' | 'certificate'>;
 
 const CODE = 'ADMIN_AUTHENTICATION_REQUIRED';
 const MAX_HEADER = 4096;
@@ -82,7 +78,7 @@ export class AdminAuthenticator {
       const holder = bearerHolder(presented.authorization, this.#administrators(settings));
       if (holder === undefined) return this.#refuse(presented.address, [...failures, 'bearer token not valid']);
       if (holder.notAfter !== undefined && holder.notAfter <= this.#now())
-        return this.#refuse(presented.address, [...failures, `bearer token of ${holder.display} has ended`]);
+        return this.#refuse(presented.address, [...failures, `the bearer token of ${holder.display} has expired`]);
       if (byCertificate === undefined && settings.mode !== 'required') return holder;
     }
     return byCertificate ?? this.#refuse(presented.address, failures);
@@ -96,7 +92,7 @@ export class AdminAuthenticator {
    */
   async ofSession(session: SessionOwner, presented: PresentedCredentials): Promise<AdminIdentity | string> {
     const settings = this.#settings();
-    const shown = presentedCertificates(presented)?.fingerprint ?? null;
+    const shown = presentedCertificates(presented)?.identity ?? null;
     if (session.certificate !== null && session.certificate !== shown)
       return 'it was begun with another client certificate';
     const admin =
@@ -104,22 +100,26 @@ export class AdminAuthenticator {
         ? await this.#byCertificate(settings, presented).catch(reasonOf)
         : this.#byTokenKey(settings, session.administrator);
     if (typeof admin === 'string') return admin;
-    return admin?.key === session.administrator ? admin : 'the configuration does not know its administrator any more';
+    return admin?.credential === session.administrator
+      ? admin
+      : 'the configuration no longer contains its administrator';
   }
 
   #byTokenKey(settings: AdminAuthSettings, key: string): AdminIdentity | string | undefined {
     if (!settings.bearer_token.enabled || settings.mode === 'required') return 'bearer tokens are not taken any more';
     const holder = this.#administrators(settings).withTokenKey(key);
     return holder?.notAfter !== undefined && holder.notAfter <= this.#now()
-      ? `bearer token of ${holder.display} has ended`
+      ? `the bearer token of ${holder.display} has expired`
       : holder;
   }
 
   /** Of the settings in force, whose names are parsed once. */
   #administrators(settings: AdminAuthSettings): Administrators {
     if (this.#known?.settings !== settings) {
-      const { bearer_token, clients, default_roles } = settings;
-      this.#known = { settings, administrators: new Administrators(bearer_token.tokens, clients, default_roles) };
+      const { bearer_token, clients, default_roles, trust } = settings;
+      const { tokens } = bearer_token;
+      const administrators = new Administrators({ tokens, clients, default_roles, anchors: trust?.anchors });
+      this.#known = { settings, administrators };
     }
     return this.#known.administrators;
   }

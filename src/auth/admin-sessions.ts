@@ -71,9 +71,9 @@ export class AdminSessions {
     const id = randomBytes(ID_BYTES).toString('base64url');
     const row: SessionRow = {
       id_hash: hashOf(id),
-      administrator: admin.key,
+      administrator: admin.credential,
       method: admin.method,
-      certificate: presentedCertificates(presented)?.fingerprint ?? null,
+      certificate: presentedCertificates(presented)?.identity ?? null,
       created_at: now,
       seen_at: now,
       ends_at: Math.min(now + this.times.lifetime * 1000, admin.notAfter ?? Infinity),

@@ -1,107 +1,140 @@
-/** Who the administrators are, and what each of them may do (contract §10). */
-import { createHash, timingSafeEqual } from 'node:crypto';
+/** Who the administrators are, and what each of them may do. */
+import { createHash, hash, timingSafeEqual } from 'node:crypto';
+import {
+  clientHolder,
+  clientMatch,
+  defaultRoles,
+  namesMatch,
+  spkiMatch,
+  tokenHolder,
+  type AdminClient,
+  type AdminToken,
+} from '../config/admin-entries.ts';
 import { UNSAID_ROLES, type AdminRole } from '../config/admin-roles.ts';
-import { parseDistinguishedName, type Name } from '../pki/x509/name.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import { fingerprintsOf } from '../pki/x509/fingerprints.ts';
+import { formatName } from '../pki/x509/name.ts';
 import { foldedName } from '../pki/x509/name-matching.ts';
 import { readTimestamp } from '../timestamp.ts';
 import { certificateHolder, type CertificateHolder } from './certificate-holder.ts';
 
-export interface AdminToken {
-  readonly token_hash: string;
-  readonly description: string;
-  /** `["admin"]` when absent. */
-  readonly roles?: readonly AdminRole[];
-  /** ISO 8601. */
-  readonly not_after?: string;
-}
-
-/** By `subject` and `issuer`, or by `fingerprint`. */
-export interface AdminClient {
-  readonly subject?: string;
-  readonly issuer?: string;
-  readonly fingerprint?: string;
-  readonly roles: readonly AdminRole[];
-}
+export type { AdminClient, AdminToken };
 
 export interface AdminIdentity {
   readonly method: 'mtls' | 'bearer';
-  /** Who, for the audit log. */
+  /** Who, for people and the audit log: the configured name, or the certificate's subject. */
   readonly display: string;
-  /** The same for the same administrator, who is an entry of the configuration, or an issuer and subject. No secret. */
+  /** Who, for decisions: equal for all credentials of one administrator. Contains no secret. */
   readonly key: string;
+  /** The token, or the entry of `admin.clients`; a session belongs to it. Contains no secret. */
+  readonly credential: string;
+  /** Of a certificate: the subject of the CA that issued it, RFC 4514. */
+  readonly issuer?: string;
+  /** false: no entry names the certificate, so it has only `admin.tls.default_roles`. */
+  readonly hasEntry: boolean;
   readonly roles: readonly AdminRole[];
-  /** When the token or the certificate ends, milliseconds since the epoch; undefined: never. */
+  /** When the token or the certificate expires, milliseconds since the epoch; undefined: never. */
   readonly notAfter: number | undefined;
 }
 
+/** Whom the configuration lets in. */
+export interface AdministratorsOptions {
+  readonly tokens: readonly AdminToken[];
+  readonly clients?: readonly AdminClient[] | undefined;
+  readonly default_roles?: readonly AdminRole[] | undefined;
+  /** `admin.tls.trust_anchors`. */
+  readonly anchors?: readonly Certificate[] | undefined;
+}
+
 type HashedToken = AdminToken & { readonly hash: Buffer };
+type MatchedClient = AdminClient & { readonly match: string };
 
-const tokenKey = (hash: Buffer): string => `token:${createHash('sha256').update(hash).digest('hex')}`;
+const tokenKey = (tokenHash: Buffer): string => `token:${hash('sha256', tokenHash, 'hex')}`;
 
-const holderOf = ({ hash, description, roles = UNSAID_ROLES, not_after }: HashedToken): AdminIdentity => ({
-  method: 'bearer',
-  display: description,
-  key: tokenKey(hash),
-  roles,
-  notAfter: not_after === undefined ? undefined : readTimestamp(not_after),
-});
+function holderOf(token: HashedToken): AdminIdentity {
+  const { name, description, roles = UNSAID_ROLES, not_after } = token;
+  return {
+    method: 'bearer',
+    display: name ?? description,
+    key: tokenHolder(token),
+    credential: tokenKey(token.hash),
+    hasEntry: true,
+    roles,
+    notAfter: not_after === undefined ? undefined : readTimestamp(not_after),
+  };
+}
 
 /** The entries of the configuration, ready to be looked up. */
 export class Administrators {
   readonly #tokens: readonly HashedToken[];
-  /** By fingerprint, or by the names of subject and issuer. */
-  readonly #clients: ReadonlyMap<string, AdminClient>;
+  readonly #clients: readonly MatchedClient[];
   readonly #defaultRoles: readonly AdminRole[];
+  /** The anchors by name. */
+  readonly #anchors: ReadonlyMap<string, readonly Certificate[]>;
 
-  constructor(
-    tokens: readonly AdminToken[],
-    clients: readonly AdminClient[] = [],
-    defaultRoles: readonly AdminRole[] = UNSAID_ROLES,
-  ) {
+  constructor({ tokens, clients = [], default_roles, anchors = [] }: AdministratorsOptions) {
     this.#tokens = tokens.map((token) => ({
       ...token,
       hash: Buffer.from(token.token_hash.replace(/^sha256:/, ''), 'hex'),
     }));
-    this.#clients = new Map(clients.map((client) => [keyOf(client), client]));
-    this.#defaultRoles = defaultRoles;
+    this.#clients = clients.map((client) => ({ ...client, match: clientMatch(client) }));
+    this.#defaultRoles = defaultRoles(default_roles, clients);
+    this.#anchors = Map.groupBy(anchors, ({ subject }) => foldedName(subject));
   }
 
-  /** The holder of a bearer token, whether it has ended or not. All hashes are compared, each in constant time. */
+  /** The holder of a bearer token, whether it has expired or not. All hashes are compared, each in constant time. */
   withToken(token: string): AdminIdentity | undefined {
     const presented = createHash('sha256').update(token).digest();
     let found: AdminIdentity | undefined;
     for (const entry of this.#tokens) {
-      const { hash } = entry;
-      if (hash.length !== presented.length || !timingSafeEqual(hash, presented)) continue;
+      if (entry.hash.length !== presented.length || !timingSafeEqual(entry.hash, presented)) continue;
       found ??= holderOf(entry);
     }
     return found;
   }
 
-  /** The holder of the token with this {@link AdminIdentity.key}, likewise. */
+  /** The holder of the token with this {@link AdminIdentity.credential}, likewise. */
   withTokenKey(key: string): AdminIdentity | undefined {
-    const entry = this.#tokens.find(({ hash }) => tokenKey(hash) === key);
+    const entry = this.#tokens.find((token) => tokenKey(token.hash) === key);
     return entry === undefined ? undefined : holderOf(entry);
   }
 
-  /** The holder of a certificate whose path was validated. An entry of its fingerprint goes before one of its names. */
-  withCertificate({ certificate, issuer }: CertificateHolder): AdminIdentity {
-    const byNames = namesKey(certificate.subject, issuer.subject);
-    const keys = [`sha256:${certificate.fingerprint}`, byNames];
-    const key = keys.find((one) => this.#clients.has(one)) ?? byNames;
+  /** The holder of a certificate whose path was validated. */
+  withCertificate(holder: CertificateHolder): AdminIdentity {
+    const { certificate, issuer } = holder;
+    const entry = this.#entryOf(holder);
+    // A renewed certificate without an entry is the same administrator, whatever its serial number and key.
+    const unlisted = `unlisted:${namesMatch(certificate.subject, issuer.subject)}`;
     return {
       method: 'mtls',
-      display: certificateHolder(certificate),
-      key,
-      roles: this.#clients.get(key)?.roles ?? this.#defaultRoles,
+      display: entry?.name ?? certificateHolder(certificate),
+      key: entry === undefined ? unlisted : clientHolder(entry),
+      credential: entry === undefined ? unlisted : `entry:${entry.match}`,
+      issuer: formatName(issuer.subject),
+      hasEntry: entry !== undefined,
+      roles: entry === undefined ? this.#defaultRoles : (entry.roles ?? UNSAID_ROLES),
       notAfter: certificate.notAfter.getTime(),
     };
   }
-}
 
-function keyOf({ subject = '', issuer = '', fingerprint }: AdminClient): string {
-  if (fingerprint !== undefined) return fingerprint.toLowerCase();
-  return namesKey(parseDistinguishedName(subject), parseDistinguishedName(issuer));
-}
+  /**
+   * The entry of a certificate: by fingerprint, else by key, else by names. The order within the configuration decides between
+   * the fingerprints of a certificate and of its ECDSA twin, so that both forms have one entry.
+   */
+  #entryOf({ certificate, issuer }: CertificateHolder): MatchedClient | undefined {
+    const fingerprints = fingerprintsOf(certificate).map((fingerprint) => `sha256:${fingerprint}`);
+    const key = spkiMatch(hash('sha256', certificate.spki, 'hex'));
+    const names = this.#isGenuine(issuer) ? namesMatch(certificate.subject, issuer.subject) : undefined;
+    return (
+      this.#clients.find(({ match }) => fingerprints.includes(match)) ??
+      this.#clients.find(({ match }) => match === key) ??
+      this.#clients.find(({ match }) => match === names)
+    );
+  }
 
-const namesKey = (subject: Name, issuer: Name): string => `names:${foldedName(subject)} ${foldedName(issuer)}`;
+  /** Whether the issuer has the key of the anchor whose name it bears. A CA below another anchor can choose that name, too. */
+  #isGenuine({ subject, spki }: Certificate): boolean {
+    const anchors = this.#anchors.get(foldedName(subject));
+    return anchors === undefined || anchors.some((anchor) => anchor.spki.equals(spki));
+  }
+}

@@ -4,10 +4,10 @@ import type { AuditEvent } from '../audit/event.ts';
 export interface SessionRow {
   /** Hex SHA-256 of the session's id, which the store does not have. */
   readonly id_hash: string;
-  /** Which administrator: the same for the same one. What it may do is not kept: the configuration says so at each call. */
+  /** The token, or the entry of `admin.clients`, with which it began. Roles are not stored: the configuration gives them at each call. */
   readonly administrator: string;
   readonly method: 'mtls' | 'bearer';
-  /** Hex SHA-256 of the client certificate that it was begun with; null: with none. */
+  /** Hex SHA-256 of the tbsCertificate of the client certificate with which it began; null: it began without one. */
   readonly certificate: string | null;
   readonly created_at: number;
   /** When it was used, to the minute or so. */
@@ -18,7 +18,7 @@ export interface SessionRow {
 
 export const SESSION_COLUMNS = 'id_hash, administrator, method, certificate, created_at, seen_at, ends_at';
 
-/** Sessions of one administrator; one more ends the oldest. */
+/** Sessions per token or entry of `admin.clients`; one more ends the oldest. */
 export const MAX_SESSIONS = 50;
 
 /** The sessions of administrators, which every process of the service knows. */

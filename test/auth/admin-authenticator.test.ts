@@ -3,13 +3,15 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 
 import { AdminAuthenticator, type AdminAuthSettings } from '../../src/auth/admin-authenticator.ts';
-import type { AdminIdentity } from '../../src/auth/administrators.ts';
+import { AdminSessions } from '../../src/auth/admin-sessions.ts';
+import type { AdminClient, AdminIdentity } from '../../src/auth/administrators.ts';
 import type { FailureRecords } from '../../src/auth/failure-records.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { EstuaryError } from '../../src/errors.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import type { Store } from '../../src/store/store.ts';
-import { makeCa, makeClient } from '../support/certificates.ts';
+import { ecdsaTwin, makeCa, makeClient } from '../support/certificates.ts';
 import { failureRecords } from '../support/failure-records.ts';
 import { opened, T0, temporaryPaths } from '../store/support.ts';
 import { clientTrust } from '../support/client-trust.ts';
@@ -20,6 +22,8 @@ const admin = await makeClient('CN=Alice,OU=Admins', adminCa);
 const device = await makeClient('CN=device', await makeCa('CN=Devices'));
 const trust = await clientTrust({ trustAnchors: encodePem('CERTIFICATE', adminCa.der) });
 
+const fingerprintOf = (der: Buffer): string => `sha256:${createHash('sha256').update(der).digest('hex')}`;
+const spkiOf = (der: Buffer): string => createHash('sha256').update(parseCertificate(der).spki).digest('hex');
 const hashed = (token: string): string => `sha256:${createHash('sha256').update(token).digest('hex')}`;
 const TOKENS = [
   { token_hash: hashed('first-token'), description: 'first' },
@@ -136,7 +140,7 @@ describe('service-spec, Admin authentication: by mTLS, by bearer token, or both'
   });
 });
 
-describe('issue 15.1: who has which roles', () => {
+describe('who has which roles', () => {
   const other = makeClient('CN=Bob,OU=Admins', adminCa);
   const identity = async (
     presented: Partial<PresentedCredentials>,
@@ -156,7 +160,8 @@ describe('issue 15.1: who has which roles', () => {
   const rolesOf = async (...args: Parameters<typeof identity>): Promise<readonly string[]> =>
     (await identity(...args)).roles;
   const names = (subject: string, issuer: string) => ({ subject, issuer, roles: ['ra'] as const });
-  const fingerprint = `sha256:${createHash('sha256').update(admin.der).digest('hex')}`;
+  const fingerprint = fingerprintOf(admin.der);
+  const spki = spkiOf(admin.der);
 
   test('of whom the configuration says nothing, admin', async () => {
     expect(await rolesOf(token, {})).toEqual(['admin']);
@@ -166,13 +171,31 @@ describe('issue 15.1: who has which roles', () => {
   test.each<[string, Partial<AdminAuthSettings>, readonly string[]]>([
     ['by subject and issuer', { clients: [names('CN=Alice,OU=Admins', 'CN=Admin CA')] }, ['ra']],
     ['names compared as RFC 5280 has it', { clients: [names('cn=alice,ou=ADMINS', 'CN=admin ca')] }, ['ra']],
-    ['another subject', { clients: [names('CN=Alice', 'CN=Admin CA')] }, ['admin']],
-    ['another issuer', { clients: [names('CN=Alice,OU=Admins', 'CN=Another CA')] }, ['admin']],
+    ['another subject: none', { clients: [names('CN=Alice', 'CN=Admin CA')] }, []],
+    ['another issuer: none', { clients: [names('CN=Alice,OU=Admins', 'CN=Another CA')] }, []],
+    [
+      'another subject, with default_roles',
+      { clients: [names('CN=Alice', 'CN=Admin CA')], default_roles: ['ra'] },
+      ['ra'],
+    ],
+    ['by key', { clients: [{ spki_sha256: spki.toUpperCase(), roles: ['auditor'] }] }, ['auditor']],
+    ['an entry without roles', { clients: [{ spki_sha256: spki }] }, ['admin']],
     ['by fingerprint', { clients: [{ fingerprint: fingerprint.toUpperCase(), roles: ['auditor'] }] }, ['auditor']],
     [
-      'by fingerprint before its names',
-      { clients: [names('CN=Alice,OU=Admins', 'CN=Admin CA'), { fingerprint, roles: ['auditor'] }] },
+      'by fingerprint before key and names',
+      {
+        clients: [
+          names('CN=Alice,OU=Admins', 'CN=Admin CA'),
+          { spki_sha256: spki, roles: ['operator'] },
+          { fingerprint, roles: ['auditor'] },
+        ],
+      },
       ['auditor'],
+    ],
+    [
+      'by key before names',
+      { clients: [names('CN=Alice,OU=Admins', 'CN=Admin CA'), { spki_sha256: spki, roles: ['operator'] }] },
+      ['operator'],
     ],
     ['by default_roles', { default_roles: ['operator'] }, ['operator']],
     ['an empty default: none', { default_roles: [] }, []],
@@ -207,28 +230,141 @@ describe('issue 15.1: who has which roles', () => {
     setup.settings = ending(T0 + DAY);
     expect(await setup.outcome(token)).toBe(FAILED);
     const { items } = await setup.store.listAudit({ limit: 10 });
-    expect(items).toMatchObject([{ type: 'auth.admin', detail: 'bearer token of second has ended' }]);
+    expect(items).toMatchObject([{ type: 'auth.admin', detail: 'the bearer token of second has expired' }]);
   });
 
-  test('one administrator is one entry of the configuration, or one issuer and subject', async () => {
-    const keyOf = async (...args: Parameters<typeof identity>) => (await identity(...args)).key;
-    const renewed = await makeClient('CN=Alice,OU=Admins', adminCa);
+  const keyOf = async (...args: Parameters<typeof identity>) => (await identity(...args)).key;
+  const renewed = makeClient('CN=Alice,OU=Admins', adminCa, { slot: 'renewed' });
+
+  test('one administrator is one name, one entry of the configuration, or one issuer and subject', async () => {
     const keys = [
       await keyOf(certificate, {}),
-      await keyOf({ peerCertificate: renewed.der }, {}),
+      await keyOf({ peerCertificate: (await renewed).der }, {}),
       await keyOf(certificate, { clients: [names('CN=Alice,OU=Admins', 'CN=Admin CA')] }),
       await keyOf({ peerCertificate: (await other).der }, {}),
       await keyOf(certificate, { clients: [{ fingerprint, roles: [] }] }),
       await keyOf(token, {}),
       await keyOf({ authorization: 'Bearer first-token' }, {}),
     ];
-    expect(new Set(keys.slice(0, 3)).size).toBe(1);
-    expect(new Set(keys).size).toBe(5);
+    expect(keys[0]).toBe(keys[1]);
+    expect(new Set(keys).size).toBe(6);
     expect(keys.join()).not.toContain(hashed('second-token').slice(7));
+  });
+
+  test('entries with equal names are one administrator, across methods; a description is the name of a token without one', async () => {
+    const tokens = TOKENS.map((one, index) => ({ ...one, description: `token ${index}`, name: 'Alice' }));
+    const clients = [
+      { name: 'Alice', spki_sha256: spki, roles: ['ra'] as const },
+      { name: 'second', fingerprint: fingerprintOf((await other).der), roles: ['ra'] as const },
+    ];
+    const named = { clients, bearer_token: { enabled: true, tokens } };
+    const keys = [
+      await keyOf(certificate, named),
+      await keyOf(token, named),
+      await keyOf({ authorization: 'Bearer first-token' }, named),
+    ];
+    expect(new Set(keys).size).toBe(1);
+    expect(await keyOf({ peerCertificate: (await other).der }, { clients })).toBe(await keyOf(token, { clients }));
+    expect(await identity(certificate, named)).toMatchObject({ display: 'Alice', hasEntry: true });
+    expect((await identity(token, named)).display).toBe('Alice');
+  });
+
+  describe('the identity of a certificate is never a hash of the whole encoding', () => {
+    const twin = ecdsaTwin(admin.der);
+    const byEach: readonly [string, AdminClient][] = [
+      ['fingerprint', { fingerprint }],
+      ["the twin's fingerprint", { fingerprint: fingerprintOf(twin) }],
+      ['spki_sha256', { spki_sha256: spki }],
+      ['subject and issuer', { subject: 'CN=Alice,OU=Admins', issuer: 'CN=Admin CA' }],
+    ];
+
+    test.each(byEach)('an entry by %s means the certificate and its ECDSA twin', async (_, entry) => {
+      const settings = { clients: [{ ...entry, roles: ['ra'] as const }], default_roles: ['admin'] as const };
+      const [one, two] = [await identity(certificate, settings), await identity({ peerCertificate: twin }, settings)];
+      expect(one).toMatchObject({ roles: ['ra'], hasEntry: true });
+      expect(two).toEqual(one);
+    });
+
+    test('entries by the fingerprint of both forms: the first one counts for both', async () => {
+      const clients: AdminClient[] = [
+        { fingerprint: fingerprintOf(twin), roles: ['auditor'] },
+        { fingerprint, roles: ['ra'] },
+      ];
+      for (const peerCertificate of [admin.der, twin])
+        expect((await identity({ peerCertificate }, { clients })).roles).toEqual(['auditor']);
+    });
+
+    test('a certificate without an entry and its twin, or its renewal, are one administrator', async () => {
+      const keys = await Promise.all(
+        [admin.der, twin, (await renewed).der].map((peerCertificate) => keyOf({ peerCertificate }, {})),
+      );
+      expect(new Set(keys).size).toBe(1);
+      expect(await identity(certificate, {})).toMatchObject({ hasEntry: false });
+    });
+
+    test.each([
+      ['fingerprint', 'the same key', { fingerprint }, []],
+      ['spki_sha256', 'the same key', { spki_sha256: spki }, ['ra']],
+      ['spki_sha256', 'another key', { spki_sha256: spki }, []],
+      ['subject and issuer', 'another key', { subject: 'CN=Alice,OU=Admins', issuer: 'CN=Admin CA' }, ['ra']],
+    ] as const)('an entry by %s, after a renewal with %s', async (_, key, entry, roles) => {
+      const next = await makeClient('CN=Alice,OU=Admins', adminCa, {
+        slot: key === 'the same key' ? admin.subject : key,
+      });
+      const settings = { clients: [{ ...entry, roles: ['ra'] as const }] };
+      expect(await rolesOf({ peerCertificate: next.der }, settings)).toEqual(roles);
+    });
+  });
+
+  test('an entry by names does not mean a certificate of a CA that only has the name of an anchor', async () => {
+    const otherAnchor = await makeCa('CN=Other Admin CA');
+    const impostor = await makeCa('CN=Admin CA', { issuer: otherAnchor, slot: 'impostor' });
+    const both = await clientTrust({
+      trustAnchors: encodePem('CERTIFICATE', adminCa.der) + encodePem('CERTIFICATE', otherAnchor.der),
+    });
+    const mallory = await makeClient('CN=Alice,OU=Admins', impostor);
+    const presented = { peerCertificate: mallory.der, peerIntermediates: [impostor.der] };
+    const settings = { trust: both, clients: [names('CN=Alice,OU=Admins', 'CN=Admin CA')] };
+    expect(await rolesOf(certificate, settings)).toEqual(['ra']);
+    expect(await rolesOf(presented, settings)).toEqual([]);
   });
 });
 
-describe('contract §7: audit of admin authentication', () => {
+describe('a session is bound to the certificate of its connection, not to an encoding of it', () => {
+  test.each([
+    ['a certificate', {}],
+    ['a token on a connection with a certificate', token],
+  ])('begun with %s', async (_, credentials) => {
+    const store = await opened(temporaryPaths());
+    const failures = failureRecords(store);
+    const now = () => T0 + DAY;
+    const settings: AdminAuthSettings = {
+      mode: 'optional',
+      trust,
+      bearer_token: { enabled: true, tokens: TOKENS },
+    };
+    const authenticator = new AdminAuthenticator(() => settings, store, failures, now);
+    const times = () => ({ idle_timeout: 900, lifetime: 28_800 });
+    const log = { warn: () => undefined };
+    const sessions = new AdminSessions({ store, authenticator, times, failures, now, log });
+    const shown = (peerCertificate: Buffer | undefined, authorization?: string): PresentedCredentials => ({
+      ...{ peerCertificate, peerIntermediates: [], authorization, address: '192.0.2.1' },
+    });
+    const begun = { ...shown(admin.der), ...credentials };
+    const { id } = await sessions.begin(await authenticator.authenticate(begun), begun, undefined, []);
+    const resumed = (der: Buffer | undefined) =>
+      sessions.resume(id, shown(der)).then(
+        ({ admin: { display } }) => display,
+        (error: unknown) => (error instanceof EstuaryError ? error.code : error),
+      );
+    const renewed = await makeClient('CN=Alice,OU=Admins', adminCa);
+    expect(await resumed(admin.der)).toBe(await resumed(ecdsaTwin(admin.der)));
+    expect(await resumed(admin.der)).not.toBe('SESSION_ENDED');
+    for (const der of [renewed.der, undefined]) expect(await resumed(der)).toBe('SESSION_ENDED');
+  });
+});
+
+describe('audit of admin authentication', () => {
   test('a failure is recorded with the address and without the token; a request without credentials is not', async () => {
     const setup = await setUp('optional', true);
     await setup.outcome({});

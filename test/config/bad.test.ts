@@ -15,6 +15,7 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 
 const TOKEN = `{ token_hash = "sha256:${'0'.repeat(64)}", description = "ops" }`;
+const HEX = 'a1'.repeat(32);
 const BEARER = (rest: string): string => `[admin.bearer_token]\n${rest}`;
 const CA = (rest: string): string => `${PARTS.ca}\n${rest}`;
 const otherCa = (changes: Record<string, string>): string => {
@@ -320,34 +321,42 @@ describe('what several keys say together', () => {
     ],
     ...(
       [
-        ['', 'nobody'],
-        ['subject = "CN=Ada"', 'subject alone'],
-        ['issuer = "CN=Admins"', 'issuer alone'],
-        [`subject = "CN=Ada"\nfingerprint = "sha256:${'0'.repeat(64)}"`, 'subject and fingerprint'],
+        ['', 'does not say which certificate it means'],
+        ['subject = "CN=Ada"', 'has subject'],
+        ['issuer = "CN=Admins"', 'has issuer'],
+        [`subject = "CN=Ada"\nfingerprint = "sha256:${HEX}"`, 'has subject and fingerprint'],
+        [`fingerprint = "sha256:${HEX}"\nspki_sha256 = "${HEX}"`, 'has fingerprint and spki_sha256'],
       ] as const
-    ).map(([keys, named]): Row => [
-      `issue 15.1: an administrator who is ${named}`,
+    ).map(([keys, what]): Row => [
+      `an entry of admin.clients that ${what}`,
       toml(`[[admin.clients]]\n${keys}\nroles = ["ra"]`),
-      `admin.clients[0]: names ${named} (subject and issuer, or fingerprint)`,
+      `admin.clients[0]: ${what} (subject with issuer, or fingerprint, or spki_sha256)`,
     ]),
-    [
-      'issue 15.1: the same administrator twice',
-      toml(
-        ['Ada', 'ADA']
-          .map((cn) => `[[admin.clients]]\nsubject = "CN=${cn}"\nissuer = "CN=Admins"\nroles = ["ra"]`)
-          .join('\n'),
-      ),
-      'admin.clients[1]: is there twice (an entry for each administrator)',
-    ],
+    ...(
+      [
+        ['subject = "CN=Ada"\nissuer = "CN=Admins"', 'subject = "cn=ADA"\nissuer = "CN=admins"'],
+        [`fingerprint = "sha256:${HEX}"`, `fingerprint = "sha256:${HEX.toUpperCase()}"`],
+        [`spki_sha256 = "${HEX}"`, `spki_sha256 = "${HEX.toUpperCase()}"\nname = "Ada"`],
+      ] as const
+    ).map((entries): Row => [
+      `two entries of admin.clients with ${entries[0].split(' ')[0] ?? ''} for one certificate`,
+      toml(entries.map((keys) => `[[admin.clients]]\n${keys}`).join('\n')),
+      'admin.clients[1]: means the same certificate as an earlier entry (one entry for each certificate)',
+    ]),
+    ...['', 'a'.repeat(201), 'Ada\\t'].map((name): Row => [
+      `an administrator of the name ${JSON.stringify(name.slice(0, 5))}`,
+      toml(`[[admin.clients]]\nname = "${name}"\nspki_sha256 = "${HEX}"`),
+      `admin.clients[0].name: "${name.replace('\\t', '\t')}" has the wrong form (a name of 1 to 200 characters)`,
+    ]),
+    ...['sha256:', ''].map((prefix): Row => [
+      `spki_sha256 with ${prefix === '' ? 'too few digits' : 'a prefix'}`,
+      toml(`[[admin.clients]]\nspki_sha256 = "${prefix}${HEX.slice(0, 62)}"`),
+      `admin.clients[0].spki_sha256: "${prefix}${HEX.slice(0, 62)}" has the wrong form (64 hex digits, the SHA-256 of the SubjectPublicKeyInfo (DER))`,
+    ]),
     [
       'issue 15.1: an unknown role',
       toml('[[admin.clients]]\nsubject = "CN=Ada"\nissuer = "CN=Admins"\nroles = ["root"]'),
       'admin.clients[0].roles[0]: "root" is not known ("admin", "ra", "auditor", "operator")',
-    ],
-    [
-      'issue 15.1: an administrator without roles',
-      toml('[[admin.clients]]\nsubject = "CN=Ada"\nissuer = "CN=Admins"'),
-      'admin.clients[0].roles: is missing (a list)',
     ],
     ...['"soon"', '"2030-01-31"', '"2030-02-30T00:00:00Z"', '2030-01-31', '2030-01-31T12:00:00'].map((time): Row => [
       `issue 15.1: a token that ends ${time}`,

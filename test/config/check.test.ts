@@ -359,6 +359,21 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
     ).toHaveLength(1);
   });
 
+  test('an issuer of admin.clients that is not an anchor is a warning: others could take its name', async () => {
+    const entries = ['CN=admins', 'CN=Elsewhere'].map(
+      (issuer) => `[[admin.clients]]\nsubject = "CN=Ada"\nissuer = "${issuer}"`,
+    );
+    const admin = PARTS.admin.replace('["admin"]', '[]');
+    const { warnings } = await folder.load(toml(entries.join('\n'), { admin }), {}, {});
+    expect(warnings).toEqual([
+      {
+        key: 'admin.clients[1].issuer',
+        message:
+          '"CN=Elsewhere" is not the subject of a certificate in admin.tls.trust_anchors, so that every CA below these anchors can take this name (add the certificate of this CA to the file)',
+      },
+    ]);
+  });
+
   test('certificates that have expired, or are not valid yet', async () => {
     const later = await problems(toml(), Date.now() + 40 * DAY);
     for (const key of ['ca[0].certificate', 'ca[0].chain'])

@@ -37,9 +37,15 @@ export class PresentedCertificates {
     this.#further = further;
   }
 
-  /** Hex SHA-256 of the client's certificate. */
+  /** Hex SHA-256 of the client's certificate: for caches only, because an ECDSA signature has a second valid form. */
   get fingerprint(): string {
     return (this.#fingerprint ??= hash('sha256', this.der, 'hex'));
+  }
+
+  /** Hex SHA-256 of the tbsCertificate, equal for all encodings of the certificate; of the whole if it is malformed. */
+  get identity(): string {
+    this.#leaf ??= parseLeaf(this.der);
+    return this.#leaf instanceof EstuaryError ? this.fingerprint : hash('sha256', this.#leaf.tbs, 'hex');
   }
 
   /** @throws EstuaryError 401, the same one each time, when the certificate is malformed or too large */

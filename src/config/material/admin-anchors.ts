@@ -1,7 +1,9 @@
-/** Whoever is under an anchor of the admin listener is an administrator: no CA that certifies devices may be (contract §10). */
+/** The anchors of administrators. No CA that issues to devices may be one: each of its devices would be an administrator. */
 import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
-import { formatName, namesEqual } from '../../pki/x509/name.ts';
+import { formatName, namesEqual, parseDistinguishedName } from '../../pki/x509/name.ts';
+import { namesMatch } from '../../pki/x509/name-matching.ts';
 import type { Config } from '../schema.ts';
+import { checkDistinguishedName } from '../schema/formats.ts';
 import type { MaterialReader } from './reader.ts';
 
 /** Problems with `admin.tls.trust_anchors`; files that cannot be read are problems of others. */
@@ -12,6 +14,16 @@ export async function checkAdminAnchors(reader: MaterialReader, { admin, ca }: C
   const own = await Promise.all(files.map((file) => reader.knownCertificates(file)));
   for (const anchor of await ownAnchors(anchors, own.flat()))
     reader.problem('admin.tls.trust_anchors', ownAnchorMessage(anchor), 'a CA for administrators only');
+  for (const [index, { issuer }] of admin.clients.entries()) {
+    if (issuer === undefined || checkDistinguishedName(issuer) !== undefined) continue;
+    const name = parseDistinguishedName(issuer);
+    if (!anchors.some(({ subject }) => namesMatch(subject, name)))
+      reader.warn(
+        `admin.clients[${index}].issuer`,
+        `"${issuer}" is not the subject of a certificate in admin.tls.trust_anchors, so that every CA below these anchors can take this name`,
+        'add the certificate of this CA to the file',
+      );
+  }
 }
 
 /**

@@ -1,13 +1,11 @@
-/** Who may administrate, and that each of them stands there once (contract §10). */
-import { parseDistinguishedName } from '../../pki/x509/name.ts';
-import { foldedName } from '../../pki/x509/name-matching.ts';
+/** Who the administrators are: each entry means one certificate or token, and each of these has one entry. */
+import { InputError } from '../../pki/input-error.ts';
+import { clientHolder, clientMatch, tokenHolder, type AdminClient } from '../admin-entries.ts';
 import type { AdminRole } from '../admin-roles.ts';
 import type { Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 import type { Finding } from './finding.ts';
 import { readTimestamp } from '../../timestamp.ts';
-
-type Client = Config['admin']['clients'][number];
 
 export function* adminChecks({ admin }: Config): Generator<Finding> {
   const { tls, bearer_token } = admin;
@@ -45,38 +43,34 @@ function* tokenChecks(tokens: Config['admin']['bearer_token']['tokens']): Genera
   }
 }
 
-function* clientChecks(clients: readonly Client[]): Generator<Finding> {
+function* clientChecks(clients: readonly AdminClient[]): Generator<Finding> {
   const seen = new Set<string>();
   for (const [index, client] of clients.entries()) {
     const key = `admin.clients[${index}]`;
-    const { subject, issuer, fingerprint } = client;
-    const about = [`${key}.subject`, `${key}.issuer`, `${key}.fingerprint`];
-    const named = [subject, issuer].filter((one) => one !== undefined).length;
-    if (fingerprint === undefined ? named !== 2 : named !== 0) {
-      yield { key, message: `names ${describe(client)} (subject and issuer, or fingerprint)`, about };
+    const about = WAYS.map((way) => `${key}.${way}`);
+    const given = WAYS.filter((way) => client[way] !== undefined).join(' and ');
+    if (!['subject and issuer', 'fingerprint', 'spki_sha256'].includes(given)) {
+      const what = given === '' ? 'does not say which certificate it means' : `has ${given}`;
+      yield { key, message: `${what} (subject with issuer, or fingerprint, or spki_sha256)`, about };
       continue;
     }
-    const who = identityOf(client);
-    if (who !== undefined && seen.has(who))
-      yield { key, message: 'is there twice (an entry for each administrator)', about };
-    if (who !== undefined) seen.add(who);
+    const match = matchOf(client);
+    if (match === undefined) continue;
+    if (seen.has(match))
+      yield { key, message: 'means the same certificate as an earlier entry (one entry for each certificate)', about };
+    seen.add(match);
   }
 }
 
-function describe({ subject, issuer, fingerprint }: Client): string {
-  const given = Object.entries({ subject, issuer, fingerprint }).flatMap(([name, value]) =>
-    value === undefined ? [] : [name],
-  );
-  return given.length === 0 ? 'nobody' : `${given.join(' and ')}${given.length === 1 ? ' alone' : ''}`;
-}
+const WAYS = ['subject', 'issuer', 'fingerprint', 'spki_sha256'] as const;
 
-/** The same for entries of one administrator; undefined where a name is none, which is a problem of its own. */
-function identityOf({ subject = '', issuer = '', fingerprint }: Client): string | undefined {
-  if (fingerprint !== undefined) return fingerprint.toLowerCase();
+/** undefined: a name is invalid, which is reported at its key. */
+function matchOf(client: AdminClient): string | undefined {
   try {
-    return [subject, issuer].map((name) => foldedName(parseDistinguishedName(name))).join(' ');
-  } catch {
-    return undefined;
+    return clientMatch(client);
+  } catch (error) {
+    if (error instanceof InputError) return undefined;
+    throw error;
   }
 }
 
@@ -91,6 +85,19 @@ export function* adminWarnings({ admin }: Config): Generator<Warning> {
     yield {
       key: 'admin.clients',
       message: 'has no effect while admin.tls.mode is "none" ("required" or "optional")',
+    };
+  for (const [index, { fingerprint }] of admin.clients.entries())
+    if (fingerprint !== undefined)
+      yield {
+        key: `admin.clients[${index}].fingerprint`,
+        message:
+          'is for one certificate: after a renewal, the administrator needs a new entry (subject with issuer, or spki_sha256 if the key stays the same; or a new entry with the same name)',
+      };
+  const roles = admin.tls.default_roles ?? [];
+  if (admin.tls.mode !== 'none' && admin.clients.length > 0 && roles.length > 0)
+    yield {
+      key: 'admin.tls.default_roles',
+      message: `gives ${roles.map((role) => `"${role}"`).join(', ')} to every certificate that no entry of admin.clients names (remove the key, or an empty list)`,
     };
 }
 
@@ -107,25 +114,39 @@ export function* endedTokens({ admin: { bearer_token } }: Config, now: number): 
   }
 }
 
-/** A list of roles, and the key where it stands. */
+/** A place of the configuration that gives roles. */
 interface RoleList {
   readonly key: string;
   readonly roles: readonly AdminRole[] | undefined;
-  /** Who has them. */
-  readonly holder: string;
+  /** Who has them, for messages. */
+  readonly who: string;
+  /** Equal for the entries of one administrator. */
+  readonly administrator: string;
 }
 
-/** Every place that says which roles somebody has. */
-export function* roleLists({ admin }: Config): Generator<RoleList> {
-  if (admin.tls.mode !== 'none')
+/** Every place that gives somebody roles. */
+export function* roleLists({ admin: { tls, clients, bearer_token } }: Config): Generator<RoleList> {
+  // With an entry, default_roles defaults to nothing.
+  if (tls.mode !== 'none' && (tls.default_roles !== undefined || clients.length === 0))
     yield {
       key: 'admin.tls.default_roles',
-      roles: admin.tls.default_roles,
-      holder: 'whoever has a certificate that admin.clients does not name',
+      roles: tls.default_roles,
+      who: 'the holder of a certificate that admin.clients does not name',
+      administrator: '',
     };
-  for (const [index, { roles }] of admin.clients.entries())
-    yield { key: `admin.clients[${index}].roles`, roles, holder: 'this administrator' };
-  if (!admin.bearer_token.enabled) return;
-  for (const [index, { roles }] of admin.bearer_token.tokens.entries())
-    yield { key: `admin.bearer_token.tokens[${index}].roles`, roles, holder: "the token's holder" };
+  for (const [index, client] of clients.entries())
+    yield {
+      key: `admin.clients[${index}].roles`,
+      roles: client.roles,
+      who: client.name === undefined ? 'this administrator' : `"${client.name}"`,
+      administrator: client.name === undefined ? `entry:${index}` : clientHolder(client),
+    };
+  if (!bearer_token.enabled) return;
+  for (const [index, token] of bearer_token.tokens.entries())
+    yield {
+      key: `admin.bearer_token.tokens[${index}].roles`,
+      roles: token.roles,
+      who: `"${token.name ?? token.description}"`,
+      administrator: tokenHolder(token),
+    };
 }

@@ -1,3 +1,4 @@
+import type { AdminRole } from '../admin-roles.ts';
 import { roleLists } from './admin.ts';
 import { labelsOf } from '../labels.ts';
 import { isLocalHost, parsePostgresUrl } from '../postgres-url.ts';
@@ -140,21 +141,33 @@ function* niapPoints(config: Config): Generator<UnsafeSetting> {
       };
 }
 
-/** FMT_SMR.2: roles are given and not taken for granted, and who looks after the others is none of them. */
+/** FMT_SMR.2: roles are assigned explicitly, and who reviews the others is not one of them. Entries of one name count together. */
 function* separationOfRoles(config: Config): Generator<UnsafeSetting> {
-  for (const { key, roles, holder } of roleLists(config)) {
-    if (roles === undefined)
+  const rolesOf = new Map<string, Set<AdminRole>>();
+  for (const { key, roles, who, administrator } of roleLists(config)) {
+    if (roles === undefined) {
       yield {
         key,
-        message: `is missing: ${holder} may do everything`,
+        message: `is missing: ${who} may do everything`,
         safe: 'a list of roles',
         about: ['admin.tls.mode'],
       };
-    else if (roles.includes('auditor') && (roles.includes('admin') || roles.includes('ra')))
-      yield {
-        key,
-        message: 'has "auditor" beside "admin" or "ra": nobody would look after what they do',
-        safe: 'an administrator of its own for "auditor"',
-      };
+      continue;
+    }
+    const before = rolesOf.get(administrator) ?? new Set();
+    const all = new Set([...before, ...roles]);
+    rolesOf.set(administrator, all);
+    const mixedHere = isMixed(new Set(roles));
+    if (!mixedHere && (isMixed(before) || !isMixed(all))) continue;
+    yield {
+      key,
+      message: mixedHere
+        ? 'has "auditor" together with "admin" or "ra": nobody would review what they do'
+        : `gives ${who} "auditor" together with "admin" or "ra", because another entry has the same name`,
+      safe: 'another administrator for "auditor"',
+    };
   }
 }
+
+const isMixed = (roles: ReadonlySet<AdminRole>): boolean =>
+  roles.has('auditor') && (roles.has('admin') || roles.has('ra'));

@@ -2,6 +2,8 @@ import { ADMIN_ROLES } from '../admin-roles.ts';
 import { boolean, choice, integer, list, optional, path, table, text, timestamp } from '../keys.ts';
 import { checkDistinguishedName, checkHost, HOST_ALLOWED } from './formats.ts';
 
+const PERSON = /^[^\p{Cc}]{1,200}$/u;
+
 const role = choice(ADMIN_ROLES, { description: 'A role.' });
 
 const name = (description: string) =>
@@ -13,20 +15,45 @@ const name = (description: string) =>
     }),
   );
 
+const person = (standsFor: string) =>
+  optional(
+    text({
+      description: 'Who the administrator is. Entries with equal names are one administrator, also across methods.',
+      defaultText: standsFor,
+      allowed: 'a name of 1 to 200 characters',
+      pattern: PERSON,
+    }),
+  );
+
 const client = table(
   {
+    name: person('none: the entry is its own administrator'),
     subject: name("The certificate's subject; goes with `issuer`."),
     issuer: name('The subject of the CA that issued it; goes with `subject`.'),
     fingerprint: optional(
       text({
-        description: 'One certificate by its SHA-256, in place of `subject` and `issuer`; it goes before them.',
+        description:
+          'One certificate by its SHA-256. Takes precedence over the other entries. A renewed certificate needs a new entry.',
         allowed: 'sha256: followed by 64 hex digits, the SHA-256 of the certificate (DER)',
         pattern: /^sha256:[0-9a-fA-F]{64}$/,
       }),
     ),
-    roles: list(role, { description: 'What its holder may do (docs/admin-api.md).' }),
+    spki_sha256: optional(
+      text({
+        description:
+          'The SHA-256 of the SubjectPublicKeyInfo (DER). A renewed certificate with the same key keeps the entry. Takes precedence over `subject`.',
+        allowed: '64 hex digits, the SHA-256 of the SubjectPublicKeyInfo (DER)',
+        pattern: /^[0-9a-fA-F]{64}$/,
+      }),
+    ),
+    roles: optional(
+      list(role, { description: 'What the administrator may do (docs/admin-api.md).', defaultText: '["admin"]' }),
+    ),
   },
-  { description: 'An administrator with a client certificate, by `subject` and `issuer`, or by `fingerprint`.' },
+  {
+    description:
+      'An administrator with a client certificate: `subject` with `issuer`, or `fingerprint`, or `spki_sha256`.',
+  },
 );
 
 export const admin = table(
@@ -70,8 +97,8 @@ export const admin = table(
         default_roles: optional(
           list(role, {
             description:
-              'What the holder of a certificate may do that no entry of `admin.clients` names; an empty list: nothing but to ask who it is.',
-            defaultText: '["admin"]',
+              'What the holder of a certificate may do if no entry of `admin.clients` names the certificate. An empty list allows only to read `/admin/session` and `/admin/openapi.json`.',
+            defaultText: '["admin"] without any entry of `admin.clients`, else an empty list',
             live: true,
           }),
         ),
@@ -131,10 +158,11 @@ export const admin = table(
                 sensitive: true,
               }),
               description: text({
-                description: 'Who holds the token; the audit log shows it.',
+                description: 'Who holds the token.',
                 allowed: 'a name of 1 to 200 characters',
-                pattern: /^[^\p{Cc}]{1,200}$/u,
+                pattern: PERSON,
               }),
+              name: person('`description`'),
               roles: optional(
                 list(role, { description: 'What its holder may do (docs/admin-api.md).', defaultText: '["admin"]' }),
               ),

@@ -21,7 +21,7 @@ const withAdmin = (config: Config, changes: Partial<Config['admin']>): Config =>
   admin: { ...config.admin, ...changes },
 });
 /** One that is as it should be, and one of the test. */
-const tokensWith = (token: Pick<Config['admin']['bearer_token']['tokens'][number], 'roles'>) => ({
+const tokensWith = (token: Pick<Config['admin']['bearer_token']['tokens'][number], 'name' | 'roles'>) => ({
   enabled: true,
   tokens: [
     { token_hash: 'sha256:00', description: 'audit', roles: ['auditor', 'operator'] as const },
@@ -118,6 +118,25 @@ describe('contract §2: profile = "niap" refuses to start', () => {
       'admin.tls.default_roles',
     ],
     [
+      'a token and a certificate of one name, for auditor and ra',
+      (c: Config): Config =>
+        withAdmin(c, {
+          clients: [{ name: 'ops', fingerprint: 'sha256:00', roles: ['auditor'] }],
+          bearer_token: tokensWith({ roles: ['ra'] }),
+        }),
+      'admin.bearer_token.tokens[1].roles',
+    ],
+    [
+      'two tokens of one name, for auditor and admin',
+      (c: Config): Config => withAdmin(c, { bearer_token: tokensWith({ name: 'audit', roles: ['admin'] }) }),
+      'admin.bearer_token.tokens[1].roles',
+    ],
+    [
+      'a certificate without roles of its own',
+      (c: Config): Config => withAdmin(c, { clients: [{ fingerprint: 'sha256:00' }] }),
+      'admin.clients[0].roles',
+    ],
+    [
       'issue 15.1: a token without roles of its own',
       (c: Config): Config => withAdmin(c, { bearer_token: tokensWith({}) }),
       'admin.bearer_token.tokens[1].roles',
@@ -158,6 +177,14 @@ describe('contract §2: profile = "niap" refuses to start', () => {
       otp: { ...base.otp, token_length: 16 },
     };
     expect(complianceChecks(config)).toEqual({ problems: [], warnings: [] });
+  });
+
+  test('default_roles may be absent once admin.clients has an entry: it is an empty list then', () => {
+    const tls = { mode: 'required' } as const;
+    const config = withAdmin({ ...base, profile: 'niap', est: { ...base.est, serverkeygen: false } }, { tls });
+    const clients = [{ name: 'Ada', spki_sha256: '00', roles: ['ra'] }] as const;
+    expect(complianceChecks(config).problems.map(({ key }) => key)).toEqual(['admin.tls.default_roles']);
+    expect(complianceChecks(withAdmin(config, { clients })).problems).toEqual([]);
   });
 
   test('OTP settings do not matter while OTPs are off', () => {

@@ -197,6 +197,25 @@ describe('issue 19.2: a session', () => {
     },
   );
 
+  test('it has the roles of the token with which it began, although another token has the same name', async () => {
+    const both = (...order: readonly number[]): Partial<AdminAuthSettings> => {
+      const tokenOf = (token: string, roles: readonly AdminRole[]) => ({
+        token_hash: `sha256:${createHash('sha256').update(token).digest('hex')}`,
+        ...{ description: token, name: 'Ada', roles },
+      });
+      const all = [tokenOf(TOKEN, ['auditor']), tokenOf('another', ['admin'])];
+      return { bearer_token: { enabled: true, tokens: order.flatMap((index) => all[index] ?? []) } };
+    };
+    let settings = both(1, 0);
+    const api = await adminFixture({ auth: () => settings });
+    const cookie = await signIn(api);
+    expect((await get(api, cookie)).statusCode).toBe(403);
+    settings = both(0, 1);
+    expect((await get(api, cookie)).statusCode).toBe(403);
+    settings = both(1);
+    expect(failure(await get(api, cookie)).code).toBe('SESSION_ENDED');
+  });
+
   test('an Authorization header goes before the cookie', async () => {
     const api = await adminFixture();
     const cookie = await signIn(api);

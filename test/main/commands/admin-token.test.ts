@@ -54,7 +54,7 @@ describe('issue 15.1: estuary admin token new', () => {
       not_after: '2027-02-19T12:00:00Z',
     });
     const token = /^\S{43}$/m.exec(out)?.[0] ?? '';
-    expect(new Administrators([entry]).withToken(token)).toMatchObject({
+    expect(new Administrators({ tokens: [entry] }).withToken(token)).toMatchObject({
       display: 'Ada "RA"',
       roles: ['ra', 'operator'],
     });

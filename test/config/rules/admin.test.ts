@@ -1,0 +1,38 @@
+/** What the start and `--check` say about the entries of administrators. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { configFolder, PARTS, toml, type ConfigFolder } from '../support.ts';
+
+let folder: ConfigFolder;
+beforeAll(async () => {
+  folder = await configFolder();
+});
+afterAll(() => folder.remove());
+
+const HEX = 'a1'.repeat(32);
+const client = (keys: string): string => `[[admin.clients]]\n${keys}\n`;
+const withoutDefault = PARTS.admin.replace('default_roles = ["admin"]', '');
+
+async function warnings(more: string, admin = withoutDefault): Promise<string[]> {
+  const { warnings: found } = await folder.load(toml(more, { admin }));
+  return found.map(({ key, message }) => `${key}: ${message}`);
+}
+
+test('a fingerprint is a warning: a renewed certificate needs a new entry', async () => {
+  const entries = [
+    `fingerprint = "sha256:${HEX}"`,
+    `spki_sha256 = "${HEX}"`,
+    'subject = "CN=Ada"\nissuer = "CN=Admins"',
+  ];
+  expect(await warnings(entries.map(client).join(''))).toEqual([
+    'admin.clients[0].fingerprint: is for one certificate: after a renewal, the administrator needs a new entry (subject with issuer, or spki_sha256 if the key stays the same; or a new entry with the same name)',
+  ]);
+});
+
+test('roles for every certificate, although entries exist, are a warning', async () => {
+  const entry = client(`spki_sha256 = "${HEX}"`);
+  expect(await warnings(entry, PARTS.admin)).toEqual([
+    'admin.tls.default_roles: gives "admin" to every certificate that no entry of admin.clients names (remove the key, or an empty list)',
+  ]);
+  expect(await warnings(entry, PARTS.admin.replace('["admin"]', '[]'))).toEqual([]);
+  expect(await warnings('', PARTS.admin)).toEqual([]);
+});
