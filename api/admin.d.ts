@@ -1086,8 +1086,8 @@ export interface components {
             /** Format: date-time */
             changed_at: string;
         };
-        /** @description A record as in the audit file; what does not apply is absent. */
-        AuditRecord: {
+        /** @description An audit record, as far as the roles of the caller show it. */
+        ShownAuditRecord: {
             seq: number;
             /** Format: date-time */
             time: string;
@@ -1150,9 +1150,9 @@ export interface components {
                 hash: string;
             }[];
             /** @description The hash of the record before. */
-            prev_hash: string;
+            prev_hash?: string;
             /** @description SHA-256, hex. */
-            hash: string;
+            hash?: string;
         };
         /** @description A registered device, with its latest 100 certificates, tokens, requests and audit records; the newest first. */
         DeviceDetails: {
@@ -1185,8 +1185,8 @@ export interface components {
             /** @description Made for its id. */
             tokens: components["schemas"]["Token"][];
             requests: components["schemas"]["Request"][];
-            /** @description Audit records that tell of it. */
-            events: components["schemas"]["AuditRecord"][];
+            /** @description Audit records about the device; `ra` gets them as `GET /admin/events` shows them. */
+            events: components["schemas"]["ShownAuditRecord"][];
         };
         /** @description What is to change; what is absent stays. */
         ChangedDevice: {
@@ -1283,6 +1283,74 @@ export interface components {
             failures: number;
             /** Format: date-time */
             locked_until: string;
+        };
+        /** @description A record as in the audit file; what does not apply is absent. */
+        AuditRecord: {
+            seq: number;
+            /** Format: date-time */
+            time: string;
+            /** @description The node that wrote it. */
+            node?: string;
+            /** @enum {string} */
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored";
+            /** @enum {string} */
+            outcome: "success" | "failure";
+            /** @description Who. */
+            subject?: string;
+            /** @description How the requester proved who it is: `mtls`, `otp`, `gssapi` or `cmc`. */
+            method?: string;
+            /** @description The issuer of the requester's certificate. */
+            requester_issuer?: string;
+            /** @description The subjectAltNames of the requester's certificate. */
+            requester_sans?: string[];
+            /** @description The client's network address. */
+            address?: string;
+            /** @description A label. */
+            ca?: string;
+            /** @description Of a certificate: where it was asked for, if not at the label of its CA. */
+            label?: string;
+            /** @description Of a certificate: the issued or revoked one, of a client the presented one. */
+            serial?: string;
+            /** @description Of the issued certificate. */
+            certificate_subject?: string;
+            /** @description Of the issued certificate. */
+            certificate_sans?: string[];
+            /** @description Of the issued certificate. */
+            certificate_not_after?: string;
+            /** @description The same in all records of a request. */
+            request_id?: string;
+            detail?: string;
+            /** @description Records that left the store for an archive. */
+            archived?: {
+                /** @description The `seq` of the first. */
+                first: number;
+                /** @description The `seq` of the last. */
+                last: number;
+                /** @description The hash of the last. */
+                hash: string;
+            };
+            /** @description The end of the chain, signed. */
+            checkpoint?: {
+                /** @description The `seq` of the record that was the last. */
+                seq: number;
+                /** @description Its hash. */
+                hash: string;
+                /** @description Base64, by the key of `audit.checkpoint_key`. */
+                signature: string;
+            };
+            /** @description The ends of other nodes' chains. */
+            anchors?: {
+                /** @description Whose chain it is. */
+                node: string;
+                /** @description The `seq` of the record that was its last. */
+                seq: number;
+                /** @description Its hash. */
+                hash: string;
+            }[];
+            /** @description The hash of the record before. */
+            prev_hash: string;
+            /** @description SHA-256, hex. */
+            hash: string;
         };
         /** @description What a reload has changed, or would change. */
         ReloadReport: {
@@ -1436,8 +1504,8 @@ export interface components {
             tokens: components["schemas"]["Token"][];
             /** @description Those that were queued. */
             requests: components["schemas"]["Request"][];
-            /** @description Audit records. */
-            events: components["schemas"]["AuditRecord"][];
+            /** @description Audit records; `ra` gets them as `GET /admin/events` shows them. */
+            events: components["schemas"]["ShownAuditRecord"][];
         };
         ConfigurationKey: {
             /** @description Such as `ca[0].profile.validity_days`. */

@@ -1,6 +1,6 @@
 /** What is known to have happened to one thing, on a time line. */
 import { call } from '../api/client.ts';
-import type { AuditRecord, HistoryRecord } from '../api/types.ts';
+import type { HistoryRecord } from '../api/types.ts';
 import { link } from '../router.ts';
 import { may } from '../session.ts';
 import { Badge, Moment, Panel } from '../ui/bits.tsx';
@@ -68,7 +68,7 @@ function story({ certificates, tokens, requests, events }: HistoryRecord): Happe
 }
 
 /** An audit record as something that happened. */
-function happening({ seq, node, time, type, outcome, subject, detail }: AuditRecord): Happening {
+function happening({ seq, node, time, type, outcome, subject, detail }: HistoryRecord['events'][number]): Happening {
   const who = subject === undefined ? [] : [subject];
   return {
     id: `audit ${node ?? ''} ${seq}`,

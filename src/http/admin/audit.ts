@@ -1,5 +1,7 @@
-import { Type } from '@fastify/type-provider-typebox';
+import { Type, type Static } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import { AUDIT_TYPES, type AuditRecord } from '../../audit/event.ts';
+import type { AdminRole } from '../../config/admin-roles.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { readSerial } from './certificate-filter.ts';
 import { answerList, listAnswer, listQuery } from './list.ts';
@@ -66,6 +68,44 @@ export const AuditItem = Type.Object(
   },
   { title: 'AuditRecord', description: 'A record as in the audit file; what does not apply is absent.' },
 );
+
+/** What the caller's roles show of a record: all of it, or without `detail`, addresses and hashes. */
+export const ShownAuditItem = Type.Object(
+  {
+    ...AuditItem.properties,
+    prev_hash: Type.Optional(AuditItem.properties.prev_hash),
+    hash: Type.Optional(AuditItem.properties.hash),
+  },
+  { title: 'ShownAuditRecord', description: 'An audit record, as far as the roles of the caller show it.' },
+);
+
+/** The types of record that a role sees, by their first part. `admin` and `auditor` see all records as they are. */
+const SEEN_BY: Readonly<Record<'ra' | 'operator', readonly string[]>> = {
+  ra: ['certificate.', 'request.', 'otp.', 'device.', 'key.'],
+  operator: ['service.', 'config.', 'lockout.', 'crl.', 'audit.', 'store.'],
+};
+
+/** What these roles show of a record; undefined: nothing. */
+export function shownAuditItem(
+  record: AuditRecord,
+  roles: readonly AdminRole[],
+): Static<typeof ShownAuditItem> | undefined {
+  if (roles.includes('admin') || roles.includes('auditor')) return auditItem(record);
+  const seen = roles.flatMap((role) => (role === 'ra' || role === 'operator' ? SEEN_BY[role] : []));
+  if (!seen.some((first) => record.type.startsWith(first))) return undefined;
+  const { seq, time, type, outcome, subject, ca, serial, request_id } = record;
+  return {
+    ...{ seq, time, type, outcome },
+    ...(subject === undefined ? {} : { subject }),
+    ...(ca === undefined ? {} : { ca }),
+    ...(serial === undefined ? {} : { serial }),
+    ...(request_id === undefined ? {} : { request_id }),
+  };
+}
+
+/** Records for whoever makes a call. */
+export const shownAuditItems = (records: readonly AuditRecord[], { admin }: FastifyRequest) =>
+  records.flatMap((record) => shownAuditItem(record, admin?.roles ?? []) ?? []);
 
 /** The fields of a record, in their order: the columns of a table. */
 export const auditColumns: readonly string[] = Object.keys(AuditItem.properties);

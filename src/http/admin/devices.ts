@@ -5,7 +5,7 @@ import { notFound, type EstuaryError } from '../../errors.ts';
 import type { DeviceRow, DeviceSelection } from '../../store/device-store.ts';
 import type { PageRequest } from '../../store/page.ts';
 import { accessEvent } from './access.ts';
-import { AuditItem, auditItem } from './audit.ts';
+import { ShownAuditItem, shownAuditItems } from './audit.ts';
 import { isBulk, sendCsv, wantsCsv } from './bulk/bulk.ts';
 import { CertificateRecord, certificateRecord } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
@@ -39,7 +39,9 @@ const DevicePage = Type.Object(
     certificates: Type.Array(CertificateRecord),
     tokens: Type.Array(OtpRecord, { description: 'Made for its id.' }),
     requests: Type.Array(RequestRecord),
-    events: Type.Array(AuditItem, { description: 'Audit records that tell of it.' }),
+    events: Type.Array(ShownAuditItem, {
+      description: 'Audit records about the device; `ra` gets them as `GET /admin/events` shows them.',
+    }),
   },
   {
     title: 'DeviceDetails',
@@ -176,7 +178,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
         certificates: history.certificates.map((one) => certificateRecord(one, now)),
         tokens: history.tokens.map((one) => otpRecord(one, now)),
         requests: history.requests.map(requestRecord),
-        events: history.events.map(auditItem),
+        events: shownAuditItems(history.events, request),
       };
     },
   );

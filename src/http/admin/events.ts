@@ -2,10 +2,8 @@
 import { Readable } from 'node:stream';
 import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AuditRecord, AuditType } from '../../audit/event.ts';
-import type { AdminRole } from '../../config/admin-roles.ts';
 import { unavailable } from '../../errors.ts';
-import { auditItem } from './audit.ts';
+import { shownAuditItem } from './audit.ts';
 import { identify } from './caller.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { eventStream } from './event-stream.ts';
@@ -17,12 +15,6 @@ import { SIGNED_OUT } from './session.ts';
 const MAX_STREAMS = 100;
 /** Records that somebody who comes back has missed at most, to be told of them. */
 const MAX_MISSED = 1000;
-
-/** The kinds of record that a role is told of, by how their type begins; `admin` and `auditor` of all. */
-const TOLD: Readonly<Record<'ra' | 'operator', readonly string[]>> = {
-  ra: ['certificate.', 'request.', 'otp.', 'device.', 'key.'],
-  operator: ['service.', 'config.', 'lockout.', 'crl.', 'audit.', 'store.'],
-};
 
 const access: Access = ['ra', 'auditor', 'operator'];
 
@@ -63,7 +55,7 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
       const stream = eventStream({
         read: (after, limit) => deps.store.auditLines(after, limit),
         after: await startOf(request, deps),
-        show: (record) => shown(record, roles),
+        show: (record) => shownAuditItem(record, roles),
         mayGoOn: async () => {
           ({ roles } = (await identify(request, deps)).admin);
           return roles.length > 0;
@@ -93,13 +85,3 @@ async function startOf({ headers }: FastifyRequest, { store }: AdminDependencies
   const last = typeof seen === 'string' && /^\d{1,15}$/.test(seen) ? Number(seen) : end;
   return last <= end && end - last <= MAX_MISSED ? last : end;
 }
-
-function shown(record: AuditRecord, roles: readonly AdminRole[]): object | undefined {
-  if (roles.includes('admin') || roles.includes('auditor')) return auditItem(record);
-  if (!roles.some((role) => isTold(role, record.type))) return undefined;
-  const { seq, time, type, outcome, subject, ca, serial, request_id } = record;
-  return { seq, time, type, outcome, subject, ca, serial, request_id };
-}
-
-const isTold = (role: AdminRole, type: AuditType): boolean =>
-  (role === 'ra' || role === 'operator') && TOLD[role].some((beginning) => type.startsWith(beginning));

@@ -7,7 +7,7 @@ import type { OtpRow } from '../../store/otp-store.ts';
 import type { PageRequest } from '../../store/page.ts';
 import type { RequestRow } from '../../store/request-store.ts';
 import type { Store } from '../../store/store.ts';
-import { AuditItem, auditItem } from './audit.ts';
+import { ShownAuditItem, shownAuditItems } from './audit.ts';
 import { CertificateRecord, certificateRecord } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { OtpRecord, otpRecord } from './otp.ts';
@@ -24,7 +24,9 @@ const History = Type.Object(
     certificates: Type.Array(CertificateRecord),
     tokens: Type.Array(OtpRecord, { description: 'Made for that name, or used for the request.' }),
     requests: Type.Array(RequestRecord, { description: 'Those that were queued.' }),
-    events: Type.Array(AuditItem, { description: 'Audit records.' }),
+    events: Type.Array(ShownAuditItem, {
+      description: 'Audit records; `ra` gets them as `GET /admin/events` shows them.',
+    }),
   },
   { title: 'History', description: `The latest ${SHOWN} of each kind, the newest first.` },
 );
@@ -62,7 +64,7 @@ export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
         certificates: certificates.map((one) => certificateRecord(one, now)),
         tokens: tokens.map((one) => otpRecord(one, now)),
         requests: requests.map(requestRecord),
-        events: events.map(auditItem),
+        events: shownAuditItems(events, request),
       };
     },
   );

@@ -1,9 +1,10 @@
-/** Contract §10: role × call × outcome, for every call that the OpenAPI description has. */
+/** Role × call × outcome, for every call of the OpenAPI description. */
 import { createHash } from 'node:crypto';
 import fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ADMIN_ROLES, type AdminRole } from '../../../src/config/admin-roles.ts';
 import { accessOf } from '../../../src/http/admin/roles.ts';
+import { deviceRow, event } from '../../store/rows.ts';
 import { adminFixture, failure, type AdminFixture } from './support.ts';
 import { expectWholeBody } from './typed.ts';
 
@@ -111,6 +112,50 @@ describe('contract §10, issue 15: role × call × outcome, of the OpenAPI descr
     expect(failure(await api.raw('POST', '/admin/otp', headers, 'x'.repeat(100_000))).code).toBe('ROLE_MISSING');
     expect((await as('auditor', 'HEAD', '/admin/otp')).statusCode).toBe(403);
     expect((await as('auditor', 'HEAD', '/admin/devices')).statusCode).toBe(200);
+  });
+
+  test.each([
+    ['admin', true],
+    ['auditor', true],
+    ['ra', false],
+    ['operator', false],
+    ['nobody', false],
+  ])('details, addresses and hashes of audit records: shown to %s %s, by whatever call', async (role, shown) => {
+    const row = deviceRow({ id: `of-${role}` });
+    const about = { detail: 'a-detail', address: '192.0.2.99', request_id: `request-of-${role}`, subject: row.id };
+    const types = [
+      'device.created',
+      'certificate.denied',
+      'otp.used',
+      'auth.otp',
+      'admin.access',
+      'config.reload',
+    ] as const;
+    const details = types.map((type) => event(type, { ...about, detail: `device ${row.id}: a-detail` }));
+    await api.store.putDevices([{ row, events: details }], 'create');
+    const reads = calls.filter(([, method, path]) => method === 'get' && path !== '/admin/events');
+    const bodies = new Map<string, string>();
+    for (const url of [
+      ...reads.map(([, , path]) => path.replace(/\{\w+\}/g, row.id)),
+      `/admin/history?device=${row.id}`,
+      `/admin/history?requester=${row.id}`,
+      `/admin/history?request_id=request-of-${role}`,
+    ])
+      bodies.set(url, (await as(role, 'GET', url)).body);
+    const telling = [...bodies].filter(([, body]) => /a-detail|192\.0\.2\.99|"hash":"/.test(body)).map(([url]) => url);
+    expect(telling.toSorted()).toEqual(
+      shown
+        ? [
+            '/admin/audit',
+            `/admin/devices/of-${role}`,
+            ...['device=', 'request_id=request-', 'requester='].map((one) => `/admin/history?${one}of-${role}`),
+          ]
+        : [],
+    );
+    if (role === 'ra') {
+      const { events } = JSON.parse(bodies.get(`/admin/devices/of-ra`) ?? '') as { events: { type: string }[] };
+      expect(events.map(({ type }) => type)).toContain('device.created');
+    }
   });
 
   test('a call beyond the roles is on record, also one that would only have read', async () => {
