@@ -6,6 +6,7 @@ const LAYERS = [
   ['main'],
   ['http', 'client'],
   ['cmc', 'publication'],
+  ['administration'],
   ['enrollment'],
   ['ca', 'auth'],
   ['store'],

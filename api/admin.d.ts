@@ -288,7 +288,7 @@ export interface paths {
         put?: never;
         /**
          * Approve a request: the next poll gets its certificate
-         * @description Where `[ca] approvals` asks for several administrators, it stays pending until that many different ones have approved it; the same one twice: 409.
+         * @description Where `[ca] approvals` requires several administrators, it stays pending until that many different ones have approved it. The same one twice: 409. A certificate without an entry in `admin.clients`: 403.
          */
         post: operations["postRequestsByIdApprove"];
         delete?: never;
@@ -991,7 +991,7 @@ export interface components {
             approvals: {
                 /** @description Administrators who have approved it. */
                 given: number;
-                /** @description As many as have to. */
+                /** @description Administrators who must approve it. */
                 needed: number;
             };
         };
@@ -1099,9 +1099,9 @@ export interface components {
             outcome: "success" | "failure";
             /** @description Who. */
             subject?: string;
-            /** @description How the requester proved who it is: `mtls`, `otp`, `gssapi` or `cmc`. */
+            /** @description How the requester authenticated (`mtls`, `otp`, `gssapi`, `cmc`), or the administrator (`mtls`, `bearer`). */
             method?: string;
-            /** @description The issuer of the requester's certificate. */
+            /** @description The issuer of the requester's or administrator's certificate. */
             requester_issuer?: string;
             /** @description The subjectAltNames of the requester's certificate. */
             requester_sans?: string[];
@@ -1297,9 +1297,9 @@ export interface components {
             outcome: "success" | "failure";
             /** @description Who. */
             subject?: string;
-            /** @description How the requester proved who it is: `mtls`, `otp`, `gssapi` or `cmc`. */
+            /** @description How the requester authenticated (`mtls`, `otp`, `gssapi`, `cmc`), or the administrator (`mtls`, `bearer`). */
             method?: string;
-            /** @description The issuer of the requester's certificate. */
+            /** @description The issuer of the requester's or administrator's certificate. */
             requester_issuer?: string;
             /** @description The subjectAltNames of the requester's certificate. */
             requester_sans?: string[];
@@ -1528,7 +1528,7 @@ export interface components {
         };
         /** @description The caller. */
         Session: {
-            /** @description The token's description, or the certificate's subject; what the audit log calls the caller. */
+            /** @description The administrator's name: as configured, else the token's description or the certificate's subject. The audit log shows it. */
             subject: string;
             /**
              * @description What it has proved, or had when it signed in.

@@ -48,7 +48,7 @@ export type AuditOutcome = 'success' | 'failure';
 
 /** Who asked, beside the name in `subject` (contract §8.1). Where nobody was authenticated, all of it is absent. */
 export interface AuditedRequester {
-  /** How it proved who it is: `mtls`, `otp`, `gssapi`, `cmc`. */
+  /** How the requester authenticated: `mtls`, `otp`, `gssapi`, `cmc`; an administrator: `mtls`, `bearer`. */
   readonly method?: string;
   /** The issuer of its certificate, RFC 4514. */
   readonly requester_issuer?: string;

@@ -136,6 +136,7 @@ export class RequestQueue {
       created_at: now,
       decided_at: null,
       decided_by: [],
+      approvals: ca.config.approvals,
       reason: null,
       serial: null,
       csr: format === 'pkcs10' ? withoutSecrets(csr, revocationChallenge) : csr.der,

@@ -8,6 +8,11 @@ export const ADMIN_ERRORS = {
     cause: 'The CA asks for several administrators, and this one has approved the request before.',
     remedy: 'Have another administrator approve it.',
   },
+  APPROVER_NOT_LISTED: {
+    status: 403,
+    cause: 'The request needs several approvals, and the certificate of the caller has only `admin.tls.default_roles`.',
+    remedy: 'Add an entry with a `name` for the certificate to `admin.clients`.',
+  },
   BODY_NOT_UTF8: { status: 400, cause: 'The rows of a bulk call are not UTF-8.', remedy: 'Save the file as UTF-8.' },
   CERTIFICATE_FOREIGN: {
     status: 400,

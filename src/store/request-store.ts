@@ -30,6 +30,8 @@ export interface RequestRow {
   readonly decided_at: number | null;
   /** The administrators who have approved it so far, or of whom the last rejected it. */
   readonly decided_by: readonly Decider[];
+  /** How many administrators had to approve when it was queued. */
+  readonly approvals: number;
   /** Why it was rejected or failed. */
   readonly reason: string | null;
   /** Of its certificate. */

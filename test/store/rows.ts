@@ -83,6 +83,7 @@ export function requestRow(more: Partial<RequestRow> = {}): RequestRow {
     device_key: null,
     override: null,
     decided_by: [],
+    approvals: 1,
     ...more,
   };
 }

@@ -21,8 +21,10 @@ export const AuditItem = Type.Object(
     type,
     outcome: oneOf(['success', 'failure']),
     subject: text('Who.'),
-    method: text('How the requester proved who it is: `mtls`, `otp`, `gssapi` or `cmc`.'),
-    requester_issuer: text("The issuer of the requester's certificate."),
+    method: text(
+      'How the requester authenticated (`mtls`, `otp`, `gssapi`, `cmc`), or the administrator (`mtls`, `bearer`).',
+    ),
+    requester_issuer: text("The issuer of the requester's or administrator's certificate."),
     requester_sans: names("The subjectAltNames of the requester's certificate."),
     address: text("The client's network address."),
     ca: text('A label.'),

@@ -64,6 +64,7 @@ export function registerCertificateImport(app: AdminApp, deps: AdminDependencies
           outcome: 'success',
           subject: requester,
           ...from,
+          method: METHOD,
           ...auditedCertificate(row),
           ...issuedNames(row),
         },

@@ -1,10 +1,10 @@
 /** `GET /admin/requests/{id}/check`: what the approval of a queued request would come to, for whoever decides about it. */
 import { Type } from '@fastify/type-provider-typebox';
+import { approvalsNeeded, findRequest } from '../../administration/decide.ts';
 import { conflict } from '../../errors.ts';
 import { stateOf } from '../../store/request-state.ts';
 import { checkAnswer, checkProperties } from './check.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { approvalsOf, findRequest } from './requests.ts';
 import { errorResponses, strictObject } from './schemas.ts';
 
 const RequestCheck = Type.Object(
@@ -12,7 +12,7 @@ const RequestCheck = Type.Object(
     ...checkProperties,
     approvals: Type.Object({
       given: Type.Integer({ description: 'Administrators who have approved it.' }),
-      needed: Type.Integer({ description: 'As many as have to.' }),
+      needed: Type.Integer({ description: 'Administrators who must approve it.' }),
     }),
   },
   { title: 'RequestCheck', description: 'What would happen.' },
@@ -46,7 +46,7 @@ export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): vo
       const verdict = await deps.rehearsal.queued({ requestId, address, ca, row });
       return {
         ...checkAnswer(verdict),
-        approvals: { given: row.decided_by.length, needed: approvalsOf(deps, row) },
+        approvals: { given: row.decided_by.length, needed: approvalsNeeded(deps, row) },
       };
     },
   );

@@ -1,11 +1,10 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
-import type { FastifyRequest } from 'fastify';
-import type { AuditEvent } from '../../audit/event.ts';
-import { badRequest, conflict, failed, notFound, unavailable } from '../../errors.ts';
+import { approve, findRequest, reject } from '../../administration/decide.ts';
+import { badRequest } from '../../errors.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import { REQUEST_STATUSES } from '../../store/request-state.ts';
-import type { Decider, Decision, RequestRow } from '../../store/request-store.ts';
-import { accessEvent, actor } from './access.ts';
+import type { RequestRow } from '../../store/request-store.ts';
+import { callOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { answerList, listAnswer, listQuery } from './list.ts';
 import { errorResponses, nullable, oneOf, strictObject, Timestamp, whole } from './schemas.ts';
@@ -84,7 +83,7 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
       schema: {
         summary: 'Approve a request: the next poll gets its certificate',
         description:
-          'Where `[ca] approvals` asks for several administrators, it stays pending until that many different ones have approved it; the same one twice: 409.',
+          'Where `[ca] approvals` requires several administrators, it stays pending until that many different ones have approved it. The same one twice: 409. A certificate without an entry in `admin.clients`: 403.',
         tags: ['requests'],
         params: RequestId,
         querystring: strictObject({}),
@@ -97,7 +96,7 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
         done();
       },
     },
-    (request) => decide(deps, request, request.params.id, null),
+    async (request) => requestPage(await approve(deps, callOf(request), request.params.id)),
   );
 
   app.post(
@@ -113,11 +112,11 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
         response: { 200: RequestPage, ...errorResponses(400, 404, 409, 413, 415) },
       },
     },
-    (request) => {
+    async (request) => {
       const { reason } = request.body;
       if (/\p{Cc}/u.test(reason) || reason.trim() === '')
         throw badRequest('FIELD_INVALID', 'reason must not be blank or hold control characters');
-      return decide(deps, request, request.params.id, reason);
+      return requestPage(await reject(deps, callOf(request), request.params.id, reason));
     },
   );
 }
@@ -166,92 +165,6 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
     async (request) => requestPage(await findRequest(deps, request.params.id)),
   );
 }
-
-/** Somebody else may decide between a look at the request and the decision; more often means that the store is at odds with itself. */
-const ATTEMPTS = 20;
-
-/** @param reason why it is rejected; null: it is approved */
-async function decide(
-  deps: AdminDependencies,
-  request: FastifyRequest,
-  id: string,
-  reason: string | null,
-): Promise<Static<typeof RequestPage>> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const row = await findRequest(deps, id);
-    if (row.decider === 'ca')
-      throw conflict('DECIDED_AT_CA', 'this request waits at the CA, where its agents decide about it');
-    const decision = decisionOf(deps, row, decider(request), reason);
-    const result = await deps.store.decideRequest(decision, decisionEvents(deps, request, row, decision));
-    if (result === 'overtaken') continue;
-    if (result === 'unknown') throw requestNotFound();
-    if (result === 'device-refused')
-      throw conflict('DEVICE_NOT_REGISTERED', 'device not registered: it is disabled, has expired or was deleted');
-    if (result === 'not-pending') throw conflict('REQUEST_DECIDED', 'this request is not pending any more');
-    return requestPage(await findRequest(deps, id));
-  }
-  throw unavailable('REQUEST_BUSY', 'too many administrators decide about this request at once', { retryAfter: 1 });
-}
-
-function decider({ admin }: FastifyRequest): Decider {
-  if (admin === null) throw failed('INTERNAL_ERROR', 'the request failed inside the server');
-  return { key: admin.key, name: admin.display };
-}
-
-/** How many administrators have to agree. A CA that is no longer configured issues nothing. */
-export const approvalsOf = ({ cas }: AdminDependencies, { ca }: RequestRow): number =>
-  cas.all.find(({ label }) => label === ca)?.config.approvals ?? 1;
-
-/** @throws EstuaryError 409 `APPROVED_ALREADY` by the same administrator, and others have to approve */
-function decisionOf(deps: AdminDependencies, row: RequestRow, by: Decider, reason: string | null): Decision {
-  const { id, status, decided_by: before } = row;
-  const decided_at = deps.now();
-  if (reason !== null)
-    return { id, status: 'rejected', reason, decided_at, deciders: { before, after: [...before, by] } };
-  const needed = approvalsOf(deps, row);
-  const isKnown = before.some(({ key }) => key === by.key);
-  if (status === 'pending' && isKnown && before.length < needed)
-    throw conflict('APPROVED_ALREADY', 'you have approved this request already: it needs another administrator');
-  const after = isKnown ? before : [...before, by];
-  const decided = after.length < needed ? 'pending' : 'approved';
-  return { id, status: decided, reason: null, decided_at, deciders: { before, after } };
-}
-
-function decisionEvents(
-  deps: AdminDependencies,
-  request: FastifyRequest,
-  row: RequestRow,
-  { id, status, reason, deciders }: Decision,
-): AuditEvent[] {
-  const needed = approvalsOf(deps, row);
-  const names = (deciders?.after ?? []).map(({ name }) => name).join(', ');
-  const what = status === 'rejected' ? 'rejected' : 'approved';
-  const count = status === 'rejected' || needed === 1 ? '' : `, ${deciders?.after.length ?? 1} of ${needed}`;
-  const detail = [
-    `${row.operation} of ${row.requester}`,
-    ...(reason === null ? [] : [reason]),
-    ...(count === '' ? [] : [`approved by ${names}${count}`]),
-  ];
-  return [
-    accessEvent(request, 'success', `request ${id} ${what}${count}`),
-    {
-      type: `request.${what}`,
-      outcome: 'success',
-      ...actor(request),
-      ca: row.ca,
-      request_id: id,
-      detail: detail.join(': '),
-    },
-  ];
-}
-
-export async function findRequest({ store }: AdminDependencies, id: string): Promise<RequestRow> {
-  const row = await store.getRequest(id);
-  if (row === undefined) throw requestNotFound();
-  return row;
-}
-
-const requestNotFound = () => notFound('REQUEST_NOT_FOUND', 'there is no request with this id');
 
 export function requestRecord(row: RequestRow): Static<typeof RequestRecord> {
   return {

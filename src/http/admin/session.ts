@@ -1,11 +1,10 @@
 import { Type } from '@fastify/type-provider-typebox';
-import type { FastifyRequest } from 'fastify';
 import type { AdminSession } from '../../auth/admin-sessions.ts';
 import type { AdminIdentity } from '../../auth/administrators.ts';
 import { ADMIN_ROLES } from '../../config/admin-roles.ts';
-import { failed, notFound } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import { presentedCredentials } from '../credentials.ts';
-import { accessEvent, actor } from './access.ts';
+import { accessEvent, actor, callerOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorResponses, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
 import { CLEAR_SESSION, sessionId, setSession } from './session-cookie.ts';
@@ -14,7 +13,8 @@ import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
 const Session = Type.Object(
   {
     subject: Type.String({
-      description: "The token's description, or the certificate's subject; what the audit log calls the caller.",
+      description:
+        "The administrator's name: as configured, else the token's description or the certificate's subject. The audit log shows it.",
     }),
     method: oneOf(['bearer', 'mtls'], { description: 'What it has proved, or had when it signed in.' }),
     roles: Type.Array(oneOf(ADMIN_ROLES), { description: 'What the caller may do.' }),
@@ -119,9 +119,4 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
       return reply.code(204).header('set-cookie', CLEAR_SESSION).send(null);
     },
   );
-}
-
-function callerOf({ admin }: FastifyRequest): AdminIdentity {
-  if (admin === null) throw failed('INTERNAL_ERROR', 'the request failed inside the server');
-  return admin;
 }

@@ -43,7 +43,7 @@ export const TABLES: readonly CopiedTable[] = [
     order: ['position'],
     columns:
       words(`position id ca operation subject sans key_type requester method requester_id requester_issuer requester_sans
-      names status created_at decided_at decided_by reason serial csr format spki_sha256 otp_id recognition changed_at decider
+      names status created_at decided_at decided_by approvals reason serial csr format spki_sha256 otp_id recognition changed_at decider
       reference polled_at missing_since final device device_key override`),
   },
   {

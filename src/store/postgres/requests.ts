@@ -62,7 +62,7 @@ export function insertRequest(db: Queries): (row: RequestRow) => Promise<unknown
   const insert = db.prepare<StoredRequest>(
     `INSERT INTO request (${REQUEST_COLUMNS}) VALUES (@id, @ca, @operation, @subject, @sans, @key_type, @requester,
      @method, @requester_id, @requester_issuer, @requester_sans, @names, @status, @created_at, @decided_at, @reason, @serial, @csr, @format, @spki_sha256, @otp_id, @recognition,
-     @changed_at, @decider, @reference, @missing_since, @device, @device_key, @override, @decided_by)`,
+     @changed_at, @decider, @reference, @missing_since, @device, @device_key, @override, @decided_by, @approvals)`,
   );
   return (row) => insert.run(toStoredRequest(row));
 }

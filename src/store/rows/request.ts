@@ -5,7 +5,7 @@ import type { Decider, RequestOverride, RequestRow } from '../request-store.ts';
 import { readSans } from './certificate.ts';
 
 export const REQUEST_COLUMNS =
-  'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, override, decided_by';
+  'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, override, decided_by, approvals';
 
 /** A row as databases have it. */
 export type StoredRequest = Omit<RequestRow, 'sans' | 'requester_sans' | 'override' | 'decided_by'> & {

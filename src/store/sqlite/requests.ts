@@ -77,7 +77,7 @@ export function insertRequest(db: Db): (row: RequestRow) => void {
   const insert = db.prepare<[object]>(
     `INSERT INTO request (${REQUEST_COLUMNS}) VALUES (@id, @ca, @operation, @subject, @sans, @key_type, @requester,
      @method, @requester_id, @requester_issuer, @requester_sans, @names, @status, @created_at, @decided_at, @reason, @serial, @csr, @format, @spki_sha256, @otp_id, @recognition,
-     @changed_at, @decider, @reference, @missing_since, @device, @device_key, @override, @decided_by)`,
+     @changed_at, @decider, @reference, @missing_since, @device, @device_key, @override, @decided_by, @approvals)`,
   );
   return (row) => void insert.run(toStoredRequest(row));
 }

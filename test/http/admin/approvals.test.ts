@@ -1,4 +1,4 @@
-/** Contract §10: `[ca] approvals`, and who decided. */
+/** `[ca] approvals`, and who decided. */
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { Ca } from '../../../src/ca/router.ts';
@@ -104,10 +104,20 @@ test('issue 15.1: approvals = 2 asks for two different ones; the same one twice 
   ]);
 });
 
-test('issue 15.1: an administrator is an entry of the configuration, whatever it is called', async () => {
+test('tokens with one description, or one name, are one administrator', async () => {
   const { decide } = await waiting(2);
   await decide(0);
-  expectBody(await decide(3), { status: 'approved', decided_by: ['Ada', 'Ada'] });
+  expect(failure(await decide(3)).code).toBe('APPROVED_ALREADY');
+  expectBody(await decide(1), { status: 'approved', decided_by: ['Ada', 'Bob'] });
+});
+
+test('a request keeps its number of approvals while its label is missing from the configuration', async () => {
+  const { config, driver } = ailingCa('other', () => Promise.resolve({ health: 'ok' }), [], true);
+  const api = await adminFixture({ cas: [new Ca(config, driver)] });
+  const row = requestRow({ ca: 'devices', approvals: 2 });
+  await api.store.queueRequest(row, null, []);
+  const answer = await api.call('POST', `/admin/requests/${row.id}/approve`);
+  expectBody(answer, { status: 'pending', decided_by: ['test admin'] });
 });
 
 test.each([

@@ -61,7 +61,7 @@ export function requestStoreContract(newDatabase: NewDatabase): void {
 
     test('issue 15.1: an approval that waits for another is kept, and what was decided meanwhile is not overwritten', async () => {
       const store = await newDatabase().open();
-      const row = await queue(store);
+      const row = await queue(store, { approvals: 2 });
       const [ada, bob] = [
         { key: 'a', name: 'Ada' },
         { key: 'b', name: 'Bob' },

@@ -133,6 +133,7 @@ CREATE TABLE request (
   created_at       bigint NOT NULL,
   decided_at       bigint,
   decided_by       text NOT NULL, -- JSON: [{"key", "name"}], in order
+  approvals        integer NOT NULL, -- how many administrators must approve, at least
   reason           text,
   serial           text,
   csr              bytea NOT NULL,

@@ -23,6 +23,7 @@ import { statistics } from './0022-statistics.ts';
 import { countedRecords } from './0023-counted-records.ts';
 import { recordsIndexedBehind } from './0024-records-indexed-behind.ts';
 import { crlEntries } from './0025-crl-entries.ts';
+import { approvals } from './0026-approvals.ts';
 
 /** SQL scripts in order; the n-th (from 1) takes a database to version n. Never change one that was released. */
 export const MIGRATIONS: readonly string[] = [
@@ -51,4 +52,5 @@ export const MIGRATIONS: readonly string[] = [
   countedRecords,
   recordsIndexedBehind,
   crlEntries,
+  approvals,
 ];

@@ -1,0 +1,118 @@
+/** Approves and rejects queued requests: the rules for every way in (docs/approval.md). */
+import type { AuditEvent } from '../audit/event.ts';
+import type { CaRouter } from '../ca/router.ts';
+import { conflict, forbidden, notFound, unavailable } from '../errors.ts';
+import type { Decider, Decision, RequestRow, RequestStore } from '../store/request-store.ts';
+import { accessEvent, actor, type AdminCall } from './admin-call.ts';
+
+export interface DecisionContext {
+  readonly store: RequestStore;
+  readonly cas: Pick<CaRouter, 'all'>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Attempts, if other administrators decide between the read of the request and the decision. */
+const ATTEMPTS = 20;
+
+/**
+ * Approves a request, or counts one of several approvals.
+ *
+ * @throws EstuaryError 403 `APPROVER_NOT_LISTED`; 404; 409: it was decided, this administrator has approved it, its device may not
+ *   have a certificate, or the CA decides; 500; 503
+ */
+export const approve = (context: DecisionContext, call: AdminCall, id: string): Promise<RequestRow> =>
+  decide(context, call, id, (row) => approvalBy(call, row, approvalsNeeded(context, row)));
+
+/** Rejects a request; one rejection is enough. @throws EstuaryError 404; 409: it was decided, or the CA decides; 500; 503 */
+export const reject = (context: DecisionContext, call: AdminCall, id: string, reason: string): Promise<RequestRow> =>
+  decide(context, call, id, ({ decided_by: before }) => ({
+    status: 'rejected',
+    reason,
+    deciders: { before, after: [...before, deciderOf(call)] },
+  }));
+
+/** The administrators who must approve: as many as when it was queued, or as now if these are more. */
+export function approvalsNeeded({ cas }: Pick<DecisionContext, 'cas'>, { ca, approvals }: RequestRow): number {
+  const configured = cas.all.find(({ label }) => label === ca)?.config.approvals;
+  return Math.max(approvals, configured ?? 1);
+}
+
+/** @throws EstuaryError 404 */
+export async function findRequest({ store }: Pick<DecisionContext, 'store'>, id: string): Promise<RequestRow> {
+  const row = await store.getRequest(id);
+  if (row === undefined) throw requestNotFound();
+  return row;
+}
+
+type Wanted = Pick<Decision, 'status' | 'reason'> & Required<Pick<Decision, 'deciders'>>;
+
+async function decide(
+  context: DecisionContext,
+  call: AdminCall,
+  id: string,
+  decisionOn: (row: RequestRow) => Wanted,
+): Promise<RequestRow> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const row = await findRequest(context, id);
+    if (row.decider === 'ca')
+      throw conflict('DECIDED_AT_CA', 'this request waits at the CA, where its agents decide about it');
+    if (row.status !== 'pending') throw decided();
+    const decision: Wanted & Decision = { id, decided_at: context.now(), ...decisionOn(row) };
+    const events = eventsOf(call, row, decision, approvalsNeeded(context, row));
+    const result = await context.store.decideRequest(decision, events);
+    if (result === 'overtaken') continue;
+    if (result === 'unknown') throw requestNotFound();
+    if (result === 'device-refused')
+      throw conflict('DEVICE_NOT_REGISTERED', 'device not registered: it is disabled, has expired or was deleted');
+    if (result === 'not-pending') throw decided();
+    return findRequest(context, id);
+  }
+  throw unavailable('REQUEST_BUSY', 'too many administrators decide about this request at once', { retryAfter: 1 });
+}
+
+const deciderOf = ({ admin: { key, display } }: AdminCall): Decider => ({ key, name: display });
+
+function approvalBy(call: AdminCall, { decided_by: before }: RequestRow, needed: number): Wanted {
+  const { admin } = call;
+  if (needed > 1 && !admin.hasEntry)
+    throw forbidden(
+      'APPROVER_NOT_LISTED',
+      `this request needs ${needed} administrators: a certificate without an entry in admin.clients cannot approve it`,
+      { detail: `no entry of admin.clients names the certificate of ${admin.display}` },
+    );
+  const isKnown = before.some(({ key }) => key === admin.key);
+  if (isKnown && before.length < needed)
+    throw conflict('APPROVED_ALREADY', 'you have approved this request already: it needs another administrator');
+  const after = isKnown ? before : [...before, deciderOf(call)];
+  return { status: after.length < needed ? 'pending' : 'approved', reason: null, deciders: { before, after } };
+}
+
+function eventsOf(
+  call: AdminCall,
+  row: RequestRow,
+  { id, status, reason, deciders: { after } }: Wanted & Pick<Decision, 'id'>,
+  needed: number,
+): AuditEvent[] {
+  const what = status === 'rejected' ? 'rejected' : 'approved';
+  const count = status === 'rejected' || needed === 1 ? '' : `, ${after.length} of ${needed}`;
+  const detail = [
+    `${row.operation} of ${row.requester}`,
+    ...(reason === null ? [] : [reason]),
+    ...(count === '' ? [] : [`approved by ${after.map(({ name }) => name).join(', ')}${count}`]),
+  ];
+  return [
+    accessEvent(call, 'success', `request ${id} ${what}${count}`),
+    {
+      type: `request.${what}`,
+      outcome: 'success',
+      ...actor(call),
+      ca: row.ca,
+      request_id: id,
+      detail: detail.join(': '),
+    },
+  ];
+}
+
+const requestNotFound = () => notFound('REQUEST_NOT_FOUND', 'there is no request with this id');
+const decided = () => conflict('REQUEST_DECIDED', 'this request is not pending any more');
