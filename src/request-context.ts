@@ -17,6 +17,8 @@ export interface RequestFacts {
 export interface RequestContext extends RequestFacts {
   /** `X-Request-Id` of its answer. */
   readonly requestId: string;
+  /** Whose turn it takes in shared queues: the requester's once authenticated, until then the client address's. */
+  readonly party: string;
 }
 
 const storage = new AsyncLocalStorage<RequestContext>();
@@ -26,6 +28,9 @@ export const runForRequest = <T>(context: RequestContext, work: () => T): T => s
 
 /** undefined: nobody asked for what runs. */
 export const currentRequestId = (): string | undefined => storage.getStore()?.requestId;
+
+/** The party of the request that runs; empty: the server runs for itself. */
+export const currentParty = (): string => storage.getStore()?.party ?? '';
 
 /** The id as a field of an audit event; none where nobody asked. */
 export function requestIdField(): { readonly request_id?: string } {

@@ -13,7 +13,7 @@ import { describe, failed } from '../errors.ts';
 import type { CaDriver, Signer } from './driver.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import type { IsolatedLog } from '../process/isolated-process.ts';
-import type { MakeMutex } from '../process/semaphore.ts';
+import type { MakeMutex } from '../process/fair-limiter.ts';
 import { createDogtagCa } from './dogtag/index.ts';
 import { createFileCa, LocalCa, type LocalCaContext } from './local/index.ts';
 import type { IssuedCertificates } from './label-boundary.ts';

@@ -1,7 +1,8 @@
 /** From a received message to its sender: signature or MAC, identity proof, TLS identity (docs/cmc.md). */
 import { isSameHolder } from '../auth/certificate-holder.ts';
 import { isOfCa } from '../enrollment/names.ts';
-import { Semaphore } from '../process/semaphore.ts';
+import { unavailable } from '../errors.ts';
+import { FairLimiter } from '../process/fair-limiter.ts';
 import { verifyAuthenticatedData, type AuthenticatedData } from '../pki/cms/authenticated-data.ts';
 import { isSameCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
@@ -40,7 +41,11 @@ export class Authenticator {
   readonly #signers: Signers;
   readonly #secrets: SharedSecrets;
   readonly #pending: PendingRequests;
-  readonly #derivations = new Semaphore(DERIVATIONS_AT_A_TIME, DERIVATIONS_WAITING);
+  readonly #derivations = new FairLimiter({
+    concurrency: DERIVATIONS_AT_A_TIME,
+    queue: DERIVATIONS_WAITING,
+    busy: (detail) => unavailable('PASSWORD_CHECK_BUSY', 'too many passwords to check; try again later', { detail }),
+  });
 
   constructor(signers: Signers, secrets: SharedSecrets, pending: PendingRequests) {
     this.#signers = signers;
@@ -115,13 +120,9 @@ export class Authenticator {
   /** RFC 5272 §3.2: the password is the identification followed by the secret. */
   async #authenticatedBy(message: Message, data: AuthenticatedData, origin: Origin): Promise<SharedSecret> {
     const identification = control(message, 'identification')?.value;
-    return this.#secrets.verify(identification, attempt(origin, 0), async ({ secret }) => {
-      await this.#derivations.acquire(LONGEST_WAIT);
-      try {
-        return await verifyAuthenticatedData(data, Buffer.concat([Buffer.from(identification ?? '', 'utf8'), secret]));
-      } finally {
-        this.#derivations.release();
-      }
+    return this.#secrets.verify(identification, attempt(origin, 0), ({ secret }) => {
+      const password = Buffer.concat([Buffer.from(identification ?? '', 'utf8'), secret]);
+      return this.#derivations.run(() => verifyAuthenticatedData(data, password), { waitMs: LONGEST_WAIT });
     });
   }
 

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AuditEvent } from '../audit/event.ts';
 import { presentableName, type Lockout } from '../auth/lockout.ts';
-import { KeyedLimiter } from '../auth/otp/keyed-limiter.ts';
+import { AttemptLimiter } from '../auth/otp/hashing-pool.ts';
 import type { BodyPartReference } from '../pki/cmc/body-part.ts';
 import type { SharedSecret } from '../pki/cmc/identity-proof.ts';
 import type { CmcParties } from './parties.ts';
@@ -37,14 +37,14 @@ const WAITING_PER_KEY = 64;
 
 export class SharedSecrets {
   readonly #options: SharedSecretsOptions;
-  readonly #limiter: KeyedLimiter;
+  readonly #attempts: AttemptLimiter;
   /** In the place of a secret that does not exist, so that the time does not tell. */
   readonly #nobodys = randomBytes(32);
 
   constructor(options: SharedSecretsOptions) {
     this.#options = options;
     // One after the other: a thousand guesses at once must not all be checked before the first failure is counted.
-    this.#limiter = new KeyedLimiter({ width: 1, queue: WAITING_PER_KEY, retryAfter: options.retryAfter });
+    this.#attempts = new AttemptLimiter({ concurrency: 1, queue: WAITING_PER_KEY }, options.retryAfter);
   }
 
   /**
@@ -81,7 +81,7 @@ export class SharedSecrets {
     const { lockout } = this.#options;
     const event = this.failure(name, attempt);
     const keys = lockout.keys(attempt.address, { kind: 'identification', name: event.subject });
-    await this.#limiter.run(keys, async () => {
+    await this.#attempts.run(keys, async () => {
       await lockout.check(keys, attempt.now, event);
       if (await check()) return;
       await lockout.countFailure(keys, attempt.now, { ...event, detail });

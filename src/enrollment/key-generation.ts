@@ -1,7 +1,7 @@
 /** Key pairs that the server makes for clients (RFC 7030 §4.4): which kind, and how many at a time. */
 import type { Ca } from '../ca/router.ts';
 import { badRequest, unavailable, type EstuaryError } from '../errors.ts';
-import { NoPermitError, Semaphore } from '../process/semaphore.ts';
+import { FairLimiter, type Release } from '../process/fair-limiter.ts';
 import { isKeyMade, newKeyPair } from '../pki/x509/key-pair.ts';
 import { mlDsaOf } from '../pki/x509/ml-dsa.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../pki/x509/public-key.ts';
@@ -12,19 +12,18 @@ export class GeneratedKey {
   readonly publicKey: PublicKeyInfo;
   /** DER PrivateKeyInfo. */
   readonly pkcs8: Buffer;
-  #semaphore: Pick<Semaphore, 'release'> | undefined;
+  readonly #release: Release;
 
-  constructor(publicKey: PublicKeyInfo, pkcs8: Buffer, semaphore: Pick<Semaphore, 'release'>) {
+  constructor(publicKey: PublicKeyInfo, pkcs8: Buffer, release: Release) {
     this.publicKey = publicKey;
     this.pkcs8 = pkcs8;
-    this.#semaphore = semaphore;
+    this.#release = release;
   }
 
   /** Zeroes the private key, and lets the next one be generated. */
   dispose(): void {
     this.pkcs8.fill(0);
-    this.#semaphore?.release();
-    this.#semaphore = undefined;
+    this.#release();
   }
 }
 
@@ -60,8 +59,8 @@ const OTHERS_WAITING = 256;
 const LONGEST_WAIT = 10_000;
 
 export class KeyGenerator {
-  readonly #rsa = new Semaphore(RSA_AT_A_TIME, RSA_WAITING);
-  readonly #others = new Semaphore(OTHERS_AT_A_TIME, OTHERS_WAITING);
+  readonly #rsa = new FairLimiter({ concurrency: RSA_AT_A_TIME, queue: RSA_WAITING, busy });
+  readonly #others = new FairLimiter({ concurrency: OTHERS_AT_A_TIME, queue: OTHERS_WAITING, busy });
   readonly #samples = new Map<string, PublicKeyInfo>();
   readonly #mlDsaForm: MlDsaPrivateKeyForm;
 
@@ -77,15 +76,15 @@ export class KeyGenerator {
    * @throws EstuaryError 503 `KEY_GENERATION_BUSY`
    */
   async generate(keyType: string): Promise<GeneratedKey> {
-    const semaphore = keyType.startsWith('rsa:') ? this.#rsa : this.#others;
-    await semaphore.acquire(LONGEST_WAIT).catch(refuseBusy);
+    const limiter = keyType.startsWith('rsa:') ? this.#rsa : this.#others;
+    const release = await limiter.acquire({ waitMs: LONGEST_WAIT });
     try {
       const { publicKey, privateKey } = await newKeyPair(keyType);
       const mlDsa = mlDsaOf(keyType);
       const pkcs8 = mlDsa === undefined ? privateKey : await inPrivateKeyForm(privateKey, mlDsa, this.#mlDsaForm);
-      return new GeneratedKey(parsePublicKey(publicKey), pkcs8, semaphore);
+      return new GeneratedKey(parsePublicKey(publicKey), pkcs8, release);
     } catch (error) {
-      semaphore.release();
+      release();
       throw error;
     }
   }
@@ -106,9 +105,6 @@ export class KeyGenerator {
   }
 }
 
-function refuseBusy(error: unknown): never {
-  if (!(error instanceof NoPermitError)) throw error;
-  throw unavailable('KEY_GENERATION_BUSY', 'The server is generating as many keys as it can; try again later.', {
-    detail: error.message,
-  });
+function busy(detail: string): EstuaryError {
+  return unavailable('KEY_GENERATION_BUSY', 'Too many keys are being generated. Try again later.', { detail });
 }

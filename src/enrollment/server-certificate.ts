@@ -14,7 +14,7 @@ import { parseCertificate, pemOf, type Certificate } from '../pki/x509/certifica
 import { ipAddress, sameGeneralNames, type GeneralName } from '../pki/x509/general-name.ts';
 import { isIssuedBy } from '../pki/x509/issued-by.ts';
 import { escapeAttributeValue, formatName, parseDistinguishedName } from '../pki/x509/name.ts';
-import type { Limiter } from '../process/semaphore.ts';
+import type { Limiter } from '../process/fair-limiter.ts';
 import { isOfIssuer } from '../store/certificate-issuer.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
@@ -74,7 +74,7 @@ export class ServerCertificate {
     const { mutex, log } = this.#options;
     if (await this.#takeGood()) return;
     try {
-      await mutex.acquire(PATIENCE);
+      const release = await mutex.acquire({ waitMs: PATIENCE });
       try {
         // Another node may have been faster.
         if (await this.#takeGood()) return;
@@ -84,7 +84,7 @@ export class ServerCertificate {
         const [{ serialNumber: serial, notAfter }] = pair.certificates;
         log.info({ serial, not_after: notAfter.toISOString() }, "the server's own certificate was issued");
       } finally {
-        mutex.release();
+        release();
       }
     } catch (error) {
       if (this.#current === undefined || !this.#isInTime(this.#current.certificates[0])) throw error;

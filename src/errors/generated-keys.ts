@@ -45,7 +45,7 @@ export const GENERATED_KEY_ERRORS = {
   },
   KEY_GENERATION_BUSY: {
     status: 503,
-    cause: 'As many keys are being generated as may be at a time.',
+    cause: 'Too many requests wait for a generated key, or this one waited for 10 seconds.',
     remedy: 'Try again after the seconds of Retry-After.',
   },
   KEY_IDENTIFIER_AMBIGUOUS: { status: 400, cause: 'The CSR names two keys to encrypt with.', remedy: 'Name one.' },

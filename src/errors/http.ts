@@ -85,7 +85,7 @@ export const HTTP_ERRORS = {
   },
   OVERLOADED: {
     status: 503,
-    cause: 'The process carries out as many requests as it can.',
+    cause: 'The server carries out as many requests as it can, or this address already has most of them.',
     remedy: 'Let clients try again after Retry-After. If it lasts, add nodes (docs/operations.md).',
   },
   RATE_LIMITED: {

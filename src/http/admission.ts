@@ -23,35 +23,44 @@ export function limitRequests(server: Server, rates: RequestRates, refuse: Refus
   });
 }
 
-/** Connections whose requests one process carries out at a time; beyond, a queue would only grow, and with it the time of all. */
+/** Connections whose requests are carried out at once; beyond that, a queue would only grow, and with it the delay of all. */
 const MAX_IN_HAND = 256;
+/** Places among them for addresses that have few. */
+const RESERVED = 64;
+const FEW = 16;
 
 /**
- * Bounds what is carried out at a time. What a client is still sending does not count: slow ones hold up nobody. A connection counts
- * once, however many requests it sends without waiting: nobody takes the places of others with one.
- * What comes together is begun over several turns of the event loop.
+ * Bounds what is carried out at once, and what one address may have of it. What a client is still sending does not count: slow
+ * clients delay nobody. A connection counts once, however many requests it sends without waiting for the responses.
+ * Bursts are spread over several event-loop iterations.
  */
 export class InHand {
-  /** The requests of each. */
+  /** The requests of each connection. */
   readonly #connections = new Map<object, number>();
+  /** The connections of each address. */
+  readonly #addresses = new Map<string, number>();
 
   /** @throws EstuaryError 503 `OVERLOADED` */
-  async run<T>(connection: object, work: () => Promise<T>): Promise<T> {
-    const others = this.#connections.get(connection) ?? 0;
-    if (others === 0 && this.#connections.size >= MAX_IN_HAND)
+  async run<T>(connection: object, clientAddress: string, work: () => Promise<T>): Promise<T> {
+    const address = lockoutAddress(clientAddress);
+    const free = MAX_IN_HAND - this.#connections.size;
+    const needed = (this.#addresses.get(address) ?? 0) < FEW ? 1 : RESERVED + 1;
+    if (!this.#connections.has(connection) && free < needed)
       throw unavailable('OVERLOADED', 'The server has too many requests in hand, try again later.');
-    this.#connections.set(connection, others + 1);
+    if (count(this.#connections, connection, 1) === 1) count(this.#addresses, address, 1);
     try {
       await new Promise<void>(inTurn);
       return await work();
     } finally {
-      this.#leave(connection);
+      if (count(this.#connections, connection, -1) === 0) count(this.#addresses, address, -1);
     }
   }
+}
 
-  #leave(connection: object): void {
-    const left = (this.#connections.get(connection) ?? 0) - 1;
-    if (left > 0) this.#connections.set(connection, left);
-    else this.#connections.delete(connection);
-  }
+/** Adds to the number of a key, and forgets a key without any. */
+function count<K>(numbers: Map<K, number>, key: K, change: number): number {
+  const number = (numbers.get(key) ?? 0) + change;
+  if (number > 0) numbers.set(key, number);
+  else numbers.delete(key);
+  return number;
 }

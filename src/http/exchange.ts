@@ -5,6 +5,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { lockoutAddress } from '../auth/client-address.ts';
 import { CountedLines } from '../counted-lines.ts';
 import type { RequestLines } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
@@ -53,6 +54,11 @@ export class Exchange implements RequestContext {
 
   constructor(address: string) {
     this.address = address;
+  }
+
+  get party(): string {
+    if (this.requester === undefined) return `address ${lockoutAddress(this.address)}`;
+    return `${this.method ?? ''} ${this.requester}`;
   }
 
   get ms(): number {

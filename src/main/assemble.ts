@@ -39,7 +39,7 @@ import { createPublication } from '../http/publication/create.ts';
 import type { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
-import type { MakeMutex } from '../process/semaphore.ts';
+import type { MakeMutex } from '../process/fair-limiter.ts';
 import type { Reload } from '../config/reload.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
 import { lookupKeyFile, readLookupKey } from '../store/lookup-key-file.ts';

@@ -6,7 +6,7 @@ import { reconcile } from '../enrollment/reconcile.ts';
 import { describe, EstuaryError, unavailable } from '../errors.ts';
 import { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
-import type { MakeMutex } from '../process/semaphore.ts';
+import type { MakeMutex } from '../process/fair-limiter.ts';
 import { postgresServer } from './postgres-server.ts';
 import { connector } from '../store/postgres/nodes/connector.ts';
 import { NodeLease } from '../store/postgres/nodes/node-lease.ts';

@@ -5,7 +5,7 @@ import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { createLogger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
-import { Semaphore } from '../process/semaphore.ts';
+import { FairLimiter } from '../process/fair-limiter.ts';
 import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
@@ -84,7 +84,8 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
     // A store in a file belongs to this process alone.
     store: config.store.driver === 'sqlite' ? store : amongNodes(store, () => nodes.standing.held),
     ticketSecret: nodes.ticketSecret,
-    makeMutex: turnsOver(config, material) ?? ((_name, queueLimit) => new Semaphore(1, queueLimit)),
+    makeMutex:
+      turnsOver(config, material) ?? ((_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit })),
     isOnDuty: () => nodes.standing.onDuty,
     condition: () => reloads.condition,
     reload: (order) => reloads.reload(order),

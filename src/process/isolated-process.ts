@@ -3,7 +3,7 @@ import { failed, unavailable } from '../errors.ts';
 import type { EstuaryError } from '../errors.ts';
 import { ChildInstance } from './child-instance.ts';
 import { IsolatedError } from './protocol.ts';
-import { NoPermitError, Semaphore } from './semaphore.ts';
+import { FairLimiter } from './fair-limiter.ts';
 
 /** Where lifecycle events go; pino's loggers fit. */
 export interface IsolatedLog {
@@ -54,7 +54,7 @@ const STABLE_AFTER_MS = 10_000;
  */
 export class IsolatedProcess {
   readonly #options: IsolatedProcessOptions;
-  readonly #semaphore: Semaphore;
+  readonly #limiter: FairLimiter;
   #state: IsolatedState = 'stopped';
   #current: ChildInstance | undefined;
   #restartTimer: NodeJS.Timeout | undefined;
@@ -65,7 +65,11 @@ export class IsolatedProcess {
 
   constructor(options: IsolatedProcessOptions) {
     this.#options = options;
-    this.#semaphore = new Semaphore(options.concurrency, options.queueLimit);
+    this.#limiter = new FairLimiter({
+      concurrency: options.concurrency,
+      queue: options.queueLimit,
+      busy: (detail) => this.#unavailable('BUSY', `${options.subject} has too many requests in hand`, detail),
+    });
     this.#backoffMs = this.#minBackoffMs;
   }
 
@@ -114,24 +118,17 @@ export class IsolatedProcess {
    */
   async call(method: string, args: unknown, limits: { readonly deadlineMs: number }): Promise<unknown> {
     this.#requireUp();
-    try {
-      await this.#semaphore.acquire(limits.deadlineMs);
-    } catch (error) {
-      if (!(error instanceof NoPermitError)) throw error;
-      throw this.#unavailable('BUSY', `${this.#options.subject} has too many requests in hand`, error.message);
-    }
-    try {
+    const work = (): Promise<unknown> => {
       const instance = this.#requireUp();
       const call = (): Promise<unknown> => instance.call(method, args, limits.deadlineMs);
       // A method that throws has answered.
-      return await measured(
+      return measured(
         { dependency: DEPENDENCIES[this.#options.code] },
         call,
         (error) => error instanceof IsolatedError,
       );
-    } finally {
-      this.#semaphore.release();
-    }
+    };
+    return this.#limiter.run(work, { waitMs: limits.deadlineMs });
   }
 
   /** Ends the child and starts another: for state inside the library that only a new process cures. */
@@ -165,7 +162,7 @@ export class IsolatedProcess {
   #enterState(state: IsolatedState, reason: string): void {
     this.#state = state;
     this.#reason = reason;
-    if (state !== 'up') this.#semaphore.refuseWaiting(this.#downError());
+    if (state !== 'up') this.#limiter.rejectWaiting(this.#downError());
   }
 
   async #launch(): Promise<void> {

@@ -2,7 +2,6 @@
 import type { OcspDelegate, StatusSigner } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { describe, failed, isUnavailable } from '../errors.ts';
-import { Semaphore } from '../process/semaphore.ts';
 import { CountedLines } from '../counted-lines.ts';
 import type { Logger } from '../log.ts';
 import { isCrlReason } from '../pki/x509/crl-reasons.ts';
@@ -18,7 +17,7 @@ import {
   type OcspStatus,
 } from '../pki/ocsp/ocsp.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
-import { withPermit, isBusy, SigningLimiter } from './signing-limiter.ts';
+import { OcspLimiter, isBusy, SigningLimiter } from './signing-limiter.ts';
 
 export interface OcspResponderOptions {
   readonly store: Pick<CertificateStore, 'getCertificates'>;
@@ -64,7 +63,7 @@ export class OcspResponder {
   /** By CA, CertID and status: a revocation makes another key, so a kept response is never wrong. */
   readonly #kept = new Map<string, Signed>();
   readonly #underWay = new Map<string, Promise<Signed>>();
-  readonly #lookups = new Semaphore(LOOKED_UP, LOOKUPS_WAITING);
+  readonly #lookups = new OcspLimiter(LOOKED_UP, LOOKUPS_WAITING);
   /** By the fingerprint of the key's certificate. */
   readonly #signing = new Map<string, SigningLimiter>();
   /** Anybody can send them. */
@@ -80,7 +79,7 @@ export class OcspResponder {
   async answer(ca: Ca, signer: StatusSigner, request: Buffer): Promise<OcspAnswer> {
     try {
       const parsed = parseOcspRequest(request);
-      const findings = await withPermit(this.#lookups, () => this.#look(ca, parsed.certIds));
+      const findings = await this.#lookups.run(() => this.#look(ca, parsed.certIds));
       // Anyone can make up serial numbers without end: what nobody issued is not worth a signature (RFC 5019 §2.2.3).
       if (findings.every(({ status }) => status.status === 'unknown'))
         return { der: failureResponse('unauthorized'), cacheable: undefined };

@@ -8,7 +8,7 @@ import { createRouter, footingOf, type CasInForce } from '../../src/ca/create-ro
 import { loadConfigOnly } from '../../src/config/load.ts';
 import { readMaterial } from '../../src/config/material/load-material.ts';
 import { createLogger } from '../../src/log.ts';
-import { Semaphore } from '../../src/process/semaphore.ts';
+import { FairLimiter } from '../../src/process/fair-limiter.ts';
 import { caSection, section } from '../support/estuary.ts';
 import { makeQuickstart } from '../support/quickstart.ts';
 import { rollRoot } from '../support/rollover.ts';
@@ -27,7 +27,7 @@ const context = {
   now: Date.now,
   env: process.env,
   log: createLogger('silent'),
-  makeMutex: (_name: string, queueLimit: number) => new Semaphore(1, queueLimit),
+  makeMutex: (_name: string, queueLimit: number) => new FairLimiter({ concurrency: 1, queue: queueLimit }),
   store: { getCertificates: () => Promise.resolve([]), hasOtherLabels: () => Promise.resolve(false) },
 };
 

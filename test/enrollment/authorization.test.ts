@@ -43,6 +43,7 @@ import { makeKey, simpleCsr } from '../support/csr.ts';
 import { pkcs8Pem } from '../support/keys.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { ROOT } from '../support/root.ts';
+import { runForRequest } from '../../src/request-context.ts';
 import { ADDRESS, corridor, mtlsIdentity, otpIdentity, received } from './support.ts';
 import { loadService } from '../../src/config/material/ca.ts';
 import { MaterialReader } from '../../src/config/material/reader.ts';
@@ -437,6 +438,30 @@ describe('issue 13.5: [ca.authorization]', () => {
       [1, 2].map((n) => sent({ authorization: stuck, body: simpleCsr(key, `e${n}`, []) })),
     );
     for (const outcome of late) expect(outcome).toMatchObject({ status: 'rejected', reason: FAILED });
+  });
+
+  test('120 requests of one device leave a call to the next device, whose request waits for none of them', async () => {
+    await sent({ authorization: await service() });
+    const [{ body: template } = {}] = asked.splice(0);
+    const authorization = await service({ timeout: 60, max_calls: 4 });
+    const request = (id: string): AuthorizationRequest => ({ ...(template as AuthorizationRequest), request_id: id });
+    const ask = (party: string, id: string) =>
+      runForRequest({ requestId: id, party }, () => authorization.decide(id, request(id)));
+    const open: (() => void)[] = [];
+    reply = (response, asking) => void open.push(() => json({ allow: true })(response, asking));
+    const flood = Array.from({ length: 120 }, (_, i) => ask('flood', `flood-${i}`).catch(() => 'rejected'));
+    const other = ask('other', 'other');
+    const ids = () => asked.map(({ body }) => (body as AuthorizationRequest).request_id);
+    await expect.poll(() => ids().includes('other')).toBe(true);
+    // Three of the flood are at the service, and the request of the other device.
+    expect(ids().toSorted()).toEqual(['flood-0', 'flood-1', 'flood-2', 'other']);
+    open.splice(ids().indexOf('other'), 1)[0]?.();
+    expect(await other).toEqual({});
+    reply = json({ allow: true });
+    for (const answer of open.splice(0)) answer();
+    const answers = await Promise.all(flood);
+    // 64 wait, the others got 503 at once.
+    expect(answers.filter((answer) => answer === 'rejected')).toHaveLength(120 - 3 - 64);
   });
 
   test('serverkeygen: allowed or not, like every other', async () => {

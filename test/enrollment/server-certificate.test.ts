@@ -8,7 +8,7 @@ import { createLogger } from '../../src/log.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
-import { Semaphore } from '../../src/process/semaphore.ts';
+import { FairLimiter } from '../../src/process/fair-limiter.ts';
 import type { Store } from '../../src/store/store.ts';
 import { makeCa } from '../support/ca.ts';
 import { makeCa as makeIssuer } from '../support/certificates.ts';
@@ -41,7 +41,7 @@ async function newCase(): Promise<Case> {
   const paths = temporaryPaths();
   const store = await opened(paths);
   const own = join(paths.folder, 'server-certificate');
-  const mutex = new Semaphore(1, 9);
+  const mutex = new FairLimiter({ concurrency: 1, queue: 9 });
   let time = Date.now();
   const now = (): number => time;
   return {

@@ -51,21 +51,24 @@ test('issue 16.2: a flood from ever new addresses is remembered in bounded memor
 test('issue 16.2: so many requests are in hand at a time, one more is refused at once', async () => {
   const inHand = new InHand();
   const { promise, resolve } = Promise.withResolvers<string>();
-  const begun = Array.from({ length: 256 }, () => inHand.run({}, () => promise));
-  await expect(inHand.run({}, () => promise)).rejects.toMatchObject({ status: 503, code: 'OVERLOADED' });
+  const begun = Array.from({ length: 256 }, (_, i) => inHand.run({}, `192.0.2.${i}`, () => promise));
+  await expect(inHand.run({}, '198.51.100.1', () => promise)).rejects.toMatchObject({
+    status: 503,
+    code: 'OVERLOADED',
+  });
   resolve('done');
   await Promise.all(begun);
-  expect(await inHand.run({}, () => promise)).toBe('done');
+  expect(await inHand.run({}, '198.51.100.1', () => promise)).toBe('done');
 });
 
 test('issue 16.2: a connection counts once, however many requests it sends without waiting', async () => {
   const inHand = new InHand();
   const { promise, resolve } = Promise.withResolvers<string>();
   const one = {};
-  const begun = Array.from({ length: 300 }, () => inHand.run(one, () => promise));
-  begun.push(...Array.from({ length: 255 }, () => inHand.run({}, () => promise)));
-  await expect(inHand.run({}, () => promise)).rejects.toMatchObject({ code: 'OVERLOADED' });
+  const begun = Array.from({ length: 300 }, () => inHand.run(one, '192.0.2.0', () => promise));
+  begun.push(...Array.from({ length: 255 }, (_, i) => inHand.run({}, `192.0.2.${i + 1}`, () => promise)));
+  await expect(inHand.run({}, '198.51.100.1', () => promise)).rejects.toMatchObject({ code: 'OVERLOADED' });
   resolve('done');
   expect(await Promise.all(begun)).toHaveLength(555);
-  expect(await inHand.run(one, () => promise)).toBe('done');
+  expect(await inHand.run(one, '192.0.2.0', () => promise)).toBe('done');
 });

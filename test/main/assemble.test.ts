@@ -14,7 +14,7 @@ import { createLogger } from '../../src/log.ts';
 import { assemble, type Assembly } from '../../src/main/assemble.ts';
 import { Lifecycle } from '../../src/main/lifecycle.ts';
 import { Metrics } from '../../src/metrics.ts';
-import { Semaphore } from '../../src/process/semaphore.ts';
+import { FairLimiter } from '../../src/process/fair-limiter.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TicketSecret } from '../../src/http/ticket-secret.ts';
@@ -64,7 +64,7 @@ async function assembleOver(config: Config, store: Store): Promise<Assembly> {
     instance: 'test',
     ticketSecret: TicketSecret.random(),
     isOnDuty: () => true,
-    makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
+    makeMutex: (_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit }),
     condition: () => ({ reloadFailed: false }),
     reload: () => Promise.resolve({ ok: false, reason: 'not here' }),
   });

@@ -8,7 +8,7 @@ import { loadConfig, type LoadedService } from '../../src/config/load.ts';
 import { ExternalAuthorization } from '../../src/enrollment/authorization/external-authorization.ts';
 import { createLogger } from '../../src/log.ts';
 import { LiveCas, type LiveCasOptions } from '../../src/main/live-cas.ts';
-import { Semaphore } from '../../src/process/semaphore.ts';
+import { FairLimiter } from '../../src/process/fair-limiter.ts';
 import { makeQuickstart } from '../support/quickstart.ts';
 
 const log = createLogger('silent');
@@ -28,7 +28,7 @@ function liveCas(more: Pick<LiveCasOptions, 'endOfWork' | 'patience'>): LiveCas 
       now: Date.now,
       env: {},
       log,
-      makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit),
+      makeMutex: (_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit }),
       store: { getCertificates: () => Promise.resolve([]), hasOtherLabels: () => Promise.resolve(false) },
     },
     log,

@@ -1,10 +1,9 @@
 /**
  * Bounds the password hashes in progress. They run in libuv's thread pool (four threads), which the signatures and
- * the file accesses of the whole process share: as many as `concurrency` are at work, as many as `queue` wait, and a
- * request beyond that is answered 503 at once.
+ * the file accesses of the whole process share: up to `concurrency` run, and up to `queue` wait. Others get 503 at once.
  */
 import { unavailable } from '../../errors.ts';
-import { NoPermitError, Semaphore } from '../../process/semaphore.ts';
+import { FairLimiter, type FairLimiterOptions } from '../../process/fair-limiter.ts';
 
 export interface HashingPoolOptions {
   readonly concurrency: number;
@@ -15,43 +14,64 @@ export interface HashingPoolOptions {
 
 export class HashingPool {
   readonly options: HashingPoolOptions;
-  readonly #semaphore: Semaphore;
+  readonly #limiter: FairLimiter;
 
   constructor(options: HashingPoolOptions) {
     this.options = options;
-    this.#semaphore = new Semaphore(options.concurrency, options.queue);
+    this.#limiter = passwordLimiter(options, options.retryAfter);
   }
 
   /** Hashes waiting for a permit. */
   get waiting(): number {
-    return this.#semaphore.waiting;
+    return this.#limiter.waiting;
   }
 
   /**
-   * Runs `work` when there is a permit; `waited` tells it whether time has passed.
+   * Runs `work` when there is a permit; `waited` says whether it had to wait for it.
    *
-   * @param urgent goes before all others and is never turned away: for administrators
-   * @throws EstuaryError 503 `PASSWORD_CHECK_BUSY` when the queue is full; otherwise what `work` throws
+   * @param urgent goes before all others and is never rejected: for administrators
+   * @throws EstuaryError 503 `PASSWORD_CHECK_BUSY` when too many wait; otherwise what `work` throws
    */
   run<T>(work: (waited: boolean) => Promise<T>, { urgent = false } = {}): Promise<T> {
-    return withPermit(this.#semaphore, work, { urgent, retryAfter: this.options.retryAfter });
+    return this.#limiter.run(work, { urgent });
   }
 }
 
-/** As {@link HashingPool.run}, with any semaphore. */
-export async function withPermit<T>(
-  semaphore: Semaphore,
-  work: (waited: boolean) => Promise<T>,
-  { urgent = false, retryAfter }: { readonly urgent?: boolean; readonly retryAfter: number },
-): Promise<T> {
-  const waited = semaphore.full;
-  await semaphore.acquire(undefined, { urgent }).catch((error: unknown) => {
-    if (!(error instanceof NoPermitError)) throw error;
-    throw unavailable('PASSWORD_CHECK_BUSY', 'too many passwords to check; try again later', { retryAfter });
+/** A limiter that rejects with 503 `PASSWORD_CHECK_BUSY`. @param retryAfter seconds */
+export function passwordLimiter(options: Omit<FairLimiterOptions, 'busy'>, retryAfter: number): FairLimiter {
+  return new FairLimiter({
+    ...options,
+    busy: (detail) =>
+      unavailable('PASSWORD_CHECK_BUSY', 'too many passwords to check; try again later', { retryAfter, detail }),
   });
-  try {
-    return await work(waited);
-  } finally {
-    semaphore.release();
+}
+
+/**
+ * Bounds the attempts under way for one lockout key: without it, a client that sends a thousand guesses at once would have them
+ * all checked before the first failure is counted.
+ */
+export class AttemptLimiter {
+  readonly #limiter: FairLimiter;
+
+  /** @param perKey attempts of one key under way, and those that may wait */
+  constructor(perKey: NonNullable<FairLimiterOptions['perKey']>, retryAfter: number) {
+    this.#limiter = passwordLimiter({ concurrency: Infinity, queue: Infinity, perKey }, retryAfter);
+  }
+
+  /** Keys with attempts under way. */
+  get keys(): number {
+    return this.#limiter.keys;
+  }
+
+  /**
+   * Runs `work` when each of the keys has room for it; `waited` says whether it had to wait.
+   *
+   * @param keys always in the same order, so that two attempts never wait for each other
+   * @throws EstuaryError 503 `PASSWORD_CHECK_BUSY` when too many wait; otherwise what `work` throws
+   */
+  async run<T>(keys: readonly string[], work: (waited: boolean) => Promise<T>, waitedBefore = false): Promise<T> {
+    const [key, ...others] = keys;
+    if (key === undefined) return work(waitedBefore);
+    return this.#limiter.run((waited) => this.run(others, work, waited || waitedBefore), { key });
   }
 }

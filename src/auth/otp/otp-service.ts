@@ -11,9 +11,8 @@ import type { FailureRecords } from '../failure-records.ts';
 import type { OtpIdentity } from '../identity.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
 import type { BasicCredentials } from './basic.ts';
-import { Semaphore } from '../../process/semaphore.ts';
-import { type HashingPool, withPermit } from './hashing-pool.ts';
-import { KeyedLimiter } from './keyed-limiter.ts';
+import type { FairLimiter } from '../../process/fair-limiter.ts';
+import { AttemptLimiter, type HashingPool, passwordLimiter } from './hashing-pool.ts';
 import { formerSelector, generateToken, isTokenLike } from './token.ts';
 import { TokenHasher, type HashSettings } from './token-hasher.ts';
 import { requestIdField } from '../../request-context.ts';
@@ -50,9 +49,9 @@ export class OtpService {
   readonly #settings: OtpSettings;
   readonly #hasher: TokenHasher;
   readonly #pool: HashingPool;
-  /** Tokens that are being hashed as they are made: one place is left to those that are checked, however many an administrator orders. */
-  readonly #making: Semaphore;
-  readonly #limiter: KeyedLimiter;
+  /** New tokens that are being hashed: one place stays free for those that are checked. */
+  readonly #making: FairLimiter;
+  readonly #attempts: AttemptLimiter;
   readonly #now: () => number;
   readonly lockout: Lockout;
 
@@ -67,8 +66,9 @@ export class OtpService {
     this.#settings = settings;
     this.#hasher = hasher;
     this.#pool = pool;
-    this.#making = new Semaphore(Math.max(1, pool.options.concurrency - 1), Number.MAX_SAFE_INTEGER);
-    this.#limiter = new KeyedLimiter({ ...pool.options, width: pool.options.concurrency, queue: WAITING_PER_KEY });
+    const { concurrency, retryAfter } = pool.options;
+    this.#making = passwordLimiter({ concurrency: Math.max(1, concurrency - 1), queue: Infinity }, retryAfter);
+    this.#attempts = new AttemptLimiter({ concurrency, queue: WAITING_PER_KEY }, retryAfter);
     this.#now = now;
     this.lockout = new Lockout(store, settings);
   }
@@ -93,11 +93,7 @@ export class OtpService {
     // Before the hash, which takes a while: the life of the token counts from when it was ordered.
     const created_at = this.#now();
     const token = generateToken(this.#settings.token_length);
-    const hash = await withPermit(
-      this.#making,
-      () => this.#pool.run(() => this.#hasher.hash(token), { urgent: true }),
-      this.#pool.options,
-    );
+    const hash = await this.#making.run(() => this.#pool.run(() => this.#hasher.hash(token), { urgent: true }));
     const lookup = tokenLookup(this.#settings.lookupKey, token);
     const row: OtpRow = { ...order, id: randomUUID(), lookup, hash, created_at, uses: 0, revoked_at: null };
     await this.#store.insertOtp(row, [...events, createdEvent(row, events[0]?.address)]);
@@ -123,7 +119,7 @@ export class OtpService {
     const event = failureEvent(attempt, username);
     await this.lockout.check(keys, attempt.now, event);
 
-    return this.#limiter.run(keys, async (waited) => {
+    return this.#attempts.run(keys, async (waited) => {
       if (waited) await this.lockout.check(keys, attempt.now, event);
       return this.#check(credentials?.password ?? '', attempt, keys, event);
     });

@@ -10,7 +10,7 @@ import { parsePkiResponse } from '../../pki/cmc/pki-response.ts';
 import type { CmcStatusInfo } from '../../pki/cmc/status-info.ts';
 import type { KeyPair } from '../../config/material/material.ts';
 import { describe, failed, unavailable } from '../../errors.ts';
-import { NoPermitError, type MakeMutex, type Limiter } from '../../process/semaphore.ts';
+import { NoPermitError, type MakeMutex, type Limiter } from '../../process/fair-limiter.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { parseSignedData, verifySignerInfo, type SignedData } from '../../pki/cms/cms.ts';
 import { buildSignedData, issuerAndSerialNumber, keySigner, type CmsSigner } from '../../pki/cms/signed-data.ts';
@@ -86,12 +86,10 @@ export class CmcService {
   async submit(request: ForwardedRequest): Promise<CmcResult> {
     const { replicas, retryAfter, profile } = this.#options;
     const body = await this.#message(request);
-    try {
-      await this.#mutex.acquire(WAIT);
-    } catch (error) {
+    const release = await this.#mutex.acquire({ waitMs: WAIT }).catch((error: unknown) => {
       if (!(error instanceof NoPermitError)) throw error;
       throw unavailable('CA_BUSY', 'The CA is busy at present.', { retryAfter, detail: error.message });
-    }
+    });
     try {
       return await replicas.submit(async (replica) =>
         this.#result(
@@ -105,7 +103,7 @@ export class CmcService {
         ),
       );
     } finally {
-      this.#mutex.release();
+      release();
     }
   }
 

@@ -3,7 +3,7 @@ import type { DogtagCaMaterial } from '../../config/material/material.ts';
 import type { DogtagCaConfig } from '../../config/schema.ts';
 import { pemOf } from '../../pki/x509/certificate.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
-import type { MakeMutex } from '../../process/semaphore.ts';
+import type { MakeMutex } from '../../process/fair-limiter.ts';
 import { labelledLog } from '../labelled-log.ts';
 import { RemoteChain } from './chain.ts';
 import { CmcService } from './cmc.ts';

@@ -1,5 +1,5 @@
 /** One replica: whether it can be used, and the agent's session there. */
-import { NoPermitError, Semaphore } from '../../process/semaphore.ts';
+import { FairLimiter } from '../../process/fair-limiter.ts';
 import { HttpClient, TransportError, type DogtagTls, type HttpAnswer, type HttpCall } from './http.ts';
 import { complaint, readJson } from './json.ts';
 import { measured } from '../../dependency-calls.ts';
@@ -38,7 +38,11 @@ export class Replica {
   readonly url: string;
   readonly #subsystem: Subsystem;
   readonly #client: HttpClient;
-  readonly #semaphore = new Semaphore(1, SESSION_QUEUE);
+  readonly #session = new FairLimiter({
+    concurrency: 1,
+    queue: SESSION_QUEUE,
+    busy: (detail) => new NotHere(`the agent's session is busy: ${detail}`),
+  });
   #cookie: string | undefined;
   #faults = 0;
   #problem: string | undefined;
@@ -73,18 +77,9 @@ export class Replica {
    * @param deadline milliseconds since the epoch
    * @throws ReplicaFault; NotHere where the session is not free in time
    */
-  async session<T>(deadline: number, work: (call: SessionCall) => Promise<T>): Promise<T> {
-    try {
-      await this.#semaphore.acquire(Math.max(0, deadline - Date.now()));
-    } catch (error) {
-      if (error instanceof NoPermitError) throw new NotHere(`the agent's session is busy: ${error.message}`);
-      throw error;
-    }
-    try {
-      return await work((call) => this.#inSession({ ...call, deadline }));
-    } finally {
-      this.#semaphore.release();
-    }
+  session<T>(deadline: number, work: (call: SessionCall) => Promise<T>): Promise<T> {
+    const waitMs = Math.max(0, deadline - Date.now());
+    return this.#session.run(() => work((call) => this.#inSession({ ...call, deadline })), { waitMs });
   }
 
   async #inSession(call: HttpCall): Promise<HttpAnswer> {

@@ -48,7 +48,7 @@ const authorization = optional(
         unit: 'seconds',
       }),
       max_calls: integer({
-        description: 'Calls at a time, of each process; sixteen times as many may wait.',
+        description: 'Concurrent calls, three quarters of them for one requester; sixteen times as many may wait.',
         default: 16,
         minimum: 1,
         maximum: 256,

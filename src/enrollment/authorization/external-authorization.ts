@@ -5,7 +5,7 @@ import { describe, forbidden, unavailable, type EstuaryError } from '../../error
 import type { Logger } from '../../log.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { pemOf } from '../../pki/x509/certificate.ts';
-import { NoPermitError, Semaphore } from '../../process/semaphore.ts';
+import { FairLimiter } from '../../process/fair-limiter.ts';
 import { HttpsService, ServiceError } from './https-service.ts';
 import { readAnswer, type AuthorizationRequest, type Decision, type Override } from './messages.ts';
 
@@ -19,30 +19,36 @@ export interface AuthorizationContext {
   readonly retryAfter: number;
 }
 
-/** Calls that may wait for each one that is under way. */
+/** Requests that may wait, per concurrent call. */
 const WAITING_PER_CALL = 16;
+/** Of the calls, for one requester: others find a free one also while the service is slow to answer. */
+const SHARE_OF_ONE = 3 / 4;
 
 /** The service of one CA. */
 class Service {
   readonly #https: HttpsService;
-  readonly #limiter: Semaphore;
+  readonly #limiter: FairLimiter;
   readonly #timeout: number;
 
   constructor(https: HttpsService, calls: number, timeout: number) {
     this.#https = https;
-    this.#limiter = new Semaphore(calls, calls * WAITING_PER_CALL);
+    const queue = calls * WAITING_PER_CALL;
+    this.#limiter = new FairLimiter({
+      concurrency: calls,
+      queue,
+      perKey: { concurrency: Math.ceil(calls * SHARE_OF_ONE), queue },
+      busy: (detail) => new ServiceError(detail),
+    });
     this.#timeout = timeout;
   }
 
-  /** @throws ServiceError; NoPermitError; InputError */
-  async ask(request: AuthorizationRequest): Promise<Decision> {
+  /** @throws ServiceError; InputError */
+  ask(request: AuthorizationRequest): Promise<Decision> {
     const deadline = performance.now() + this.#timeout;
-    await this.#limiter.acquire(this.#timeout);
-    try {
-      return readAnswer(await this.#https.post(JSON.stringify(request), deadline - performance.now()));
-    } finally {
-      this.#limiter.release();
-    }
+    return this.#limiter.run(
+      async () => readAnswer(await this.#https.post(JSON.stringify(request), deadline - performance.now())),
+      { waitMs: this.#timeout },
+    );
   }
 
   close(): void {
@@ -145,8 +151,7 @@ export class ExternalAuthorization {
       outcome = decision.allow ? 'allowed' : 'denied';
       return decision;
     } catch (error) {
-      if (error instanceof ServiceError || error instanceof NoPermitError || error instanceof InputError)
-        throw this.failure(request, describe(error));
+      if (error instanceof ServiceError || error instanceof InputError) throw this.failure(request, describe(error));
       throw error;
     } finally {
       this.#context.observe(request.ca, outcome, (performance.now() - start) / 1000);

@@ -108,7 +108,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     const { socket } = request.raw;
     const exchange = exchangeOf(request.raw);
     const answering = runForRequest(exchange, () =>
-      inHand.run(socket, () =>
+      inHand.run(socket, exchange.address, () =>
         route.operation.handle({
           requestId: exchange.requestId,
           ca: route.ca,

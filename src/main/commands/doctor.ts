@@ -10,7 +10,7 @@ import { certificateEnds } from '../../config/material/certificate-ends.ts';
 import type { LoadedService } from '../../config/load.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { describe, EstuaryError } from '../../errors.ts';
-import { Semaphore } from '../../process/semaphore.ts';
+import { FairLimiter } from '../../process/fair-limiter.ts';
 import { verifyNodes } from '../../store/postgres/read-audit.ts';
 import { openReadOnly } from '../../store/sqlite/database.ts';
 import { nodeName } from '../nodes.ts';
@@ -100,7 +100,7 @@ async function cas({ config, material }: LoadedService, now: number): Promise<Fi
     now: () => now,
     env: process.env,
     log,
-    makeMutex: (_name, queue) => new Semaphore(1, queue),
+    makeMutex: (_name, queue) => new FairLimiter({ concurrency: 1, queue }),
     // Nothing is asked for here.
     store: { getCertificates: () => Promise.resolve([]), hasOtherLabels: () => Promise.resolve(false) },
   });

@@ -154,7 +154,7 @@ describe('without the optional npm package kerberos', () => {
     // The sources in a place from which no node_modules can be seen.
     dir = await mkdtemp(join(tmpdir(), 'estuary-no-kerberos-'));
     await mkdir(join(dir, 'src'));
-    for (const part of ['errors.ts', 'dependency-calls.ts', 'auth', 'process', 'pki'])
+    for (const part of ['errors.ts', 'dependency-calls.ts', 'auth', 'process', 'pki', 'request-context.ts'])
       await cp(join(ROOT, 'src', part), join(dir, 'src', part), { recursive: true });
     await writeFile(join(dir, 'package.json'), '{"type":"module"}');
     await writeFile(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { EstuaryError } from '../../../src/errors.ts';
-import { KeyedLimiter } from '../../../src/auth/otp/keyed-limiter.ts';
+import { AttemptLimiter } from '../../../src/auth/otp/hashing-pool.ts';
 import { OtpService } from '../../../src/auth/otp/otp-service.ts';
 import { opened } from '../../store/support.ts';
 import { attemptOn, INVALID, LOCKED, SETTINGS, setUpOtp, takeUse, WRONG, type OtpSetup } from './support.ts';
@@ -229,7 +229,7 @@ describe('parallel attempts', () => {
 
 describe('the gate before the checks', () => {
   test('lets a few attempts of a key through, holds a bounded number, and forgets the key afterwards', async () => {
-    const gate = new KeyedLimiter({ width: 2, queue: 3, retryAfter: 9 });
+    const gate = new AttemptLimiter({ concurrency: 2, queue: 3 }, 9);
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const work = (waited: boolean): Promise<boolean> => promise.then(() => waited);
     const running = Array.from({ length: 5 }, () => gate.run(['a', 'b'], work));
@@ -238,14 +238,14 @@ describe('the gate before the checks', () => {
     resolve(undefined);
     expect(await Promise.all(running)).toEqual([false, false, true, true, true]);
     expect(await other).toBe(false);
-    expect(gate.size).toBe(0);
+    expect(gate.keys).toBe(0);
   });
 
   test('work that throws makes room', async () => {
-    const gate = new KeyedLimiter({ width: 1, queue: 9, retryAfter: 9 });
+    const gate = new AttemptLimiter({ concurrency: 1, queue: 9 }, 9);
     const failing = Array.from({ length: 5 }, () => gate.run(['a'], () => Promise.reject(new Error('no'))));
     expect((await Promise.allSettled(failing)).map(({ status }) => status)).toEqual(Array(5).fill('rejected'));
-    expect(gate.size).toBe(0);
+    expect(gate.keys).toBe(0);
   });
 });
 

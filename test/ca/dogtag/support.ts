@@ -5,7 +5,7 @@ import { createDogtagCa } from '../../../src/ca/dogtag/index.ts';
 import type { IssuanceRequest, IssuanceResult } from '../../../src/ca/driver.ts';
 import { caCertificates, type CaCertificates } from '../../../src/config/material/material.ts';
 import { readCertificates, readPrivateKey } from '../../../src/config/material/pem-files.ts';
-import { Semaphore } from '../../../src/process/semaphore.ts';
+import { FairLimiter } from '../../../src/process/fair-limiter.ts';
 import { parseCsr, verifyCsr } from '../../../src/pki/pkcs10/csr.ts';
 import { arrangeChain } from '../../../src/pki/x509/ca-chain.ts';
 import { makeKey, simpleCsr, type TestKey } from '../../support/csr.ts';
@@ -38,7 +38,11 @@ export async function openDriver(
         privateKey: await readPrivateKey(dogtag.client_key),
       },
     },
-    { retryAfter: 7, log: QUIET, makeMutex: (_name, queueLimit) => new Semaphore(1, queueLimit) },
+    {
+      retryAfter: 7,
+      log: QUIET,
+      makeMutex: (_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit }),
+    },
   );
   await ca.start();
   return ca;

@@ -94,7 +94,7 @@ async function read(input: Buffer): Promise<void> {
     retryAfter: 1,
     chain: { certificate: chain.certificate ?? ca },
     label: 'dogtag',
-    makeMutex: () => ({ acquire: () => Promise.resolve(), release: () => undefined }),
+    makeMutex: () => ({ acquire: () => Promise.resolve(() => undefined) }),
     now: () => 0,
   });
   await attempt(() => service.submit({ format: 'pkcs10', der: Buffer.alloc(0) }));

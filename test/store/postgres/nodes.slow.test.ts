@@ -180,19 +180,18 @@ describe.skipIf(!requires('postgres'))('issue 17.3: nodes on one PostgreSQL', ()
       turnsOfNodes({ connect: keeping })('cmc:lab', 8),
       turnsOfNodes({ connect: keeping })('cmc:lab', 8),
     ];
-    await one.acquire(1000);
-    await expect(two.acquire(100)).rejects.toThrow('not acquired within 100 ms');
-    const second = two.acquire(5000);
-    one.release();
-    await second;
-    const third = one.acquire(5000);
+    const first = await one.acquire({ waitMs: 1000 });
+    await expect(two.acquire({ waitMs: 100 })).rejects.toThrow('no permit within 100 ms');
+    const waiting = two.acquire({ waitMs: 5000 });
+    first();
+    const second = await waiting;
+    const third = one.acquire({ waitMs: 5000 });
     await psql(
       url,
       "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
     );
-    await third;
-    one.release();
-    two.release();
+    (await third)();
+    second();
     await Promise.all(clients.map((client) => client.end().catch(() => undefined)));
   });
 

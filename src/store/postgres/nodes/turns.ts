@@ -1,6 +1,6 @@
 /** What one process at a time does, of all nodes of a database. */
 import type { Client } from 'pg';
-import { NoPermitError, Semaphore, type Limiter } from '../../../process/semaphore.ts';
+import { FairLimiter, NoPermitError, type Limiter } from '../../../process/fair-limiter.ts';
 
 export interface TurnsOptions {
   /** A connection for as long as the turn lasts. */
@@ -16,25 +16,22 @@ const LONGEST_TURN = 120;
 export function turnsOfNodes({ connect }: TurnsOptions): (name: string, queueLimit: number) => Limiter {
   return (name, queueLimit) => {
     // One of this process asks the database; the others wait here.
-    const here = new Semaphore(1, queueLimit);
-    let holder: Client | undefined;
+    const here = new FairLimiter({ concurrency: 1, queue: queueLimit });
     return {
-      acquire: async (waitMs) => {
+      acquire: async ({ waitMs }) => {
         const until = performance.now() + waitMs;
-        await here.acquire(waitMs);
+        const release = await here.acquire({ waitMs });
         try {
-          holder = await begin(connect, name, Math.max(1, until - performance.now()));
+          const client = await begin(connect, name, Math.max(1, until - performance.now()));
+          return () => {
+            // The lock ends with the connection, even if the connection is already broken.
+            void client.end().catch(() => undefined);
+            release();
+          };
         } catch (error) {
-          here.release();
-          throw new NoPermitError(`not acquired within ${waitMs} ms: ${error instanceof Error ? error.message : ''}`);
+          release();
+          throw new NoPermitError(`no permit within ${waitMs} ms: ${error instanceof Error ? error.message : ''}`);
         }
-      },
-      release: () => {
-        const client = holder;
-        holder = undefined;
-        // The lock ends with the connection, whatever has become of that.
-        void client?.end().catch(() => undefined);
-        here.release();
       },
     };
   };

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { InHand } from '../../src/http/admission.ts';
+
+/** Requests that are carried out until `end`. */
+function requests() {
+  const inHand = new InHand();
+  const gate = Promise.withResolvers<undefined>();
+  let refused = 0;
+  const all: Promise<unknown>[] = [];
+  const send = (address: string, count: number): void => {
+    for (let i = 0; i < count; i++)
+      all.push(inHand.run({}, address, () => gate.promise).catch(() => void (refused += 1)));
+  };
+  const end = (): Promise<unknown> => {
+    gate.resolve(undefined);
+    return Promise.all(all);
+  };
+  return { inHand, send, end, refused: () => Promise.resolve().then(() => refused) };
+}
+
+test('a few addresses leave room for the requests of others', async () => {
+  const { send, end, refused } = requests();
+  send('192.0.2.1', 120);
+  send('192.0.2.2', 120);
+  expect(await refused()).toBe(240 - 192);
+  send('192.0.2.3', 16);
+  expect(await refused()).toBe(48);
+  // It no longer has few.
+  send('192.0.2.3', 1);
+  expect(await refused()).toBe(49);
+  await end();
+});
+
+test('addresses with few requests share all places', async () => {
+  const { send, end, refused } = requests();
+  for (let i = 0; i < 256; i++) send(`192.0.2.${i}`, 1);
+  expect(await refused()).toBe(0);
+  send('198.51.100.1', 1);
+  expect(await refused()).toBe(1);
+  await end();
+});
+
+test('the addresses of one IPv6 /64 count as one', async () => {
+  const { send, end, refused } = requests();
+  for (let i = 0; i < 256; i++) send(`2001:db8::${i.toString(16)}`, 1);
+  expect(await refused()).toBe(64);
+  await end();
+});
+
+test('the places of one address are free again afterwards', async () => {
+  const { inHand, send, end, refused } = requests();
+  send('192.0.2.1', 192);
+  expect(await refused()).toBe(0);
+  await end();
+  const again = Array.from({ length: 192 }, () => inHand.run({}, '192.0.2.1', () => Promise.resolve('served')));
+  expect(new Set(await Promise.all(again))).toEqual(new Set(['served']));
+});

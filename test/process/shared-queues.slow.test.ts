@@ -1,0 +1,91 @@
+/** Every queue that requesters share serves them in turn: many requests of one delay those of another by few places. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, expect, test } from 'vitest';
+import { HashingPool } from '../../src/auth/otp/hashing-pool.ts';
+import { Replica } from '../../src/ca/dogtag/replica.ts';
+import { KeyGenerator } from '../../src/enrollment/key-generation.ts';
+import { IsolatedProcess } from '../../src/process/isolated-process.ts';
+import { siblingModule } from '../../src/process/sibling-module.ts';
+import { OcspResponder } from '../../src/publication/ocsp-responder.ts';
+import { runForRequest } from '../../src/request-context.ts';
+import { fixture, log, madeUp } from '../publication/support.ts';
+import { ocspRequest } from '../support/ocsp.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+
+const folder = temporaryFolder();
+const ended: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const end of ended.splice(0)) await end();
+  folder.remove();
+});
+
+/** Makes the work of one request; `done` is to be called while the request holds its place. */
+type MakeWork = () => Promise<(done: () => void) => Promise<unknown>>;
+
+const QUEUES: readonly (readonly [string, MakeWork])[] = [
+  [
+    'password hashing',
+    () => {
+      const pool = new HashingPool({ concurrency: 2, queue: 256, retryAfter: 1 });
+      return Promise.resolve((done) => pool.run(() => sleep(1).then(done)));
+    },
+  ],
+  [
+    'key generation',
+    () => {
+      const generator = new KeyGenerator();
+      return Promise.resolve(async (done) => {
+        const key = await generator.generate('ec:P-256');
+        done();
+        key.dispose();
+      });
+    },
+  ],
+  [
+    'a library in a process of its own, such as that of an HSM or of Kerberos',
+    async () => {
+      const child = new IsolatedProcess({
+        module: siblingModule(import.meta.url, './example-child'),
+        code: 'PKCS11',
+        subject: 'the example',
+        env: {},
+        init: 'hello',
+        startTimeoutMs: 30_000,
+        concurrency: 2,
+        queueLimit: 256,
+        retryAfter: 1,
+        log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      });
+      ended.push(() => child.stop());
+      await child.start();
+      return (done) => child.call('later', 1, { deadlineMs: 60_000 }).then(done);
+    },
+  ],
+  [
+    "the agent's session at Dogtag",
+    () => {
+      const replica = new Replica('https://127.0.0.1:1', 'ca', { ca: '', cert: '', key: '' });
+      ended.push(() => replica.close());
+      return Promise.resolve((done) => replica.session(Date.now() + 60_000, () => sleep(1).then(done)));
+    },
+  ],
+  [
+    'OCSP',
+    async () => {
+      const { ca, signer, clock } = await fixture(folder);
+      const store = { getCertificates: () => sleep(1, []) };
+      const responder = new OcspResponder({ store, validity: 300, log, now: () => clock.now });
+      return (done) => responder.answer(ca, signer, ocspRequest(ca, [madeUp()])).then(done);
+    },
+  ],
+];
+
+test.each(QUEUES)('%s', async (_, makeWork) => {
+  const work = await makeWork();
+  const order: string[] = [];
+  const ask = (party: string) => runForRequest({ requestId: party, party }, () => work(() => void order.push(party)));
+  await Promise.all([...Array.from({ length: 60 }, () => ask('flood')), ask('other')]);
+  expect(order).toHaveLength(61);
+  // At most two of the flood had their place already, and as many may end before it.
+  expect(order.indexOf('other')).toBeLessThanOrEqual(4);
+});
