@@ -139,16 +139,16 @@ export class Metrics {
     this.#endCalls();
   }
 
-  /** Seconds by quantile that timers were late since the last time that somebody asked; a fresh histogram has nothing to tell. */
-  #eventLoopDelay(): [quantile: number, seconds: number][] {
+  /** The delay of timers since the last call, in seconds by percentile; 0 if nothing was measured. */
+  #eventLoopDelay(): [percentile: number, seconds: number][] {
     // What is measured is the whole time between two questions.
     const seconds = (nanoseconds: number): number =>
       this.#delay.count === 0 ? 0 : Math.max(0, nanoseconds / 1e9 - RESOLUTION / 1000);
-    const delays: [number, number][] = [0.5, 0.99].map((quantile) => [
-      quantile,
-      seconds(this.#delay.percentile(quantile * 100)),
+    const delays: [number, number][] = [50, 99].map((percentile) => [
+      percentile,
+      seconds(this.#delay.percentile(percentile)),
     ]);
-    delays.push([1, seconds(this.#delay.max)]);
+    delays.push([100, seconds(this.#delay.max)]);
     this.#delay.reset();
     return delays;
   }
@@ -167,15 +167,16 @@ export class Metrics {
   }
 }
 /** Figures of the process itself, read at each scrape. */
-function observeProcess(registry: Registry, eventLoopDelay: () => [quantile: number, seconds: number][]): void {
+function observeProcess(registry: Registry, eventLoopDelay: () => [percentile: number, seconds: number][]): void {
   const registers = [registry];
   new Gauge({
     name: 'estuary_event_loop_delay_seconds',
     help: 'Delay of the event loop since the last scrape.',
-    labelNames: ['quantile'],
+    // Prometheus reserves the label `quantile` for summaries.
+    labelNames: ['percentile'],
     registers,
     collect() {
-      for (const [quantile, seconds] of eventLoopDelay()) this.set({ quantile }, seconds);
+      for (const [percentile, seconds] of eventLoopDelay()) this.set({ percentile }, seconds);
     },
   });
   new Counter({

@@ -65,7 +65,7 @@ describe('contract §4: GET /metrics', () => {
     expect(samples.get('estuary_ca_up{ca="lab"}')).toBe(0);
     expect(samples.get('process_cpu_seconds_total')).toBeGreaterThan(0);
     expect(samples.get('process_resident_memory_bytes')).toBeGreaterThan(1e6);
-    expect(samples.get('estuary_event_loop_delay_seconds{quantile="0.99"}')).toBeGreaterThanOrEqual(0);
+    expect(samples.get('estuary_event_loop_delay_seconds{percentile="99"}')).toBeGreaterThanOrEqual(0);
   });
 
   it('contract §11: tells the health of what stands behind the CAs and Negotiate', async () => {
