@@ -7,7 +7,7 @@ import { readOverride, type Overridden } from './authorization/messages.ts';
 import type { Admitted } from './admitted.ts';
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { parseCertifiedNames, type CertifiedNames } from './certified-names.ts';
-import { decideNames, formerNames, type ClientIdBinding, type DecidedNames } from './names.ts';
+import { decideNames, type ClientIdBinding, type DecidedNames } from './names.ts';
 import { Proven, type RequestedKey } from './proven.ts';
 import { recognise, recognitionOf } from './recognition.ts';
 import type { RequestBase } from './request.ts';
@@ -109,8 +109,8 @@ export class Authorised {
     const request = { ...poll, requestId: row.id, owner: row.requester, ...(queued && { device: queued }) };
     const isRenewal = row.operation !== 'simpleenroll' && row.operation !== 'serverkeygen';
     const changed = changeSubject(csr);
-    const names = row.names === null ? formerNames(poll.identity, changed) : parseCertifiedNames(row.names);
-    const authorised = new Authorised(request, { csr: changed, names }, key, { isRenewal });
+    const decided = { csr: changed, names: parseCertifiedNames(row.names) };
+    const authorised = new Authorised(request, decided, key, { isRenewal });
     return row.override === null || isEmpty(row.override) ? authorised : authorised.overridden(row.override);
   }
 }

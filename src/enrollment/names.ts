@@ -73,11 +73,6 @@ export function certifiedSubject(identity: Identity, csr: Pick<CsrContent, 'subj
   return identity.method === 'gssapi' ? identity.subject : csr.subject;
 }
 
-/** The names that the certificate of a request gets that was queued before its names were kept with it. */
-export function formerNames(identity: Identity, csr: CsrContent): CertifiedNames {
-  return namesOf({ subject: certifiedSubject(identity, csr), subjectAltNames: csr.subjectAltNames });
-}
-
 /**
  * What simpleenroll and serverkeygen, and shared secrets of CMC, ask of the pair of requester and CSR; and what templates make of it.
  *

@@ -151,8 +151,7 @@ function refused(error: unknown, { subject, sans }: Pick<Verdict, 'subject' | 's
 }
 
 /** The queue keeps who asked, and no certificate that they showed. undefined: it is known without. */
-function whyUnknown({ config }: Ca, { names, device_key, method, override }: RequestRow): string | undefined {
-  if (names === null) return 'it was queued by a version that decided on its names later';
+function whyUnknown({ config }: Ca, { device_key, method, override }: RequestRow): string | undefined {
   if (config.devices !== 'off' && device_key === null && method !== 'otp' && method !== 'gssapi')
     return 'which device asks is known when it shows its certificate again';
   if (config.authorization !== undefined && override === null)

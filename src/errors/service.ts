@@ -145,6 +145,11 @@ export const SERVICE_ERRORS = {
     cause: 'A newer version of Estuary made the store.',
     remedy: 'Run that version, or restore the backup of before the update.',
   },
+  STORE_TOO_OLD: {
+    status: 500,
+    cause: 'Estuary 0.1 made the store.',
+    remedy: 'Start with a new store and import the certificates with "estuary admin cert import" (docs/install.md).',
+  },
   STORE_UNAVAILABLE: {
     status: 503,
     cause: 'The store cannot be opened, read or written at present.',

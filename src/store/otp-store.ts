@@ -47,8 +47,7 @@ export interface OtpUse {
 /** The one-time passwords in the store. Their uses are taken with a reservation or a queued request, in its transaction. */
 export interface OtpStore {
   insertOtp(row: OtpRow, events: readonly AuditEvent[]): Promise<void>;
-  /** @param former the lookup of a token made before there was a lookup key; `lookup` goes before */
-  findOtp(lookup: string, former: string): Promise<OtpRow | undefined>;
+  findOtp(lookup: string): Promise<OtpRow | undefined>;
   getOtp(id: string): Promise<OtpRow | undefined>;
   /** The newest use that was taken for the request with this recognition. */
   findOtpUse(recognition: string): Promise<OtpUse | undefined>;

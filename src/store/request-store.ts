@@ -17,14 +17,14 @@ export interface RequestRow {
   /** Who asked, for people. */
   readonly requester: string;
   readonly method: string;
-  /** What tells the requester from every other (contract §8.1); null: from before that was kept, so it is nobody's. */
-  readonly requester_id: string | null;
+  /** Identifies the requester, see auth/identity.ts. */
+  readonly requester_id: string;
   /** Of a certificate that authenticated it: the subject of the CA that issued it, RFC 4514. */
   readonly requester_issuer: string | null;
   /** Likewise its subjectAltNames, as in {@link CertificateRow}. */
   readonly requester_sans: readonly string[];
-  /** The names that its certificate gets, as the enrolment writes them; null: those of the request itself. */
-  readonly names: string | null;
+  /** The names of its certificate, as enrollment/names.ts writes them. */
+  readonly names: string;
   readonly status: RequestStatus;
   readonly created_at: number;
   readonly decided_at: number | null;
@@ -137,8 +137,7 @@ export interface RequestStore {
    */
   failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
   /**
-   * Ends what waited longer than `pending_ttl`, or waits for a certificate's holder of whom nobody kept the issuer (and audits
-   * `request.expired`); deletes a batch of what ended longer ago than `retention` (retention-store.ts). OTP uses do not go back.
+   * Ends what waited longer than `pending_ttl` (and audits `request.expired`); deletes a batch of what ended longer ago than `retention` (retention-store.ts). OTP uses do not go back.
    */
   expireRequests(lifetimes: RequestLifetimes, now: number): Promise<{ expired: number; purged: number }>;
 }

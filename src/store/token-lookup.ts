@@ -8,7 +8,7 @@ import { createHmac } from 'node:crypto';
 export const MIN_LOOKUP_KEY = 32;
 
 /** A purpose for each value under the key, so that none can stand for another. */
-type Purpose = 'token' | 'selector' | 'key check';
+type Purpose = 'token' | 'key check';
 
 function keyedHash(key: Buffer, purpose: Purpose, value: string): string {
   return createHmac('sha256', key).update(`estuary otp ${purpose}\0${value}`).digest('hex');
@@ -17,11 +17,6 @@ function keyedHash(key: Buffer, purpose: Purpose, value: string): string {
 /** What a token's row is found by, hex. */
 export function tokenLookup(key: Buffer, token: string): string {
   return keyedHash(key, 'token', token);
-}
-
-/** The same for tokens made before there was a key: their rows were found by a part of the token, in clear. */
-export function selectorLookup(key: Buffer, selector: string): string {
-  return keyedHash(key, 'selector', selector);
 }
 
 /** What the store remembers of a key, to know it again. */

@@ -4,16 +4,14 @@
  * Longer than other files: the ways to tamper with a log are to be seen side by side, on one log that is made once.
  */
 import Database from 'better-sqlite3';
-import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { appendFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { ArchivedRange } from '../../src/audit/event.ts';
 import { chain, parseLine } from '../../src/audit/record.ts';
 import type { AuditVerdict } from '../../src/audit/chain-check.ts';
 import { verifyAudit } from '../../src/audit/verify.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { ROOT } from '../support/root.ts';
 import { event, opened, type Paths, temporaryPaths } from '../store/support.ts';
 
 const RECORDS = 8;
@@ -221,43 +219,6 @@ test('after a rotation the chain goes on in the new file, and the former one is 
   expect(await verify(paths)).toEqual({ ok: true, records: RECORDS + 2, ahead: 0 });
   inFile(paths, (lines) => lines.slice(1));
   expect(await verify(paths)).toMatchObject({ ok: false, seq: RECORDS + 1 });
-});
-
-/** Puts an audit file into a new store as the server that wrote it left it. */
-async function storeOf(lines: readonly string[]): Promise<Paths> {
-  const paths = temporaryPaths();
-  await (await opened(paths)).close();
-  writeFileSync(paths.auditFile, lines.map((line) => `${line}\n`).join(''));
-  const db = new Database(paths.path);
-  try {
-    const insert = db.prepare('INSERT INTO audit (seq, time, type, line) VALUES (@seq, @time, @type, @line)');
-    const records = lines.map((line) => parseLine(line));
-    for (const record of records) if (record !== undefined) insert.run(record);
-    const last = records.at(-1);
-    const size = statSync(paths.auditFile).size;
-    db.prepare('UPDATE audit_head SET seq = ?, hash = ?, file_start = 1, file_size = ?').run(
-      last?.seq,
-      last?.hash,
-      size,
-    );
-  } finally {
-    db.close();
-  }
-  return paths;
-}
-
-test('a log of the first format verifies, goes on with the present one, and a change in it is found', async () => {
-  const old = readFileSync(join(ROOT, 'fixtures/audit-first-format.jsonl'), 'utf8').split('\n').slice(0, -1);
-  const paths = await storeOf(old);
-  expect(await verify(paths)).toEqual({ ok: true, records: old.length, ahead: 0 });
-  const store = await openStore({ ...paths, node: 'node-1' });
-  onTestFinished(() => store.close());
-  await store.audit([event('certificate.issued', { certificate_sans: ['DNS:a.example.com'] })]);
-  expect(await verify(paths)).toEqual({ ok: true, records: old.length + 1, ahead: 0 });
-  const { items } = await store.listAudit({ limit: 100 });
-  expect(items.map(({ node }) => node)).toEqual([...old.map(() => undefined), 'node-1']);
-  inStore(paths, "UPDATE audit SET line = replace(line, 'CN=device-1', 'CN=device-2') WHERE seq = 3");
-  expect(await verify(paths)).toMatchObject({ ok: false, seq: 3 });
 });
 
 describe('records that were archived', () => {

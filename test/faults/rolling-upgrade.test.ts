@@ -6,7 +6,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MIGRATIONS } from '../../src/store/postgres/migrations/index.ts';
+import { MIGRATIONS } from '../../src/store/postgres/schema.ts';
+import { FIRST_VERSION } from '../../src/store/schema-version.ts';
 import { runAny } from '../support/command.ts';
 import { Load } from '../support/nodes-load.ts';
 import { Nodes } from '../support/nodes.ts';
@@ -22,7 +23,7 @@ describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('issue 17: a rolling u
   let load: Load;
 
   beforeAll(async () => {
-    releases = makeReleases(dir, MIGRATIONS.length);
+    releases = makeReleases(dir, FIRST_VERSION + MIGRATIONS.length - 1);
     nodes = started = await Nodes.start();
     load = new Load(nodes, { adminOverBalancer: true });
   });

@@ -64,7 +64,7 @@ export function requestRow(more: Partial<RequestRow> = {}): RequestRow {
     requester_id: 'otp:1',
     requester_issuer: null,
     requester_sans: [],
-    names: null,
+    names: '{}',
     status: 'pending',
     created_at: T0,
     decided_at: null,

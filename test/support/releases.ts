@@ -37,7 +37,7 @@ export interface Releases {
   readonly versions: readonly [now: number, expanded: number, contracted: number];
 }
 
-/** @param dir where they are made. @param now how many migrations there are */
+/** @param dir where they are made. @param now the version of the schema */
 export function makeReleases(dir: string, now: number): Releases {
   const expand = { sql: EXPAND, serves: now };
   return {
@@ -63,6 +63,6 @@ function release(folder: string, added: readonly object[]): string {
     source.replaceAll('issued_at', 'answered_at').replace('otp_id, answered_at,', 'otp_id, answered_at AS issued_at,'),
   );
   change('issuance.js', (source) => source.replace('UPDATE otp_use SET issued_at', 'UPDATE otp_use SET answered_at'));
-  change('migrations/index.js', (source) => `${source}\nMIGRATIONS.push(...${JSON.stringify(added)});\n`);
+  change('schema.js', (source) => `${source}\nMIGRATIONS.push(...${JSON.stringify(added)});\n`);
   return join(folder, 'dist/server.js');
 }

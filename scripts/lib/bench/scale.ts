@@ -36,7 +36,7 @@ export async function besideEmpty(empty: Store, full: Store): Promise<Compared[]
   const last = new Map<Store, string>();
   const works: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
     'an enrolment (reserve and record)': async (store) => last.set(store, await enrol(store)),
-    'the look-up of a token': (store) => store.findOtp(OTP_ID, OTP_ID),
+    'the look-up of a token': (store) => store.findOtp(OTP_ID),
     'the look-up of a device': (store) =>
       store.findDevices({ match_keys: [deviceMatchKey(matchOf(DEVICE))] }, 'devices'),
     'the look-up of a certificate': (store) => store.getCertificates(last.get(store) ?? ''),

@@ -5,8 +5,6 @@ import { deviceMatchKey } from '../../../src/store/device-match.ts';
 import type { DeviceMatch } from '../../../src/store/device-store.ts';
 import { insertCertificate } from '../../../src/store/sqlite/certificates.ts';
 import type { Db } from '../../../src/store/sqlite/database.ts';
-import { statistics } from '../../../src/store/sqlite/migrations/0022-statistics.ts';
-import { countedRecords } from '../../../src/store/sqlite/migrations/0023-counted-records.ts';
 
 export interface Sizes {
   readonly certificates: number;
@@ -60,7 +58,7 @@ export function certificateOf(n: number, sizes: Sizes): CertificateRow {
   };
 }
 
-/** Puts in what is missing of so many, and tells what the migrations cost that read all audit records. */
+/** Inserts the missing rows, and reports how long the indexes of all audit records take. */
 export function fill(db: Db, sizes: Sizes, say: (what: string, figure: string) => void): void {
   const insert = insertCertificate(db);
   fillTable(db, 'certificate', sizes.certificates, (n) =>
@@ -94,7 +92,7 @@ function fillTable(db: Db, table: string, count: number, each: (n: number) => vo
 
 const TYPES = ['auth.mtls', 'request.received', 'ca.signature', 'certificate.issued', 'admin.access'] as const;
 
-/** A store from before migrations 22 and 24 has the rows alone: so they go in without what these make of them. */
+/** The rows first, and then their indexes. */
 function fillAudit(db: Db, sizes: Sizes, say: (what: string, figure: string) => void): void {
   const last = db.prepare<[], { seq: number | null }>('SELECT max(seq) AS seq FROM audit').get()?.seq ?? 0;
   if (last >= sizes.records) return;
@@ -104,7 +102,6 @@ function fillAudit(db: Db, sizes: Sizes, say: (what: string, figure: string) => 
     )
     .all();
   for (const { name } of indexes) db.exec(`DROP INDEX ${name}`);
-  db.exec('DROP TABLE statistic');
   const record = db.prepare('INSERT INTO audit (seq, time, type, line) VALUES (?, ?, ?, ?)');
   const [prev_hash, own_hash] = [hex('before'), hex('this')];
   fillTable(db, 'audit', sizes.records, (n) => {
@@ -133,9 +130,7 @@ function fillAudit(db: Db, sizes: Sizes, say: (what: string, figure: string) => 
     own_hash,
     sizes.records + 1,
   );
-  timed(say, 'migration 24, its indexes of audit records', () => indexes.forEach(({ sql }) => db.exec(sql)));
-  timed(say, 'migration 22, which counts the audit records', () => db.exec(statistics));
-  db.exec(countedRecords);
+  timed(say, 'the indexes of audit records', () => indexes.forEach(({ sql }) => db.exec(sql)));
 }
 
 /** Tells the seconds, and how many of them were computing: the machine may have other work. */

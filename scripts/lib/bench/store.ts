@@ -41,7 +41,7 @@ try {
   for (const concurrency of CONCURRENCY)
     console.log(await measure('enrolment (reserve + record)', concurrency, () => enrol(store)));
   for (const concurrency of [1, 16])
-    console.log(await measure('look-up of an OTP', concurrency, () => store.findOtp(OTP_ID, OTP_ID)));
+    console.log(await measure('look-up of an OTP', concurrency, () => store.findOtp(OTP_ID)));
   await store.close();
   const started = performance.now();
   const verdict = await verifyAudit({ storePath: paths.path, auditFile: paths.auditFile });

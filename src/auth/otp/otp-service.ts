@@ -6,14 +6,14 @@ import { unauthorized, type EstuaryError } from '../../errors.ts';
 import type { AuditStore } from '../../store/audit-store.ts';
 import type { LockoutStore } from '../../store/lockout-store.ts';
 import type { OtpRow, OtpStore } from '../../store/otp-store.ts';
-import { selectorLookup, tokenLookup } from '../../store/token-lookup.ts';
+import { tokenLookup } from '../../store/token-lookup.ts';
 import type { FailureRecords } from '../failure-records.ts';
 import type { OtpIdentity } from '../identity.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
 import type { BasicCredentials } from './basic.ts';
 import type { FairLimiter } from '../../process/fair-limiter.ts';
 import { AttemptLimiter, type HashingPool, passwordLimiter } from './hashing-pool.ts';
-import { formerSelector, generateToken, isTokenLike } from './token.ts';
+import { generateToken, isTokenLike } from './token.ts';
 import { TokenHasher, type HashSettings } from './token-hasher.ts';
 import { requestIdField } from '../../request-context.ts';
 
@@ -147,10 +147,9 @@ export class OtpService {
   ): Promise<OtpIdentity> {
     if (!isTokenLike(password)) throw await this.#refuse(keys, attempt, event, 'not of the form of a token');
     const { lookupKey } = this.#settings;
-    const former = selectorLookup(lookupKey, formerSelector(password));
     const check = (): Promise<void> => this.lockout.check(keys, attempt.now, event);
     // Together, which is one message to the store; a cheap hash is no wait after which to ask again.
-    const [row] = await Promise.all([this.#store.findOtp(tokenLookup(lookupKey, password), former), check()]);
+    const [row] = await Promise.all([this.#store.findOtp(tokenLookup(lookupKey, password)), check()]);
     const matches = await this.#verify(row?.hash, password, check);
     if (this.#hasher.isExpensive(row?.hash)) await check();
 

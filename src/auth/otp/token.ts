@@ -6,11 +6,6 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 export const MIN_TOKEN_LENGTH = 8;
 export const MAX_TOKEN_LENGTH = 128;
 
-/** The part of a token that found its row, and stood there in clear, before there was a lookup key. */
-export function formerSelector(token: string): string {
-  return token.slice(0, Math.min(6, Math.floor(token.length / 4)));
-}
-
 /** A new token from a CSPRNG, each character equally likely. */
 export function generateToken(length: number): string {
   if (length < MIN_TOKEN_LENGTH || length > MAX_TOKEN_LENGTH)

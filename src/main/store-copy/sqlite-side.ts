@@ -7,8 +7,7 @@ import { BATCH, type CopiedTable, type Row, type Value } from './tables.ts';
 const MORE: Readonly<Record<string, (row: Row) => Row>> = {
   certificate: ({ subject }) => ({ subject_folded: fold(subject) }),
   audit_head: () => ({ id: 1 }),
-  // The database is new: nothing of former tokens is in its free pages.
-  lookup_key: () => ({ only: 1, cleaned: 1 }),
+  lookup_key: () => ({ only: 1 }),
 };
 
 /** A SQLite store. */

@@ -48,7 +48,7 @@ export function cmcWrites(db: Queries) {
   // Of all nodes: the one that starts takes nothing from the others that work.
   const releaseDead = db.prepare<[]>(
     `UPDATE cmc_message SET instance = NULL WHERE instance IS NOT NULL
-     AND NOT EXISTS (SELECT FROM node WHERE cmc_message.instance = ANY (node.instances))`,
+     AND NOT EXISTS (SELECT FROM node WHERE node.instance = cmc_message.instance)`,
   );
   const purge = db.prepare<[number]>(
     `DELETE FROM cmc_message WHERE position = ANY(ARRAY(SELECT position FROM cmc_message

@@ -4,7 +4,8 @@ import { failed } from '../../errors.ts';
 import type { PostgresServer } from '../calls/database-options.ts';
 import { connect, type Connection } from './connection.ts';
 import { isHeldUp, toEstuaryError } from './errors.ts';
-import { MIGRATIONS, type Migration } from './migrations/index.ts';
+import { FIRST_VERSION, tooNew, tooOld } from '../schema-version.ts';
+import { MIGRATIONS, type Migration } from './schema.ts';
 import { Queries } from './queries.ts';
 
 /** The lock of all that migrate: "estuary" and the subject, as one number. */
@@ -45,7 +46,7 @@ export async function migrateDatabase(server: PostgresServer): Promise<void> {
 }
 
 /**
- * @throws EstuaryError 500 `STORE_TOO_NEW` where the schema is of a version that this program cannot work with, `STORE_FOREIGN` where the
+ * @throws EstuaryError 500 `STORE_TOO_NEW` or `STORE_TOO_OLD` where this program cannot work with the version of the schema, `STORE_FOREIGN` where the
  *   tables are somebody else's
  */
 export async function migrate(connection: Connection, migrations: readonly Migration[] = MIGRATIONS): Promise<void> {
@@ -67,12 +68,14 @@ async function step(connection: Connection, migrations: readonly Migration[]): P
   );
   try {
     const known = await versionOf(db);
-    const version = known?.version ?? 0;
-    if (known !== undefined && version > migrations.length && known.serves > migrations.length)
-      throw failed('STORE_TOO_NEW', 'the database was made by a newer version of Estuary', {
-        detail: `its schema has version ${version} and serves programs of version ${known.serves} on, this program knows ${migrations.length}`,
-      });
-    const next = migrations[version];
+    const latest = FIRST_VERSION + migrations.length - 1;
+    if (known !== undefined && known.version < FIRST_VERSION) throw tooOld(`its schema has version ${known.version}`);
+    if (known !== undefined && known.version > latest && known.serves > latest)
+      throw tooNew(
+        `its schema has version ${known.version} and serves programs of version ${known.serves} on, this program knows ${latest}`,
+      );
+    const version = known === undefined ? FIRST_VERSION : known.version + 1;
+    const next = migrations[version - FIRST_VERSION];
     if (next !== undefined) {
       await connection.script(`SET LOCAL lock_timeout = ${TURN}`);
       await connection.script(next.sql);
@@ -81,7 +84,7 @@ async function step(connection: Connection, migrations: readonly Migration[]): P
           `INSERT INTO estuary_schema (version, serves) VALUES (?, ?)
            ON CONFLICT (only_one) DO UPDATE SET version = excluded.version, serves = excluded.serves`,
         )
-        .run(version + 1, next.serves);
+        .run(version, next.serves);
     }
     await connection.commit();
     return next !== undefined;

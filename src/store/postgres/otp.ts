@@ -17,13 +17,11 @@ const STATUSES: Readonly<Record<OtpStatus, readonly string[]>> = {
 
 /** The reads of one-time passwords. */
 export function otpReads(db: Queries) {
-  const byLookup = db.prepare<{ lookup: string; former: string }, OtpRow>(
-    `SELECT ${OTP_COLUMNS} FROM otp WHERE lookup IN (@lookup, @former) ORDER BY (lookup = @lookup) DESC LIMIT 1`,
-  );
+  const byLookup = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE lookup = ?`);
   const byId = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE id = ?`);
   const list = listing<OtpRow>(db, { name: 'otp', table: 'otp', columns: OTP_COLUMNS });
   return {
-    findOtp: (lookup: string, former: string): Promise<OtpRow | undefined> => byLookup.get({ lookup, former }),
+    findOtp: (lookup: string): Promise<OtpRow | undefined> => byLookup.get(lookup),
     getOtp: (id: string): Promise<OtpRow | undefined> => byId.get(id),
     listOtps: (filter: OtpFilter, now: number): Promise<Page<OtpRow>> =>
       list(

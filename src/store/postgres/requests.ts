@@ -11,8 +11,6 @@ import {
   type StoredRequest,
   toRequestRow,
   toStoredRequest,
-  UNATTRIBUTED,
-  UNATTRIBUTED_REASON,
 } from '../rows/request.ts';
 import { mayIssueTo } from './device-admission.ts';
 import { given, listing } from './listing.ts';
@@ -141,7 +139,7 @@ export function requestWrites(db: Queries) {
       // First they are ours, then it is seen whether they still are what they were: somebody may have begun to issue one.
       const rows = await due.all({ before: now - pending_ttl });
       const ids = rows.map(({ id }) => id);
-      const expired = ids.length === 0 ? [] : await expire.all({ ids, now, unattributed: UNATTRIBUTED_REASON });
+      const expired = ids.length === 0 ? [] : await expire.all({ ids, now });
       const purged = await purge.run(now - retention);
       return done({ expired: expired.length, purged }, expired.map(expiredEvent));
     },
@@ -151,13 +149,12 @@ export function requestWrites(db: Queries) {
 function sweepStatements(db: Queries) {
   return {
     due: db.prepare<{ before: number }, { id: string }>(
-      `SELECT id FROM request WHERE ${mayGo('expire')} AND (changed_at <= @before OR ${UNATTRIBUTED})
+      `SELECT id FROM request WHERE ${mayGo('expire')} AND changed_at <= @before
        ORDER BY position LIMIT ${EXPIRED_AT_ONCE} FOR UPDATE SKIP LOCKED`,
     ),
-    expire: db.prepare<{ ids: readonly string[]; now: number; unattributed: string }, Expired>(
-      `UPDATE request SET ${goes('expire')}, changed_at = @now,
-       reason = CASE WHEN ${UNATTRIBUTED} THEN @unattributed ELSE reason END
-       WHERE id = ANY(@ids) AND ${mayGo('expire')} RETURNING id, ca, requester, decided_at, reason`,
+    expire: db.prepare<{ ids: readonly string[]; now: number }, Expired>(
+      `UPDATE request SET ${goes('expire')}, changed_at = @now
+       WHERE id = ANY(@ids) AND ${mayGo('expire')} RETURNING id, ca, requester, decided_at`,
     ),
     purge: db.prepare<[number]>(
       `DELETE FROM request WHERE position = ANY(ARRAY(SELECT position FROM request

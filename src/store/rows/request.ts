@@ -59,14 +59,10 @@ function isOverride(value: unknown): value is RequestOverride {
   );
 }
 
-export type Expired = Pick<RequestRow, 'id' | 'ca' | 'requester' | 'decided_at' | 'reason'>;
-
-/** Nobody can be shown to have made these: neither an issuer nor an RA or a key that could collect them is known. */
-export const UNATTRIBUTED = "(requester_id IS NULL AND method = 'mtls')";
-export const UNATTRIBUTED_REASON = 'asked for before the issuer of a requester was kept; send it again';
+export type Expired = Pick<RequestRow, 'id' | 'ca' | 'requester' | 'decided_at'>;
 
 /** What the audit log says of one that has expired. */
-export function expiredEvent({ id, ca, requester, decided_at, reason }: Expired): AuditEvent {
-  const detail = reason ?? (decided_at === null ? 'nobody decided in time' : 'approved, but not collected in time');
+export function expiredEvent({ id, ca, requester, decided_at }: Expired): AuditEvent {
+  const detail = decided_at === null ? 'nobody decided in time' : 'approved, but not collected in time';
   return { type: 'request.expired', outcome: 'success', subject: requester, ca, request_id: id, detail };
 }

@@ -3,7 +3,8 @@ import { closeSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, failed, unavailable } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
-import { MIGRATIONS } from './migrations/index.ts';
+import { FIRST_VERSION, tooNew, tooOld } from '../schema-version.ts';
+import { MIGRATIONS } from './schema.ts';
 
 export type Db = Database.Database;
 
@@ -70,17 +71,18 @@ function refuseForeign(db: Db, path: string): void {
 
 function migrate(db: Db, path: string, migrations: readonly string[]): void {
   // Under the write lock from the first look at the version, because several processes may start at once.
+  const latest = FIRST_VERSION + migrations.length - 1;
   const step = db.transaction((): boolean => {
     const version = pragmaNumber(db, 'user_version');
-    if (version > migrations.length)
-      throw failed('STORE_TOO_NEW', 'the database was made by a newer version of Estuary', {
-        detail: `${path} has schema version ${version}, this program knows ${migrations.length}`,
-      });
-    const script = migrations[version];
+    const detail = `${path} has schema version ${version}, this program knows ${latest}`;
+    if (version > 0 && version < FIRST_VERSION) throw tooOld(detail);
+    if (version > latest) throw tooNew(detail);
+    const next = version === 0 ? FIRST_VERSION : version + 1;
+    const script = migrations[next - FIRST_VERSION];
     if (script === undefined) return false;
     db.exec(script);
     db.pragma(`application_id = ${APPLICATION_ID}`);
-    db.pragma(`user_version = ${version + 1}`);
+    db.pragma(`user_version = ${next}`);
     return true;
   });
   // Each migration is a transaction of its own.

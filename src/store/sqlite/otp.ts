@@ -19,9 +19,7 @@ const STATUSES: Readonly<Record<OtpStatus, readonly Condition[]>> = {
 
 /** The reads of one-time passwords. */
 export function otpReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
-  const byLookup = db.prepare<{ lookup: string; former: string }, OtpRow>(
-    `SELECT ${OTP_COLUMNS} FROM otp WHERE lookup IN (@lookup, @former) ORDER BY lookup = @lookup DESC LIMIT 1`,
-  );
+  const byLookup = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE lookup = ?`);
   const byId = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE id = ?`);
   const search = new ListSearch<OtpRow & { position: number }>(
     db,
@@ -29,7 +27,7 @@ export function otpReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
     limits,
   );
   return {
-    findOtp: (lookup: string, former: string): OtpRow | undefined => byLookup.get({ lookup, former }),
+    findOtp: (lookup: string): OtpRow | undefined => byLookup.get(lookup),
     getOtp: (id: string): OtpRow | undefined => byId.get(id),
     listOtps(filter: OtpFilter, now: number): Page<OtpRow> {
       const { client_id, status, limit } = filter;

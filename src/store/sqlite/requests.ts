@@ -10,8 +10,6 @@ import {
   type StoredRequest,
   toRequestRow,
   toStoredRequest,
-  UNATTRIBUTED,
-  UNATTRIBUTED_REASON,
 } from '../rows/request.ts';
 import { readPosition, toPage, withoutPosition } from '../cursor.ts';
 import type { Db } from './database.ts';
@@ -149,7 +147,7 @@ export function requestWrites(db: Db) {
       { pending_ttl, retention }: RequestLifetimes,
       now: number,
     ): Outcome<{ expired: number; purged: number }> {
-      const expired = expire.all({ now, before: now - pending_ttl, unattributed: UNATTRIBUTED_REASON });
+      const expired = expire.all({ now, before: now - pending_ttl });
       const purged = purge.run(now - retention).changes;
       return done({ expired: expired.length, purged }, expired.map(expiredEvent));
     },
@@ -158,10 +156,9 @@ export function requestWrites(db: Db) {
 
 function sweepStatements(db: Db) {
   return {
-    expire: db.prepare<{ now: number; before: number; unattributed: string }, Expired>(
-      `UPDATE request SET ${goes('expire')}, changed_at = @now, reason = iif(${UNATTRIBUTED}, @unattributed, reason)
-       WHERE ${mayGo('expire')} AND (changed_at <= @before OR ${UNATTRIBUTED})
-       RETURNING id, ca, requester, decided_at, reason`,
+    expire: db.prepare<{ now: number; before: number }, Expired>(
+      `UPDATE request SET ${goes('expire')}, changed_at = @now WHERE ${mayGo('expire')} AND changed_at <= @before
+       RETURNING id, ca, requester, decided_at`,
     ),
     // A batch, so that the transactions that wait meanwhile do not wait long.
     purge: db.prepare<[number]>(

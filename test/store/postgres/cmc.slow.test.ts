@@ -18,9 +18,9 @@ describe.skipIf(!requires('postgres'))('issue 17.3: CMC messages of several node
   it('the start of a node frees what nobody works on any more, and nothing of a node that lives', async () => {
     const database = await emptied(url);
     const store = await database.open('node-1');
-    await database.sql(`INSERT INTO node (name, incarnation, host, instances, started, heartbeat)
-      VALUES ('node-2', gen_random_uuid(), 'here', '{worker-1,worker-2}', now(), now())`);
-    const [ofLiving, ofDead] = ['worker-2', 'gone'].map((instance): CmcMessage => ({
+    await database.sql(`INSERT INTO node (name, incarnation, host, instance, started, heartbeat)
+      VALUES ('node-2', gen_random_uuid(), 'here', 'process-2', now(), now())`);
+    const [ofLiving, ofDead] = ['process-2', 'gone'].map((instance): CmcMessage => ({
       key: randomBytes(32).toString('hex'),
       id: randomBytes(8).toString('hex'),
       transaction_key: 'transaction',

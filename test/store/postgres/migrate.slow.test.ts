@@ -1,16 +1,17 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { connectToMigrate, migrate } from '../../../src/store/postgres/migrate.ts';
-import type { Migration } from '../../../src/store/postgres/migrations/index.ts';
+import type { Migration } from '../../../src/store/postgres/schema.ts';
+import { FIRST_VERSION } from '../../../src/store/schema-version.ts';
 import { type PostgresCluster, sharedPostgres } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
 
-const FIRST: Migration = { sql: 'CREATE TABLE one (a bigint); CREATE TABLE two (a bigint)', serves: 1 };
+const FIRST: Migration = { sql: 'CREATE TABLE one (a bigint); CREATE TABLE two (a bigint)', serves: FIRST_VERSION };
 const EXPAND: Migration = {
   sql: 'ALTER TABLE one ADD COLUMN b bigint; ALTER TABLE two ADD COLUMN b bigint',
-  serves: 1,
+  serves: FIRST_VERSION,
 };
-const CONTRACT: Migration = { sql: 'ALTER TABLE one DROP COLUMN a', serves: 2 };
+const CONTRACT: Migration = { sql: 'ALTER TABLE one DROP COLUMN a', serves: FIRST_VERSION + 1 };
 
 describe.skipIf(!requires('postgres'))('issue 17.4: migrations of PostgreSQL', () => {
   let cluster: PostgresCluster;
@@ -68,5 +69,11 @@ describe.skipIf(!requires('postgres'))('issue 17.4: migrations of PostgreSQL', (
     await migrated([FIRST, EXPAND, CONTRACT]);
     await migrated([FIRST, EXPAND]);
     await expect(migrated([FIRST])).rejects.toMatchObject({ code: 'STORE_TOO_NEW' });
+
+    await other.query('UPDATE estuary_schema SET version = 1, serves = 1');
+    await expect(migrated([FIRST])).rejects.toMatchObject({
+      code: 'STORE_TOO_OLD',
+      message: expect.stringMatching(/estuary admin cert import.* 0\.1\.x/) as unknown,
+    });
   });
 });

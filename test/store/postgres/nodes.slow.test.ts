@@ -5,13 +5,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { nodeReads } from '../../../src/store/postgres/nodes/list.ts';
 import { NodeLease, type NodeLeaseOptions } from '../../../src/store/postgres/nodes/node-lease.ts';
 import { advanceSecret, shareSecret } from '../../../src/store/postgres/nodes/shared-secret.ts';
-import { NODE_TABLES } from '../../../src/store/postgres/nodes/tables.ts';
 import { turnsOfNodes } from '../../../src/store/postgres/nodes/turns.ts';
+import { MIGRATIONS } from '../../../src/store/postgres/schema.ts';
 import { Queries } from '../../../src/store/postgres/queries.ts';
 import { psql, sharedPostgres, type PostgresCluster } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
 
-const TABLES = `${NODE_TABLES}
+const TABLES = `${MIGRATIONS[0]?.sql}
+  DROP TABLE reservation, cmc_message;
   CREATE TABLE reservation (request_id text, instance text);
   CREATE TABLE cmc_message (key text, instance text);`;
 

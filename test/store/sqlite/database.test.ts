@@ -1,11 +1,13 @@
 import Database from 'better-sqlite3';
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { MIGRATIONS } from '../../../src/store/sqlite/migrations/index.ts';
+import { FIRST_VERSION } from '../../../src/store/schema-version.ts';
 import { openWritable } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
-import { opened, otpRow, T0, temporaryPaths } from '../support.ts';
+import { MIGRATIONS } from '../../../src/store/sqlite/schema.ts';
+import { otpRow, temporaryPaths } from '../support.ts';
 
+const LATEST = FIRST_VERSION + MIGRATIONS.length - 1;
 const version = (db: Database.Database): unknown => db.pragma('user_version', { simple: true });
 
 test('the database is in WAL mode, synchronous FULL, with foreign keys', () => {
@@ -13,7 +15,7 @@ test('the database is in WAL mode, synchronous FULL, with foreign keys', () => {
   expect(db.pragma('journal_mode', { simple: true })).toBe('wal');
   expect(db.pragma('synchronous', { simple: true })).toBe(2);
   expect(db.pragma('foreign_keys', { simple: true })).toBe(1);
-  expect(version(db)).toBe(MIGRATIONS.length);
+  expect(version(db)).toBe(LATEST);
   db.close();
 });
 
@@ -23,7 +25,7 @@ test('migrations run in order from the version that the database has, and only o
   openWritable(path, scripts.slice(0, 1)).close();
   const first = new Database(path);
   first.exec('INSERT INTO a VALUES (0)');
-  expect(version(first)).toBe(1);
+  expect(version(first)).toBe(FIRST_VERSION);
   first.close();
   for (let n = 0; n < 2; n++) {
     const db = openWritable(path, scripts);
@@ -31,7 +33,7 @@ test('migrations run in order from the version that the database has, and only o
       { x: 0, y: 7 },
       { x: 1, y: 7 },
     ]);
-    expect(version(db)).toBe(3);
+    expect(version(db)).toBe(FIRST_VERSION + 2);
     db.close();
   }
 });
@@ -42,74 +44,21 @@ test('a migration that fails leaves the database as it was, at the version befor
   expect(() => openWritable(path, scripts)).toThrow('no_such_table');
   const db = openWritable(path, scripts.slice(0, 1));
   expect(db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all()).toEqual(['a']);
-  expect(version(db)).toBe(1);
+  expect(version(db)).toBe(FIRST_VERSION);
   db.close();
 });
 
-test('a database of the first version keeps its contents through every later migration', async () => {
+test('a database of Estuary 0.1 is refused and not touched', async () => {
   const paths = temporaryPaths();
-  const db = openWritable(paths.path, MIGRATIONS.slice(0, 1));
-  const row = otpRow();
-  db.prepare(
-    'INSERT INTO otp (id, selector, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at) VALUES (@id, @lookup, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses, @uses, @revoked_at)',
-  ).run(row);
+  const db = new Database(paths.path);
+  db.exec('CREATE TABLE otp (x); PRAGMA application_id = 0x45535455; PRAGMA user_version = 25');
+  await expect(openStore(paths)).rejects.toMatchObject({
+    code: 'STORE_TOO_OLD',
+    message: expect.stringMatching(/estuary admin cert import.* 0\.1\.x/) as unknown,
+    detail: `${paths.path} has schema version 25, this program knows ${LATEST}`,
+  });
+  expect(version(db)).toBe(25);
   db.close();
-  const store = await opened(paths);
-  expect(await store.getOtp(row.id)).toEqual(row);
-});
-
-test('a queued request keeps its public key when the column loses NOT NULL', async () => {
-  const paths = temporaryPaths();
-  const db = openWritable(paths.path, MIGRATIONS.slice(0, 3));
-  db.prepare(
-    `INSERT INTO request (id, ca, operation, subject, sans, key_type, requester, method, status, created_at, csr,
-     spki_sha256, recognition, changed_at) VALUES ('old', 'devices', 'simpleenroll', 'CN=a', '[]', 'ec:P-256', 'a', 'otp',
-     'pending', 1, x'30', 'ab', 'same', 1)`,
-  ).run();
-  db.close();
-  const store = await opened(paths);
-  expect(await store.findRequest('same')).toMatchObject({ id: 'old', spki_sha256: 'ab' });
-});
-
-test('issue 13.1, contract §8.1: queued requests of an older database keep the requesters that can be told, and others become nobody’s', async () => {
-  const paths = temporaryPaths();
-  const db = openWritable(paths.path, MIGRATIONS.slice(0, 10));
-  db.prepare(
-    'INSERT INTO otp (id, lookup, hash, client_id, created_at, expires_at, max_uses, uses) VALUES (@id, @lookup, @hash, @client_id, @created_at, @expires_at, 1, 1)',
-  ).run({ ...otpRow(), id: 't' });
-  const insert = db.prepare(
-    `INSERT INTO request (id, ca, operation, subject, sans, key_type, requester, method, status, created_at, csr, otp_id, recognition, changed_at)
-     VALUES (?, 'devices', 'simpleenroll', 'CN=a', '[]', 'ec:P-256', ?, ?, ?, ?, x'30', ?, ?, ?)`,
-  );
-  const rows = [
-    ['token', 'a', 'otp', 'pending', 't'],
-    ['principal', 'alice@EXAMPLE.COM', 'gssapi', 'approved', null],
-    ['secret', 'identification:plant 7', 'cmc', 'pending', null],
-    ['cmc certificate', 'CN=a', 'cmc', 'pending', null],
-    ['pending certificate', 'CN=a', 'mtls', 'pending', null],
-    ['approved certificate', 'CN=a', 'mtls', 'approved', null],
-    ['issued certificate', 'CN=a', 'mtls', 'issued', null],
-  ] as const;
-  for (const [id, requester, method, status, otp] of rows) insert.run(id, requester, method, status, T0, otp, id, T0);
-  db.close();
-  const store = await opened(paths);
-  expect(await store.expireRequests({ pending_ttl: 1000, retention: 1000 }, T0 + 1)).toEqual({ expired: 2, purged: 0 });
-  const migrated = await Promise.all(rows.map(async ([id]) => store.getRequest(id)));
-  const unattributed = 'asked for before the issuer of a requester was kept; send it again';
-  expect(migrated.map((row) => [row?.id, row?.requester_id, row?.status, row?.reason])).toEqual([
-    ['token', 'otp:t', 'pending', null],
-    ['principal', 'gssapi:alice@EXAMPLE.COM', 'approved', null],
-    ['secret', 'cmc:identification:plant 7', 'pending', null],
-    ['cmc certificate', null, 'pending', null],
-    ['pending certificate', null, 'expired', unattributed],
-    ['approved certificate', null, 'expired', unattributed],
-    ['issued certificate', null, 'issued', null],
-  ]);
-  const { items } = await store.listAudit({ limit: 10 });
-  expect(items.map(({ type, request_id, detail }) => [type, request_id, detail])).toEqual([
-    ['request.expired', 'pending certificate', unattributed],
-    ['request.expired', 'approved certificate', unattributed],
-  ]);
 });
 
 test('a database of a newer program is refused and not touched', async () => {
@@ -118,10 +67,10 @@ test('a database of a newer program is refused and not touched', async () => {
   await expect(openStore(paths)).rejects.toMatchObject({
     code: 'STORE_TOO_NEW',
     message: 'the database was made by a newer version of Estuary',
-    detail: `${paths.path} has schema version ${MIGRATIONS.length + 1}, this program knows ${MIGRATIONS.length}`,
+    detail: `${paths.path} has schema version ${LATEST + 1}, this program knows ${LATEST}`,
   });
   const db = new Database(paths.path);
-  expect(version(db)).toBe(MIGRATIONS.length + 1);
+  expect(version(db)).toBe(LATEST + 1);
   db.close();
 });
 

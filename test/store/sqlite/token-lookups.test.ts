@@ -3,57 +3,13 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { describe, expect, test } from 'vitest';
 import { lookupKeyFile, makeLookupKey } from '../../../src/store/lookup-key-file.ts';
 import { openWritable } from '../../../src/store/sqlite/database.ts';
-import { MIGRATIONS } from '../../../src/store/sqlite/migrations/index.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { findKeyTrouble } from '../../../src/store/sqlite/token-lookups.ts';
-import { selectorLookup } from '../../../src/store/token-lookup.ts';
 import type { OtpRow } from '../../../src/store/otp-store.ts';
-import { opened, otpRow, requestRow, T0, temporaryPaths, type Paths } from '../support.ts';
+import { otpRow, requestRow, T0, temporaryPaths, type Paths } from '../support.ts';
 
 const now = (): number => T0 + 1000;
 const keyOf = ({ path }: Paths): Buffer => readFileSync(lookupKeyFile(path));
-
-/** A database as it was before there was a lookup key. */
-function former(paths: Paths, selectors: readonly string[]): OtpRow[] {
-  const db = openWritable(paths.path, MIGRATIONS.slice(0, 7));
-  const insert = db.prepare(
-    'INSERT INTO otp (id, selector, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at) VALUES (@id, @lookup, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses, @uses, @revoked_at)',
-  );
-  const rows = selectors.map((lookup) => otpRow({ lookup }));
-  for (const row of rows) insert.run(row);
-  db.close();
-  return rows;
-}
-
-describe('tokens from before there was a key', () => {
-  // Enough of them for several pages, which are split and freed again.
-  const selectors = Array.from({ length: 400 }, (_, i) => `Zq${i.toString().padStart(4, '0')}`);
-
-  test('are found by the hash of their selector, which is nowhere in clear, in free parts and the log neither', async () => {
-    const paths = temporaryPaths();
-    const rows = former(paths, selectors);
-    const db = openWritable(paths.path, MIGRATIONS.slice(0, 7));
-    db.prepare("DELETE FROM otp WHERE selector > 'Zq0300'").run();
-    db.close();
-    expect(readFileSync(paths.path).includes('Zq00')).toBe(true);
-
-    const store = await opened(paths, now);
-    const [row] = rows;
-    const lookup = selectorLookup(keyOf(paths), row?.lookup ?? '');
-    expect(await store.findOtp('none', lookup)).toEqual({ ...row, lookup });
-    for (const name of readdirSync(paths.folder))
-      for (const selector of ['Zq00', 'Zq02', 'Zq03', 'Zq0399'])
-        expect([name, readFileSync(`${paths.folder}/${name}`).includes(selector)]).toEqual([name, false]);
-  });
-
-  test('are hashed once: a second start finds them where they are', async () => {
-    const paths = temporaryPaths();
-    const [row] = former(paths, ['Zq1234']);
-    await (await openStore({ ...paths, now })).close();
-    const lookup = selectorLookup(keyOf(paths), 'Zq1234');
-    expect(await (await opened(paths, now)).findOtp('none', lookup)).toEqual({ ...row, lookup });
-  });
-});
 
 describe('the key', () => {
   test('is made at the first start, 32 bytes for the owner only, and kept', async () => {

@@ -179,12 +179,12 @@ export class NodeLease {
     const incarnation = randomUUID();
     const sent = performance.now();
     const { rowCount } = await client.query(
-      `INSERT INTO node (name, incarnation, host, instances, started, heartbeat)
+      `INSERT INTO node (name, incarnation, host, instance, started, heartbeat)
        VALUES ($1, $2, $3, $4, clock_timestamp(), clock_timestamp())
        ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, host = excluded.host,
-         instances = excluded.instances, started = excluded.started, heartbeat = excluded.heartbeat
+         instance = excluded.instance, started = excluded.started, heartbeat = excluded.heartbeat
        WHERE node.incarnation = $5`,
-      [this.#options.name, incarnation, hostname(), [this.#options.instance], before?.incarnation ?? null],
+      [this.#options.name, incarnation, hostname(), this.#options.instance, before?.incarnation ?? null],
     );
     if (rowCount !== 1) return false;
     this.#incarnation = incarnation;
@@ -217,7 +217,7 @@ export class NodeLease {
       `SELECT instance FROM (
          SELECT instance FROM reservation UNION SELECT instance FROM cmc_message WHERE instance IS NOT NULL
        ) AS open
-       WHERE NOT EXISTS (SELECT FROM node WHERE open.instance = ANY (node.instances))`,
+       WHERE NOT EXISTS (SELECT FROM node WHERE node.instance = open.instance)`,
     );
     for (const { instance } of rows) await closeLeftOpen(instance);
   }

@@ -1,11 +1,31 @@
-import { NODE_TABLES } from '../nodes/tables.ts';
+import { FIRST_VERSION } from '../schema-version.ts';
 
 /**
- * Everything. `position` is the order of insertion, which lists page by; times are milliseconds since the epoch; JSON is text, read where it is
- * used. What two servers could do at once, a constraint keeps apart.
+ * The schema of the PostgreSQL store. `position` is the order of insertion, by which lists are paged; times are milliseconds since the epoch;
+ * JSON is text. Constraints keep apart what two nodes could do at the same time.
  */
-export const initial = `
-${NODE_TABLES}
+
+const SCHEMA = `
+-- The nodes that live, the one that is on duty, and what they share.
+CREATE TABLE node (
+  name        text PRIMARY KEY,
+  incarnation uuid NOT NULL, -- new at each start, and after the node was taken for dead
+  host        text NOT NULL,
+  instance    text NOT NULL, -- its process: the owner of reservations and CMC messages
+  started     timestamptz NOT NULL,
+  heartbeat   timestamptz NOT NULL -- by the database's clock
+);
+CREATE TABLE duty (
+  name        text PRIMARY KEY,
+  incarnation uuid NOT NULL, -- of the node that has it
+  until       timestamptz NOT NULL
+);
+CREATE TABLE shared_secret (
+  name        text PRIMARY KEY,
+  period      bigint NOT NULL,
+  sealed      bytea NOT NULL -- under store.shared_key
+);
+
 CREATE TABLE otp (
   position   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id         text NOT NULL UNIQUE,
@@ -24,7 +44,7 @@ CREATE INDEX otp_revoked ON otp (position) WHERE revoked_at IS NOT NULL;
 CREATE INDEX otp_consumed ON otp (position) WHERE revoked_at IS NULL AND uses >= max_uses;
 CREATE INDEX otp_live ON otp (position, expires_at) WHERE revoked_at IS NULL AND uses < max_uses;
 
--- What each use of a token was taken for.
+-- The request for which each use of a token was taken.
 CREATE TABLE otp_use (
   request_id  text PRIMARY KEY,
   otp_id      text NOT NULL REFERENCES otp (id) ON DELETE CASCADE,
@@ -35,7 +55,7 @@ CREATE TABLE otp_use (
 CREATE INDEX otp_use_by_recognition ON otp_use (recognition, taken_at);
 CREATE INDEX otp_use_by_otp ON otp_use (otp_id);
 
--- The key that the lookups were made with; one row once there is one.
+-- A check value of the key of the lookups; one row once there is a key.
 CREATE TABLE lookup_key (
   only_one  boolean PRIMARY KEY DEFAULT true CHECK (only_one),
   key_check text NOT NULL
@@ -86,7 +106,7 @@ CREATE TABLE certificate (
   sans_folded          text NOT NULL, -- the names in lower case, a line each
   not_before           bigint NOT NULL,
   not_after            bigint NOT NULL,
-  issued_at            bigint, -- null: not known, and not_before stands for it
+  issued_at            bigint, -- null: unknown; not_before counts
   der                  bytea NOT NULL,
   fingerprint_sha256   text NOT NULL UNIQUE,
   requester            text NOT NULL,
@@ -125,10 +145,10 @@ CREATE TABLE request (
   key_type         text NOT NULL,
   requester        text NOT NULL,
   method           text NOT NULL,
-  requester_id     text,
+  requester_id     text NOT NULL,
   requester_issuer text,
   requester_sans   text NOT NULL, -- a JSON array
-  names            text, -- JSON; null: those of the request itself
+  names            text NOT NULL, -- the decided names, JSON: what is approved is what is issued
   status           text NOT NULL CHECK (status IN ('pending', 'approved', 'issued', 'rejected', 'failed', 'expired')),
   created_at       bigint NOT NULL,
   decided_at       bigint,
@@ -138,21 +158,21 @@ CREATE TABLE request (
   serial           text,
   csr              bytea NOT NULL,
   format           text NOT NULL CHECK (format IN ('pkcs10', 'crmf')),
-  spki_sha256      text,
+  spki_sha256      text, -- null: the server generates the key
   otp_id           text REFERENCES otp (id),
   recognition      text NOT NULL, -- a hash of requester, CA, operation, public key and names
   changed_at       bigint NOT NULL, -- when it got its status
   decider          text NOT NULL CHECK (decider IN ('admin', 'ca')),
-  reference        text,
-  polled_at        bigint, -- when somebody last asked for it
+  reference        text, -- the remote CA's; null: the result of the submission is unknown
+  polled_at        bigint, -- when the requester last asked
   missing_since    bigint,
-  final            smallint NOT NULL DEFAULT 0 CHECK (final IN (0, 1)), -- failed for good: the same one is not queued anew
+  final            smallint NOT NULL DEFAULT 0 CHECK (final IN (0, 1)), -- failed for good: the same request is not queued again
   device           text,
   device_key       text,
-  override         text -- a JSON object
+  override         text -- what an external service decided about names and validity, JSON
 );
 CREATE INDEX request_by_recognition ON request (recognition, position);
--- What waits is there once, however many servers queue it.
+-- A waiting request exists once, even if it is queued concurrently.
 CREATE UNIQUE INDEX request_waiting ON request (recognition) WHERE status IN ('pending', 'approved');
 CREATE INDEX request_by_status ON request (status, changed_at);
 CREATE INDEX request_in_status ON request (status, position);
@@ -165,12 +185,12 @@ CREATE INDEX request_by_otp ON request (otp_id) WHERE otp_id IS NOT NULL;
 CREATE TABLE cmc_message (
   position        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   key             text NOT NULL UNIQUE, -- a hash of CA, sender, transactionId, senderNonce and content
-  id              text NOT NULL, -- the ids of its requests come from it
+  id              text NOT NULL, -- the ids of its requests are derived from it
   transaction_key text NOT NULL, -- a hash of CA, sender and transactionId
   instance        text, -- the process that is at work on it
   created_at      bigint NOT NULL,
-  nonce           bytea, -- the senderNonce of the latest answer
-  status          bigint, -- of a final answer
+  nonce           bytea, -- the senderNonce of the latest response
+  status          bigint, -- of a final response
   answer          bytea, -- DER
   CHECK ((status IS NULL) = (answer IS NULL))
 );
@@ -178,7 +198,7 @@ CREATE INDEX cmc_message_by_transaction ON cmc_message (transaction_key);
 CREATE INDEX cmc_message_by_time ON cmc_message (created_at);
 CREATE INDEX cmc_message_by_instance ON cmc_message (instance) WHERE instance IS NOT NULL;
 
--- The latest CRL of each CA, and the last number that was given out, whether or not that list came to be.
+-- The latest CRL of each CA, and the last number that was given out, even if that list was never completed.
 CREATE TABLE crl (
   ca          text PRIMARY KEY,
   last_number bigint NOT NULL,
@@ -188,7 +208,7 @@ CREATE TABLE crl (
   der         bytea
 );
 
--- The CA certificates that clients sent with theirs. Nothing is trusted for standing here.
+-- The CA certificates that clients sent with theirs. They are not trusted.
 CREATE TABLE presented_path (
   leaf          text PRIMARY KEY, -- hex SHA-256 of the client's certificate
   intermediates text NOT NULL, -- the fingerprints, in order, separated by spaces
@@ -204,14 +224,14 @@ CREATE INDEX presented_intermediate_by_use ON presented_intermediate (used_at);
 
 CREATE TABLE device (
   position   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  key        text NOT NULL UNIQUE, -- of this entry: a later device of the same id has another one
+  key        text NOT NULL UNIQUE, -- of this entry: a later device with the same id has another key
   id         text NOT NULL UNIQUE,
   ca         text,
   enabled    smallint NOT NULL CHECK (enabled IN (0, 1)),
   not_after  bigint,
   note       text,
   match      text, -- a JSON object
-  match_key  text, -- a hash of all that the match asks for, or the fingerprint
+  match_key  text, -- a hash of everything that the match requires, or the fingerprint
   attributes text NOT NULL, -- a JSON object
   created_at bigint NOT NULL,
   changed_at bigint NOT NULL
@@ -234,15 +254,15 @@ CREATE TABLE session (
 CREATE INDEX session_by_administrator ON session (administrator, created_at, position);
 CREATE INDEX session_by_end ON session (ends_at);
 
--- Each server has a chain of records of its own.
+-- Each node has its own chain of records.
 CREATE TABLE audit (
   position   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   node       text NOT NULL,
   seq        bigint NOT NULL,
   time       bigint NOT NULL,
   type       text NOT NULL,
-  line       text NOT NULL, -- the record, as the server's audit file has it
-  subject    text, -- of the record, in lower case; as are the others, for the lists
+  line       text NOT NULL, -- the record, as the node's audit file has it
+  subject    text, -- of the record, in lower case, as are the next three: the lists search them
   ca         text,
   serial     text,
   request_id text,
@@ -254,27 +274,27 @@ CREATE INDEX audit_by_ca ON audit (ca, position) WHERE ca IS NOT NULL;
 CREATE INDEX audit_by_serial ON audit (serial, position) WHERE serial IS NOT NULL;
 CREATE INDEX audit_by_request ON audit (request_id, position) WHERE request_id IS NOT NULL;
 
--- The end of each chain, and what of it stands in the present audit file of its server.
+-- The end of each chain, and which part of it is in the current audit file of its node.
 CREATE TABLE audit_head (
   node       text PRIMARY KEY,
   seq        bigint NOT NULL,
   hash       text NOT NULL,
-  told       bigint NOT NULL, -- the last record that tells of more than other chains
+  told       bigint NOT NULL, -- the last record that is about more than other chains
   file_start bigint NOT NULL, -- the file's first record
   file_size  bigint NOT NULL  -- bytes
 );
 
--- What is counted of the audit records, by the hour; each node has rows of its own.
+-- Counts of audit records by the hour; each node has its own rows.
 CREATE TABLE statistic (
   node  text NOT NULL,
   hour  bigint NOT NULL, -- of the epoch
-  ca    text NOT NULL, -- '': none
+  ca    text NOT NULL, -- '': no CA
   what  text NOT NULL,
   count bigint NOT NULL,
   PRIMARY KEY (hour, ca, what, node)
 );
 
--- Which audit records tell of a device.
+-- The audit records of each device.
 CREATE TABLE device_event (
   device_key text NOT NULL,
   position   bigint NOT NULL,
@@ -286,7 +306,7 @@ CREATE INDEX device_event_by_position ON device_event (position);
 CREATE TABLE probe (only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one), at bigint NOT NULL);
 INSERT INTO probe (at) VALUES (0);
 
--- Parts of names are found by trigrams where the database has them; without, they are found by looking at each name.
+-- Parts of names are found by trigrams if the database has pg_trgm; otherwise by a scan of all names.
 DO $$
 BEGIN
   CREATE EXTENSION IF NOT EXISTS pg_trgm;
@@ -294,6 +314,21 @@ BEGIN
   CREATE INDEX certificate_by_san_part ON certificate USING gin (sans_folded gin_trgm_ops);
   CREATE INDEX audit_by_subject_part ON audit USING gin (subject gin_trgm_ops) WHERE subject IS NOT NULL;
 EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported OR undefined_object THEN
-  RAISE NOTICE 'pg_trgm is not to be had: %', SQLERRM;
+  RAISE NOTICE 'pg_trgm is not available: %', SQLERRM;
 END $$;
 `;
+
+export interface Migration {
+  readonly sql: string;
+  /** The oldest schema version whose programs continue to work after it. A migration that only adds keeps earlier versions working. */
+  readonly serves: number;
+}
+
+/**
+ * In order: the first creates the schema, each other upgrades a database by one version. Do not change a released migration.
+ *
+ * Nodes of the previous version continue to work on the database. So a migration that expands the schema only adds, keeps what it doubles
+ * in step by triggers, and locks no table for longer than a second (docs/postgresql.md). A migration that removes something `serves` only
+ * versions that no longer use it.
+ */
+export const MIGRATIONS: readonly Migration[] = [{ sql: SCHEMA, serves: FIRST_VERSION }];
