@@ -82,10 +82,11 @@ Some settings are allowed and unsafe; the server starts and logs a warning that 
 - \`est.challenge_password = "ignore"\`
 - \`serverkeygen.encryption = "optional"\`, while server-side key generation is on
 - \`admin.public_metrics = true\`
+- roles in \`admin.tls.default_roles\`, although \`admin.clients\` has entries
 - \`otp.token_length\` below 16, \`otp.lockout_duration = 0\`, or \`otp.argon2\` weaker than OWASP's least parameters
 - a private key that everybody on the machine can read
 
 \`profile = "niap"\` at the top of the file turns these settings into problems, except readable private keys: the server refuses to start. It also requires
-\`otp.hash_algorithm = "argon2id"\` if OTPs are on. The roles of every administrator have to be written down, and none is
-\`auditor\` and \`admin\` or \`ra\`. Administrators always
+\`otp.hash_algorithm = "argon2id"\` if OTPs are on. The roles of every administrator must be configured, and no administrator may have
+\`auditor\` together with \`admin\` or \`ra\`; the roles of entries with one \`name\` count together. Administrators always
 authenticate by certificate or bearer token, and the audit log is always on: there is no setting that turns them off.`;

@@ -5,6 +5,8 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { ecdsaTwin } from '../support/certificates.ts';
 import { buildCsr, commonName, dns, extensionRequest, makeKey, onTheWire, san, simpleCsr } from '../support/csr.ts';
 import { caSection, certificatePem, Estuary, itemsOf, section } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
@@ -148,6 +150,9 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
     const renewed = await renew();
     expect(renewed.status).toBe(200);
     expect(serialOf(await renew())).toBe(serialOf(renewed));
+    // The certificate, not an encoding of it: its ECDSA twin is the same one.
+    const twin = encodePem('CERTIFICATE', ecdsaTwin(new X509Certificate(certificatePem(renewed)).raw));
+    expect((await renew({ cert: twin, key: key.pem })).status).toBe(202);
     expect((await renew({ cert: certificatePem(renewed), key: key.pem })).status).toBe(202);
   });
 });

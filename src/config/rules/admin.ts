@@ -93,12 +93,6 @@ export function* adminWarnings({ admin }: Config): Generator<Warning> {
         message:
           'is for one certificate: after a renewal, the administrator needs a new entry (subject with issuer, or spki_sha256 if the key stays the same; or a new entry with the same name)',
       };
-  const roles = admin.tls.default_roles ?? [];
-  if (admin.tls.mode !== 'none' && admin.clients.length > 0 && roles.length > 0)
-    yield {
-      key: 'admin.tls.default_roles',
-      message: `gives ${roles.map((role) => `"${role}"`).join(', ')} to every certificate that no entry of admin.clients names (remove the key, or an empty list)`,
-    };
 }
 
 /** Tokens that nobody can come in with any more. @param now milliseconds since the epoch */

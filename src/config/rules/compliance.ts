@@ -66,6 +66,14 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, serverkeygen, stor
     };
   if (admin.public_metrics)
     yield { key: 'admin.public_metrics', message: 'is true: anybody may read the metrics', safe: 'false' };
+  const roles = admin.tls.default_roles ?? [];
+  if (admin.tls.mode !== 'none' && admin.clients.length > 0 && roles.length > 0)
+    yield {
+      key: 'admin.tls.default_roles',
+      message: `gives ${roles.map((role) => `"${role}"`).join(', ')} to every certificate that no entry of admin.clients names`,
+      safe: 'remove the key',
+      about: ['admin.clients'],
+    };
   if (store.driver === 'postgres' && store.tls === undefined && store.url !== undefined && goesFar(store.url))
     yield {
       key: 'store.tls',

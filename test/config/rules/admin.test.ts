@@ -31,7 +31,7 @@ test('a fingerprint is a warning: a renewed certificate needs a new entry', asyn
 test('roles for every certificate, although entries exist, are a warning', async () => {
   const entry = client(`spki_sha256 = "${HEX}"`);
   expect(await warnings(entry, PARTS.admin)).toEqual([
-    'admin.tls.default_roles: gives "admin" to every certificate that no entry of admin.clients names (remove the key, or an empty list)',
+    'admin.tls.default_roles: gives "admin" to every certificate that no entry of admin.clients names (remove the key)',
   ]);
   expect(await warnings(entry, PARTS.admin.replace('["admin"]', '[]'))).toEqual([]);
   expect(await warnings('', PARTS.admin)).toEqual([]);

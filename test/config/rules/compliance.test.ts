@@ -16,9 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
+/** With entries of admin.clients, without default_roles unless told. */
 const withAdmin = (config: Config, changes: Partial<Config['admin']>): Config => ({
   ...config,
-  admin: { ...config.admin, ...changes },
+  admin: { ...config.admin, ...(changes.clients && { tls: { mode: 'required' } }), ...changes },
 });
 /** One that is as it should be, and one of the test. */
 const tokensWith = (token: Pick<Config['admin']['bearer_token']['tokens'][number], 'name' | 'roles'>) => ({
@@ -45,6 +46,15 @@ const UNSAFE: [string, (config: Config) => Config, string][] = [
     'channel binding ignored',
     (c) => ({ ...c, est: { ...c.est, challenge_password: 'ignore' } }),
     'est.challenge_password',
+  ],
+  [
+    'roles for certificates without an entry, although there are entries',
+    (c) =>
+      withAdmin(c, {
+        tls: { mode: 'required', default_roles: ['operator'] },
+        clients: [{ spki_sha256: '00', roles: ['ra'] }],
+      }),
+    'admin.tls.default_roles',
   ],
   ['public metrics', (c) => ({ ...c, admin: { ...c.admin, public_metrics: true } }), 'admin.public_metrics'],
   ['short tokens', (c) => ({ ...c, otp: { ...c.otp, token_length: 15 } }), 'otp.token_length'],
