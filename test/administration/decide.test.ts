@@ -1,5 +1,6 @@
 /** Who may approve a queued request, and how many must (docs/approval.md). */
 import { createHash } from 'node:crypto';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { AdminCall } from '../../src/administration/admin-call.ts';
 import { approvalsNeeded, approve, reject } from '../../src/administration/decide.ts';
@@ -179,4 +180,102 @@ test('the audit log says who decided, by which method, and whose certificate it 
       detail: expect.stringContaining('Ada, Cy, 2 of 2') as string,
     },
   ]);
+});
+
+type Form = 'certificate' | 'twin' | 'renewed' | 'new key' | 'token';
+type Way = 'fingerprint' | "twin's fingerprint" | 'key' | 'names';
+
+/** Ada and Bob, each with every form of a credential. */
+const PEOPLE: Readonly<Record<'Ada' | 'Bob', Readonly<Record<Exclude<Form, 'token'>, Buffer>>>> = {
+  Ada: { certificate: ada.der, twin: ecdsaTwin(ada.der), renewed: adaRenewed.der, 'new key': adaNewKey.der },
+  Bob: {
+    certificate: bob.der,
+    twin: ecdsaTwin(bob.der),
+    renewed: (await makeClient('CN=Bob', adminCa)).der,
+    'new key': (await makeClient('CN=Bob', adminCa, { slot: 'of Bob, another' })).der,
+  },
+};
+
+const person = fc.constantFrom('Ada', 'Bob');
+const entry = fc.record({
+  person,
+  way: fc.constantFrom<Way[]>('fingerprint', "twin's fingerprint", 'key', 'names'),
+  isNamed: fc.boolean(),
+});
+const attempt = fc.record({
+  person,
+  form: fc.constantFrom<Form[]>('certificate', 'twin', 'renewed', 'new key', 'token'),
+  configured: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
+});
+type Entry = typeof entry extends fc.Arbitrary<infer T> ? T : never;
+type Attempt = typeof attempt extends fc.Arbitrary<infer T> ? T : never;
+
+const clientOf = ({ person: who, way, isNamed }: Entry) => {
+  const { certificate, twin } = PEOPLE[who];
+  const means = {
+    fingerprint: byFingerprint(certificate),
+    "twin's fingerprint": byFingerprint(twin),
+    key: byKey(certificate),
+    names: byNames(who),
+  };
+  return { ...means[way], ...(isNamed ? { name: who } : {}) };
+};
+
+/** By which entries a form of a certificate is recognized; the first that the configuration has counts. */
+const RECOGNIZED: Readonly<Record<Exclude<Form, 'token'>, readonly (readonly Way[])[]>> = {
+  certificate: [['fingerprint', "twin's fingerprint"], ['key'], ['names']],
+  twin: [['fingerprint', "twin's fingerprint"], ['key'], ['names']],
+  renewed: [['key'], ['names']],
+  'new key': [['names']],
+};
+
+/** Who it is, by the rules of docs/admin-api.md; undefined: no entry. */
+function whoIs(entries: readonly Entry[], { person: who, form }: Attempt): string | undefined {
+  if (form === 'token') return who;
+  for (const ways of RECOGNIZED[form]) {
+    const found = entries.find((one) => one.person === who && ways.includes(one.way));
+    if (found !== undefined) return found.isNamed ? who : `${who} by ${found.way}`;
+  }
+  return undefined;
+}
+
+test('whatever the entries, credentials and configured numbers: only different administrators with entries make up several approvals', async () => {
+  const store = await opened(temporaryPaths());
+  const run = async (given: readonly Entry[], stored: number, attempts: readonly Attempt[]): Promise<void> => {
+    const entries = given.filter((one, index) => {
+      const first = given.findIndex(({ person: who, way }) => who === one.person && way === one.way);
+      return first === index;
+    });
+    const options: AdministratorsOptions = {
+      clients: entries.map(clientOf),
+      default_roles: ['admin'],
+      tokens: [tokenEntry('Ada'), tokenEntry('a token', 'Bob')],
+    };
+    const row = requestRow({ approvals: stored });
+    await store.queueRequest(row, null, []);
+    const counted = new Set<string>();
+    let status = 'pending';
+    for (const one of attempts) {
+      const credential =
+        one.form === 'token' ? (one.person === 'Ada' ? 'Ada' : 'a token') : PEOPLE[one.person][one.form];
+      const context = { store, cas: cas(one.configured), now: () => T0 };
+      const result = await approve(context, call(admin(options, credential)), row.id).then(
+        (after) => after.status,
+        (error: unknown) => (error instanceof EstuaryError ? error.code : String(error)),
+      );
+      const needed = Math.max(stored, one.configured ?? 1);
+      const who = whoIs(entries, one);
+      const expected = (): string => {
+        if (status !== 'pending') return 'REQUEST_DECIDED';
+        if (who === undefined && needed > 1) return 'APPROVER_NOT_LISTED';
+        if (counted.has(who ?? '') && counted.size < needed) return 'APPROVED_ALREADY';
+        counted.add(who ?? '');
+        return (status = counted.size < needed ? 'pending' : 'approved');
+      };
+      expect(result).toBe(expected());
+    }
+  };
+  const numbers = fc.integer({ min: 1, max: 3 });
+  const cases = fc.asyncProperty(fc.array(entry, { maxLength: 6 }), numbers, fc.array(attempt, { maxLength: 8 }), run);
+  await fc.assert(cases, { numRuns: 150, seed: 29 });
 });

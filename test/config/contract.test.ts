@@ -61,14 +61,18 @@ certificate = "admin/server.pem"
 private_key = "admin/server.key"
 [admin.bearer_token]
 enabled = true
-tokens = [{ token_hash = "sha256:${'0f'.repeat(32)}", description = "ops", roles = ["ra"], not_after = "2030-01-31T12:00:00Z" }]
+tokens = [{ token_hash = "sha256:${'0f'.repeat(32)}", description = "ops", name = "Ada", roles = ["ra"], not_after = "2030-01-31T12:00:00Z" }]
 [[admin.clients]]
+name = "Ada"
 subject = "CN=Ada,O=Example"
 issuer = "CN=Admin CA"
 roles = ["admin", "operator"]
 [[admin.clients]]
 fingerprint = "sha256:${'0f'.repeat(32)}"
 roles = ["auditor"]
+[[admin.clients]]
+spki_sha256 = "${'0f'.repeat(32)}"
+roles = ["ra"]
 [otp]
 enabled = true
 hash_algorithm = "argon2id"
