@@ -3,7 +3,7 @@
  * has to: it knows where each was asked for.
  */
 import type { Certificate } from '../pki/x509/certificate.ts';
-import { isOfIssuer } from '../store/certificate-issuer.ts';
+import { isRecordOf } from '../store/certificate-issuer.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 
 /** What tells one label's certificates from another's. */
@@ -18,6 +18,8 @@ export interface LabelBoundaryOptions extends IssuedCertificates {
   readonly ca: string;
   /** Those whose certificates count. */
   readonly labels: readonly string[];
+  /** The CA is elsewhere and may issue for others too: only certificates that the store has recorded count. */
+  readonly isRemote: boolean;
 }
 
 export class LabelBoundary {
@@ -27,23 +29,24 @@ export class LabelBoundary {
 
   constructor(options: LabelBoundaryOptions) {
     this.#options = options;
-    if (options.isShared) this.#isNeeded = true;
+    if (options.isShared || options.isRemote) this.#isNeeded = true;
   }
 
   /**
-   * Whether a certificate counts at this label. Looked up by issuer and serial number, as revocation is.
+   * Whether a certificate counts at this label. It is looked up by issuer and serial number.
    *
-   * @param isOfOwnKey it was signed with the CA's present key, so that the store has to know it: a certificate of which nobody knows where
-   *   it was asked for may be another label's. One of a `renewal_issuers` the configuration has let in by its CA
-   * @throws EstuaryError 500 or 503 when the store cannot say
+   * @param issuer whose key signed it: the CA, or one of `renewal_issuers`
+   * @param isOfOwnKey it was signed with the CA's present key. The store then has to know it, because it may be another label's.
+   *   The configuration accepts the certificates of `renewal_issuers` without that
+   * @throws EstuaryError 500 or 503 if the store cannot answer
    */
-  async admits(certificate: Certificate, isOfOwnKey: boolean): Promise<boolean> {
-    const { store, ca, labels } = this.#options;
+  async admits(certificate: Certificate, issuer: Certificate, isOfOwnKey: boolean): Promise<boolean> {
+    const { store, ca, labels, isRemote } = this.#options;
     // What is in the store of a label that the configuration has no more is still no other label's.
     this.#isNeeded ??= await store.hasOtherLabels(ca);
     if (!this.#isNeeded) return true;
-    const rows = await store.getCertificates(certificate.serialNumber, ca);
-    const known = rows.find((row) => isOfIssuer(row, certificate.issuer));
-    return known === undefined ? !isOfOwnKey : labels.includes(known.label ?? known.ca);
+    for (const row of await store.getCertificates(certificate.serialNumber, ca))
+      if (await isRecordOf(row, { certificate, issuer })) return labels.includes(row.label ?? row.ca);
+    return !isOfOwnKey && !isRemote;
   }
 }

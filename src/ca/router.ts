@@ -63,6 +63,7 @@ export class Ca {
         ...issued,
         ca: this.issuer.label,
         labels: [this.label, ...(config.profile.renewal_labels ?? [])],
+        isRemote: driver.remoteQueue !== undefined,
       });
     this.clientIssuers = new ClientIssuers(this, { list: config.client_issuers, certificates: clientIssuers, all });
   }
@@ -86,7 +87,7 @@ export class Ca {
    */
   counts(certificate: Certificate, signer: Certificate): Promise<boolean> {
     const isOfOwnKey = signer.spki.equals(this.certificate.spki);
-    return this.#boundary?.admits(certificate, isOfOwnKey) ?? Promise.resolve(true);
+    return this.#boundary?.admits(certificate, signer, isOfOwnKey) ?? Promise.resolve(true);
   }
 
   /**

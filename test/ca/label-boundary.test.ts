@@ -11,6 +11,7 @@ const ca = await makeCa('CN=Devices');
 const other = await makeCa('CN=Other');
 const { der } = await makeClient('CN=device-1', ca);
 const certificate = parseCertificate(der);
+const issuer = parseCertificate(ca.der);
 const serial = certificate.serialNumber;
 
 const row = (label: string | null, more: Partial<CertificateRow> = {}): CertificateRow =>
@@ -19,11 +20,12 @@ const row = (label: string | null, more: Partial<CertificateRow> = {}): Certific
 interface Known {
   readonly rows?: readonly CertificateRow[];
   readonly isShared?: boolean;
+  readonly isRemote?: boolean;
   readonly hasOtherLabels?: () => Promise<boolean>;
 }
 
 function boundary(labels: readonly string[], known: Known = {}) {
-  const { rows = [], isShared = true, hasOtherLabels = () => Promise.resolve(false) } = known;
+  const { rows = [], isShared = true, isRemote = false, hasOtherLabels = () => Promise.resolve(false) } = known;
   const asked: string[] = [];
   const store = {
     getCertificates: (wanted: string, of?: string) => {
@@ -32,7 +34,7 @@ function boundary(labels: readonly string[], known: Known = {}) {
     },
     hasOtherLabels,
   };
-  return { asked, made: new LabelBoundary({ ca: 'devices', labels, isShared, store }) };
+  return { asked, made: new LabelBoundary({ ca: 'devices', labels, isShared, isRemote, store }) };
 }
 
 describe('issue 13.3: a certificate is one of the label that it was asked for at', () => {
@@ -46,9 +48,9 @@ describe('issue 13.3: a certificate is one of the label that it was asked for at
     ['a label that is no more', row('gone'), ['devices', 'guests'], false],
   ])('issued at %s', async (_, known, labels, expected) => {
     const { made, asked } = boundary(labels, { rows: [known] });
-    expect(await made.admits(certificate, true)).toBe(expected);
+    expect(await made.admits(certificate, issuer, true)).toBe(expected);
     // one of a renewal_issuers that the store knows as another label's is no less that
-    expect(await made.admits(certificate, false)).toBe(expected);
+    expect(await made.admits(certificate, issuer, false)).toBe(expected);
     expect(asked).toEqual(['true devices', 'true devices']);
   });
 
@@ -56,20 +58,37 @@ describe('issue 13.3: a certificate is one of the label that it was asked for at
     const foreign = row('guests', { der: (await makeClient('CN=device-1', other)).der });
     for (const rows of [[], [foreign]]) {
       const { made } = boundary(['devices'], { rows });
-      expect([await made.admits(certificate, true), await made.admits(certificate, false)]).toEqual([false, true]);
+      expect([await made.admits(certificate, issuer, true), await made.admits(certificate, issuer, false)]).toEqual([
+        false,
+        true,
+      ]);
+    }
+  });
+
+  test('a certificate of a CA elsewhere counts only where the store has recorded it for the label', async () => {
+    for (const [rows, expected] of [
+      [[], false],
+      [[row(null)], true],
+      [[row('guests')], false],
+    ] as const) {
+      const { made } = boundary(['devices'], { rows, isShared: false, isRemote: true });
+      expect([await made.admits(certificate, issuer, true), await made.admits(certificate, issuer, false)]).toEqual([
+        expected,
+        expected,
+      ]);
     }
   });
 
   test('where the CA has one label, and the store knows of no other, nothing is looked up', async () => {
     const { made, asked } = boundary(['devices'], { isShared: false });
-    expect(await made.admits(certificate, true)).toBe(true);
+    expect(await made.admits(certificate, issuer, true)).toBe(true);
     expect(asked).toEqual([]);
   });
 
   test('a label that left the configuration keeps its certificates to itself', async () => {
     const hasOtherLabels = () => Promise.resolve(true);
     const { made } = boundary(['devices'], { isShared: false, hasOtherLabels, rows: [row('gone')] });
-    expect(await made.admits(certificate, true)).toBe(false);
+    expect(await made.admits(certificate, issuer, true)).toBe(false);
   });
 
   test('a store that cannot say is asked again', async () => {
@@ -77,8 +96,8 @@ describe('issue 13.3: a certificate is one of the label that it was asked for at
     const hasOtherLabels = () =>
       fails ? Promise.reject(unavailable('STORE_UNAVAILABLE', 'busy')) : Promise.resolve(false);
     const { made } = boundary(['devices'], { isShared: false, hasOtherLabels });
-    await expect(made.admits(certificate, true)).rejects.toMatchObject({ status: 503 });
+    await expect(made.admits(certificate, issuer, true)).rejects.toMatchObject({ status: 503 });
     fails = false;
-    expect(await made.admits(certificate, true)).toBe(true);
+    expect(await made.admits(certificate, issuer, true)).toBe(true);
   });
 });
