@@ -18,7 +18,7 @@ interface IdentityBase {
 /** A client certificate that passed path validation, purpose, validity and revocation. */
 export interface MtlsIdentity extends IdentityBase, CertificateHolder {
   readonly method: 'mtls';
-  /** This server issued it, as its store knows. Found out for enrolments only. */
+  /** It is under a CA of this server, or the store has recorded it. Only enrollments find this out. */
   readonly issuedHere: boolean;
 }
 

@@ -9,6 +9,8 @@ export interface CredentialRules {
   readonly methods: readonly Identity['method'][] | undefined;
   /** @param path of a client certificate that is good: its own first, the trust anchor last */
   accepts(path: readonly Certificate[]): Promise<boolean>;
+  /** Whether a certificate with this path is under a CA of this server. @throws EstuaryError 503 while a CA is not known */
+  isOfThisServer(path: readonly Certificate[]): boolean;
 }
 
 /** What the sender wants, as far as authentication depends on it. */

@@ -11,11 +11,11 @@ interface AddressedCa {
   counts(certificate: Certificate, signer: Certificate): Promise<boolean>;
 }
 
-/** A CA of this server, as far as its certificates have to be told from others. */
+/** A CA of this server. */
 export interface KnownCa {
-  /** Its own, and those above it. @throws EstuaryError 503 while it is not known */
+  /** Its own certificate first, then those above it and of its rollovers. @throws EstuaryError 503 while it is not known */
   readonly certificates: readonly Certificate[];
-  /** Those whose certificates count as its own. */
+  /** CAs whose certificates it renews. */
   readonly renewalIssuers: readonly Certificate[];
 }
 
@@ -56,6 +56,20 @@ export class ClientIssuers {
     if (list.includes('own') && (await this.#isOwn(path))) return true;
     if (isOneOf(path.slice(1), certificates)) return true;
     return list.includes('anchors') && (await this.#isUnderForeignAnchor(path));
+  }
+
+  /**
+   * Whether a certificate with this path is under a CA of this server: of any label, with its present or a former key, or one of
+   * `renewal_issuers`.
+   *
+   * @throws EstuaryError 503 while a CA elsewhere is not known
+   */
+  isOfThisServer(path: readonly Certificate[]): boolean {
+    return this.#options.all().some(({ certificates: [own, ...further], renewalIssuers }) => {
+      if (own === undefined) return false;
+      const keys = further.filter(({ subject }) => namesMatch(subject, own.subject));
+      return isOneOf(path, [own, ...keys, ...renewalIssuers]);
+    });
   }
 
   async #isOwn([certificate, signer]: readonly Certificate[]): Promise<boolean> {

@@ -10,5 +10,6 @@ export function credentialRules(ca: Ca, exempt: readonly Certificate[] = []): Cr
     accepts: async (path) =>
       exempt.some((one) => path[0] !== undefined && isSameCertificate(one, path[0])) ||
       (await ca.clientIssuers.accept(path)),
+    isOfThisServer: (path) => ca.clientIssuers.isOfThisServer(path),
   };
 }

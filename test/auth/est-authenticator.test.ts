@@ -307,6 +307,39 @@ describe('contract §3: a certificate revoked in our own store never authenticat
   });
 });
 
+describe('a certificate is of this server', () => {
+  const rules = (isOfThisServer: boolean) => ({
+    methods: undefined,
+    accepts: () => Promise.resolve(true),
+    isOfThisServer: () => isOfThisServer,
+  });
+  const issuedHere = async (store: Setup['store'], isOfThisServer: boolean, peerCertificate = client.der) => {
+    let asked = 0;
+    const counting = { ...store, getCertificates: (serial: string) => ((asked += 1), store.getCertificates(serial)) };
+    const plugin = new MtlsPlugin(() => trust, counting);
+    const context = { operation: 'simpleenroll', caLabel: 'devices', certificateOnly: true, expiredGraceSeconds: 0 };
+    const identity = await plugin.authenticate(
+      { ...PRESENTED, peerCertificate },
+      { ...context, now: T0, rules: rules(isOfThisServer) },
+    );
+    return [identity?.issuedHere, asked];
+  };
+
+  test('if its issuer is, whether or not the store knows it; the store is not asked', async () => {
+    const { store } = await setUp();
+    expect(await issuedHere(store, true)).toEqual([true, 0]);
+  });
+
+  test('if the store has recorded it, in either form of its ECDSA signature', async () => {
+    const setup = await setUp();
+    expect(await issuedHere(setup.store, false)).toEqual([false, 1]);
+    const { der } = client;
+    await issue(setup.store, { ca: 'devices', serial: '0c11e2', subject: 'CN=client,O=Example', der });
+    expect(await issuedHere(setup.store, false)).toEqual([true, 1]);
+    expect(await issuedHere(setup.store, false, ecdsaTwin(der))).toEqual([true, 1]);
+  });
+});
+
 describe('issue 11.24, service-spec GSSAPI point 5: a ticket that is not verified, beside a client certificate', () => {
   const krb5 = Buffer.from('06092a864886f712010202', 'hex');
   const token = tlv(0x60, krb5, Buffer.from([1, 0]), apReq({ realm: text('EXAMPLE.TEST') }));

@@ -40,13 +40,17 @@ const PATHS: Readonly<Record<string, readonly Issuer[]>> = {
 const OWN = ['devices', 'devices, which is the anchor'];
 const FOREIGN = ['sibling, which is the anchor', 'maker', 'another key of the maker’s name', 'itself'];
 
-async function accepted(list: readonly string[], files: readonly Issuer[] = [], renewal: readonly Issuer[] = []) {
+function issuersWith(list: readonly string[], files: readonly Issuer[] = [], renewal: readonly Issuer[] = []) {
   const ours = { certificates: [devices, root].map(parsed), renewalIssuers: renewal.map(parsed) };
   const theirs = { certificates: [lab, root].map(parsed), renewalIssuers: [] };
-  const issuers = new ClientIssuers(
+  return new ClientIssuers(
     { certificate: parsed(devices), renewalIssuers: ours.renewalIssuers, counts: () => Promise.resolve(true) },
     { list, certificates: files.map(parsed), all: () => [ours, theirs] },
   );
+}
+
+async function accepted(...of: Parameters<typeof issuersWith>) {
+  const issuers = issuersWith(...of);
   const names: string[] = [];
   for (const [name, path] of Object.entries(PATHS)) if (await issuers.accept(path.map(parsed))) names.push(name);
   return names;
@@ -82,5 +86,29 @@ describe('issue 13.2, contract §8.2: client_issuers', () => {
   });
   test('nothing', async () => {
     expect(await accepted([])).toEqual([]);
+  });
+});
+
+describe('certificates under a CA of this server', () => {
+  const own = (...of: Parameters<typeof issuersWith>) =>
+    Object.entries(PATHS).flatMap(([name, path]) =>
+      issuersWith(...of).isOfThisServer(path.map(parsed)) ? [name] : [],
+    );
+  const OURS = [...OWN, 'lab', 'lab, which is the anchor', 'lab, by a foreign anchor'];
+
+  test('are those of any of its CAs, but not those of a CA above them or of a sibling', () => {
+    expect(own([]).toSorted()).toEqual(OURS.toSorted());
+  });
+  test('include those of renewal_issuers', () => {
+    expect(own([], [], [former]).toSorted()).toEqual([...OURS, 'former'].toSorted());
+  });
+  test('include those of an earlier key in the chain of a CA', () => {
+    const chain = { certificates: [devices, former, root].map(parsed), renewalIssuers: [] };
+    const issuers = new ClientIssuers(
+      { certificate: parsed(devices), renewalIssuers: [], counts: () => Promise.resolve(true) },
+      { list: [], certificates: [], all: () => [chain] },
+    );
+    expect(issuers.isOfThisServer([leaf, former, root].map(parsed))).toBe(true);
+    expect(issuers.isOfThisServer([leaf, root].map(parsed))).toBe(false);
   });
 });

@@ -2,11 +2,12 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { encodePem } from '../../src/pki/der/pem.ts';
+import { encodePem, parsePem } from '../../src/pki/der/pem.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
-import { makeCa, makeClient, type Issuer } from '../support/certificates.ts';
+import { ecdsaTwin, makeCa, makeClient, type Issuer } from '../support/certificates.ts';
+import { issuedOutside } from '../support/cmc.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { caSection, certificatesOf, Estuary, section, type ClientIdentity, type EstCall } from '../support/estuary.ts';
 import { pkcs8Pem } from '../support/keys.ts';
@@ -14,6 +15,7 @@ import { pkcs8Pem } from '../support/keys.ts';
 const key = makeKey();
 const maker = await makeCa('CN=Maker');
 const pem = ({ der }: Issuer): string => encodePem('CERTIFICATE', der);
+const derOf = ({ cert }: ClientIdentity): Buffer => parsePem(cert)[0]?.der ?? Buffer.alloc(0);
 
 let estuary: Estuary;
 let own: ClientIdentity;
@@ -27,6 +29,7 @@ beforeAll(async () => {
       const profile = section(caSection(config, 1), 'profile');
       profile['subject'] = { template: 'CN={id},O=Lab' };
       profile['san'] = { dns: ['{id}\\.lab\\.example'], add: ['dns:{id}.devices.example'] };
+      config['label'] = [{ name: 'open', ca: 'lab', client_issuers: ['any'] }];
     },
   });
   own = await estuary.enrolled(key);
@@ -58,6 +61,23 @@ describe('issue 13.3, contract §8.4: mtls_subject = "auto", the default', () =>
     expect(await names({ client: own }, 'device-2')).toBe(NOT_SUBJECT);
     expect(await names({ client: own }, 'device-1', 'admin.example.com')).toBe(notOwn('DNS:admin.example.com'));
     expect(await names({ client: own, path: 'serverkeygen' }, 'device-2')).toBe(NOT_SUBJECT);
+  });
+
+  test('nor does one that the store does not know, at its own label or another', async () => {
+    const unknown = issuedOutside(estuary, 'issuing', makeKey(), '/CN=device-9', ['extendedKeyUsage=clientAuth']);
+    for (const client of [unknown, { ...unknown, cert: encodePem('CERTIFICATE', ecdsaTwin(derOf(unknown))) }]) {
+      expect(await names({ client }, 'device-9')).toBe('CN=device-9');
+      for (const path of ['simpleenroll', 'serverkeygen', 'open/simpleenroll'])
+        expect(await names({ client, path }, 'device-2')).toBe(NOT_SUBJECT);
+      expect(await names({ client }, 'device-9', 'admin.example.com')).toBe(notOwn('DNS:admin.example.com'));
+    }
+    const csr = encodePem('CERTIFICATE REQUEST', simpleCsr(key, 'device-2', []));
+    const { json } = await estuary.admin('POST', '/admin/check', {
+      ca: 'devices',
+      csr,
+      as: { certificate: unknown.cert },
+    });
+    expect(json).toMatchObject({ verdict: 'refuse', code: 'SUBJECT_NOT_OWN' });
   });
 
   test('nor does it after a restart', async () => {

@@ -122,6 +122,8 @@ describe.skipIf(!requires('storeInFile'))('contract §11: backup and restore', (
     expect(restored.output).toContain('applied: 1 revocations of tokens\n');
     expect(restored.output).toContain('applied: 1 devices disabled\n');
     expect(restored.output).toContain('lost: 3 tokens made since');
+    expect(restored.output).toMatch(/^warning: of 3 certificates issued after the backup of \S+, the store knows/m);
+    expect(restored.output).not.toContain('may be unknown');
     expect(restored.code).toBe(0);
     const [, kept = ''] = /^kept: (.*est\.db.*)$/m.exec(restored.output) ?? [];
     expect(existsSync(kept)).toBe(true);
@@ -183,10 +185,17 @@ describe.skipIf(!requires('storeInFile'))('contract §11: backup and restore', (
     rmSync(join(estuary.dir, 'data/audit.log'));
     const { output, code } = await command('restore', '--from', join(estuary.dir, 'backup'));
     expect(output).toMatch(/revoked: [34] unused tokens/);
+    expect(output).toMatch(/^warning: certificates issued after the backup of \S+ may be unknown to the store/m);
     expect(code).toBe(0);
     await estuary.restart();
     expect(await enroll('unused-2', made.unused[1] ?? '')).toBe(401);
     expect(await renew(made.kept, 'kept')).toBe(200);
+    // A certificate that the store does not know any more keeps to its names.
+    for (const [cn, status] of [
+      ['issued-since', 200],
+      ['other', 403],
+    ] as const)
+      expect((await estuary.enroll(onTheWire(simpleCsr(key, cn)), { client: made.issuedSince })).status).toBe(status);
     expect((await crl()).number).toBeGreaterThan(before);
     expect((await command('audit', 'verify')).output).toMatch(/^the audit log is whole/);
     expect(readFileSync(join(estuary.dir, 'data/audit.log'), 'utf8')).toContain('"store.restored"');

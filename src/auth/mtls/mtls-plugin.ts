@@ -36,11 +36,12 @@ export class MtlsPlugin implements AuthPlugin {
     });
     const holder = holderOf(validated);
     await checkNotRevokedHere(this.#store, holder);
-    // Only an enrollment has to know.
-    const issuedHere = context.rules !== undefined && (await isRecorded(this.#store, holder));
-    const identity = mtlsIdentity(holder, issuedHere);
-    if (context.rules !== undefined && !(await context.rules.accepts(validated.path))) throw new NotAccepted(identity);
-    return identity;
+    const { rules } = context;
+    if (rules === undefined) return mtlsIdentity(holder);
+    if (!(await rules.accepts(validated.path))) throw new NotAccepted(mtlsIdentity(holder));
+    // The store knows certificates of CAs that the configuration no longer names.
+    const issuedHere = rules.isOfThisServer(validated.path) || (await isRecorded(this.#store, holder));
+    return mtlsIdentity(holder, issuedHere);
   }
 }
 

@@ -90,7 +90,7 @@ const ofLabel = {
     }),
     {
       description:
-        "Whose certificates authenticate at this label for simpleenroll, serverkeygen and fullcmc: `own` (this CA, as far as a certificate is this label's, and its `renewal_issuers`), `anchors` (whatever is under a trust anchor that is no CA of this server and not above one), `any`, or paths of PEM files with CA certificates, direct or indirect issuers. It filters and never adds trust; the RA certificates of `[cmc]` are not filtered. A certificate that is not accepted counts as none (docs/names.md).",
+        "Whose certificates authenticate at this label for simpleenroll, serverkeygen and fullcmc: `own` (certificates directly from this CA or one of its `renewal_issuers`, if they are this label's; of a CA elsewhere, only those that the store has recorded for this label), `anchors` (everything under a trust anchor that is neither a CA of this server nor above one), `any`, or paths of PEM files with CA certificates, direct or indirect issuers. It filters and never adds trust; the RA certificates of `[cmc]` are not filtered. A certificate that is not accepted counts as none (docs/names.md).",
       default: ['own', 'anchors'],
     },
   ),

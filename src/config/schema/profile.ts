@@ -288,7 +288,7 @@ export const profile = table(
     ),
     mtls_subject: choice(['any', 'same', 'auto'], {
       description:
-        "Whether simpleenroll and serverkeygen over mTLS may ask for other names than the presented certificate's (`any`) or not (`same`: its subject, and its SANs or some of them). `auto` is `same` for a certificate that this server issued, and `any` for others, whose names are the profile's to restrict.",
+        "Whether simpleenroll and serverkeygen over mTLS may ask for other names than the presented certificate's (`any`) or not (`same`: its subject, and its SANs or some of them). `auto` is `same` for a certificate under a CA of this server, whether or not the store knows it, and `any` for others. The profile restricts the names of others.",
       default: 'auto',
     }),
   },

@@ -38,6 +38,7 @@ export async function run({ config: file, from }: RestoreValues, context: Comman
       bar: (what) => progress(context, { what, unit: 'records' }),
     });
     for (const line of report(restored)) context.out(`${line}\n`);
+    for (const line of warnings(restored)) context.err(`warning: ${line}\n`);
   } finally {
     lock.release();
   }
@@ -51,7 +52,16 @@ function* report({ applied, lost, whole, upTo, revokedTokens, moved }: Restored)
   if (!whole) {
     yield `lost: what happened after the backup, but for what the audit file had of it (up to record ${upTo})`;
     yield `revoked: ${revokedTokens} unused tokens, because they may have been used`;
-    yield 'revocations and certificates of that time are not known: look for them in copies of the audit log, and revoke again';
   }
   for (const path of moved) yield `kept: ${path}`;
+}
+
+/** Certificates that the restored store may not know, or knows in part. */
+function* warnings({ applied, whole, manifest }: Restored): Generator<string> {
+  const issued = (applied.get('certificates issued') ?? 0) + (applied.get('certificates taken in') ?? 0);
+  const since = `after the backup of ${manifest.made_at}`;
+  if (issued > 0)
+    yield `of ${issued} certificates issued ${since}, the store knows the serial number, the names and the expiry date only; they belong to no device; "estuary admin cert import" adds the rest`;
+  if (!whole)
+    yield `certificates issued ${since} may be unknown to the store; they stay valid and keep their names; import them with "estuary admin cert import", and repeat the revocations of that time: copies of the audit log name them`;
 }
