@@ -14,11 +14,16 @@ export const setClientAddress = (socket: Duplex, address: string): void => void 
 
 /** The client's network address at the other end of a connection, also of one that is gone. */
 export function clientAddress(socket: Duplex): string {
-  // Of TLS, the TCP socket below. A destroyed TLSSocket has forgotten its peer; that one remembers, since its address was asked for.
-  const below: unknown = Reflect.get(socket, '_parent');
-  const addresses = [socket, below].filter(isObject);
+  // A destroyed TLSSocket has forgotten its peer; the TCP socket remembers, since its address was asked for.
+  const addresses = [socket, transportOf(socket)];
   const said = addresses.map((one) => told.get(one)).find((address) => address !== undefined);
   return said ?? networkAddress(addresses.map(remoteAddressOf).find((address) => address !== undefined));
+}
+
+/** The TCP socket of a connection, also below TLS. */
+export function transportOf(socket: object): object {
+  const below: unknown = Reflect.get(socket, '_parent');
+  return isObject(below) ? below : socket;
 }
 
 function remoteAddressOf(socket: object): string | undefined {

@@ -1,4 +1,4 @@
-/** How many connections a listener has, in all and from each address, against how many it may have. */
+/** Which connections a listener has, from which addresses, and which of them makes room for another address. */
 
 /** `server.max_connections` and `server.max_connections_per_address`. */
 export interface ConnectionLimits {
@@ -9,31 +9,70 @@ export interface ConnectionLimits {
 /** The keys of the limits in `[server]`. */
 export type ReachedLimit = 'max_connections' | 'max_connections_per_address';
 
-export class ConnectionTally {
+/** An address has few connections below this part of all. */
+const FEW = 1 / 64;
+
+export class ConnectionTally<C> {
   readonly #limits: ConnectionLimits;
-  readonly #byAddress = new Map<string, number>();
+  /** The connections of each address, the oldest first. */
+  readonly #byAddress = new Map<string, Set<C>>();
+  /** The addresses with so many connections. */
+  readonly #bySize = new Map<number, Set<string>>();
+  #largest = 0;
   #total = 0;
 
   constructor(limits: ConnectionLimits) {
     this.#limits = limits;
   }
 
-  /** Counts one more, unless that would be one too many; then it says which limit it is. */
-  add(address: string): ReachedLimit | undefined {
-    const count = this.#byAddress.get(address) ?? 0;
-    if (this.#total >= this.#limits.total) return 'max_connections';
-    if (count >= this.#limits.perAddress) return 'max_connections_per_address';
+  /** The limit that one more connection of an address would exceed. */
+  reached(address: string): ReachedLimit | undefined {
+    if (this.#countOf(address) >= this.#limits.perAddress) return 'max_connections_per_address';
+    return this.#total >= this.#limits.total ? 'max_connections' : undefined;
+  }
+
+  add(address: string, connection: C): void {
+    const connections = this.#byAddress.get(address) ?? new Set();
+    this.#byAddress.set(address, connections);
+    this.#resize(address, connections.size, connections.add(connection).size);
     this.#total += 1;
-    this.#byAddress.set(address, count + 1);
+  }
+
+  /** A connection that was removed already changes nothing. */
+  remove(address: string, connection: C): void {
+    const connections = this.#byAddress.get(address);
+    if (connections?.delete(connection) !== true) return;
+    this.#resize(address, connections.size + 1, connections.size);
+    this.#total -= 1;
+    if (connections.size === 0) this.#byAddress.delete(address);
+  }
+
+  /**
+   * The connection that makes room for an address with few connections: the oldest that may be closed, of the address with the
+   * most. An address that has hardly more than the other one keeps its connections.
+   *
+   * @param mayClose tried one after the other: what the first allows goes before what the next allows
+   */
+  displaced(address: string, ...mayClose: readonly ((connection: C) => boolean)[]): C | undefined {
+    const own = this.#countOf(address);
+    if (own >= Math.floor(this.#limits.total * FEW)) return undefined;
+    for (let size = this.#largest; size > own + 1; size--)
+      for (const other of this.#bySize.get(size) ?? [])
+        for (const may of mayClose)
+          for (const connection of this.#byAddress.get(other) ?? []) if (may(connection)) return connection;
     return undefined;
   }
 
-  /** Takes back one that was counted. */
-  remove(address: string): void {
-    const count = this.#byAddress.get(address);
-    if (count === undefined) return;
-    this.#total -= 1;
-    if (count > 1) this.#byAddress.set(address, count - 1);
-    else this.#byAddress.delete(address);
+  #countOf(address: string): number {
+    return this.#byAddress.get(address)?.size ?? 0;
+  }
+
+  #resize(address: string, from: number, to: number): void {
+    const former = this.#bySize.get(from);
+    former?.delete(address);
+    if (former?.size === 0) this.#bySize.delete(from);
+    if (to > 0) this.#bySize.set(to, (this.#bySize.get(to) ?? new Set()).add(address));
+    // One more or one less at a time.
+    if (to > this.#largest || !this.#bySize.has(this.#largest)) this.#largest = to;
   }
 }

@@ -1,12 +1,13 @@
 /**
- * The TCP connections of one listener, from before the TLS handshake until they are closed: no more than there may be
- *, and none left when the service stops. HTTP's own list knows a connection only once its handshake is done.
+ * The TCP connections of one listener, from before the TLS handshake until they are closed: no more than the limits allow,
+ * and none left when the service stops. HTTP's own list knows a connection only once its handshake is done.
  */
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import type { Logger } from '../log.ts';
 import { lockoutAddress } from '../auth/client-address.ts';
 import { CountedLines } from '../counted-lines.ts';
-import { clientAddress, setClientAddress } from './address.ts';
+import { clientAddress, setClientAddress, transportOf } from './address.ts';
 import { takeProxyHeader, type Balancers } from './proxy-connection.ts';
 import { Crowd } from './handshake-crowd.ts';
 import { ConnectionTally, type ConnectionLimits, type ReachedLimit } from './connection-tally.ts';
@@ -20,21 +21,36 @@ export interface ConnectionsOptions {
   readonly proxies?: { readonly balancers: Balancers; /** Milliseconds. */ readonly headerTimeout: number } | undefined;
 }
 
-/** Milliseconds between two lines of log about refused connections. */
+/** A connection that counts for its client's address. */
+interface Connection {
+  readonly socket: Socket;
+  readonly address: string;
+  /** Its TLS handshake is under way; undefined where handshakes do not count. */
+  endHandshake: (() => void) | undefined;
+  /** Requests without a response. */
+  readonly requests: Set<IncomingMessage>;
+}
+
+const isInHandshake = ({ endHandshake }: Connection): boolean => endHandshake !== undefined;
+const isSilent = ({ requests }: Connection): boolean => requests.size === 0;
+/** Its requests are still arriving. */
+const isSlow = ({ requests }: Connection): boolean => [...requests].every(({ complete }) => !complete);
+
+/** Milliseconds between two log entries about refused connections. */
 const QUIET = 10_000;
 
 export class Connections {
   readonly #options: ConnectionsOptions;
-  readonly #tally: ConnectionTally;
+  readonly #tally: ConnectionTally<Connection>;
   readonly #open = new Set<Socket>();
+  readonly #counted = new WeakMap<object, Connection>();
   readonly #crowd = new Crowd();
   readonly #boundsHandshakes: boolean;
-  /** What ends the handshake of a connection. */
-  readonly #handshakes = new WeakMap<object, () => void>();
   /** Octets of the balancer's header. */
   readonly #headers = new WeakMap<Socket, number>();
   readonly #lines: CountedLines;
   #refused = 0;
+  #displaced = 0;
   #lastWarning = -Infinity;
 
   /** Steps in before whatever the server does with a connection. */
@@ -46,9 +62,15 @@ export class Connections {
     // Administrators and health checks get in whatever the devices do.
     this.#boundsHandshakes = options.listener === 'est';
     server.on('secureConnection', (socket: object) => {
-      const below: unknown = Reflect.get(socket, '_parent');
-      if (typeof below === 'object' && below !== null) this.#handshakes.get(below)?.();
+      const connection = this.#counted.get(transportOf(socket));
+      connection?.endHandshake?.();
+      if (connection !== undefined) connection.endHandshake = undefined;
     });
+    for (const event of ['request', 'checkExpectation'])
+      server.prependListener(event, (request: IncomingMessage, response: ServerResponse) => {
+        const requests = this.#counted.get(transportOf(request.socket))?.requests.add(request);
+        response.once('close', () => requests?.delete(request));
+      });
     const listeners = server.listeners('connection');
     server.removeAllListeners('connection');
     const serve = (socket: Socket): void => {
@@ -97,31 +119,49 @@ export class Connections {
       return false;
     }
     const address = lockoutAddress(clientAddress(socket));
-    const reached = this.#crowd.isTooMuch ? 'overload' : this.#tally.add(address);
-    if (reached !== undefined) {
+    const reached = this.#crowd.isTooMuch ? 'overload' : this.#tally.reached(address);
+    if (reached !== undefined && !this.#makeRoom(address, reached)) {
       socket.destroy();
+      this.#refused += 1;
       this.#warn(address, reached);
       return false;
     }
+    const endHandshake = this.#boundsHandshakes ? this.#crowd.began() : undefined;
+    const connection: Connection = { socket, address, endHandshake, requests: new Set() };
+    this.#tally.add(address, connection);
     this.#open.add(socket);
-    const shaken = this.#boundsHandshakes ? this.#crowd.began() : undefined;
-    if (shaken !== undefined) this.#handshakes.set(socket, shaken);
+    this.#counted.set(socket, connection);
     socket.once('close', () => {
       this.#open.delete(socket);
-      shaken?.();
-      this.#tally.remove(address);
+      endHandshake?.();
+      this.#tally.remove(address, connection);
     });
     return true;
   }
 
-  /** Whoever floods the listener does not flood the log. */
+  /** Closes a connection of an address that has many, if the other address has few. */
+  #makeRoom(address: string, reached: ReachedLimit | 'overload'): boolean {
+    if (reached === 'max_connections_per_address') return false;
+    const inOrder = reached === 'overload' ? [isInHandshake] : [isSilent, isSlow];
+    const displaced = this.#tally.displaced(address, ...inOrder);
+    if (displaced === undefined) return false;
+    displaced.socket.destroy();
+    displaced.endHandshake?.();
+    this.#tally.remove(displaced.address, displaced);
+    this.#displaced += 1;
+    this.#warn(displaced.address, reached);
+    return true;
+  }
+
+  /** A flood of connections does not flood the log. */
   #warn(address: string, reached: ReachedLimit | 'overload'): void {
-    this.#refused += 1;
     if (performance.now() - this.#lastWarning < QUIET) return;
     const { listener, log } = this.#options;
     const limit = reached === 'overload' ? reached : `server.${reached}`;
-    log.warn({ listener, address, limit, refused: this.#refused }, 'too many connections');
+    const [refused, displaced] = [this.#refused, this.#displaced];
+    log.warn({ listener, address, limit, refused, displaced }, 'too many connections');
     this.#refused = 0;
+    this.#displaced = 0;
     this.#lastWarning = performance.now();
   }
 }

@@ -1,10 +1,13 @@
 /** Issue 11.1, contract §11: connections that say nothing, stop half-way or are refused are gone within seconds. */
+import { get } from 'node:http';
+import { Agent } from 'node:https';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { TomlTable } from 'smol-toml';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section, type EstuaryOptions } from '../support/estuary.ts';
+import { call } from '../support/https.ts';
 import type { ListenerName } from '../support/server-process.ts';
 import { openMany, openTcp, rssMiB, settled, socketsOf, until } from '../support/slow-clients.ts';
 
@@ -59,9 +62,9 @@ const STALLED: Readonly<Record<string, { readonly tls: boolean; readonly bytes: 
   'one request, then nothing': { tls: true, bytes: 'GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n' },
 };
 
-async function stall(est: Estuary, listener: ListenerName, kind: string): Promise<void> {
+async function stall(est: Estuary, listener: ListenerName, kind: string, localAddress?: string): Promise<void> {
   const { tls, bytes } = STALLED[kind] ?? { tls: false, bytes: '' };
-  const socket = await openTcp(est.server.port(listener));
+  const socket = await openTcp(est.server.port(listener), localAddress);
   open.push(socket);
   if (!tls || listener === 'publication') {
     socket.write(bytes);
@@ -103,6 +106,21 @@ test('issue 11.1: SIGTERM ends within server.shutdown_grace whatever is open', a
   expect(await est.server.stop()).toEqual({ code: 0, signal: null });
 });
 
+/** The status of a small request from another loopback address. */
+function getFrom(est: Estuary, listener: ListenerName, localAddress: string): Promise<number> {
+  const path = { est: '/.well-known/est/cacerts', admin: '/healthz', publication: '/ca/devices.cer' }[listener];
+  const port = est.server.port(listener);
+  if (listener !== 'publication') {
+    const agent = new Agent({ keepAlive: false, localAddress });
+    return call({ port, path, tls: { ca: est.root }, agent }).then(({ status }) => status);
+  }
+  return new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path, localAddress, agent: false }, (response) => {
+      resolve(response.resume().statusCode ?? 0);
+    }).on('error', reject);
+  });
+}
+
 /** How many of so many connections the server keeps. */
 async function kept(est: Estuary, listener: ListenerName, addresses: readonly string[], each: number): Promise<number> {
   const port = est.server.port(listener);
@@ -132,6 +150,38 @@ describe('limits of connections', () => {
       address: '127.0.0.2',
       limit: 'server.max_connections_per_address',
     });
+  });
+});
+
+describe('connections from few addresses do not keep another address from service', () => {
+  const FEW = ['127.0.0.10', '127.0.0.11', '127.0.0.12', '127.0.0.13'];
+  const NEVER = { handshake_timeout: 600, headers_timeout: 600, request_timeout: 600, keep_alive_timeout: 600 };
+
+  /** Requests of another address, each on a new connection. */
+  async function served(est: Estuary, listener: ListenerName): Promise<void> {
+    for (let i = 0; i < 8; i++) expect(await getFrom(est, listener, '127.0.0.9')).toBe(200);
+  }
+
+  test.each(LISTENERS)('%s: whatever they begin and never end', async (listener) => {
+    const est = await start({ ...NEVER, max_connections: 128, max_connections_per_address: 64 });
+    const kinds = Object.keys(STALLED).filter((kind) => /^(says|half|no request|one)/.test(kind));
+    for (const kind of kinds) {
+      await Promise.all(
+        FEW.flatMap((address) => Array.from({ length: 40 }, () => stall(est, listener, kind, address))),
+      );
+      await served(est, listener);
+      for (const socket of open.splice(0)) socket.destroy();
+    }
+  });
+
+  test('6,000 silent ones', async () => {
+    const est = await start(NEVER);
+    const before = socketsOf(est.server.pid);
+    const port = est.server.port('est');
+    open.push(...(await Promise.all(FEW.map((address) => openMany(port, 1500, address)))).flat());
+    await served(est, 'est');
+    expect(socketsOf(est.server.pid) - before).toBeLessThanOrEqual(4096);
+    expect(est.server.log().find(({ msg }) => msg === 'too many connections')).toMatchObject({ listener: 'est' });
   });
 });
 

@@ -19,7 +19,7 @@ export const server = table(
     }),
     max_connections: integer({
       description:
-        'The most connections of each listener. The server closes a connection beyond it. A low limit of open files lowers it.',
+        'The most connections of each listener. Beyond it, the server closes new connections, or for an address with few connections the oldest silent one of the address with the most. A low limit of open files lowers it.',
       default: 4096,
       minimum: 1,
       maximum: 1000000,
