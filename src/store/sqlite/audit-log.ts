@@ -2,7 +2,7 @@ import type { AuditEvent } from '../../audit/event.ts';
 import type { ChainedRecord } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
 import type { Db } from './database.ts';
-import { statisticsWriter } from './statistics.ts';
+import { type Added, type Countable, countRecords } from '../counted-records.ts';
 
 /**
  * The audit log of one process in an SQLite store. All calls but {@link close} need the store's write lock (BEGIN IMMEDIATE), which is what
@@ -99,4 +99,15 @@ export class AuditLog {
       this.#uncounted.push(record);
     }
   }
+}
+
+/** Adds audit records to the counters, in the transaction that inserts them. */
+export function statisticsWriter(db: Db): (records: readonly Countable[]) => void {
+  const add = db.prepare<[Added]>(
+    `INSERT INTO statistic (hour, ca, what, count) VALUES (@hour, @ca, @what, @count)
+     ON CONFLICT (hour, ca, what) DO UPDATE SET count = count + excluded.count`,
+  );
+  return (records) => {
+    for (const added of countRecords(records)) add.run(added);
+  };
 }

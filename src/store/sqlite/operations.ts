@@ -2,8 +2,6 @@ import { refuseFullDisk } from '../audit-chain.ts';
 import type { AuditLog } from './audit-log.ts';
 import { auditReads, auditWrites } from './audit-rows.ts';
 import { certificateReads, certificateWrites } from './certificates.ts';
-import { cmcReads, cmcWrites } from './cmc.ts';
-import { crlReads, crlWrites } from './crl.ts';
 import type { Db } from './database.ts';
 import { deviceReads, deviceWrites } from './devices.ts';
 import { issuanceReads, issuanceWrites } from './issuance.ts';
@@ -12,35 +10,29 @@ import { otpReads, otpWrites } from './otp.ts';
 import { otpUseReads } from './otp-uses.ts';
 import { done, type Outcome } from '../calls/outcome.ts';
 import type { NodeRow } from '../node-store.ts';
-import { presentedIntermediateReads, presentedIntermediateWrites } from './presented-intermediates.ts';
 import { requestAtCaReads, requestAtCaWrites } from './requests-at-ca.ts';
 import { requestReads, requestWrites } from './requests.ts';
 import { retentionReads, retentionWrites } from './retention.ts';
-import { sessionReads, sessionWrites } from './sessions.ts';
 import { searchIndexReads, searchIndexWrites } from './search/index-rows.ts';
-import { statisticsReads } from './statistics.ts';
-import { waitingReads } from './waiting.ts';
+import { atOnce } from '../operations/port.ts';
+import { commonReads, commonWrites } from '../operations/index.ts';
+import { SqlitePort } from './port.ts';
 
 /** Every read, by the name that {@link Store} has for it; the reading thread carries it out. */
 export function readOperations(db: Db) {
   return {
+    ...atOnce(commonReads(new SqlitePort(db))),
     ...otpReads(db),
     ...otpUseReads(db),
     ...lockoutReads(db),
     ...issuanceReads(db),
     ...certificateReads(db),
     ...deviceReads(db),
-    ...crlReads(db),
     ...requestReads(db),
     ...requestAtCaReads(db),
-    ...cmcReads(db),
-    ...presentedIntermediateReads(db),
     ...auditReads(db),
     ...retentionReads(db),
     ...searchIndexReads(db),
-    ...sessionReads(db),
-    ...statisticsReads(db),
-    ...waitingReads(db),
     // One service has the file for itself.
     listNodes: (): readonly NodeRow[] => [],
   };
@@ -53,18 +45,16 @@ export function readOperations(db: Db) {
 export function writeOperations(db: Db, log: AuditLog) {
   const probe = db.prepare<[number]>('UPDATE probe SET at = ?');
   return {
+    // Another process of this store is dead.
+    ...atOnce(commonWrites(new SqlitePort(db), 'true')),
     ...otpWrites(db),
     ...lockoutWrites(db),
     ...issuanceWrites(db),
     ...certificateWrites(db),
     ...deviceWrites(db),
-    ...crlWrites(db),
     ...requestWrites(db),
     ...requestAtCaWrites(db),
-    ...cmcWrites(db),
-    ...presentedIntermediateWrites(db),
     ...searchIndexWrites(db),
-    ...sessionWrites(db),
     ...auditWrites(),
     ...retentionWrites(db),
     checkWritable(now: number): Outcome<undefined> {

@@ -5,7 +5,7 @@ import { isAuditRecord } from '../../audit/record.ts';
 import { isCrlReason } from '../../pki/x509/crl-reasons.ts';
 import type { Db } from './database.ts';
 import { fold } from '../fold.ts';
-import { statisticsWriter } from './statistics.ts';
+import { statisticsWriter } from './audit-log.ts';
 
 /** How many records of each kind were applied, and what they tell of that is lost. */
 export interface Replayed {

@@ -216,7 +216,8 @@ CREATE INDEX device_by_end ON device (not_after) WHERE not_after IS NOT NULL;
 
 -- Administrators who have signed in.
 CREATE TABLE session (
-  id_hash       TEXT PRIMARY KEY,
+  position      INTEGER PRIMARY KEY,
+  id_hash       TEXT NOT NULL UNIQUE,
   administrator TEXT NOT NULL,
   method        TEXT NOT NULL,
   certificate   TEXT,
@@ -224,7 +225,7 @@ CREATE TABLE session (
   seen_at       INTEGER NOT NULL,
   ends_at       INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX session_by_administrator ON session (administrator, created_at);
+CREATE INDEX session_by_administrator ON session (administrator, created_at, position);
 CREATE INDEX session_by_end ON session (ends_at);
 
 -- The searchable columns are computed from the record, so that they cannot differ from it. They are indexed later, many rows at once

@@ -2,7 +2,7 @@ import { failed } from '../../errors.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 import type { CmcClaim, CmcConclusion, CmcMessage } from '../cmc-store.ts';
 import { PURGED_AT_ONCE } from '../retention-store.ts';
-import type { Queries } from './queries.ts';
+import type { Database, Operation } from './port.ts';
 
 interface Stored {
   readonly id: string;
@@ -11,25 +11,25 @@ interface Stored {
   readonly answer: Buffer | null;
 }
 
-/** The reads of CMC messages. */
-export function cmcReads(db: Queries) {
+export function cmcReads(db: Database) {
   const byNonce = db.prepare<[string, Buffer], { id: string }>(
     'SELECT id FROM cmc_message WHERE transaction_key = ? AND nonce = ? LIMIT 1',
   );
   return {
-    isCmcNonce: async (transaction_key: string, nonce: Buffer): Promise<boolean> =>
-      (await byNonce.get(transaction_key, nonce)) !== undefined,
+    *isCmcNonce(transaction_key: string, nonce: Buffer): Operation<boolean> {
+      return (yield* byNonce.get(transaction_key, nonce)) !== undefined;
+    },
   };
 }
 
-/** The writes of CMC messages. */
-export function cmcWrites(db: Queries) {
+/** @param ofDead the condition on an instance that no living node has */
+export function cmcWrites(db: Database, ofDead: string) {
   const insert = db.prepare<CmcMessage>(
     `INSERT INTO cmc_message (key, id, transaction_key, instance, created_at)
      VALUES (@key, @id, @transaction_key, @instance, @created_at) ON CONFLICT (key) DO NOTHING`,
   );
   const find = db.prepare<[string], Stored>(
-    'SELECT id, instance, status, answer FROM cmc_message WHERE key = ? FOR UPDATE',
+    `SELECT id, instance, status, answer FROM cmc_message WHERE key = ? ${db.dialect.forUpdate}`,
   );
   const take = db.prepare<{ key: string; instance: string }>(
     'UPDATE cmc_message SET instance = @instance WHERE key = @key',
@@ -45,50 +45,43 @@ export function cmcWrites(db: Queries) {
      WHERE key = @key AND instance = @instance`,
   );
   const release = db.prepare<[string]>('UPDATE cmc_message SET instance = NULL WHERE instance = ?');
-  // Of all nodes: the one that starts takes nothing from the others that work.
-  const releaseDead = db.prepare<[]>(
-    `UPDATE cmc_message SET instance = NULL WHERE instance IS NOT NULL
-     AND NOT EXISTS (SELECT FROM node WHERE node.instance = cmc_message.instance)`,
-  );
+  const releaseDead = db.prepare<[]>(`UPDATE cmc_message SET instance = NULL WHERE instance IS NOT NULL AND ${ofDead}`);
   const purge = db.prepare<[number]>(
-    `DELETE FROM cmc_message WHERE position = ANY(ARRAY(SELECT position FROM cmc_message
-     WHERE created_at <= ? AND instance IS NULL LIMIT ${PURGED_AT_ONCE} FOR UPDATE SKIP LOCKED))`,
+    `DELETE FROM cmc_message WHERE ${db.dialect.among(
+      'cmc_message',
+      'position',
+      `WHERE created_at <= ? AND instance IS NULL LIMIT ${PURGED_AT_ONCE}`,
+    )}`,
   );
 
   return {
-    async claimCmcMessage(message: CmcMessage): Promise<Outcome<CmcClaim>> {
+    *claimCmcMessage(message: CmcMessage): Operation<Outcome<CmcClaim>> {
       const { key, instance } = message;
-      if ((await insert.run(message)) === 1) return done({ state: 'claimed', id: message.id }, []);
-      const known = await find.get(key);
+      if ((yield* insert.run(message)) === 1) return done({ state: 'claimed', id: message.id }, []);
+      const known = yield* find.get(key);
       if (known === undefined) throw new Error(`the message ${key} was purged while it was claimed`);
       if (known.status !== null && known.answer !== null)
         return undone({ state: 'answered', answer: { status: known.status, der: known.answer } });
       if (known.instance !== null && known.instance !== instance) return undone({ state: 'under-way' });
-      await take.run({ key, instance });
+      yield* take.run({ key, instance });
       return done({ state: 'claimed', id: known.id }, []);
     },
-    async concludeCmcMessage(
+    *concludeCmcMessage(
       key: string,
       instance: string,
       { nonce, answer }: CmcConclusion,
-    ): Promise<Outcome<undefined>> {
-      const changes = await conclude.run({
-        key,
-        instance,
-        nonce,
-        status: answer?.status ?? null,
-        answer: answer?.der ?? null,
-      });
-      if (changes === 0)
+    ): Operation<Outcome<undefined>> {
+      const [status, der] = answer === null ? [null, null] : [answer.status, answer.der];
+      if ((yield* conclude.run({ key, instance, nonce, status, answer: der })) === 0)
         throw failed('CMC_MESSAGE_NOT_CLAIMED', 'the answer could not be kept', { detail: `message ${key}` });
       return done(undefined, []);
     },
-    async releaseCmcMessages(instance?: string): Promise<Outcome<undefined>> {
-      await (instance === undefined ? releaseDead.run() : release.run(instance));
+    *releaseCmcMessages(instance?: string): Operation<Outcome<undefined>> {
+      yield* instance === undefined ? releaseDead.run() : release.run(instance);
       return done(undefined, []);
     },
-    async purgeCmcMessages(before: number): Promise<Outcome<number>> {
-      return done(await purge.run(before), []);
+    *purgeCmcMessages(before: number): Operation<Outcome<number>> {
+      return done(yield* purge.run(before), []);
     },
   };
 }

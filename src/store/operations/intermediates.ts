@@ -1,0 +1,62 @@
+/** What clients sent with their certificates. */
+import { type Outcome, undone } from '../calls/outcome.ts';
+import type { PresentedIntermediate, PresentedPath } from '../intermediate-store.ts';
+import { type Database, NO_LIMIT, type Operation } from './port.ts';
+
+/** Milliseconds after the last use; a TLS session that is resumed is minutes or days old. */
+const LIFETIME = 30 * 86_400_000;
+/** Above these numbers, those that were used longest ago are deleted. */
+const MAX_PATHS = 100_000;
+const MAX_INTERMEDIATES = 10_000;
+/** Number of writes between two counts. */
+const COUNT_EVERY = 1000;
+
+export function intermediateReads(db: Database) {
+  const path = db.prepare<[string], { intermediates: string }>(
+    'SELECT intermediates FROM presented_path WHERE leaf = ?',
+  );
+  const certificates = db.prepare<[readonly string[]], PresentedIntermediate>(
+    `SELECT fingerprint, der FROM presented_intermediate WHERE ${db.dialect.oneOf('fingerprint', '?')}`,
+  );
+  return {
+    *recallIntermediates(leaf: string): Operation<readonly PresentedIntermediate[]> {
+      const fingerprints = (yield* path.get(leaf))?.intermediates.split(' ') ?? [];
+      if (fingerprints.length === 0) return [];
+      const known = new Map((yield* certificates.all(fingerprints)).map((one) => [one.fingerprint, one]));
+      return fingerprints.flatMap((fingerprint) => known.get(fingerprint) ?? []);
+    },
+  };
+}
+
+/** An intermediate is used whenever a path with it is, so it is never deleted before the path. */
+export function intermediateWrites(db: Database) {
+  const savePath = db.prepare<[string, string, number]>(
+    `INSERT INTO presented_path (leaf, intermediates, used_at) VALUES (?, ?, ?)
+     ON CONFLICT (leaf) DO UPDATE SET intermediates = excluded.intermediates, used_at = excluded.used_at`,
+  );
+  const saveCertificate = db.prepare<[string, Buffer, number]>(
+    `INSERT INTO presented_intermediate (fingerprint, der, used_at) VALUES (?, ?, ?)
+     ON CONFLICT (fingerprint) DO UPDATE SET used_at = excluded.used_at`,
+  );
+  const remove = (table: string, key: string, selection: string) =>
+    db.prepare<[number]>(`DELETE FROM ${table} WHERE ${db.dialect.among(table, key, selection)}`);
+  const forgetPaths = remove('presented_path', 'leaf', 'WHERE used_at <= ?');
+  const forgetCertificates = remove('presented_intermediate', 'fingerprint', 'WHERE used_at <= ?');
+  const longestAgo = `ORDER BY used_at DESC ${NO_LIMIT} OFFSET ?`;
+  const boundPaths = remove('presented_path', 'leaf', longestAgo);
+  const boundCertificates = remove('presented_intermediate', 'fingerprint', longestAgo);
+  let writes = 0;
+  return {
+    *rememberIntermediates({ leaf, intermediates }: PresentedPath, now: number): Operation<Outcome<undefined>> {
+      const bounds = writes++ % COUNT_EVERY === 0;
+      yield* db.together([
+        forgetPaths.run(now - LIFETIME),
+        forgetCertificates.run(now - LIFETIME),
+        ...(bounds ? [boundPaths.run(MAX_PATHS), boundCertificates.run(MAX_INTERMEDIATES)] : []),
+        savePath.run(leaf, intermediates.map(({ fingerprint }) => fingerprint).join(' '), now),
+        ...intermediates.map(({ fingerprint, der }) => saveCertificate.run(fingerprint, der, now)),
+      ]);
+      return undone(undefined);
+    },
+  };
+}

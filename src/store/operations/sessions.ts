@@ -1,0 +1,44 @@
+import type { AuditEvent } from '../../audit/event.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { MAX_SESSIONS, SESSION_COLUMNS, type SessionRow } from '../session-store.ts';
+import { type Database, NO_LIMIT, type Operation } from './port.ts';
+
+export function sessionReads(db: Database) {
+  const byHash = db.prepare<[string], SessionRow>(`SELECT ${SESSION_COLUMNS} FROM session WHERE id_hash = ?`);
+  return { getSession: (id_hash: string): Operation<SessionRow | undefined> => byHash.get(id_hash) };
+}
+
+export function sessionWrites(db: Database) {
+  const insert = db.prepare<SessionRow>(
+    `INSERT INTO session (${SESSION_COLUMNS})
+     VALUES (@id_hash, @administrator, @method, @certificate, @created_at, @seen_at, @ends_at)`,
+  );
+  const remove = <Parameters extends readonly unknown[]>(selection: string) =>
+    db.prepare<Parameters>(`DELETE FROM session WHERE ${db.dialect.among('session', 'position', selection)}`);
+  const forget = remove<[number]>('WHERE ends_at <= ?');
+  const bound = remove<[string, number]>(
+    `WHERE administrator = ? ORDER BY created_at DESC, position DESC ${NO_LIMIT} OFFSET ?`,
+  );
+  const touch = db.prepare<[number, string]>('UPDATE session SET seen_at = ? WHERE id_hash = ?');
+  const end = db.prepare<[string]>('DELETE FROM session WHERE id_hash = ?');
+  return {
+    *createSession(
+      row: SessionRow,
+      replaces: string | null,
+      events: readonly AuditEvent[],
+    ): Operation<Outcome<undefined>> {
+      yield* forget.run(row.created_at);
+      if (replaces !== null) yield* end.run(replaces);
+      yield* insert.run(row);
+      yield* bound.run(row.administrator, MAX_SESSIONS);
+      return done(undefined, events);
+    },
+    *touchSession(id_hash: string, seen_at: number): Operation<Outcome<undefined>> {
+      yield* touch.run(seen_at, id_hash);
+      return undone(undefined);
+    },
+    *deleteSession(id_hash: string, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+      return (yield* end.run(id_hash)) === 1 ? done(true, events) : undone(false);
+    },
+  };
+}
