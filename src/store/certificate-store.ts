@@ -87,7 +87,7 @@ export interface CertificateStore {
   findCertificatesByKey(key_identifier: string): Promise<readonly CertificateRow[]>;
   /** In the order in which they were recorded. */
   listCertificates(filter: CertificateFilter, now: number): Promise<Page<ListedCertificate>>;
-  /** Takes in a certificate that was issued before, or elsewhere, without a reservation. `known`: it stands here, or its serial number of this CA does. */
+  /** Takes in a certificate that was issued before, or elsewhere, without a reservation. `known`: the store has its serial number of this CA. */
   importCertificate(row: CertificateRow, events: readonly AuditEvent[]): Promise<'imported' | 'known'>;
   /** Marks a certificate revoked; the events are committed with `revoked` only. */
   revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Promise<RevokeResult>;

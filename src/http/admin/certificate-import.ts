@@ -2,12 +2,13 @@
 import { Type } from '@fastify/type-provider-typebox';
 import type { Ca } from '../../ca/router.ts';
 import { auditedCertificate, certificateRow, issuedNames } from '../../enrollment/certificate-row.ts';
-import { badRequest, conflict } from '../../errors.ts';
+import { badRequest, conflict, type EstuaryError } from '../../errors.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { isIssuedBy } from '../../pki/x509/issued-by.ts';
 import { namesMatch } from '../../pki/x509/name-matching.ts';
+import { isRecordOf } from '../../store/certificate-issuer.ts';
 import { accessEvent, actor } from './access.ts';
 import { CertificatePage, certificatePage } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
@@ -47,8 +48,11 @@ export function registerCertificateImport(app: AdminApp, deps: AdminDependencies
       const ca = deps.cas.all.find((one) => one.label === label);
       if (ca === undefined) throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
       const certificate = readOne(pem);
-      if (!(await isFrom(ca, certificate)))
+      const issuer = await issuerOf(ca, certificate);
+      if (issuer === undefined)
         throw badRequest('CERTIFICATE_FOREIGN', 'pem must be a certificate that this CA signed');
+      for (const row of await deps.store.getCertificates(certificate.serialNumber))
+        if (row.der.length > 0 && (await isRecordOf(row, { certificate, issuer }))) throw known();
       const { subject: requester, ...from } = actor(request);
       const row = certificateRow(certificate.der, {
         ...ca.issuedUnder,
@@ -69,8 +73,7 @@ export function registerCertificateImport(app: AdminApp, deps: AdminDependencies
           ...issuedNames(row),
         },
       ]);
-      if (imported === 'known')
-        throw conflict('CERTIFICATE_KNOWN', 'the store has a certificate with this serial number, or this one');
+      if (imported === 'known') throw known();
       const [stored = row] = await deps.store.getCertificates(row.serial, row.ca);
       return reply.code(201).send(certificatePage(stored, deps.now()));
     },
@@ -88,12 +91,15 @@ function readOne(pem: string): Certificate {
   throw badRequest('FIELD_INVALID', 'pem must be one certificate in PEM');
 }
 
-/** By the CA's present key or one from before a rollover; not the CA's own certificates. @throws EstuaryError 503 */
-async function isFrom(ca: Ca, certificate: Certificate): Promise<boolean> {
-  if (namesMatch(certificate.subject, ca.certificate.subject)) return false;
+const known = (): EstuaryError =>
+  conflict('CERTIFICATE_KNOWN', 'the store has a certificate of this CA with this serial number');
+
+/** The CA, with its present key or one from before a rollover; not for the CA's own certificates. @throws EstuaryError 503 */
+async function issuerOf(ca: Ca, certificate: Certificate): Promise<Certificate | undefined> {
+  if (namesMatch(certificate.subject, ca.certificate.subject)) return undefined;
   const own = [...ca.certificates, ...ca.renewalIssuers].filter(({ subject }) =>
     namesMatch(subject, ca.certificate.subject),
   );
-  for (const issuer of own) if (await isIssuedBy(certificate, issuer)) return true;
-  return false;
+  for (const issuer of own) if (await isIssuedBy(certificate, issuer)) return issuer;
+  return undefined;
 }

@@ -94,7 +94,7 @@ export function certificateReads(db: Queries) {
   };
 }
 
-/** Inserts a certificate. `false`: its serial number of this CA, or itself, is in the store. @param issued_at null: as it says itself */
+/** Inserts a certificate. `false`: the store has its serial number of this CA. @param issued_at null: as it says itself */
 export function insertCertificate(db: Queries): (row: CertificateRow, issued_at: number | null) => Promise<boolean> {
   const insert = db.prepare<object>(
     `INSERT INTO certificate (subject_folded, sans_folded, issued_at, ${CERTIFICATE_COLUMNS})
@@ -125,9 +125,6 @@ export function certificateWrites(db: Queries) {
   const underWay = db.prepare<[string, string], { serial: string }>(
     'SELECT serial FROM reservation WHERE serial = ? AND ca = ?',
   );
-  const fingerprint = db.prepare<[string], { serial: string }>(
-    'SELECT serial FROM certificate WHERE fingerprint_sha256 = ?',
-  );
   const takeRestored = db.prepare<[string, string], StoredCertificate>(
     `DELETE FROM certificate WHERE serial = ? AND ca = ? AND length(der) = 0 RETURNING ${CERTIFICATE_COLUMNS}`,
   );
@@ -136,9 +133,8 @@ export function certificateWrites(db: Queries) {
       row: CertificateRow,
       events: readonly AuditEvent[],
     ): Promise<Outcome<'imported' | 'known'>> {
-      const { serial, ca, fingerprint_sha256 } = row;
-      const [reserved, same] = await Promise.all([underWay.get(serial, ca), fingerprint.get(fingerprint_sha256)]);
-      if (reserved !== undefined || same !== undefined) return undone('known');
+      const { serial, ca } = row;
+      if ((await underWay.get(serial, ca)) !== undefined) return undone('known');
       const restored = await takeRestored.get(serial, ca);
       const inserted = await insert(restored === undefined ? row : completedRow(restored, row), null);
       return inserted ? done('imported', events) : undone('known');

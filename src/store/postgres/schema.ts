@@ -108,7 +108,7 @@ CREATE TABLE certificate (
   not_after            bigint NOT NULL,
   issued_at            bigint, -- null: unknown; not_before counts
   der                  bytea NOT NULL,
-  fingerprint_sha256   text NOT NULL UNIQUE,
+  fingerprint_sha256   text NOT NULL,
   requester            text NOT NULL,
   method               text NOT NULL,
   request_id           text NOT NULL,

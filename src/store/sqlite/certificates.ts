@@ -75,7 +75,7 @@ export function certificateReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
   };
 }
 
-/** Inserts a certificate. `false`: its serial number of this CA, or itself, is in the store. @param issued_at null: as it says itself */
+/** Inserts a certificate. `false`: the store has its serial number of this CA. @param issued_at null: as it says itself */
 export function insertCertificate(db: Db): (row: CertificateRow, issued_at: number | null) => boolean {
   // By position: each name would be looked up in the row by itself.
   const insert = db.prepare(
@@ -110,9 +110,6 @@ export function certificateWrites(db: Db) {
   const underWay = db.prepare<[string, string], { serial: string }>(
     'SELECT serial FROM reservation WHERE serial = ? AND ca = ?',
   );
-  const fingerprint = db.prepare<[string], { serial: string }>(
-    'SELECT serial FROM certificate WHERE fingerprint_sha256 = ?',
-  );
   const takeRestored = db.prepare<[string, string], StoredCertificate>(
     `DELETE FROM certificate WHERE serial = ? AND ca = ? AND length(der) = 0 RETURNING ${CERTIFICATE_COLUMNS}`,
   );
@@ -123,7 +120,6 @@ export function certificateWrites(db: Db) {
   return {
     importCertificate(row: CertificateRow, events: readonly AuditEvent[]): Outcome<'imported' | 'known'> {
       if (underWay.get(row.serial, row.ca) !== undefined) return undone('known');
-      if (fingerprint.get(row.fingerprint_sha256) !== undefined) return undone('known');
       return insert(completed(row), null) ? done('imported', events) : undone('known');
     },
     revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Outcome<RevokeResult> {

@@ -65,7 +65,7 @@ const add = (counts: Count, what: string): void => void counts.set(what, (counts
 function certificateHandlers(db: Db, applied: Count): Record<string, Handler> {
   const insert = db.prepare<object>(
     `INSERT INTO certificate (ca, label, serial, subject, subject_folded, sans, not_before, not_after, der, fingerprint_sha256, requester, method,
-     request_id) VALUES (@ca, @label, @serial, @subject, @subject_folded, @sans, @not_before, @not_after, x'', @fingerprint, @requester, @method,
+     request_id) VALUES (@ca, @label, @serial, @subject, @subject_folded, @sans, @not_before, @not_after, x'', '', @requester, @method,
      @request_id) ON CONFLICT DO NOTHING`,
   );
   const revoke = db.prepare<object>(
@@ -92,8 +92,6 @@ function certificateHandlers(db: Db, applied: Count): Record<string, Handler> {
         sans: JSON.stringify(record.certificate_sans ?? []),
         not_before: time,
         not_after: end === undefined ? time + NOT_AFTER_UNKNOWN : Date.parse(end),
-        // It has to be one of its own; the certificate is not known.
-        fingerprint: `unknown:${ca}:${serial}`,
         requester: record.subject ?? '',
         method: record.method ?? '',
         request_id,

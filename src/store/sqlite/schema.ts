@@ -79,7 +79,7 @@ CREATE TABLE certificate (
   not_before           INTEGER NOT NULL,
   not_after            INTEGER NOT NULL,
   issued_at            INTEGER, -- null: unknown; not_before counts
-  fingerprint_sha256   TEXT NOT NULL UNIQUE,
+  fingerprint_sha256   TEXT NOT NULL,
   requester            TEXT NOT NULL,
   method               TEXT NOT NULL,
   request_id           TEXT NOT NULL,

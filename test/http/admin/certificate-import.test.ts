@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Ca } from '../../../src/ca/router.ts';
+import { Ca } from '../../../src/ca/router.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
+import { ecdsaTwin } from '../../support/certificates.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { adminFixture, failure, fileCa, issueFrom, type AdminFixture } from './support.ts';
 import { expectBody, expectWholeBody } from './typed.ts';
@@ -20,7 +21,8 @@ describe('issue 15.2, contract §4: POST /admin/certificates', () => {
   beforeAll(async () => {
     devices = await fileCa(folder, 'devices', true);
     lab = await fileCa(folder, 'lab');
-    const common = { cas: [devices, lab], start, onEnd: (end: () => Promise<void>) => void ends.push(end) };
+    const sameKey = new Ca({ ...devices.config, label: 'same-key', default: false }, devices.driver);
+    const common = { cas: [devices, lab, sameKey], start, onEnd: (end: () => Promise<void>) => void ends.push(end) };
     const former = await adminFixture(common);
     lost = await issueFrom(devices, former.store, 'CN=Sensor 7,O=Example', [{ kind: 'dns', value: 'sensor7.example' }]);
     pem = encodePem('CERTIFICATE', lost.der);
@@ -68,6 +70,15 @@ describe('issue 15.2, contract §4: POST /admin/certificates', () => {
 
     const again = await take({ pem, ca: 'devices' });
     expect(failure(again)).toMatchObject({ statusCode: 409, code: 'CERTIFICATE_KNOWN' });
+
+    // Neither another encoding of its signature nor another label of the same key makes it another certificate.
+    const twin = encodePem('CERTIFICATE', ecdsaTwin(lost.der));
+    for (const body of [
+      { pem: twin, ca: 'devices' },
+      { pem, ca: 'same-key' },
+      { pem: twin, ca: 'same-key' },
+    ])
+      expect(failure(await take(body))).toMatchObject({ statusCode: 409, code: 'CERTIFICATE_KNOWN' });
 
     const revoked = await api.call('POST', `/admin/certificates/${lost.serial}/revoke`);
     expectBody(revoked, { status: 'revoked' });
