@@ -1,7 +1,7 @@
 /** From a received message to its sender: signature or MAC, identity proof, TLS identity (docs/cmc.md). */
 import { isSameHolder } from '../auth/certificate-holder.ts';
-import { isOfCa } from '../enrollment/names.ts';
-import { unavailable } from '../errors.ts';
+import { countsAt } from '../config/rules/names.ts';
+import { EstuaryError, unavailable } from '../errors.ts';
 import { FairLimiter } from '../process/fair-limiter.ts';
 import { verifyAuthenticatedData, type AuthenticatedData } from '../pki/cms/authenticated-data.ts';
 import { isSameCertificate, type Certificate } from '../pki/x509/certificate.ts';
@@ -9,9 +9,17 @@ import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import { verifyIdentityProof, type SharedSecret } from '../pki/cmc/identity-proof.ts';
 import { requestOfSigner } from '../pki/cmc/requested-key-signer.ts';
 import { checkUnsigned, control, readableRequests, type Envelope, type Message } from './message.ts';
-import type { PendingRequests } from './pending.ts';
+import type { PendingRequests, QueuedSigner } from './pending.ts';
 import { badMessageCheck, CmcRefusal, notAllowed, unauthenticated } from './refusal.ts';
-import { certificateIdentity, isRa, namedIdentity, secretIdentity, type Origin, type Sender } from './sender.ts';
+import {
+  certificateIdentity,
+  isRa,
+  methodOf,
+  namedIdentity,
+  secretIdentity,
+  type Origin,
+  type Sender,
+} from './sender.ts';
 import type { SharedSecrets } from './shared-secrets.ts';
 import { isSignedBy, type Signers } from './signers.ts';
 
@@ -27,8 +35,9 @@ type SignedEnvelope = Extract<Envelope, { readonly kind: 'signed' }>;
 /** Who the key behind the signature or the MAC belongs to. */
 type KeyHolder =
   | { readonly kind: 'certificate'; readonly certificate: Certificate }
-  | { readonly kind: 'request'; readonly bodyPartID: BodyPartID }
-  | { readonly kind: 'queued-request'; readonly id: string; readonly requester: string }
+  /** A request of the message, by its public key. */
+  | { readonly kind: 'request'; readonly spki: Buffer }
+  | ({ readonly kind: 'queued-request' } & QueuedSigner)
   | { readonly kind: 'secret'; readonly secret: SharedSecret }
   | { readonly kind: 'nobody' };
 
@@ -54,32 +63,31 @@ export class Authenticator {
   }
 
   /**
-   * @param voucher of the RA whose message this one came in
-   * @throws CmcRefusal 400 badMessageCheck: the signature is wrong; 401 badIdentity: the sender is nobody here; 403
-   *   badIdentity: it is somebody else than the TLS connection's, or another CA's; EstuaryError 401 `LOCKED_OUT`, 503
+   * The server ignores credentials of methods that do not count at the label: a shared secret is the method `cmc`, a certificate the
+   * method `mtls`. A shared secret authenticates the sender whatever is wrong with the certificate of the signature.
+   *
+   * @param voucher of the RA whose message contains this one
+   * @throws CmcRefusal 400 badMessageCheck: the signature is wrong; 401 badIdentity: nothing authenticates the sender; 403 badIdentity:
+   *   the certificate does not count here, or is not that of the TLS connection; EstuaryError 401 `LOCKED_OUT`, 503
    */
   async authenticate(message: Message, origin: Origin, voucher?: Voucher): Promise<Sender> {
     const holder = await this.#keyHolder(message, origin);
-    // A proof that is there has to be right, also where the MAC has shown the secret already.
+    // A proof in the message must be right even if the MAC has already shown the secret.
     const proven = await this.#provenSecret(message, origin, voucher);
     const secret = holder.kind === 'secret' ? holder.secret : proven;
-    const signingRequest = holder.kind === 'request' ? holder.bodyPartID : undefined;
     switch (holder.kind) {
       case 'certificate':
-        return this.#certified(message, holder.certificate, secret, origin);
+        return this.#byCertificate(message, holder.certificate, secret, origin);
+      case 'request':
+        if (secret !== undefined) return this.#bySecret(secret, holder.spki, origin);
+        return this.#byRequest(message, holder.spki, origin, voucher);
+      case 'secret':
+        return this.#bySecret(holder.secret, undefined, origin);
       case 'queued-request':
+        checkMethod(origin, methodOf(holder.requesterId));
         return { ...plain(namedIdentity(holder.requester)), limitedTo: { queuedRequest: holder.id } };
       case 'nobody':
         return { ...plain(namedIdentity('unsigned')), limitedTo: 'shared-secret revocation' };
-      default:
-        if (secret?.identification !== undefined)
-          return {
-            ...plain(secretIdentity(secret.identification)),
-            secret,
-            signingRequest,
-            ...(await this.#carried(origin)),
-          };
-        return this.#uncertified(origin, voucher, signingRequest);
     }
   }
 
@@ -97,17 +105,15 @@ export class Authenticator {
   }
 
   async #signedBy(message: Message, { signedData, signer }: SignedEnvelope, origin: Origin): Promise<KeyHolder> {
-    const found = await this.#signers.find(signedData, signer, origin);
-    if (found !== undefined) {
-      if (!found.verified) throw badMessageCheck("The message's signature is not valid.");
-      return { kind: 'certificate', certificate: found.certificate };
-    }
+    const presented = await this.#signers.presented(signedData, signer, origin);
+    if (presented?.verified === true) return { kind: 'certificate', certificate: presented.certificate };
+    // Before the store: the key of a request may have an older certificate.
     const request = requestOfSigner(signedData, readableRequests(message));
-    if (request !== undefined) {
-      if (await isSignedBy(signedData, signer, request.publicKey))
-        return { kind: 'request', bodyPartID: request.bodyPartID };
-      throw badMessageCheck("The message's signature is not valid.");
-    }
+    if (request !== undefined && (await isSignedBy(signedData, signer, request.publicKey)))
+      return { kind: 'request', spki: request.publicKey.spki };
+    const found = presented ?? (await this.#signers.stored(signedData, signer, origin.now));
+    if (found?.verified === true) return { kind: 'certificate', certificate: found.certificate };
+    if (found !== undefined || request !== undefined) throw badMessageCheck("The message's signature is not valid.");
     const queued = await this.#pending.ofSigner(message, signedData, signer, origin.ca);
     if (queued !== undefined) return { kind: 'queued-request', ...queued };
     throw unauthenticated(
@@ -119,6 +125,7 @@ export class Authenticator {
 
   /** RFC 5272 §3.2: the password is the identification followed by the secret. */
   async #authenticatedBy(message: Message, data: AuthenticatedData, origin: Origin): Promise<SharedSecret> {
+    checkMethod(origin, 'cmc');
     const identification = control(message, 'identification')?.value;
     return this.#secrets.verify(identification, attempt(origin, 0), ({ secret }) => {
       const password = Buffer.concat([Buffer.from(identification ?? '', 'utf8'), secret]);
@@ -126,8 +133,9 @@ export class Authenticator {
     });
   }
 
-  /** The secret that an identity proof shows; undefined where there is no proof, or an RA has checked it. */
+  /** The secret that an identity proof shows; undefined if there is no proof, an RA has checked it, or the label ignores secrets. */
   async #provenSecret(message: Message, origin: Origin, voucher?: Voucher): Promise<SharedSecret | undefined> {
+    if (!countsAt(origin.ca.config, 'cmc')) return undefined;
     const outdated = control(message, 'identityProof');
     if (outdated !== undefined && voucher?.covers(outdated.bodyPartID) !== true)
       throw new CmcRefusal(
@@ -145,32 +153,44 @@ export class Authenticator {
     );
   }
 
-  async #certified(
-    { envelope }: Message,
+  async #byCertificate(
+    message: Message,
     certificate: Certificate,
     secret: SharedSecret | undefined,
     origin: Origin,
   ): Promise<Sender> {
-    const sent = envelope.kind === 'signed' ? envelope.signedData.certificates : [];
-    const standing = await this.#signers.standing(certificate, [...sent, ...origin.presented], origin);
-    const carried = await this.#checkTls(certificate, standing.issuer, origin);
-    const { role, issuer } = standing;
-    const sender = { ...plain(certificateIdentity(certificate, issuer)), role, certificate, issuer, ...carried };
-    if (isRa(sender)) return sender;
-    if (secret?.identification !== undefined)
-      return { ...plain(secretIdentity(secret.identification)), secret, certificate, issuer, ...carried };
-    await checkCa(origin, certificate);
-    return sender;
+    try {
+      const sender = await this.#certified(message, certificate, origin);
+      if (isRa(sender) || secret === undefined) return sender;
+      return { ...(await this.#bySecret(secret, certificate.spki, origin)), certificate, issuer: sender.issuer };
+    } catch (error) {
+      if (secret === undefined || !(error instanceof CmcRefusal) || error.isOurs) throw error;
+      return this.#bySecret(secret, certificate.spki, origin);
+    }
   }
 
-  /** Contract §3: the TLS identity is the signer's, unless an RA carries the message. */
+  async #certified({ envelope }: Message, certificate: Certificate, origin: Origin): Promise<Sender> {
+    checkMethod(origin, 'mtls');
+    const sent = envelope.kind === 'signed' ? envelope.signedData.certificates : [];
+    const standing = await this.#signers.standing(certificate, [...sent, ...origin.presented], origin);
+    const { issuer } = standing;
+    const carried = await this.#checkTls(certificate, issuer, origin);
+    return { ...plain(certificateIdentity(certificate, issuer)), ...standing, certificate, ...carried };
+  }
+
+  async #bySecret(secret: SharedSecret, signingKey: Buffer | undefined, origin: Origin): Promise<Sender> {
+    const identity = secretIdentity(secret.identification ?? '');
+    return { ...plain(identity), secret, signingKey, ...(await this.#carried(origin)) };
+  }
+
+  /** The client of the TLS connection must be the signer, unless it is an RA that carries the message. */
   async #checkTls(
     certificate: Certificate,
     issuer: Certificate | undefined,
     origin: Origin,
   ): Promise<Pick<Sender, 'carried'>> {
     const { tls } = origin;
-    if (tls === undefined || isSameCertificate(tls.certificate, certificate)) return {};
+    if (tls === undefined || tls instanceof EstuaryError || isSameCertificate(tls.certificate, certificate)) return {};
     if (issuer !== undefined && isSameHolder(tls, { certificate, issuer })) return {};
     const carried = await this.#carried(origin);
     if (carried.carried === undefined)
@@ -180,29 +200,40 @@ export class Authenticator {
 
   /** Whether the TLS connection is a registration authority's. */
   async #carried(origin: Origin): Promise<Pick<Sender, 'carried'>> {
-    if (origin.tls === undefined) return {};
-    const { role } = await this.#signers.standing(origin.tls.certificate, origin.presented, origin);
+    const { tls } = origin;
+    if (tls === undefined || tls instanceof EstuaryError) return {};
+    const { role } = await this.#signers.standing(tls.certificate, origin.presented, origin);
     return role === 'subscriber' ? {} : { carried: true };
   }
 
-  /** Signed with a requested key alone: who it is, an RA or the TLS connection has to say. */
-  async #uncertified(
-    origin: Origin,
-    voucher: Voucher | undefined,
-    signingRequest: BodyPartID | undefined,
-  ): Promise<Sender> {
-    if (voucher?.covers(undefined) === true) return { ...plain(voucher.ra.identity), vouchedFor: true, signingRequest };
+  /** Signed with a requested key alone: an RA or the TLS connection must show who the sender is, or an older certificate of the key. */
+  async #byRequest(message: Message, spki: Buffer, origin: Origin, voucher: Voucher | undefined): Promise<Sender> {
+    if (voucher?.covers(undefined) === true)
+      return { ...plain(voucher.ra.identity), vouchedFor: true, signingKey: spki };
     const { tls } = origin;
-    if (tls === undefined) throw unauthenticated(0, 'Nothing in the message proves who its sender is.');
-    const { certificate, issuer } = tls;
-    await checkCa(origin, certificate);
+    const client = tls instanceof EstuaryError ? undefined : tls;
+    const { envelope } = message;
+    if (envelope.kind === 'signed' && (client === undefined || (await this.#carried(origin)).carried === true)) {
+      const found = await this.#signers.stored(envelope.signedData, envelope.signer, origin.now);
+      if (found?.verified === true) return this.#certified(message, found.certificate, origin);
+    }
+    if (tls instanceof EstuaryError) throw tls;
+    if (client === undefined) throw unauthenticated(0, 'Nothing in the message proves who its sender is.');
+    const { certificate, issuer, issuedHere } = client;
     // Never as an RA: it may be carrying what somebody else wrote, and has signed none of it.
-    return { ...plain(certificateIdentity(certificate, issuer)), certificate, issuer, signingRequest };
+    const sender = plain(certificateIdentity(certificate, issuer));
+    return { ...sender, certificate, issuer, issuedHere, signingKey: spki };
   }
 }
 
-async function checkCa({ ca }: Origin, certificate: Certificate): Promise<void> {
-  if (!(await isOfCa(ca, certificate))) throw notAllowed(0, "The sender's certificate was not issued by this CA.");
+const NOT_ACCEPTED = {
+  cmc: 'This CA does not accept shared secrets.',
+  mtls: 'This CA does not accept certificates as a method of authentication.',
+} as const;
+
+/** @throws CmcRefusal 401 badIdentity */
+function checkMethod({ ca }: Origin, method: keyof typeof NOT_ACCEPTED): void {
+  if (!countsAt(ca.config, method)) throw unauthenticated(0, NOT_ACCEPTED[method]);
 }
 
 const plain = (identity: Sender['identity']): Sender => ({
@@ -211,7 +242,7 @@ const plain = (identity: Sender['identity']): Sender => ({
   certificate: undefined,
   issuer: undefined,
   secret: undefined,
-  signingRequest: undefined,
+  signingKey: undefined,
 });
 
 const attempt = ({ address, ca, now }: Origin, bodyPart: BodyPartID) => ({

@@ -18,7 +18,13 @@ export interface CmcParties {
   /** `cmc.ra_certificates`. */
   readonly raCertificates: readonly Certificate[];
   /** `cmc.shared_secrets` by identification. */
-  readonly secrets: ReadonlyMap<string, Buffer>;
+  readonly secrets: ReadonlyMap<string, ConfiguredSecret>;
+}
+
+export interface ConfiguredSecret {
+  readonly secret: Buffer;
+  /** The labels at which it works; undefined: all. */
+  readonly labels: readonly string[] | undefined;
 }
 
 /** @throws EstuaryError 500 `CMC_SIGNER_UNUSABLE` where the responder's key cannot sign */
@@ -26,7 +32,12 @@ export function cmcParties({ cmc }: Pick<Config, 'cmc'>, { responder, raCertific
   return {
     responder: responder === undefined ? undefined : responderOf(responder),
     raCertificates,
-    secrets: new Map(cmc.shared_secrets.map(({ identification, secret }) => [identification, secret.reveal()])),
+    secrets: new Map(
+      cmc.shared_secrets.map(({ identification, secret, ca }) => [
+        identification,
+        { secret: secret.reveal(), labels: ca },
+      ]),
+    ),
   };
 }
 

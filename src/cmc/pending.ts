@@ -31,6 +31,14 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Tokens of one message that a signer is looked for with. */
 const MAX_TOKENS = 4;
 
+/** The queued request whose key signed a message. */
+export interface QueuedSigner {
+  readonly id: string;
+  /** Whose it is: for people, and as the key of the requester. */
+  readonly requester: string;
+  readonly requesterId: string;
+}
+
 export class PendingRequests {
   readonly #store: CertificateStore & RequestStore;
   readonly #enrollment: Enrollment;
@@ -46,12 +54,13 @@ export class PendingRequests {
     signedData: SignedData,
     signer: SignerInfo,
     ca: Ca,
-  ): Promise<{ id: string; requester: string } | undefined> {
+  ): Promise<QueuedSigner | undefined> {
     for (const { value } of controlsNamed(controls, 'queryPending').slice(0, MAX_TOKENS)) {
       const row = await this.#find(value, ca);
       const request = row && requestOfSigner(signedData, [queued(row)]);
       if (row === undefined || request === undefined) continue;
-      if (await isSignedBy(signedData, signer, request.publicKey)) return { id: row.id, requester: row.requester };
+      if (await isSignedBy(signedData, signer, request.publicKey))
+        return { id: row.id, requester: row.requester, requesterId: row.requester_id };
     }
     return undefined;
   }

@@ -1,10 +1,12 @@
 /** The certification requests of a message: proof of possession, names, policy, issuance; each with its own outcome. */
 import { createHash } from 'node:crypto';
 import type { PopLinking } from '../auth/channel-binding.ts';
+import { mtlsIdentity } from '../auth/mtls/mtls-plugin.ts';
+import type { Ca } from '../ca/router.ts';
 import { Authenticated } from '../enrollment/authenticated.ts';
 import type { Authorised } from '../enrollment/authorised.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';
-import type { ClientIdBinding, NameRight } from '../enrollment/names.ts';
+import { isOfCa, type ClientIdBinding, type NameRight } from '../enrollment/names.ts';
 import { Proven } from '../enrollment/proven.ts';
 import type { RequestBase } from '../enrollment/request.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
@@ -84,21 +86,17 @@ export class Requests {
     if ('refusal' in part) return part;
     const { request } = part;
     const requestId = requestIdOf(base.requestId, bodyPartID);
+    const { enrollment, clientIdBinding, store } = this.#options;
     try {
-      const proof = await proofOfPossession(request, witness);
-      if (base.retaken) {
-        const row = await this.#options.store.findCertificateByRequest(requestId);
-        if (row !== undefined) return { bodyPartID, certificate: row.der };
-      }
-      const { enrollment, clientIdBinding } = this.#options;
-      const right = rightOf(request, sender);
-      if (right.kind === 'secret') checkLinked(request, message, sender, clientIdBinding);
+      const row = base.retaken ? await store.findCertificateByRequest(requestId) : undefined;
+      if (row !== undefined) return { bodyPartID, certificate: row.der };
+      const right = await rightOf(request, sender, base.ca);
       const linking = linkingOf(request, message, sender, base);
       const authenticated = Authenticated.bySender({ ...base, requestId, linking }, sender.identity, right);
-      return {
-        bodyPartID,
-        authorised: enrollment.authorise(await enrollment.admit(authenticated), Proven.byCmc(request, proof)),
-      };
+      const admitted = await enrollment.admit(authenticated);
+      const proof = await proofOfPossession(request, witness);
+      if (right.kind === 'secret') checkLinked(request, message, sender, clientIdBinding);
+      return { bodyPartID, authorised: enrollment.authorise(admitted, Proven.byCmc(request, proof)) };
     } catch (error) {
       return { bodyPartID, refusal: asRefusal(error, bodyPartID) };
     }
@@ -117,13 +115,20 @@ export class Requests {
   }
 }
 
-/** For which names a sender may ask. @throws CmcRefusal 403 badIdentity */
-function rightOf({ bodyPartID }: CmcCertificateRequest, sender: Sender): NameRight {
+/**
+ * For which names a sender may ask. The holder of a certificate that may be renewed here renews it; other certificates that count at this
+ * CA enroll as by simpleenroll, for their own subject.
+ *
+ * @throws CmcRefusal 403 badIdentity; EstuaryError 500 or 503
+ */
+async function rightOf({ bodyPartID }: CmcCertificateRequest, sender: Sender, ca: Ca): Promise<NameRight> {
   if (isRa(sender) || sender.vouchedFor === true) return { kind: 'any' };
-  if (sender.secret !== undefined) return { kind: 'secret', identification: sender.secret.identification ?? '' };
-  if (sender.certificate === undefined)
+  const { secret, certificate, issuer, issuedHere } = sender;
+  if (secret !== undefined) return { kind: 'secret', identification: secret.identification ?? '' };
+  if (certificate === undefined || issuer === undefined)
     throw notAllowed(bodyPartID, 'The sender may not ask for a certificate with this message.');
-  return { kind: 'renewal', certificate: sender.certificate };
+  if (await isOfCa(ca, certificate)) return { kind: 'renewal', certificate };
+  return { kind: 'enrolment', identity: mtlsIdentity({ certificate, issuer }, issuedHere), ownSubject: true };
 }
 
 /**
@@ -160,7 +165,7 @@ async function proofOfPossession(
 function checkLinked(
   request: CmcCertificateRequest,
   message: Message,
-  { secret, signingRequest }: Sender,
+  { secret, signingKey }: Sender,
   binding: ClientIdBinding,
 ): void {
   const random = control(message, 'popLinkRandom');
@@ -169,7 +174,7 @@ function checkLinked(
       throw unlinked(request.bodyPartID, 'The request has no popLinkWitnessV2 made of the shared secret.');
     return;
   }
-  if (signingRequest !== request.bodyPartID && binding === 'off')
+  if (signingKey?.equals(request.publicKey.spki) !== true && binding === 'off')
     throw unlinked(request.bodyPartID, 'Nothing links the request’s key to the shared secret: popLinkWitnessV2 does.');
 }
 
@@ -178,18 +183,18 @@ const unlinked = (bodyPartID: BodyPartID, message: string): CmcRefusal =>
 
 /** What ties the request's key to its sender, apart from what {@link checkLinked} demands. */
 function linkingOf(
-  { bodyPartID }: CmcCertificateRequest,
+  { publicKey }: CmcCertificateRequest,
   message: Message,
   sender: Sender,
   { channelBinding: binding }: MessageBase,
 ): PopLinking {
-  const { secret, signingRequest, carried, vouchedFor } = sender;
+  const { secret, signingKey, carried, vouchedFor } = sender;
   if (binding === undefined || carried === true || vouchedFor === true || isRa(sender)) return { kind: 'carried' };
   // RFC 5272 §6.3.3: a request for the names of the certificate that signed the message is linked by that signature.
   const linked =
     secret === undefined
-      ? signingRequest === undefined
-      : signingRequest === bodyPartID || control(message, 'popLinkRandom') !== undefined;
+      ? signingKey === undefined
+      : signingKey?.equals(publicKey.spki) === true || control(message, 'popLinkRandom') !== undefined;
   return { kind: 'connection', binding, linked };
 }
 

@@ -3,6 +3,7 @@ import type { AuditEvent } from '../audit/event.ts';
 import { isOfHolder } from '../auth/certificate-holder.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
+import { countsAt } from '../config/rules/names.ts';
 import type { RequestBase } from '../enrollment/request.ts';
 import { auditedCertificate } from '../enrollment/certificate-row.ts';
 import { eventBase } from '../enrollment/request.ts';
@@ -111,12 +112,13 @@ export class CertificateActions {
   /** Who revokes, for the audit log. @throws CmcRefusal 401 or 403 badIdentity; EstuaryError 401 `LOCKED_OUT` */
   async #revoker(
     bodyPartID: BodyPartID,
-    { sharedSecret }: RevokeRequest,
+    request: RevokeRequest,
     identification: string | undefined,
     row: CertificateRow | undefined,
     sender: Sender,
     { address, ca }: RequestBase,
   ): Promise<string> {
+    const sharedSecret = countsAt(ca.config, 'cmc') ? request.sharedSecret : undefined;
     if (isRa(sender) || (row !== undefined && (await isHolder(sender, row)))) return sender.identity.display;
     if (sharedSecret === undefined) {
       if (sender.limitedTo !== undefined)

@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 import type { CmcIdentity, MtlsIdentity } from '../auth/identity.ts';
 import { certificateHolder, holderKey } from '../auth/certificate-holder.ts';
 import type { Ca } from '../ca/router.ts';
+import type { EstuaryError } from '../errors.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
-import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import type { SharedSecret } from '../pki/cmc/identity-proof.ts';
 
 /**
@@ -20,10 +20,15 @@ export interface Sender {
   readonly certificate: Certificate | undefined;
   /** The CA that issued that certificate, by its validated path. */
   readonly issuer: Certificate | undefined;
+  /** As of a client certificate ({@link MtlsIdentity}). */
+  readonly issuedHere?: boolean;
   /** What proved the identity, and so has to be linked to the requests' keys (RFC 5272 §6.3). */
   readonly secret: SharedSecret | undefined;
-  /** The request whose key signed the message: it is linked by that. */
-  readonly signingRequest: BodyPartID | undefined;
+  /**
+   * DER SubjectPublicKeyInfo of the key that signed the message, unless the sender is the holder of a certificate with it: a request
+   * for this key is linked to the sender by the signature.
+   */
+  readonly signingKey: Buffer | undefined;
   /** A registration authority carries the message over its own TLS connection. */
   readonly carried?: true;
   /** The names that it asks for are an RA's to answer for, who proved its identity (RFC 6402 §2.5); nothing else is. */
@@ -56,6 +61,11 @@ export function secretIdentity(identification: string): CmcIdentity {
   return namedIdentity(`identification:${identification}`);
 }
 
+/** The method by which a requester of full CMC authenticated. */
+export function methodOf(requester: string): 'cmc' | 'mtls' {
+  return requester.startsWith(secretIdentity('').requester) ? 'cmc' : 'mtls';
+}
+
 /** The identity of whom the store or the log calls this. */
 export function namedIdentity(display: string): CmcIdentity {
   return { method: 'cmc', requester: `cmc:${display}`, display, certificate: undefined, issuer: undefined };
@@ -67,8 +77,11 @@ export interface Origin {
   readonly address: string;
   /** Milliseconds. */
   readonly now: number;
-  /** Who authenticated the TLS connection; undefined where nobody had to, or inside of another message. */
-  readonly tls: MtlsIdentity | undefined;
+  /**
+   * Whom the certificate of the TLS connection names, or why it does not count. undefined: there is none, the label ignores
+   * certificates, or the message is inside another one.
+   */
+  readonly tls: MtlsIdentity | EstuaryError | undefined;
   /** DER of the certificates that came with the TLS handshake. */
   readonly presented: readonly Buffer[];
   /** Of the TLS connection; undefined inside of another message, whose sender carries this one. */

@@ -48,7 +48,7 @@ export class SharedSecrets {
   }
 
   /**
-   * Checks a proof with the secret of an identification: lockout first, then the proof.
+   * Checks a proof with the secret of an identification: lockout first, then the proof. A secret for other labels counts as unknown.
    *
    * @param identification undefined: the message names none, so it can be nobody's
    * @param check whether the proof is one by this secret; called also where there is no such secret
@@ -60,9 +60,11 @@ export class SharedSecrets {
     check: (secret: SharedSecret) => boolean | Promise<boolean>,
   ): Promise<SharedSecret> {
     const known = identification === undefined ? undefined : this.#options.parties().secrets.get(identification);
-    const shared: SharedSecret = { secret: known ?? this.#nobodys, identification };
-    const detail = known === undefined ? 'no such identification' : 'wrong secret';
-    await this.guard(identification, attempt, detail, async () => (await check(shared)) && known !== undefined);
+    const works = known?.labels?.includes(attempt.caLabel) ?? known !== undefined;
+    const shared: SharedSecret = { secret: known?.secret ?? this.#nobodys, identification };
+    const problem = known === undefined ? 'no such identification' : 'wrong secret';
+    const detail = works || known === undefined ? problem : 'the secret is for other labels';
+    await this.guard(identification, attempt, detail, async () => (await check(shared)) && works);
     return shared;
   }
 

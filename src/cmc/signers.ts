@@ -2,7 +2,7 @@
 import type { ClientTrust } from '../auth/mtls/client-trust.ts';
 import { holderOf } from '../auth/certificate-holder.ts';
 import { validateClientCertificate, type ValidatedClientCertificate } from '../auth/mtls/mtls.ts';
-import { checkNotRevokedHere } from '../auth/mtls/own-revocation.ts';
+import { checkNotRevokedHere, isRecorded } from '../auth/mtls/own-revocation.ts';
 import { isValidAt } from '../auth/mtls/path-validation.ts';
 import { isIssuedBy } from '../pki/x509/issued-by.ts';
 import { EstuaryError, isUnauthenticated } from '../errors.ts';
@@ -39,19 +39,16 @@ export class Signers {
     this.#options = options;
   }
 
-  /**
-   * The certificate that the signer names, from the message, the TLS connection, the configuration or the store;
-   * undefined where none of them has it.
-   */
-  async find(signedData: SignedData, signer: SignerInfo, origin: Origin): Promise<FoundSigner | undefined> {
+  /** The certificate that the signer names, from the message, the TLS connection or the configuration. */
+  presented(signedData: SignedData, signer: SignerInfo, origin: Origin): Promise<FoundSigner | undefined> {
     const known = [...signedData.certificates.slice(0, MAX_CERTIFICATES), ...origin.presented].flatMap(parsed);
-    const near = [...known, ...this.#options.parties().raCertificates].filter((one) => isNamedBy(signer.sid, one));
-    const candidates = near.length > 0 ? near : await this.#fromStore(signer.sid, origin.now);
-    const [first] = candidates;
-    if (first === undefined) return undefined;
-    for (const certificate of candidates.slice(0, MAX_ATTEMPTS))
-      if (await isSignedBy(signedData, signer, certificate.publicKey)) return { certificate, verified: true };
-    return { certificate: first, verified: false };
+    const named = [...known, ...this.#options.parties().raCertificates].filter((one) => isNamedBy(signer.sid, one));
+    return firstOf(named, signedData, signer);
+  }
+
+  /** The certificate that the signer names, from the store. */
+  async stored(signedData: SignedData, signer: SignerInfo, now: number): Promise<FoundSigner | undefined> {
+    return firstOf(await this.#fromStore(signer.sid, now), signedData, signer);
   }
 
   /** A key identifier finds certificates in force only: with others, the key may be that of a new request. */
@@ -79,18 +76,21 @@ export class Signers {
     if (this.#options.parties().raCertificates.some((one) => isSameCertificate(one, certificate))) {
       const issuer = await this.#checkConfigured(certificate, intermediates, now);
       await this.#checkRevocation({ certificate, issuer });
-      return { role: 'configured-ra', issuer };
+      return { role: 'configured-ra', issuer, issuedHere: false };
     }
     const validated = await this.#checkPath(certificate, intermediates, now);
-    const { issuer } = holderOf(validated);
-    await this.#checkRevocation({ certificate, issuer });
+    const holder = holderOf(validated);
+    const { issuer } = holder;
+    await this.#checkRevocation(holder);
     if (!(await ca.clientIssuers.accept(validated.path)))
       throw notAllowed(0, 'client certificate not accepted by this CA');
     const isRa =
       certificate.extKeyUsage?.includes(OID.cmcRA) === true &&
       (await isIssuedBy(certificate, ca.certificate)) &&
       (await ca.counts(certificate, ca.certificate));
-    return { role: isRa ? 'ra' : 'subscriber', issuer };
+    const issuedHere =
+      ca.clientIssuers.isOfThisServer(validated.path) || (await isRecorded(this.#options.store, holder));
+    return { role: isRa ? 'ra' : 'subscriber', issuer, issuedHere };
   }
 
   async #checkRevocation(presented: IssuedCertificate): Promise<void> {
@@ -139,12 +139,27 @@ export interface Standing {
   readonly role: Role;
   /** By the path that was validated; undefined: none leads to an RA's certificate that the configuration names. */
   readonly issuer: Certificate | undefined;
+  /** As of a client certificate ({@link MtlsIdentity}). */
+  readonly issuedHere: boolean;
 }
 
 export interface FoundSigner {
   readonly certificate: Certificate;
   /** Whether its key made the signature. */
   readonly verified: boolean;
+}
+
+/** The one whose key made the signature; else the first. */
+async function firstOf(
+  candidates: readonly Certificate[],
+  signedData: SignedData,
+  signer: SignerInfo,
+): Promise<FoundSigner | undefined> {
+  const [first] = candidates;
+  if (first === undefined) return undefined;
+  for (const certificate of candidates.slice(0, MAX_ATTEMPTS))
+    if (await isSignedBy(signedData, signer, certificate.publicKey)) return { certificate, verified: true };
+  return { certificate: first, verified: false };
 }
 
 const refused = (reason: string, detail?: string) =>

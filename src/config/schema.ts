@@ -52,6 +52,8 @@ export type LabelConfig = Config['label'][number];
 export type FileCaConfig = Extract<CaConfig, { driver: 'file' }>;
 export type Pkcs11CaConfig = Extract<CaConfig, { driver: 'pkcs11' }>;
 export type DogtagCaConfig = Extract<CaConfig, { driver: 'dogtag' }>;
+/** A method of `[ca.auth] methods`. */
+export type RequesterMethod = NonNullable<CaConfig['auth']['methods']>[number];
 export type ProfileConfig = CaConfig['profile'];
 export type SubjectPolicy = ProfileConfig['subject'];
 export type SanPolicy = ProfileConfig['san'];

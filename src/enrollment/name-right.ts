@@ -7,8 +7,13 @@ export type ClientIdBinding = 'off' | 'cn' | 'san';
 
 /** Which names a requester is entitled to ask for. */
 export type NameRight =
-  /** An enrolment: as its own method of authentication has it. */
-  | { readonly kind: 'enrolment'; readonly identity: Identity }
+  /** An enrollment, by the rules of the requester's method. */
+  | {
+      readonly kind: 'enrolment';
+      readonly identity: Identity;
+      /** A requester with a certificate must ask for its subject, whatever the profile allows (full CMC). */
+      readonly ownSubject?: true;
+    }
   /** The names of this certificate. */
   | { readonly kind: 'renewal'; readonly certificate: Certificate }
   /** Those that its shared secret was made for (RFC 5272 §6.2). */

@@ -88,12 +88,18 @@ function authoriseEnroll(
   const identity = right.kind === 'enrolment' ? right.identity : undefined;
   const subjectReplaced = made !== undefined || identity?.method === 'gssapi';
   const presented = identity?.method === 'mtls' ? identity.certificate : undefined;
+  if (right.kind === 'enrolment' && right.ownSubject === true) checkOwnSubject(csr, presented);
   const asked = authoriseSubjectChange(ca, presented, csr);
   checkBoundNames(right, binding, { ca, csr, values, subjectReplaced, added });
   const subject = made ?? (identity === undefined ? asked.subject : certifiedSubject(identity, asked));
   const further = added.filter((name) => !asked.subjectAltNames.some((own) => sameGeneralNames([own], [name])));
   const names = namesOf({ subject, subjectAltNames: [...asked.subjectAltNames, ...further] });
   return { csr: asked, names: { ...names, added }, values };
+}
+
+function checkOwnSubject({ subject }: CsrContent, presented: Certificate | undefined): void {
+  if (presented === undefined || !namesEqual(subject, presented.subject))
+    throw forbidden('SUBJECT_NOT_OWN', "The request must ask for the subject of the sender's certificate.");
 }
 
 /** 403: a certificate that is to be renewed elsewhere. */

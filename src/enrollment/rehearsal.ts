@@ -6,6 +6,7 @@ import type { GssapiIdentity, Identity, OtpIdentity } from '../auth/identity.ts'
 import { NotAccepted, type AuthPlugin } from '../auth/plugin.ts';
 import type { Principal } from '../auth/gssapi/principal.ts';
 import type { Ca } from '../ca/router.ts';
+import { countsAt } from '../config/rules/names.ts';
 import { conflict, EstuaryError, forbidden, unauthorized } from '../errors.ts';
 import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
@@ -128,13 +129,13 @@ export class Rehearsal {
     const { otp, mtls, gssapi, store } = this.#options;
     switch (as.kind) {
       case 'client_id':
-        if (!otp || !counts(ca, 'otp')) throw uncounted('one-time passwords');
+        if (!otp || !countsAt(ca.config, 'otp')) throw uncounted('one-time passwords');
         return passwordHolder(requestId, as.clientId);
       case 'principal':
-        if (gssapi === undefined || !counts(ca, 'gssapi')) throw uncounted('Kerberos tickets');
+        if (gssapi === undefined || !countsAt(ca.config, 'gssapi')) throw uncounted('Kerberos tickets');
         return gssapi.identityOf(as.principal);
       case 'certificate':
-        if (mtls === undefined || !counts(ca, 'mtls')) throw uncounted('client certificates');
+        if (mtls === undefined || !countsAt(ca.config, 'mtls')) throw uncounted('client certificates');
         return certificateHolder(mtls, { ca, now: this.#options.now(), address, der: as.der, further: as.further });
       case 'device':
         if ((await store.getDevice(as.id)) === undefined)
@@ -158,9 +159,6 @@ function whyUnknown({ config }: Ca, { device_key, method, override }: RequestRow
     return "the CA's external service decides when the requester asks again";
   return undefined;
 }
-
-const counts = ({ config }: Ca, method: 'mtls' | 'otp' | 'gssapi'): boolean =>
-  config.auth.methods?.includes(method) !== false;
 
 const uncounted = (what: string): EstuaryError =>
   unauthorized('AUTHENTICATION_REQUIRED', `${what} do not count at this CA`);

@@ -130,7 +130,14 @@ describe('issue 13.2, contract §8.2, §8.3: who may enrol', () => {
       'methods that are all switched off',
       'auth.methods = ["gssapi"]',
       [
-        'ca[0].auth.methods: names no method that is switched on, so nobody can enrol at "devices" (one that is, or nothing)',
+        'ca[0].auth.methods: names no method that is switched on, so nobody can enroll at "devices" (one that is, or nothing)',
+      ],
+    ],
+    [
+      'the method of CMC, without a shared secret for this label',
+      'auth.methods = ["cmc"]',
+      [
+        'ca[0].auth.methods: names no method that is switched on, so nobody can enroll at "devices" (one that is, or nothing)',
       ],
     ],
   ])('--check names the anchors that a list leaves out: %s', async (_, more, expected) => {

@@ -273,9 +273,14 @@ describe('the sender', () => {
     expect(reply.answer.headers['www-authenticate']).toBe('Basic realm="est"');
   });
 
-  test('a signer of another CA of ours: 403 badIdentity', async () => {
+  test('a signer of another CA, whose certificates count here: 403 badIdentity for names that are not its own', async () => {
     const lab = await server.enrolled(makeKey(), 'device-1', [], 'lab/simpleenroll');
-    expect(await refusal(requestBy(lab, { reqSequence: [own()] }), lab)).toEqual([403, 'failed badIdentity [0]']);
+    const asks = (cn: string, dnsNames: readonly string[] = []) =>
+      requestBy(lab, { reqSequence: [tcr(1, simpleCsr(makeKey(), cn, dnsNames))] });
+    expect(await refusal(asks('device-2'), lab)).toEqual([403, 'failed badIdentity [1]']);
+    expect(await refusal(asks('device-1', ['device-1.example']), lab)).toEqual([403, 'failed badIdentity [1]']);
+    const own = await exchange(server, asks('device-1'), lab);
+    expect([own.status, ...inShort(own)]).toEqual([200, 'success [1]']);
   });
 
   test('an expired signer: 401 badIdentity', async () => {
@@ -454,7 +459,7 @@ describe('requests', () => {
 
   test('an RA of another CA: 403 badIdentity', async () => {
     const ra = issuedOutside(server, 'lab', makeKey(), '/CN=RA 4', RA_EXTENSIONS);
-    expect(await refusal(requestBy(ra, { reqSequence: [own()] }), ra)).toEqual([403, 'failed badIdentity [0]']);
+    expect(await refusal(requestBy(ra, { reqSequence: [own()] }), ra)).toEqual([403, 'failed badIdentity [1]']);
   });
 
   test('ChangeSubjectName where the profile does not allow it: 403 badIdentity', async () => {
@@ -558,7 +563,7 @@ describe('other controls', () => {
     const ra = issuedOutside(server, 'lab', makeKey(), '/CN=RA 5', RA_EXTENSIONS);
     expect(await refusal(requestBy(ra, { controlSequence: [revoke(other)] }), ra)).toEqual([
       403,
-      'failed badIdentity [0]',
+      'failed badIdentity [120]',
     ]);
   });
 

@@ -1,7 +1,7 @@
 /** Who may enrol at a CA: `client_issuers` against its files and the trust anchors, `auth.methods` against what is switched on (contract §8.2, §8.3). */
 import { formatName } from '../../pki/x509/name.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
-import { countsAt, leavesNamesFree } from '../rules/names.ts';
+import { countsAt, hasSharedSecret, leavesNamesFree } from '../rules/names.ts';
 import { clientIssuerFiles } from '../schema/ca.ts';
 import type { CaConfig, Config } from '../schema.ts';
 import { labelsOf } from '../labels.ts';
@@ -47,17 +47,21 @@ export async function checkClients(reader: MaterialReader, config: Config): Prom
 
 function checkMethods(reader: MaterialReader, config: Config): void {
   const { tls, otp, gssapi } = config;
-  const on = { mtls: tls.client_auth.mode !== 'none', otp: otp.enabled, gssapi: gssapi.enabled };
-  for (const {
-    key,
-    table: { label, auth },
-  } of labelsOf(config))
+  for (const { key, table } of labelsOf(config)) {
+    const { label, auth } = table;
+    const on = {
+      mtls: tls.client_auth.mode !== 'none',
+      otp: otp.enabled,
+      gssapi: gssapi.enabled,
+      cmc: hasSharedSecret(config, table),
+    };
     if (auth.methods?.some((method) => on[method]) === false)
       reader.warn(
         `${key}.auth.methods`,
-        `names no method that is switched on, so nobody can enrol at "${label}"`,
+        `names no method that is switched on, so nobody can enroll at "${label}"`,
         'one that is, or nothing',
       );
+  }
 }
 
 async function certificatesOf(

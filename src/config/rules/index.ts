@@ -6,6 +6,7 @@ import { nameWarnings } from './names.ts';
 import { retentionChecks } from './retention.ts';
 import { serverCertificateChecks } from './server-certificate.ts';
 import { storeChecks } from './store.ts';
+import { labelsOf } from '../labels.ts';
 import type { Config } from '../schema.ts';
 
 /** The checks that concern more than one key. Reads no file. */
@@ -175,10 +176,19 @@ function* serverKeyGenChecks({ serverkeygen }: Config): Generator<Finding> {
   }
 }
 
-function* cmcChecks({ cmc }: Config): Generator<Finding> {
+function* cmcChecks(config: Config): Generator<Finding> {
+  const { cmc } = config;
   yield* pair('cmc.certificate', cmc.certificate, 'cmc.private_key', cmc.private_key);
+  const labels = labelsOf(config).map(({ table }) => table.label);
   const seen = new Set<string>();
-  for (const [index, { identification }] of cmc.shared_secrets.entries()) {
+  for (const [index, { identification, ca = [] }] of cmc.shared_secrets.entries()) {
+    for (const label of ca)
+      if (!labels.includes(label))
+        yield {
+          key: `cmc.shared_secrets[${index}].ca`,
+          message: `"${label}" is not a label (${labels.join(', ')})`,
+          about: ['ca', 'label'],
+        };
     if (seen.has(identification))
       yield {
         key: `cmc.shared_secrets[${index}].identification`,

@@ -1,7 +1,7 @@
 /** Settings that let one requester take another's name: each is a warning (docs/names.md). */
 import type { Warning } from '../problem.ts';
 import { labelsOf } from '../labels.ts';
-import type { CaConfig, Config, ProfileConfig } from '../schema.ts';
+import type { CaConfig, Config, ProfileConfig, RequesterMethod } from '../schema.ts';
 
 /** What the keys say by themselves; what the files say is in material/clients.ts. */
 export function* nameWarnings(config: Config): Generator<Warning> {
@@ -9,7 +9,7 @@ export function* nameWarnings(config: Config): Generator<Warning> {
   const labels = labelsOf(config);
   const ca = labels.map(({ table }) => table);
   const byToken = otp.enabled && ca.some((one) => countsAt(one, 'otp') && leavesNamesFree(one));
-  const bySecret = est.fullcmc && cmc.shared_secrets.length > 0 && ca.some(leavesNamesFree);
+  const bySecret = ca.some((one) => hasSharedSecret({ est, cmc }, one) && leavesNamesFree(one));
   if (otp.bind_client_id === 'off' && (byToken || bySecret))
     yield {
       key: 'otp.bind_client_id',
@@ -63,8 +63,14 @@ function* templateWarnings({ profile }: CaConfig, key: string): Generator<Warnin
 const PLACEHOLDER = /\{[a-z]/;
 
 /** Whether the method counts at the CA's label. */
-export function countsAt({ auth }: CaConfig, method: 'mtls' | 'otp' | 'gssapi'): boolean {
+export function countsAt({ auth }: CaConfig, method: RequesterMethod): boolean {
   return auth.methods?.includes(method) ?? true;
+}
+
+/** Whether a shared secret of CMC can authenticate at the label. */
+export function hasSharedSecret({ est, cmc }: Pick<Config, 'est' | 'cmc'>, label: CaConfig): boolean {
+  const works = cmc.shared_secrets.some(({ ca }) => ca?.includes(label.label) ?? true);
+  return est.fullcmc && works && countsAt(label, 'cmc');
 }
 
 /** Whether neither a person, a service of the operator's nor the profile keeps a requester to its own names. */

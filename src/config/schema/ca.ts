@@ -97,9 +97,9 @@ const ofLabel = {
   auth: table(
     {
       methods: optional(
-        list(choice(['mtls', 'otp', 'gssapi'], { description: 'A method.' }), {
+        list(choice(['mtls', 'otp', 'gssapi', 'cmc'], { description: 'A method.' }), {
           description:
-            'The methods that count at this label for simpleenroll, serverkeygen and fullcmc; a credential of another one is not looked at. simplereenroll is mTLS whatever stands here.',
+            'The methods that count at this label for simpleenroll, serverkeygen and fullcmc. In fullcmc, a shared secret is the method `cmc` and a signing certificate the method `mtls`. The server ignores credentials of other methods. simplereenroll always uses a client certificate.',
           defaultText: 'every method that is switched on',
         }),
       ),

@@ -54,6 +54,13 @@ export const cmc = table(
             pattern: /^.{1,200}$/su,
           }),
           secret: secret({ description: 'The shared secret.' }),
+          ca: optional(
+            list(text({ description: 'A label.', allowed: 'a label', pattern: /^.+$/su }), {
+              description: 'The labels at which the secret works.',
+              minItems: 1,
+              defaultText: 'every label',
+            }),
+          ),
         },
         { description: 'One shared secret.' },
       ),

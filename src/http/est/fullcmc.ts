@@ -4,7 +4,8 @@ import type { Ca } from '../../ca/router.ts';
 import { responderFor, type CmcParties, type Responder } from '../../cmc/parties.ts';
 import type { CmcServer } from '../../cmc/server.ts';
 import { credentialRules } from '../../enrollment/credential-rules.ts';
-import { errorWith, EstuaryError, unauthorized } from '../../errors.ts';
+import { countsAt } from '../../config/rules/names.ts';
+import { errorWith, isRefusal, type EstuaryError } from '../../errors.ts';
 import { decodeBody, encodeBody } from './codec.ts';
 import type { EstAnswer, EstOperation, EstRequest } from './operation.ts';
 
@@ -62,31 +63,32 @@ function responderOf({ cmcParties }: FullCmcDependencies, ca: Ca): Responder {
 }
 
 /**
- * Who the client certificate of the connection names. Where none is required, one that is presented still has to be valid; one that
- * does not count at this CA is none.
+ * Whom the client certificate of the connection names, or why it does not count: then the message may authenticate its sender.
+ * Where certificates are not a method of the label, one can still be required, but it authenticates nobody.
+ *
+ * @throws EstuaryError 401 or 403 where a certificate is required; 500 or 503
  */
 async function tlsIdentity(
   { authenticator, fullCmcRequireMtls, cmcParties, now }: FullCmcDependencies,
   { ca, presented }: EstRequest,
-): Promise<MtlsIdentity | undefined> {
-  const rules = credentialRules(ca, cmcParties().raCertificates);
-  const ignored = presented.peerCertificate === undefined || rules.methods?.includes('mtls') === false;
-  if (!fullCmcRequireMtls && ignored) return undefined;
+): Promise<MtlsIdentity | EstuaryError | undefined> {
+  const counts = countsAt(ca.config, 'mtls');
+  if (!fullCmcRequireMtls && (presented.peerCertificate === undefined || !counts)) return undefined;
   const context = {
     operation: 'fullcmc',
     caLabel: ca.label,
     certificateOnly: true,
     expiredGraceSeconds: 0,
     now: now(),
+    rules: { ...credentialRules(ca, cmcParties().raCertificates), methods: undefined },
   };
-  const identity = await authenticator.authenticate(presented, { ...context, rules }).catch((error: unknown) => {
-    if (!fullCmcRequireMtls && error instanceof EstuaryError && error.code === 'CLIENT_CERTIFICATE_NOT_ACCEPTED')
-      return undefined;
-    throw error;
-  });
-  if (identity === undefined) return undefined;
-  if (identity.method !== 'mtls') throw unauthorized('CLIENT_CERTIFICATE_REQUIRED', 'client certificate required');
-  return identity;
+  try {
+    const identity = await authenticator.authenticate(presented, context);
+    return identity.method === 'mtls' && counts ? identity : undefined;
+  } catch (error) {
+    if (fullCmcRequireMtls || !isRefusal(error)) throw error;
+    return error;
+  }
 }
 
 function certificatesOf({ presented: { peerCertificate, peerIntermediates } }: EstRequest): Buffer[] {

@@ -119,3 +119,22 @@ test('issue 13.3: with profile = "niap" no certificate of a further label is bac
     'est.toml: label[0].profile.backdate_seconds: is 60: certificates would be valid from before they were issued, which profile = "niap" refuses (0)',
   ]);
 });
+
+describe('the labels of a shared secret of CMC', () => {
+  const secret = (ca: string): string =>
+    ['', '[[cmc.shared_secrets]]', 'identification = "d"', 'secret_env = "SECRET"', `ca = ${ca}`].join('\n');
+  const of = (text: string): Promise<string[]> =>
+    folder.problems(toml(text), { SECRET: 'a secret that is long enough' });
+
+  test('are those of CAs and further ones', async () => {
+    expect(await of(label('guests', 'devices') + secret('["devices", "guests"]'))).toEqual([]);
+  });
+
+  test.each([
+    ['an unknown one', '["devices", "guest"]', 'cmc.shared_secrets[0].ca: "guest" is not a label (devices, guests)'],
+    ['none', '[]', expect.stringMatching(/^cmc\.shared_secrets\[0\]\.ca: /)],
+  ])('%s is refused', async (_, ca, problem) => {
+    const problems = await of(label('guests', 'devices') + secret(ca));
+    expect(problems.map((line) => line.replace(/^est\.toml(:\d+)?: /, ''))).toEqual([problem]);
+  });
+});

@@ -11,6 +11,7 @@ afterAll(() => folder.remove());
 const OTP = '[otp]\nenabled = true\n';
 const GSSAPI = '[gssapi]\nenabled = true\ngssproxy = true\nservice_principal = "HTTP/est.example.com@EXAMPLE.COM"\n';
 const SECRETS = '[[cmc.shared_secrets]]\nidentification = "d"\nsecret_env = "SECRET"\n';
+const LAB = '[[label]]\nname = "lab"\nca = "devices"\napproval = "manual"\n';
 const ca = (more: string): string => toml('', { ca: PARTS.ca.replace('[ca.file]', `${more}\n[ca.file]`) });
 const manual = PARTS.ca.replace('[ca.file]', 'approval = "manual"\n[ca.file]');
 
@@ -76,6 +77,8 @@ describe('issue 13: a setting that lets one requester take the name of another i
     ['a person who approves each request', toml(OTP, { ca: manual })],
     ['no label where tokens count', ca(`auth.methods = ["mtls"]`) + OTP],
     ['shared secrets, and no full CMC', toml(`${SECRETS}[est]\nfullcmc = false`)],
+    ['shared secrets where they do not count', ca('auth.methods = ["mtls"]') + SECRETS],
+    ['shared secrets for a label where each request is approved', `${toml(LAB)}${SECRETS}ca = ["lab"]\n`],
     ['any issuer where certificates do not count', ca('client_issuers = ["any"]\nauth.methods = ["gssapi"]')],
     [
       'names that follow from who asks, by a template',
