@@ -1,5 +1,7 @@
 /** A server with something of everything in it, for the tests of the console. */
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../support/csr.ts';
 import { caSection, Estuary, hashOtpsCheaply, itemsOf, section } from '../support/estuary.ts';
@@ -41,6 +43,11 @@ function configure(config: TomlTable, dir: string, tokens: Readonly<Record<strin
     base_url: 'http://pki.factory.example',
   });
   Object.assign(caSection(config, 1), { approval: 'manual', approvals: 2 });
+  const { publicKey } = new X509Certificate(readFileSync(join(dir, 'admin/client.pem')));
+  const spki_sha256 = createHash('sha256')
+    .update(publicKey.export({ format: 'der', type: 'spki' }))
+    .digest('hex');
+  section(config, 'admin')['clients'] = [{ spki_sha256, roles: ['admin'] }];
   const bearer = section(config, 'admin', 'bearer_token');
   const known = Array.isArray(bearer['tokens']) ? bearer['tokens'] : [];
   bearer['tokens'] = [
