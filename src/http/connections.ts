@@ -36,6 +36,8 @@ const isSilent = ({ requests }: Connection): boolean => requests.size === 0;
 /** Its requests are still arriving. */
 const isSlow = ({ requests }: Connection): boolean => [...requests].every(({ complete }) => !complete);
 
+const ignore = (): void => undefined;
+
 /** Milliseconds between two log entries about refused connections. */
 const QUIET = 10_000;
 
@@ -43,6 +45,9 @@ export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #tally: ConnectionTally<Connection>;
   readonly #open = new Set<Socket>();
+  /** Those that wait for {@link open}. */
+  #held: Set<Socket> | undefined = new Set();
+  readonly #serve: (socket: Socket) => void;
   readonly #counted = new WeakMap<object, Connection>();
   readonly #crowd = new Crowd();
   readonly #boundsHandshakes: boolean;
@@ -73,9 +78,13 @@ export class Connections {
       });
     const listeners = server.listeners('connection');
     server.removeAllListeners('connection');
+    this.#serve = (socket) => {
+      for (const listener of listeners) Reflect.apply(listener, server, [socket]);
+    };
     const serve = (socket: Socket): void => {
       if (!this.#admit(socket)) return;
-      for (const listener of listeners) Reflect.apply(listener, server, [socket]);
+      if (this.#held === undefined) this.#serve(socket);
+      else this.#held.add(socket.on('error', ignore));
     };
     server.on('connection', (socket: Socket) => {
       if (options.proxies !== undefined && options.proxies.balancers.has(socket.remoteAddress ?? ''))
@@ -84,8 +93,19 @@ export class Connections {
     });
   }
 
-  /** Drops the connections on which nothing has arrived yet. */
+  /** Begins to serve: until then, connections wait. */
+  open(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const socket of held) {
+      socket.off('error', ignore);
+      if (!socket.destroyed) this.#serve(socket);
+    }
+  }
+
+  /** Drops the connections on which nothing has arrived yet, and those that nobody has served. */
   closeSilent(): void {
+    for (const socket of this.#held ?? []) socket.destroy();
     for (const socket of this.#open) if (socket.bytesRead <= (this.#headers.get(socket) ?? 0)) socket.destroy();
   }
 
@@ -133,6 +153,7 @@ export class Connections {
     this.#counted.set(socket, connection);
     socket.once('close', () => {
       this.#open.delete(socket);
+      this.#held?.delete(socket);
       endHandshake?.();
       this.#tally.remove(address, connection);
     });

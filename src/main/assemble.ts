@@ -46,7 +46,7 @@ import { lookupKeyFile, readLookupKey } from '../store/lookup-key-file.ts';
 import type { Store } from '../store/store.ts';
 import { MIN_LOOKUP_KEY } from '../store/token-lookup.ts';
 import { VERSION } from '../version.ts';
-import { Listener, listenerContext } from './listener.ts';
+import { bindAll, Listener, listenerContext } from './listener.ts';
 import { LiveCas } from './live-cas.ts';
 import { LiveSettings } from './live-settings.ts';
 import { nodeName } from './nodes.ts';
@@ -209,10 +209,14 @@ export async function assemble(config: Config, material: Material, foundation: F
   });
   live.add({ end: est, server: estApp.server, material: ({ estTls }) => estTls });
   live.add({ end: admin, server: adminApp.server, material: ({ adminTls }) => adminTls });
+  const reusePort = config.server.reuse_port;
   const listeners: readonly Listener[] = [
-    new Listener('est', config.est, estApp, context, proxies(config)),
+    new Listener('est', { ...config.est, reusePort }, estApp, context, proxies(config)),
+    // Its port shows which node answers.
     new Listener('admin', config.admin, adminApp, context),
-    ...(publication === undefined ? [] : [new Listener('publication', config.publication, publication.app, context)]),
+    ...(publication === undefined
+      ? []
+      : [new Listener('publication', { ...config.publication, reusePort }, publication.app, context)]),
   ];
 
   return {
@@ -370,8 +374,9 @@ function repeating(begin: () => () => void): Part {
 /** @param grace milliseconds that requests in flight get; what is still open then is cut */
 function listening(listeners: readonly Listener[], grace: number): Part {
   return {
-    start: async () => {
-      for (const listener of listeners) await listener.listen();
+    bind: () => bindAll(listeners),
+    start: () => {
+      for (const listener of listeners) listener.open();
     },
     stop: async () => {
       await Promise.all(listeners.map((listener) => listener.close(grace)));

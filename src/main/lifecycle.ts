@@ -16,12 +16,15 @@ export class Lifecycle {
   }
 
   /**
-   * Starts one part after the other; resolves when the listeners answer.
+   * Binds the ports, then starts one part after the other; resolves when the listeners answer.
    *
+   * @param begin called once the ports are bound
    * @throws whatever keeps a part from starting; nothing stays open then
    */
-  async start(): Promise<void> {
+  async start(begin: () => Promise<void> = () => Promise.resolve()): Promise<void> {
     try {
+      for (const part of this.#assembly.parts) await part.bind?.();
+      await begin();
       for (const part of this.#assembly.parts) await part.start?.();
     } catch (error) {
       await this.#stopParts();

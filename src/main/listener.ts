@@ -1,11 +1,12 @@
 /** One listener of the service, from the first connection to the last. */
 import { lookup } from 'node:dns/promises';
 import type { Server as HttpServer } from 'node:http';
-import { isIP, type AddressInfo } from 'node:net';
+import { isIP } from 'node:net';
 import type { Config } from '../config/schema.ts';
 import type { ConnectionLimits } from '../http/connection-tally.ts';
 import { Connections, type ConnectionsOptions } from '../http/connections.ts';
 import { affordable, openFileLimit } from '../http/open-files.ts';
+import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 
 export type ListenerName = 'est' | 'admin' | 'publication';
@@ -13,7 +14,7 @@ export type ListenerName = 'est' | 'admin' | 'publication';
 /** A Fastify instance, as far as it matters here. */
 export interface App<S extends HttpServer> {
   readonly server: S;
-  readonly listen: (at: { host: string; port: number }) => Promise<unknown>;
+  readonly listen: (binding: Binding) => Promise<unknown>;
   readonly close: () => Promise<unknown>;
 }
 
@@ -41,22 +42,30 @@ export function listenerContext(
 /** Milliseconds between looks for connections that have become idle while stopping. */
 const IDLE_CHECK = 100;
 
+/** Where a listener is bound. */
+export interface Binding {
+  readonly host: string;
+  readonly port: number;
+  /** Other nodes on this host may bind it too. */
+  readonly reusePort?: boolean;
+}
+
 export class Listener<S extends HttpServer = HttpServer> {
   readonly #name: ListenerName;
-  readonly #at: { readonly host: string; readonly port: number };
+  readonly #binding: Binding;
   readonly #app: App<S>;
   readonly #log: ListenerContext['log'];
   readonly #connections: Connections;
 
   constructor(
     name: ListenerName,
-    { host, port }: { readonly host: string; readonly port: number },
+    { host, port, reusePort = false }: Binding,
     app: App<S>,
     context: ListenerContext,
     proxies?: ConnectionsOptions['proxies'],
   ) {
     this.#name = name;
-    this.#at = { host, port };
+    this.#binding = { host, port, reusePort };
     this.#app = app;
     this.#log = context.log;
     this.#connections = new Connections({ listener: name, server: app.server, ...context, proxies });
@@ -66,12 +75,33 @@ export class Listener<S extends HttpServer = HttpServer> {
     return this.#app.server;
   }
 
-  async listen(): Promise<void> {
-    const { host, port } = this.#at;
-    // Of `localhost`, Fastify makes further servers for its other addresses, which know no limits, no reload and no end.
-    const address = isIP(host) === 0 ? (await lookup(host)).address : host;
-    await this.#app.listen({ host: address, port });
-    this.#log.info({ listener: this.#name, address, port: portOf(this.server.address()) ?? port }, 'listening');
+  /**
+   * Takes the port. Connections wait until {@link open}.
+   *
+   * @throws Error that names the listener, its address and port, and what to do
+   */
+  async bind(): Promise<void> {
+    const { host, port } = this.#binding;
+    try {
+      // Of `localhost`, Fastify makes further servers for its other addresses, which know no limits, no reload and no end.
+      const address = isIP(host) === 0 ? (await lookup(host)).address : host;
+      await this.#app.listen({ ...this.#binding, host: address });
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+      const hint = HINTS[code] ?? `Correct ${this.#name}.host or ${this.#name}.port`;
+      throw new Error(
+        `the ${this.#name} listener cannot listen on ${host}, port ${port} (${describe(error)}). ${hint.replaceAll('NAME', this.#name)}.`,
+        { cause: error },
+      );
+    }
+  }
+
+  /** Begins to serve. */
+  open(): void {
+    this.#connections.open();
+    const address = this.server.address();
+    if (address === null || typeof address === 'string') return;
+    this.#log.info({ listener: this.#name, address: address.address, port: address.port }, 'listening');
   }
 
   /**
@@ -91,6 +121,21 @@ export class Listener<S extends HttpServer = HttpServer> {
   }
 }
 
-function portOf(address: AddressInfo | string | null): number | undefined {
-  return typeof address === 'object' ? address?.port : undefined;
+const HINTS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'Another program uses the port: stop it, or change NAME.port',
+  EADDRNOTAVAIL: 'This host does not have the address: change NAME.host',
+  EACCES: 'Use a port above 1023, or grant CAP_NET_BIND_SERVICE',
+  ENOTFOUND: 'The host name is unknown: change NAME.host',
+};
+
+/**
+ * Takes the ports of all listeners, before any of them serves.
+ *
+ * @throws Error that names every listener whose port cannot be taken
+ */
+export async function bindAll(listeners: readonly Listener[]): Promise<void> {
+  const failures: string[] = [];
+  for (const listener of listeners)
+    await listener.bind().catch((error: unknown) => void failures.push(describe(error)));
+  if (failures.length > 0) throw new Error(failures.join('\n'));
 }

@@ -69,8 +69,6 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
   const { log, store } = base;
   const { config, material, configFile, warnings } = options;
   for (const { key, message } of warnings) log.warn({ key }, message);
-  await nodes.begin(store);
-  await store.audit([{ type: 'service.start', outcome: 'success', detail: `version ${VERSION}` }]);
   const reloads = new Reloads({
     config,
     material,
@@ -93,7 +91,10 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
   const assembly = await assemble(config, material, foundation);
   const parts = [...assembly.parts, ...nodeTasks(base, options, nodes)];
   const lifecycle = new Lifecycle({ ...assembly, parts }, foundation);
-  await lifecycle.start();
+  await lifecycle.start(async () => {
+    await nodes.begin(store);
+    await store.audit([{ type: 'service.start', outcome: 'success', detail: `version ${VERSION}` }]);
+  });
   return {
     reload: async () => {
       await reloads.reload(BY_SIGNAL);

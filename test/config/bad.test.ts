@@ -235,6 +235,11 @@ describe('contract §1: an unknown key is refused and names the nearest known on
 describe('what several keys say together', () => {
   const rows: Row[] = [
     [
+      'a shared port with a store that serves one node',
+      toml('[server]\nreuse_port = true'),
+      'server.reuse_port: is true, and a SQLite store serves one node only (false, or store.driver = "postgres")',
+    ],
+    [
       'no default CA',
       toml('', { ca: PARTS.ca.replace('default = true', '') }),
       'ca: none is the default (default = true in exactly one)',

@@ -48,7 +48,7 @@ async function listening(mode: ClientAuthMode, answer?: (socket: TLSSocket) => s
   present(running, material, end);
   const keptLog = { info: (fields: object) => log.push({ ...fields }), warn: () => undefined };
   const limits = { total: 10, perAddress: 10 };
-  new Connections({ listener: 'est', server: running, limits, log: keptLog });
+  new Connections({ listener: 'est', server: running, limits, log: keptLog }).open();
   const lines = {
     info: (fields: object, message: string) => {
       if (message !== 'request') log.push({ ...fields });

@@ -97,6 +97,11 @@ class Opened {
   }
 }
 
+const ABSENT_TOKEN = {
+  driver: 'pkcs11',
+  pkcs11: { module: '/no/such/module.so', token_label: 'est', key_label: 'ca', pin_file: 'admin/token' },
+};
+
 const BACKGROUND = (config: TomlTable): void => {
   Object.assign(section(config, 'publication'), { enabled: true, port: 0, base_url: 'http://pki.example' });
   Object.assign(section(config, 'gssapi'), {
@@ -112,8 +117,7 @@ describe('assemble', () => {
     const config = await configured((toml) => {
       BACKGROUND(toml);
       section(toml, 'publication')['port'] = 1;
-      const token = { module: '/no/such/module.so', token_label: 'est', key_label: 'ca', pin_file: 'admin/token' };
-      Object.assign(caSection(toml, 0), { driver: 'pkcs11', pkcs11: token, file: undefined });
+      Object.assign(caSection(toml, 0), ABSENT_TOKEN, { file: undefined });
       const lab = caSection(toml, 1);
       const dogtag = {
         urls: ['https://127.0.0.1:1'],
@@ -154,16 +158,45 @@ describe('assemble', () => {
   });
 
   test('a part that cannot start takes down those before it', async () => {
-    const config = await configured(() => undefined);
+    const config = await configured((toml) => Object.assign(caSection(toml, 0), ABSENT_TOKEN, { file: undefined }));
     const store = await openStoreOf(config);
-    const other = createServer();
-    await once(other.listen(config.admin.port, '127.0.0.1'), 'listening');
-    onTestFinished(() => void other.close());
     const opened = new Opened();
     const start = async (): Promise<void> => {
       await new Lifecycle(await assembleOver(config, store), { log: createLogger('fatal') }).start();
     };
-    await expect(opened.by(start)).rejects.toThrow('EADDRINUSE');
+    await expect(opened.by(start)).rejects.toThrow();
     await expect.poll(() => opened.kinds).toEqual([]);
   });
+
+  test.each(['est', 'admin', 'publication'] as const)(
+    'the port of the %s listener is taken: no part starts, no listener serves, and all is closed',
+    async (name) => {
+      const config = await configured((toml) => {
+        BACKGROUND(toml);
+        delete toml['gssapi'];
+      });
+      const store = await openStoreOf(config);
+      const other = createServer();
+      await once(other.listen(0, '127.0.0.1'), 'listening');
+      onTestFinished(() => void other.close());
+      const address = other.address();
+      const port = typeof address === 'object' ? address?.port : undefined;
+      const taken = { ...config, [name]: { ...config[name], host: '127.0.0.1', port } };
+      const assembly = await assembleOver(taken, store);
+      const started: string[] = [];
+      const parts = assembly.parts.map((part, index) => ({
+        bind: () => part.bind?.() ?? Promise.resolve(),
+        start: () => void started.push(`part ${index}`),
+        stop: () => part.stop?.(),
+      }));
+      const opened = new Opened();
+      const lifecycle = new Lifecycle({ ...assembly, parts }, { log: createLogger('fatal') });
+      await expect(opened.by(() => lifecycle.start(() => Promise.resolve(void started.push('begin'))))).rejects.toThrow(
+        `the ${name} listener cannot listen on 127.0.0.1, port ${port} (listen EADDRINUSE: address already in use ` +
+          `127.0.0.1:${port}). Another program uses the port: stop it, or change ${name}.port.`,
+      );
+      expect(started).toEqual([]);
+      await expect.poll(() => opened.kinds).toEqual([]);
+    },
+  );
 });

@@ -100,19 +100,28 @@ describe('contract §1: the command', () => {
     expect(output).toContain('absent.toml: cannot be read: there is no such file');
   });
 
-  test('a port that is taken: exit code 1 with the reason', async () => {
-    const server = await startServer({ config });
-    try {
-      const taken = folder.file('taken.toml');
-      const text = (await readFile(config, 'utf8')).replace(/^port = 0$/m, `port = ${server.port('est')}`);
-      await writeFile(taken, text.replaceAll('data/', 'data2/'));
-      const { code, output } = await estuary('--config', taken);
-      expect(output).toContain('EADDRINUSE');
-      expect(code).toBe(1);
-    } finally {
-      await server.stop();
-    }
-  });
+  test.each(['est', 'admin'] as const)(
+    'the port of the %s listener is taken: exit code 1, the port is named, and nothing was served or recorded',
+    async (name) => {
+      const server = await startServer({ config });
+      try {
+        const taken = folder.file('taken.toml');
+        const port = server.port(name);
+        const text = (await readFile(config, 'utf8')).replace(
+          new RegExp(`(\\[${name}\\](?:\\n[^[]*?)?\\nport = )0$`, 'm'),
+          `$1${port}`,
+        );
+        await writeFile(taken, text.replaceAll('data/', `data-${name}/`));
+        const { code, output } = await estuary('--config', taken);
+        expect(output).toMatch(new RegExp(`the ${name} listener cannot listen on .*, port ${port} \\(.*EADDRINUSE`));
+        expect(output).not.toContain('"listening"');
+        expect(code).toBe(1);
+        expect(await readFile(folder.file(`data-${name}/audit.log`), 'utf8')).toBe('');
+      } finally {
+        await server.stop();
+      }
+    },
+  );
 });
 
 describe('contract §7: audit verify', () => {

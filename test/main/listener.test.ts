@@ -1,33 +1,132 @@
-/** Issue 11.1: every socket that a listener opens is one whose connections it bounds and closes. */
-import { isIP } from 'node:net';
+/** A listener takes its port before it serves, and bounds and closes every connection of every socket that it opens. */
+import { once } from 'node:events';
+import { get, type Server } from 'node:http';
+import { createServer, isIP, type AddressInfo } from 'node:net';
 import fastify from 'fastify';
-import { expect, test } from 'vitest';
-import { Listener } from '../../src/main/listener.ts';
+import { afterEach, describe, expect, test } from 'vitest';
+import { bindAll, Listener, type Binding, type ListenerName } from '../../src/main/listener.ts';
+
+const made: Listener[] = [];
+afterEach(async () => {
+  for (const listener of made.splice(0)) await listener.close(0);
+});
+
+/** A listener that answers `/` with its number, and the addresses for which Fastify was asked. */
+function listener(binding: Partial<Binding> = {}, name: ListenerName = 'admin') {
+  const app = fastify();
+  const own = `listener ${made.length}`;
+  app.get('/', () => own);
+  const asked: string[] = [];
+  const logged: unknown[] = [];
+  const listen = (at: Binding): Promise<unknown> => {
+    asked.push(at.host);
+    return app.listen(at);
+  };
+  const one = new Listener(
+    name,
+    { host: '127.0.0.1', port: 0, ...binding },
+    { server: app.server, listen, close: () => app.close() },
+    {
+      limits: { total: 64, perAddress: 64 },
+      log: { info: (fields: unknown) => void logged.push(fields), warn: () => undefined },
+    },
+  );
+  made.push(one);
+  return { app, asked, logged, listener: one };
+}
+
+const portOf = (server: Server): number => (server.address() as AddressInfo).port;
+
+function answerOf(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path: '/', agent: false }, (response) => {
+      response.setEncoding('utf8').on('data', resolve);
+    }).on('error', reject);
+  });
+}
 
 test.each(['localhost', '127.0.0.1'])(
-  'issue 11.1: host = "%s" is one address for Fastify, which makes servers without limits of the others of localhost',
+  'host = "%s" is one address for Fastify, which makes servers without limits of the others of localhost',
   async (host) => {
-    const app = fastify();
-    const asked: string[] = [];
-    const listen = async (at: { host: string; port: number }): Promise<void> => {
-      asked.push(at.host);
-      await app.listen(at);
-    };
-    const listener = new Listener(
-      'admin',
-      { host, port: 0 },
-      { server: app.server, listen, close: () => app.close() },
-      {
-        limits: { total: 1, perAddress: 1 },
-        log: { info: () => undefined, warn: () => undefined },
-      },
-    );
-    await listener.listen();
-    try {
-      expect(asked.map(isIP)).not.toContain(0);
-      expect(app.addresses()).toHaveLength(1);
-    } finally {
-      await listener.close(0);
-    }
+    const { app, asked, listener: one } = listener({ host });
+    await one.bind();
+    expect(asked.map(isIP)).not.toContain(0);
+    expect(app.addresses()).toHaveLength(1);
   },
 );
+
+describe('before it serves', () => {
+  test('connections wait, and are served when it opens', async () => {
+    const { app, logged, listener: one } = listener();
+    await one.bind();
+    const answers = [answerOf(portOf(app.server)), answerOf(portOf(app.server))];
+    let answered = 0;
+    for (const answer of answers) void answer.then(() => (answered += 1));
+    const connections = () => new Promise<number>((resolve) => app.server.getConnections((_, count) => resolve(count)));
+    await expect.poll(connections).toBe(2);
+    expect([answered, logged]).toEqual([0, []]);
+    one.open();
+    expect(await Promise.all(answers)).toEqual(['listener 0', 'listener 0']);
+    expect(logged).toEqual([{ listener: 'admin', address: '127.0.0.1', port: portOf(app.server) }]);
+  });
+
+  test('a connection that is reset meanwhile, or waits when the start fails, is closed', async () => {
+    const { app, listener: one } = listener();
+    await one.bind();
+    const port = portOf(app.server);
+    const request = get({ host: '127.0.0.1', port, agent: false }).on('error', () => undefined);
+    await once(request, 'socket');
+    await once(request.socket ?? request, 'connect');
+    (request.socket as unknown as { resetAndDestroy(): void }).resetAndDestroy();
+    const waits = answerOf(port);
+    await one.close(60_000);
+    await expect(waits).rejects.toThrow();
+  });
+});
+
+test('each port that cannot be taken is named, with what to do', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const listeners = [
+    listener({ port }, 'est'),
+    listener({ host: '192.0.2.1', port: 1 }, 'admin'),
+    listener({ host: 'no.such.host.invalid', port: 1 }, 'publication'),
+  ];
+  const failure = await bindAll(listeners.map((one) => one.listener)).catch((error: unknown) => error);
+  other.close();
+  if (!(failure instanceof Error)) throw new Error('all ports could be taken');
+  const [est, admin, publication, ...more] = failure.message.split('\n');
+  expect(est).toBe(
+    `the est listener cannot listen on 127.0.0.1, port ${port} (listen EADDRINUSE: address already in use 127.0.0.1:${port}). ` +
+      'Another program uses the port: stop it, or change est.port.',
+  );
+  expect(admin).toMatch(
+    /^the admin listener cannot listen on 192\.0\.2\.1, port 1 \(.*EADDRNOTAVAIL.*change admin\.host\.$/,
+  );
+  expect(publication).toMatch(
+    /^the publication listener cannot listen on no\.such\.host\.invalid, port 1 .*publication\./,
+  );
+  expect(more).toEqual([]);
+});
+
+describe('server.reuse_port', () => {
+  test('listeners of several nodes share a port', async () => {
+    const first = listener({ reusePort: true });
+    await first.listener.bind();
+    const port = portOf(first.app.server);
+    const second = listener({ port, reusePort: true });
+    await second.listener.bind();
+    first.listener.open();
+    second.listener.open();
+    const answers = new Set<string>();
+    for (let i = 0; i < 200 && answers.size < 2; i++) answers.add(await answerOf(port));
+    expect([...answers].toSorted()).toEqual(['listener 0', 'listener 1']);
+  });
+
+  test('without it, a shared port is refused', async () => {
+    const first = listener({ reusePort: true });
+    await first.listener.bind();
+    await expect(listener({ port: portOf(first.app.server) }).listener.bind()).rejects.toThrow('EADDRINUSE');
+  });
+});

@@ -6,7 +6,7 @@ const SHARED_KEY_MINIMUM = 32;
 const SECRET_URL = 'url_file = "path" or url_env = "VARIABLE"';
 
 /** The checks on `[store]`. That `path` was given beside `driver = "postgres"` shows in the document alone (load.ts). */
-export function* storeChecks({ store, otp }: Config): Generator<Finding> {
+export function* storeChecks({ server, store, otp }: Config): Generator<Finding> {
   const { driver, url, tls, shared_key } = store;
   const about = ['store.driver'];
   if (shared_key !== undefined && shared_key.length < SHARED_KEY_MINIMUM)
@@ -18,6 +18,12 @@ export function* storeChecks({ store, otp }: Config): Generator<Finding> {
     for (const [name, value] of Object.entries({ url, tls, shared_key }))
       if (value !== undefined)
         yield { key: `store.${name}`, message: 'goes with driver = "postgres" (driver is "sqlite" here)', about };
+    if (server.reuse_port)
+      yield {
+        key: 'server.reuse_port',
+        message: 'is true, and a SQLite store serves one node only (false, or store.driver = "postgres")',
+        about,
+      };
     return;
   }
   if (url === undefined)

@@ -17,6 +17,11 @@ export const server = table(
       maximum: 16777216,
       unit: 'bytes',
     }),
+    reuse_port: boolean({
+      description:
+        'Whether several nodes on this host share the ports of the EST and publication listeners (SO_REUSEPORT). Needs `store.driver = "postgres"`.',
+      default: false,
+    }),
     max_connections: integer({
       description:
         'The most connections of each listener. Beyond it, the server closes new connections, or for an address with few connections the oldest silent one of the address with the most. A low limit of open files lowers it.',

@@ -1,0 +1,65 @@
+/** `server.reuse_port`: two nodes on one host share the port of the EST listener, and each has an admin listener. */
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, stringify } from 'smol-toml';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Estuary, section } from '../support/estuary.ts';
+import { sharedPostgres } from '../support/postgres.ts';
+import { requires } from '../support/requires.ts';
+import { runAny } from '../support/command.ts';
+import { NODE, SERVER, startServer, type ServerProcess } from '../support/server-process.ts';
+import { withStoreIn } from '../support/store-in-postgres.ts';
+
+describe.skipIf(!requires('postgres'))('server.reuse_port', () => {
+  let first: Estuary;
+  let second: ServerProcess | undefined;
+  const lookupKey = randomBytes(32);
+
+  /** The configuration of another node on the same ports. */
+  function otherNode(adminPort: number): string {
+    const config = parse(readFileSync(join(first.dir, 'est.toml'), 'utf8'));
+    section(config, 'store')['node_name'] = 'second';
+    section(config, 'audit')['file'] = 'data/second.log';
+    section(config, 'est')['port'] = first.server.port('est');
+    section(config, 'admin')['port'] = adminPort;
+    const file = join(first.dir, 'second.toml');
+    writeFileSync(file, stringify(config));
+    return file;
+  }
+
+  beforeAll(async () => {
+    const url = await (await sharedPostgres()).createDatabase();
+    const configure = (config: Parameters<typeof section>[0]): void => {
+      section(config, 'server')['reuse_port'] = true;
+    };
+    first = await Estuary.start(withStoreIn({ configure }, url, 'first', lookupKey));
+  });
+  afterAll(async () => {
+    await second?.stop();
+    await first.stop();
+  });
+
+  const status = async (): Promise<number> => (await first.est('cacerts')).status;
+  const servedBy = (server: ServerProcess): boolean =>
+    server.log().some(({ listener, msg }) => listener === 'est' && msg === 'request');
+
+  test('both nodes answer, and each goes on when the other stops', async () => {
+    second = await startServer({ config: otherNode(0) });
+    expect(second.port('est')).toBe(first.server.port('est'));
+    const other = second;
+    await expect
+      .poll(async () => [await status(), servedBy(first.server), servedBy(other)], { timeout: 30_000 })
+      .toEqual([200, true, true]);
+    await second.stop();
+    for (let i = 0; i < 10; i++) expect(await status()).toBe(200);
+  });
+
+  test('an admin listener is not shared', async () => {
+    const port = first.server.port('admin');
+    const { code, output } = await runAny(NODE, [SERVER, '--config', otherNode(port)]);
+    expect(output).toMatch(new RegExp(`the admin listener cannot listen on 127\\.0\\.0\\.1, port ${port} \\(`));
+    expect(code).toBe(1);
+    expect(await status()).toBe(200);
+  });
+});
