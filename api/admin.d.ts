@@ -1221,7 +1221,7 @@ export interface components {
             ca?: string;
             /** @description Serves requests without a label. */
             default: boolean;
-            /** @description `file`, `pkcs11` or `dogtag`. */
+            /** @description `file`, `pkcs11`, `dogtag`, `est`, `acme` or `command`. */
             driver: string;
             subject: string | null;
             not_after: string | null;
@@ -1424,7 +1424,7 @@ export interface components {
                 }[];
                 dependencies: {
                     /** @enum {string} */
-                    name: "hsm" | "dogtag" | "gssapi";
+                    name: "hsm" | "dogtag" | "est" | "acme" | "command" | "gssapi";
                     ca: string | null;
                     up: boolean;
                 }[];

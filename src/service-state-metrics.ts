@@ -22,7 +22,7 @@ export interface CertificateGauge {
 
 /** What the service needs beside its CAs and its store. */
 export interface DependencyGauge {
-  readonly name: 'hsm' | 'dogtag' | 'gssapi';
+  readonly name: 'hsm' | 'dogtag' | 'est' | 'acme' | 'command' | 'gssapi';
   /** The CA behind which it stands; empty: none. */
   readonly ca: string;
   readonly up: boolean;
@@ -62,7 +62,7 @@ export function renderState(state: ServiceState): Promise<string> {
     end.set({ use, ca, subject, serial }, notAfter / 1000);
   const dependencyUp = gauge(
     'estuary_dependency_up',
-    '1 while what the service needs outside of itself answers: hsm, dogtag, gssapi.',
+    '1 while what the service needs outside of itself answers: hsm, dogtag, est, acme, command, gssapi.',
     'dependency',
     'ca',
   );

@@ -7,6 +7,8 @@ import { namesMatch } from '../pki/x509/name-matching.ts';
 interface AddressedCa {
   readonly certificate: Certificate;
   readonly renewalIssuers: readonly Certificate[];
+  /** Whether {@link counts} alone decides. */
+  readonly ownIsRecorded: boolean;
   /** Whether a certificate that one of these has signed is this label's. @throws EstuaryError 500 or 503 */
   counts(certificate: Certificate, signer: Certificate): Promise<boolean>;
 }
@@ -74,6 +76,7 @@ export class ClientIssuers {
 
   async #isOwn([certificate, signer]: readonly Certificate[]): Promise<boolean> {
     if (certificate === undefined || signer === undefined) return false;
+    if (this.#ca.ownIsRecorded) return this.#ca.counts(certificate, signer);
     return (
       isOneOf([signer], [this.#ca.certificate, ...this.#ca.renewalIssuers]) && this.#ca.counts(certificate, signer)
     );

@@ -6,12 +6,14 @@ import type {
   LabelMaterial,
   Material,
   Pkcs11CaMaterial,
+  UpstreamCaMaterial,
 } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { isSameConfig } from '../config/secret.ts';
 import { describe, failed } from '../errors.ts';
 import type { CaDriver, Signer } from './driver.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
+import type { IntermediateStore } from '../store/intermediate-store.ts';
 import type { IsolatedLog } from '../process/isolated-process.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
 import { createDogtagCa } from './dogtag/index.ts';
@@ -20,6 +22,8 @@ import type { IssuedCertificates } from './label-boundary.ts';
 import { publicationUrls } from './publication-urls.ts';
 import { createPkcs11Ca } from './pkcs11/index.ts';
 import { Pkcs11Signer } from './pkcs11/pkcs11-signer.ts';
+import { createUpstreamCa } from './remote/create.ts';
+import { RemoteCa } from './remote/remote-ca.ts';
 import { Ca, CaRouter } from './router.ts';
 
 export interface CaContext {
@@ -31,7 +35,7 @@ export interface CaContext {
   /** Mutexes that all nodes share. */
   readonly makeMutex: MakeMutex;
   /** Where it stands which label a certificate was asked for at. */
-  readonly store: IssuedCertificates['store'];
+  readonly store: IssuedCertificates['store'] & Pick<IntermediateStore, 'rememberIntermediates'>;
 }
 
 /** The CAs in force, and what they were made of. */
@@ -113,6 +117,12 @@ function createDriver(
       return before !== undefined && isSameDogtagCa(material, before.material)
         ? before.driver
         : createDogtagCa(material.table, material, context);
+    case 'est':
+    case 'acme':
+    case 'command':
+      return before?.driver instanceof RemoteCa && isSameUpstream(material, before.material)
+        ? before.driver
+        : createUpstreamCa(material, context);
   }
 }
 
@@ -137,6 +147,13 @@ function isSameDogtagCa(now: DogtagCaMaterial, before: CaMaterial): boolean {
     client.certificates.map(fingerprintOf),
   ];
   return isSameConfig(ofDriver(now), ofDriver(before)) && isDeepStrictEqual(certificates(now), certificates(before));
+}
+
+function isSameUpstream(now: UpstreamCaMaterial, before: CaMaterial): boolean {
+  if (!('upstreamAnchors' in before)) return false;
+  const certificates = ({ upstreamAnchors, chain, trustAnchors, client }: UpstreamCaMaterial) =>
+    [upstreamAnchors, chain, trustAnchors, client?.certificates].map((some) => some?.map(fingerprintOf));
+  return isSameConfig(now.table, before.table) && isDeepStrictEqual(certificates(now), certificates(before));
 }
 
 const fingerprintOf = ({ fingerprint }: Certificate): string => fingerprint;

@@ -42,6 +42,11 @@ export interface IssuanceRequest {
   readonly validityDays?: number | undefined;
   /** Present where it came in a full CMC message, for a CA with a CMC service of its own. */
   readonly forwarded?: ForwardedRequest | undefined;
+  /** DER of the PKCS#10 that was submitted: of a request that waits, whose proof was verified before. */
+  readonly pkcs10?: Buffer | undefined;
+  /** Who asks, and by which operation, as the audit log names them. */
+  readonly requester?: string;
+  readonly operation?: string;
 }
 
 /** What a certificate of this service itself is for. */
@@ -74,8 +79,13 @@ export interface PreparedIssuance {
   readonly serial: string | null;
   /** When the certificate will end; absent where the CA decides. */
   readonly notAfter?: Date;
-  /** Signs or submits; called once, after the intent has been committed. @throws EstuaryError; SubmissionUnanswered */
-  issue(): Promise<IssuanceResult>;
+  /**
+   * Signs or submits; called once, after the intent has been committed.
+   *
+   * @param waits a pending answer is stored, and polled later
+   * @throws EstuaryError; SubmissionUnanswered
+   */
+  issue(waits?: boolean): Promise<IssuanceResult>;
 }
 
 /** A submission that may have reached the CA, and of which no answer tells what became. It must not be made again. */
@@ -93,7 +103,11 @@ export type PollResult = IssuanceResult | { readonly status: 'unknown' };
 export interface SoughtRequest {
   readonly request_id: string;
   readonly subject: Name;
+  readonly subjectAltNames?: readonly GeneralName[];
   readonly spki: Buffer;
+  readonly pkcs10?: Buffer | undefined;
+  readonly requester?: string;
+  readonly operation?: string;
   /** When it was submitted, and until when it may have been issued. */
   readonly from: number;
   readonly until: number;
@@ -108,6 +122,10 @@ export interface RemoteQueue {
   readonly settled: number;
   /** Milliseconds for which the CA may not know a request that it has taken before it counts as lost. */
   readonly lostAfter: number;
+  /** A submission that is pending is polled at once: its first answer only names it. */
+  readonly continuesAtOnce?: boolean;
+  /** false: nothing can be found out about a submission without an answer. */
+  readonly canFind?: boolean;
   /**
    * Whether a request is decided in the answer to its submission, so that a key that is generated for it does not get lost.
    * @throws EstuaryError 500 when the CA does not tell; 503
@@ -125,6 +143,8 @@ export interface RevocationRequest {
   readonly serial: string;
   /** RFC 5280 CRLReason name. */
   readonly reason: string;
+  /** DER, if the store has it. */
+  readonly certificate?: Buffer;
 }
 
 /** A generated private key, encrypted so that only the archive can read it. */
@@ -168,7 +188,7 @@ export interface OcspDelegate {
 
 /** What stands behind a CA outside of this process, as the metrics name it. */
 export interface CaDependency {
-  readonly name: 'hsm' | 'dogtag';
+  readonly name: 'hsm' | 'dogtag' | 'est' | 'acme' | 'command';
   health(): Promise<HealthReport>;
 }
 
@@ -205,6 +225,8 @@ export interface CaDriver {
    * before a reload and one after it; absent: the driver itself.
    */
   readonly footing?: object;
+  /** Capability: DER CsrAttrs that the CA asks for, in place of the label's own. @throws EstuaryError 500 or 503 */
+  csrAttributes?(): Promise<Buffer | undefined>;
   /** Capability: a key archive, present where generated keys are to be archived. */
   readonly keyArchive?: KeyArchive;
   /** Requests reach the CA as PKCS#10 only, so that a key which the server generates needs one too. */

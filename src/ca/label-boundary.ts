@@ -2,7 +2,7 @@
  * Which certificates of a CA are which label's, where several labels share its key (docs/labels.md). The key cannot tell, so the store
  * has to: it knows where each was asked for.
  */
-import type { Certificate } from '../pki/x509/certificate.ts';
+import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { isRecordOf } from '../store/certificate-issuer.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 
@@ -48,5 +48,19 @@ export class LabelBoundary {
     for (const row of await store.getCertificates(certificate.serialNumber, ca))
       if (await isRecordOf(row, { certificate, issuer })) return labels.includes(row.label ?? row.ca);
     return !isOfOwnKey && !isRemote;
+  }
+
+  /**
+   * Whether the store has recorded this certificate for one of the labels.
+   *
+   * @throws EstuaryError 500 or 503 when the store cannot say
+   */
+  async hasRecorded({ serialNumber, tbs }: Certificate): Promise<boolean> {
+    const { store, ca, labels } = this.#options;
+    const rows = await store.getCertificates(serialNumber, ca);
+    return rows.some(
+      ({ der, ...row }) =>
+        labels.includes(row.label ?? row.ca) && der.length > 0 && parseCertificate(der).tbs.equals(tbs),
+    );
   }
 }

@@ -80,6 +80,19 @@ export class Ca {
   }
 
   /**
+   * Whether certificates are this label's own by the store's record alone. The CA of a remote driver certifies for others too, and its
+   * issuing certificate may change with each answer.
+   */
+  get ownIsRecorded(): boolean {
+    return this.driver.remoteQueue !== undefined;
+  }
+
+  /** Whether the store has recorded this certificate for the label. @throws EstuaryError 500 or 503 when the store cannot say */
+  hasRecorded(certificate: Certificate): Promise<boolean> {
+    return this.#boundary?.hasRecorded(certificate) ?? Promise.resolve(false);
+  }
+
+  /**
    * Whether a certificate counts as this label's own: other labels' of the same CA do not.
    *
    * @param signer the CA, or that one of `renewalIssuers`, that has signed it

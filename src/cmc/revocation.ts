@@ -68,7 +68,7 @@ export class CertificateActions {
       invalidity_date: invalidityDate?.getTime() ?? null,
     };
     if (row.revoked_at !== null) throw alreadyRevoked(bodyPartID);
-    await base.ca.driver.revoke(revocation);
+    await base.ca.driver.revoke({ ...revocation, certificate: row.der });
     const event: AuditEvent = {
       ...eventBase(base),
       subject: by,

@@ -6,6 +6,7 @@ import type { Material } from './material/material.ts';
 import { ConfigError } from './problem.ts';
 import type { Problem, Warning } from './problem.ts';
 import { readDocument } from './read.ts';
+import { isRemoteDriver } from './schema/ca.ts';
 import { asConfig, configSchema } from './schema.ts';
 import type { Config } from './schema.ts';
 import { endedTokens } from './rules/admin.ts';
@@ -93,7 +94,8 @@ function withoutBackdating(document: Table): Table {
   return { ...document, ...Object.fromEntries(lists) };
 }
 
-const exactUnlessRemote = (one: unknown): unknown => (isTable(one) && one['driver'] !== 'dogtag' ? exact(one) : one);
+const exactUnlessRemote = (one: unknown): unknown =>
+  isTable(one) && !isRemoteDriver(String(one['driver'])) ? exact(one) : one;
 
 function exact(ca: Table): Table {
   const profile = ca['profile'] ?? {};

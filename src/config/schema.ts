@@ -52,6 +52,9 @@ export type LabelConfig = Config['label'][number];
 export type FileCaConfig = Extract<CaConfig, { driver: 'file' }>;
 export type Pkcs11CaConfig = Extract<CaConfig, { driver: 'pkcs11' }>;
 export type DogtagCaConfig = Extract<CaConfig, { driver: 'dogtag' }>;
+export type EstCaConfig = Extract<CaConfig, { driver: 'est' }>;
+export type AcmeCaConfig = Extract<CaConfig, { driver: 'acme' }>;
+export type CommandCaConfig = Extract<CaConfig, { driver: 'command' }>;
 /** A method of `[ca.auth] methods`. */
 export type RequesterMethod = NonNullable<CaConfig['auth']['methods']>[number];
 export type ProfileConfig = CaConfig['profile'];

@@ -41,6 +41,8 @@ export class Checked {
         csr: proof,
         forwarded,
         validityDays: keyed.authorised.validityDays,
+        requester: request.identity.display,
+        operation,
       }),
     );
   }

@@ -112,6 +112,7 @@ export function notIssuedHere(): EstuaryError {
 
 /** Whether the addressed CA issued the certificate, or one whose certificates may be renewed there; at which label counts too. */
 export async function isOfCa(ca: Ca, certificate: Certificate): Promise<boolean> {
+  if (ca.ownIsRecorded) return ca.hasRecorded(certificate);
   for (const issuer of [ca.certificate, ...ca.renewalIssuers])
     if (await isIssuedBy(certificate, issuer)) return ca.counts(certificate, issuer);
   return false;

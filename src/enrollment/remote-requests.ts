@@ -8,9 +8,7 @@ import type { Found, RemoteQueue } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { describe, EstuaryError, forbidden, isRefusal, unavailable } from '../errors.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
-import type { CertificateStore } from '../store/certificate-store.ts';
-import type { IssuanceStore } from '../store/issuance-store.ts';
-import type { RemoteRequestStore, RequestEnd } from '../store/remote-request-store.ts';
+import type { RequestEnd } from '../store/remote-request-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Allowed } from './allowed.ts';
 import {
@@ -36,7 +34,7 @@ const SWEEP_LIMIT = 50;
 
 export class RemoteRequests {
   readonly #options: RemoteRequestsOptions;
-  readonly #store: CertificateStore & IssuanceStore & RemoteRequestStore;
+  readonly #store: RemoteRequestsOptions['store'];
 
   constructor(options: RemoteRequestsOptions) {
     this.#options = options;
@@ -55,7 +53,13 @@ export class RemoteRequests {
     supersedes: string | null,
   ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
     const submitted = await Submitted.of(allowed, row, supersedes, this.#options);
-    return submitted instanceof Submitted ? submitted.issue() : { known: submitted };
+    if (!(submitted instanceof Submitted)) return { known: submitted };
+    const outcome = await submitted.issue();
+    const { ca } = allowed.keyed.request;
+    const queue = ca.driver.remoteQueue;
+    if (outcome.status !== 'pending' || queue?.continuesAtOnce !== true) return outcome;
+    const waiting = await this.#store.getRequest(row.id);
+    return waiting?.reference == null ? outcome : this.poll({ ca, queue }, waiting);
   }
 
   /**
@@ -140,7 +144,7 @@ export class RemoteRequests {
     const from = row.changed_at;
     const settled = from + queue.settled;
     const searchedAt = this.#options.now();
-    const found = await queue.find({ ...request, from, until: settled });
+    const found = await this.#endedBy(row, () => queue.find({ ...request, from, until: settled }));
     const certificate = await this.#unrecorded(row, found);
     if (certificate !== undefined) {
       await this.#endedBy(row, () => queue.verify(certificate, request));
@@ -161,7 +165,10 @@ export class RemoteRequests {
     if (searchedAt < settled) return undefined;
     await this.#end(row, {
       ...UNDECIDED,
-      reason: 'The submission was not answered, and the CA does not know the request.',
+      reason:
+        queue.canFind === false
+          ? 'The submission was not answered. The CA may have issued a certificate.'
+          : 'The submission was not answered, and the CA does not know the request.',
     });
     throw unavailable('SUBMISSION_LOST', `The CA "${ca.label}" did not take the request; send it again.`);
   }
@@ -191,8 +198,9 @@ export class RemoteRequests {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof EstuaryError && error.code === 'CA_ISSUED_OTHER')
-        await this.#end(row, { ...UNDECIDED, reason: error.message }, describe(error));
+      const isEnd =
+        error instanceof EstuaryError && (error.code === 'CA_ISSUED_OTHER' || error.code === 'SUBMISSION_LOST');
+      if (isEnd) await this.#end(row, { ...UNDECIDED, reason: error.message }, describe(error));
       throw error;
     }
   }

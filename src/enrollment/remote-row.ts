@@ -8,14 +8,14 @@ import { noteOnRequest } from '../request-context.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import type { RemoteRequestStore } from '../store/remote-request-store.ts';
-import type { RequestRow } from '../store/request-store.ts';
+import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import { StoreLost } from '../store/store-lost.ts';
 import { certificateRow, issuedNames } from './certificate-row.ts';
 import type { Repeats } from './repeats.ts';
 import type { ReservationReleaser } from './reservation-releaser.ts';
 
 export interface RemoteRequestsOptions {
-  readonly store: CertificateStore & IssuanceStore & RemoteRequestStore;
+  readonly store: CertificateStore & IssuanceStore & RemoteRequestStore & Pick<RequestStore, 'getRequest'>;
   readonly log: Pick<Logger, 'warn'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -88,11 +88,21 @@ export function rowEvent({ requester, ca, id }: RequestRow): Pick<AuditEvent, 's
 }
 
 /** What was asked for, from what was submitted. */
-export function issuanceRequestOf({ id, csr, format }: RequestRow): IssuanceRequest {
+export function issuanceRequestOf({ id, csr, format, requester, operation }: RequestRow): IssuanceRequest {
   const content =
     format === 'crmf' ? parseCertificateRequest({ kind: 'crm', bodyPartID: 1, der: csr }) : parseCsrWithoutProof(csr);
   const { subject, subjectAltNames, publicKey } = content;
-  return { request_id: id, subject, subjectAltNames, spki: publicKey.spki, csr: undefined };
+  const pkcs10 = format === 'pkcs10' ? csr : undefined;
+  return {
+    request_id: id,
+    subject,
+    subjectAltNames,
+    spki: publicKey.spki,
+    csr: undefined,
+    pkcs10,
+    requester,
+    operation,
+  };
 }
 
 /** For the call that commits a reservation: where the store went away over it, it may have been committed. */

@@ -70,7 +70,7 @@ export class Submitted {
     const succeeded = takesUse(row) ? clearedBy(request) : [];
     let result;
     try {
-      result = await prepared.issue();
+      result = await prepared.issue(true);
     } catch (error) {
       if (!(error instanceof EstuaryError)) return this.#unanswered(request, error);
       await this.#withdraw(request, describe(error));

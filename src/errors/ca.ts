@@ -58,6 +58,28 @@ export const CA_ERRORS = {
     cause: 'A lost request is looked for at the CA among more requests than are searched.',
     remedy: "Look for it by hand; the log has the key's digest.",
   },
+  UPSTREAM_BAD_REQUEST: {
+    status: 400,
+    cause: 'The upstream CA rejected the CSR as malformed; its text is the message.',
+    remedy: 'Correct the CSR as the text says.',
+    text: "(the upstream CA's text)",
+  },
+  UPSTREAM_FAILED: {
+    status: 500,
+    cause: 'The upstream CA failed, or refused this server itself; the log has its answer.',
+    remedy: 'Check url, credentials and trust anchors of the upstream CA; run `estuary doctor`.',
+  },
+  UPSTREAM_FORBIDDEN: {
+    status: 403,
+    cause: 'The upstream CA rejected the request; its text is the message.',
+    remedy: 'Ask for names and a key that the upstream CA allows.',
+    text: "(the upstream CA's text)",
+  },
+  UPSTREAM_NAMES: {
+    status: 400,
+    cause: 'The CA is behind an ACME server, which certifies DNS names and IP addresses in the subjectAltName only.',
+    remedy: 'Ask for these kinds of names, and for a common name that is one of them.',
+  },
   CA_SIGNATURE_FAILED: {
     status: 500,
     cause: "The CA's key did not sign.",

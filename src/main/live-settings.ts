@@ -141,7 +141,9 @@ function resolve(named: Material, own: ServerCertificate | undefined): Resolved 
 /** @throws EstuaryError, or RangeError where a key cannot sign */
 async function makeState(config: Config, material: Resolved, cas: CaRouter): Promise<LiveState> {
   const { clientTrust, adminTrust: adminMaterial, tls, adminTls } = material;
-  const estTrust = clientTrust && (await ClientTrust.create({ ...clientTrust, intermediates: ownCertificates(cas) }));
+  const intermediates = ownCertificates(cas);
+  const learned = (): Certificate[] => chainsOfRemoteCas(cas);
+  const estTrust = clientTrust && (await ClientTrust.create({ ...clientTrust, intermediates, learned }));
   const adminTrust = adminMaterial && (await ClientTrust.create(adminMaterial));
   if (adminTrust !== undefined) await refuseOwnAnchors(adminTrust.anchors, cas);
   return {
@@ -172,6 +174,11 @@ async function refuseOwnAnchors(anchors: readonly Certificate[], cas: CaRouter):
   throw failed('ADMIN_ANCHOR_OWN', 'admin.tls.trust_anchors makes devices administrators', {
     detail: ownAnchorMessage(anchor),
   });
+}
+
+/** As they are now: an upstream may name its chain only when it issues. */
+function chainsOfRemoteCas({ all }: CaRouter): Certificate[] {
+  return all.flatMap((ca) => (ca.ownIsRecorded && ca.driver.chain().length > 0 ? ca.certificates : []));
 }
 
 /** Our devices send their certificate alone; what lies between it and the trust anchor is ours to know. */

@@ -44,7 +44,12 @@ function issuersWith(list: readonly string[], files: readonly Issuer[] = [], ren
   const ours = { certificates: [devices, root].map(parsed), renewalIssuers: renewal.map(parsed) };
   const theirs = { certificates: [lab, root].map(parsed), renewalIssuers: [] };
   return new ClientIssuers(
-    { certificate: parsed(devices), renewalIssuers: ours.renewalIssuers, counts: () => Promise.resolve(true) },
+    {
+      certificate: parsed(devices),
+      renewalIssuers: ours.renewalIssuers,
+      ownIsRecorded: false,
+      counts: () => Promise.resolve(true),
+    },
     { list, certificates: files.map(parsed), all: () => [ours, theirs] },
   );
 }
@@ -105,7 +110,7 @@ describe('certificates under a CA of this server', () => {
   test('include those of an earlier key in the chain of a CA', () => {
     const chain = { certificates: [devices, former, root].map(parsed), renewalIssuers: [] };
     const issuers = new ClientIssuers(
-      { certificate: parsed(devices), renewalIssuers: [], counts: () => Promise.resolve(true) },
+      { certificate: parsed(devices), renewalIssuers: [], ownIsRecorded: false, counts: () => Promise.resolve(true) },
       { list: [], certificates: [], all: () => [chain] },
     );
     expect(issuers.isOfThisServer([leaf, former, root].map(parsed))).toBe(true);

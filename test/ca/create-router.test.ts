@@ -28,7 +28,11 @@ const context = {
   env: process.env,
   log: createLogger('silent'),
   makeMutex: (_name: string, queueLimit: number) => new FairLimiter({ concurrency: 1, queue: queueLimit }),
-  store: { getCertificates: () => Promise.resolve([]), hasOtherLabels: () => Promise.resolve(false) },
+  store: {
+    getCertificates: () => Promise.resolve([]),
+    hasOtherLabels: () => Promise.resolve(false),
+    rememberIntermediates: () => Promise.resolve(),
+  },
 };
 
 /** `devices` is in a token, `lab` behind Dogtag; neither is started. */

@@ -267,12 +267,12 @@ describe('what several keys say together', () => {
     [
       'an unknown driver',
       toml('', { ca: otherCa({ driver: '"vault"' }) }),
-      'ca[1].driver: "vault" is not known ("file", "pkcs11", "dogtag")',
+      'ca[1].driver: "vault" is not known ("file", "pkcs11", "dogtag", "est", "acme", "command")',
     ],
     [
       'no driver',
       toml('', { ca: PARTS.ca.replace('driver = "file"', '') }),
-      'ca[0].driver: is missing ("file", "pkcs11", "dogtag")',
+      'ca[0].driver: is missing ("file", "pkcs11", "dogtag", "est", "acme", "command")',
     ],
     [
       'an external service over plain HTTP',

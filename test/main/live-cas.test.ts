@@ -29,7 +29,11 @@ function liveCas(more: Pick<LiveCasOptions, 'endOfWork' | 'patience'>): LiveCas 
       env: {},
       log,
       makeMutex: (_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit }),
-      store: { getCertificates: () => Promise.resolve([]), hasOtherLabels: () => Promise.resolve(false) },
+      store: {
+        getCertificates: () => Promise.resolve([]),
+        hasOtherLabels: () => Promise.resolve(false),
+        rememberIntermediates: () => Promise.resolve(),
+      },
     },
     log,
     ...more,

@@ -13,6 +13,8 @@ export interface ClientTrustInput {
    */
   readonly intermediates?: readonly Buffer[];
   readonly crls?: readonly CrlSource[];
+  /** Further ones that become known while the snapshot is in use: the chains of remote CAs. */
+  readonly learned?: () => readonly Certificate[];
 }
 
 /** Paths remembered per snapshot; each holds the few kilobytes of a parsed certificate. */
@@ -32,14 +34,17 @@ export class ClientTrust {
   readonly #links: ReadonlySet<string>;
   /** Validated paths by the end entity's fingerprint, the least recently used first. */
   readonly #paths = new Map<string, readonly Certificate[]>();
+  readonly #learned: () => readonly Certificate[];
 
   private constructor(
     anchors: readonly Certificate[],
     intermediates: readonly Certificate[],
     revocation: RevocationLists,
     links: ReadonlySet<string>,
+    learned: () => readonly Certificate[] = () => [],
   ) {
     this.#links = links;
+    this.#learned = learned;
     this.anchors = anchors;
     this.revocation = revocation;
     this.#anchorFingerprints = new Set(anchors.map(({ fingerprint }) => fingerprint));
@@ -74,7 +79,7 @@ export class ClientTrust {
       for (const [i, issuer] of found.path.slice(1).entries()) links.add(linkOf(found.path[i] ?? helper, issuer));
     }
     const revocation = await RevocationLists.load(input.crls ?? [], paths);
-    return new ClientTrust(anchors, trusted, revocation, links);
+    return new ClientTrust(anchors, trusted, revocation, links, input.learned);
   }
 
   isAnchor(certificate: Certificate): boolean {
@@ -86,9 +91,9 @@ export class ClientTrust {
     return this.#fingerprints.has(fingerprint);
   }
 
-  /** Where to look for issuers: the anchors, then our intermediates, then what the client sent. */
+  /** Where to look for issuers: the anchors, then our intermediates, then what the client sent or a remote CA uses. */
   issuers(presented: readonly Certificate[]): IssuerSource {
-    const sent = Map.groupBy(presented, ({ subject }) => foldedName(subject));
+    const sent = Map.groupBy([...presented, ...this.#learned()], ({ subject }) => foldedName(subject));
     return {
       isAnchor: (certificate) => this.isAnchor(certificate),
       bySubject: (name) => [...(this.#bySubject.get(name) ?? []), ...(sent.get(name) ?? [])],

@@ -1,6 +1,6 @@
 /** What an answer of Dogtag says, decided by its content and never by its HTTP status alone. */
 import { failed } from '../../errors.ts';
-import type { HttpAnswer } from './http.ts';
+import type { HttpAnswer } from '../remote/http.ts';
 import { asObject, complaint, objectsOf, readJson, sentence, textOf, type JsonObject } from './json.ts';
 import { ReplicaFault } from './replica.ts';
 

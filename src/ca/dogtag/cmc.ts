@@ -18,7 +18,7 @@ import { DerError } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { ForwardedRequest } from '../driver.ts';
 import type { RemoteChain } from './chain.ts';
-import type { HttpAnswer } from './http.ts';
+import type { HttpAnswer } from '../remote/http.ts';
 import { complaint, sentence } from './json.ts';
 import { ReplicaFault } from './replica.ts';
 import type { Replicas } from './replicas.ts';

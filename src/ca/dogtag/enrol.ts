@@ -2,7 +2,7 @@
 import { failed } from '../../errors.ts';
 import { parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
 import { errorOf, jsonOf, onlyRequest, readAnswer, requestInfo, type RequestInfo } from './answers.ts';
-import type { HttpAnswer } from './http.ts';
+import type { HttpAnswer } from '../remote/http.ts';
 import { complaint, objectsOf, textOf, type JsonObject } from './json.ts';
 import { NotHere, ReplicaFault } from './replica.ts';
 import type { Attempt, Replicas } from './replicas.ts';

@@ -8,7 +8,7 @@ import { labelledLog } from '../labelled-log.ts';
 import { RemoteChain } from './chain.ts';
 import { CmcService } from './cmc.ts';
 import { DogtagCa } from './dogtag-ca.ts';
-import type { DogtagTls } from './http.ts';
+import type { ClientTls } from '../remote/http.ts';
 import { Kra } from './kra.ts';
 import { Replicas } from './replicas.ts';
 import type { AskedProfile } from './verify-issued.ts';
@@ -78,7 +78,7 @@ export function createDogtagCa(
 }
 
 /** Behind every connection to Dogtag. */
-function tlsOf({ trustAnchors, client }: Pick<DogtagCaMaterial, 'trustAnchors' | 'client'>): DogtagTls {
+function tlsOf({ trustAnchors, client }: Pick<DogtagCaMaterial, 'trustAnchors' | 'client'>): ClientTls {
   return {
     ca: pemOf(trustAnchors),
     cert: pemOf(client.certificates),

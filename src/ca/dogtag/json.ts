@@ -1,5 +1,5 @@
 /** Dogtag's JSON, which is not always JSON: the container answers errors in HTML, or not at all. */
-import type { HttpAnswer } from './http.ts';
+import type { HttpAnswer } from '../remote/http.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

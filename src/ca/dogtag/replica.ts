@@ -1,6 +1,6 @@
 /** One replica: whether it can be used, and the agent's session there. */
 import { FairLimiter } from '../../process/fair-limiter.ts';
-import { HttpClient, TransportError, type DogtagTls, type HttpAnswer, type HttpCall } from './http.ts';
+import { HttpClient, TransportError, type ClientTls, type HttpAnswer, type HttpCall } from '../remote/http.ts';
 import { complaint, readJson } from './json.ts';
 import { measured } from '../../dependency-calls.ts';
 
@@ -47,7 +47,7 @@ export class Replica {
   #faults = 0;
   #problem: string | undefined;
 
-  constructor(url: string, subsystem: Subsystem, tls: DogtagTls) {
+  constructor(url: string, subsystem: Subsystem, tls: ClientTls) {
     this.#client = new HttpClient(url, tls);
     this.#subsystem = subsystem;
     this.url = this.#client.url;

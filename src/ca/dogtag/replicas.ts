@@ -4,13 +4,13 @@
  */
 import { unavailable } from '../../errors.ts';
 import { SubmissionUnanswered, type HealthReport } from '../driver.ts';
-import type { DogtagTls, HttpAnswer, HttpCall } from './http.ts';
+import type { ClientTls, HttpAnswer, HttpCall } from '../remote/http.ts';
 import { Replica, ReplicaFault, type SessionCall, type Subsystem } from './replica.ts';
 
 export interface ReplicasOptions {
   readonly urls: readonly string[];
   readonly subsystem: Subsystem;
-  readonly tls: DogtagTls;
+  readonly tls: ClientTls;
   /** Milliseconds that one operation may take, whatever number of replicas it tries. */
   readonly timeout: number;
   /** Milliseconds between checks of a replica in use. */

@@ -3,7 +3,7 @@ import { failed, notFound } from '../../errors.ts';
 import { isCrlReason, type CrlReason } from '../../pki/x509/crl-reasons.ts';
 import type { RevocationRequest } from '../driver.ts';
 import { errorOf, jsonOf, readAnswer } from './answers.ts';
-import type { HttpAnswer } from './http.ts';
+import type { HttpAnswer } from '../remote/http.ts';
 import { complaint, digitsOf, textOf } from './json.ts';
 import { ReplicaFault, type SessionCall } from './replica.ts';
 import type { Replicas } from './replicas.ts';

@@ -2,6 +2,7 @@
 import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
 import { formatName, namesEqual, parseDistinguishedName } from '../../pki/x509/name.ts';
 import { namesMatch } from '../../pki/x509/name-matching.ts';
+import { caCertificateFiles } from '../schema/ca.ts';
 import type { Config } from '../schema.ts';
 import { checkDistinguishedName } from '../schema/formats.ts';
 import type { MaterialReader } from './reader.ts';
@@ -10,7 +11,7 @@ import type { MaterialReader } from './reader.ts';
 export async function checkAdminAnchors(reader: MaterialReader, { admin, ca }: Config): Promise<void> {
   if (admin.tls.mode === 'none') return;
   const anchors = await reader.knownCertificates(admin.tls.trust_anchors);
-  const files = ca.flatMap(({ certificate, chain, profile }) => [certificate, chain, profile.renewal_issuers]);
+  const files = ca.flatMap(caCertificateFiles);
   const own = await Promise.all(files.map((file) => reader.knownCertificates(file)));
   for (const anchor of await ownAnchors(anchors, own.flat()))
     reader.problem('admin.tls.trust_anchors', ownAnchorMessage(anchor), 'a CA for administrators only');

@@ -1,10 +1,23 @@
 /** The files of the `[[ca]]` tables. */
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { arrangeChain, type CaChain } from '../../pki/x509/ca-chain.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import { hasNoCheck, ocspDelegateProblems } from '../../pki/x509/ocsp-delegate.ts';
+import { errorCode } from '../load-secret.ts';
+import { FileError } from './pem-files.ts';
 import { clientIssuerFiles } from '../schema/ca.ts';
-import type { CaConfig, DogtagCaConfig, FileCaConfig, Pkcs11CaConfig } from '../schema.ts';
+import type {
+  AcmeCaConfig,
+  CaConfig,
+  CommandCaConfig,
+  DogtagCaConfig,
+  EstCaConfig,
+  FileCaConfig,
+  Pkcs11CaConfig,
+} from '../schema.ts';
 import {
   caCertificates,
   type CaCertificates,
@@ -32,6 +45,10 @@ export async function loadCa(reader: MaterialReader, table: CaConfig, key: strin
       return loadPkcs11Ca(reader, table, key);
     case 'dogtag':
       return loadDogtagCa(reader, table, key);
+    case 'est':
+    case 'acme':
+    case 'command':
+      return loadUpstreamCa(reader, table, key);
   }
 }
 
@@ -72,6 +89,63 @@ async function loadDogtagCa(
   if (trustAnchors === undefined || client === undefined || others === undefined) return undefined;
   if (certificate !== undefined && certificates === undefined) return undefined;
   return { driver: 'dogtag', table, certificates, trustAnchors, client, ...others };
+}
+
+async function loadUpstreamCa(
+  reader: MaterialReader,
+  table: EstCaConfig | AcmeCaConfig | CommandCaConfig,
+  key: string,
+): Promise<CaMaterial | undefined> {
+  const anchors = await reader.anchors(`${key}.upstream_trust_anchors`, table.upstream_trust_anchors);
+  const chain = table.chain === undefined ? [] : await reader.certificates(`${key}.chain`, table.chain);
+  const others = await loadOthers(reader, table, key);
+  const files = table.driver === 'est' ? table.est : {};
+  const tls = table.driver === 'est' ? table.est : table.driver === 'acme' ? table.acme : undefined;
+  const service = await loadService(
+    reader,
+    { ...files, trust_anchors: tls?.tls_trust_anchors },
+    `${key}.${table.driver}`,
+  );
+  const accountKey =
+    table.driver === 'acme'
+      ? await loadAccountKey(reader, `${key}.acme.account_key_file`, table.acme.account_key_file)
+      : undefined;
+  if (anchors === undefined || chain === undefined || others === undefined) return undefined;
+  if (table.driver === 'acme' && accountKey === undefined) return undefined;
+  return {
+    driver: table.driver,
+    table,
+    certificates: undefined,
+    upstreamAnchors: anchors,
+    chain,
+    accountKey,
+    ...service,
+    ...others,
+  };
+}
+
+/** Of an ACME account, which the first start creates. */
+async function loadAccountKey(reader: MaterialReader, key: string, file: string): Promise<KeyObject | undefined> {
+  if (!existsSync(file)) {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const pem = privateKey.export({ format: 'pem', type: 'pkcs8' });
+    const written = await reader.reading(key, file, async () => {
+      await writeFile(file, pem, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
+        // Another process has just created it.
+        if (errorCode(error) === 'EEXIST') return;
+        throw new FileError(
+          `cannot create ${file}: ${errorCode(error)}`,
+          'the path of a file that the server may create',
+        );
+      });
+      return true;
+    });
+    if (written === undefined) return undefined;
+  }
+  const accountKey = await reader.privateKey(key, file);
+  if (accountKey === undefined || accountKey.asymmetricKeyDetails?.namedCurve === 'prime256v1') return accountKey;
+  reader.problem(key, `${file} is not an EC P-256 key`, 'the key of an ACME account');
+  return undefined;
 }
 
 /** The files of any CA that are not about the CA itself. */

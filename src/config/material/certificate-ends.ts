@@ -13,6 +13,7 @@ export type CertificateUse =
   | 'client_anchor'
   | 'admin_anchor'
   | 'dogtag_anchor'
+  | 'upstream_anchor'
   | 'cmc'
   | 'store_client'
   | 'store_anchor';
@@ -48,7 +49,12 @@ export function certificateEnds(material: Material): CertificateEnd[] {
             ...ends('agent', firstOf(ca.client), ca.table.label),
             ...ends('dogtag_anchor', ca.trustAnchors, ca.table.label),
           ]
-        : ends('ocsp', firstOf(ca.ocsp), ca.table.label),
+        : 'upstreamAnchors' in ca
+          ? [
+              ...ends('agent', firstOf(ca.client), ca.table.label),
+              ...ends('upstream_anchor', [...ca.upstreamAnchors, ...(ca.trustAnchors ?? [])], ca.table.label),
+            ]
+          : ends('ocsp', firstOf(ca.ocsp), ca.table.label),
     ),
   ];
 }

@@ -3,6 +3,7 @@ import { formatName } from '../../pki/x509/name.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { countsAt, hasSharedSecret, leavesNamesFree } from '../rules/names.ts';
 import { clientIssuerFiles } from '../schema/ca.ts';
+import { caCertificateFiles } from '../schema/ca.ts';
 import type { CaConfig, Config } from '../schema.ts';
 import { labelsOf } from '../labels.ts';
 import { ownAnchors } from './admin-anchors.ts';
@@ -64,10 +65,6 @@ function checkMethods(reader: MaterialReader, config: Config): void {
   }
 }
 
-async function certificatesOf(
-  reader: MaterialReader,
-  { certificate, chain, profile }: CaConfig,
-): Promise<readonly Certificate[]> {
-  const files = [certificate, chain, profile.renewal_issuers];
-  return (await Promise.all(files.map((file) => reader.knownCertificates(file)))).flat();
+async function certificatesOf(reader: MaterialReader, ca: CaConfig): Promise<readonly Certificate[]> {
+  return (await Promise.all(caCertificateFiles(ca).map((file) => reader.knownCertificates(file)))).flat();
 }

@@ -6,7 +6,15 @@ import type { KeyObject } from 'node:crypto';
 import type { CaChain } from '../../pki/x509/ca-chain.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { CertificateList } from '../../pki/x509/crl.ts';
-import type { CaConfig, DogtagCaConfig, FileCaConfig, Pkcs11CaConfig } from '../schema.ts';
+import type {
+  AcmeCaConfig,
+  CaConfig,
+  CommandCaConfig,
+  DogtagCaConfig,
+  EstCaConfig,
+  FileCaConfig,
+  Pkcs11CaConfig,
+} from '../schema.ts';
 
 export type Certificates = readonly [Certificate, ...Certificate[]];
 
@@ -84,8 +92,26 @@ export interface DogtagCaMaterial extends EveryCaMaterial {
   readonly client: KeyPair;
 }
 
+/** Of a CA to which the device's CSR is submitted. */
+export interface UpstreamCaMaterial extends EveryCaMaterial {
+  readonly driver: 'est' | 'acme' | 'command';
+  readonly table: EstCaConfig | AcmeCaConfig | CommandCaConfig;
+  /** Not known before the upstream says so. */
+  readonly certificates: undefined;
+  /** Its certificates must lead to one of these. */
+  readonly upstreamAnchors: Certificates;
+  /** `chain`: the certificates that are known from the start. */
+  readonly chain: readonly Certificate[];
+  /** Behind the TLS certificate of its server; undefined: the CAs that Node.js knows. */
+  readonly trustAnchors: Certificates | undefined;
+  /** What its server is shown. */
+  readonly client: KeyPair | undefined;
+  /** The key of the ACME account. */
+  readonly accountKey: KeyObject | undefined;
+}
+
 /** A `[[ca]]` table with its files. */
-export type CaMaterial = FileCaMaterial | Pkcs11CaMaterial | DogtagCaMaterial;
+export type CaMaterial = FileCaMaterial | Pkcs11CaMaterial | DogtagCaMaterial | UpstreamCaMaterial;
 
 /** A `[[label]]` table with its files. */
 export interface LabelMaterial extends EveryCaMaterial {

@@ -5,8 +5,10 @@ import type { MaterialReader } from './reader.ts';
 /** Warnings of CAs with a key of ours that another one has too. */
 export async function checkSharedKeys(reader: MaterialReader, { ca }: Config): Promise<void> {
   const seen = new Map<string, string>();
-  for (const [index, { driver, certificate, label }] of ca.entries()) {
-    const [own] = driver === 'dogtag' ? [] : await reader.knownCertificates(certificate);
+  for (const [index, table] of ca.entries()) {
+    const { label } = table;
+    const isLocal = table.driver === 'file' || table.driver === 'pkcs11';
+    const [own] = isLocal ? await reader.knownCertificates(table.certificate) : [];
     if (own === undefined) continue;
     const key = own.spki.toString('base64');
     const first = seen.get(key);

@@ -1,11 +1,14 @@
+import { isAbsolute } from 'node:path';
 import { attributeType } from '../../pki/x509/attribute-types.ts';
 import { labelsOf, type ConfiguredLabel } from '../labels.ts';
 import type { Finding } from './finding.ts';
 import { furtherLabelChecks } from './labels.ts';
+import { countsAt } from './names.ts';
 import { extensionChecks } from './profile-extensions.ts';
 import { OPERATION_NAMES } from '../operation-names.ts';
+import { isRemoteDriver } from '../schema/ca.ts';
 import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from '../schema/csrattrs.ts';
-import type { CaConfig, Config, CsrAttrsConfig, Pkcs11CaConfig, ProfileConfig } from '../schema.ts';
+import type { CaConfig, Config, CsrAttrsConfig, EstCaConfig, Pkcs11CaConfig, ProfileConfig } from '../schema.ts';
 
 /** The checks on the `[[ca]]` and `[[label]]` tables. */
 export function* caChecks(config: Config): Generator<Finding> {
@@ -19,11 +22,15 @@ export function* caChecks(config: Config): Generator<Finding> {
   for (const [index, one] of ca.entries()) {
     const key = `ca[${index}]`;
     if (one.driver === 'pkcs11') yield* pkcs11Checks(one.pkcs11, `${key}.pkcs11`);
-    if (one.driver === 'dogtag') {
-      yield* dogtagChecks(one, key);
-      yield* dogtagNameChecks(one, key);
-      yield* dogtagProfileChecks(one, key);
+    if (isRemoteDriver(one.driver)) {
+      const who = one.driver === 'dogtag' ? 'Dogtag' : 'the upstream CA';
+      yield* remoteChecks(one, key, who);
+      yield* remoteNameChecks(one, key, who);
+      yield* remoteProfileChecks(one, key, who);
     }
+    if (one.driver === 'est') yield* estChecks(one.est, `${key}.est`);
+    if (one.driver === 'acme') yield* acmeChecks(config, one, key);
+    if (one.driver === 'command') yield* programChecks(one.command, `${key}.command`, ['issue', 'poll', 'revoke']);
   }
 }
 
@@ -80,18 +87,18 @@ function* pkcs11Checks(pkcs11: Pkcs11CaConfig['pkcs11'], key: string): Generator
   }
 }
 
-function* dogtagChecks({ ocsp, profile }: CaConfig, key: string): Generator<Finding> {
+function* remoteChecks({ ocsp, profile }: CaConfig, key: string, who: string): Generator<Finding> {
   if (ocsp !== undefined)
-    yield { key: `${key}.ocsp`, message: 'is given, and Dogtag answers OCSP itself (leave the section out)' };
+    yield { key: `${key}.ocsp`, message: `is given, and ${who} answers OCSP itself (leave the section out)` };
   if (profile.allow_subject_change)
     yield {
       key: `${key}.profile.allow_subject_change`,
-      message: "is true, and Dogtag goes by the CSR's own names (false)",
+      message: `is true, and ${who} goes by the CSR's own names (false)`,
     };
 }
 
 /** What a CA elsewhere decides by a profile of its own. */
-function* dogtagProfileChecks({ profile }: CaConfig, key: string): Generator<Finding> {
+function* remoteProfileChecks({ profile }: CaConfig, key: string, who: string): Generator<Finding> {
   const given = {
     backdate_seconds: profile.backdate_seconds !== undefined,
     policies: profile.policies.length > 0,
@@ -101,19 +108,84 @@ function* dogtagProfileChecks({ profile }: CaConfig, key: string): Generator<Fin
     if (isGiven)
       yield {
         key: `${key}.profile.${name}`,
-        message: 'is given, and the profile of Dogtag decides it (leave it out)',
+        message: `is given, and the profile of ${who} decides it (leave it out)`,
       };
 }
 
 /** A CA that takes names from the CSR cannot be given others. */
-function* dogtagNameChecks({ profile }: CaConfig, key: string): Generator<Finding> {
+function* remoteNameChecks({ profile }: CaConfig, key: string, who: string): Generator<Finding> {
   const given = { 'subject.template': profile.subject.template, 'san.add': profile.san.add };
   for (const [name, value] of Object.entries(given))
     if (value !== undefined)
       yield {
         key: `${key}.profile.${name}`,
-        message: "is given, and Dogtag goes by the CSR's own names (leave it out)",
+        message: `is given, and ${who} goes by the CSR's own names (leave it out)`,
       };
+}
+
+/** How this server authenticates at the upstream CA: by a certificate, or by a password. */
+function* estChecks(
+  { client_certificate, client_key, username, password }: EstCaConfig['est'],
+  key: string,
+): Generator<Finding> {
+  const pairs = [
+    ['client_certificate', client_certificate, 'client_key', client_key],
+    ['username', username, 'password', password],
+  ] as const;
+  for (const [one, oneValue, other, otherValue] of pairs)
+    if ((oneValue === undefined) !== (otherValue === undefined)) {
+      const [given, missing] = oneValue === undefined ? [other, one] : [one, other];
+      yield {
+        key: `${key}.${given}`,
+        message: `is set without ${missing} (both, or neither)`,
+        about: [`${key}.${missing}`],
+      };
+    }
+  if (client_certificate === undefined && username === undefined)
+    yield {
+      key: `${key}.client_certificate`,
+      message: 'is missing, and so is username (how this server authenticates at the upstream CA)',
+      about: [`${key}.username`, `${key}.client_key`, `${key}.password`],
+    };
+}
+
+/** Whoever has the account may get any name that it is authorized for, so every requester must be bound to names. */
+function* acmeChecks(config: Config, ca: Extract<CaConfig, { driver: 'acme' }>, key: string): Generator<Finding> {
+  const { acme, profile } = ca;
+  yield* programChecks(acme, `${key}.acme`, ['dns_hook']);
+  if (acme.challenge === 'dns-01' && acme.dns_hook === undefined)
+    yield {
+      key: `${key}.acme.dns_hook`,
+      message: 'is missing, and challenge is "dns-01" (a program, or challenge = "none")',
+    };
+  if ((acme.eab_kid === undefined) !== (acme.eab_hmac_key === undefined))
+    yield {
+      key: `${key}.acme.eab_kid`,
+      message: 'and eab_hmac_key go together (both, or neither)',
+      about: [`${key}.acme.eab_hmac_key`],
+    };
+  const { otp, tls, est, cmc } = config;
+  const isFree =
+    (otp.enabled && otp.bind_client_id === 'off' && countsAt(ca, 'otp')) ||
+    (est.fullcmc && cmc.shared_secrets.length > 0 && otp.bind_client_id === 'off') ||
+    (tls.client_auth.mode !== 'none' && profile.mtls_subject !== 'same' && countsAt(ca, 'mtls'));
+  if (profile.san.dns === undefined && isFree)
+    yield {
+      key: `${key}.profile.san.dns`,
+      message:
+        'is missing, and requesters are not bound to names (patterns, or otp.bind_client_id and mtls_subject = "same")',
+      about: ['otp.bind_client_id', `${key}.profile.mtls_subject`],
+    };
+}
+
+/** Programs are found by their path alone, whatever PATH says. */
+function* programChecks(table: object, key: string, names: readonly string[]): Generator<Finding> {
+  for (const name of names) {
+    const words: unknown = Reflect.get(table, name);
+    const program: unknown = Array.isArray(words) ? words[0] : undefined;
+    if (typeof program === 'string' && !isAbsolute(program))
+      yield { key: `${key}.${name}`, message: `"${program}" is not an absolute path (the path of a program)` };
+  }
 }
 
 function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding> {

@@ -1,5 +1,6 @@
 /** What a further label may say (docs/labels.md). */
 import { labelsOf } from '../labels.ts';
+import { isRemoteDriver } from '../schema/ca.ts';
 import type { Config } from '../schema.ts';
 import type { Finding } from './finding.ts';
 
@@ -11,10 +12,10 @@ export function* furtherLabelChecks(config: Config): Generator<Finding> {
     const of = ca.find((one) => one.label === wanted);
     if (of === undefined)
       yield { key, message: `"${wanted}" is no CA (the label of one of the [[ca]] tables)`, about: ['ca'] };
-    else if (of.driver === 'dogtag')
+    else if (isRemoteDriver(of.driver))
       yield {
         key,
-        message: `"${wanted}" is behind Dogtag PKI, which has profiles of its own (a CA with a key of ours)`,
+        message: `"${wanted}" has the remote driver "${of.driver}", which has one profile only (a CA whose key this server has)`,
       };
   }
   yield* renewalLabelChecks(config);

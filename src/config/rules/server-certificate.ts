@@ -1,3 +1,4 @@
+import { isRemoteDriver } from '../schema/ca.ts';
 import type { Config } from '../schema.ts';
 import type { Finding } from './finding.ts';
 
@@ -27,6 +28,6 @@ export function* serverCertificateChecks({ tls, ca }: Config): Generator<Finding
 }
 
 function reasonAgainst({ driver, approval }: Config['ca'][number]): string | undefined {
-  if (driver === 'dogtag') return 'is behind Dogtag';
+  if (isRemoteDriver(driver)) return `has the remote driver "${driver}"`;
   return approval === 'manual' ? 'has manual approval' : undefined;
 }

@@ -2,6 +2,7 @@ import { boolean, choice, integer, list, optional, path, secret, table, text, va
 import { csrattrs } from './csrattrs.ts';
 import { urlCheck } from './formats.ts';
 import { profile } from './profile.ts';
+import { acme, command, est, upstreamTrustAnchors } from './remote-ca.ts';
 
 const ocsp = optional(
   table(
@@ -21,6 +22,16 @@ export const CLIENT_ISSUERS = ['own', 'anchors', 'any'] as const;
 /** The files that a CA's `client_issuers` names, absolute. */
 export function clientIssuerFiles({ client_issuers }: { readonly client_issuers: readonly string[] }): string[] {
   return client_issuers.filter((one) => !CLIENT_ISSUERS.some((word) => word === one));
+}
+
+/** The files with the certificates of a CA, those above it, and those whose certificates may be renewed there. */
+export function caCertificateFiles(table: {
+  readonly certificate?: string | undefined;
+  readonly upstream_trust_anchors?: string | undefined;
+  readonly chain?: string | undefined;
+  readonly profile: { readonly renewal_issuers?: string | undefined };
+}): readonly (string | undefined)[] {
+  return [table.certificate, table.upstream_trust_anchors, table.chain, table.profile.renewal_issuers];
 }
 
 const authorization = optional(
@@ -270,8 +281,32 @@ const dogtagCa = table(
   { description: 'A CA behind Dogtag PKI.' },
 );
 
+const upstream = { ...common, upstream_trust_anchors: upstreamTrustAnchors() };
+
+const estCa = table(
+  { ...upstream, driver: choice(['est'], { description: 'Where the CA is: behind another EST server.' }), est },
+  { description: 'A CA behind another EST server.' },
+);
+
+const acmeCa = table(
+  { ...upstream, driver: choice(['acme'], { description: 'Where the CA is: behind an ACME server.' }), acme },
+  { description: 'A CA behind an ACME server.' },
+);
+
+const commandCa = table(
+  { ...upstream, driver: choice(['command'], { description: 'Where the CA is: behind programs.' }), command },
+  { description: "A CA behind programs of the operator's." },
+);
+
+/** The drivers of CAs that have their keys elsewhere. They certify the CSR as the device signed it. */
+export const REMOTE_DRIVERS = ['dogtag', 'est', 'acme', 'command'] as const;
+
+export const isRemoteDriver = (driver: string): boolean => REMOTE_DRIVERS.some((name) => name === driver);
+
 export const ca = list(
-  variants('driver', [fileCa, pkcs11Ca, dogtagCa], { description: 'One certificate authority.' }),
+  variants('driver', [fileCa, pkcs11Ca, dogtagCa, estCa, acmeCa, commandCa], {
+    description: 'One certificate authority.',
+  }),
   { description: 'The certificate authorities, one table each.', minItems: 1, live: true },
 );
 

@@ -15,7 +15,7 @@ const CaRecord = Type.Object(
     label: Type.String(),
     ca: Type.Optional(Type.String({ description: 'Of a further label: the CA whose key signs.' })),
     default: Type.Boolean({ description: 'Serves requests without a label.' }),
-    driver: Type.String({ description: '`file`, `pkcs11` or `dogtag`.' }),
+    driver: Type.String({ description: '`file`, `pkcs11`, `dogtag`, `est`, `acme` or `command`.' }),
     subject: nullable(Type.String({ description: "The CA certificate's subject, RFC 4514." })),
     not_after: nullable(Timestamp()),
     days_left: nullable(Type.Integer({ description: 'Whole days until not_after; negative after it.' })),

@@ -62,7 +62,7 @@ const Overview = Type.Object(
           ),
           dependencies: Type.Array(
             Type.Object({
-              name: oneOf(['hsm', 'dogtag', 'gssapi']),
+              name: oneOf(['hsm', 'dogtag', 'est', 'acme', 'command', 'gssapi']),
               ca: nullable(Type.String({ description: 'The CA behind which it stands.' })),
               up: Type.Boolean(),
             }),

@@ -92,7 +92,11 @@ export function readRevocationOrder(
 async function tellCa(deps: AdminDependencies, { ca, serial, reason }: Revocation): Promise<void> {
   const known = deps.cas.issuers.find(({ label }) => label === ca);
   if (known === undefined) deps.log.warn({ ca, serial }, 'revoked here only: the CA is no longer configured');
-  else await known.driver.revoke({ serial, reason });
+  else if (!known.ownIsRecorded) await known.driver.revoke({ serial, reason });
+  else {
+    const [row] = await deps.store.getCertificates(serial, ca);
+    await known.driver.revoke({ serial, reason, ...(row === undefined ? {} : { certificate: row.der }) });
+  }
 }
 
 function auditEvents(

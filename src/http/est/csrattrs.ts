@@ -28,7 +28,8 @@ export function csrattrs({ authenticator, csrattrsRequireMtls, now }: CsrAttrsDe
           now: now(),
         });
       }
-      const { der } = ca.csrAttributes;
+      const upstream = await ca.driver.csrAttributes?.();
+      const der = upstream ?? ca.csrAttributes.der;
       if (der === undefined) return { status: 204, headers: {}, body: '' };
       return derAnswer(
         'application/csrattrs',

@@ -101,8 +101,10 @@ function ownCa({ ca }: Config, label: string): OwnCa {
     const labels = ca.map((one) => `"${one.label}"`).join(', ');
     throw new UsageError(`the configuration has no CA "${label}" (it has ${labels})`);
   }
-  if (found.driver !== 'dogtag') return found;
-  throw new UsageError(`the CA "${label}" has driver = "dogtag"; ca init creates CAs whose key this server has`);
+  if (found.driver === 'file' || found.driver === 'pkcs11') return found;
+  throw new UsageError(
+    `the CA "${label}" has driver = "${found.driver}"; ca init creates CAs whose key this server has`,
+  );
 }
 
 /** The key goes into its file before anything is signed with it; a file that is there is never written over. */

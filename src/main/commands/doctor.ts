@@ -102,7 +102,11 @@ async function cas({ config, material }: LoadedService, now: number): Promise<Fi
     log,
     makeMutex: (_name, queue) => new FairLimiter({ concurrency: 1, queue }),
     // Nothing is asked for here.
-    store: { getCertificates: () => Promise.resolve([]), hasOtherLabels: () => Promise.resolve(false) },
+    store: {
+      getCertificates: () => Promise.resolve([]),
+      hasOtherLabels: () => Promise.resolve(false),
+      rememberIntermediates: () => Promise.resolve(),
+    },
   });
   for (const ca of router.all) {
     try {

@@ -99,7 +99,7 @@ describe('issue 13.3: a label that cannot work is refused', () => {
       'client_key = "agent.key"',
     ].join('\n');
     expect(await problems(dogtag + label('guests', 'remote'))).toEqual([
-      'label[0].ca: "remote" is behind Dogtag PKI, which has profiles of its own (a CA with a key of ours)',
+      'label[0].ca: "remote" has the remote driver "dogtag", which has one profile only (a CA whose key this server has)',
     ]);
   });
 });

@@ -1,20 +1,20 @@
-/** One HTTPS call to one replica: bounded in time and size, and exact about whether the request can have arrived. */
+/** One HTTPS call to one server of a remote CA: bounded in time and size, and exact about whether the request can have arrived. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 
-/** What stands behind every connection to Dogtag. */
-export interface DogtagTls {
-  /** PEM: the CAs that the replicas' TLS certificates chain to. */
-  readonly ca: string;
-  /** PEM: the agent's certificate, and its key. */
-  readonly cert: string;
-  readonly key: string;
+/** The TLS settings of every connection to a remote CA. */
+export interface ClientTls {
+  /** PEM: the CAs that the server's TLS certificate chains to; absent: those that Node.js knows. */
+  readonly ca?: string;
+  /** PEM: our certificate, and its key. */
+  readonly cert?: string;
+  readonly key?: string;
 }
 
 export interface HttpCall {
-  readonly method: 'GET' | 'POST';
-  /** Begins with `/`, below the replica's URL. */
+  readonly method: 'GET' | 'HEAD' | 'POST';
+  /** Begins with `/`, or is empty; below the server's URL. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer;
@@ -49,15 +49,15 @@ const MAX_ANSWER = 4 << 20;
 /** Milliseconds that an unused connection is kept; Tomcat closes it after 20 s or more. */
 const KEEP_ALIVE = 10_000;
 
-/** One replica of a Dogtag server. */
+/** One server of a remote CA. */
 export class HttpClient {
   /** Without a path or a final slash. */
   readonly url: string;
   readonly #base: URL;
-  readonly #tls: DogtagTls;
+  readonly #tls: ClientTls;
   readonly #agent: Agent;
 
-  constructor(url: string, tls: DogtagTls) {
+  constructor(url: string, tls: ClientTls) {
     this.#base = new URL(url);
     this.url = this.#base.origin;
     this.#tls = tls;

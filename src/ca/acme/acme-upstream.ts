@@ -1,0 +1,375 @@
+/**
+ * `driver = "acme"`: an ACME server (RFC 8555), where this server has an account (docs/upstream.md). An order is a state machine
+ * that any later poll continues, so its URL is stored before the CSR is sent.
+ */
+import type { KeyObject } from 'node:crypto';
+import { badRequest, describe, EstuaryError, failed, unavailable } from '../../errors.ts';
+import { parsePem } from '../../pki/der/pem.ts';
+import { OID } from '../../pki/der/oids.ts';
+import { InputError } from '../../pki/input-error.ts';
+import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl-reasons.ts';
+import { attributeValues } from '../../pki/x509/name.ts';
+import { runProgram } from '../../process/run-program.ts';
+import { HttpClient, TransportError, type ClientTls, type HttpAnswer } from '../remote/http.ts';
+import {
+  refusalOf,
+  retryAfterOf,
+  shortened,
+  type Upstream,
+  type UpstreamAnswer,
+  type UpstreamRequest,
+} from '../remote/upstream.ts';
+import { dnsRecord, externalAccountBinding, jwkOf, signedBody, type Jwk } from './jws.ts';
+
+export interface AcmeOptions {
+  readonly directory: string;
+  readonly tls: ClientTls;
+  readonly accountKey: KeyObject;
+  readonly binding: { readonly kid: string; readonly key: () => Buffer } | undefined;
+  /** `none`: the CA considers our names authorized already. */
+  readonly challenge: 'dns-01' | 'none';
+  readonly dnsHook: readonly [string, ...string[]] | undefined;
+  /** Milliseconds that one call, or one run of the hook, may take. */
+  readonly timeout: number;
+  /** Seconds in the Retry-After of a 503, and between polls where the upstream names none. */
+  readonly retryAfter: number;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+interface Directory {
+  readonly newNonce: string;
+  readonly newAccount: string;
+  readonly newOrder: string;
+  readonly revokeCert: string | undefined;
+}
+
+interface Answer {
+  readonly json: Json;
+  readonly headers: HttpAnswer['headers'];
+  readonly body: Buffer;
+}
+
+/** Nonces may have been used or have expired (RFC 8555 §6.5). */
+const NONCE_ATTEMPTS = 5;
+/** Milliseconds between looks at an order that the server is working on, and how many. */
+const [LOOK_INTERVAL, LOOKS] = [500, 8];
+
+export class AcmeUpstream implements Upstream {
+  readonly name = 'acme';
+  readonly canRecover = false;
+  readonly continuesAtOnce = true;
+  readonly #options: AcmeOptions;
+  readonly #jwk: Jwk;
+  readonly #clients = new Map<string, HttpClient>();
+  readonly #nonces: string[] = [];
+  #directory: Directory | undefined;
+  #account: string | undefined;
+
+  constructor(options: AcmeOptions) {
+    this.#options = options;
+    this.#jwk = jwkOf(options.accountKey);
+  }
+
+  /** Identifiers are `dns` and `ip` (RFC 8555 §9.7.7, RFC 8738), and the CN is one of them. */
+  check({ subject, subjectAltNames }: Pick<UpstreamRequest, 'subject' | 'subjectAltNames'>): void {
+    const values = subjectAltNames.map((name) => (name.kind === 'dns' || name.kind === 'ip' ? name.value : undefined));
+    if (values.length === 0 || values.includes(undefined))
+      throw badRequest(
+        'UPSTREAM_NAMES',
+        'This CA issues certificates for DNS names and IP addresses in the subjectAltName only.',
+      );
+    const lower = new Set(values.map((value) => value?.toLowerCase()));
+    const strange = attributeValues(subject, OID.commonName).find((value) => !lower.has(value.toLowerCase()));
+    if (strange !== undefined)
+      throw badRequest(
+        'UPSTREAM_NAMES',
+        `The common name "${shortened(strange)}" is not one of the names in the subjectAltName.`,
+      );
+  }
+
+  async submit(request: UpstreamRequest, waits: boolean): Promise<UpstreamAnswer> {
+    const { newOrder } = await this.#resources();
+    const identifiers = request.subjectAltNames.map((name) =>
+      name.kind === 'ip'
+        ? { type: 'ip', value: name.value }
+        : { type: 'dns', value: 'value' in name ? name.value : '' },
+    );
+    // An order that is lost with its answer issues nothing: it has no CSR yet.
+    const { headers } = await this.#post(newOrder, { identifiers });
+    const order = headers.location;
+    if (order === undefined || !URL.canParse(order)) throw unreadable('the order has no URL');
+    if (waits) return { status: 'pending', reference: order };
+    return this.#continue(request, order);
+  }
+
+  poll(request: UpstreamRequest, reference: string | undefined): Promise<UpstreamAnswer | { status: 'unknown' }> {
+    return reference === undefined ? Promise.resolve({ status: 'unknown' }) : this.#continue(request, reference);
+  }
+
+  /** Takes an order as far as it goes now. */
+  async #continue(request: UpstreamRequest, url: string): Promise<UpstreamAnswer> {
+    for (let look = 0; ; look++) {
+      const { json: order, headers } = await this.#post(url, undefined);
+      const wait = retryAfterOf(headers['retry-after'], Date.now());
+      switch (order['status']) {
+        case 'pending':
+          await this.#authorize(order);
+          break;
+        case 'ready':
+          await this.#post(textOf(order, 'finalize'), { csr: request.csr.toString('base64url') });
+          break;
+        case 'processing':
+          break;
+        case 'valid':
+          return { status: 'issued', certificates: await this.#download(textOf(order, 'certificate')) };
+        default:
+          return { status: 'rejected', reason: problemOf(order) };
+      }
+      const pending = { status: 'pending', reference: url, retryAfter: wait ?? this.#options.retryAfter } as const;
+      if (look >= LOOKS || (wait !== undefined && wait * 1000 > LOOK_INTERVAL * LOOKS)) return pending;
+      await new Promise((resolve) => setTimeout(resolve, wait === undefined ? LOOK_INTERVAL : wait * 1000).unref());
+    }
+  }
+
+  async #authorize(order: Json): Promise<void> {
+    for (const url of listOf(order, 'authorizations')) {
+      if (typeof url !== 'string') throw unreadable('an authorization without a URL');
+      const { json: authorization } = await this.#post(url, undefined);
+      if (authorization['status'] === 'pending') await this.#prove(authorization);
+    }
+  }
+
+  /** Answers the dns-01 challenge of an authorization, unless that has been done. */
+  async #prove(authorization: Json): Promise<void> {
+    const { challenge: kind, dnsHook } = this.#options;
+    const { value } = objectOf(authorization, 'identifier');
+    const name = typeof value === 'string' ? value : '';
+    if (kind === 'none' || dnsHook === undefined)
+      throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
+        detail: `the account has no authorization for "${shortened(name)}", and [ca.acme] challenge is "none"`,
+      });
+    const challenge = listOf(authorization, 'challenges').find(
+      (one): one is Json => isJson(one) && one['type'] === kind,
+    );
+    if (challenge === undefined)
+      throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
+        detail: `the upstream CA offers no ${kind} challenge for "${shortened(name)}"`,
+      });
+    if (challenge['status'] !== 'pending') return;
+    const record = [`_acme-challenge.${name}`, dnsRecord(textOf(challenge, 'token'), this.#jwk)] as const;
+    await this.#hook(dnsHook, 'present', record);
+    const url = textOf(challenge, 'url');
+    await this.#post(url, {});
+    for (let look = 0; look < LOOKS; look++) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_INTERVAL).unref());
+      const { json } = await this.#post(url, undefined);
+      if (json['status'] === 'valid' || json['status'] === 'invalid') break;
+    }
+    // Before the verdict the record may still be read; a record that stays proves nothing to anybody else.
+    await this.#hook(dnsHook, 'cleanup', record).catch(() => undefined);
+  }
+
+  async #hook(hook: readonly [string, ...string[]], verb: string, record: readonly [string, string]): Promise<void> {
+    const { timeout } = this.#options;
+    const [program, ...args] = hook;
+    const result = await runProgram({
+      command: [program, ...args, verb, ...record],
+      env: {},
+      timeout,
+      maxOutput: 64 << 10,
+    }).catch((error: unknown) => {
+      throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', { detail: describe(error) });
+    });
+    if (result.code !== 0)
+      throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
+        detail: `${program} ${verb} ended with exit code ${result.code}: ${shortened(result.stderr.toString('utf8'))}`,
+      });
+  }
+
+  async #download(url: string): Promise<readonly Buffer[]> {
+    const { body } = await this.#post(url, undefined);
+    try {
+      return parsePem(body.toString('latin1')).map(({ der }) => der);
+    } catch (error) {
+      if (error instanceof InputError) throw unreadable(error.message);
+      throw error;
+    }
+  }
+
+  async revoke(certificate: Buffer, reason: string): Promise<void> {
+    const { revokeCert } = await this.#resources();
+    if (revokeCert === undefined) return;
+    const code = isCrlReason(reason) ? CRL_REASONS[reason] : 0;
+    try {
+      await this.#post(revokeCert, { certificate: certificate.toString('base64url'), reason: code });
+    } catch (error) {
+      // An earlier order whose answer was lost.
+      if (error instanceof EstuaryError && /alreadyRevoked/.test(error.detail ?? '')) return;
+      throw error;
+    }
+  }
+
+  async probe(): Promise<void> {
+    this.#directory = undefined;
+    await this.#resources();
+  }
+
+  close(): void {
+    for (const client of this.#clients.values()) client.close();
+  }
+
+  async #resources(): Promise<Directory> {
+    if (this.#directory !== undefined) return this.#directory;
+    const answer = await this.#call('GET', this.#options.directory);
+    if (answer.status !== 200) throw this.#refusal(answer);
+    const json = jsonOf(answer);
+    const revoke = json['revokeCert'];
+    this.#directory = {
+      newNonce: textOf(json, 'newNonce'),
+      newAccount: textOf(json, 'newAccount'),
+      newOrder: textOf(json, 'newOrder'),
+      revokeCert: typeof revoke === 'string' ? revoke : undefined,
+    };
+    return this.#directory;
+  }
+
+  /** The account's URL; a key that is known gets its account again (RFC 8555 §7.3.1). */
+  async #accountUrl(): Promise<string> {
+    if (this.#account !== undefined) return this.#account;
+    const { newAccount } = await this.#resources();
+    const { binding } = this.#options;
+    const externalAccount =
+      binding === undefined
+        ? {}
+        : { externalAccountBinding: externalAccountBinding(binding.kid, binding.key(), newAccount, this.#jwk) };
+    const payload = { termsOfServiceAgreed: true, ...externalAccount };
+    const { headers } = await this.#signed(newAccount, payload, { jwk: this.#jwk });
+    if (headers.location === undefined) throw unreadable('the account has no URL');
+    this.#account = headers.location;
+    return this.#account;
+  }
+
+  async #post(url: string, payload: object | undefined): Promise<Answer> {
+    return this.#signed(url, payload, { kid: await this.#accountUrl() });
+  }
+
+  async #signed(url: string, payload: object | undefined, who: object): Promise<Answer> {
+    for (let attempt = 1; ; attempt++) {
+      const nonce = this.#nonces.pop() ?? (await this.#freshNonce());
+      const body = signedBody(this.#options.accountKey, { ...who, nonce, url }, payload);
+      const answer = await this.#call('POST', url, body);
+      if (answer.status >= 200 && answer.status < 300)
+        return { json: /json/.test(answer.headers['content-type'] ?? '') ? jsonOf(answer) : {}, ...answer };
+      if (typeOf(answer) !== 'badNonce' || attempt >= NONCE_ATTEMPTS) throw this.#refusal(answer);
+    }
+  }
+
+  async #freshNonce(): Promise<string> {
+    const { newNonce } = await this.#resources();
+    await this.#call('HEAD', newNonce);
+    const nonce = this.#nonces.pop();
+    if (nonce === undefined) throw unreadable('no nonce');
+    return nonce;
+  }
+
+  /** An ACME error type takes precedence over the status that carries it. */
+  #refusal(answer: HttpAnswer): EstuaryError {
+    const type = typeOf(answer);
+    const statuses: Readonly<Record<string, number>> = {
+      badCSR: 400,
+      rejectedIdentifier: 403,
+      unauthorized: 403,
+      rateLimited: 429,
+    };
+    const status = statuses[type ?? ''] ?? (type === undefined ? answer.status : fromStatus(answer.status));
+    const text = `${problemOf(readJson(answer) ?? {})}${status >= 500 || status === 401 ? ` (${type ?? 'no type'})` : ''}`;
+    if (type === 'accountDoesNotExist') this.#account = undefined;
+    const retryAfter = retryAfterOf(answer.headers['retry-after'], Date.now());
+    const error = refusalOf({ status, text, retryAfter }, this.#options.retryAfter);
+    if (type !== 'alreadyRevoked') return error;
+    return failed('UPSTREAM_FAILED', error.message, { detail: `alreadyRevoked: ${text}` });
+  }
+
+  async #call(method: 'GET' | 'HEAD' | 'POST', url: string, body?: Buffer): Promise<HttpAnswer> {
+    const { tls, timeout, retryAfter } = this.#options;
+    const { origin, pathname, search, protocol } = new URL(url);
+    if (protocol !== 'https:') throw unreadable(`"${shortened(url)}" is not an https URL`);
+    let client = this.#clients.get(origin);
+    if (client === undefined) this.#clients.set(origin, (client = new HttpClient(origin, tls)));
+    try {
+      const headers = {
+        'User-Agent': 'estuary',
+        ...(body === undefined ? {} : { 'Content-Type': 'application/jose+json' }),
+      };
+      const path = `${pathname}${search}`;
+      const answer = await client.call({
+        method,
+        path,
+        headers,
+        deadline: Date.now() + timeout,
+        ...(body && { body }),
+      });
+      const nonce = answer.headers['replay-nonce'];
+      if (typeof nonce === 'string' && this.#nonces.length < 64) this.#nonces.push(nonce);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof TransportError)) throw error;
+      // Every step of an order can be asked about again, so a lost answer is a call that failed.
+      throw unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', { retryAfter, detail: error.message });
+    }
+  }
+}
+
+/** A status of 400 or 403 with another type is about our account or our request, not about the device's. */
+const fromStatus = (status: number): number => (status === 429 || status === 503 ? status : 500);
+
+const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function readJson({ body }: Pick<HttpAnswer, 'body'>): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'));
+    return isJson(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function jsonOf(answer: Pick<HttpAnswer, 'body'>): Json {
+  const json = readJson(answer);
+  if (json === undefined) throw unreadable('its answer is not a JSON object');
+  return json;
+}
+
+function textOf(json: Json, name: string): string {
+  const value = json[name];
+  if (typeof value !== 'string') throw unreadable(`its answer has no "${name}"`);
+  return value;
+}
+
+function objectOf(json: Json, name: string): Json {
+  const value = json[name];
+  return isJson(value) ? value : {};
+}
+
+function listOf(json: Json, name: string): readonly unknown[] {
+  const value = json[name];
+  return Array.isArray(value) ? value : [];
+}
+
+/** The type of a problem document (RFC 8555 §6.7), without its namespace. */
+function typeOf(answer: Pick<HttpAnswer, 'body'>): string | undefined {
+  const type = readJson(answer)?.['type'];
+  return typeof type === 'string' ? type.replace(/^urn:ietf:params:acme:error:/, '') : undefined;
+}
+
+/** What a problem document, or an invalid order, says is wrong. */
+function problemOf(json: Json): string {
+  const detail = json['detail'] ?? objectOf(json, 'error')['detail'];
+  return typeof detail === 'string' && detail !== '' ? shortened(detail) : 'The upstream CA rejected the request.';
+}
+
+const unreadable = (detail: string): EstuaryError =>
+  failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
+    detail: `the upstream CA's answer cannot be used: ${shortened(detail)}`,
+  });

@@ -1,0 +1,160 @@
+/** `driver = "est"`: another EST server (RFC 7030, RFC 8951), where this server enrolls as a registration authority (docs/upstream.md). */
+import { EstuaryError, failed, isRefusal, unavailable } from '../../errors.ts';
+import { parseCertsOnly } from '../../pki/cms/pkcs7.ts';
+import { parseDer, Tag } from '../../pki/der/der.ts';
+import { parsePem } from '../../pki/der/pem.ts';
+import { InputError } from '../../pki/input-error.ts';
+import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
+import { isIssuedBy } from '../../pki/x509/issued-by.ts';
+import { HttpClient, TransportError, type ClientTls, type HttpAnswer, type HttpCall } from '../remote/http.ts';
+import {
+  refusalOf,
+  retryAfterOf,
+  shortened,
+  Unanswered,
+  type Upstream,
+  type UpstreamAnswer,
+  type UpstreamRequest,
+} from '../remote/upstream.ts';
+
+export interface EstUpstreamOptions {
+  /** The base URL, label included: `https://ca.example.com/.well-known/est/edge`. */
+  readonly url: string;
+  readonly tls: ClientTls;
+  /** HTTP Basic, where no certificate authenticates us. */
+  readonly password: { readonly username: string; readonly reveal: () => string } | undefined;
+  /** Whether csrattrs are the upstream's. */
+  readonly forwardsCsrAttributes: boolean;
+  /** Milliseconds that one call may take. */
+  readonly timeout: number;
+  /** Seconds in the Retry-After of a 503, and between polls where the upstream names none. */
+  readonly retryAfter: number;
+}
+
+/** A pending request has no ID: it is polled by sending it again (RFC 7030 §4.2.3). */
+const PENDING = 'simpleenroll';
+
+export class EstUpstream implements Upstream {
+  readonly name = 'est';
+  readonly canRecover = false;
+  readonly continuesAtOnce = false;
+  readonly csrAttributes?: () => Promise<Buffer | undefined>;
+  readonly #options: EstUpstreamOptions;
+  readonly #client: HttpClient;
+
+  constructor(options: EstUpstreamOptions) {
+    this.#options = options;
+    this.#client = new HttpClient(options.url, options.tls);
+    if (options.forwardsCsrAttributes) this.csrAttributes = () => this.#csrAttributes();
+  }
+
+  async submit({ csr }: UpstreamRequest): Promise<UpstreamAnswer> {
+    const { password, retryAfter } = this.#options;
+    const body = Buffer.from(`${csr.toString('base64').replace(/.{64}(?=.)/g, '$&\n')}\n`, 'latin1');
+    const answer = await this.#call({
+      method: 'POST',
+      path: '/simpleenroll',
+      headers: {
+        'Content-Type': 'application/pkcs10',
+        'Content-Transfer-Encoding': 'base64',
+        ...(password === undefined ? {} : { Authorization: basic(password) }),
+      },
+      body,
+      // A connection that the server is about to close must not lose the request.
+      freshConnection: true,
+    });
+    if (answer.status === 202)
+      return { status: 'pending', reference: PENDING, retryAfter: waitOf(answer) ?? retryAfter };
+    if (answer.status !== 200) throw this.#refusal(answer);
+    return { status: 'issued', certificates: this.#read(answer, parseCertsOnly) };
+  }
+
+  /** @throws Unanswered; EstuaryError */
+  async poll(request: UpstreamRequest, reference: string | undefined): Promise<UpstreamAnswer | { status: 'unknown' }> {
+    // Nothing can be asked about a submission that was not answered.
+    if (reference === undefined) return { status: 'unknown' };
+    try {
+      return await this.submit(request);
+    } catch (error) {
+      if (error instanceof EstuaryError && isRefusal(error)) return { status: 'rejected', reason: error.message };
+      throw error;
+    }
+  }
+
+  async chain(): Promise<readonly Certificate[]> {
+    const answer = await this.#call({ method: 'GET', path: '/cacerts' });
+    if (answer.status !== 200) throw this.#refusal(answer);
+    return issuerFirst(this.#read(answer, (der) => parseCertsOnly(der).map(parseCertificate)));
+  }
+
+  async #csrAttributes(): Promise<Buffer | undefined> {
+    const answer = await this.#call({ method: 'GET', path: '/csrattrs' });
+    if (answer.status === 204 || answer.status === 404) return undefined;
+    if (answer.status !== 200) throw this.#refusal(answer);
+    return this.#read(answer, (der) => parseDer(der, Tag.SEQUENCE, 'CsrAttrs').raw);
+  }
+
+  async probe(): Promise<void> {
+    const answer = await this.#call({ method: 'GET', path: '/cacerts' });
+    if (answer.status !== 200) throw this.#refusal(answer);
+  }
+
+  #refusal({ status, headers, body }: HttpAnswer): Error {
+    const isText = /^text\/plain\b/i.test(headers['content-type'] ?? '');
+    const text = isText ? body.subarray(0, 4096).toString('utf8') : '';
+    return refusalOf({ status, text, retryAfter: waitOf({ headers }) }, this.#options.retryAfter);
+  }
+
+  async #call(call: Omit<HttpCall, 'deadline'>): Promise<HttpAnswer> {
+    const { timeout, retryAfter } = this.#options;
+    try {
+      return await this.#client.call({ ...call, deadline: Date.now() + timeout });
+    } catch (error) {
+      if (!(error instanceof TransportError)) throw error;
+      if (error.mayHaveArrived && call.method === 'POST') throw new Unanswered(error.message, error);
+      throw unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', { retryAfter, detail: error.message });
+    }
+  }
+
+  /** RFC 8951 §3.1: base64 with any white space; old servers send PEM or DER. @throws EstuaryError 500 */
+  #read<T>({ body }: HttpAnswer, read: (der: Buffer) => T): T {
+    try {
+      const text = body.toString('latin1');
+      const isDer = body[0] === 0x30 && !/^[\x09-\x7e]*$/.test(text);
+      const block = isDer ? { der: body } : parsePem(text).at(0);
+      return read(block?.der ?? base64Of(text));
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
+        detail: `its answer cannot be read: ${shortened(error.message)}`,
+      });
+    }
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+function base64Of(text: string): Buffer {
+  const packed = text.replace(/\s+/g, '');
+  if (packed === '' || packed.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(packed))
+    throw new InputError('it is not base64');
+  return Buffer.from(packed, 'base64');
+}
+
+const waitOf = ({ headers }: Pick<HttpAnswer, 'headers'>): number | undefined =>
+  retryAfterOf(headers['retry-after'], Date.now());
+
+const basic = ({ username, reveal }: { readonly username: string; readonly reveal: () => string }): string =>
+  `Basic ${Buffer.from(`${username}:${reveal()}`, 'utf8').toString('base64')}`;
+
+/** The issuing CA is the certificate that issued none of the others. Servers send them in any order (RFC 7030 §4.1.3). */
+async function issuerFirst(certificates: readonly Certificate[]): Promise<Certificate[]> {
+  for (const one of certificates) {
+    let issuesOther = false;
+    for (const other of certificates) issuesOther ||= other !== one && (await isIssuedBy(other, one));
+    if (!issuesOther) return [one, ...certificates.filter((other) => other !== one)];
+  }
+  return [...certificates];
+}

@@ -1,0 +1,299 @@
+/**
+ * A CA elsewhere to which the device's CSR goes on as it was signed (drivers est, acme, command). Everything that such drivers share:
+ * the breaker, the bound on calls, the chain, and the comparison of what came back with what was asked for.
+ */
+import { measured } from '../../dependency-calls.ts';
+import { describe, EstuaryError, failed, forbidden, unavailable } from '../../errors.ts';
+import { DerError } from '../../pki/der/der.ts';
+import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
+import { namesEqual } from '../../pki/x509/name.ts';
+import type { IsolatedLog } from '../../process/isolated-process.ts';
+import { FairLimiter } from '../../process/fair-limiter.ts';
+import type { IntermediateStore } from '../../store/intermediate-store.ts';
+import {
+  SubmissionUnanswered,
+  type CaDependency,
+  type CaDriver,
+  type Found,
+  type HealthReport,
+  type IssuanceRequest,
+  type IssuanceResult,
+  type PollResult,
+  type PreparedIssuance,
+  type RemoteQueue,
+  type RevocationRequest,
+  type SoughtRequest,
+} from '../driver.ts';
+import { Breaker } from './breaker.ts';
+import { issuedProblem, isKey, pathToAnchor } from './issued.ts';
+import { Unanswered, type Upstream, type UpstreamAnswer, type UpstreamRequest } from './upstream.ts';
+
+export interface RemoteCaOptions {
+  readonly label: string;
+  readonly upstream: Upstream;
+  /** `upstream_trust_anchors`. */
+  readonly anchors: readonly Certificate[];
+  /** `chain`: the certificates that are known from the start, issuing CA first. */
+  readonly chain: readonly Certificate[];
+  readonly maxCalls: number;
+  /** Milliseconds that one call may take. */
+  readonly timeout: number;
+  /** Seconds in the Retry-After of a 503. */
+  readonly retryAfter: number;
+  /** Days that the profile asks for. */
+  readonly validityDays: number;
+  readonly log: IsolatedLog;
+  /** Remembers what leads from a certificate to an anchor. */
+  readonly store: Pick<IntermediateStore, 'rememberIntermediates'>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Milliseconds between looks at the upstream's chain. */
+const CHAIN_INTERVAL = 3_600_000;
+/** The same while the chain is not known. */
+const CHAIN_RETRY = 10_000;
+/** Milliseconds for which an upstream may not know a pending request before it counts as lost. */
+const LOST_AFTER = 600_000;
+/** Calls that may wait for each call in flight. */
+const WAITING = 16;
+const DAY = 86_400_000;
+
+export class RemoteCa implements CaDriver {
+  readonly takesCsr = true;
+  readonly remoteQueue: RemoteQueue;
+  readonly dependency: CaDependency;
+  readonly #options: RemoteCaOptions;
+  readonly #breaker: Breaker;
+  readonly #calls: FairLimiter;
+  #chain: readonly Certificate[];
+  #chainTimer: NodeJS.Timeout | undefined;
+  #closed = false;
+  /** When a pending request may be polled again, by its id. */
+  readonly #due = new Map<string, number>();
+
+  constructor(options: RemoteCaOptions) {
+    const { upstream, maxCalls, timeout, retryAfter, log } = options;
+    this.#options = options;
+    this.#chain = options.chain;
+    this.#calls = new FairLimiter({
+      concurrency: maxCalls,
+      queue: maxCalls * WAITING,
+      busy: (detail) => busy(retryAfter, detail),
+    });
+    this.#breaker = new Breaker({ probe: () => upstream.probe(), log });
+    this.dependency = { name: upstream.name, health: () => this.health() };
+    this.remoteQueue = {
+      settled: 2 * timeout,
+      lostAfter: LOST_AFTER,
+      continuesAtOnce: upstream.continuesAtOnce,
+      canFind: upstream.canRecover,
+      // Whether the upstream queues is known from its answer only.
+      issuesAtOnce: () => Promise.resolve(true),
+      poll: (reference, request) => this.#poll(reference, request),
+      find: (sought) => this.#find(sought),
+      verify: (certificate, request) => this.#verify([certificate], request).then(() => undefined),
+    };
+  }
+
+  async start(): Promise<void> {
+    const { upstream } = this.#options;
+    if (upstream.chain !== undefined) await this.#refreshChain();
+    else await upstream.probe().catch((error: unknown) => this.#breaker.open(describe(error)));
+  }
+
+  chain(): readonly Buffer[] {
+    const { upstream, anchors } = this.#options;
+    const known = this.#chain.length === 0 && upstream.chain === undefined ? anchors : this.#chain;
+    return known.map(({ der }) => der);
+  }
+
+  csrAttributes(): Promise<Buffer | undefined> {
+    const { upstream } = this.#options;
+    return this.#call(() => upstream.csrAttributes?.() ?? Promise.resolve(undefined));
+  }
+
+  prepare(request: IssuanceRequest): Promise<PreparedIssuance> {
+    return Promise.resolve().then(() => {
+      const { csr, subject } = request;
+      if (csr === undefined || !namesEqual(csr.subject, subject))
+        throw forbidden('SUBJECT_NOT_IN_CSR', 'At this CA the CSR itself must ask for the subject that it may have.', {
+          detail: 'the CSR is forwarded as the device signed it',
+        });
+      this.#options.upstream.check?.(request);
+      this.#refuseIfDown();
+      const submission = this.#upstreamRequest(request, csr.der);
+      return { serial: null, issue: (waits = false) => this.#issue(request, submission, waits) };
+    });
+  }
+
+  #upstreamRequest(request: IssuanceRequest, csr: Buffer): UpstreamRequest {
+    const { request_id, subject, subjectAltNames, validityDays, requester = '', operation = '' } = request;
+    const notAfter = new Date(this.#options.now() + (validityDays ?? this.#options.validityDays) * DAY);
+    return { request_id, csr, subject, subjectAltNames, requester, operation, notAfter };
+  }
+
+  async #issue(request: IssuanceRequest, submission: UpstreamRequest, waits: boolean): Promise<IssuanceResult> {
+    const { upstream } = this.#options;
+    return this.#resultOf(request, await this.#call(() => upstream.submit(submission, waits)));
+  }
+
+  async #poll(reference: string, request: IssuanceRequest): Promise<PollResult> {
+    const { upstream, now } = this.#options;
+    const { request_id, pkcs10 } = request;
+    if (pkcs10 === undefined || (this.#due.get(request_id) ?? 0) > now()) return { status: 'pending', reference };
+    const answer = await this.#call(() => upstream.poll(this.#upstreamRequest(request, pkcs10), reference));
+    if (answer.status === 'unknown') return answer;
+    return this.#resultOf(request, answer);
+  }
+
+  /** What became of a submission that was not answered. */
+  async #find(sought: SoughtRequest): Promise<readonly Found[]> {
+    const { upstream } = this.#options;
+    const { pkcs10, subjectAltNames = [] } = sought;
+    if (!upstream.canRecover || pkcs10 === undefined) return [];
+    const request = { ...sought, subjectAltNames, csr: undefined };
+    const answer = await this.#call(() => upstream.poll(this.#upstreamRequest(request, pkcs10), undefined));
+    if (answer.status === 'pending') return [{ reference: answer.reference }];
+    if (answer.status === 'issued') return [{ certificate: await this.#verify(answer.certificates, request) }];
+    return [];
+  }
+
+  async #resultOf(request: IssuanceRequest, answer: UpstreamAnswer): Promise<IssuanceResult> {
+    if (answer.status === 'issued') {
+      this.#due.delete(request.request_id);
+      return { status: 'issued', certificate: await this.#verify(answer.certificates, request) };
+    }
+    if (answer.status === 'pending' && answer.retryAfter !== undefined) {
+      const { now } = this.#options;
+      for (const [id, due] of this.#due) if (due <= now()) this.#due.delete(id);
+      this.#due.set(request.request_id, now() + answer.retryAfter * 1000);
+    }
+    return answer;
+  }
+
+  /** @throws EstuaryError 500 `CA_ISSUED_OTHER`: the certificate must not leave, and is revoked upstream if it is this request's */
+  async #verify(ders: readonly Buffer[], request: IssuanceRequest): Promise<Buffer> {
+    const { anchors, now } = this.#options;
+    let certificates: Certificate[];
+    try {
+      certificates = ders.map(parseCertificate);
+    } catch (error) {
+      if (!(error instanceof DerError)) throw error;
+      throw issuedOther(`it issued a certificate that cannot be read: ${error.message}`);
+    }
+    const leaf = certificates.find((one) => isKey(one, request.spki)) ?? certificates[0];
+    if (leaf === undefined) throw issuedOther('it issued no certificate');
+    const time = now();
+    const problem =
+      issuedProblem(leaf, request) ?? (leaf.notAfter.getTime() <= time ? 'it has expired already' : undefined);
+    const path =
+      problem === undefined ? await pathToAnchor(leaf, [...certificates, ...this.#chain], anchors, time) : undefined;
+    if (problem === undefined && path !== undefined) {
+      // The chain of an upstream without a chain to ask for is that of its last certificate. Devices present their certificate alone.
+      if (this.#options.upstream.chain === undefined) {
+        this.#chain = path;
+        const intermediates = path.filter((one) => !anchors.includes(one));
+        if (intermediates.length > 0)
+          await this.#options.store.rememberIntermediates({ leaf: leaf.fingerprint, intermediates }, time);
+      }
+      return leaf.der;
+    }
+    const why = problem ?? 'it leads to none of upstream_trust_anchors';
+    throw issuedOther(`certificate ${leaf.serialNumber}: ${why}; ${await this.#withdraw(leaf, request)}`);
+  }
+
+  /** What became of a certificate that must not leave. */
+  async #withdraw(certificate: Certificate, { spki }: IssuanceRequest): Promise<string> {
+    const { upstream } = this.#options;
+    if (upstream.revoke === undefined || !isKey(certificate, spki)) return 'it stays valid at the upstream CA';
+    try {
+      await upstream.revoke(certificate.der, 'cessationOfOperation');
+      return 'revoked at the upstream CA';
+    } catch (error) {
+      return `revoking it at the upstream CA failed: ${describe(error)}`;
+    }
+  }
+
+  /** Every call: bounded, measured, and counted for the breaker. */
+  async #call<T>(work: () => Promise<T>): Promise<T> {
+    const { upstream, timeout, retryAfter } = this.#options;
+    this.#refuseIfDown();
+    const release = await this.#calls.acquire({ waitMs: timeout });
+    try {
+      const result = await measured({ dependency: upstream.name }, work, isAnswer);
+      this.#breaker.succeeded();
+      return result;
+    } catch (error) {
+      if (isAnswer(error)) this.#breaker.succeeded();
+      else this.#breaker.failed(error);
+      if (!(error instanceof Unanswered)) throw error;
+      if (upstream.canRecover) throw new SubmissionUnanswered(error);
+      throw unavailable('SUBMISSION_LOST', 'The CA did not answer. It may have issued a certificate.', {
+        retryAfter,
+        detail: `possibly issued: ${error.message}`,
+      });
+    } finally {
+      release();
+    }
+  }
+
+  #refuseIfDown(): void {
+    const { problem } = this.#breaker;
+    if (problem === undefined) return;
+    const { retryAfter } = this.#options;
+    throw unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', { retryAfter, detail: problem });
+  }
+
+  async #refreshChain(): Promise<void> {
+    const { upstream, anchors, log, now } = this.#options;
+    try {
+      const [own, ...others] = (await upstream.chain?.()) ?? [];
+      const path = own === undefined ? undefined : await pathToAnchor(own, others, anchors, now());
+      const isAnchor = own !== undefined && anchors.some(({ der }) => der.equals(own.der));
+      if (own === undefined || (path === undefined && !isAnchor))
+        throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
+          detail: 'its chain leads to none of upstream_trust_anchors',
+        });
+      this.#chain = [own, ...(path ?? [])];
+      this.#breaker.succeeded();
+    } catch (error) {
+      log.warn({ detail: describe(error) }, "the upstream CA's chain could not be refreshed");
+      if (this.#chain.length === 0) this.#breaker.open(describe(error));
+    }
+    clearTimeout(this.#chainTimer);
+    const wait = this.#chain.length === 0 ? CHAIN_RETRY : CHAIN_INTERVAL;
+    if (!this.#closed) this.#chainTimer = setTimeout(() => void this.#refreshChain(), wait).unref();
+  }
+
+  async revoke({ certificate, reason }: RevocationRequest): Promise<void> {
+    const { upstream } = this.#options;
+    if (upstream.revoke === undefined || certificate === undefined || certificate.length === 0) return;
+    await this.#call(() => upstream.revoke?.(certificate, reason) ?? Promise.resolve());
+  }
+
+  health(): Promise<HealthReport> {
+    return Promise.resolve(this.#breaker.health());
+  }
+
+  close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#chainTimer);
+    this.#breaker.close();
+    this.#options.upstream.close();
+    return Promise.resolve();
+  }
+}
+
+/** Whether the upstream works: it answered, even if the answer is a refusal. */
+const isAnswer = (error: unknown): boolean =>
+  error instanceof EstuaryError && error.kind !== 'unavailable' && error.code !== 'UPSTREAM_FAILED';
+
+const busy = (retryAfter: number, detail: string): EstuaryError =>
+  unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', {
+    retryAfter,
+    detail: `too many calls to the upstream CA: ${detail}`,
+  });
+
+const issuedOther = (detail: string): EstuaryError =>
+  failed('CA_ISSUED_OTHER', 'The CA issued something else than was asked for.', { detail });

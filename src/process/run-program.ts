@@ -1,0 +1,84 @@
+/** One run of a program of the operator's: no shell, a clean environment, bounded in time and output. */
+import { spawn } from 'node:child_process';
+
+export interface ProgramRun {
+  /** The program and its arguments. */
+  readonly command: readonly [string, ...string[]];
+  /** The whole environment, except PATH. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly input?: string | Buffer;
+  /** Milliseconds after which it is killed. */
+  readonly timeout: number;
+  /** Bytes of output and of errors, each. */
+  readonly maxOutput: number;
+}
+
+export interface ProgramResult {
+  readonly code: number;
+  readonly stdout: Buffer;
+  readonly stderr: Buffer;
+}
+
+/** The program was not started, was killed, or wrote too much. */
+export class ProgramError extends Error {
+  /** False: not a line of it was run. */
+  readonly started: boolean;
+
+  constructor(message: string, started: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'ProgramError';
+    this.started = started;
+  }
+}
+
+/** @throws ProgramError */
+export function runProgram({ command, env, input, timeout, maxOutput }: ProgramRun): Promise<ProgramResult> {
+  const [program, ...args] = command;
+  return new Promise((resolve, reject) => {
+    let started = false;
+    let problem: string | undefined;
+    // A process group, so that what the program started is killed with it.
+    const child = spawn(program, args, {
+      env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...env },
+      stdio: 'pipe',
+      detached: true,
+    });
+    const kill = (reason: string): void => {
+      problem ??= reason;
+      if (child.pid === undefined) return;
+      try {
+        process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It has ended.
+      }
+    };
+    const timer = setTimeout(() => kill(`${program} did not end within ${timeout / 1000} s`), timeout);
+    const collect = (stream: NodeJS.ReadableStream): Buffer[] => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      stream.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > maxOutput) kill(`${program} wrote more than ${maxOutput} bytes`);
+        else chunks.push(chunk);
+      });
+      return chunks;
+    };
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+    child.on('spawn', () => {
+      started = true;
+    });
+    child.on('error', (error) => {
+      clearTimeout(timer);
+      reject(new ProgramError(`${program} could not be run: ${error.message}`, started, error));
+    });
+    child.on('close', (code, signal) => {
+      clearTimeout(timer);
+      if (problem === undefined && code !== null)
+        resolve({ code, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr) });
+      else reject(new ProgramError(problem ?? `${program} was ended by ${signal ?? 'a signal'}`, true));
+    });
+    // A program that does not read its input closes the pipe.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input);
+  });
+}

@@ -1,0 +1,260 @@
+/** A remote CA: what its upstream issues is compared with what was authorized, and one that fails is taken out of use. */
+import { describe, expect, test, vi } from 'vitest';
+import { RemoteCa } from '../../../src/ca/remote/remote-ca.ts';
+import {
+  refusalOf,
+  retryAfterOf,
+  Unanswered,
+  type Upstream,
+  type UpstreamAnswer,
+} from '../../../src/ca/remote/upstream.ts';
+import type { IssuanceRequest } from '../../../src/ca/driver.ts';
+import { describe as describeError, EstuaryError, unavailable } from '../../../src/errors.ts';
+import { parseCsr, verifyCsr } from '../../../src/pki/pkcs10/csr.ts';
+import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import {
+  basicConstraints,
+  dns,
+  keyUsage,
+  makeCa,
+  makeCertificate,
+  makeClient,
+  NOT_BEFORE,
+  subjectAltName,
+  uri,
+  type CertificateSpec,
+  type Issuer,
+} from '../../support/certificates.ts';
+import { dns as dnsName, extensionRequest, makeKey, san, buildCsr, commonName } from '../../support/csr.ts';
+
+const NOW = NOT_BEFORE + 86_400_000;
+const key = makeKey();
+const keys = { publicKey: key.publicKey, privateKey: key.privateKey };
+const root = await makeCa('CN=Upstream Root');
+const issuing = await makeCa('CN=Upstream Issuing', { issuer: root });
+const foreign = await makeCa('CN=Foreign Root');
+const expired = await makeCa('CN=Expired Issuing', { issuer: root, notAfter: NOW - 1000 });
+
+const certified = (spec: Partial<CertificateSpec> = {}): Promise<Issuer> =>
+  makeClient('CN=device', issuing, {
+    keys,
+    extensions: [keyUsage('digitalSignature'), subjectAltName(dns('a.example'))],
+    ...spec,
+  });
+
+interface Made {
+  readonly ca: RemoteCa;
+  readonly revoked: Buffer[];
+  readonly issue: () => Promise<unknown>;
+}
+
+/** A remote CA whose upstream answers so. */
+async function remote(submit: () => Promise<UpstreamAnswer>, more: Partial<Upstream> = {}): Promise<Made> {
+  const revoked: Buffer[] = [];
+  const upstream: Upstream = {
+    name: 'est',
+    canRecover: false,
+    continuesAtOnce: false,
+    submit,
+    poll: submit,
+    revoke: (certificate) => Promise.resolve(void revoked.push(certificate)),
+    probe: () => Promise.reject(new Error('still down')),
+    close: () => undefined,
+    ...more,
+  };
+  const ca = new RemoteCa({
+    label: 'edge',
+    upstream,
+    anchors: [parseCertificate(root.der)],
+    chain: [],
+    maxCalls: 2,
+    timeout: 1000,
+    retryAfter: 7,
+    validityDays: 30,
+    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    store: { rememberIntermediates: () => Promise.resolve() },
+    now: () => NOW,
+  });
+  const csr = await verifyCsr(
+    parseCsr(
+      buildCsr(key, { subject: commonName('device'), attributes: [extensionRequest(san(dnsName('a.example')))] }),
+    ),
+  );
+  const request: IssuanceRequest = {
+    request_id: 'r1',
+    subject: csr.subject,
+    subjectAltNames: csr.subjectAltNames,
+    spki: csr.publicKey.spki,
+    csr,
+  };
+  return { ca, revoked, issue: async () => (await ca.prepare(request)).issue() };
+}
+
+const answering =
+  (...certificates: readonly Issuer[]) =>
+  (): Promise<UpstreamAnswer> =>
+    Promise.resolve({ status: 'issued', certificates: certificates.map(({ der }) => der) });
+
+async function refusal(work: Promise<unknown>): Promise<EstuaryError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error instanceof EstuaryError) return error;
+  throw new Error(`not an EstuaryError: ${describeError(error)}`);
+}
+
+describe('what the upstream issues', () => {
+  test('is delivered if it has the key, the names and a path, in any order', async () => {
+    const leaf = await certified();
+    const { issue, ca } = await remote(answering(issuing, leaf, root));
+    expect(await issue()).toMatchObject({ status: 'issued', certificate: leaf.der });
+    expect(ca.chain()).toEqual([issuing.der, root.der]);
+  });
+
+  test('may have fewer names than authorized, and a DNS name as common name', async () => {
+    for (const subject of ['CN=a.example', '']) {
+      const leaf = await makeCertificate({
+        subject,
+        issuer: issuing,
+        keys,
+        extensions: [subjectAltName(dns('a.example'))],
+      });
+      const { issue } = await remote(answering(leaf, issuing));
+      expect(await issue()).toMatchObject({ status: 'issued' });
+    }
+  });
+
+  const end = keyUsage('digitalSignature');
+  test.each<[string, () => Promise<readonly Issuer[]>, string, boolean]>([
+    ['another key', async () => [await makeClient('CN=device', issuing), issuing], 'another public key', false],
+    [
+      'another DNS name',
+      async () => [await certified({ extensions: [end, subjectAltName(dns('a.example'), dns('b.example'))] }), issuing],
+      'DNS:b.example',
+      true,
+    ],
+    [
+      'another kind of name',
+      async () => [await certified({ extensions: [end, subjectAltName(uri('https://a.example'))] }), issuing],
+      'URI:',
+      true,
+    ],
+    [
+      'another subject',
+      async () => [await makeClient('CN=other', issuing, { keys }), issuing],
+      'its subject is "CN=other"',
+      true,
+    ],
+    [
+      'a further RDN',
+      async () => [await makeClient('CN=device,O=Other', issuing, { keys }), issuing],
+      'its subject is',
+      true,
+    ],
+    [
+      'a CA certificate',
+      async () => [await certified({ extensions: [basicConstraints(true)] }), issuing],
+      'it is a CA certificate',
+      true,
+    ],
+    [
+      'a keyUsage of CAs',
+      async () => [await certified({ extensions: [keyUsage('cRLSign')] }), issuing],
+      'cRLSign',
+      true,
+    ],
+    [
+      'a foreign chain',
+      async () => [await makeClient('CN=device', foreign, { keys }), foreign],
+      'none of upstream_trust_anchors',
+      true,
+    ],
+    ['no chain', async () => [await certified()], 'none of upstream_trust_anchors', true],
+    [
+      'an expired chain',
+      async () => [await makeClient('CN=device', expired, { keys }), expired],
+      'none of upstream_trust_anchors',
+      true,
+    ],
+    ['an expired certificate', async () => [await certified({ notAfter: NOW - 1 }), issuing], 'expired already', true],
+  ])("%s is not delivered, and revoked if it is this request's", async (_what, make, detail, isRevoked) => {
+    const issued = await make();
+    const { issue, revoked, ca } = await remote(answering(...issued));
+    const error = await refusal(issue());
+    expect([error.status, error.code]).toEqual([500, 'CA_ISSUED_OTHER']);
+    expect(error.detail).toContain(detail);
+    expect(revoked).toEqual(isRevoked ? [issued[0]?.der] : []);
+    expect(ca.chain()).toEqual([root.der]);
+  });
+
+  test('garbage and nothing are 500', async () => {
+    for (const certificates of [[], [Buffer.from('garbage')]]) {
+      const { issue } = await remote(() => Promise.resolve({ status: 'issued', certificates }));
+      expect(await refusal(issue())).toMatchObject({ status: 500, code: 'CA_ISSUED_OTHER' });
+    }
+  });
+});
+
+describe('an upstream that fails', () => {
+  test('is out of use after three failures: 503 at once, until a probe succeeds', async () => {
+    vi.useFakeTimers();
+    try {
+      let isUp = false;
+      const submit = vi.fn(() => Promise.reject(unavailable('CA_UNAVAILABLE', 'down', { retryAfter: 7 })));
+      const { ca, issue } = await remote(submit, {
+        probe: () => (isUp ? Promise.resolve() : Promise.reject(new Error('still down'))),
+      });
+      for (let attempt = 0; attempt < 3; attempt++) await refusal(issue());
+      expect(await refusal(issue())).toMatchObject({ status: 503, retryAfter: 7 });
+      expect(submit).toHaveBeenCalledTimes(3);
+      expect(await ca.health()).toMatchObject({ health: 'down' });
+      await vi.advanceTimersByTimeAsync(3000);
+      expect(await ca.health()).toMatchObject({ health: 'down', detail: 'still down' });
+      isUp = true;
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(await ca.health()).toEqual({ health: 'ok' });
+      await ca.close();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('refusals do not take it out of use', async () => {
+    const { ca, issue } = await remote(() => Promise.reject(refusalOf({ status: 403, text: 'no' }, 7)));
+    for (let attempt = 0; attempt < 5; attempt++)
+      expect(await refusal(issue())).toMatchObject({ status: 403, message: 'no' });
+    expect(await ca.health()).toEqual({ health: 'ok' });
+  });
+
+  test('a lost response that nothing can recover is 503 and possibly issued', async () => {
+    const { issue } = await remote(() => Promise.reject(new Unanswered('connection reset')));
+    const error = await refusal(issue());
+    expect(error).toMatchObject({ status: 503, code: 'SUBMISSION_LOST', retryAfter: 7 });
+    expect(error.detail).toBe('possibly issued: connection reset');
+  });
+});
+
+describe('the answers of an upstream', () => {
+  test.each([
+    [400, 'bad CSR', 400, 'bad CSR'],
+    [403, 'not\u0007 you\r\n', 403, 'not you'],
+    [401, 'who are you', 500, 'The upstream CA could not process the request.'],
+    [404, 'what', 500, 'The upstream CA could not process the request.'],
+    [429, 'slow down', 503, 'The CA is not available at present.'],
+    [503, '', 503, 'The CA is not available at present.'],
+    [500, 'oops', 500, 'The upstream CA could not process the request.'],
+    [302, '', 500, 'The upstream CA could not process the request.'],
+  ])('%i %j is %i', (status, text, expected, message) => {
+    const error = refusalOf({ status, text, retryAfter: undefined }, 9);
+    expect([error.status, error.message]).toEqual([expected, message]);
+    expect(error.retryAfter).toBe(expected === 503 ? 9 : undefined);
+  });
+
+  test('texts are shortened, and their Retry-After is kept', () => {
+    expect(refusalOf({ status: 403, text: 'x'.repeat(5000) }, 9).message).toHaveLength(200);
+    expect(refusalOf({ status: 429, text: '', retryAfter: 120 }, 9).retryAfter).toBe(120);
+    expect(retryAfterOf('Wed, 21 Oct 2026 07:28:00 GMT', Date.UTC(2026, 9, 21, 7, 27))).toBe(60);
+    expect(retryAfterOf('soon', 0)).toBeUndefined();
+  });
+});

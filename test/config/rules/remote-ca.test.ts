@@ -1,0 +1,75 @@
+/** The rules on `[[ca]]` tables with the drivers est, acme and command. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { configFolder, toml, type ConfigFolder } from '../support.ts';
+import { ConfigError } from '../../../src/config/problem.ts';
+import { loadConfigOnly } from '../../../src/config/load.ts';
+
+let folder: ConfigFolder;
+beforeAll(async () => {
+  folder = await configFolder();
+});
+afterAll(() => folder.remove());
+
+/** What is wrong with a configuration whose second CA is this one. */
+async function problems(table: string, more = ''): Promise<string[]> {
+  const edge = `[[ca]]\nlabel = "edge"\nupstream_trust_anchors = "ca/root.pem"\n${table}`;
+  await folder.write('est.toml', `${toml(more)}\n${edge}\n`);
+  try {
+    await loadConfigOnly(`${folder.path}/est.toml`, {});
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(({ key, message }) => `${key}: ${message}`);
+    throw error;
+  }
+}
+
+const est =
+  'driver = "est"\n[ca.est]\nurl = "https://ca.example.com/.well-known/est"\nusername = "ra"\npassword_file = "password"';
+const acme = (more: string): string =>
+  `driver = "acme"\n[ca.acme]\ndirectory = "https://acme.example.com/dir"\naccount_key_file = "account.key"\n${more}`;
+const command = 'driver = "command"\n[ca.command]\nissue = ["/usr/local/libexec/issue"]';
+
+describe('a remote driver', () => {
+  beforeAll(() => folder.write('password', 'secret\n'));
+
+  test('est and command need no more than where the CA is', async () => {
+    expect(await problems(est)).toEqual([]);
+    expect(await problems(command)).toEqual([]);
+  });
+
+  test.each([
+    ['subject.template', 'profile.subject.template = "CN={id}"'],
+    ['san.add', 'profile.san.add = ["dns:{id}.example.com"]'],
+  ])('%s is refused, because the CSR goes on as it was signed', async (key, line) => {
+    const [found, ...others] = await problems(command.replace('[ca.command]', `${line}\n[ca.command]`));
+    expect(found).toContain(`profile.${key}`);
+    expect(found).toContain("the upstream CA goes by the CSR's own names");
+    expect(others).toEqual([]);
+  });
+
+  test('est without credentials is refused', async () => {
+    const [found] = await problems(est.replace(/username[^]*/, ''));
+    expect(found).toContain('est.client_certificate: is missing, and so is username');
+  });
+
+  test('a program is named by its absolute path', async () => {
+    const [found] = await problems(command.replace('/usr/local/libexec/issue', 'issue'));
+    expect(found).toContain('"issue" is not an absolute path');
+  });
+
+  test('acme with names that are free is refused: the account may get any', async () => {
+    const hook = 'dns_hook = ["/usr/local/libexec/dns-01"]';
+    const [found, ...others] = await problems(acme(hook));
+    expect(found).toContain('profile.san.dns: is missing, and requesters are not bound to names');
+    expect(others).toEqual([]);
+    expect(await problems(`${acme(hook)}\n[ca.profile]\nsan.dns = ["[a-z]+\\\\.example\\\\.com"]`)).toEqual([]);
+  });
+
+  test('dns-01 needs its hook, and external account binding its key', async () => {
+    const found = await problems(`${acme('eab_kid = "1"')}\n[ca.profile]\nsan.dns = ["x"]`);
+    expect(found.map((one) => one.split(': ')[0]?.split('.').slice(-2).join('.')).sort()).toEqual([
+      'acme.dns_hook',
+      'acme.eab_kid',
+    ]);
+  });
+});

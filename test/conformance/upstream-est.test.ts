@@ -1,0 +1,185 @@
+/** `driver = "est"`: the built server in front of another built server, where it enrolls as a registration authority. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeKey } from '../support/csr.ts';
+import { caSection, Estuary, section } from '../support/estuary.ts';
+import { approve } from '../support/queued-requests.ts';
+import { openssl } from '../support/openssl.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+import { auditRecords, enrollAt, startFront, x509 } from '../support/upstream.ts';
+
+let upstream: Estuary;
+let front: Estuary;
+let relay: TcpRelay;
+const key = makeKey();
+
+beforeAll(async () => {
+  upstream = await Estuary.start({
+    configure: (config) => {
+      for (const index of [0, 1]) section(caSection(config, index), 'profile')['mtls_subject'] = 'any';
+      Object.assign(caSection(config, 1), { approval: 'manual', client_issuers: ['any'] });
+      Object.assign(caSection(config, 0), { csrattrs: { key_type: 'ec:P-256' } });
+      section(config, 'est')['retry_after'] = 1;
+    },
+  });
+  relay = await TcpRelay.start(upstream.server.port('est'));
+  const ra = await upstream.enrolled(makeKey(), 'front-ra');
+  const { token } = await upstream.otp({ client_id: 'front', max_uses: 100 });
+  front = await startFront({
+    anchors: join(upstream.dir, 'ca/root.pem'),
+    ca: (dir) => {
+      writeFileSync(join(dir, 'ra.pem'), ra.cert);
+      writeFileSync(join(dir, 'ra.key'), ra.key, { mode: 0o600 });
+      const est = {
+        url: `https://localhost:${relay.port}/.well-known/est/devices`,
+        tls_trust_anchors: 'upstream-roots.pem',
+        client_certificate: 'ra.pem',
+        client_key: 'ra.key',
+        csrattrs: 'upstream',
+        timeout: 5,
+      };
+      return { driver: 'est', est };
+    },
+    configure: (config, dir) => {
+      section(config, 'est')['retry_after'] = 1;
+      writeFileSync(join(dir, 'upstream.password'), token, { mode: 0o600 });
+      const base = { driver: 'est', upstream_trust_anchors: 'upstream-roots.pem', profile: {} };
+      const url = (label: string): string =>
+        `https://localhost:${upstream.server.port('est')}/.well-known/est/${label}`;
+      const tls = { tls_trust_anchors: 'upstream-roots.pem' };
+      const cas = config['ca'];
+      if (!Array.isArray(cas)) throw new TypeError('no [[ca]]');
+      config['ca'] = [
+        ...cas,
+        {
+          ...base,
+          label: 'queue',
+          est: { ...tls, url: url('lab'), client_certificate: 'ra.pem', client_key: 'ra.key' },
+        },
+        {
+          ...base,
+          label: 'password',
+          est: { ...tls, url: url('devices'), username: 'front', password_file: 'upstream.password' },
+        },
+      ];
+    },
+  });
+});
+afterAll(async () => {
+  await front.stop();
+  await relay.die();
+  await upstream.stop();
+});
+
+describe('an EST server upstream', () => {
+  test('certifies the CSR; the certificate authenticates and renews at the label, and at no other', async () => {
+    const answer = await enrollAt(front, key, 'device-1');
+    expect(answer.status).toBe(200);
+    const certificate = x509(answer);
+    expect(certificate.subjectAltName).toBe('DNS:device-1.example.com');
+    expect(certificate.publicKey.export({ type: 'spki', format: 'der' })).toEqual(key.spki);
+    const client = { cert: certificate.toString(), key: key.pem };
+    const renewal = { client, path: 'edge/simplereenroll' };
+    expect((await enrollAt(front, key, 'device-1', renewal)).status).toBe(200);
+    expect((await enrollAt(front, key, 'device-1', { client, path: 'queue/simplereenroll' })).status).toBe(403);
+    expect((await enrollAt(front, key, 'device-1', { client, path: 'devices/simplereenroll' })).status).toBe(403);
+  });
+
+  test('a certificate of the upstream that this server did not record is not its own', async () => {
+    const other = makeKey();
+    const client = await upstream.enrolled(other, 'stranger', ['stranger.example.com']);
+    const renewal = await enrollAt(front, other, 'stranger', { client, path: 'edge/simplereenroll' });
+    expect(renewal.status).toBe(403);
+    const enrolled = await enrollAt(front, other, 'stranger', { client });
+    expect([enrolled.status, enrolled.text.trim()]).toEqual([403, 'client certificate not accepted by this CA']);
+  });
+
+  test('a password authenticates this server upstream', async () => {
+    expect((await enrollAt(front, key, 'device-2', { path: 'password/simpleenroll' })).status).toBe(200);
+  });
+
+  test("cacerts and csrattrs are the upstream CA's", async () => {
+    expect((await front.est('edge/cacerts')).text).toBe((await upstream.est('devices/cacerts')).text);
+    expect((await front.est('edge/csrattrs')).text).toBe((await upstream.est('devices/csrattrs')).text);
+  });
+
+  test('a request that waits upstream is 202 here, until it is decided there', async () => {
+    const { token } = await front.otp({ client_id: 'device-4' });
+    const poll = async () => enrollAt(front, key, 'device-4', { password: token, path: 'queue/simpleenroll' });
+    expect((await poll()).status).toBe(202);
+    await approve(upstream, 'device-4');
+    await expect.poll(async () => (await poll()).status, { timeout: 30_000, interval: 500 }).toBe(200);
+    const issued = await upstream.admin('GET', '/admin/certificates?subject=device-4');
+    expect(issued.json['items']).toHaveLength(1);
+  });
+
+  test('a rejection upstream is 403 with its reason', async () => {
+    const { token } = await front.otp({ client_id: 'device-5' });
+    const poll = async () => enrollAt(front, key, 'device-5', { password: token, path: 'queue/simpleenroll' });
+    expect((await poll()).status).toBe(202);
+    const { json } = await upstream.admin('GET', '/admin/requests?status=pending');
+    const [waiting] = Array.isArray(json['items']) ? (json['items'] as { id: string; subject: string }[]) : [];
+    await upstream.admin('POST', `/admin/requests/${waiting?.id ?? ''}/reject`, { reason: 'not in the inventory' });
+    await expect
+      .poll(async () => [(await poll()).status, (await poll()).text.trim()], { timeout: 30_000, interval: 500 })
+      .toEqual([403, 'not in the inventory']);
+  });
+
+  test('serverkeygen certifies the generated key upstream', async () => {
+    const { token } = await front.otp({ client_id: 'device-6' });
+    const csr = openssl([
+      'req',
+      '-new',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-keyout',
+      '/dev/null',
+      '-subj',
+      '/CN=device-6',
+      '-outform',
+      'DER',
+    ]);
+    const answer = await front.enroll(csr.toString('base64'), { path: 'edge/serverkeygen', password: token });
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe('a lost response', () => {
+  test('is 503, recorded as possibly issued, and not submitted again by the server', async () => {
+    const before = relay.traffic.received;
+    expect((await enrollAt(front, key, 'device-measured')).status).toBe(200);
+    const whole = relay.traffic.received - before;
+    relay.allow(() => whole - 300);
+    const { token } = await front.otp({ client_id: 'device-7' });
+    const answer = await enrollAt(front, key, 'device-7', { password: token });
+    expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1']);
+    const [failure] = (await auditRecords(front, 'certificate.failed')).slice(-1);
+    expect(String(failure?.['detail'])).toContain('possibly issued');
+    relay.allow(() => Infinity);
+    await expect
+      .poll(async () => (await enrollAt(front, key, 'device-7', { password: token })).status, {
+        timeout: 30_000,
+        interval: 500,
+      })
+      .toBe(200);
+    const { json } = await upstream.admin('GET', '/admin/certificates?subject=device-7');
+    expect(Array.isArray(json['items']) && json['items'].length).toBeLessThanOrEqual(2);
+  });
+
+  test('an upstream that is down is 503 at once; other labels work; it recovers without an operator', async () => {
+    await relay.die();
+    for (let attempt = 0; attempt < 4; attempt++)
+      expect((await enrollAt(front, key, `device-down-${attempt}`)).status).toBe(503);
+    expect((await enrollAt(front, key, 'device-elsewhere', { path: 'devices/simpleenroll' })).status).toBe(200);
+    const { json } = await front.admin('GET', '/admin/cas/edge');
+    expect(json['health']).toBe('down');
+    await relay.revive();
+    await expect
+      .poll(async () => (await enrollAt(front, key, 'device-up')).status, { timeout: 60_000, interval: 1000 })
+      .toBe(200);
+  });
+});

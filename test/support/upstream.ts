@@ -1,0 +1,58 @@
+/** A server in front of another CA: a label `edge` with a remote driver, next to the quickstart's own CAs. */
+import { appendFileSync, copyFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TomlTable } from 'smol-toml';
+import { X509Certificate } from 'node:crypto';
+import { onTheWire, simpleCsr, type TestKey } from './csr.ts';
+import { certificatePem, Estuary, type EstCall } from './estuary.ts';
+import type { Answer } from './https.ts';
+
+export interface FrontOptions {
+  /** PEM file with the roots of the upstream CA. */
+  readonly anchors: string;
+  /** The rest of the `[[ca]]` table. */
+  readonly ca: (dir: string) => TomlTable;
+  readonly configure?: (config: TomlTable, dir: string) => void;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Starts it. Certificates of the upstream CA authenticate devices. */
+export function startFront({ anchors, ca, configure, env }: FrontOptions): Promise<Estuary> {
+  return Estuary.start({
+    ...(env === undefined ? {} : { env }),
+    configure: (config, dir) => {
+      copyFileSync(anchors, join(dir, 'upstream-roots.pem'));
+      appendFileSync(join(dir, 'tls/client-anchors.pem'), readFileSync(anchors));
+      const edge = { label: 'edge', upstream_trust_anchors: 'upstream-roots.pem', profile: {}, ...ca(dir) };
+      const cas = config['ca'];
+      if (!Array.isArray(cas)) throw new TypeError('no [[ca]]');
+      config['ca'] = [...cas, edge];
+      configure?.(config, dir);
+    },
+  });
+}
+
+/** A device's request at the label, with a fresh one-time password unless a credential is given. */
+export async function enrollAt(
+  front: Estuary,
+  key: TestKey,
+  cn: string,
+  {
+    names = [`${cn}.example.com`],
+    ...call
+  }: Omit<EstCall, 'body'> & { readonly names?: readonly string[]; readonly path?: string } = {},
+): Promise<Answer> {
+  const credential =
+    call.password === undefined && call.client === undefined
+      ? { password: (await front.otp({ client_id: cn })).token }
+      : {};
+  return front.enroll(onTheWire(simpleCsr(key, cn, names)), { path: 'edge/simpleenroll', ...credential, ...call });
+}
+
+export const x509 = (answer: Answer): X509Certificate => new X509Certificate(certificatePem(answer));
+
+/** The audit records of a type, oldest first. */
+export async function auditRecords(front: Estuary, type: string): Promise<Record<string, unknown>[]> {
+  const { json } = await front.admin('GET', `/admin/audit?type=${type}&limit=1000`);
+  return Array.isArray(json['items']) ? json['items'].map((item: unknown) => ({ ...(item as object) })) : [];
+}
