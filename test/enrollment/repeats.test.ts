@@ -1,7 +1,7 @@
-/** Contract §9: a request that is made again with the token that was used for it, at the corridor. */
+/** A request that is made again with the token that was used for it, at the corridor. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PreparedIssuance } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { OtpIdentity } from '../../src/auth/identity.ts';
@@ -69,6 +69,7 @@ function slow({ driver }: Ca): ConstructorParameters<typeof Ca>[1] {
 interface Sending extends Partial<Omit<ReceivedByEst, 'body'>> {
   readonly body?: Buffer;
   readonly retryWindow?: number;
+  readonly patience?: number;
 }
 
 /** A device with a token. */
@@ -99,8 +100,14 @@ class Device {
   }
 
   /** `issued SERIAL`, `pending`, or the code of the refusal with its detail where that tells of counting. */
-  async send({ body = csr, retryWindow = HOUR, ca = devices, ...more }: Sending = {}): Promise<string> {
-    const enrollment = corridor({ store, identity: await this.identity(), retryWindow, now: () => now });
+  async send({
+    body = csr,
+    retryWindow = HOUR,
+    patience = 60_000,
+    ca = devices,
+    ...more
+  }: Sending = {}): Promise<string> {
+    const enrollment = corridor({ store, identity: await this.identity(), retryWindow, patience, now: () => now });
     try {
       const { outcome } = await enrollment.enroll(received(ca, body, { requestId: randomUUID(), ...more }));
       if (outcome.status === 'pending') return 'pending';
@@ -116,7 +123,7 @@ class Device {
 const REFUSED = 'OTP_INVALID not counted';
 const FAILURE = 'OTP_INVALID counted';
 
-describe('contract §9: with otp.retry_window = 0', () => {
+describe('with otp.retry_window = 0', () => {
   test('the same request with the token that was used for it is 401 and no failure; another one is one', async () => {
     const device = await Device.with();
     const plain = { retryWindow: 0 };
@@ -135,7 +142,7 @@ describe('contract §9: with otp.retry_window = 0', () => {
   });
 });
 
-describe('contract §9: within the window', () => {
+describe('within the window', () => {
   test.each([1, 3])('a repeat gets the certificate that was issued; a token of %d uses loses one', async (uses) => {
     const device = await Device.with(uses);
     const first = await device.send();
@@ -184,7 +191,7 @@ describe('contract §9: within the window', () => {
     held = new Promise((resolve) => (letGo = resolve));
     const first = device.send();
     while ((await device.uses()) === 0) await setImmediate();
-    expect(await device.send()).toBe('REQUEST_UNDER_WAY');
+    expect(await device.send({ patience: 50 })).toBe('REQUEST_UNDER_WAY');
     expect(await device.send({ isGone: () => true })).toBe('REQUEST_UNDER_WAY');
     letGo();
     expect(await device.send()).toBe(await first);
@@ -200,7 +207,7 @@ describe('contract §9: within the window', () => {
   });
 });
 
-describe('contract §9: what ends it, none of it a failure', () => {
+describe('what ends it, none of it a failure', () => {
   test.each<[string, (device: Device, serial: string) => Promise<unknown>]>([
     ['the window', () => Promise.resolve((now += HOUR))],
     ['the expiry of the token', () => Promise.resolve((now = T0 + 86_400_000))],
@@ -220,6 +227,26 @@ describe('contract §9: what ends it, none of it a failure', () => {
     expect(await device.send()).toBe(REFUSED);
   });
 
+  test.each<[string, (device: Device) => Promise<unknown>]>([
+    ['the token expires', () => Promise.resolve((now = T0 + 86_400_000))],
+    ['an administrator revokes the token', ({ id }) => store.revokeOtp(id, now, [])],
+  ])('while a repeat waits for the first request, %s: 401, and the first one has its certificate', async (_, end) => {
+    const device = await Device.with();
+    let letGo = (): void => undefined;
+    held = new Promise((resolve) => (letGo = resolve));
+    const first = device.send({ retryWindow: 30 * HOUR });
+    while ((await device.uses()) === 0) await setImmediate();
+    const waiting = device.send({ retryWindow: 30 * HOUR });
+    const looked = vi.spyOn(store, 'findOtpUse');
+    await vi.waitUntil(() => looked.mock.calls.length > 0);
+    looked.mockRestore();
+    await end(device);
+    letGo();
+    expect(await first).toMatch('issued');
+    expect(await waiting).toBe('OTP_INVALID');
+    expect([signatures, await device.uses()]).toEqual([1, 1]);
+  });
+
   test('a revoked certificate is not followed by another one of the same key within the window', async () => {
     const device = await Device.with(5);
     const serial = (await device.send()).replace('issued ', '');
@@ -232,7 +259,7 @@ describe('contract §9: what ends it, none of it a failure', () => {
   });
 });
 
-describe('contract §9 and §3: a queued request', () => {
+describe('a queued request', () => {
   test('is polled as ever; its certificate is there within the window when its record is gone', async () => {
     const device = await Device.with();
     const [id, ca] = [randomUUID(), queued];

@@ -22,6 +22,8 @@ export interface CorridorOptions {
   readonly rules?: Partial<AuthorisationRules>;
   /** Milliseconds. */
   readonly retryWindow?: number;
+  /** Milliseconds that a repeat waits. */
+  readonly patience?: number;
   readonly now?: () => number;
   readonly authorization?: Authorizer;
   /** In the place of one that finds `identity` whatever is presented. */
@@ -45,6 +47,7 @@ export function corridor({
   identity,
   rules = {},
   retryWindow = 0,
+  patience = 200,
   now = () => T0 + 1000,
   authorization = NOBODY_ASKED,
   authenticator = anybody(identity),
@@ -72,7 +75,7 @@ export function corridor({
     }),
     retryAfter: 1,
     retryWindow,
-    patience: 200,
+    patience,
   });
 }
 
