@@ -70,6 +70,8 @@ interface Sending extends Partial<Omit<ReceivedByEst, 'body'>> {
   readonly body?: Buffer;
   readonly retryWindow?: number;
   readonly patience?: number;
+  /** As the authentication found the token, where that was earlier. */
+  readonly found?: Partial<OtpIdentity>;
 }
 
 /** A device with a token. */
@@ -99,15 +101,21 @@ class Device {
     return (await store.getOtp(this.id))?.uses;
   }
 
+  async revoke(): Promise<void> {
+    await store.revokeOtp(this.id, now, []);
+  }
+
   /** `issued SERIAL`, `pending`, or the code of the refusal with its detail where that tells of counting. */
   async send({
     body = csr,
     retryWindow = HOUR,
     patience = 60_000,
     ca = devices,
+    found,
     ...more
   }: Sending = {}): Promise<string> {
-    const enrollment = corridor({ store, identity: await this.identity(), retryWindow, patience, now: () => now });
+    const identity = { ...(await this.identity()), ...found };
+    const enrollment = corridor({ store, identity, retryWindow, patience, now: () => now });
     try {
       const { outcome } = await enrollment.enroll(received(ca, body, { requestId: randomUUID(), ...more }));
       if (outcome.status === 'pending') return 'pending';
@@ -133,6 +141,17 @@ describe('with otp.retry_window = 0', () => {
     expect(await device.send({ ...plain, body: simpleCsr(makeKey(), 'device-1', ['device-1.example']) })).toBe(FAILURE);
     expect(await device.send({ ...plain, operation: 'serverkeygen' })).toBe(FAILURE);
     expect([signatures, await device.uses()]).toEqual([1, 1]);
+  });
+
+  test('also while the first request is in progress', async () => {
+    const device = await Device.with();
+    let letGo = (): void => undefined;
+    held = new Promise((resolve) => (letGo = resolve));
+    const first = device.send({ retryWindow: 0 });
+    while ((await device.uses()) === 0) await setImmediate();
+    expect(await device.send({ retryWindow: 0 })).toBe(REFUSED);
+    letGo();
+    expect(await first).toMatch('issued');
   });
 
   test('a token with uses left gets a certificate for each of its uses, as ever', async () => {
@@ -207,6 +226,24 @@ describe('within the window', () => {
   });
 });
 
+describe('a token without a use, and no request that it was used for', () => {
+  test.each<[string, (device: Device) => Promise<unknown>]>([
+    ['revoked', (device) => device.revoke()],
+    ['expired', () => Promise.resolve((now = T0 + 86_400_000))],
+  ])('%s: 401, a failure, and no use is taken', async (_, end) => {
+    const device = await Device.with();
+    await end(device);
+    expect(await device.send()).toBe(FAILURE);
+    expect([signatures, await device.uses()]).toEqual([0, 0]);
+  });
+
+  test('a use that came back after the token was looked at is taken', async () => {
+    const device = await Device.with();
+    expect(await device.send({ found: { usable: false } })).toMatch('issued');
+    expect([signatures, await device.uses()]).toEqual([1, 1]);
+  });
+});
+
 describe('what ends it, none of it a failure', () => {
   test.each<[string, (device: Device, serial: string) => Promise<unknown>]>([
     ['the window', () => Promise.resolve((now += HOUR))],
@@ -274,6 +311,16 @@ describe('a queued request', () => {
     expect(await device.send({ ca })).toBe(issued);
     expect(await device.send({ ca, retryWindow: 0 })).toBe(REFUSED);
     expect([signatures, await device.uses()]).toEqual([1, 1]);
+  });
+
+  test.each<[string, (device: Device) => Promise<unknown>]>([
+    ['revoked', (device) => device.revoke()],
+    ['expired', () => Promise.resolve((now = T0 + 86_400_000))],
+  ])('is not polled with a token that is %s: 401, no failure', async (_, end) => {
+    const device = await Device.with();
+    expect(await device.send({ ca: queued })).toBe('pending');
+    await end(device);
+    expect(await device.send({ ca: queued })).toBe(REFUSED);
   });
 
   test('rejected and forgotten, it is 401 and no failure', async () => {
