@@ -11,6 +11,7 @@ import {
 } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { SignerIdentifier } from './cms.ts';
+import type { HashName } from '../x509/signature-algorithms.ts';
 import { contentInfo, encodeSignerIdentifier } from './signed-data.ts';
 import {
   contextConstructed,
@@ -155,15 +156,29 @@ function recipientIdentifier(rid: SignerIdentifier): Buffer {
   return tlv(contextConstructed(0), octetString(rid.keyIdentifier));
 }
 
-/** ANSI X9.63 KDF over ECC-CMS-SharedInfo (RFC 5753 §7.2); one block of either hash is enough for an AES key. */
-function derive(hash: 'sha256' | 'sha384', secret: Buffer, wrapAlgorithm: Buffer, bits: AesBits): Buffer {
+/**
+ * ANSI X9.63 KDF over ECC-CMS-SharedInfo (RFC 5753 §7.2).
+ *
+ * @param ukm the user keying material: the content of its OCTET STRING
+ */
+export function derive(
+  hash: 'sha1' | HashName,
+  secret: Buffer,
+  wrapAlgorithm: Buffer,
+  bits: AesBits,
+  ukm?: Buffer,
+): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(bits);
-  const sharedInfo = sequence(wrapAlgorithm, explicit(2, octetString(length)));
-  const block = createHash(hash)
-    .update(secret)
-    .update(Buffer.from([0, 0, 0, 1]))
-    .update(sharedInfo)
-    .digest();
-  return block.subarray(0, bits / 8);
+  const partyInfo = ukm === undefined ? [] : [explicit(0, octetString(ukm))];
+  const sharedInfo = sequence(wrapAlgorithm, ...partyInfo, explicit(2, octetString(length)));
+  // Two blocks of the shortest hash are enough for an AES key.
+  const blocks = [1, 2].map((counter) =>
+    createHash(hash)
+      .update(secret)
+      .update(Buffer.from([0, 0, 0, counter]))
+      .update(sharedInfo)
+      .digest(),
+  );
+  return Buffer.concat(blocks).subarray(0, bits / 8);
 }

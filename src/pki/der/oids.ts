@@ -185,8 +185,10 @@ export const OID = {
   aes128Wrap: '2.16.840.1.101.3.4.1.5',
   aes192Wrap: '2.16.840.1.101.3.4.1.25',
   aes256Wrap: '2.16.840.1.101.3.4.1.45',
+  dhSinglePassStdDHSha1Kdf: '1.3.133.16.840.63.0.2',
   dhSinglePassStdDHSha256Kdf: '1.3.132.1.11.1',
   dhSinglePassStdDHSha384Kdf: '1.3.132.1.11.2',
+  dhSinglePassStdDHSha512Kdf: '1.3.132.1.11.3',
   /** RFC 3211 §2.3, RFC 3370 §4.3.2. */
   pwriKek: '1.2.840.113549.1.9.16.3.9',
   pbes2: '1.2.840.113549.1.5.13',

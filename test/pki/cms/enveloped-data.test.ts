@@ -1,6 +1,6 @@
 /** EnvelopedData and EncryptedPrivateKeyInfo against the openssl command. */
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openssl, temporaryFolder } from '../../support/openssl.ts';
 import { makeKey, type KeyKind } from '../../support/csr.ts';
@@ -8,6 +8,8 @@ import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { issuerAndSerialNumber } from '../../../src/pki/cms/signed-data.ts';
 import { encryptPrivateKey } from '../../../src/pki/cms/encrypted-private-key.ts';
 import { buildEnvelopedData, type Recipient } from '../../../src/pki/cms/enveloped-data.ts';
+import { openEnvelopedData, type DecryptionKey } from '../../../src/pki/cms/open-enveloped.ts';
+import { berToDer } from '../../../src/pki/der/ber.ts';
 import type { AesBits } from '../../../src/pki/cms/key-wrap.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { parsePem } from '../../../src/pki/der/pem.ts';
@@ -73,6 +75,57 @@ describe.each<KeyKind>(['rsa2048', 'rsa3072', 'P-256', 'P-384', 'P-521'])('a rec
     const rid = { kind: 'subjectKeyIdentifier', keyIdentifier } as const;
     const file = await envelope({ kind: 'publicKey', rid, publicKey });
     expect(decrypt(file, '-inkey', keyFile, '-recip', certificateFile)).toBe(content.toString());
+  });
+});
+
+describe('opening EnvelopedData', () => {
+  const open = (file: string, key: DecryptionKey): string =>
+    openEnvelopedData(berToDer(readFileSync(file)), key).content.toString();
+  const CONTENT = content.toString();
+
+  test.each(BITS)('with a shared key of %i bits, not with another', async (bits) => {
+    const key = randomBytes(bits / 8);
+    const own = await envelope({ kind: 'kek', keyIdentifier: Buffer.from('id'), key });
+    expect(open(own, key)).toBe(CONTENT);
+    expect(() => open(own, randomBytes(bits / 8))).toThrow('no recipient has this key');
+    const theirs = folder.file(`kek-${bits}.der`);
+    const args = ['-secretkey', key.toString('hex'), '-secretkeyid', '6964'];
+    openssl(['cms', '-encrypt', '-binary', '-outform', 'DER', '-stream', '-aes256', ...args, '-out', theirs], content);
+    expect(open(theirs, key)).toBe(CONTENT);
+  });
+
+  test.each<[KeyKind, readonly string[]]>([
+    ['rsa2048', []],
+    ['rsa2048', ['rsa_padding_mode:oaep']],
+    ['rsa2048', ['rsa_padding_mode:oaep', 'rsa_oaep_md:sha384']],
+    ['P-256', []],
+    ['P-256', ['ecdh_kdf_md:sha256']],
+    ['P-384', ['ecdh_kdf_md:sha384']],
+    ['P-521', ['ecdh_kdf_md:sha512']],
+  ])('with a private key on %s (openssl, %j), not with another', async (kind, keyOptions) => {
+    const [key, other] = [makeKey(kind), makeKey(kind)];
+    const name = `${kind}-${keyOptions.join('-').replaceAll(':', '-')}`;
+    writeFileSync(folder.file(`${name}.key`), key.pem);
+    const request = [
+      'req',
+      '-x509',
+      '-new',
+      '-key',
+      folder.file(`${name}.key`),
+      '-subj',
+      '/CN=recipient',
+      '-days',
+      '2',
+    ];
+    writeFileSync(folder.file(`${name}.pem`), openssl(request));
+    const file = folder.file(`${name}.der`);
+    const recipient = ['-recip', folder.file(`${name}.pem`), ...keyOptions.flatMap((one) => ['-keyopt', one])];
+    openssl(['cms', '-encrypt', '-binary', '-outform', 'DER', '-aes192', ...recipient, '-out', file], content);
+    expect(open(file, createPrivateKey(key.pem))).toBe(CONTENT);
+    expect(() => open(file, createPrivateKey(other.pem))).toThrow('no recipient has this key');
+    const publicKey = parsePublicKey(key.spki);
+    const rid = { kind: 'subjectKeyIdentifier', keyIdentifier: subjectKeyIdentifier(key.spki) } as const;
+    expect(open(await envelope({ kind: 'publicKey', rid, publicKey }), createPrivateKey(key.pem))).toBe(CONTENT);
   });
 });
 
