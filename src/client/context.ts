@@ -3,7 +3,13 @@ import { randomBytes } from 'node:crypto';
 import type { AttrOrOid } from '../pki/pkcs10/csrattrs.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { runHook, type RunHook } from './hooks.ts';
-import { EstServer, type EnrolmentAnswer, type EstServerSettings } from './http/est-server.ts';
+import {
+  EstServer,
+  type EnrolmentAnswer,
+  type EnrolmentOperation,
+  type EstServerSettings,
+  type MakeCsr,
+} from './http/est-server.ts';
 import type { ClientIdentity, ServerTrust } from './http/connection.ts';
 import { DISK, type Disk } from './keep/disk.ts';
 import type { TokenConfig } from './config/client-config.ts';
@@ -15,11 +21,8 @@ export interface EstOperations {
   readonly serverCertificate: Buffer | undefined;
   use(trust: ServerTrust, identity: ClientIdentity | undefined): void;
   caCertificates(): Promise<Certificate[]>;
-  csrAttributes(): Promise<AttrOrOid[]>;
-  enroll(
-    operation: 'simpleenroll' | 'simplereenroll',
-    csr: (channelBinding: Buffer | undefined) => Promise<Buffer>,
-  ): Promise<EnrolmentAnswer>;
+  csrAttributes(authenticate?: boolean): Promise<AttrOrOid[]>;
+  enroll(operation: EnrolmentOperation, csr: MakeCsr): Promise<EnrolmentAnswer>;
   close(): void;
 }
 

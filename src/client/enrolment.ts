@@ -10,14 +10,21 @@ import type { CertificateConfig, ServerConfig } from './config/client-config.ts'
 import type { ClientContext, EstOperations } from './context.ts';
 import { chooseIdentity } from './identity.ts';
 import { estBase } from './http/est-base.ts';
-import type { EnrolmentAnswer } from './http/est-server.ts';
+import type { ReadPassword } from './http/authentication.ts';
+import type { EnrolmentAnswer, EstServerSettings } from './http/est-server.ts';
 import type { CertificateFolder, LiveCertificate } from './keep/certificate-folder.ts';
 import { filesOf } from './keep/formats.ts';
 import type { PendingRequest } from './keep/state.ts';
 import { freshPassword, isStored, passwordOf, spentRecord } from './password.ts';
 import { bindCsr, makeCsr } from './request/csr.ts';
-import { planRequest } from './request/demands.ts';
-import { makePrivateKey, makeTokenKey, openPrivateKey, type PrivateKey } from './request/private-key.ts';
+import { planRequest, type RequestPlan, type Wanted } from './request/demands.ts';
+import {
+  makePrivateKey,
+  makeTokenKey,
+  openPrivateKey,
+  readPrivateKey,
+  type PrivateKey,
+} from './request/private-key.ts';
 import { requestKey, tlsClientProblem, wantedOf } from './request/wanted.ts';
 import { isKeyUri } from './token/key-uri.ts';
 import { requireTokenKey } from './token/require-key.ts';
@@ -61,19 +68,13 @@ export async function enrolOnce(
   const base = estBase(serverConfig.url, config.label);
   context.log('info', config.name, `${kept === undefined ? 'sends' : 'repeats'} ${operation} to ${base.href}`);
   await requireTokenKey(identity.identity, context);
-  const settings = {
+  const settings = serverSettings(
     base,
-    minVersion: serverConfig.min_version,
-    maxVersion: serverConfig.max_version,
-    timeout: serverConfig.timeout * 1000,
-    credentials: {
-      username: config.username,
-      password: password && (async () => (sent = await password())),
-      kerberos: config.kerberos,
-    },
-    now: () => context.now(),
-    randomBytes: (count: number) => context.randomBytes(count),
-  };
+    config,
+    serverConfig,
+    context,
+    password && (async () => (sent = await password())),
+  );
   const server = await establishTrust(settings, serverConfig, folder, context, identity.identity);
   try {
     const cas = await refreshTrust(
@@ -100,6 +101,24 @@ export async function enrolOnce(
   } finally {
     server.close();
   }
+}
+
+export function serverSettings(
+  base: URL,
+  { username, kerberos }: CertificateConfig,
+  { min_version: minVersion, max_version: maxVersion, timeout }: ServerConfig,
+  context: ClientContext,
+  password: ReadPassword | undefined,
+): EstServerSettings {
+  return {
+    base,
+    minVersion,
+    maxVersion,
+    timeout: timeout * 1000,
+    credentials: { username, password, kerberos },
+    now: () => context.now(),
+    randomBytes: (count) => context.randomBytes(count),
+  };
 }
 
 function cannotRenew(certificate: Certificate, { otp_file: file, otp_env: variable }: CertificateConfig): ClientError {
@@ -135,19 +154,33 @@ async function makePending(
   context: ClientContext,
   { operation, request, wanted, formerKey }: NewRequest,
 ): Promise<PendingRequest> {
-  const plan = planRequest(await server.csrAttributes(), wanted);
+  const given = config.key_file === undefined ? undefined : givenKey(config.key_file, context);
+  const plan = planRequest(await server.csrAttributes(), forKey(wanted, given));
   const isKept = !config.new_key && formerKey !== undefined && isKeyUri(formerKey) === (config.key_store === 'token');
   const former = isKept ? await openPrivateKey(formerKey, 'the key', tokenOf(config, context)) : undefined;
   const key =
-    former?.publicKey.keyType === plan.keyType ? former : await makeKey(plan.keyType, config, folder, context);
-  const asked = config.channel_binding === 'always' ? (plan.binding ?? 'challengePassword') : plan.binding;
+    given ??
+    (former?.publicKey.keyType === plan.keyType ? former : await makeKey(plan.keyType, config, folder, context));
   return folder.savePending({
     operation,
     request,
     csr: (await makeCsr(plan, key)).toString('base64'),
-    binding: config.channel_binding === 'never' ? undefined : asked,
+    binding: bindingOf(plan, config),
     privateKey: key.text,
   });
+}
+
+/** @throws ClientError `KEY_UNUSABLE` */
+export const givenKey = (file: string, { disk }: ClientContext): PrivateKey =>
+  readPrivateKey(disk.read(file) ?? '', file);
+
+/** The type of a given key is not open to the CA's choice. */
+export const forKey = (wanted: Wanted, key: PrivateKey | undefined): Wanted =>
+  key === undefined ? wanted : { ...wanted, keyType: key.publicKey.keyType };
+
+export function bindingOf({ binding }: RequestPlan, config: CertificateConfig): RequestPlan['binding'] {
+  if (config.channel_binding === 'never') return undefined;
+  return config.channel_binding === 'always' ? (binding ?? 'challengePassword') : binding;
 }
 
 const tokenOf = ({ token }: CertificateConfig, context: ClientContext): TokenKeys | undefined =>
@@ -170,7 +203,11 @@ async function makeKey(
   return makeTokenKey(keys, token.label, keyType, id, name);
 }
 
-async function csrFor({ csr, binding }: PendingRequest, key: PrivateKey, value: Buffer | undefined): Promise<Buffer> {
+export async function csrFor(
+  { csr, binding }: Pick<PendingRequest, 'csr' | 'binding'>,
+  key: PrivateKey,
+  value: Buffer | undefined,
+): Promise<Buffer> {
   const der = Buffer.from(csr, 'base64');
   if (binding === undefined) return der;
   if (value === undefined)
@@ -189,30 +226,47 @@ interface AnsweredRequest {
   readonly former: LiveCertificate | undefined;
 }
 
-async function install(
-  config: CertificateConfig,
-  folder: CertificateFolder,
-  context: ClientContext,
-  { anchors, intermediates }: CaCertificates,
-  { key, csr, former }: AnsweredRequest,
+/**
+ * Checks an issued certificate.
+ *
+ * @param spki DER of the requested key
+ * @param mayBeCa whether a CA certificate was requested
+ * @returns the intermediates from its issuer up
+ * @throws ClientError
+ */
+export async function checkIssued(
   certificate: Certificate,
-): Promise<void> {
-  if (!certificate.spki.equals(key.publicKey.spki))
-    throw new ClientError('refused', 'ANSWER_INVALID', 'the certificate is for another key than the request');
-  if (certificate.isCa)
-    throw new ClientError('refused', 'ANSWER_INVALID', 'the certificate is a CA certificate, which was not requested');
-  const now = context.now();
+  spki: Buffer,
+  { anchors, intermediates }: CaCertificates,
+  now: number,
+  mayBeCa = false,
+): Promise<readonly Certificate[]> {
+  const refused = (reason: string): ClientError =>
+    new ClientError('refused', 'ANSWER_INVALID', `the certificate is ${reason}`);
+  if (!certificate.spki.equals(spki)) throw refused('for another key than the request');
+  if (certificate.isCa && !mayBeCa) throw refused('a CA certificate, which was not requested');
   if (certificate.notAfter.getTime() <= now)
     throw new ClientError(
       'local',
       'CLOCK_WRONG',
       'the new certificate has expired, or the clock of this machine is wrong',
     );
-  const at = Math.max(now, certificate.notBefore.getTime());
-  const path = await findPath(certificate, anchors, intermediates, at);
+  const path = await findPath(certificate, anchors, intermediates, Math.max(now, certificate.notBefore.getTime()));
   if (path === undefined)
     throw new ClientError('untrusted', 'CA_UNTRUSTED', 'the certificate does not lead to a CA that is trusted here');
-  const chain = path.slice(1).filter(({ subject, issuer }) => !namesMatch(subject, issuer));
+  return path.slice(1).filter(({ subject, issuer }) => !namesMatch(subject, issuer));
+}
+
+async function install(
+  config: CertificateConfig,
+  folder: CertificateFolder,
+  context: ClientContext,
+  cas: CaCertificates,
+  { key, csr, former }: AnsweredRequest,
+  certificate: Certificate,
+): Promise<void> {
+  const now = context.now();
+  const chain = await checkIssued(certificate, key.publicKey.spki, cas, now);
   const password =
     config.pkcs12_password_file === undefined
       ? ''

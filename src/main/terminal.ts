@@ -43,7 +43,7 @@ export async function drained(stream: NodeJS.WriteStream): Promise<void> {
 }
 
 /** Writes, and ends the process without a word once nobody reads on (`| head`). */
-export function writer(stream: () => NodeJS.WriteStream): (text: string) => void {
+export function writer(stream: () => NodeJS.WriteStream): (text: string | Uint8Array) => void {
   let isGuarded = false;
   return (text) => {
     if (!isGuarded)

@@ -42,6 +42,7 @@ export interface CertificateConfig {
   readonly ext_key_usage: readonly string[];
   readonly key_type: string | undefined;
   readonly key_store: 'file' | 'token';
+  readonly key_file: string | undefined;
   readonly new_key: boolean;
   readonly channel_binding: 'when-asked' | 'always' | 'never';
   readonly username: string;

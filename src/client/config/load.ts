@@ -77,6 +77,11 @@ function alone(one: ReadCertificate, key: string): Problem[] {
   const problems: Problem[] = [];
   if ((one.certificate === undefined) !== (one.private_key === undefined))
     problems.push({ key: `${key}.private_key`, message: 'certificate and private_key go together (both, or none)' });
+  if (one.key_file !== undefined && (one.key_store === 'token' || one.key_type !== undefined))
+    problems.push({
+      key: `${key}.key_file`,
+      message: 'excludes key_store = "token" and key_type (the key has its own)',
+    });
   if (one.otp_file !== undefined && one.otp_env !== undefined)
     problems.push({ key: `${key}.otp_env`, message: 'both otp_file and otp_env are given (one of the two)' });
   if (one.subject === '' && [one.dns_names, one.ip_addresses, one.emails, one.uris].every(({ length }) => length === 0))

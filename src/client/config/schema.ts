@@ -135,6 +135,10 @@ const certificate = table(
         'Where the key is made and stays: `live/key.pem`, or the token of `[token]`; `live/key.uri` then names it (RFC 7512).',
       default: 'file',
     }),
+    key_file: optional(
+      path({ description: 'PEM of an existing private key. The client requests every certificate for this key.' }),
+      'a new key for each certificate',
+    ),
     new_key: boolean({ description: 'Whether a renewal has a new key.', default: true }),
     channel_binding: choice(['when-asked', 'always', 'never'], {
       description:

@@ -2,7 +2,13 @@
  * One TLS connection to an EST server, and the requests on it, one after the other: a channel binding holds for the connection that a
  * request goes over, so a client has to know which one that is.
  */
-import { Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import {
+  Agent,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+} from 'node:http';
 import { isIP } from 'node:net';
 import { checkServerIdentity, connect, type ConnectionOptions, type PeerCertificate, type TLSSocket } from 'node:tls';
 import { OID } from '../../pki/der/oids.ts';
@@ -149,14 +155,23 @@ export class Connection {
         () => request.destroy(new Error(`no answer within ${this.#timeout / 1000} s`)),
         this.#timeout,
       );
+      const chunks: Buffer[] = [];
+      let answer: IncomingMessage | undefined;
+      const finish = ({ statusCode = 0, headers: received }: IncomingMessage): void => {
+        clearTimeout(timer);
+        resolve({ status: statusCode, headers: received, body: Buffer.concat(chunks) });
+      };
       const fail = (error: Error): void => {
         clearTimeout(timer);
         this.close();
-        reject(unreachable(`${method} ${path} on ${this.#authority}: ${error.message}`, error));
+        if (answer?.complete === true) {
+          chunks.push(uncounted(error));
+          finish(answer);
+        } else reject(unreachable(`${method} ${path} on ${this.#authority}: ${error.message}`, error));
       };
       request.once('error', fail);
       request.once('response', (response) => {
-        const chunks: Buffer[] = [];
+        answer = response;
         let length = 0;
         response.on('data', (chunk: Buffer) => {
           chunks.push(chunk);
@@ -165,10 +180,7 @@ export class Connection {
         });
         response.once('error', fail);
         response.once('aborted', () => fail(new Error('the answer ended before its end')));
-        response.once('end', () => {
-          clearTimeout(timer);
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) });
-        });
+        response.once('end', () => finish(response));
       });
       request.end(body);
     });
@@ -178,6 +190,13 @@ export class Connection {
     this.#agent.destroy();
     this.#socket.destroy();
   }
+}
+
+/** What follows the end of a response: the Content-Length of libest's serverkeygen responses is too small. */
+function uncounted(error: Error): Buffer {
+  if (!('rawPacket' in error && Buffer.isBuffer(error.rawPacket) && 'bytesParsed' in error)) return Buffer.alloc(0);
+  // The parser counts the octet that it stopped at.
+  return error.rawPacket.subarray(Number(error.bytesParsed) - 1);
 }
 
 function optionsOf(

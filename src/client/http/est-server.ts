@@ -7,6 +7,7 @@ import { InputError } from '../../pki/input-error.ts';
 import { parseCsrAttrs, type AttrOrOid } from '../../pki/pkcs10/csrattrs.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { ClientError } from '../client-error.ts';
+import { parseMultipart, type BodyPart } from './multipart.ts';
 import { authorization, noCredentials, type Credentials } from './authentication.ts';
 import {
   Connection,
@@ -29,15 +30,27 @@ export interface EstServerSettings {
   readonly randomBytes: (count: number) => Buffer;
 }
 
-/** What became of an enrolment. */
+export type EnrolmentOperation = 'simpleenroll' | 'simplereenroll' | 'serverkeygen';
+
+/** @returns the DER of a request for a connection with this channel binding */
+export type MakeCsr = (channelBinding: Buffer | undefined) => Promise<Buffer>;
+
+/** The key part of a serverkeygen response. */
+export interface ServerKey {
+  /** Whether it is CMS; otherwise, it is a PrivateKeyInfo, encrypted or not. */
+  readonly isEnveloped: boolean;
+  readonly der: Buffer;
+}
+
+/** The outcome of an enrollment. */
 export type EnrolmentAnswer =
-  | { readonly kind: 'issued'; readonly certificate: Certificate }
-  /** 202: the same request again, not before this many seconds. */
+  | { readonly kind: 'issued'; readonly certificate: Certificate; readonly serverKey?: ServerKey | undefined }
+  /** 202: the same request again after this many seconds. */
   | { readonly kind: 'pending'; readonly retryAfter: number };
 
 const USER_AGENT = 'estuary-client';
 const MAX_REDIRECTS = 5;
-/** RFC 7030 §4.2.3 has a Retry-After with each 202; a server without one is left alone for as long. */
+/** Seconds after a 202 without Retry-After, which RFC 7030 §4.2.3 requires. */
 const DEFAULT_RETRY_AFTER = 60;
 
 export class EstServer {
@@ -73,43 +86,51 @@ export class EstServer {
 
   /** RFC 7030 §4.1. @throws ClientError */
   async caCertificates(): Promise<Certificate[]> {
-    const answer = await this.#get('cacerts');
+    const answer = await this.#exchange('cacerts');
     if (answer.status !== 200) throw failure('cacerts', answer, this.#settings.now());
-    const certificates = readCertsOnly('cacerts', answer);
+    const certificates = readBody('cacerts', () => certsOnlyOf(contentType(answer), answer.body));
     if (certificates.length === 0) throw invalid('cacerts', 'it holds no certificate');
     return certificates;
   }
 
-  /** RFC 7030 §4.5; an empty list where the server has nothing to say. @throws ClientError */
-  async csrAttributes(): Promise<AttrOrOid[]> {
-    const answer = await this.#get('csrattrs');
-    // 501: switched off. 401: for those who are known; what it asks for is told when it refuses.
-    if ([204, 401, 404, 501].includes(answer.status)) return [];
+  /**
+   * RFC 7030 §4.5.
+   *
+   * @param authenticate whether to answer a 401; by default, the server's demands then show when it rejects the request
+   * @returns an empty list if the server has no demands
+   * @throws ClientError
+   */
+  async csrAttributes(authenticate = false): Promise<AttrOrOid[]> {
+    const answer = await this.#exchange('csrattrs', { authenticate });
+    // 501: switched off.
+    if ([204, 404, 501].includes(answer.status) || (answer.status === 401 && !authenticate)) return [];
     if (answer.status !== 200) throw failure('csrattrs', answer, this.#settings.now());
     if (answer.body.length === 0) return [];
-    return readBody('csrattrs', answer, parseCsrAttrs);
+    return readBody('csrattrs', () => parseCsrAttrs(decoded(answer.body)));
   }
 
   /**
-   * RFC 7030 §4.2. The request is made for the connection that it goes over, anew for another one.
+   * RFC 7030 §4.2, §4.4. The request is made for its connection, and again for another one.
    *
-   * @param csr DER; its argument is the connection's channel binding
    * @throws ClientError
    */
-  async enroll(
-    operation: 'simpleenroll' | 'simplereenroll',
-    csr: (channelBinding: Buffer | undefined) => Promise<Buffer>,
-  ): Promise<EnrolmentAnswer> {
-    const answer = await this.#post(operation, csr);
+  async enroll(operation: EnrolmentOperation, csr: MakeCsr): Promise<EnrolmentAnswer> {
+    const answer = await this.#exchange(operation, { csr, authenticate: true });
     if (answer.status === 202) {
       const given = parseRetryAfter(answer.headers['retry-after'], this.#settings.now());
       return { kind: 'pending', retryAfter: given ?? DEFAULT_RETRY_AFTER };
     }
     if (answer.status !== 200) throw failure(operation, answer, this.#settings.now());
-    const [certificate, ...more] = readCertsOnly(operation, answer);
-    if (certificate === undefined) throw invalid(operation, 'it holds no certificate');
-    // RFC 7030 §4.2.3 has the issued one alone; some send its chain along, which is not needed.
-    return { kind: 'issued', certificate: [certificate, ...more].find(({ isCa }) => !isCa) ?? certificate };
+    return readBody(operation, () => {
+      const { certificates, serverKey } =
+        operation === 'serverkeygen'
+          ? readKeyAndCertificate(contentType(answer), answer.body)
+          : { certificates: certsOnlyOf(contentType(answer), answer.body), serverKey: undefined };
+      // RFC 7030 §4.2.3 allows the issued certificate only; some servers add its chain.
+      const certificate = certificates.find(({ isCa }) => !isCa) ?? certificates[0];
+      if (certificate === undefined) throw new InputError('it holds no certificate');
+      return { kind: 'issued', certificate, serverKey };
+    });
   }
 
   close(): void {
@@ -135,52 +156,41 @@ export class EstServer {
     return this.#connection;
   }
 
-  async #get(operation: string): Promise<HttpAnswer> {
-    let path = this.#path(operation);
-    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-      const headers = { Accept: '*/*', 'User-Agent': USER_AGENT };
-      const answer = await this.#again(async () => (await this.#connected()).send({ method: 'GET', path, headers }));
-      const target = this.#redirection(answer, path);
-      if (target === undefined) return answer;
-      path = target;
-    }
-    throw new ClientError('refused', 'REDIRECTED', `${operation}: redirected more than ${MAX_REDIRECTS} times`);
-  }
-
-  /** A server may close a connection that was kept open just when a request is under way; a GET can go again. */
-  async #again(send: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
-    const kept = this.#connection !== undefined;
-    try {
-      return await send();
-    } catch (error) {
-      if (!kept || !(error instanceof ClientError) || error.code !== 'SERVER_UNREACHABLE') throw error;
-      return send();
-    }
-  }
-
-  async #post(operation: string, csr: (channelBinding: Buffer | undefined) => Promise<Buffer>): Promise<HttpAnswer> {
+  async #exchange(
+    operation: string,
+    { csr, authenticate = false }: { readonly csr?: MakeCsr; readonly authenticate?: boolean } = {},
+  ): Promise<HttpAnswer> {
+    const method = csr === undefined ? 'GET' : 'POST';
     let path = this.#path(operation);
     let authorized: string | undefined;
     let body: { readonly connection: Connection; readonly text: string } | undefined;
-    let challenges = 0;
+    let isChallenged = false;
     for (let redirects = 0; redirects <= MAX_REDIRECTS;) {
+      const isKept = this.#connection?.usable === true;
       const connection = await this.#connected();
-      if (body?.connection !== connection) {
-        // Base64 in lines, as RFC 2045 has it.
+      if (csr !== undefined && body?.connection !== connection) {
+        // Base64 in lines (RFC 2045).
         const text = (await csr(connection.channelBinding)).toString('base64').replace(/.{64}(?=.)/g, '$&\r\n');
         body = { connection, text: `${text}\r\n` };
       }
       const headers = {
         Accept: '*/*',
         'User-Agent': USER_AGENT,
-        'Content-Type': 'application/pkcs10',
-        'Content-Transfer-Encoding': 'base64',
+        ...(csr && { 'Content-Type': 'application/pkcs10', 'Content-Transfer-Encoding': 'base64' }),
         ...(authorized === undefined ? {} : { Authorization: authorized }),
       };
-      const answer = await connection.send({ method: 'POST', path, headers, body: body.text });
-      if (answer.status === 401 && challenges === 0) {
-        challenges += 1;
-        authorized = await this.#authorization(answer.headers, path);
+      let answer: HttpAnswer;
+      try {
+        answer = await connection.send({ method, path, headers, ...(body && { body: body.text }) });
+      } catch (error) {
+        // A server may close an idle connection just when a request begins. A GET can be repeated.
+        if (isKept && csr === undefined && error instanceof ClientError && error.code === 'SERVER_UNREACHABLE')
+          continue;
+        throw error;
+      }
+      if (answer.status === 401 && authenticate && !isChallenged) {
+        isChallenged = true;
+        authorized = await this.#authorization(answer.headers, method, path);
         if (authorized !== undefined) continue;
       }
       const target = this.#redirection(answer, path);
@@ -191,17 +201,12 @@ export class EstServer {
     throw new ClientError('refused', 'REDIRECTED', `${operation}: redirected more than ${MAX_REDIRECTS} times`);
   }
 
-  async #authorization(headers: IncomingHttpHeaders, path: string): Promise<string | undefined> {
+  async #authorization(headers: IncomingHttpHeaders, method: string, path: string): Promise<string | undefined> {
     const offered = headers['www-authenticate'];
     const { credentials, base, randomBytes } = this.#settings;
     // RFC 7030 §3.2.3, §4.1.1: never to a server that was not authenticated.
     if (this.#trust.kind === 'provisional') return undefined;
-    const answer = await authorization(
-      offered,
-      credentials,
-      { method: 'POST', path, host: base.hostname },
-      randomBytes,
-    );
+    const answer = await authorization(offered, credentials, { method, path, host: base.hostname }, randomBytes);
     if (answer === undefined && offered !== undefined && this.#identity === undefined) throw noCredentials(offered);
     return answer;
   }
@@ -232,16 +237,35 @@ export class EstServer {
   }
 }
 
-function readCertsOnly(operation: string, answer: HttpAnswer): Certificate[] {
-  const type = answer.headers['content-type'] ?? '';
-  if (!/^application\/pkcs7-mime\b/i.test(type.trim())) throw invalid(operation, `its type is "${type}"`);
-  return readBody(operation, answer, (der) => parseCertsOnly(berToDer(der)).map(parseCertificate));
+const contentType = ({ headers }: HttpAnswer): string => (headers['content-type'] ?? '').trim();
+
+function certsOnlyOf(type: string, body: Buffer): Certificate[] {
+  if (!/^application\/pkcs7-mime\b/i.test(type)) throw new InputError(`its type is "${type}"`);
+  return parseCertsOnly(berToDer(decoded(body))).map(parseCertificate);
 }
 
-/** RFC 8951 §3.1: base64 whatever Content-Transfer-Encoding says, white space anywhere; servers of old send DER or PEM. */
-function readBody<T>(operation: string, { body }: HttpAnswer, read: (der: Buffer) => T): T {
+/** RFC 7030 §4.4.2: the parts may come in either order. */
+function readKeyAndCertificate(
+  type: string,
+  body: Buffer,
+): { readonly certificates: readonly Certificate[]; readonly serverKey: ServerKey } {
+  if (!/^multipart\//i.test(type)) throw new InputError(`its type is "${type}"`);
+  const parts = parseMultipart(type, body);
+  const isEnveloped = (part: BodyPart): boolean =>
+    part.type === 'application/pkcs7-mime' &&
+    /smime-type="?(?:server-generated-key|enveloped-data)/i.test(part.contentType);
+  const key = parts.find((part) => part.type === 'application/pkcs8' || isEnveloped(part));
+  const certificate = parts.find((part) => part !== key && part.type === 'application/pkcs7-mime');
+  if (key === undefined || certificate === undefined)
+    throw new InputError(`its parts are ${parts.map((part) => part.contentType).join(', ')}`);
+  const serverKey = { isEnveloped: isEnveloped(key), der: berToDer(decoded(key.body)) };
+  return { certificates: certsOnlyOf(certificate.contentType, certificate.body), serverKey };
+}
+
+/** RFC 8951 §3.1: base64 whatever Content-Transfer-Encoding says, with white space anywhere. Old servers send DER or PEM. */
+function readBody<T>(operation: string, read: () => T): T {
   try {
-    return read(decoded(body));
+    return read();
   } catch (error) {
     if (error instanceof InputError) throw invalid(operation, error.message, error);
     throw error;

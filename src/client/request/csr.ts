@@ -8,8 +8,8 @@ import { ClientError } from '../client-error.ts';
 import type { RequestPlan } from './demands.ts';
 import type { PrivateKey } from './private-key.ts';
 
-/** DER, without a channel binding. @throws ClientError `KEY_UNUSABLE` */
-export async function makeCsr(plan: RequestPlan, key: PrivateKey): Promise<Buffer> {
+/** @param attributes DER, more of them. @returns DER, without a channel binding. @throws ClientError `KEY_UNUSABLE` */
+export async function makeCsr(plan: RequestPlan, key: PrivateKey, attributes: readonly Buffer[] = []): Promise<Buffer> {
   const { spki, keyType } = key.publicKey;
   const algorithm = plan.signatureAlgorithm ?? defaultSignatureAlgorithm(keyType);
   if (algorithm === undefined)
@@ -17,7 +17,7 @@ export async function makeCsr(plan: RequestPlan, key: PrivateKey): Promise<Buffe
   return signCsr({
     subject: plan.subject,
     spki,
-    attributes: extensionRequest(plan.extensions),
+    attributes: [...extensionRequest(plan.extensions), ...attributes],
     algorithm,
     sign: (info) => key.sign(algorithm, info),
   });

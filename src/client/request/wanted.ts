@@ -24,11 +24,11 @@ export function wantedOf(config: CertificateConfig, renews: Certificate | undefi
 
 /** Identifies a request: a pending one with other settings is not repeated. */
 export function requestKey(
-  { label = '', key_store: store, channel_binding: binding }: CertificateConfig,
+  { label = '', key_store: store, key_file: file = '', channel_binding: binding }: CertificateConfig,
   { subject, subjectAltNames, keyType = '', extKeyUsage }: Wanted,
 ): string {
   const names = [subject.der.toString('base64'), comparableGeneralNames(subjectAltNames)];
-  return [...names, keyType, label, store, binding, ...extKeyUsage].join(' ');
+  return [...names, keyType, label, store, file, binding, ...extKeyUsage].join(' ');
 }
 
 /** Why a certificate cannot authenticate a TLS client (RFC 5280 §4.2.1.12, §4.2.1.3); undefined: it can. */

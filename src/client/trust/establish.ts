@@ -13,6 +13,15 @@ import { firstAnchors, followAnchors, type CaCertificates } from './anchors.ts';
 import { readFingerprint } from './fingerprint.ts';
 import { isSelfSigned } from './path.ts';
 
+/** Where the trusted CAs are kept. */
+export type TrustStore = Pick<CertificateFolder, 'given' | 'saveTrust' | 'trust'>;
+
+/** Keeps the trusted CAs for one operation. @param from what is trusted already */
+export function memoryTrust(from?: Pick<CertificateFolder, 'given' | 'trust'>): TrustStore {
+  let [cas, given] = [from?.trust() ?? { anchors: [], intermediates: [] }, from?.given() ?? []];
+  return { trust: () => cas, given: () => given, saveTrust: (...saved) => void ([cas, given] = saved) };
+}
+
 /**
  * A server to talk to, authenticated by what is believed. Without anchors, those whose fingerprint was given are fetched first, over a
  * connection that is used for nothing else.
@@ -22,15 +31,15 @@ import { isSelfSigned } from './path.ts';
 export async function establishTrust(
   settings: EstServerSettings,
   config: ServerConfig,
-  folder: CertificateFolder,
+  store: TrustStore,
   context: ClientContext,
   identity: ClientIdentity | undefined,
 ): Promise<EstOperations> {
-  const { anchors } = knownCas(config, folder, context);
+  const { anchors } = knownCas(config, store, context);
   if (anchors.length > 0 || config.system_trust_anchors)
     return context.server(settings, await serverTrust(anchors, config), identity);
   const { found, fingerprint } = await bootstrap(settings, config, context);
-  folder.saveTrust(found, [fingerprint]);
+  store.saveTrust(found, [fingerprint]);
   return context.server(settings, await serverTrust(found.anchors, config), identity);
 }
 
@@ -45,12 +54,12 @@ interface KnownCas extends CaCertificates {
  * The CAs of the configuration, and those that followed from them. Those that followed from a CA that the configuration names no longer (a
  * corrected fingerprint, a removed anchor) do not count.
  */
-function knownCas(config: ServerConfig, folder: CertificateFolder, context: ClientContext): KnownCas {
+function knownCas(config: ServerConfig, store: TrustStore, context: ClientContext): KnownCas {
   const kept = givenAnchors(config, context);
   const configured = [readFingerprint(config.ca_fingerprint ?? '') ?? [], kept.map((one) => one.fingerprint)].flat(2);
-  const given = configured.length > 0 ? configured : folder.given();
-  const isFromOthers = folder.given().some((one) => !given.includes(one));
-  const { anchors, intermediates } = isFromOthers ? { anchors: [], intermediates: [] } : folder.trust();
+  const given = configured.length > 0 ? configured : store.given();
+  const isFromOthers = store.given().some((one) => !given.includes(one));
+  const { anchors, intermediates } = isFromOthers ? { anchors: [], intermediates: [] } : store.trust();
   const all = [...anchors, ...kept.filter((one) => !anchors.some(({ der }) => der.equals(one.der)))];
   return { anchors: all, intermediates, kept, given };
 }
@@ -121,14 +130,14 @@ async function askForFingerprint(listed: readonly Certificate[], base: URL, { as
 export async function refreshTrust(
   server: EstOperations,
   config: ServerConfig,
-  folder: CertificateFolder,
+  store: TrustStore,
   context: ClientContext,
   name: string,
   identity: ClientIdentity | undefined,
   own: Certificate | undefined,
 ): Promise<CaCertificates> {
   const listed = await server.caCertificates();
-  const { kept, given, ...known } = knownCas(config, folder, context);
+  const { kept, given, ...known } = knownCas(config, store, context);
   // If the system's anchors authenticate the server, its first response becomes the Explicit TA database.
   const anchors = known.anchors.length > 0 ? known.anchors : await roots(listed);
   const current: CaCertificates = { anchors, intermediates: known.intermediates };
@@ -145,10 +154,10 @@ export async function refreshTrust(
       `${describeCa(one)} is listed, and nothing links it to a CA that is trusted: left alone`,
     );
   const { certificates } = followed;
-  if (sameCas(certificates, folder.trust()) && sameTexts(given, folder.given())) return certificates;
+  if (sameCas(certificates, store.trust()) && sameTexts(given, store.given())) return certificates;
   for (const one of followed.added) context.log('info', name, `trusts ${describeCa(one)} from now on`);
   for (const one of followed.dropped) context.log('info', name, `trusts ${describeCa(one)} no longer`);
-  folder.saveTrust(certificates, given);
+  store.saveTrust(certificates, given);
   server.use(await serverTrust(certificates.anchors, config), identity);
   return certificates;
 }

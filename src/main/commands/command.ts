@@ -4,7 +4,7 @@ import type { Signals } from '../signals.ts';
 /** What a command needs from the process that runs it. */
 export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly out: (text: string) => void;
+  readonly out: (text: string | Uint8Array) => void;
   readonly err: (text: string) => void;
   /** Milliseconds since the epoch. */
   now(): number;

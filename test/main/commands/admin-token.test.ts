@@ -18,7 +18,7 @@ async function estuary(...args: readonly string[]): Promise<{ code: number; out:
   let [out, err] = ['', ''];
   const context = {
     env: {},
-    out: (text: string) => void (out += text),
+    out: (text: string | Uint8Array) => void (out += String(text)),
     err: (text: string) => void (err += text),
     now: () => Date.UTC(2026, 10, 21, 12),
     signals: { release: () => undefined },

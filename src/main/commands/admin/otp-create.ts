@@ -56,7 +56,7 @@ export async function run(values: OtpCreateValues, session: Session): Promise<nu
   return EXIT.ok;
 }
 
-async function printQr(enrolment: Enrolment, out: CommandContext['out']): Promise<void> {
+async function printQr(enrolment: Enrolment, out: CommandContext['err']): Promise<void> {
   const { enrolmentQr } = await import('./qr.ts');
   out(`\n${enrolmentQr(enrolment)}`);
 }

@@ -1,5 +1,7 @@
 /** What the commands below `estuary client` share. */
 import { setTimeout as wait } from 'node:timers/promises';
+import type { StepResult } from '../../../client/certificate-agent.ts';
+import type { ClientError } from '../../../client/client-error.ts';
 import type { CertificateConfig, ClientConfig } from '../../../client/config/client-config.ts';
 import type { Sleep } from '../../../client/client.ts';
 import { realContext, type ClientContext } from '../../../client/context.ts';
@@ -31,6 +33,35 @@ export function chosen({ certificate }: ClientConfig, names: string | undefined)
     throw new UsageError(`--name: there is no certificate "${name}" (the nearest known one is "${near ?? ''}")`);
   });
 }
+
+/** The exit code of a request that the CA accepted and an administrator has to approve. */
+export const NOT_YET = 3;
+const MAX_WAIT = 604_800;
+
+/** @param text of `--wait`. @returns seconds. @throws UsageError */
+export function readWait(text: string | undefined): number {
+  if (text === undefined) return 0;
+  if (!/^\d{1,6}$/.test(text) || Number(text) > MAX_WAIT)
+    throw new UsageError(`--wait is not a whole number of seconds from 0 to ${MAX_WAIT}`);
+  return Number(text);
+}
+
+export const errorJson = ({ code, message, status, retryAfter }: ClientError): object => ({
+  code,
+  message,
+  status,
+  retry_after: retryAfter,
+});
+
+export const resultsJson = (results: readonly StepResult[]): string => {
+  const certificates = results.map(({ name, outcome, next, error }) => ({
+    name,
+    outcome,
+    next: new Date(next).toISOString(),
+    error: error && errorJson(error),
+  }));
+  return `${JSON.stringify({ certificates }, null, 2)}\n`;
+};
 
 /** Timers end at 2^31 ms. */
 const LONGEST_TIMER = 2 ** 31 - 1;

@@ -8,44 +8,15 @@ import type { CertificateConfig, ClientConfig } from '../../../client/config/cli
 import { loadClientConfig, readClientConfig } from '../../../client/config/load.ts';
 import type { ClientContext } from '../../../client/context.ts';
 import { DISK } from '../../../client/keep/disk.ts';
-import { EXIT, UsageError, type CommandContext } from '../command.ts';
-import { chosen, clientContext, sleep } from './client-context.ts';
+import { EXIT, UsageError, type CommandContext, type Values } from '../command.ts';
+import { chosen, clientContext, NOT_YET, readWait, resultsJson, sleep } from './client-context.ts';
+import { documentOf, type ENROLL } from './options.ts';
 
-/** As the table of commands has them. */
-export interface EnrollOptions {
-  readonly config: string | undefined;
-  readonly name: string | undefined;
-  readonly force: boolean;
-  readonly wait: string | undefined;
-  readonly url: string | undefined;
-  readonly out: string | undefined;
-  readonly label: string | undefined;
-  readonly 'ca-fingerprint': string | undefined;
-  readonly ca: string | undefined;
-  readonly 'accept-cmc-ra': boolean;
-  readonly subject: string | undefined;
-  readonly dns: string | undefined;
-  readonly ip: string | undefined;
-  readonly 'key-type': string | undefined;
-  readonly username: string | undefined;
-  readonly 'otp-file': string | undefined;
-  readonly 'otp-env': string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-  readonly kerberos: boolean;
-  readonly 'pkcs11-module': string | undefined;
-  readonly token: string | undefined;
-  readonly 'pin-file': string | undefined;
-  readonly 'pin-env': string | undefined;
-  readonly reload: string | undefined;
-}
-
-/** The CA accepted the request; an administrator has to approve it. */
-const NOT_YET = 3;
-const MAX_WAIT = 604_800;
+export type EnrollOptions = Values<typeof ENROLL>;
 
 /** @throws UsageError; ConfigError; ClientError */
 export async function run(options: EnrollOptions, context: CommandContext): Promise<number> {
+  if (options.csr !== undefined || options.stdout) return (await import('./enroll-once.ts')).run(options, context);
   const client = clientContext(context, true);
   const made = options.config === undefined ? fromOptions(options) : undefined;
   const config = made?.config ?? loadClientConfig(onlyFile(options, options.config ?? ''));
@@ -54,9 +25,10 @@ export async function run(options: EnrollOptions, context: CommandContext): Prom
   made?.saveBefore(client);
   const results = await untilDone(config, certificates, client, options.force ? 'enroll' : undefined, deadline);
   made?.saveAfter(client, results);
+  if (options.json) context.out(resultsJson(results));
   if (results.some(({ outcome, error }) => outcome === 'failed' || error !== undefined)) return EXIT.failed;
   if (results.some(({ outcome }) => outcome === 'pending')) return NOT_YET;
-  for (const { folder } of certificates) context.out(`${join(folder, 'live')}\n`);
+  if (!options.json) for (const { folder } of certificates) context.out(`${join(folder, 'live')}\n`);
   return EXIT.ok;
 }
 
@@ -82,7 +54,7 @@ async function untilDone(
   }
 }
 
-const WITH_CONFIG: ReadonlySet<string> = new Set(['config', 'name', 'force', 'wait']);
+const WITH_CONFIG: ReadonlySet<string> = new Set(['config', 'name', 'force', 'wait', 'json']);
 
 function onlyFile(options: EnrollOptions, file: string): string {
   const other = Object.entries(options).find(
@@ -137,55 +109,4 @@ function save(file: string, content: string, client: ClientContext, name: string
     client.log('info', name, `${file} gets the new settings; ${old} has the former ones`);
   }
   DISK.rename(fresh, file);
-}
-
-function documentOf(options: EnrollOptions, url: string, out: string): Record<string, unknown> {
-  const path = (file: string | undefined): string | undefined => (file === undefined ? undefined : resolve(file));
-  const list = (text: string | undefined): string[] | undefined => text?.split(',').map((one) => one.trim());
-  return {
-    server: given({
-      url,
-      trust_anchors: path(options.ca),
-      ca_fingerprint: options['ca-fingerprint'],
-      accept_cmc_ra: options['accept-cmc-ra'] ? true : undefined,
-    }),
-    ...(options['pkcs11-module'] === undefined
-      ? {}
-      : {
-          token: given({
-            module: path(options['pkcs11-module']),
-            label: options.token,
-            pin_file: path(options['pin-file']),
-            pin_env: options['pin-env'],
-          }),
-        }),
-    certificate: [
-      given({
-        folder: resolve(out),
-        label: options.label,
-        subject: options.subject,
-        dns_names: list(options.dns),
-        ip_addresses: list(options.ip),
-        key_type: options['key-type'],
-        username: options.username,
-        otp_file: path(options['otp-file']),
-        otp_env: options['otp-env'],
-        certificate: path(options.cert),
-        private_key: options.key?.startsWith('pkcs11:') === true ? options.key : path(options.key),
-        key_store: options['pkcs11-module'] === undefined ? undefined : 'token',
-        kerberos: options.kerberos ? true : undefined,
-        reload: options.reload,
-      }),
-    ],
-  };
-}
-
-const given = (values: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
-
-function readWait(text: string | undefined): number {
-  if (text === undefined) return 0;
-  if (!/^\d{1,6}$/.test(text) || Number(text) > MAX_WAIT)
-    throw new UsageError(`--wait is not a whole number of seconds from 0 to ${MAX_WAIT}`);
-  return Number(text);
 }

@@ -1,0 +1,140 @@
+/** Single EST operations that keep nothing: for people, scripts, and keys that live elsewhere. */
+import { InputError } from '../pki/input-error.ts';
+import { parsePem } from '../pki/der/pem.ts';
+import { OID } from '../pki/der/oids.ts';
+import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
+import { parseBasicConstraints } from '../pki/x509/extensions.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import { describe } from '../errors.ts';
+import { ClientError } from './client-error.ts';
+import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
+import type { ClientContext, EstOperations } from './context.ts';
+import { bindingOf, checkIssued, csrFor, serverSettings } from './enrolment.ts';
+import type { ClientIdentity } from './http/connection.ts';
+import { estBase } from './http/est-base.ts';
+import type { EnrolmentOperation, MakeCsr, ServerKey } from './http/est-server.ts';
+import { passwordOf } from './password.ts';
+import { makeCsr } from './request/csr.ts';
+import { planRequest, type Wanted } from './request/demands.ts';
+import type { PrivateKey } from './request/private-key.ts';
+import { requireTokenKey } from './token/require-key.ts';
+import { establishTrust, refreshTrust, type TrustStore } from './trust/establish.ts';
+import type { CaCertificates } from './trust/anchors.ts';
+
+export interface OneShot {
+  readonly config: CertificateConfig;
+  readonly server: ServerConfig;
+  readonly context: ClientContext;
+  readonly identity: ClientIdentity | undefined;
+  readonly store: TrustStore;
+}
+
+export type IssuedAnswer =
+  | {
+      readonly kind: 'issued';
+      readonly certificate: Certificate;
+      readonly chain: readonly Certificate[];
+      /** PKCS #8, PEM: the key that the server generated. */
+      readonly privateKey: string | undefined;
+    }
+  | { readonly kind: 'pending'; readonly retryAfter: number };
+
+/**
+ * Connects to the authenticated server.
+ *
+ * @param work gets the passwords that were sent, too
+ * @throws ClientError
+ */
+export async function withServer<T>(
+  { config, server: serverConfig, context, identity, store }: OneShot,
+  work: (server: EstOperations, cas: CaCertificates, sent: readonly string[]) => Promise<T>,
+): Promise<T> {
+  await requireTokenKey(identity, context);
+  const base = estBase(serverConfig.url, config.label);
+  const sent: string[] = [];
+  const password = passwordOf(config, context);
+  const noted = async (): Promise<string | undefined> => {
+    sent.push(...[(await password?.()) ?? []].flat());
+    return sent.at(-1);
+  };
+  const settings = serverSettings(base, config, serverConfig, context, password && noted);
+  const server = await establishTrust(settings, serverConfig, store, context, identity);
+  try {
+    return await work(
+      server,
+      await refreshTrust(server, serverConfig, store, context, 'client', identity, undefined),
+      sent,
+    );
+  } finally {
+    server.close();
+  }
+}
+
+/** A request that is ready to be sent, as often as it takes. */
+export interface ReadyRequest {
+  readonly csr: MakeCsr;
+  /** DER of the key that the certificate has to have. */
+  readonly spki: Buffer;
+  readonly isForCa: boolean;
+}
+
+/**
+ * Makes a request as /csrattrs demands.
+ *
+ * @param keyOf the key, given the type that the CA prefers
+ * @param attributes DER, more of them
+ * @throws ClientError
+ */
+export async function requestWith(
+  keyOf: (keyType: string) => Promise<PrivateKey>,
+  wanted: Wanted,
+  { config }: OneShot,
+  server: EstOperations,
+  attributes: readonly Buffer[] = [],
+): Promise<ReadyRequest> {
+  const asked = planRequest(await server.csrAttributes(), wanted);
+  const key = await keyOf(asked.keyType);
+  const plan = key.publicKey.keyType === asked.keyType ? asked : { ...asked, signatureAlgorithm: undefined };
+  const csr = (await makeCsr(plan, key, attributes)).toString('base64');
+  const binding = bindingOf(plan, config);
+  return { csr: (value) => csrFor({ csr, binding }, key, value), spki: key.publicKey.spki, isForCa: false };
+}
+
+/** @param content PEM, base64 or DER of a request that was made elsewhere. @throws ClientError */
+export function requestFrom(content: Buffer, where: string): ReadyRequest {
+  try {
+    const der = content[0] === 0x30 ? content : derOf(content.toString('latin1'));
+    const { publicKey, extensions } = parseCsrWithoutProof(der);
+    const constraints = extensions.find(({ oid }) => oid === OID.basicConstraints);
+    const isForCa = constraints !== undefined && parseBasicConstraints(constraints.value).ca;
+    return { csr: () => Promise.resolve(der), spki: publicKey.spki, isForCa };
+  } catch (error) {
+    throw new ClientError('local', 'FILES_UNUSABLE', `${where} is not a usable CSR: ${describe(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function derOf(text: string): Buffer {
+  if (!text.includes('-----BEGIN ')) return Buffer.from(text, 'base64');
+  const block = parsePem(text).find(({ label }) => label.endsWith('CERTIFICATE REQUEST'));
+  if (block === undefined) throw new InputError('it has no CERTIFICATE REQUEST');
+  return block.der;
+}
+
+/** Sends the request. @param open makes PKCS #8, PEM, of the key part of a serverkeygen response. @throws ClientError */
+export async function send(
+  operation: EnrolmentOperation,
+  { csr, spki, isForCa }: ReadyRequest,
+  { context }: OneShot,
+  server: EstOperations,
+  cas: CaCertificates,
+  open?: (key: ServerKey) => Promise<{ readonly pem: string; readonly spki: Buffer }>,
+): Promise<IssuedAnswer> {
+  const answer = await server.enroll(operation, csr);
+  if (answer.kind === 'pending') return answer;
+  const { certificate, serverKey } = answer;
+  const opened = serverKey && (await open?.(serverKey));
+  const chain = await checkIssued(certificate, opened?.spki ?? spki, cas, context.now(), isForCa);
+  return { kind: 'issued', certificate, chain, privateKey: opened?.pem };
+}

@@ -1,0 +1,150 @@
+/** The options that the commands below `estuary client` share, and the client.toml that they stand for. */
+import { resolve } from 'node:path';
+import { MADE_KEY_TYPES } from '../../../pki/x509/key-types.ts';
+import { flag, value, type Options, type Values } from '../command.ts';
+
+const CONNECTION = {
+  url: value('URL', 'the EST server'),
+  label: value('LABEL', "the CA's label on the server"),
+  'ca-fingerprint': value('HEX', 'SHA-256 or SHA-512 of a CA certificate that the server lists'),
+  ca: value('FILE', 'PEM of the CAs that the server has to lead to, instead of a fingerprint'),
+  'accept-cmc-ra': flag('accept a server certificate for another host name if it has id-kp-cmcRA (RFC 7030 §3.6.1)'),
+};
+
+const CREDENTIALS = {
+  username: value('NAME', 'sent with the password'),
+  'otp-file': value('FILE', 'the one-time password'),
+  'otp-env': value('VARIABLE', 'the environment variable that has it; without either, a terminal is asked for it'),
+  cert: value('FILE', 'PEM of a certificate to authenticate with, such as an IDevID, then its intermediates'),
+  key: value('FILE', 'PEM of its private key, or the URI of one in the token'),
+  kerberos: flag('authenticate with a Kerberos ticket'),
+};
+
+const TOKEN = {
+  'pkcs11-module': value('FILE', 'the PKCS#11 library of a token or TPM, in which the key is made and stays'),
+  token: value('LABEL', 'the label of the token'),
+  'pin-file': value('FILE', "the token's PIN"),
+  'pin-env': value('VARIABLE', 'the environment variable that has it'),
+};
+
+const NAMES = {
+  subject: value('DN', 'the requested name, such as CN=dev-1'),
+  dns: value('NAMES', 'DNS names of the subjectAltName, separated by commas'),
+  ip: value('ADDRESSES', 'IP addresses of the subjectAltName'),
+};
+
+const KEY_TYPE = value('TYPE', `${MADE_KEY_TYPES.join(', ')} (default what the CA asks for, otherwise ec:P-256)`);
+
+const WAIT = value(
+  'SECONDS',
+  'how long to wait for an approval (202) or after a temporary failure such as 429 or 503 (default 0)',
+);
+
+/** The result of a single operation. */
+const OUTPUT = {
+  out: value('FILE', 'where the result goes (default: the standard output)'),
+  stdout: flag('write the result to the standard output'),
+  der: flag('DER in place of PEM'),
+  json: flag('JSON, also for an error'),
+  force: flag('overwrite files'),
+};
+
+/** Settings from a file in place of options. */
+const FROM_CONFIG = {
+  config: value('FILE', 'client.toml, for the server and the credentials in place of options'),
+  name: value('NAME', 'the certificate in client.toml (default: the first one)'),
+};
+
+const CSR = value('FILE', 'a request that was made elsewhere: PEM, base64 or DER');
+
+/** Of a command that only reads. */
+export const QUERY = { ...FROM_CONFIG, ...CONNECTION, ...CREDENTIALS, ...OUTPUT };
+
+export const ENROLL = {
+  config: value('FILE', 'client.toml; the settings among the options below then stand there'),
+  name: value('NAMES', 'only these certificates, separated by commas (default: all)'),
+  wait: WAIT,
+  out: value('DIR', 'the folder for key and certificate; with --csr, a file for the certificate'),
+  csr: value('FILE', 'a request that was made elsewhere (PEM, base64 or DER): gets one certificate, keeps nothing'),
+  ...CONNECTION,
+  ...NAMES,
+  'key-type': KEY_TYPE,
+  ...CREDENTIALS,
+  key: value('FILE', "PEM of --cert's private key, or the URI of one in the token; without --cert, the key to certify"),
+  ...TOKEN,
+  reload: value('COMMAND', 'what to run after each change, such as "systemctl reload nginx"'),
+  stdout: flag('with --csr or --key: write the certificate to the standard output, and keep nothing'),
+  der: OUTPUT.der,
+  json: OUTPUT.json,
+  force: flag('also replace a valid certificate, with the first credentials and the configured names'),
+};
+
+export const REENROLL = { ...QUERY, csr: CSR, wait: WAIT };
+
+export const SERVERKEYGEN = {
+  ...QUERY,
+  ...NAMES,
+  'key-type': value('TYPE', 'the kind of key to request (default what the CA asks for)'),
+  'key-password-file': value('FILE', 'the password of the encrypted key (default: the one-time password)'),
+  'decrypt-key': value('FILE', 'PEM of an RSA or EC key: the server encrypts the new key for it'),
+  'decrypt-id': value('HEX', "its AsymmetricDecryptKeyIdentifier (default: the key's SHA-1 identifier)"),
+  'kek-file': value('FILE', 'a shared AES key of 16, 24 or 32 octets: the server encrypts the new key with it'),
+  'kek-id': value('HEX', 'its DecryptKeyIdentifier'),
+  out: value('DIR', 'where key.pem and cert.pem go (default: the standard output)'),
+  wait: WAIT,
+};
+
+type Given<O extends Options> = Partial<Values<O>>;
+export type SettingOptions = Given<
+  typeof CONNECTION & typeof CREDENTIALS & typeof TOKEN & typeof NAMES & { readonly 'key-type': typeof KEY_TYPE }
+> & { readonly reload?: string | undefined };
+
+const path = (file: string | undefined): string | undefined => (file === undefined ? undefined : resolve(file));
+const list = (text: string | undefined): string[] | undefined => text?.split(',').map((one) => one.trim());
+
+const given = (values: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(values).filter(([, one]) => one !== undefined));
+
+/** The document of a client.toml with one certificate. A key without a certificate is the one to be certified. */
+export function documentOf(options: SettingOptions, url: string, folder: string): Record<string, unknown> {
+  const { cert, key } = options;
+  const isUri = key?.startsWith('pkcs11:') === true;
+  const isForCert = cert !== undefined || isUri;
+  return {
+    server: given({
+      url,
+      trust_anchors: path(options.ca),
+      ca_fingerprint: options['ca-fingerprint'],
+      accept_cmc_ra: options['accept-cmc-ra'] === true ? true : undefined,
+    }),
+    ...(options['pkcs11-module'] === undefined
+      ? {}
+      : {
+          token: given({
+            module: path(options['pkcs11-module']),
+            label: options.token,
+            pin_file: path(options['pin-file']),
+            pin_env: options['pin-env'],
+          }),
+        }),
+    certificate: [
+      given({
+        folder: resolve(folder),
+        label: options.label,
+        subject: options.subject,
+        dns_names: list(options.dns),
+        ip_addresses: list(options.ip),
+        key_type: options['key-type'],
+        username: options.username,
+        otp_file: path(options['otp-file']),
+        otp_env: options['otp-env'],
+        certificate: path(cert),
+        private_key: isForCert ? (isUri ? key : path(key)) : undefined,
+        key_file: isForCert ? undefined : path(key),
+        key_store: options['pkcs11-module'] === undefined ? undefined : 'token',
+        kerberos: options.kerberos === true ? true : undefined,
+        reload: options.reload,
+      }),
+    ],
+  };
+}
