@@ -245,8 +245,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The requests that were queued for approval
-         * @description With `Accept: text/csv` the whole selection as a table.
+         * List the queued requests
+         * @description With `Accept: text/csv`, the whole selection as a table.
          */
         get: operations["getRequests"];
         put?: never;
@@ -265,8 +265,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One request, with its CSR
-         * @description One request, with its CSR.
+         * Get one request with its CSR
+         * @description Get one request with its CSR.
          */
         get: operations["getRequestsById"];
         put?: never;
@@ -287,7 +287,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Approve a request: the next poll gets its certificate
+         * Approve a request: the next poll gets the certificate
          * @description Where `[ca] approvals` requires several administrators, it stays pending until that many different ones have approved it. The same one twice: 409. A certificate without an entry in `admin.clients`: 403.
          */
         post: operations["postRequestsByIdApprove"];
@@ -307,8 +307,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Reject a request: its polls are answered 403 with the reason
-         * @description Reject a request: its polls are answered 403 with the reason.
+         * Reject a request: polls get 403 with the reason
+         * @description Reject a request: polls get 403 with the reason.
          */
         post: operations["postRequestsByIdReject"];
         delete?: never;
@@ -325,8 +325,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What would become of a request if it was approved now, and nothing does
-         * @description Whoever asked, and however: the same checks as when an approved request is asked for again, up to the reservation. 409 `VERDICT_UNKNOWN` where they hang on what the requester shows then; 409 `REQUEST_DECIDED` or `DECIDED_AT_CA` where nobody decides about it here.
+         * Check what an approval of a request would lead to, without effect
+         * @description Runs the checks that follow an approval, up to the reservation. 409 `VERDICT_UNKNOWN`: they depend on what the requester presents at its next poll. 409 `REQUEST_DECIDED` or `DECIDED_AT_CA`: the request cannot be decided here.
          */
         get: operations["getRequestsByIdCheck"];
         put?: never;
@@ -597,8 +597,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happens, as it happens
-         * @description Server-sent events of the type `audit`, one for each audit record, of whichever process or node; the id is its `seq`. `admin` and `auditor` get the records, `ra` what concerns certificates, requests, tokens and devices, `operator` what concerns the service, both without `detail`, addresses and hashes. `Last-Event-ID` goes on behind a record, unless more than 1000 have been missed. A comment comes every 15 seconds; the stream ends with the session, the token or the role that it was opened with.
+         * Stream the audit records
+         * @description Server-sent events of the type `audit`, one for each audit record of any node; the id is its `seq`. `admin` and `auditor` get whole records. `ra` gets records about certificates, requests, tokens and devices, and `operator` records about the service, both without `detail`, addresses and hashes. `Last-Event-ID` continues after a record, unless more than 1000 records were missed. A comment comes every 15 seconds. The stream ends with the session, the token or the role with which it was opened.
          */
         get: operations["getEvents"];
         put?: never;
@@ -617,8 +617,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All that is known of a device, a requester or a request
-         * @description One of the three. What there was of a device is found after it was deleted too, but for the events. Of a requester, events are looked for among the newest 2000 records that have its name in theirs.
+         * Everything about one device, requester or request
+         * @description Exactly one of the three parameters. A deleted device is found, too, but without its events. The events of a requester come from the newest 2000 records whose subject contains its name.
          */
         get: operations["getHistory"];
         put?: never;
@@ -911,18 +911,18 @@ export interface components {
             subject: string;
             /** @description `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…` */
             sans: string[];
-            /** @description Of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, … */
+            /** @description The type of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, … */
             key_type: string;
-            /** @description Who asks. */
+            /** @description The requester. */
             requester: string;
-            /** @description How they authenticated. */
+            /** @description How the requester authenticated. */
             method: string;
             /** @enum {string} */
             status: "pending" | "approved" | "issued" | "rejected" | "failed" | "expired";
             /** Format: date-time */
             created_at: string;
             decided_at: string | null;
-            /** @description Who decided: the administrators who have approved it so far, then the one who rejected it, if any did. */
+            /** @description The administrators who have approved it so far, then the one who rejected it, if any. */
             decided_by: string[];
             reason: string | null;
             serial: string | null;
@@ -943,18 +943,18 @@ export interface components {
             subject: string;
             /** @description `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…` */
             sans: string[];
-            /** @description Of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, … */
+            /** @description The type of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, … */
             key_type: string;
-            /** @description Who asks. */
+            /** @description The requester. */
             requester: string;
-            /** @description How they authenticated. */
+            /** @description How the requester authenticated. */
             method: string;
             /** @enum {string} */
             status: "pending" | "approved" | "issued" | "rejected" | "failed" | "expired";
             /** Format: date-time */
             created_at: string;
             decided_at: string | null;
-            /** @description Who decided: the administrators who have approved it so far, then the one who rejected it, if any did. */
+            /** @description The administrators who have approved it so far, then the one who rejected it, if any. */
             decided_by: string[];
             reason: string | null;
             serial: string | null;
@@ -964,12 +964,12 @@ export interface components {
             requester_sans: string[];
             spki_sha256: string | null;
             ca_reference: string | null;
-            /** @description What was queued, PEM: a PKCS#10 (`CERTIFICATE REQUEST`), or a CRMF CertReqMsg of a CMC message (`CRMF REQUEST`). */
+            /** @description The queued request, PEM: a PKCS#10 (`CERTIFICATE REQUEST`), or a CRMF CertReqMsg of a CMC message (`CRMF REQUEST`). */
             csr: string;
         };
         /** @description Why. */
         Rejection: {
-            /** @description What the client is told; no control characters. */
+            /** @description The client gets this text. No control characters. */
             reason: string;
         };
         /** @description What would happen. */
@@ -989,9 +989,9 @@ export interface components {
             sans: string[];
             not_after: string | null;
             approvals: {
-                /** @description Administrators who have approved it. */
+                /** @description Administrators who have approved the request. */
                 given: number;
-                /** @description Administrators who must approve it. */
+                /** @description Administrators who must approve the request. */
                 needed: number;
             };
         };
@@ -1500,9 +1500,9 @@ export interface components {
         /** @description The latest 100 of each kind, the newest first. */
         History: {
             certificates: components["schemas"]["Certificate"][];
-            /** @description Made for that name, or used for the request. */
+            /** @description Created for that name, or used for the request. */
             tokens: components["schemas"]["Token"][];
-            /** @description Those that were queued. */
+            /** @description Queued requests. */
             requests: components["schemas"]["Request"][];
             /** @description Audit records; `ra` gets them as `GET /admin/events` shows them. */
             events: components["schemas"]["ShownAuditRecord"][];
@@ -2792,7 +2792,7 @@ export interface operations {
                 status?: "pending" | "approved" | "issued" | "rejected" | "failed" | "expired";
                 /** @description A CA's label. */
                 ca?: string;
-                /** @description Who asks, as records have it. */
+                /** @description The requester, as in records. */
                 requester?: string;
                 /** @description A device's id. */
                 device?: string;
@@ -2809,7 +2809,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description In the order in which they came. */
+            /** @description The oldest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2954,7 +2954,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description May be left out. */
+        /** @description Optional. */
         requestBody: {
             content: {
                 "application/json": Record<string, never>;
@@ -4475,7 +4475,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Goes on until somebody ends it. */
+            /** @description Continues until one side ends it. */
             200: {
                 headers: {
                     [name: string]: unknown;

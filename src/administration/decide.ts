@@ -56,7 +56,7 @@ async function decide(
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const row = await findRequest(context, id);
     if (row.decider === 'ca')
-      throw conflict('DECIDED_AT_CA', 'this request waits at the CA, where its agents decide about it');
+      throw conflict('DECIDED_AT_CA', 'this request waits at the CA, whose agents decide about it');
     if (row.status !== 'pending') throw decided();
     const decision: Wanted & Decision = { id, decided_at: context.now(), ...decisionOn(row) };
     const events = eventsOf(call, row, decision, approvalsNeeded(context, row));
@@ -68,7 +68,9 @@ async function decide(
     if (result === 'not-pending') throw decided();
     return findRequest(context, id);
   }
-  throw unavailable('REQUEST_BUSY', 'too many administrators decide about this request at once', { retryAfter: 1 });
+  throw unavailable('REQUEST_BUSY', 'too many administrators decide about this request concurrently', {
+    retryAfter: 1,
+  });
 }
 
 const deciderOf = ({ admin: { key, display } }: AdminCall): Decider => ({ key, name: display });
@@ -115,4 +117,4 @@ function eventsOf(
 }
 
 const requestNotFound = () => notFound('REQUEST_NOT_FOUND', 'there is no request with this id');
-const decided = () => conflict('REQUEST_DECIDED', 'this request is not pending any more');
+const decided = () => conflict('REQUEST_DECIDED', 'this request is no longer pending');

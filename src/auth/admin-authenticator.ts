@@ -1,4 +1,4 @@
-/** Who sends an admin request: a bearer token or a client certificate, apart from everything on the EST listener. */
+/** Authenticates administrators by bearer token or client certificate, independently of the EST listener. */
 import type { AdminRole } from '../config/admin-roles.ts';
 import { describe, isUnauthenticated, unauthorized } from '../errors.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
@@ -15,7 +15,7 @@ import { checkNotRevokedHere } from './mtls/own-revocation.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
 import { requestIdField } from '../request-context.ts';
 
-/** What is in force; a reload replaces it as a whole. */
+/** The settings in force; a reload replaces all of them. */
 export interface AdminAuthSettings {
   readonly mode: 'required' | 'optional' | 'required_for_reenroll' | 'none';
   /** Made from admin.tls.trust_anchors; undefined in mode `none`. */
@@ -57,9 +57,8 @@ export class AdminAuthenticator {
   }
 
   /**
-   * A valid certificate authenticates by itself, in every mode but `none`. A bearer token does where it is enabled and
-   * the mode is not `required`: there the handshake demands a certificate, and the certificate has to be good. A wrong
-   * token is a failure, also beside a good certificate. `required_for_reenroll` means `optional` here.
+   * A valid certificate suffices in every mode except `none`. A bearer token suffices if tokens are enabled and the mode
+   * is not `required`. A wrong token is a failure even with a valid certificate. `required_for_reenroll` means `optional`.
    *
    * @throws EstuaryError 401; a failure (not a request without credentials) is audited as `auth.admin`. 500 or 503
    *   from the store
@@ -85,16 +84,16 @@ export class AdminAuthenticator {
   }
 
   /**
-   * The administrator of a session, as the settings in force have it: with what they let it do today.
+   * The administrator of a session, with the roles of the settings in force.
    *
-   * @returns why it may not come in, where it may not; for the audit log
+   * @returns a text for the audit log if the session is not valid any more
    * @throws EstuaryError 500 or 503 from the store
    */
   async ofSession(session: SessionOwner, presented: PresentedCredentials): Promise<AdminIdentity | string> {
     const settings = this.#settings();
     const shown = presentedCertificates(presented)?.identity ?? null;
     if (session.certificate !== null && session.certificate !== shown)
-      return 'it was begun with another client certificate';
+      return 'it began with another client certificate';
     const admin =
       session.method === 'mtls'
         ? await this.#byCertificate(settings, presented).catch(reasonOf)
@@ -106,14 +105,15 @@ export class AdminAuthenticator {
   }
 
   #byTokenKey(settings: AdminAuthSettings, key: string): AdminIdentity | string | undefined {
-    if (!settings.bearer_token.enabled || settings.mode === 'required') return 'bearer tokens are not taken any more';
+    if (!settings.bearer_token.enabled || settings.mode === 'required')
+      return 'bearer tokens are not accepted any more';
     const holder = this.#administrators(settings).withTokenKey(key);
     return holder?.notAfter !== undefined && holder.notAfter <= this.#now()
       ? `the bearer token of ${holder.display} has expired`
       : holder;
   }
 
-  /** Of the settings in force, whose names are parsed once. */
+  /** Parses the names of the settings once. */
   #administrators(settings: AdminAuthSettings): Administrators {
     if (this.#known?.settings !== settings) {
       const { bearer_token, clients, default_roles, trust } = settings;
@@ -145,7 +145,7 @@ export class AdminAuthenticator {
   }
 }
 
-/** Why nobody was authenticated. @throws what it is given, where that is something else */
+/** Why authentication failed. @throws every other error */
 function reasonOf(error: unknown): string {
   if (!isUnauthenticated(error)) throw error;
   return describe(error);

@@ -1,6 +1,6 @@
 /**
- * Administrators who have signed in with a browser: it keeps a random id in a cookie that no script can read, and the store the id's hash. A
- * session says who it is, never what that one may do.
+ * Sessions of administrators who sign in with a browser. The browser keeps a random id in a cookie that no script can read, and the
+ * store keeps the hash of the id. A session contains no roles.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { AuditEvent } from '../audit/event.ts';
@@ -55,11 +55,11 @@ export class AdminSessions {
   }
 
   /**
-   * Begins a session of whoever has authenticated with this very call, always under a new id.
+   * Begins a session for the administrator whom this call authenticates, always with a new id.
    *
-   * @param former the id that the browser had, whose session ends
+   * @param former the id that the browser sent; its session ends
    * @param events are committed with it
-   * @returns the id, which is nowhere else, and the session
+   * @returns the id, which is stored nowhere, and the session
    */
   async begin(
     admin: AdminIdentity,
@@ -83,10 +83,10 @@ export class AdminSessions {
   }
 
   /**
-   * Whose session it is, with the roles that the configuration in force gives.
+   * The administrator of a session, with the roles of the configuration in force.
    *
-   * @throws EstuaryError 401 `SESSION_ENDED`: there is none, it is over, its administrator may not come in any more, or it came with another
-   *   certificate; 500 or 503 from the store
+   * @throws EstuaryError 401 `SESSION_ENDED`: it does not exist or has ended, the configuration no longer accepts the administrator, or the
+   *   connection has another certificate; 500 or 503 from the store
    */
   async resume(
     id: string,
@@ -96,7 +96,7 @@ export class AdminSessions {
     if (row === undefined || !this.isAlive(row)) throw ended();
     const admin = await this.#options.authenticator.ofSession(row, presented);
     if (typeof admin === 'object') return { admin, session: row };
-    // Nobody's mistake: the cookie has got about, or the administrator was shut out.
+    // Someone else may have the cookie.
     const { address } = presented;
     await this.#options.failures.record({
       type: 'auth.admin',
@@ -108,7 +108,7 @@ export class AdminSessions {
     throw ended(admin);
   }
 
-  /** Notes that a session is used, so that its idle time begins anew. Never rejects: the call itself may go on. */
+  /** Records that a session is used, so that its idle time starts again. Never rejects, so that the call continues. */
   async note({ id_hash, seen_at }: AdminSession): Promise<void> {
     const { store, now, log } = this.#options;
     const at = now();
@@ -118,12 +118,12 @@ export class AdminSessions {
       .catch((error: unknown) => log.warn({ detail: describe(error) }, 'the use of a session could not be noted'));
   }
 
-  /** @param events are committed with the end. `false`: there is no such session (any more) */
+  /** @param events are committed with the end. `false`: the session does not exist */
   end({ id_hash }: AdminSession, events: readonly AuditEvent[]): Promise<boolean> {
     return this.#options.store.deleteSession(id_hash, events);
   }
 
-  /** Whether neither of its ends has come. */
+  /** Whether it has not ended, by idle time or lifetime. */
   isAlive({ seen_at, ends_at }: Pick<AdminSession, 'seen_at' | 'ends_at'>): boolean {
     const now = this.#options.now();
     return now < ends_at && now < seen_at + this.times.idle_timeout * 1000;

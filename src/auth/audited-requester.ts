@@ -1,4 +1,4 @@
-/** What the audit log says of whoever was authenticated. */
+/** What the audit log says about an authenticated requester. */
 import type { AuditedRequester } from '../audit/event.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
@@ -7,10 +7,10 @@ import type { Identity } from './identity.ts';
 
 type FromCertificate = Required<Pick<AuditedRequester, 'requester_issuer' | 'requester_sans'>>;
 
-/** A connection makes many requests with one certificate, and each is in several records. */
+/** One certificate occurs in many requests, and each request in several records. */
 const known = new WeakMap<Certificate, FromCertificate>();
 
-/** Who, how it was proven and, of a certificate, what tells it from another of the same subject (contract §8.1). */
+/** Who, by which method and, for a certificate, what distinguishes it from others with the same subject. */
 export function auditedRequester(identity: Identity): AuditedRequester & { readonly subject: string } {
   const { method, display: subject } = identity;
   const certificate = 'certificate' in identity ? identity.certificate : undefined;

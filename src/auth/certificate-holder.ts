@@ -1,4 +1,4 @@
-/** Who the holder of a client certificate is: to people, and to the queue (contract §8.1). */
+/** Who the holder of a client certificate is, for people and for the queue (docs/names.md). */
 import { createHash } from 'node:crypto';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { comparableGeneralNames, formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
@@ -6,14 +6,14 @@ import { isIssuedBy } from '../pki/x509/issued-by.ts';
 import { foldedName } from '../pki/x509/name-matching.ts';
 import { comparableName, formatName, namesEqual } from '../pki/x509/name.ts';
 
-/** A certificate, and the CA that a validated path shows to have issued it. */
+/** A certificate, and the CA that issued it according to the validated path. */
 export interface CertificateHolder {
   readonly certificate: Certificate;
-  /** Of which the name and the public key count, whatever certificate the path had of it. */
+  /** Only its name and its public key count, whichever certificate of it the path contains. */
   readonly issuer: Certificate;
 }
 
-/** @param path validated; its end entity is the certificate. One that is an anchor itself stands for its own issuer */
+/** @param path validated; it begins with the certificate. A certificate that is an anchor is its own issuer */
 export function holderOf({
   certificate,
   path,
@@ -24,17 +24,17 @@ export function holderOf({
   return { certificate, issuer: path[1] ?? certificate };
 }
 
-/** A certificate is parsed once for many requests. */
+/** A parsed certificate serves many requests. */
 const keys = new WeakMap<Certificate, { readonly issuer: Certificate; readonly key: string }>();
 
-/** Whom a certificate names: its subject (RFC 4514), or its subject alternative names where that is empty. */
+/** The holder's name: the subject (RFC 4514), or the subjectAltNames if the subject is empty. */
 export function certificateHolder({ subject, subjectAltNames }: Certificate): string {
   return subject.rdns.length > 0 ? formatName(subject) : subjectAltNames.map(formatGeneralName).join(',');
 }
 
 /**
- * What tells one holder from every other: the subject for people, and a hash over the issuer's name and key, the subject and the
- * subjectAltName. Two certificates of one subject from different issuers, or with different SANs, are different requesters.
+ * Identifies a holder: the subject for people, and a hash of the issuer's name and key, the subject and the subjectAltName.
+ * Two certificates with one subject but different issuers or SANs are different requesters.
  */
 export function holderKey(holder: CertificateHolder): string {
   const { certificate, issuer } = holder;
@@ -52,12 +52,12 @@ export function holderKey(holder: CertificateHolder): string {
   return key;
 }
 
-/** Whether two certificates of one CA, by name and key, name the same. */
+/** Whether two certificates have the same issuer (name and key), subject and SANs. */
 export function isSameHolder(a: CertificateHolder, b: CertificateHolder): boolean {
   return holderKey(a) === holderKey(b);
 }
 
-/** Whether a certificate whose path nobody has validated is one of this holder: of the same names, and signed with its issuer's key. */
+/** Whether a certificate without a validated path belongs to this holder: the same names, and a signature of its issuer's key. */
 export async function isOfHolder({ certificate, issuer }: CertificateHolder, other: Certificate): Promise<boolean> {
   return (
     certificate.fingerprint === other.fingerprint ||

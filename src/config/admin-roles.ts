@@ -1,7 +1,7 @@
-/** What an administrator may be (contract §10). Which calls a role may make stands beside each call. */
+/** The roles of administrators (docs/admin-api.md, "Roles"). Each call of the admin API names the roles that may make it. */
 export const ADMIN_ROLES = ['admin', 'ra', 'auditor', 'operator'] as const;
 
 export type AdminRole = (typeof ADMIN_ROLES)[number];
 
-/** Of whom the configuration says nothing. */
+/** Without `roles` in an entry. */
 export const UNSAID_ROLES: readonly AdminRole[] = ['admin'];

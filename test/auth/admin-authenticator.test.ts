@@ -375,7 +375,7 @@ describe('audit of admin authentication', () => {
     expect(JSON.stringify(items)).not.toContain('third-token');
   });
 
-  test('issue 11.2: repeated failures of one address share a record that counts them', async () => {
+  test('repeated failures of one address share a record that counts them', async () => {
     const setup = await setUp('optional', true);
     for (let n = 0; n < 30; n++) expect(await setup.outcome({ ...foreign, ...wrong })).toBe(FAILED);
     await setup.failures.close();

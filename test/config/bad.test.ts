@@ -30,7 +30,7 @@ async function expectRow(text: string, problems: readonly string[]): Promise<voi
   expect(await folder.problems(text)).toEqual(problems.map((problem) => `est.toml: ${problem}`));
 }
 
-describe('contract §1: a refused configuration prints FILE: KEY: what is wrong (what is allowed)', () => {
+describe('a refused configuration prints FILE: KEY: what is wrong (what is allowed)', () => {
   const AUTOMATIC = (rest: string): string => `[tls]\nautomatic = { ca = "devices", names = ["est.example"] }\n${rest}`;
   const rows: Row[] = [
     [
@@ -179,7 +179,7 @@ describe('contract §1: a refused configuration prints FILE: KEY: what is wrong 
   test.each(rows)('%s', (_, text, ...problems) => expectRow(text, problems));
 });
 
-describe('contract §1: an unknown key is refused and names the nearest known one', () => {
+describe('an unknown key is refused and names the nearest known one', () => {
   const rows: Row[] = [
     [
       'a mistyped key',
@@ -315,12 +315,12 @@ describe('what several keys say together', () => {
       'admin.bearer_token.tokens: is empty, and admin.bearer_token.enabled is true (a list with at least one token)',
     ],
     [
-      'issue 15.1: several approvals where nobody is asked',
+      'several approvals where nobody is asked',
       toml('', { ca: PARTS.ca.replace('label', 'approvals = 2\nlabel') }),
       'ca[0].approvals: is 2, and approval is "auto", so that nobody is asked (approval = "manual")',
     ],
     [
-      'issue 15.1: the same token twice',
+      'the same token twice',
       toml(BEARER(`enabled = true\ntokens = [${TOKEN}, ${TOKEN.replace('ops', 'audit')}]`)),
       'admin.bearer_token.tokens[1].token_hash: is there twice (a token for each entry)',
     ],
@@ -359,12 +359,12 @@ describe('what several keys say together', () => {
       `admin.clients[0].spki_sha256: "${prefix}${HEX.slice(0, 62)}" has the wrong form (64 hex digits, the SHA-256 of the SubjectPublicKeyInfo (DER))`,
     ]),
     [
-      'issue 15.1: an unknown role',
+      'an unknown role',
       toml('[[admin.clients]]\nsubject = "CN=Ada"\nissuer = "CN=Admins"\nroles = ["root"]'),
       'admin.clients[0].roles[0]: "root" is not known ("admin", "ra", "auditor", "operator")',
     ],
     ...['"soon"', '"2030-01-31"', '"2030-02-30T00:00:00Z"', '2030-01-31', '2030-01-31T12:00:00'].map((time): Row => [
-      `issue 15.1: a token that ends ${time}`,
+      `a token that ends ${time}`,
       toml(BEARER(`enabled = true\ntokens = [${TOKEN.replace(' }', `, not_after = ${time} }`)}]`)),
       `admin.bearer_token.tokens[0].not_after: ${time.startsWith('"') ? time : `"${time.length > 10 ? `${time}.000` : time}"`} is no time (a time with its offset, such as 2030-01-31T12:00:00Z)`,
     ]),
@@ -492,7 +492,7 @@ test('issue 12.5: a refused configuration is an error of the one family', async 
   });
 });
 
-test('contract §1: every problem is printed, also those of different kinds', async () => {
+test('every problem is printed, also those of different kinds', async () => {
   const text = `colour = "red"
 [est]
 port = "x"
@@ -524,7 +524,7 @@ pin = "1234"
   ]);
 });
 
-describe('contract §1: what the TOML parser refuses names its line', () => {
+describe('what the TOML parser refuses names its line', () => {
   test.each([
     ['an open string', '[est]\nhost = "x\n', 2],
     ['a key twice', '[est]\nport = 1\nport = 2\n', 3],

@@ -555,7 +555,7 @@ tokens = [
     expect(warned).toEqual([
       {
         key: 'admin.bearer_token.tokens[1].not_after',
-        message: 'has passed: the token of "monitoring" is not taken any more (a new token, or no entry)',
+        message: 'has passed: the token of "monitoring" has expired (a new token, or no entry)',
       },
     ]);
     const off = (await folder.load(text.replace('enabled = true', 'enabled = false'), {}, { now })).warnings;

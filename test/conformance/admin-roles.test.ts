@@ -55,7 +55,7 @@ const as = (
 ): Promise<Answer> => call({ port: estuary.server.port('admin'), method, path, headers, tls: tlsOf(name) });
 const status = async (...args: Parameters<typeof as>): Promise<number> => (await as(...args)).status;
 
-describe('issue 15.1: roles by certificate, over TLS', () => {
+describe('roles by certificate, over TLS', () => {
   test.each([
     ['ra', [200, 200, 403, 403, 200]],
     ['auditor', [403, 200, 200, 403, 200]],
@@ -68,7 +68,7 @@ describe('issue 15.1: roles by certificate, over TLS', () => {
 
   test('a bearer token that has ended is a warning at the start', () => {
     expect(estuary.server.log().find(({ key }) => key === 'admin.bearer_token.tokens[1].not_after')?.['msg']).toMatch(
-      /^has passed: the token of "former" is not taken any more/,
+      /^has passed: the token of "former" has expired/,
     );
   });
 });

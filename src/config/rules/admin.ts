@@ -95,15 +95,15 @@ export function* adminWarnings({ admin }: Config): Generator<Warning> {
       };
 }
 
-/** Tokens that nobody can come in with any more. @param now milliseconds since the epoch */
+/** Tokens that have expired. @param now milliseconds since the epoch */
 export function* endedTokens({ admin: { bearer_token } }: Config, now: number): Generator<Warning> {
   if (!bearer_token.enabled) return;
-  for (const [index, { description, not_after }] of bearer_token.tokens.entries()) {
+  for (const [index, { name, description, not_after }] of bearer_token.tokens.entries()) {
     const end = not_after === undefined ? undefined : readTimestamp(not_after);
     if (end !== undefined && end <= now)
       yield {
         key: `admin.bearer_token.tokens[${index}].not_after`,
-        message: `has passed: the token of "${description}" is not taken any more (a new token, or no entry)`,
+        message: `has passed: the token of "${name ?? description}" has expired (a new token, or no entry)`,
       };
   }
 }

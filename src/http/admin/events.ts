@@ -1,4 +1,4 @@
-/** `GET /admin/events`: what happens, as it happens. */
+/** `GET /admin/events`: audit records as server-sent events. */
 import { Readable } from 'node:stream';
 import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -13,7 +13,7 @@ import { SIGNED_OUT } from './session.ts';
 
 /** Streams of one process. */
 const MAX_STREAMS = 100;
-/** Records that somebody who comes back has missed at most, to be told of them. */
+/** Missed records that a client gets at most when it reconnects. */
 const MAX_MISSED = 1000;
 
 const access: Access = ['ra', 'auditor', 'operator'];
@@ -31,17 +31,17 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
       exposeHeadRoute: false,
       config: { access },
       schema: {
-        summary: 'What happens, as it happens',
+        summary: 'Stream the audit records',
         description:
-          'Server-sent events of the type `audit`, one for each audit record, of whichever process or node; the id is its `seq`. `admin` and `auditor` get the ' +
-          'records, `ra` what concerns certificates, requests, tokens and devices, `operator` what concerns the service, both without `detail`, addresses and hashes. ' +
-          `\`Last-Event-ID\` goes on behind a record, unless more than ${MAX_MISSED} have been missed. A comment comes every 15 seconds; the stream ends with the session, ` +
-          'the token or the role that it was opened with.',
+          'Server-sent events of the type `audit`, one for each audit record of any node; the id is its `seq`. `admin` and `auditor` get whole ' +
+          'records. `ra` gets records about certificates, requests, tokens and devices, and `operator` records about the service, both without `detail`, addresses and hashes. ' +
+          `\`Last-Event-ID\` continues after a record, unless more than ${MAX_MISSED} records were missed. A comment comes every 15 seconds. The stream ends with the session, ` +
+          'the token or the role with which it was opened.',
         tags: ['statistics'],
         querystring: strictObject({}),
         response: {
           200: {
-            description: 'Goes on until somebody ends it.',
+            description: 'Continues until one side ends it.',
             content: { 'text/event-stream': { schema: Type.String() } },
           },
           ...errorResponses(400),
@@ -50,7 +50,7 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request, reply) => {
       if (streams.size >= MAX_STREAMS)
-        throw unavailable('TOO_MANY_STREAMS', 'too many listen to events at present', { retryAfter: 30 });
+        throw unavailable('TOO_MANY_STREAMS', 'too many event streams are open', { retryAfter: 30 });
       let roles = request.admin?.roles ?? [];
       const stream = eventStream({
         read: (after, limit) => deps.store.auditLines(after, limit),
@@ -73,11 +73,11 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
   );
 }
 
-/** A proxy that collected the answer would never have one. */
+/** Tells proxies not to buffer the response, which has no end. */
 const sendEvents = (reply: FastifyReply, stream: Readable): FastifyReply =>
   reply.type('text/event-stream').header('x-accel-buffering', 'no').send(stream);
 
-/** The record behind which it begins: the one that was seen last, or the newest. */
+/** The record after which the stream begins: the last one that the client has seen, or the newest. */
 async function startOf({ headers }: FastifyRequest, { store }: AdminDependencies): Promise<number> {
   const [newest] = (await store.listAudit({ limit: 1, order: 'desc' })).items;
   const end = newest?.seq ?? 0;

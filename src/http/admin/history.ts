@@ -1,4 +1,4 @@
-/** `GET /admin/history`: all that is known of a device, a requester or a request, on one page. */
+/** `GET /admin/history`: everything about one device, requester or request. */
 import { Type } from '@fastify/type-provider-typebox';
 import type { AuditRecord } from '../../audit/event.ts';
 import { badRequest } from '../../errors.ts';
@@ -16,14 +16,14 @@ import { errorResponses, strictObject, whole } from './schemas.ts';
 
 /** Of each kind. */
 const SHOWN = 100;
-/** Audit records that are looked through for those of one requester: the index finds parts of names. */
+/** Audit records to search for those of one requester: the index finds parts of names. */
 const LOOKED_AT = 2000;
 
 const History = Type.Object(
   {
     certificates: Type.Array(CertificateRecord),
-    tokens: Type.Array(OtpRecord, { description: 'Made for that name, or used for the request.' }),
-    requests: Type.Array(RequestRecord, { description: 'Those that were queued.' }),
+    tokens: Type.Array(OtpRecord, { description: 'Created for that name, or used for the request.' }),
+    requests: Type.Array(RequestRecord, { description: 'Queued requests.' }),
     events: Type.Array(ShownAuditItem, {
       description: 'Audit records; `ra` gets them as `GET /admin/events` shows them.',
     }),
@@ -46,8 +46,8 @@ export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra', 'auditor'] },
       schema: {
-        summary: 'All that is known of a device, a requester or a request',
-        description: `One of the three. What there was of a device is found after it was deleted too, but for the events. Of a requester, events are looked for among the newest ${LOOKED_AT} records that have its name in theirs.`,
+        summary: 'Everything about one device, requester or request',
+        description: `Exactly one of the three parameters. A deleted device is found, too, but without its events. The events of a requester come from the newest ${LOOKED_AT} records whose subject contains its name.`,
         tags: ['audit'],
         querystring: strictObject({
           device: whole('The id of a device.'),
@@ -132,7 +132,7 @@ async function ofRequest(id: string, store: Store): Promise<Found> {
   };
 }
 
-/** What came of its certificate afterwards, as its revocation, is of other calls. */
+/** Adds later events of the certificate, such as its revocation. */
 async function withLaterOnes(
   own: readonly AuditRecord[],
   certificate: Pick<ListedCertificate, 'ca' | 'serial'> | undefined,

@@ -1,4 +1,4 @@
-/** `GET /admin/requests/{id}/check`: what the approval of a queued request would come to, for whoever decides about it. */
+/** `GET /admin/requests/{id}/check`: a dry run of the approval of a queued request. */
 import { Type } from '@fastify/type-provider-typebox';
 import { approvalsNeeded, findRequest } from '../../administration/decide.ts';
 import { conflict } from '../../errors.ts';
@@ -11,8 +11,8 @@ const RequestCheck = Type.Object(
   {
     ...checkProperties,
     approvals: Type.Object({
-      given: Type.Integer({ description: 'Administrators who have approved it.' }),
-      needed: Type.Integer({ description: 'Administrators who must approve it.' }),
+      given: Type.Integer({ description: 'Administrators who have approved the request.' }),
+      needed: Type.Integer({ description: 'Administrators who must approve the request.' }),
     }),
   },
   { title: 'RequestCheck', description: 'What would happen.' },
@@ -24,10 +24,10 @@ export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): vo
     {
       config: { access: ['ra', 'auditor'] },
       schema: {
-        summary: 'What would become of a request if it was approved now, and nothing does',
+        summary: 'Check what an approval of a request would lead to, without effect',
         description:
-          'Whoever asked, and however: the same checks as when an approved request is asked for again, up to the reservation. 409 `VERDICT_UNKNOWN` where they hang on what ' +
-          'the requester shows then; 409 `REQUEST_DECIDED` or `DECIDED_AT_CA` where nobody decides about it here.',
+          'Runs the checks that follow an approval, up to the reservation. 409 `VERDICT_UNKNOWN`: they depend on what the requester presents at its next poll. ' +
+          '409 `REQUEST_DECIDED` or `DECIDED_AT_CA`: the request cannot be decided here.',
         tags: ['requests'],
         params: Type.Object({ id: Type.String() }),
         querystring: strictObject({}),
@@ -38,9 +38,9 @@ export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): vo
       const row = await findRequest(deps, params.id);
       const state = stateOf(row);
       if (state === 'pending at the CA')
-        throw conflict('DECIDED_AT_CA', 'this request waits at the CA, where its agents decide about it');
+        throw conflict('DECIDED_AT_CA', 'this request waits at the CA, whose agents decide about it');
       if (state !== 'pending' && state !== 'approved')
-        throw conflict('REQUEST_DECIDED', 'this request is not pending any more');
+        throw conflict('REQUEST_DECIDED', 'this request is no longer pending');
       const ca = deps.cas.all.find(({ label }) => label === row.ca);
       if (ca === undefined) throw conflict('VERDICT_UNKNOWN', 'its CA is no longer configured');
       const verdict = await deps.rehearsal.queued({ requestId, address, ca, row });

@@ -18,21 +18,22 @@ const recordProperties = {
   operation: Type.String({ description: '`simpleenroll`, `simplereenroll`, …' }),
   subject: Type.String({ description: 'RFC 4514.' }),
   sans: Type.Array(Type.String(), { description: '`DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`' }),
-  key_type: Type.String({ description: 'Of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, …' }),
-  requester: Type.String({ description: 'Who asks.' }),
-  method: Type.String({ description: 'How they authenticated.' }),
+  key_type: Type.String({ description: 'The type of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, …' }),
+  requester: Type.String({ description: 'The requester.' }),
+  method: Type.String({ description: 'How the requester authenticated.' }),
   status: Status,
   created_at: Timestamp(),
   decided_at: nullable(Timestamp()),
   decided_by: Type.Array(Type.String(), {
-    description:
-      'Who decided: the administrators who have approved it so far, then the one who rejected it, if any did.',
+    description: 'The administrators who have approved it so far, then the one who rejected it, if any.',
   }),
-  reason: nullable(Type.String({ description: 'Why it was rejected, or failed.' })),
-  serial: nullable(Type.String({ description: 'Of its certificate, once it is issued.' })),
-  device: nullable(Type.String({ description: 'The id of the registered device that asks.' })),
+  reason: nullable(Type.String({ description: 'Why it was rejected or failed.' })),
+  serial: nullable(Type.String({ description: 'The serial number of its certificate, once issued.' })),
+  device: nullable(Type.String({ description: 'The id of the registered device.' })),
   requester_issuer: nullable(
-    Type.String({ description: 'RFC 4514: the CA that issued the certificate with which they authenticated, if any.' }),
+    Type.String({
+      description: 'RFC 4514: the CA that issued the certificate with which the requester authenticated, if any.',
+    }),
   ),
   requester_sans: Type.Array(Type.String(), { description: 'The subjectAltNames of that certificate.' }),
 };
@@ -45,15 +46,15 @@ const RequestPage = Type.Object(
     spki_sha256: nullable(
       Type.String({
         description:
-          'SHA-256 of the SubjectPublicKeyInfo, hex: to compare with the device. null where the server generates the key.',
+          'SHA-256 of the SubjectPublicKeyInfo, hex, to compare with the device. null if the server generates the key.',
       }),
     ),
     ca_reference: nullable(
-      Type.String({ description: 'What the CA calls a request that it queued; its agents decide about it there.' }),
+      Type.String({ description: 'The identifier of the request at the CA whose agents decide about it.' }),
     ),
     csr: Type.String({
       description:
-        'What was queued, PEM: a PKCS#10 (`CERTIFICATE REQUEST`), or a CRMF CertReqMsg of a CMC message (`CRMF REQUEST`).',
+        'The queued request, PEM: a PKCS#10 (`CERTIFICATE REQUEST`), or a CRMF CertReqMsg of a CMC message (`CRMF REQUEST`).',
     }),
   },
   { title: 'RequestDetails', description: 'A queued request, with its CSR.' },
@@ -64,7 +65,7 @@ const Rejection = strictObject(
     reason: Type.String({
       minLength: 1,
       maxLength: 500,
-      description: 'What the client is told; no control characters.',
+      description: 'The client gets this text. No control characters.',
     }),
   },
   { title: 'Rejection', description: 'Why.' },
@@ -72,7 +73,7 @@ const Rejection = strictObject(
 
 const RequestId = Type.Object({ id: Type.String() });
 
-/** `/admin/requests`: what waits for an administrator's decision, and the decision. */
+/** `/admin/requests`: queued requests and decisions about them. */
 export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
   registerRead(app, deps);
 
@@ -81,13 +82,13 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'] },
       schema: {
-        summary: 'Approve a request: the next poll gets its certificate',
+        summary: 'Approve a request: the next poll gets the certificate',
         description:
           'Where `[ca] approvals` requires several administrators, it stays pending until that many different ones have approved it. The same one twice: 409. A certificate without an entry in `admin.clients`: 403.',
         tags: ['requests'],
         params: RequestId,
         querystring: strictObject({}),
-        body: strictObject({}, { description: 'May be left out.' }),
+        body: strictObject({}, { description: 'Optional.' }),
         response: { 200: RequestPage, ...errorResponses(400, 404, 409, 413, 415) },
       },
       preValidation: (request, _reply, done) => {
@@ -104,7 +105,7 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'] },
       schema: {
-        summary: 'Reject a request: its polls are answered 403 with the reason',
+        summary: 'Reject a request: polls get 403 with the reason',
         tags: ['requests'],
         params: RequestId,
         querystring: strictObject({}),
@@ -127,17 +128,17 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra', 'auditor'] },
       schema: {
-        summary: 'The requests that were queued for approval',
+        summary: 'List the queued requests',
         tags: ['requests'],
-        description: 'With `Accept: text/csv` the whole selection as a table.',
+        description: 'With `Accept: text/csv`, the whole selection as a table.',
         querystring: strictObject({
           status: Type.Optional(Status),
           ca: whole("A CA's label."),
-          requester: whole('Who asks, as records have it.'),
+          requester: whole('The requester, as in records.'),
           device: whole("A device's id."),
           ...listQuery,
         }),
-        response: { 200: listAnswer(RequestRecord, 'In the order in which they came.'), ...errorResponses(400) },
+        response: { 200: listAnswer(RequestRecord, 'The oldest first.'), ...errorResponses(400) },
       },
     },
     (request, reply) => {
@@ -155,7 +156,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra', 'auditor'] },
       schema: {
-        summary: 'One request, with its CSR',
+        summary: 'Get one request with its CSR',
         tags: ['requests'],
         params: RequestId,
         querystring: strictObject({}),

@@ -1,26 +1,26 @@
-/** Who may make which call (contract §10): the rule stands beside each call, and a call without one does not start. */
+/** Who may make which call: each route has its rule, and the server does not start with a route that has none. */
 import type { FastifyRequest } from 'fastify';
 import { ADMIN_ROLES, type AdminRole } from '../../config/admin-roles.ts';
 import type { AdminIdentity } from '../../auth/administrators.ts';
 import { forbidden } from '../../errors.ts';
 
-/** `admin` may make every call; of the other roles those that are listed. `everybody`: whoever is authenticated; `public`: nobody is asked. */
+/** `admin` may make every call; the list has the other roles that may. `everybody`: every administrator; `public`: without authentication. */
 export type Access = 'public' | 'everybody' | readonly Exclude<AdminRole, 'admin'>[];
 
-/** The roles of which a call needs one; undefined: none is needed. */
+/** The roles of which a call needs one; undefined: it needs none. */
 export function neededRoles(access: Access): readonly AdminRole[] | undefined {
   return typeof access === 'string'
     ? undefined
     : ADMIN_ROLES.filter((role) => role === 'admin' || access.includes(role));
 }
 
-/** What Fastify knows of a route. */
+/** The part of a Fastify route that has the rule. */
 interface AccessRule {
   readonly url?: string | undefined;
   readonly config?: { readonly access?: Access } | undefined;
 }
 
-/** @throws TypeError for a route that does not say who may call it */
+/** @throws TypeError for a route without a rule */
 export function accessOf({ url, config }: AccessRule): Access {
   const access = config?.access;
   if (access === undefined) throw new TypeError(`the route ${url ?? ''} does not say who may call it`);

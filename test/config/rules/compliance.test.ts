@@ -83,7 +83,7 @@ const UNSAFE: [string, (config: Config) => Config, string][] = [
   ],
 ];
 
-describe('contract §2: an unsafe setting starts with a warning that names the key', () => {
+describe('an unsafe setting starts with a warning that names the key', () => {
   test.each(UNSAFE)('%s', (_, change, key) => {
     const { problems, warnings } = complianceChecks(change(base));
     expect(problems).toEqual([]);
@@ -104,7 +104,7 @@ test('issue 11.24: the docs say of unverified tickets what the start and --check
     );
 });
 
-describe('contract §2: profile = "niap" refuses to start', () => {
+describe('profile = "niap" refuses to start', () => {
   test.each([
     ...UNSAFE,
     ['bcrypt', (c: Config): Config => ({ ...c, otp: { ...c.otp, hash_algorithm: 'bcrypt' } }), 'otp.hash_algorithm'],
@@ -123,7 +123,7 @@ describe('contract §2: profile = "niap" refuses to start', () => {
       'ca[0].profile.backdate_seconds',
     ],
     [
-      'issue 15.1: roles of certificates that nobody gave',
+      'roles of certificates that nobody gave',
       (c: Config): Config => withAdmin(c, { tls: { mode: 'required' } }),
       'admin.tls.default_roles',
     ],
@@ -147,23 +147,23 @@ describe('contract §2: profile = "niap" refuses to start', () => {
       'admin.clients[0].roles',
     ],
     [
-      'issue 15.1: a token without roles of its own',
+      'a token without roles of its own',
       (c: Config): Config => withAdmin(c, { bearer_token: tokensWith({}) }),
       'admin.bearer_token.tokens[1].roles',
     ],
     ...([['admin'], ['ra'], ['operator', 'ra']] as const).flatMap((others): typeof UNSAFE => [
       [
-        `issue 15.1: a token for auditor and ${others.join(' and ')}`,
+        `a token for auditor and ${others.join(' and ')}`,
         (c) => withAdmin(c, { bearer_token: tokensWith({ roles: ['auditor', ...others] }) }),
         'admin.bearer_token.tokens[1].roles',
       ],
       [
-        `issue 15.1: an administrator who is auditor and ${others.join(' and ')}`,
+        `an administrator who is auditor and ${others.join(' and ')}`,
         (c) => withAdmin(c, { clients: [{ fingerprint: 'sha256:00', roles: [...others, 'auditor'] }] }),
         'admin.clients[0].roles',
       ],
       [
-        `issue 15.1: certificates for auditor and ${others.join(' and ')}`,
+        `certificates for auditor and ${others.join(' and ')}`,
         (c) => withAdmin(c, { tls: { mode: 'required', default_roles: ['auditor', ...others] } }),
         'admin.tls.default_roles',
       ],

@@ -47,7 +47,7 @@ async function waiting(approvals: number): Promise<Waiting> {
   };
 }
 
-test('issue 19.1: what the approval of a request would come to, with how many have approved it and how many have to', async () => {
+test('what the approval of a request would come to, with how many have approved it and how many have to', async () => {
   const { config, driver } = ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true);
   const asked: string[] = [];
   const api = await adminFixture({
@@ -81,14 +81,14 @@ test('issue 19.1: what the approval of a request would come to, with how many ha
 
 const about = ({ operation, requester }: RequestRow): string => `${operation} of ${requester}`;
 
-test('issue 15.1: one administrator is enough unless told, and stands in the record', async () => {
+test('one administrator is enough unless told, and stands in the record', async () => {
   const { decide, events, row } = await waiting(1);
   expectBody(await decide(0), { status: 'approved', decided_by: ['Ada'] });
   expect(failure(await decide(1)).code).toBe('REQUEST_DECIDED');
   expect(await events('request.approved')).toEqual([['Ada', about(row)]]);
 });
 
-test('issue 15.1: approvals = 2 asks for two different ones; the same one twice is 409', async () => {
+test('approvals = 2 asks for two different ones; the same one twice is 409', async () => {
   const { decide, events, row, advance } = await waiting(2);
   expectBody(await decide(0), { status: 'pending', decided_by: ['Ada'], decided_at: null });
   expect(failure(await decide(0))).toMatchObject({ statusCode: 409, code: 'APPROVED_ALREADY' });
@@ -124,7 +124,7 @@ test.each([
   ['at once', []],
   ['after an approval', [0]],
   ['by one who has approved', [0, 1]],
-])('issue 15.1: any one rejection rejects, %s', async (_, before) => {
+])('any one rejection rejects, %s', async (_, before) => {
   const { decide, events } = await waiting(3);
   for (const who of before) await decide(who);
   const by = before.length === 2 ? 1 : 2;
@@ -138,7 +138,7 @@ test.each([
   expect(failure(await decide(0)).code).toBe('REQUEST_DECIDED');
 });
 
-test('issue 15.1: three at once: each counts once', async () => {
+test('three at once: each counts once', async () => {
   const { decide, store, row } = await waiting(3);
   const answers = await Promise.all([decide(0), decide(1), decide(2), decide(0)]);
   expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(3);

@@ -1,4 +1,4 @@
-/** Issue 19.3: live updates by server-sent events. */
+/** Live updates by server-sent events. */
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -46,7 +46,7 @@ function reading(stream: Readable): Listening {
 const records = (text: string): Record<string, unknown>[] =>
   [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data) as Record<string, unknown>);
 
-describe('issue 19.3: GET /admin/events', () => {
+describe('GET /admin/events', () => {
   test('what is committed comes, in order and once, with its number; what was before does not', async () => {
     const api = await adminFixture();
     await api.store.audit([event('service.start')]);
@@ -136,7 +136,7 @@ describe('issue 19.3: GET /admin/events', () => {
   });
 });
 
-describe('issue 19.3: a stream of events', () => {
+describe('a stream of events', () => {
   test('reads no more than is taken', async () => {
     let read = 0;
     const line = JSON.stringify({

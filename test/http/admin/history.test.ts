@@ -1,11 +1,11 @@
-/** Issue 15.2: one page of everything about a device, a requester or a request. */
+/** One page of everything about a device, a requester or a request. */
 import { describe, expect, test } from 'vitest';
 import { deviceRow, event, otpRow, requestRow } from '../../store/rows.ts';
 import { issue } from '../../store/contract/support.ts';
 import { adminFixture, failure } from './support.ts';
 import { ask } from './typed.ts';
 
-describe('issue 15.2: GET /admin/history', () => {
+describe('GET /admin/history', () => {
   test('of a request: what was queued, the token it was made with, its certificate, its records', async () => {
     const api = await adminFixture();
     const token = otpRow({ client_id: 'dev-1' });

@@ -227,7 +227,7 @@ describe('contract §4 on the wire', () => {
   });
 });
 
-describe('issue 19.2: a session is bound to the client certificate', () => {
+describe('a session is bound to the client certificate', () => {
   const signIn = async ({ send }: Listening, client: Issuer | undefined, headers = {}): Promise<string> => {
     const answer = await send({ method: 'POST', path: '/admin/session', headers }, client);
     expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
@@ -243,7 +243,7 @@ describe('issue 19.2: a session is bound to the client certificate', () => {
     expect(await status(api, cookie, admin)).toBe(200);
     for (const client of [other, undefined, device]) expect(await status(api, cookie, client)).toBe(401);
     const { items } = await api.store.listAudit({ limit: 10, order: 'desc', type: 'auth.admin' });
-    expect(items[0]?.detail).toBe('session: it was begun with another client certificate');
+    expect(items[0]?.detail).toBe('session: it began with another client certificate');
     expect(await status(api, cookie, admin)).toBe(200);
   });
 

@@ -69,7 +69,7 @@ function mayCall(role: AdminRole, call: string): boolean {
   return MAY[role].some((pattern) => pattern.test(call));
 }
 
-describe('contract §10, issue 15: role × call × outcome, of the OpenAPI description', () => {
+describe('role × call × outcome, of the OpenAPI description', () => {
   test('every call says which roles it needs, and they are those of the contract', () => {
     expect(calls.length).toBeGreaterThan(20);
     for (const [name, , , operation] of calls) {
@@ -177,7 +177,7 @@ describe('contract §10, issue 15: role × call × outcome, of the OpenAPI descr
   });
 });
 
-describe('contract §10: GET /admin/session', () => {
+describe('GET /admin/session', () => {
   test('says who the caller is', async () => {
     expectWholeBody(await as('auditor', 'GET', '/admin/session'), {
       subject: 'auditor',

@@ -1,4 +1,4 @@
-/** Issue 19.2: an administrator signs in with a browser, and a session stands for the credentials. */
+/** An administrator signs in with a browser, and a session stands for the credentials. */
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { AdminAuthSettings } from '../../../src/auth/admin-authenticator.ts';
@@ -43,7 +43,7 @@ const accessRecords = async ({ store }: AdminFixture) =>
     detail,
   ]);
 
-describe('issue 19.2: signing in', () => {
+describe('signing in', () => {
   test('the cookie is for this host, for TLS, and for no script and no other site; its value is not in the store, the log or the answer', async () => {
     const api = await adminFixture();
     const answer = await api.raw('POST', '/admin/session', { ...OWN, ...bearer });
@@ -93,7 +93,7 @@ describe('issue 19.2: signing in', () => {
   });
 });
 
-describe('issue 19.2: a session', () => {
+describe('a session', () => {
   test('calls what its roles may call, and is on record as its administrator', async () => {
     const api = await adminFixture({ auth: tokens(['auditor']) });
     const cookie = await signIn(api);
@@ -238,7 +238,7 @@ describe('issue 19.2: a session', () => {
   });
 });
 
-describe('issue 19: CSRF, for every call of the OpenAPI description', () => {
+describe('CSRF, for every call of the OpenAPI description', () => {
   const ADMIN = [...ADMIN_ROLES];
 
   async function calls(api: AdminFixture): Promise<(readonly [method: string, url: string])[]> {
