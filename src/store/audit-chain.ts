@@ -207,7 +207,7 @@ function recovery(first: number, last: number, unfinished: number): string {
 }
 
 /** Free bytes below which the store counts as full: room for some thousand audit records. */
-const MIN_FREE = 4 << 20;
+export const MIN_FREE = 4 << 20;
 
 /** @throws EstuaryError 503 `AUDIT_UNAVAILABLE` where there is no room for audit records */
 export function refuseFullDisk(auditFile: string): void {

@@ -1,4 +1,4 @@
-/** `doctor`: what an operator would look at, looked at: beside a running server, and changing nothing. */
+/** `doctor`: checks what an operator would check, also while the server runs. Apart from a test file, it changes nothing. */
 import Database from 'better-sqlite3';
 import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -13,6 +13,7 @@ import { describe, EstuaryError } from '../../errors.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
 import { verifyNodes } from '../../store/postgres/read-audit.ts';
 import { openReadOnly } from '../../store/sqlite/database.ts';
+import { checkDisks } from '../disk-check.ts';
 import { nodeName } from '../nodes.ts';
 import { postgresServer } from '../postgres-server.ts';
 import { EXIT, type CommandContext } from './command.ts';
@@ -65,6 +66,7 @@ async function examine(loaded: LoadedService, now: number): Promise<Finding[]> {
     })),
     ...ends(loaded, now),
     ...(await cas(loaded, now)),
+    ...checkDisks(config).map((found): Finding => ({ check: 'disk', ...found })),
     ...(config.store.driver === 'sqlite'
       ? [...store(config.store.path, now), await audit(config.store.path, config.audit.file)]
       : await sharedStore(loaded)),
@@ -130,8 +132,9 @@ function store(path: string, now: number): Finding[] {
   for (const one of [path, dirname(path)])
     if ((statSync(one).mode & 0o077) !== 0)
       findings.push({ check: 'permissions', status: 'failed', detail: `${one} is open to others than its owner` });
-  const db = openReadOnly(path);
+  let db: Database.Database | undefined;
   try {
+    db = openReadOnly(path);
     const found: unknown = db.pragma('quick_check', { simple: true });
     findings.push({ check: 'store', status: found === 'ok' ? 'ok' : 'failed', detail: `${path}: ${String(found)}` });
     const newest =
@@ -158,7 +161,7 @@ function store(path: string, now: number): Finding[] {
     if (!(error instanceof Database.SqliteError)) throw error;
     findings.push({ check: 'store', status: 'failed', detail: `${path}: ${error.message}` });
   } finally {
-    db.close();
+    db?.close();
   }
   return findings;
 }

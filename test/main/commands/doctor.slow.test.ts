@@ -1,9 +1,11 @@
 /** Issue 16.5: `estuary doctor` beside a running server. */
-import { chmodSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { runAny } from '../../support/command.ts';
 import { Estuary } from '../../support/estuary.ts';
+import { requires } from '../../support/requires.ts';
 import { NODE, SERVER } from '../../support/server-process.ts';
 
 let estuary: Estuary;
@@ -23,4 +25,22 @@ test('issue 16.5: finds nothing wrong with a server in order, and what is wrong 
   const bad = await doctor();
   expect(bad.output).toMatch(/^failed +permissions: .*est\.db/m);
   expect(bad.code).toBe(1);
+});
+
+describe.skipIf(!requires('root'))('on a small disk', () => {
+  test('names the full folder and its free bytes', async () => {
+    const folder = join(estuary.dir, 'small');
+    mkdirSync(folder);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'none', folder]);
+    onTestFinished(() => void execFileSync('umount', [folder]));
+    const config = join(estuary.dir, 'small.toml');
+    const text = readFileSync(join(estuary.dir, 'est.toml'), 'utf8');
+    writeFileSync(config, text.replace('data/audit.log', 'small/audit.log'));
+    writeFileSync(join(folder, 'filler'), Buffer.alloc(15 << 20));
+    const { code, output } = await runAny(NODE, [SERVER, 'doctor', '--config', config]);
+    expect(output).toContain(
+      `failed  disk: ${folder} (audit log): ${1 << 20} bytes free of ${16 << 20}: the disk is full`,
+    );
+    expect(code).toBe(1);
+  });
 });
