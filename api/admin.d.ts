@@ -1356,9 +1356,9 @@ export interface components {
         ReloadReport: {
             /** @description Nothing has changed. */
             dry_run: boolean;
-            /** @description Changed keys that apply at once, such as `ca[0].profile.validity_days`. */
+            /** @description Changed keys that apply at once, such as `ca[devices].profile.validity_days`. */
             changed: string[];
-            /** @description Changed keys that stay as they were until the next start, such as `ca[0].profile.validity_days`. */
+            /** @description Changed keys that stay as they were until the next start, such as `ca[devices].profile.validity_days`. */
             needs_restart: string[];
             /** @description What is in force afterwards. */
             certificates: {
@@ -1508,7 +1508,7 @@ export interface components {
             events: components["schemas"]["ShownAuditRecord"][];
         };
         ConfigurationKey: {
-            /** @description Such as `ca[0].profile.validity_days`. */
+            /** @description Such as `ca[devices].profile.validity_days`. */
             key: string;
             /** @description A text, a number, true or false, or a list; `[secret]` for a secret. */
             value: unknown;

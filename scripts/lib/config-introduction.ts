@@ -22,11 +22,11 @@ A refused configuration prints every problem to standard error, one a line:
 \`\`\`text
 est.toml: otp.token_lenght: unknown key (the nearest known one is "otp.token_length")
 est.toml: est.port: 99999 is out of range (a whole number from 0 to 65535)
-est.toml: ca[0].pkcs11.pin: a secret must not stand in the configuration file (pin_file = "path" or pin_env = "VARIABLE")
+est.toml: ca[devices].pkcs11.pin: a secret must not stand in the configuration file (pin_file = "path" or pin_env = "VARIABLE")
 \`\`\`
 
-Items of a list are counted from 0: \`ca[0]\` is the first \`[[ca]]\`. What the TOML parser refuses is reported as
-\`est.toml:LINE:\`.
+A \`[[ca]]\` or \`[[label]]\` table is named by its label: \`ca[devices]\`. Items of other lists, and tables without a valid label, are counted from 0: \`ca[0]\` is the
+first. What the TOML parser refuses is reported as \`est.toml:LINE:\`.
 
 - **Paths** are relative to the folder of the configuration file.
 - **Secrets** never stand in the file. Each is given as \`NAME_file\`, the path of a file, or as \`NAME_env\`, the name of an

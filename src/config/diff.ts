@@ -1,6 +1,7 @@
 import { IsArray, IsObject, IsUnion } from 'typebox';
 import type { TObject, TSchema } from 'typebox';
 import { failed } from '../errors.ts';
+import { keysWithLabels } from './findings.ts';
 import { crossChecks } from './rules/index.ts';
 import { keysOf, notes, tablesOf } from './keys.ts';
 import { asConfig, configSchema } from './schema.ts';
@@ -26,12 +27,13 @@ export function planReload(before: Config, after: Config): ReloadPlan {
   const live: string[] = [];
   const restart: string[] = [];
   const config = asConfig(merge(configSchema, before, after, '', { live, restart }));
+  const named = keysWithLabels(after);
   const [problem] = crossChecks(config).problems;
   if (problem !== undefined)
     throw failed('CONFIG_RELOAD', 'The changed configuration needs a restart.', {
-      detail: `${problem.key}: ${problem.message}`,
+      detail: named(`${problem.key}: ${problem.message}`),
     });
-  return { config, live, restart };
+  return { config, live: live.map(named), restart: restart.map(named) };
 }
 
 type Changed = Readonly<Record<'live' | 'restart', string[]>>;

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { errorCode } from './load-secret.ts';
 import { loadMaterial } from './material/load-material.ts';
 import type { Material } from './material/material.ts';
+import { findings } from './findings.ts';
 import { ConfigError } from './problem.ts';
 import type { Problem, Warning } from './problem.ts';
 import { readDocument } from './read.ts';
@@ -35,14 +36,14 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * @throws {@link ConfigError} with every problem there is
  */
 export async function loadConfig(file: string, env: Environment, now = Date.now()): Promise<LoadedService> {
-  const { config, problems, warnings } = await read(file, env);
+  const { config, problems, warnings, named } = await read(file, env);
   const loaded = await loadMaterial(config, now);
   const all = [...problems, ...unreported(loaded.problems, problems)];
-  if (all.length > 0 || loaded.material === undefined) throw new ConfigError(file, all);
+  if (all.length > 0 || loaded.material === undefined) throw new ConfigError(file, named(all));
   return {
     config,
     material: loaded.material,
-    warnings: [...warnings, ...endedTokens(config, now), ...loaded.warnings],
+    warnings: named([...warnings, ...endedTokens(config, now), ...loaded.warnings]),
   };
 }
 
@@ -52,13 +53,15 @@ export async function loadConfig(file: string, env: Environment, now = Date.now(
  * @throws {@link ConfigError} with every problem there is
  */
 export async function loadConfigOnly(file: string, env: Environment): Promise<LoadedConfig> {
-  const { config, problems, warnings } = await read(file, env);
-  if (problems.length > 0) throw new ConfigError(file, problems);
-  return { config, warnings };
+  const { config, problems, warnings, named } = await read(file, env);
+  if (problems.length > 0) throw new ConfigError(file, named(problems));
+  return { config, warnings: named(warnings) };
 }
 
 interface Read extends LoadedConfig {
   readonly problems: readonly Problem[];
+  /** What was found, each once, with the labels of the tables in it. */
+  readonly named: (found: readonly Problem[]) => readonly Problem[];
 }
 
 async function read(file: string, env: Environment): Promise<Read> {
@@ -71,7 +74,8 @@ async function read(file: string, env: Environment): Promise<Read> {
   const config = asConfig(document.value);
   const { problems, warnings } = crossChecks(config);
   const reported = [...document.problems, ...givenInVain(parsed.document)];
-  return { config, problems: [...reported, ...unreported(problems, reported)], warnings };
+  const named = (found: readonly Problem[]) => findings(found, parsed.document);
+  return { config, problems: [...reported, ...unreported(problems, reported)], warnings, named };
 }
 
 /** What the document alone shows, because the key has a default: a file is named that a database elsewhere has no use for. */

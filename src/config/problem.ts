@@ -4,7 +4,7 @@ import { EstuaryError } from '../errors.ts';
 export interface Problem {
   /** The line, for what the TOML parser refuses. */
   readonly line?: number;
-  /** The key's full name, e.g. `ca[0].file.private_key`; empty for what the TOML parser refuses. */
+  /** The key's full name, e.g. `ca[devices].file.private_key`; empty for what the TOML parser refuses. */
   readonly key: string;
   /** What is wrong, with what is allowed in parentheses. Never holds a secret. */
   readonly message: string;

@@ -2,13 +2,14 @@
 import { IsArray, IsObject, IsUnion } from 'typebox';
 import type { TObject, TSchema } from 'typebox';
 import { keysOf, notes, tablesOf } from './keys.ts';
+import { keysWithLabels } from './findings.ts';
 import { configSchema, type Config } from './schema.ts';
 import { Secret } from './secret.ts';
 import { isTable } from './toml.ts';
 
 /** A key and what it holds. */
 export interface ShownKey {
-  /** As in messages and in what a reload says: `ca[0].profile.validity_days`. */
+  /** As in messages and in what a reload says: `ca[devices].profile.validity_days`. */
   readonly key: string;
   /** A text, a number, true or false, or a list; {@link HIDDEN} for a secret. */
   readonly value: unknown;
@@ -20,7 +21,8 @@ export const HIDDEN = '[secret]';
 
 /** In the order of the schema; keys that are absent and have no default are left out. */
 export function shownConfig(config: Config): ShownKey[] {
-  return walk(configSchema, config, '', false);
+  const named = keysWithLabels(config);
+  return walk(configSchema, config, '', false).map((one) => ({ ...one, key: named(one.key) }));
 }
 
 function walk(schema: TSchema, value: unknown, key: string, isLive: boolean): ShownKey[] {

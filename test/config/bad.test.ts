@@ -72,7 +72,7 @@ describe('a refused configuration prints FILE: KEY: what is wrong (what is allow
     [
       'certificates that would be forgotten while they may be renewed',
       toml('[retention]\ncertificates = 29', { ca: CA('[ca.profile]\nrenewal_grace_days = 30') }),
-      'retention.certificates: 29 is less than ca[0].profile.renewal_grace_days: a certificate would be forgotten while it may be renewed (0, or at least 30)',
+      'retention.certificates: 29 is less than ca[devices].profile.renewal_grace_days: a certificate would be forgotten while it may be renewed (0, or at least 30)',
     ],
     [
       'a missing required key',
@@ -200,7 +200,7 @@ describe('an unknown key is refused and names the nearest known one', () => {
     [
       'a key deep down',
       toml(CA('[ca.profile.san]\nalowed = []').slice(PARTS.ca.length)),
-      'ca[0].profile.san.alowed: unknown key (the nearest known one is "ca[0].profile.san.allowed")',
+      'ca[devices].profile.san.alowed: unknown key (the nearest known one is "ca[devices].profile.san.allowed")',
     ],
     [
       'a key in a list of tables',
@@ -226,7 +226,7 @@ describe('an unknown key is refused and names the nearest known one', () => {
     [
       'a key in the table of another driver',
       toml(`[ca.pkcs11]\nmodule = "x"`),
-      'ca[0].pkcs11: goes with driver = "pkcs11" (driver is "file" here)',
+      'ca[devices].pkcs11: goes with driver = "pkcs11" (driver is "file" here)',
     ],
   ];
   test.each(rows)('%s', (_, text, ...problems) => expectRow(text, problems));
@@ -247,7 +247,7 @@ describe('what several keys say together', () => {
     [
       'two default CAs',
       toml('', { ca: otherCa({ default: 'true' }) }),
-      'ca[1].default: is true, and so is ca[0].default (default = true in exactly one)',
+      'ca[lab].default: is true, and so is ca[devices].default (default = true in exactly one)',
     ],
     [
       'a label twice',
@@ -257,7 +257,7 @@ describe('what several keys say together', () => {
     ...['cacerts', 'simpleenroll', 'simplereenroll', 'fullcmc', 'serverkeygen', 'csrattrs'].map((name): Row => [
       `the label ${name}`,
       toml('', { ca: otherCa({ label: `"${name}"` }) }),
-      `ca[1].label: "${name}" is the name of an operation (another label)`,
+      `ca[${name}].label: "${name}" is the name of an operation (another label)`,
     ]),
     ...['', 'a/b', 'a b', '..', '-a', 'ü', 'x'.repeat(65)].map((name): Row => [
       `the label "${name}"`,
@@ -267,32 +267,32 @@ describe('what several keys say together', () => {
     [
       'an unknown driver',
       toml('', { ca: otherCa({ driver: '"vault"' }) }),
-      'ca[1].driver: "vault" is not known ("file", "pkcs11", "dogtag", "est", "acme", "command")',
+      'ca[lab].driver: "vault" is not known ("file", "pkcs11", "dogtag", "est", "acme", "command")',
     ],
     [
       'no driver',
       toml('', { ca: PARTS.ca.replace('driver = "file"', '') }),
-      'ca[0].driver: is missing ("file", "pkcs11", "dogtag", "est", "acme", "command")',
+      'ca[devices].driver: is missing ("file", "pkcs11", "dogtag", "est", "acme", "command")',
     ],
     [
       'an external service over plain HTTP',
       toml('', { ca: CA('[ca.authorization]\nurl = "http://inventory.example.com"') }),
-      'ca[0].authorization.url: "http://inventory.example.com" is no https URL (an https URL such as "https://inventory.example.com/authorize")',
+      'ca[devices].authorization.url: "http://inventory.example.com" is no https URL (an https URL such as "https://inventory.example.com/authorize")',
     ],
     [
       'a certificate for the external service without its key',
       toml('', { ca: CA('[ca.authorization]\nurl = "https://a"\nclient_certificate = "a.pem"') }),
-      'ca[0].authorization.client_certificate: is given without client_key (both, or neither)',
+      'ca[devices].authorization.client_certificate: is given without client_key (both, or neither)',
     ],
     [
       'escrow without a key recovery authority',
       toml('', { ca: CA('[ca.profile]\nkey_escrow = true') }),
-      'ca[0].profile.key_escrow: is true, and there is no key recovery authority (false, or kra_urls of a CA behind Dogtag PKI)',
+      'ca[devices].profile.key_escrow: is true, and there is no key recovery authority (false, or kra_urls of a CA behind Dogtag PKI)',
     ],
     [
       'a driver without its table',
       toml('', { ca: PARTS.ca.replace(/\[ca\.file\][^]*/, '') }),
-      'ca[0].file.private_key: is missing (a path, relative to the configuration file)',
+      'ca[devices].file.private_key: is missing (a path, relative to the configuration file)',
     ],
     [
       'client certificates without trust anchors',
@@ -317,7 +317,7 @@ describe('what several keys say together', () => {
     [
       'several approvals where nobody is asked',
       toml('', { ca: PARTS.ca.replace('label', 'approvals = 2\nlabel') }),
-      'ca[0].approvals: is 2, and approval is "auto", so that nobody is asked (approval = "manual")',
+      'ca[devices].approvals: is 2, and approval is "auto", so that nobody is asked (approval = "manual")',
     ],
     [
       'the same token twice',
@@ -418,67 +418,67 @@ describe('what several keys say together', () => {
     [
       'a validity above the bound',
       toml('[ca.profile]\nvalidity_days = 900'),
-      'ca[0].profile.validity_days: is more than max_validity_days (at most 825)',
+      'ca[devices].profile.validity_days: is more than max_validity_days (at most 825)',
     ],
     [
       'a backdating that leaves less than half',
       toml('[ca.profile]\nvalidity_seconds = 600\nbackdate_seconds = 301'),
-      'ca[0].profile.backdate_seconds: is more than half of validity_seconds (at most 300)',
+      'ca[devices].profile.backdate_seconds: is more than half of validity_seconds (at most 300)',
     ],
     [
       'an unknown key type',
       toml('[ca.profile]\nkey_types = ["rsa:1024"]'),
-      'ca[0].profile.key_types[0]: "rsa:1024" is not known ("ec:P-256", "ec:P-384", "ec:P-521", "rsa:2048", "rsa:3072", "rsa:4096", "ed25519", "ed448", "ml-dsa:44", "ml-dsa:65", "ml-dsa:87", "rsa-pss:2048", "rsa-pss:3072", "rsa-pss:4096")',
+      'ca[devices].profile.key_types[0]: "rsa:1024" is not known ("ec:P-256", "ec:P-384", "ec:P-521", "rsa:2048", "rsa:3072", "rsa:4096", "ed25519", "ed448", "ml-dsa:44", "ml-dsa:65", "ml-dsa:87", "rsa-pss:2048", "rsa-pss:3072", "rsa-pss:4096")',
     ],
     [
       'no key type',
       toml('[ca.profile]\nkey_types = []'),
-      'ca[0].profile.key_types: is empty (a list with at least one item)',
+      'ca[devices].profile.key_types: is empty (a list with at least one item)',
     ],
     [
       'a CA key usage',
       toml('[ca.profile]\nkey_usage = ["keyCertSign"]'),
-      'ca[0].profile.key_usage[0]: "keyCertSign" is not known ("digitalSignature", "nonRepudiation", "keyEncipherment", "dataEncipherment", "keyAgreement", "encipherOnly", "decipherOnly")',
+      'ca[devices].profile.key_usage[0]: "keyCertSign" is not known ("digitalSignature", "nonRepudiation", "keyEncipherment", "dataEncipherment", "keyAgreement", "encipherOnly", "decipherOnly")',
     ],
     [
       'an unknown attribute type',
       toml('[ca.profile.subject]\nrequired = ["CNN"]'),
-      'ca[0].profile.subject.required[0]: "CNN" is no known attribute type (an attribute type such as CN, O, OU or serialNumber, or a dotted OID)',
+      'ca[devices].profile.subject.required[0]: "CNN" is no known attribute type (an attribute type such as CN, O, OU or serialNumber, or a dotted OID)',
     ],
     [
       'a required type that is not allowed',
       toml('[ca.profile.subject]\nrequired = ["O"]\nallowed = ["CN"]'),
-      'ca[0].profile.subject.required: "O" is required and not allowed (a type that is in allowed)',
+      'ca[devices].profile.subject.required: "O" is required and not allowed (a type that is in allowed)',
     ],
     [
       'a broken pattern',
       toml('[ca.profile.subject]\npatterns = { CN = "(" }'),
-      'ca[0].profile.subject.patterns.CN: "(" is no regular expression (a regular expression that matches the whole value)',
+      'ca[devices].profile.subject.patterns.CN: "(" is no regular expression (a regular expression that matches the whole value)',
     ],
     [
       'a pattern that would leave its group',
       toml('[ca.profile.subject]\npatterns = { CN = "a)|(b" }'),
-      'ca[0].profile.subject.patterns.CN: "a)|(b" is no regular expression (a regular expression that matches the whole value)',
+      'ca[devices].profile.subject.patterns.CN: "a)|(b" is no regular expression (a regular expression that matches the whole value)',
     ],
     [
       'a pattern for an unknown type',
       toml('[ca.profile.subject]\npatterns = { XX = "a" }'),
-      'ca[0].profile.subject.patterns: "XX" is no known attribute type (an attribute type such as CN, O, OU or serialNumber, or a dotted OID)',
+      'ca[devices].profile.subject.patterns: "XX" is no known attribute type (an attribute type such as CN, O, OU or serialNumber, or a dotted OID)',
     ],
     [
       'a required kind that is not allowed',
       toml('[ca.profile.san]\nrequired = ["dns"]\nallowed = ["ip"]'),
-      'ca[0].profile.san.required: "dns" is required and not allowed (a kind that is in allowed)',
+      'ca[devices].profile.san.required: "dns" is required and not allowed (a kind that is in allowed)',
     ],
     [
       'an address without a prefix',
       toml('[ca.profile.san]\nip = ["10.0.0.1"]'),
-      'ca[0].profile.san.ip[0]: "10.0.0.1" is no address block (an address block such as "10.0.0.0/8" or "2001:db8::/32")',
+      'ca[devices].profile.san.ip[0]: "10.0.0.1" is no address block (an address block such as "10.0.0.0/8" or "2001:db8::/32")',
     ],
     [
       'an impossible prefix',
       toml('[ca.profile.san]\nip = ["10.0.0.0/33"]'),
-      'ca[0].profile.san.ip[0]: "10.0.0.0/33" has an impossible prefix length (an address block such as "10.0.0.0/8" or "2001:db8::/32")',
+      'ca[devices].profile.san.ip[0]: "10.0.0.0/33" has an impossible prefix length (an address block such as "10.0.0.0/8" or "2001:db8::/32")',
     ],
   ];
   test.each(rows)('%s', (_, text, ...problems) => expectRow(text, problems));
@@ -513,14 +513,14 @@ pin = "1234"
     'est.toml: admin.bearer_token.tokens[1].token_hash: the value has the wrong form (sha256: followed by 64 hex digits, the SHA-256 of the token)',
     'est.toml: admin.bearer_token.tokens[1].description: "" has the wrong form (a name of 1 to 200 characters)',
     'est.toml: otp.token_length: 4 is out of range (a whole number from 8 to 128)',
-    'est.toml: ca[0].certificate: is missing (a path, relative to the configuration file)',
-    'est.toml: ca[0].file.pin: unknown key, and a secret must not stand in the configuration file: secrets are given as *_file or *_env (the nearest known one is "ca.pkcs11.pin")',
-    'est.toml: ca[0].file.private_key: is missing (a path, relative to the configuration file)',
+    'est.toml: ca[fullcmc].certificate: is missing (a path, relative to the configuration file)',
+    'est.toml: ca[fullcmc].file.pin: unknown key, and a secret must not stand in the configuration file: secrets are given as *_file or *_env (the nearest known one is "ca.pkcs11.pin")',
+    'est.toml: ca[fullcmc].file.private_key: is missing (a path, relative to the configuration file)',
     'est.toml: tls.certificate: is missing (a path, relative to the configuration file)',
     'est.toml: tls.private_key: is missing (a path, relative to the configuration file)',
     'est.toml: tls.client_auth.trust_anchors: is missing, and tls.client_auth.mode is "optional" (a path, relative to the configuration file, or mode = "none")',
     'est.toml: ca: none is the default (default = true in exactly one)',
-    'est.toml: ca[0].label: "fullcmc" is the name of an operation (another label)',
+    'est.toml: ca[fullcmc].label: "fullcmc" is the name of an operation (another label)',
   ]);
 });
 

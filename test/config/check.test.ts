@@ -88,11 +88,34 @@ test('issue 13.3: two CAs of one key are a warning: further labels of one CA are
   const { warnings } = await folder.load(toml(again), {}, {});
   expect(warnings).toEqual([
     {
-      key: 'ca[1].certificate',
+      key: 'ca[again].certificate',
       message:
         'has the key of "devices": each takes the other\'s certificates for its own, and knows neither its serial numbers nor its revocations (a [[label]] of "devices")',
     },
   ]);
+});
+
+test.each([
+  'ca/root.pem',
+  'ca/issuing.pem',
+  'ca/issuing.key',
+  'admin/ca.pem',
+  'tls/server.pem',
+  'tls/server.key',
+  'ca/other.pem',
+])('each finding is reported once, whoever reads the file: %s cannot be read', async (name) => {
+  const twice = 'client_issuers = ["own", "ca/other.pem", "ca/other.pem"]';
+  const ca = PARTS.ca.replace('chain =', `${twice}\nchain =`);
+  const text = toml(
+    `[ca.profile]\nrenewal_issuers = "ca/other.pem"\n[[label]]\nname = "guests"\nca = "devices"\n${twice}`,
+    { ca },
+  );
+  expect(await problems(text)).toEqual([]);
+  await folder.write(name, 'not PEM');
+  const lines = await problems(text);
+  expect(lines.filter((line) => line.includes(name)).length).toBeGreaterThan(0);
+  expect(lines).toEqual([...new Set(lines)]);
+  expect(lines.join('\n')).not.toMatch(/\b(ca|label)\[\d+\]/);
 });
 
 test('a configuration whose files are in order is accepted, without a warning', async () => {
@@ -113,10 +136,10 @@ describe('issue 13.2, contract §8.2, §8.3: who may enrol', () => {
     const loaded = await folder.load(toml('', { clientAuth: anchors, ca }), {}, {});
     return loaded.warnings
       .map(({ key, message }) => `${key}: ${message}`)
-      .filter((text) => !text.startsWith('ca[0].profile: '));
+      .filter((text) => !text.startsWith('ca[devices].profile: '));
   };
   const leftOut = (name: string): string =>
-    `ca[0].client_issuers: leaves out the trust anchor "CN=${name}": certificates under it do not authenticate at "devices" (its file in the list, if they should)`;
+    `ca[devices].client_issuers: leaves out the trust anchor "CN=${name}": certificates under it do not authenticate at "devices" (its file in the list, if they should)`;
 
   test.each<[string, string, readonly string[]]>([
     ['the default', '', []],
@@ -130,14 +153,14 @@ describe('issue 13.2, contract §8.2, §8.3: who may enrol', () => {
       'methods that are all switched off',
       'auth.methods = ["gssapi"]',
       [
-        'ca[0].auth.methods: names no method that is switched on, so nobody can enroll at "devices" (one that is, or nothing)',
+        'ca[devices].auth.methods: names no method that is switched on, so nobody can enroll at "devices" (one that is, or nothing)',
       ],
     ],
     [
       'the method of CMC, without a shared secret for this label',
       'auth.methods = ["cmc"]',
       [
-        'ca[0].auth.methods: names no method that is switched on, so nobody can enroll at "devices" (one that is, or nothing)',
+        'ca[devices].auth.methods: names no method that is switched on, so nobody can enroll at "devices" (one that is, or nothing)',
       ],
     ],
   ])('--check names the anchors that a list leaves out: %s', async (_, more, expected) => {
@@ -161,7 +184,7 @@ describe('issue 13.2, contract §8.2, §8.3: who may enrol', () => {
       await folder.write('anchors.pem', Buffer.concat([content('ca/root.pem'), content('ca/other.pem')]));
       const ca = PARTS.ca.replace('[ca.file]', `${more}\n[ca.file]`);
       const loaded = await folder.load(toml('', { clientAuth: anchors, ca }), {}, {});
-      const about = loaded.warnings.filter(({ key }) => key === 'ca[0].profile').map(({ message }) => message);
+      const about = loaded.warnings.filter(({ key }) => key === 'ca[devices].profile').map(({ message }) => message);
       expect(about).toEqual(
         names.map(
           (name) =>
@@ -175,7 +198,7 @@ describe('issue 13.2, contract §8.2, §8.3: who may enrol', () => {
     const ca = PARTS.ca.replace('[ca.file]', 'client_issuers = ["own", "no.pem"]\n[ca.file]');
     await expectProblem(
       toml('', { ca }),
-      'ca[0].client_issuers: cannot read no.pem: there is no such file (a PEM file with one certificate or more)',
+      'ca[devices].client_issuers: cannot read no.pem: there is no such file (a PEM file with one certificate or more)',
     );
   });
 });
@@ -259,7 +282,7 @@ describe('contract §1: --check finds files that are missing or damaged', () => 
 describe('contract §1: --check finds a PKI that does not fit together', () => {
   test.each([
     ['tls.private_key: is not the key of tls.certificate', 'tls/server.key'],
-    ['ca[0].file.private_key: is not the key of ca[0].certificate', 'ca/issuing.key'],
+    ['ca[devices].file.private_key: is not the key of ca[devices].certificate', 'ca/issuing.key'],
   ])('%s', async (problem, file) => {
     await folder.write(file, content('ca/other.key'));
     await expectProblem(toml(), `${problem} (the private key of the first certificate)`);
@@ -290,14 +313,14 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
   test('a chain without a root', async () => {
     await expectProblem(
       toml('', { ca: PARTS.ca.replace('chain = "ca/root.pem"\n', '') }),
-      'ca[0].chain: is missing: "CN=Root", which issued "CN=Issuing", is not there (the CA certificates above the CA, in order, the self-signed root last)',
+      'ca[devices].chain: is missing: "CN=Root", which issued "CN=Issuing", is not there (the CA certificates above the CA, in order, the self-signed root last)',
     );
   });
 
   test('a chain of another CA with other names', async () => {
     const lines = await problems(toml('', { ca: PARTS.ca.replace('ca/root.pem', 'ca/other.pem') }));
     expect(lines).toEqual([
-      'est.toml: ca[0].chain: "CN=Issuing" was issued by "CN=Root", not by the next of the chain (the CA certificates above the CA, in order)',
+      'est.toml: ca[devices].chain: "CN=Issuing" was issued by "CN=Root", not by the next of the chain (the CA certificates above the CA, in order)',
     ]);
   });
 
@@ -305,7 +328,7 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
     issue('ca/fake', '/CN=Root', undefined, CA_EXTENSIONS);
     const lines = await problems(toml('', { ca: PARTS.ca.replace('ca/root.pem', 'ca/fake.pem') }));
     expect(lines).toEqual([
-      'est.toml: ca[0].chain: the signature of "CN=Issuing" does not verify with the next certificate of the chain (the CA certificates above the CA, in order)',
+      'est.toml: ca[devices].chain: the signature of "CN=Issuing" does not verify with the next certificate of the chain (the CA certificates above the CA, in order)',
     ]);
   });
 
@@ -317,7 +340,7 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
     );
     expect(await problems(toml())).toEqual([]);
     const { warnings } = await folder.load(toml(), {}, { now: Date.now() + 20 * DAY });
-    expect(warnings.filter(({ key }) => key === 'ca[0].chain').map(({ message }) => message)).toEqual([
+    expect(warnings.filter(({ key }) => key === 'ca[devices].chain').map(({ message }) => message)).toEqual([
       expect.stringMatching(/^"CN=Root", a certificate of a rollover, expired on .* \(without what has expired\)$/),
     ]);
   });
@@ -328,7 +351,7 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
     const { warnings } = await folder.load(toml(), {}, {});
     expect(warnings).toEqual([
       {
-        key: 'ca[0].chain',
+        key: 'ca[devices].chain',
         message: expect.stringMatching(/^"CN=Root" ends on .*, before the CA below it \(/) as string,
       },
     ]);
@@ -337,7 +360,7 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
   test('a chain with a CA that nothing links to it', async () => {
     await folder.write('ca/root.pem', Buffer.concat([content('ca/root.pem'), content('ca/other.pem')]));
     expect(await problems(toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "ca/issuing.pem"' }))).toEqual([
-      'est.toml: ca[0].chain: "CN=Other" is neither above the CA nor linked to it by a rollover\'s certificates (the CA certificates above the CA, in order)',
+      'est.toml: ca[devices].chain: "CN=Other" is neither above the CA nor linked to it by a rollover\'s certificates (the CA certificates above the CA, in order)',
     ]);
   });
 
@@ -383,7 +406,7 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
 
   test('certificates that have expired, or are not valid yet', async () => {
     const later = await problems(toml(), Date.now() + 40 * DAY);
-    for (const key of ['ca[0].certificate', 'ca[0].chain'])
+    for (const key of ['ca[devices].certificate', 'ca[devices].chain'])
       expect(later.some((line) => line.startsWith(`est.toml: ${key}: `) && line.includes(' expired on '))).toBe(true);
     for (const key of ['tls.client_auth.trust_anchors', 'admin.tls.trust_anchors'])
       expect(later).toContain(`est.toml: ${key}: every certificate in it has expired (at least one that is valid now)`);
@@ -430,7 +453,7 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
     issue('ca/ocsp', '/CN=Responder', issuer, extensions);
     await expectProblem(
       withOcsp,
-      `ca[0].ocsp.certificate: ${problem} (a certificate for OCSP responders, issued by the CA)`,
+      `ca[devices].ocsp.certificate: ${problem} (a certificate for OCSP responders, issued by the CA)`,
     );
   });
 
@@ -440,16 +463,16 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
     const { warnings } = await folder.load(withOcsp, {}, { now });
     expect(warnings).toEqual([
       {
-        key: 'ca[0].ocsp.certificate',
+        key: 'ca[devices].ocsp.certificate',
         message: expect.stringMatching(/^the certificate expired on .*: the CA's own key answers OCSP \(/) as string,
       },
     ]);
     const refused = await problems(`profile = "niap"\n${withOcsp}`, now);
     expect(refused).toContainEqual(
-      expect.stringMatching(/^est\.toml: ca\[0\]\.ocsp\.certificate: the certificate expired on /),
+      expect.stringMatching(/^est\.toml: ca\[devices\]\.ocsp\.certificate: the certificate expired on /),
     );
     const early = await problems(withOcsp, Date.now() - 2 * DAY);
-    expect(early).toContainEqual(expect.stringMatching(/ca\[0\]\.ocsp\.certificate: .* is not valid before /));
+    expect(early).toContainEqual(expect.stringMatching(/ca\[devices\]\.ocsp\.certificate: .* is not valid before /));
   });
 
   test("another key than the certificate's is refused", async () => {
@@ -457,7 +480,7 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
     await folder.write('ca/ocsp.key', content('ca/other.key'));
     await expectProblem(
       withOcsp,
-      'ca[0].ocsp.private_key: is not the key of ca[0].ocsp.certificate (the private key of the first certificate)',
+      'ca[devices].ocsp.private_key: is not the key of ca[devices].ocsp.certificate (the private key of the first certificate)',
     );
   });
 
@@ -466,7 +489,7 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
     const { warnings } = await folder.load(withOcsp, {}, {});
     expect(warnings).toEqual([
       {
-        key: 'ca[0].ocsp.certificate',
+        key: 'ca[devices].ocsp.certificate',
         message: "relying parties may ask for the responder's own status (the extension id-pkix-ocsp-nocheck)",
       },
     ]);
@@ -496,7 +519,7 @@ describe('warnings about files', () => {
     const { warnings } = await folder.load(toml(), {}, {});
     expect(warnings).toEqual([
       {
-        key: 'ca[0].file.private_key',
+        key: 'ca[devices].file.private_key',
         message: `${at('ca/issuing.key')} can be read by everybody on this machine (mode 0600)`,
       },
     ]);

@@ -39,14 +39,22 @@ describe.skipIf(!possible)('a server with its CA keys in SoftHSM2', () => {
   });
 
   test.each<[string, Record<string, string>, string]>([
-    ['a wrong PIN', { pin_env: 'WRONG_PIN' }, 'ca[0].pkcs11.pin: token "est" refuses the PIN (CKR_PIN_INCORRECT)'],
+    [
+      'a wrong PIN',
+      { pin_env: 'WRONG_PIN' },
+      'ca[devices].pkcs11.pin: token "est" refuses the PIN (CKR_PIN_INCORRECT)',
+    ],
     [
       'a missing key',
       { key_label: 'nobody' },
-      'ca[0].pkcs11.key_label: token "est" has no private key labelled "nobody"',
+      'ca[devices].pkcs11.key_label: token "est" has no private key labelled "nobody"',
     ],
-    ['a missing token', { token_label: 'gone' }, 'ca[0].pkcs11.token_label: there is no token "gone"'],
-    ["another CA's key", { key_label: 'ca 1' }, "ca[0].pkcs11.key_label: the private key is not the CA certificate's"],
+    ['a missing token', { token_label: 'gone' }, 'ca[devices].pkcs11.token_label: there is no token "gone"'],
+    [
+      "another CA's key",
+      { key_label: 'ca 1' },
+      "ca[devices].pkcs11.key_label: the private key is not the CA certificate's",
+    ],
   ])('refuses to start with %s, and --check refuses it too', async (_, change, message) => {
     const config = join(estuary.dir, 'est.toml');
     let before: TomlTable = {};

@@ -50,7 +50,7 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
     const before = await days(one);
     other.reconfigure((config) => (section(caSection(config), 'profile')['validity_days'] = 5));
     const { status, json } = await other.admin('POST', '/admin/reload');
-    expect([status, json['changed'], json['needs_restart']]).toEqual([200, ['ca[0].profile.validity_days'], []]);
+    expect([status, json['changed'], json['needs_restart']]).toEqual([200, ['ca[devices].profile.validity_days'], []]);
     expect([await days(one), await days(other), await days(other)]).toEqual([before, 5, 5]);
   });
 

@@ -91,7 +91,7 @@ describe('a reload of the CAs', () => {
       section(caSection(config), 'profile')['validity_days'] = 5;
       caSection(config)['csrattrs'] = { key_type: 'ec:P-256' };
     };
-    const changed = ['ca[0].profile.validity_days', 'ca[0].csrattrs'];
+    const changed = ['ca[devices].profile.validity_days', 'ca[devices].csrattrs'];
     const report = { status: 200, json: { changed: expect.arrayContaining(changed) as unknown, needs_restart: [] } };
     const attributes = (await estuary.est('csrattrs')).text;
     expect(await reload(estuary, change, '?dry_run=true')).toMatchObject(report);
@@ -158,7 +158,7 @@ describe('a reload of the CAs', () => {
       caSection(config, 1)['chain'] = 'ca/broken.pem';
     });
     expect(failed).toMatchObject({ status: 409, json: { code: 'RELOAD_FAILED' } });
-    expect(JSON.stringify(failed.json)).toContain('ca[1].chain');
+    expect(JSON.stringify(failed.json)).toContain('ca[lab].chain');
     expect(await validity(estuary)).toBe(before);
     expect((await estuary.admin('GET', '/readyz')).json['parts']).toMatchObject({ reload: 'degraded' });
     const metrics = await call({
@@ -252,7 +252,7 @@ describe.skipIf(!requires('softhsm'))('a reload of a CA in an HSM', () => {
     await estuary.est('cacerts');
     const before = children().length;
     const change: Change = (config) => (section(caSection(config), 'pkcs11')['max_sessions'] = 3);
-    expect(await reload(estuary, change)).toMatchObject({ json: { changed: ['ca[0].pkcs11.max_sessions'] } });
+    expect(await reload(estuary, change)).toMatchObject({ json: { changed: ['ca[devices].pkcs11.max_sessions'] } });
     expect(children()).toHaveLength(before + 1);
     await validity(estuary);
     expect(isAlive(former)).toBe(true);

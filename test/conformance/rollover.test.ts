@@ -111,7 +111,7 @@ describe('a root key rollover', () => {
     estuary.reconfigure((config) => void (caSection(config)['chain'] = 'ca/stranger.pem'));
     await estuary.server.stop();
     await expect(estuary.restart()).rejects.toThrow(
-      /ca\[0\]\.chain: "CN=Quickstart Admin CA,O=Estuary quickstart" is neither above the CA nor linked to it/,
+      /ca\[devices\]\.chain: "CN=Quickstart Admin CA,O=Estuary quickstart" is neither above the CA nor linked to it/,
     );
   });
 });

@@ -8,6 +8,7 @@ import { OID } from '../../pki/der/oids.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
+import { findings } from '../findings.ts';
 import { ConfigError, type Problem, type Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 import { labelsOf } from '../labels.ts';
@@ -79,7 +80,7 @@ export async function readStoreTls(config: Config, file: string, now: number): P
   if (config.store.tls === undefined) return undefined;
   const reader = new MaterialReader(now, config.profile === 'niap');
   const material = await loadService(reader, config.store.tls, 'store.tls');
-  if (reader.problems.length > 0) throw new ConfigError(file, reader.problems);
+  if (reader.problems.length > 0) throw new ConfigError(file, findings(reader.problems, config));
   return material;
 }
 
@@ -93,7 +94,9 @@ export async function readMaterial(config: Config): Promise<Material> {
   const { material, problems } = await loadMaterial(config, Date.now());
   if (material !== undefined) return material;
   throw failed('MATERIAL_UNUSABLE', 'A file that the configuration names cannot be used.', {
-    detail: problems.map(({ key, message }) => `${key}: ${message}`).join('; '),
+    detail: findings(problems, config)
+      .map(({ key, message }) => `${key}: ${message}`)
+      .join('; '),
   });
 }
 

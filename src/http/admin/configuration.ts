@@ -8,7 +8,7 @@ const Configuration = Type.Object(
     keys: Type.Array(
       Type.Object(
         {
-          key: Type.String({ description: 'Such as `ca[0].profile.validity_days`.' }),
+          key: Type.String({ description: 'Such as `ca[devices].profile.validity_days`.' }),
           value: Type.Any({ description: 'A text, a number, true or false, or a list; `[secret]` for a secret.' }),
           live: Type.Boolean({ description: 'A reload applies a change; otherwise the next start does.' }),
         },

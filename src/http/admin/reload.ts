@@ -7,7 +7,7 @@ import { errorResponses, flag, nullable, strictObject, Timestamp } from './schem
 import { formatTimestamp } from './timestamps.ts';
 
 const KEYS = (description: string) =>
-  Type.Array(Type.String(), { description: `${description}, such as \`ca[0].profile.validity_days\`.` });
+  Type.Array(Type.String(), { description: `${description}, such as \`ca[devices].profile.validity_days\`.` });
 
 const Report = Type.Object(
   {

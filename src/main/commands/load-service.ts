@@ -2,6 +2,7 @@
 import { checkGssapi } from '../../auth/gssapi/gssapi.ts';
 import { tokenProblems } from '../../ca/pkcs11/check.ts';
 import { loadConfig, type LoadedService } from '../../config/load.ts';
+import { findings } from '../../config/findings.ts';
 import { ConfigError, type Problem } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe, EstuaryError } from '../../errors.ts';
@@ -21,7 +22,7 @@ export async function loadService(
     ...(await tokenProblems(config, material.cas, { env, now })),
     ...lookupKeyProblems(config, now()),
   ];
-  if (problems.length > 0) throw new ConfigError(file, problems);
+  if (problems.length > 0) throw new ConfigError(file, findings(problems, config));
   return loaded;
 }
 

@@ -65,7 +65,7 @@ describe('issue 12.3: material', () => {
     try {
       await expect(readMaterial(config)).rejects.toMatchObject({
         code: 'MATERIAL_UNUSABLE',
-        detail: expect.stringContaining('ca[0].chain: ') as string,
+        detail: expect.stringContaining('ca[devices].chain: ') as string,
       });
     } finally {
       writeFileSync(chain, content);

@@ -45,14 +45,18 @@ describe('issue 13.3: a label that cannot work is refused', () => {
     [
       'of a CA that is not there',
       label('guests', 'nowhere'),
-      'label[0].ca: "nowhere" is no CA (the label of one of the [[ca]] tables)',
+      'label[guests].ca: "nowhere" is no CA (the label of one of the [[ca]] tables)',
     ],
     [
       'of another further label',
       label('guests', 'devices') + label('more', 'guests'),
-      'label[1].ca: "guests" is no CA (the label of one of the [[ca]] tables)',
+      'label[more].ca: "guests" is no CA (the label of one of the [[ca]] tables)',
     ],
-    ["of a CA's name", label('devices', 'devices'), 'label[0].name: "devices" is there twice (a label for each CA)'],
+    [
+      "of a CA's name",
+      label('devices', 'devices'),
+      'label[devices].name: "devices" is there twice (a label for each CA)',
+    ],
     [
       'of the name of another one',
       label('guests', 'devices') + label('guests', 'devices'),
@@ -61,27 +65,27 @@ describe('issue 13.3: a label that cannot work is refused', () => {
     [
       'of the name of an operation',
       label('simpleenroll', 'devices'),
-      'label[0].name: "simpleenroll" is the name of an operation (another label)',
+      'label[simpleenroll].name: "simpleenroll" is the name of an operation (another label)',
     ],
     [
       'that is the default beside the CA',
       label('guests', 'devices', 'default = true'),
-      'label[0].default: is true, and so is ca[0].default (default = true in exactly one)',
+      'label[guests].default: is true, and so is ca[devices].default (default = true in exactly one)',
     ],
     [
       'with a profile that contradicts itself',
       label('guests', 'devices', '[label.profile]', 'validity_days = 9', 'max_validity_days = 8'),
-      'label[0].profile.validity_days: is more than max_validity_days (at most 8)',
+      'label[guests].profile.validity_days: is more than max_validity_days (at most 8)',
     ],
     [
       'that archives keys',
       label('guests', 'devices', '[label.profile]', 'key_escrow = true'),
-      'label[0].profile.key_escrow: is true, and there is no key recovery authority (false, or kra_urls of a CA behind Dogtag PKI)',
+      'label[guests].profile.key_escrow: is true, and there is no key recovery authority (false, or kra_urls of a CA behind Dogtag PKI)',
     ],
     [
       'that renews what is no label of its CA',
       label('guests', 'devices', '[label.profile]', 'renewal_labels = ["lab"]'),
-      'label[0].profile.renewal_labels: "lab" is no label of the same CA (devices, guests)',
+      'label[guests].profile.renewal_labels: "lab" is no label of the same CA (devices, guests)',
     ],
   ])('%s', async (_, text, expected) => {
     expect(await problems(text)).toEqual([expected]);
@@ -99,7 +103,7 @@ describe('issue 13.3: a label that cannot work is refused', () => {
       'client_key = "agent.key"',
     ].join('\n');
     expect(await problems(dogtag + label('guests', 'remote'))).toEqual([
-      'label[0].ca: "remote" has the remote driver "dogtag", which has one profile only (a CA whose key this server has)',
+      'label[guests].ca: "remote" has the remote driver "dogtag", which has one profile only (a CA whose key this server has)',
     ]);
   });
 });
@@ -108,15 +112,15 @@ test('issue 13.3: what a CA is warned of, a further label is too', async () => {
   const rules = ['client_issuers = ["any"]', '[label.profile]', 'mtls_subject = "any"'];
   const { warnings } = await folder.load(toml(label('guests', 'devices', ...rules)));
   const keys = warnings.map(({ key }) => key);
-  expect(keys).toContain('label[0].client_issuers');
-  expect(keys).toContain('label[0].profile.mtls_subject');
+  expect(keys).toContain('label[guests].client_issuers');
+  expect(keys).toContain('label[guests].profile.mtls_subject');
 });
 
 test('issue 13.3: with profile = "niap" no certificate of a further label is backdated', async () => {
   const text = toml(label('guests', 'devices', '[label.profile]', 'backdate_seconds = 60'));
   const found = await folder.problems(`profile = "niap"\n${text}`);
   expect(found.filter((line) => line.includes('backdate'))).toEqual([
-    'est.toml: label[0].profile.backdate_seconds: is 60: certificates would be valid from before they were issued, which profile = "niap" refuses (0)',
+    'est.toml: label[guests].profile.backdate_seconds: is 60: certificates would be valid from before they were issued, which profile = "niap" refuses (0)',
   ]);
 });
 

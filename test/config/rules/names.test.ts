@@ -35,22 +35,22 @@ describe('issue 13: a setting that lets one requester take the name of another i
     [
       'certificates of other labels',
       ca('client_issuers = ["own", "any"]'),
-      'ca[0].client_issuers: has "any": a certificate of another label stands for its names at "devices" too ("own", "anchors", or files)',
+      'ca[devices].client_issuers: has "any": a certificate of another label stands for its names at "devices" too ("own", "anchors", or files)',
     ],
     [
       'any name for a certificate',
       ca('profile.mtls_subject = "any"'),
-      'ca[0].profile.mtls_subject: is "any": whoever has a certificate may ask for any name, another\'s too ("auto" or "same")',
+      'ca[devices].profile.mtls_subject: is "any": whoever has a certificate may ask for any name, another\'s too ("auto" or "same")',
     ],
     [
       'one subject for everybody',
       ca('profile.subject.template = "CN=all"'),
-      'ca[0].profile.subject.template: gives all requesters one name (a placeholder in it, such as {id})',
+      'ca[devices].profile.subject.template: gives all requesters one name (a placeholder in it, such as {id})',
     ],
     [
       'one more name for everybody',
       ca('profile.san.add = ["dns:{id}.example.com", "dns:www.example.com"]'),
-      'ca[0].profile.san.add: gives all requesters one name (a placeholder in it, such as {id})',
+      'ca[devices].profile.san.add: gives all requesters one name (a placeholder in it, such as {id})',
     ],
     [
       'a token for any SAN beside its CN',
@@ -60,7 +60,7 @@ describe('issue 13: a setting that lets one requester take the name of another i
     [
       'a change of names',
       ca('profile.allow_subject_change = true'),
-      "ca[0].profile.allow_subject_change: is true: whoever has a certificate may change to any name, another's too (false)",
+      "ca[devices].profile.allow_subject_change: is true: whoever has a certificate may change to any name, another's too (false)",
     ],
     [
       'one subject for many principals',

@@ -13,7 +13,7 @@ afterAll(() => folder.remove());
 const extension = (...lines: string[]): string => ['[[ca.profile.extensions]]', ...lines].join('\n');
 const ROLE = 'oid = "1.3.6.1.4.1.55555.1"';
 const problems = async (text: string): Promise<string[]> =>
-  (await folder.problems(toml(text))).map((line) => line.replace('est.toml: ca[0].profile.', ''));
+  (await folder.problems(toml(text))).map((line) => line.replace('est.toml: ca[devices].profile.', ''));
 
 test('issue 13.3: fixed and copied extensions, and policies with and without a CPS', async () => {
   const { config } = await folder.load(
@@ -149,7 +149,7 @@ policies = ["1.2.3"]
 ${extension(ROLE, 'from = "csr"')}`;
   expect(await folder.problems(toml('', { ca }))).toEqual(
     ['backdate_seconds', 'policies', 'extensions'].map(
-      (key) => `est.toml: ca[0].profile.${key}: is given, and the profile of Dogtag decides it (leave it out)`,
+      (key) => `est.toml: ca[devices].profile.${key}: is given, and the profile of Dogtag decides it (leave it out)`,
     ),
   );
 });

@@ -33,7 +33,7 @@ hmac_key_env = "KEY"
     expect(shown.keys).toEqual(
       expect.arrayContaining([
         { key: 'admin.port', value: 9444, live: false },
-        { key: 'ca[0].label', value: 'devices', live: true },
+        { key: 'ca[devices].label', value: 'devices', live: true },
         { key: 'admin.bearer_token.tokens[0].token_hash', value: HIDDEN, live: true },
         { key: 'admin.bearer_token.tokens[0].description', value: 'ada', live: true },
         { key: 'admin.bearer_token.tokens[0].roles', value: ['ra'], live: true },
