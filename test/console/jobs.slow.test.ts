@@ -170,6 +170,16 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('issue 19: jobs', () =
     await page.getByRole('button', { name: 'Make 2 devices …' }).click();
     await page.getByRole('button', { name: 'Make 2 devices', exact: true }).click();
     await page.getByText('2 devices made').waitFor();
+    // An import that changes known devices changes only what it names.
+    await world.estuary.admin('PATCH', '/admin/devices/lathe-1', { enabled: false });
+    await window.go('devices');
+    await window.go('devices/import?mode=upsert');
+    await page.getByLabel('CSV').fill('id,note,enabled,attributes.rack\nlathe-1,,,7\n');
+    await page.getByRole('button', { name: 'Make 1 devices …' }).click();
+    await page.getByRole('button', { name: 'Make 1 devices', exact: true }).click();
+    await page.getByText('1 devices made').waitFor();
+    const lathe = { enabled: false, note: 'first', attributes: { site: 'hall 1', rack: '7' } };
+    expect(await list('/admin/devices?id=lathe-1')).toMatchObject([lathe]);
     await window.close();
   });
 
