@@ -8,8 +8,8 @@ import type { CommandContext } from './command.ts';
 const QUIET = 2000;
 const REDRAW = 200;
 const BETWEEN_LINES = 10_000;
-/** An estimate from less than this part of the work would only jump about. */
-const ENOUGH = 0.02;
+/** An estimate from less than this part of the work, and fewer units, would only jump about. */
+const ENOUGH = { part: 0.02, units: 32 };
 const BAR = 24;
 
 export interface Progress {
@@ -69,7 +69,8 @@ interface State {
 function describe({ done, total, elapsed, unit }: State): string {
   if (total === undefined || total <= 0) return `${done} ${unit}, ${duration(elapsed)}`;
   const part = Math.min(done / total, 1);
-  const left = part < ENOUGH ? '' : `, about ${duration((elapsed / part) * (1 - part))} left`;
+  const left =
+    part < ENOUGH.part && done < ENOUGH.units ? '' : `, about ${duration((elapsed / part) * (1 - part))} left`;
   return `${Math.floor(part * 100)} %, ${done} of ${total} ${unit}${left}`;
 }
 

@@ -45,6 +45,12 @@ describe('issue 18.1: progress', () => {
     narrow.end();
   });
 
+  test('an estimate from the rate that was measured, also where a small part of many rows is done', () => {
+    const one = watched();
+    expect(one.at(3, 31, 10_000)).toBe('importing: 0 %, 31 of 10000 rows\n');
+    expect(one.at(13, 160, 10_000)).toBe('importing: 1 %, 160 of 10000 rows, about 13 min left\n');
+  });
+
   test('without a terminal a line now and then', () => {
     const one = watched();
     expect(one.at(3, 250)).toBe('importing: 25 %, 250 of 1000 rows, about 9 s left\n');
