@@ -1113,12 +1113,16 @@ export interface components {
             label?: string;
             /** @description Of a certificate: the issued or revoked one, of a client the presented one. */
             serial?: string;
-            /** @description Of the issued certificate. */
+            /** @description Of the issued or revoked certificate. */
             certificate_subject?: string;
-            /** @description Of the issued certificate. */
+            /** @description Of the issued or revoked certificate. */
             certificate_sans?: string[];
-            /** @description Of the issued certificate. */
+            /** @description Of the issued or revoked certificate. */
             certificate_not_after?: string;
+            /** @description Of the revoked certificate: an RFC 5280 CRLReason name. */
+            revocation_reason?: string;
+            /** @description Of the revoked certificate, if it was given. */
+            invalidity_date?: string;
             /** @description The same in all records of a request. */
             request_id?: string;
             detail?: string;
@@ -1311,12 +1315,16 @@ export interface components {
             label?: string;
             /** @description Of a certificate: the issued or revoked one, of a client the presented one. */
             serial?: string;
-            /** @description Of the issued certificate. */
+            /** @description Of the issued or revoked certificate. */
             certificate_subject?: string;
-            /** @description Of the issued certificate. */
+            /** @description Of the issued or revoked certificate. */
             certificate_sans?: string[];
-            /** @description Of the issued certificate. */
+            /** @description Of the issued or revoked certificate. */
             certificate_not_after?: string;
+            /** @description Of the revoked certificate: an RFC 5280 CRLReason name. */
+            revocation_reason?: string;
+            /** @description Of the revoked certificate, if it was given. */
+            invalidity_date?: string;
             /** @description The same in all records of a request. */
             request_id?: string;
             detail?: string;

@@ -37,6 +37,7 @@ function extensionOf(record: AuditRecord): Readonly<Record<string, string | unde
     externalId: String(record.seq),
     dvchost: record.node,
     outcome: record.outcome,
+    reason: record.revocation_reason,
     suser: record.subject,
     ...(address === undefined || !isIPv6(address)
       ? { src: address }

@@ -96,11 +96,14 @@ export interface AuditEvent extends AuditedRequester {
   readonly label?: string;
   /** Lower-case hex. */
   readonly serial?: string;
-  /** Of the certificate that was issued: its subject, RFC 4514, and its subjectAltNames. */
+  /** Of the certificate that was issued or revoked: its subject, RFC 4514, and its subjectAltNames. */
   readonly certificate_subject?: string;
   readonly certificate_sans?: readonly string[];
   /** Its end, ISO 8601 UTC. */
   readonly certificate_not_after?: string;
+  /** Of `certificate.revoked`: an RFC 5280 CRLReason name, and the invalidity date, ISO 8601 UTC. */
+  readonly revocation_reason?: string;
+  readonly invalidity_date?: string;
   readonly request_id?: string;
   readonly detail?: string;
   /** Of `audit.archived`. */

@@ -18,6 +18,8 @@ export const HASHED_FIELDS = [
   'certificate_subject',
   'certificate_sans',
   'certificate_not_after',
+  'revocation_reason',
+  'invalidity_date',
   'request_id',
   'detail',
   'archived',

@@ -68,6 +68,8 @@ function canonicalJson(event: AuditEvent, { seq, time, node, prev_hash }: Place)
     certificate_subject: bounded(event.certificate_subject),
     certificate_sans: boundedList(event.certificate_sans),
     certificate_not_after: event.certificate_not_after,
+    revocation_reason: event.revocation_reason,
+    invalidity_date: event.invalidity_date,
     request_id: bounded(event.request_id),
     detail: bounded(event.detail),
     archived: event.archived,

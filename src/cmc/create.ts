@@ -1,6 +1,7 @@
 /** Makes the CMC server of a configuration. */
 import type { ClientTrust } from '../auth/mtls/client-trust.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
+import type { CaRouter } from '../ca/router.ts';
 import type { Config } from '../config/schema.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';
 import type { Logger } from '../log.ts';
@@ -17,6 +18,7 @@ import { Signers } from './signers.ts';
 
 export interface CmcContext {
   readonly store: Store;
+  readonly cas: Pick<CaRouter, 'issuers'>;
   readonly log: Logger;
   readonly enrollment: Enrollment;
   readonly otp: OtpService;
@@ -30,7 +32,7 @@ export interface CmcContext {
 }
 
 export function createCmcServer(config: Pick<Config, 'otp' | 'est'>, context: CmcContext): CmcServer {
-  const { store, enrollment, otp, now } = context;
+  const { store, enrollment, otp } = context;
   const retryAfter = config.est.retry_after;
   const secrets = new SharedSecrets({
     parties: context.parties,
@@ -45,6 +47,6 @@ export function createCmcServer(config: Pick<Config, 'otp' | 'est'>, context: Cm
     pending,
     authenticator: new Authenticator(new Signers(context), secrets, pending),
     requests: new Requests({ enrollment, store, clientIdBinding: config.otp.bind_client_id }),
-    actions: new CertificateActions({ store, secrets, otp, now }),
+    actions: new CertificateActions({ ...context, secrets }),
   });
 }

@@ -1,5 +1,5 @@
 /** revokeRequest (RFC 5272 §6.11) and confirmCertAcceptance (§6.14): what is done to a certificate that was issued. */
-import type { AuditEvent } from '../audit/event.ts';
+import { alreadyRevoked, checkOrder, revoke, type RevocationContext } from '../administration/revoke.ts';
 import { isOfHolder } from '../auth/certificate-holder.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
@@ -8,7 +8,6 @@ import type { RequestBase } from '../enrollment/request.ts';
 import { auditedCertificate } from '../enrollment/certificate-row.ts';
 import { eventBase } from '../enrollment/request.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
-import { REVOCATION_REASONS } from '../pki/x509/crl-reasons.ts';
 import { isOfIssuer } from '../store/certificate-issuer.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
@@ -16,11 +15,11 @@ import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import type { CertificateId, RevokeRequest } from '../pki/cmc/control-syntax.ts';
 import { sameSecret } from '../pki/cmc/identity-proof.ts';
 import { done, type PartOutcome } from './outcome.ts';
-import { badMessage, CmcRefusal, notAllowed, unauthenticated } from './refusal.ts';
+import { CmcRefusal, notAllowed, unauthenticated } from './refusal.ts';
 import { isRa, secretIdentity, type Sender } from './sender.ts';
 import type { SharedSecrets } from './shared-secrets.ts';
 
-export interface CertificateActionsOptions {
+export interface CertificateActionsOptions extends RevocationContext {
   readonly store: AuditStore & CertificateStore;
   readonly secrets: SharedSecrets;
   readonly otp: Pick<OtpService, 'verifySecret'>;
@@ -53,32 +52,14 @@ export class CertificateActions {
     base: RequestBase,
   ): Promise<PartOutcome> {
     const { reason, invalidityDate } = request;
-    const now = this.#options.now();
-    if (!REVOCATION_REASONS.includes(reason)) throw badMessage(bodyPartID, `${reason} is no reason to revoke.`);
-    if (invalidityDate !== undefined && invalidityDate.getTime() > now)
-      throw badMessage(bodyPartID, 'The invalidityDate is in the future.');
+    const order = { reason, invalidity_date: invalidityDate?.getTime() ?? null, revoked_at: this.#options.now() };
+    checkOrder(order);
     const row = await this.#find(request, base.ca);
     const by = await this.#revoker(bodyPartID, request, identification ?? identificationOf(row), row, sender, base);
     if (row === undefined) throw unknownCertificate(bodyPartID);
-    const revocation = {
-      ca: row.ca,
-      serial: row.serial,
-      revoked_at: now,
-      reason,
-      invalidity_date: invalidityDate?.getTime() ?? null,
-    };
-    if (row.revoked_at !== null) throw alreadyRevoked(bodyPartID);
-    await base.ca.driver.revoke({ ...revocation, certificate: row.der });
-    const event: AuditEvent = {
-      ...eventBase(base),
-      subject: by,
-      ...auditedCertificate(row),
-      type: 'certificate.revoked',
-      outcome: 'success',
-      detail: `${row.subject}: ${reason}`,
-    };
-    if ((await this.#options.store.revokeCertificate(revocation, [event])) !== 'revoked')
-      throw alreadyRevoked(bodyPartID);
+    if (row.revoked_at !== null) throw alreadyRevoked();
+    const result = await revoke(this.#options, row, order, { ...eventBase(base), subject: by });
+    if (result !== 'revoked') throw alreadyRevoked();
     return done(bodyPartID);
   }
 
@@ -163,5 +144,3 @@ async function isHolder(
 
 const unknownCertificate = (bodyPartID: BodyPartID): CmcRefusal =>
   new CmcRefusal('bad-request', 'badCertId', [bodyPartID], 'This CA has issued no such certificate.');
-const alreadyRevoked = (bodyPartID: BodyPartID): CmcRefusal =>
-  badMessage(bodyPartID, 'The certificate is revoked already.');

@@ -3,7 +3,7 @@ import { parseCertificate, type IssuedContent } from '../pki/x509/certificate.ts
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
 import type { AuditEvent } from '../audit/event.ts';
-import type { CertificateRow } from '../store/certificate-store.ts';
+import type { CertificateRow, ListedCertificate } from '../store/certificate-store.ts';
 
 /** Whose certificate it is. */
 export type CertificateOwner = Pick<CertificateRow, 'ca' | 'requester' | 'method' | 'request_id'> &
@@ -42,12 +42,12 @@ export function certificateRow(
   };
 }
 
-/** What the audit record of its issue says of a certificate: a restored store has to do with that. */
+/** What the audit records of its issue and its revocation say about a certificate: a restored store may know nothing else. */
 export function issuedNames({
   subject,
   sans,
   not_after,
-}: CertificateRow): Pick<AuditEvent, 'certificate_subject' | 'certificate_sans' | 'certificate_not_after'> {
+}: ListedCertificate): Pick<AuditEvent, 'certificate_subject' | 'certificate_sans' | 'certificate_not_after'> {
   return {
     certificate_subject: subject,
     certificate_sans: sans,

@@ -142,6 +142,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   });
   const cmcServer = createCmcServer(config, {
     store,
+    cas,
     log,
     enrollment,
     otp,

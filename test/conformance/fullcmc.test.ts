@@ -48,7 +48,7 @@ import {
   simpleCsr,
   type TestKey,
 } from '../support/csr.ts';
-import { caSection, Estuary, type ClientIdentity } from '../support/estuary.ts';
+import { caSection, Estuary, itemsOf, type ClientIdentity } from '../support/estuary.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { openssl } from '../support/openssl.ts';
 
@@ -256,6 +256,11 @@ describe('RFC 5272 §6.11: revocation', () => {
     const reply = await exchange(server, requestBy(client, { controlSequence: [revoke(certificate)] }), client);
     expect([reply.status, inShort(reply)]).toEqual([200, ['success [120]']]);
     expect(await recordOf(certificate)).toMatchObject({ status: 'revoked', reason: 'keyCompromise' });
+    const audited = itemsOf((await server.admin('GET', '/admin/audit?type=certificate.revoked&order=desc')).json);
+    expect(audited[0]).toMatchObject({
+      ...{ subject: 'CN=device-2', method: 'cmc', ca: 'devices', serial: certificate.serialNumber },
+      ...{ certificate_subject: 'CN=device-2', revocation_reason: 'keyCompromise' },
+    });
     const after = await postCmc(server, await requestBy(client, { controlSequence: [nonce()] }), client);
     expect([after.status, after.text]).toEqual([401, 'client certificate revoked']);
     const carried = await exchange(server, requestBy(client, { controlSequence: [nonce()] }), setting.participants.ra);

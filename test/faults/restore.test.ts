@@ -3,8 +3,11 @@ import { X509Certificate } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildControl } from '../../src/pki/cmc/controls.ts';
+import { generalizedTime } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { parseCertificateList, revokedEntries } from '../../src/pki/x509/crl.ts';
+import { certificateOf, postCmc, requestBy } from '../support/cmc.ts';
 import { runAny, type CommandResult } from '../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { certificatePem, Estuary, itemsOf, section, type ClientIdentity } from '../support/estuary.ts';
@@ -34,15 +37,31 @@ const command = (...args: string[]): Promise<CommandResult> =>
   runAny(NODE, [SERVER, ...args, '--config', join(estuary.dir, 'est.toml')]);
 
 const serialOf = ({ cert }: ClientIdentity): string => new X509Certificate(cert).serialNumber.toLowerCase();
+/** Since when the keys of revoked certificates may be compromised. */
+const INVALID_SINCE = '2026-01-02T03:04:05Z';
 const revoke = (who: ClientIdentity) =>
-  estuary.admin('POST', `/admin/certificates/${serialOf(who)}/revoke`, { reason: 'keyCompromise' });
+  estuary.admin('POST', `/admin/certificates/${serialOf(who)}/revoke`, {
+    reason: 'keyCompromise',
+    invalidity_date: INVALID_SINCE,
+  });
+/** The same by full CMC (RFC 5272 §6.11). */
+async function revokeByCmc(who: ClientIdentity): Promise<number> {
+  const { issuer, serialNumber } = certificateOf(who);
+  const order = { issuer, serialNumber, reason: 'keyCompromise' as const, invalidityDate: new Date(INVALID_SINCE) };
+  const der = await requestBy(who, { controlSequence: [buildControl(1, 'revokeRequest', order)] });
+  return (await postCmc(estuary, der, who)).status;
+}
 
 async function crl() {
   const response = await fetch(`http://127.0.0.1:${estuary.server.port('publication')}/crl/devices.crl`);
   const list = parseCertificateList(Buffer.from(await response.arrayBuffer()));
   const { value } = list.extensions.find(({ oid }) => oid === OID.cRLNumber) ?? { value: Buffer.from([2, 1, 0]) };
   const number = Number.parseInt(value.subarray(2).toString('hex'), 16);
-  return { number, serials: [...revokedEntries(list)].map(({ serialNumber }) => serialNumber) };
+  const entries = [...revokedEntries(list)].map(({ serialNumber, extensions }) => ({
+    serialNumber,
+    extensions: extensions.map(({ oid, value }) => `${oid} ${value.toString('hex')}`),
+  }));
+  return { number, entries };
 }
 
 async function enroll(name: string, password: string): Promise<number> {
@@ -75,7 +94,7 @@ beforeAll(async () => {
   expect(await enroll('used', used.token)).toBe(200);
   const issuedSince = await estuary.enrolled(key, 'issued-since');
   const issuedAndRevokedSince = await estuary.enrolled(key, 'issued-and-revoked-since');
-  for (const one of [revokedSince, issuedAndRevokedSince]) expect((await revoke(one)).status).toBe(200);
+  expect([(await revoke(revokedSince)).status, await revokeByCmc(issuedAndRevokedSince)]).toEqual([200, 200]);
   expect((await estuary.admin('DELETE', `/admin/otp/${revokedToken.id}`)).status).toBe(204);
   expect((await estuary.admin('PATCH', '/admin/devices/tag%3A%201', { enabled: false })).status).toBe(200);
   const { token: madeSince } = await token('made-since');
@@ -159,12 +178,15 @@ describe.skipIf(!requires('storeInFile'))('contract §11: backup and restore', (
     expect((await estuary.admin('GET', '/admin/devices/tag%3A%201')).json).toMatchObject({ enabled: false });
   });
 
-  test('RFC 5280 §5.2.3: CRL numbers go on, and the list has what was revoked since', async () => {
-    const { number, serials } = await crl();
+  test('RFC 5280 §5.2.3: CRL numbers go on, and the list has what was revoked since, with its reason and invalidity date', async () => {
+    const { number, entries } = await crl();
     expect(number).toBeGreaterThan(made.lastCrl);
-    expect(serials).toEqual(
-      expect.arrayContaining([serialOf(made.revokedSince), serialOf(made.issuedAndRevokedSince)]),
-    );
+    const extensions = [
+      `${OID.cRLReason} 0a0101`,
+      `${OID.invalidityDate} ${generalizedTime(new Date(INVALID_SINCE)).toString('hex')}`,
+    ];
+    for (const one of [made.revokedSince, made.issuedAndRevokedSince])
+      expect(entries).toContainEqual({ serialNumber: serialOf(one), extensions });
   });
 
   test('no serial number comes twice, and the audit log is whole', async () => {

@@ -199,7 +199,9 @@ describe('issue 16.5: what the audit file tells of since the backup', () => {
     const certificate = { ca: 'devices', label: 'guests' };
     const made = await backedUp(async (store) => {
       await store.audit([event('certificate.issued', { ...certificate, serial: '0c' })]);
-      await store.audit([event('certificate.revoked', { ...certificate, serial: '0d', detail: 'CN=a: superseded' })]);
+      await store.audit([
+        event('certificate.revoked', { ...certificate, serial: '0d', revocation_reason: 'superseded' }),
+      ]);
     });
     restoreTo(made);
     await withStore(made.paths, async (store) => {
@@ -224,7 +226,9 @@ describe('issue 16.5: what the audit file tells of since the backup', () => {
       const details = { ...certificate, subject: 'somebody', request_id: 'r' };
       await store.audit([event('certificate.issued', { ...details, serial: '0e' })]);
       await store.audit([event('certificate.imported', { ...details, serial: '0f' })]);
-      await store.audit([event('certificate.revoked', { ...certificate, serial: '0e', detail: 'CN=a: superseded' })]);
+      await store.audit([
+        event('certificate.revoked', { ...certificate, serial: '0e', revocation_reason: 'superseded' }),
+      ]);
     });
     restoreTo(made);
     await withStore(made.paths, async (store) => {

@@ -1,11 +1,12 @@
 /** `POST /admin/certificates/revoke`: every valid certificate that the list's filters find; asked twice, so that nobody revokes more than was meant. */
 import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
+import type { RevocationOrder } from '../../administration/revoke.ts';
 import { badRequest, conflict } from '../../errors.ts';
 import type { CertificateSelection, ListedCertificate } from '../../store/certificate-store.ts';
 import { CertificateFilter, readCertificateFilter } from './certificate-filter.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { readRevocationOrder, revocationOrder, revoke } from './revocation.ts';
+import { readRevocationOrder, revocationOrder, revokeByCall } from './revocation.ts';
 import { errorResponses, strictObject } from './schemas.ts';
 
 /** A call is over in a time that somebody waits for; the next one goes on. */
@@ -67,11 +68,7 @@ export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): 
           'COUNT_MISMATCH',
           `the filters find ${count} certificates, and count says ${meant ?? 'nothing'}`,
         );
-      const revoked = await revokeFirst(deps, request, selection, {
-        ...order,
-        now,
-        most: Math.min(count, MAX_REVOKED),
-      });
+      const revoked = await revokeFirst(deps, request, selection, { order, most: Math.min(count, MAX_REVOKED) });
       return { count, revoked, remaining: count - revoked };
     },
   );
@@ -111,8 +108,8 @@ async function countAll(deps: AdminDependencies, selection: CertificateSelection
   return count;
 }
 
-interface BulkOrder extends ReturnType<typeof readRevocationOrder> {
-  readonly now: number;
+interface BulkOrder {
+  readonly order: RevocationOrder;
   /** What was issued since they were counted comes behind them. */
   readonly most: number;
 }
@@ -122,18 +119,15 @@ async function revokeFirst(
   deps: AdminDependencies,
   request: FastifyRequest,
   selection: CertificateSelection,
-  { now, most, reason, invalidity_date }: BulkOrder,
+  { order, most }: BulkOrder,
 ): Promise<number> {
   let [taken, revoked] = [0, 0];
-  for await (const items of pages(deps, selection, now)) {
+  for await (const items of pages(deps, selection, order.revoked_at)) {
     const wanted = items.filter(isOpen).slice(0, most - taken);
     taken += wanted.length;
     for (let start = 0; start < wanted.length; start += AT_ONCE) {
       const results = await Promise.all(
-        wanted.slice(start, start + AT_ONCE).map((row) => {
-          const { ca, serial } = row;
-          return revoke(deps, request, row, { ca, serial, revoked_at: now, reason, invalidity_date });
-        }),
+        wanted.slice(start, start + AT_ONCE).map((row) => revokeByCall(deps, request, row, order)),
       );
       revoked += results.filter((result) => result === 'revoked').length;
     }

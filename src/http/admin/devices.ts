@@ -25,7 +25,7 @@ import { OtpRecord, otpRecord } from './otp.ts';
 import { everything, listQuery } from './list.ts';
 import { mapPage, pageRequest } from './paging.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
-import { revoke } from './revocation.ts';
+import { revokeByCall } from './revocation.ts';
 import { errorResponses, flag, listOf, oneOf, strictObject } from './schemas.ts';
 
 /** Of each kind, the newest, on a device's page. */
@@ -243,6 +243,7 @@ function registerDelete(app: AdminApp, deps: AdminDependencies): void {
 /** Disabled first: after that nothing more is recorded for it, so that none of its certificates is left out. */
 async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: DeviceRow): Promise<void> {
   const now = deps.now();
+  const order = { reason: 'cessationOfOperation', invalidity_date: null, revoked_at: now };
   if (row.enabled)
     await deps.store.changeDevice(row.id, { enabled: false }, now, [
       deviceEvent(request, 'device.changed', row, 'enabled false'),
@@ -250,16 +251,7 @@ async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: 
   let left: boolean;
   do {
     const page = await deps.store.listCertificates({ device_key: row.key, status: 'valid', limit: PAGE }, now);
-    for (const certificate of page.items) {
-      const { ca, serial } = certificate;
-      await revoke(deps, request, certificate, {
-        ca,
-        serial,
-        revoked_at: now,
-        reason: 'cessationOfOperation',
-        invalidity_date: null,
-      });
-    }
+    for (const certificate of page.items) await revokeByCall(deps, request, certificate, order);
     left = page.next_cursor !== null;
   } while (left);
 }

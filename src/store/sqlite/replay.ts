@@ -112,8 +112,7 @@ function certificateHandlers(db: Db, applied: Count): Record<string, Handler> {
     'certificate.failed': (record) => close(record.request_id ?? ''),
     'certificate.revoked': (record, time) => {
       know(record, time);
-      const { ca, serial, detail = '' } = record;
-      const [, reason = '', since] = /: ([a-zA-Z]+)(?:, invalid since (\S+))?$/.exec(detail) ?? [];
+      const { ca, serial, revocation_reason: reason = '', invalidity_date: since } = record;
       const revocation = {
         ca,
         serial,

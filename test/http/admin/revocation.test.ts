@@ -135,11 +135,13 @@ describe('contract §4: POST /admin/certificates/{serial}/revoke', () => {
 
   it('contract §7: certificate.revoked and admin.access say who, from where, what and why', async () => {
     const { serial } = await fresh();
-    await revoke(serial, { reason: 'keyCompromise' });
+    const invalidity_date = '2026-01-02T03:04:05.000Z';
+    await revoke(serial, { reason: 'keyCompromise', invalidity_date });
     const revoked = (await api.store.listAudit({ limit: 1000, type: 'certificate.revoked' })).items.at(-1);
     expect(revoked).toMatchObject({
       ...{ outcome: 'success', subject: 'test admin', address: '127.0.0.1', ca: 'devices', serial },
-      detail: 'CN=sensor: keyCompromise',
+      ...{ certificate_subject: 'CN=sensor', revocation_reason: 'keyCompromise', invalidity_date },
+      detail: `CN=sensor: keyCompromise, invalid since ${invalidity_date}`,
     });
     const access = (await api.store.listAudit({ limit: 1000, type: 'admin.access' })).items.at(-1);
     expect(access).toMatchObject({

@@ -1,0 +1,64 @@
+/** Revokes certificates: the rules for every way in (docs/revocation.md). */
+import type { AuditEvent } from '../audit/event.ts';
+import type { CaRouter } from '../ca/router.ts';
+import { auditedCertificate, issuedNames } from '../enrollment/certificate-row.ts';
+import { badRequest, conflict, type EstuaryError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { REVOCATION_REASONS } from '../pki/x509/crl-reasons.ts';
+import type { CertificateStore, ListedCertificate, Revocation, RevokeResult } from '../store/certificate-store.ts';
+
+export interface RevocationContext {
+  readonly store: Pick<CertificateStore, 'getCertificates' | 'revokeCertificate'>;
+  readonly cas: Pick<CaRouter, 'issuers'>;
+  readonly log: Pick<Logger, 'warn'>;
+}
+
+/** Why a certificate is revoked, and when. Times are milliseconds since the epoch. */
+export type RevocationOrder = Pick<Revocation, 'reason' | 'invalidity_date' | 'revoked_at'>;
+
+/** @throws EstuaryError 400: the reason does not revoke, or the invalidity date is in the future */
+export function checkOrder({ reason, invalidity_date, revoked_at }: RevocationOrder): void {
+  if (!REVOCATION_REASONS.some((one) => one === reason))
+    throw badRequest('FIELD_INVALID', `reason must be one of ${REVOCATION_REASONS.join(', ')}, not ${reason}`);
+  if (invalidity_date !== null && invalidity_date > revoked_at)
+    throw badRequest('FIELD_INVALID', 'invalidity_date must not be in the future');
+}
+
+/**
+ * Tells the CA first: if a remote CA cannot be reached, nothing is revoked. A CA that is no longer configured cannot be told.
+ *
+ * @param by who revokes, and from where
+ * @param further events that are committed with the revocation, before its own
+ * @throws EstuaryError 500, 503: nothing changed
+ */
+export async function revoke(
+  { store, cas, log }: RevocationContext,
+  row: ListedCertificate,
+  order: RevocationOrder,
+  by: Partial<AuditEvent>,
+  further: readonly AuditEvent[] = [],
+): Promise<RevokeResult> {
+  const { ca, serial } = row;
+  const { reason, invalidity_date } = order;
+  const known = cas.issuers.find(({ label }) => label === ca);
+  if (known === undefined) log.warn({ ca, serial }, 'revoked here only: the CA is no longer configured');
+  else {
+    const [recorded] = known.ownIsRecorded ? await store.getCertificates(serial, ca) : [];
+    await known.driver.revoke({ serial, reason, ...(recorded && { certificate: recorded.der }) });
+  }
+  const since = invalidity_date === null ? undefined : new Date(invalidity_date).toISOString();
+  const event: AuditEvent = {
+    ...by,
+    ...auditedCertificate(row),
+    ...issuedNames(row),
+    type: 'certificate.revoked',
+    outcome: 'success',
+    revocation_reason: reason,
+    ...(since === undefined ? {} : { invalidity_date: since }),
+    detail: `${row.subject}: ${reason}${since === undefined ? '' : `, invalid since ${since}`}`,
+  };
+  return store.revokeCertificate({ ca, serial, ...order }, [...further, event]);
+}
+
+/** 409 */
+export const alreadyRevoked = (): EstuaryError => conflict('ALREADY_REVOKED', 'the certificate is revoked already');
