@@ -114,9 +114,9 @@ export function insertCertificate(db: Queries): (row: CertificateRow, issued_at:
 
 /** The writes of certificates after their issuance. */
 export function certificateWrites(db: Queries) {
-  const revoke = db.prepare<Revocation>(
+  const revoke = db.prepare<Revocation, { device_key: string | null }>(
     `UPDATE certificate SET revoked_at = @revoked_at, reason = @reason, invalidity_date = @invalidity_date
-     WHERE ca = @ca AND serial = @serial AND revoked_at IS NULL`,
+     WHERE ca = @ca AND serial = @serial AND revoked_at IS NULL RETURNING device_key`,
   );
   const exists = db.prepare<[string, string], { serial: string }>(
     'SELECT serial FROM certificate WHERE serial = ? AND ca = ?',
@@ -140,7 +140,8 @@ export function certificateWrites(db: Queries) {
       return inserted ? done('imported', events) : undone('known');
     },
     async revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Promise<Outcome<RevokeResult>> {
-      if ((await revoke.run(revocation)) === 1) return done('revoked', events);
+      const revoked = await revoke.get(revocation);
+      if (revoked !== undefined) return done('revoked', events, revoked.device_key);
       const known = await exists.get(revocation.serial, revocation.ca);
       return undone(known === undefined ? 'unknown' : 'already-revoked');
     },

@@ -99,9 +99,9 @@ export function insertCertificate(db: Db): (row: CertificateRow, issued_at: numb
 
 /** The writes of certificates after their issuance. */
 export function certificateWrites(db: Db) {
-  const revoke = db.prepare<[Revocation]>(
+  const revoke = db.prepare<[Revocation], { device_key: string | null }>(
     `UPDATE certificate SET revoked_at = @revoked_at, reason = @reason, invalidity_date = @invalidity_date
-     WHERE ca = @ca AND serial = @serial AND revoked_at IS NULL`,
+     WHERE ca = @ca AND serial = @serial AND revoked_at IS NULL RETURNING device_key`,
   );
   const exists = db.prepare<[string, string], { serial: string }>(
     'SELECT serial FROM certificate WHERE serial = ? AND ca = ?',
@@ -123,7 +123,8 @@ export function certificateWrites(db: Db) {
       return insert(completed(row), null) ? done('imported', events) : undone('known');
     },
     revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Outcome<RevokeResult> {
-      if (revoke.run(revocation).changes === 1) return done('revoked', events);
+      const revoked = revoke.get(revocation);
+      if (revoked !== undefined) return done('revoked', events, revoked.device_key);
       return undone(exists.get(revocation.serial, revocation.ca) === undefined ? 'unknown' : 'already-revoked');
     },
   };

@@ -239,6 +239,10 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       expect(byDevice.items).toMatchObject([
         { ca: certificate.ca, serial: certificate.serial, device: certificate.device },
       ]);
+      // The revocation of its certificate belongs to its history, whichever call revoked it.
+      const revocation = { ca: certificate.ca, serial: certificate.serial, revoked_at: NOW, invalidity_date: null };
+      await store.revokeCertificate({ ...revocation, reason: 'superseded' }, [event('certificate.revoked')]);
+      expect(types(await store.deviceHistory(row, 1))).toEqual(['certificate.revoked']);
       expect(await store.deleteDevice(row.key, [event('device.deleted')])).toBe(true);
       expect(await store.deleteDevice(row.key, [event('device.deleted')])).toBe(false);
       const again = deviceRow();
