@@ -1,7 +1,7 @@
 /** Which audit records the statistics count, and as what. */
 import type { AuditEvent } from '../audit/event.ts';
 import type { ChainedRecord } from '../audit/record.ts';
-import { toRecord } from './rows/audit.ts';
+import { toRecord } from './operations/audit.ts';
 import { STATISTICS_HOUR, type Statistic } from './statistics-store.ts';
 
 const OF_TYPE = new Map<string, Statistic>([

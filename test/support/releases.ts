@@ -53,16 +53,18 @@ function release(folder: string, added: readonly object[]): string {
   cpSync(join(ROOT, 'package.json'), join(folder, 'package.json'));
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   const change = (file: string, what: (source: string) => string): void => {
-    const path = join(folder, 'dist/store/postgres', file);
+    const path = join(folder, 'dist/store', file);
     const source = readFileSync(path, 'utf8');
     const changed = what(source);
     if (changed === source) throw new Error(`${file} is not as expected`);
     writeFileSync(path, changed);
   };
-  change('otp-uses.js', (source) =>
+  change('operations/otp.js', (source) =>
     source.replaceAll('issued_at', 'answered_at').replace('otp_id, answered_at,', 'otp_id, answered_at AS issued_at,'),
   );
-  change('issuance.js', (source) => source.replace('UPDATE otp_use SET issued_at', 'UPDATE otp_use SET answered_at'));
-  change('schema.js', (source) => `${source}\nMIGRATIONS.push(...${JSON.stringify(added)});\n`);
+  change('operations/issuance.js', (source) =>
+    source.replace('UPDATE otp_use SET issued_at', 'UPDATE otp_use SET answered_at'),
+  );
+  change('postgres/schema.js', (source) => `${source}\nMIGRATIONS.push(...${JSON.stringify(added)});\n`);
   return join(folder, 'dist/server.js');
 }

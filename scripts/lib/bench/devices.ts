@@ -15,7 +15,9 @@ import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { spkiHash } from '../../../src/pki/x509/public-key.ts';
 import { certificateMatchKeys, fitsMatch } from '../../../src/store/device-match.ts';
 import { openReadOnly } from '../../../src/store/sqlite/database.ts';
-import { deviceReads } from '../../../src/store/sqlite/devices.ts';
+import { deviceReads } from '../../../src/store/operations/devices.ts';
+import { atOnce } from '../../../src/store/operations/port.ts';
+import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import { dns, makeCa, makeClient, subjectAltName } from '../../../test/support/certificates.ts';
 import { call } from '../../../test/support/https.ts';
 import { ROOT } from '../../../test/support/root.ts';
@@ -137,7 +139,7 @@ async function register(folder: string, certificates: ReadonlyMap<number, Buffer
 
 function lookUp(path: string, certificates: ReadonlyMap<number, Buffer>): void {
   const db = openReadOnly(path);
-  const reads = deviceReads(db);
+  const reads = atOnce(deviceReads(new SqlitePort(db)));
   const found = (n: number, der: Buffer): string | undefined => {
     if (kindOf(n) === 'id') return reads.findDevices({ id: `device-${n}` }, 'devices')[0]?.id;
     const presented = { certificate: parseCertificate(der), issuer };

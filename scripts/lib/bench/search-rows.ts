@@ -3,7 +3,9 @@ import { hash, randomBytes } from 'node:crypto';
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
 import { deviceMatchKey } from '../../../src/store/device-match.ts';
 import type { DeviceMatch } from '../../../src/store/device-store.ts';
-import { insertCertificate } from '../../../src/store/sqlite/certificates.ts';
+import { insertCertificate } from '../../../src/store/operations/certificates.ts';
+import { atOnce } from '../../../src/store/operations/port.ts';
+import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import type { Db } from '../../../src/store/sqlite/database.ts';
 
 export interface Sizes {
@@ -60,7 +62,7 @@ export function certificateOf(n: number, sizes: Sizes): CertificateRow {
 
 /** Inserts the missing rows, and reports how long the indexes of all audit records take. */
 export function fill(db: Db, sizes: Sizes, say: (what: string, figure: string) => void): void {
-  const insert = insertCertificate(db);
+  const { insert } = atOnce({ insert: insertCertificate(new SqlitePort(db)) });
   fillTable(db, 'certificate', sizes.certificates, (n) =>
     insert(certificateOf(n, sizes), timeOf(n, sizes.certificates)),
   );

@@ -12,7 +12,9 @@ import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
 import { OtpService } from '../../../src/auth/otp/otp-service.ts';
 import { everything } from '../../../src/http/admin/list.ts';
 import type { Page, PageRequest } from '../../../src/store/page.ts';
-import { insertCertificate } from '../../../src/store/sqlite/certificates.ts';
+import { insertCertificate } from '../../../src/store/operations/certificates.ts';
+import { atOnce } from '../../../src/store/operations/port.ts';
+import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import { type Db, openWritable } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { searchIndexWrites } from '../../../src/store/sqlite/search/index-rows.ts';
@@ -55,7 +57,7 @@ const ms = (since: number): string => `${(performance.now() - since).toFixed(1)}
 
 /** What a certificate more costs, with all its indexes. */
 function late(db: Db): void {
-  const insert = insertCertificate(db);
+  const { insert } = atOnce({ insert: insertCertificate(new SqlitePort(db)) });
   const from = db.prepare<[], { n: number }>('SELECT max(position) AS n FROM certificate').get()?.n ?? 0;
   const rows = Array.from({ length: 2000 }, (_, n) => certificateOf(from + n, sizes));
   const since = performance.now();

@@ -1,17 +1,33 @@
 /** The operations that both drivers have in common. */
+import { certificateReads, certificateWrites } from './certificates.ts';
 import { cmcReads, cmcWrites } from './cmc.ts';
 import { crlReads, crlWrites } from './crl.ts';
+import { deviceReads, deviceWrites } from './devices.ts';
 import { intermediateReads, intermediateWrites } from './intermediates.ts';
+import { issuanceReads, issuanceWrites } from './issuance.ts';
+import { lockoutReads, lockoutWrites } from './lockout.ts';
+import { otpReads, otpWrites } from './otp.ts';
 import type { Database } from './port.ts';
+import { remoteRequestReads, remoteRequestWrites } from './remote-requests.ts';
+import { requestReads, requestWrites } from './requests.ts';
+import { retentionReads, retentionWrites } from './retention.ts';
 import { sessionReads, sessionWrites } from './sessions.ts';
 import { statisticsReads } from './statistics.ts';
 
 export function commonReads(db: Database) {
   return {
+    ...otpReads(db),
+    ...lockoutReads(db),
+    ...issuanceReads(db),
+    ...certificateReads(db),
+    ...deviceReads(db),
     ...crlReads(db),
+    ...requestReads(db),
+    ...remoteRequestReads(db),
     ...cmcReads(db),
     ...intermediateReads(db),
     ...sessionReads(db),
+    ...retentionReads(db),
     ...statisticsReads(db),
   };
 }
@@ -19,9 +35,17 @@ export function commonReads(db: Database) {
 /** @param ofDead the condition on the instance of a CMC message that no living node has */
 export function commonWrites(db: Database, ofDead: string) {
   return {
+    ...otpWrites(db),
+    ...lockoutWrites(db),
+    ...issuanceWrites(db),
+    ...certificateWrites(db),
+    ...deviceWrites(db),
     ...crlWrites(db),
+    ...requestWrites(db),
+    ...remoteRequestWrites(db),
     ...cmcWrites(db, ofDead),
     ...intermediateWrites(db),
     ...sessionWrites(db),
+    ...retentionWrites(db),
   };
 }

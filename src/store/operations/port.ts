@@ -5,6 +5,10 @@
  * operation runs to its end in one step. PostgreSQL yields a promise for each statement, and the operation goes on with its answer.
  */
 
+import type { CertificateRow } from '../certificate-store.ts';
+import type { ListName } from '../cursor.ts';
+import type { Page, PageRequest } from '../page.ts';
+
 /** What an operation, or a step of it, does when it is run. @typeParam T its result */
 export type Operation<T> = Iterable<Promise<unknown>, T, unknown>;
 
@@ -30,6 +34,33 @@ export interface Database {
   together<const Operations extends readonly Operation<unknown>[]>(
     operations: Operations,
   ): Operation<Results<Operations>>;
+  /** Lists a table by its `position`. @typeParam Row as the columns have it */
+  list<Row extends object>(listed: Listed): List<Row>;
+}
+
+export interface Listed {
+  readonly name: ListName;
+  readonly table: string;
+  readonly columns: string;
+}
+
+/** What a filter requires of a row. */
+export interface Condition {
+  readonly sql: string;
+  /** The index of SQLite that has these rows in the list's order, if there is one. */
+  readonly index?: string;
+}
+
+export type List<Row> = <Item>(
+  conditions: readonly Condition[],
+  parameters: object,
+  page: PageRequest,
+  item: (row: Row) => Item,
+) => Operation<Page<Item>>;
+
+/** The conditions of the filters that are given. */
+export function given(all: readonly (Condition & { readonly value: unknown })[]): readonly Condition[] {
+  return all.filter(({ value }) => value !== undefined);
 }
 
 /** The differences between the drivers' SQL. */
@@ -38,16 +69,24 @@ export interface Dialect {
   readonly forUpdate: string;
   /** Follows a SELECT of rows that must stay as they are until the end of the transaction. */
   readonly forShare: string;
+  /** Follows a SELECT like {@link forUpdate}, which leaves out rows that another transaction has locked. */
+  readonly skipLocked: string;
   /** Names the index of a query where the planner needs it. */
-  indexedBy(index: string): string;
+  readonly indexedBy: (index: string) => string;
   /** Whether an expression has one of the values of a parameter, which is a list: `@names` or `?`. */
-  oneOf(expression: string, parameter: string): string;
+  readonly oneOf: (expression: string, parameter: string) => string;
   /**
    * The condition of a DELETE on the first rows of a selection, without those that another transaction has locked.
    *
    * @param key a unique column, or `rowid`. @param selection what follows `FROM table`: WHERE, ORDER BY, LIMIT, OFFSET
    */
-  among(table: string, key: string, selection: string): string;
+  readonly among: (table: string, key: string, selection: string) => string;
+  /** The column that orders audit records. */
+  readonly auditPlace: string;
+  /** A table `attribute` with a row for each `key` of a JSON object in a column. */
+  readonly keysOf: (column: string) => string;
+  /** The columns by which parts of a certificate's names are found, with their values. */
+  readonly nameColumns: Readonly<Record<string, (row: Pick<CertificateRow, 'subject' | 'sans'>) => string>>;
 }
 
 /** Without a limit: SQLite has no OFFSET without LIMIT. */

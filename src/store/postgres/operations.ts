@@ -1,68 +1,44 @@
-import type { SearchStore } from '../search-store.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
-import type { AuditLog } from './audit-log.ts';
 import { refuseFullDisk } from '../audit-chain.ts';
-import { auditReads, auditWrites } from './audit-rows.ts';
-import { certificateReads, certificateWrites } from './certificates.ts';
-import { deviceReads, deviceWrites } from './devices.ts';
-import { issuanceReads, issuanceWrites } from './issuance.ts';
-import { lockoutReads, lockoutWrites } from './lockout.ts';
-import { otpUseReads } from './otp-uses.ts';
-import { otpReads, otpWrites } from './otp.ts';
-import { nodeReads } from './nodes/list.ts';
-import type { Queries } from './queries.ts';
-import { requestAtCaReads, requestAtCaWrites } from './requests-at-ca.ts';
-import { requestReads, requestWrites } from './requests.ts';
-import { retentionReads, retentionWrites } from './retention.ts';
-import { later } from '../operations/port.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { commonReads, commonWrites } from '../operations/index.ts';
-import { PostgresPort } from './port.ts';
+import { later, type Operation, result } from '../operations/port.ts';
+import type { AuditLog } from './audit-log.ts';
+import { auditReads, auditWrites } from './audit.ts';
+import { nodeReads } from './nodes/list.ts';
+import { certificateList, PostgresPort } from './port.ts';
+import type { Queries } from './queries.ts';
 
 /** Every read, by the name that {@link Store} has for it; each process asks for itself, over its own connections. */
-export function readOperations(db: Queries, node: string) {
-  return {
-    ...later(commonReads(new PostgresPort(db))),
-    ...otpReads(db),
-    ...otpUseReads(db),
-    ...lockoutReads(db),
-    ...issuanceReads(db),
-    ...certificateReads(db),
-    ...deviceReads(db),
-    ...requestReads(db),
-    ...requestAtCaReads(db),
-    ...auditReads(db),
-    ...retentionReads(db, node),
+export function readOperations(queries: Queries, node: string) {
+  const db = new PostgresPort(queries);
+  return later({
+    ...commonReads(db),
+    ...certificateList(db),
+    ...auditReads(db, node),
     ...nodeReads(db),
     // The indexes of PostgreSQL are never behind.
-    isSearchBehind: (): ReturnType<SearchStore['isSearchBehind']> => Promise.resolve(false),
-  };
+    isSearchBehind: (): Operation<boolean> => result(false),
+  });
 }
 
 /** The condition on the instance of a CMC message that no living node has. */
 const NO_NODE = 'NOT EXISTS (SELECT FROM node WHERE node.instance = cmc_message.instance)';
 
-/** Every write, likewise, for the writer of this server (group-commit.ts); each returns what is to be audited with it. */
-export function writeOperations(db: Queries, log: AuditLog, node: string) {
+/** Every write, likewise, for the writer of this node (group-commit.ts); each returns what is to be audited with it. */
+export function writeOperations(queries: Queries, log: AuditLog, node: string) {
+  const db = new PostgresPort(queries);
   const probe = db.prepare<[number]>('UPDATE probe SET at = ?');
-  return {
-    ...later(commonWrites(new PostgresPort(db), NO_NODE)),
-    ...otpWrites(db),
-    ...lockoutWrites(db),
-    ...issuanceWrites(db),
-    ...certificateWrites(db),
-    ...deviceWrites(db),
-    ...requestWrites(db),
-    ...requestAtCaWrites(db),
+  return later({
+    ...commonWrites(db, NO_NODE),
     ...auditWrites(db, node),
-    ...retentionWrites(db, node),
-    indexForSearch: (): Promise<Outcome<boolean>> => Promise.resolve(undone(false)),
-    async checkWritable(now: number): Promise<Outcome<undefined>> {
-      await probe.run(now);
+    indexForSearch: (): Operation<Outcome<boolean>> => result(undone(false)),
+    *checkWritable(now: number): Operation<Outcome<undefined>> {
+      yield* probe.run(now);
       const events = log.probe();
       refuseFullDisk(log.path);
       return done(undefined, events);
     },
-  };
+  });
 }
 
 export type ReadOperations = ReturnType<typeof readOperations>;

@@ -1,15 +1,27 @@
 /** The operations' port on PostgreSQL, which answers later. */
-import type { Database, Dialect, Operation, Results, Statement } from '../operations/port.ts';
-import { run } from '../operations/port.ts';
+import type { CertificateFilter, CertificateStatus, ListedCertificate } from '../certificate-store.ts';
+import { readPosition, toPage, withoutPosition } from '../cursor.ts';
+import { fold } from '../fold.ts';
+import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../operations/certificates.ts';
+import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../operations/port.ts';
+import { given, run } from '../operations/port.ts';
+import type { Page } from '../page.ts';
 import type { Queries } from './queries.ts';
 
 const DIALECT: Dialect = {
   forUpdate: 'FOR UPDATE',
   forShare: 'FOR SHARE',
+  skipLocked: 'FOR UPDATE SKIP LOCKED',
   // The planner chooses.
   indexedBy: () => '',
   oneOf: (expression, parameter) => `${expression} = ANY(${parameter})`,
   among: (table, _key, selection) => `ctid = ANY(ARRAY(SELECT ctid FROM ${table} ${selection} FOR UPDATE SKIP LOCKED))`,
+  auditPlace: 'position',
+  keysOf: (column) => `json_object_keys(${column}::json) AS attribute (key)`,
+  nameColumns: {
+    subject_folded: ({ subject }) => fold(subject),
+    sans_folded: ({ sans }) => fold(sans.join('\n')),
+  },
 };
 
 export class PostgresPort implements Database {
@@ -34,9 +46,72 @@ export class PostgresPort implements Database {
   ): Operation<Results<Operations>> {
     return answer(() => Promise.all(operations.map(run)) as Promise<Results<Operations>>);
   }
+
+  /** The planner has an index for each filter. */
+  list<Row extends object>({ name, table, columns }: Listed): List<Row> {
+    const prepare = this.prepare.bind(this);
+    return function* (conditions, parameters, page, item) {
+      const { order = 'asc', limit } = page;
+      const after = readPosition(name, page);
+      const where = [`position ${order === 'asc' ? '>' : '<'} @after`, ...conditions.map(({ sql }) => sql)];
+      const rows = yield* prepare<object, Row & { position: number }>(
+        `SELECT position, ${columns} FROM ${table} WHERE ${where.join(' AND ')} ORDER BY position ${order} LIMIT @take`,
+      ).all({ ...parameters, after, take: limit + 1 });
+      const place = (row: { position: number }): number => row.position;
+      // Without its position it is what the columns have.
+      return toPage(name, rows, limit, place, (row) => item(withoutPosition(row) as Row));
+    };
+  }
 }
 
 /** An operation that waits for one answer, with which its runner goes on. */
 function* answer<T>(ask: () => Promise<T>): Operation<T> {
   return (yield ask()) as T;
+}
+
+/** A LIKE pattern for what contains a part, upper and lower case alike. */
+export const partPattern = (part: string): string => `%${fold(part).replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+
+const STATUSES: Readonly<Record<CertificateStatus, string>> = {
+  revoked: 'revoked_at IS NOT NULL',
+  valid: 'revoked_at IS NULL AND not_after >= @now',
+  expired: 'revoked_at IS NULL AND not_after < @now',
+};
+
+/** Parts of names are found by trigrams. */
+export function certificateList(db: Database) {
+  const list = db.list<Omit<StoredCertificate, 'der'>>({
+    name: 'certificate',
+    table: 'certificate',
+    columns: LISTED_COLUMNS,
+  });
+  return {
+    listCertificates(filter: CertificateFilter, now: number): Operation<Page<ListedCertificate>> {
+      const { device_key, device, requester, ca, label, status, subject, san, serial, issued_after, expires_before } =
+        filter;
+      const conditions = [
+        ...given([
+          { value: serial, sql: 'serial = @serial' },
+          { value: device_key, sql: 'device_key = @device_key' },
+          { value: device, sql: 'device = @device' },
+          { value: requester, sql: 'requester = @requester' },
+          { value: label, sql: 'label = @label' },
+          { value: ca, sql: 'ca = @ca' },
+          { value: expires_before, sql: 'not_after < @expires_before' },
+          { value: issued_after, sql: 'coalesce(issued_at, not_before) > @issued_after' },
+          { value: subject, sql: 'subject_folded LIKE @subject' },
+          // Each name is a line: what contains a line feed is part of no name.
+          { value: san, sql: san?.includes('\n') === true ? 'false' : 'sans_folded LIKE @san' },
+        ]),
+        ...(status === undefined ? [] : [{ sql: STATUSES[status] }]),
+      ];
+      const parameters = {
+        ...filter,
+        now,
+        ...(subject === undefined ? {} : { subject: partPattern(subject) }),
+        ...(san === undefined ? {} : { san: partPattern(san) }),
+      };
+      return list(conditions, parameters, filter, toCertificateRow);
+    },
+  };
 }

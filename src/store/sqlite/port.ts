@@ -1,15 +1,23 @@
 /** The operations' port on SQLite, which answers at once. */
-import type { Database, Dialect, Operation, Results, Statement } from '../operations/port.ts';
+import { readPosition, toPage, withoutPosition } from '../cursor.ts';
+import { fold } from '../fold.ts';
+import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../operations/port.ts';
 import { result, runAtOnce } from '../operations/port.ts';
 import type { Db } from './database.ts';
+import { ListSearch } from './search/list-search.ts';
+import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 
 const DIALECT: Dialect = {
   // The transaction has the write lock from its start.
   forUpdate: '',
   forShare: '',
+  skipLocked: '',
   indexedBy: (index) => `INDEXED BY ${index}`,
   oneOf: (expression, parameter) => `${expression} IN (SELECT value FROM json_each(${parameter}))`,
   among: (table, key, selection) => `${key} IN (SELECT ${key} FROM ${table} ${selection})`,
+  auditPlace: 'seq',
+  keysOf: (column) => `json_each(${column}) AS attribute`,
+  nameColumns: { subject_folded: ({ subject }) => fold(subject) },
 };
 
 /** SQLite has no lists: json_each reads them. */
@@ -28,9 +36,12 @@ const unchanged = (parameters: readonly unknown[]): readonly unknown[] => parame
 export class SqlitePort implements Database {
   readonly dialect = DIALECT;
   readonly #db: Db;
+  readonly #limits: SearchLimits;
 
-  constructor(db: Db) {
+  /** @param limits of lists; tests set their own */
+  constructor(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
     this.#db = db;
+    this.#limits = limits;
   }
 
   prepare<Parameters extends readonly unknown[] | object, Row = never>(sql: string): Statement<Parameters, Row> {
@@ -47,5 +58,16 @@ export class SqlitePort implements Database {
     operations: Operations,
   ): Operation<Results<Operations>> {
     return result(operations.map(runAtOnce) as Results<Operations>);
+  }
+  list<Row extends object>({ name, table, columns }: Listed): List<Row> {
+    const listed = { table, place: 'position', columns };
+    const search = new ListSearch<Row & { position: number }>(this.#db, listed, this.#limits);
+    return (conditions, parameters, page, item) => {
+      const after = readPosition(name, page);
+      const { rows, stopped } = search.find(conditions, { ...parameters }, { ...page, after });
+      const place = (row: { position: number }): number => row.position;
+      // Without its position it is what the columns have.
+      return result(toPage(name, rows, page.limit, place, (row) => item(withoutPosition(row) as Row), stopped));
+    };
   }
 }

@@ -2,11 +2,13 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { later } from '../../../src/store/operations/port.ts';
 import { nodeReads } from '../../../src/store/postgres/nodes/list.ts';
 import { NodeLease, type NodeLeaseOptions } from '../../../src/store/postgres/nodes/node-lease.ts';
 import { advanceSecret, shareSecret } from '../../../src/store/postgres/nodes/shared-secret.ts';
 import { turnsOfNodes } from '../../../src/store/postgres/nodes/turns.ts';
 import { MIGRATIONS } from '../../../src/store/postgres/schema.ts';
+import { PostgresPort } from '../../../src/store/postgres/port.ts';
 import { Queries } from '../../../src/store/postgres/queries.ts';
 import { psql, sharedPostgres, type PostgresCluster } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
@@ -15,6 +17,9 @@ const TABLES = `${MIGRATIONS[0]?.sql}
   DROP TABLE reservation, cmc_message;
   CREATE TABLE reservation (request_id text, instance text);
   CREATE TABLE cmc_message (key text, instance text);`;
+
+const readsOver = (client: pg.Client) =>
+  later(nodeReads(new PostgresPort(new Queries(({ text, values }) => client.query({ text, values: [...values] })))));
 
 describe.skipIf(!requires('postgres'))('issue 17.3: nodes on one PostgreSQL', () => {
   let cluster: PostgresCluster;
@@ -118,7 +123,7 @@ describe.skipIf(!requires('postgres'))('issue 17.3: nodes on one PostgreSQL', ()
   it('lists them by name, with how long ago each said that it lives, and who of them is on duty', async () => {
     const client = await connect();
     onTestFinished(() => client.end());
-    const { listNodes } = nodeReads(new Queries(({ text, values }) => client.query({ text, values: [...values] })));
+    const { listNodes } = readsOver(client);
     expect(await listNodes()).toEqual([]);
     const { lease } = await joined('est-2');
     await joined('est-1');
@@ -137,9 +142,9 @@ describe.skipIf(!requires('postgres'))('issue 17.3: nodes on one PostgreSQL', ()
     onTestFinished(() => client.end());
     await psql(
       url,
-      `INSERT INTO node VALUES ('est-9', gen_random_uuid(), 'far', '{}', now(), clock_timestamp() - interval '30 seconds')`,
+      `INSERT INTO node VALUES ('est-9', gen_random_uuid(), 'far', 'gone', now(), clock_timestamp() - interval '30 seconds')`,
     );
-    const { listNodes } = nodeReads(new Queries(({ text, values }) => client.query({ text, values: [...values] })));
+    const { listNodes } = readsOver(client);
     expect(await listNodes()).toMatchObject([{ name: 'est-9', host: 'far', alive: false, on_duty: false }]);
   });
 

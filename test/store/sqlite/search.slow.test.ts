@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditFilter } from '../../../src/store/audit-store.ts';
 import type { CertificateFilter, CertificateRow } from '../../../src/store/certificate-store.ts';
 import type { Page } from '../../../src/store/page.ts';
-import { auditReads } from '../../../src/store/sqlite/audit-rows.ts';
-import { certificateReads, insertCertificate } from '../../../src/store/sqlite/certificates.ts';
+import { insertCertificate } from '../../../src/store/operations/certificates.ts';
+import { commonReads } from '../../../src/store/operations/index.ts';
+import { atOnce } from '../../../src/store/operations/port.ts';
+import { auditReads } from '../../../src/store/sqlite/audit.ts';
 import { type Db, openWritable } from '../../../src/store/sqlite/database.ts';
-import { deviceReads } from '../../../src/store/sqlite/devices.ts';
-import { lockoutReads } from '../../../src/store/sqlite/lockout.ts';
-import { otpReads } from '../../../src/store/sqlite/otp.ts';
-import { requestReads } from '../../../src/store/sqlite/requests.ts';
+import { SqlitePort } from '../../../src/store/sqlite/port.ts';
+import { certificateList } from '../../../src/store/sqlite/search/certificate-search.ts';
 import { searchIndexReads, searchIndexWrites } from '../../../src/store/sqlite/search/index-rows.ts';
 import { certificateRow, reservation, T0 } from '../rows.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
@@ -29,7 +29,7 @@ const rows: CertificateRow[] = [];
 const issuedAt = (n: number): number => T0 + Math.floor(n / 4) * DAY;
 
 function fill(): void {
-  const insert = insertCertificate(db);
+  const { insert } = atOnce({ insert: insertCertificate(new SqlitePort(db)) });
   const audit = db.prepare('INSERT INTO audit (seq, time, type, line, indexed) VALUES (?, ?, ?, ?, 0)');
   db.transaction(() => {
     for (let n = 0; n < CERTIFICATES; n++) {
@@ -169,7 +169,7 @@ function found(filter: Partial<AuditFilter>): number[] {
 }
 
 function allFindTheSame(): void {
-  const certificates = certificateReads(db, LIMITS);
+  const certificates = certificateList(db, LIMITS);
   const audit = auditReads(db, LIMITS);
   for (const order of ['asc', 'desc'] as const) {
     const inOrder = <T>(all: T[]): T[] => (order === 'asc' ? all : all.toReversed());
@@ -205,7 +205,7 @@ describe('issue 15.3: lists of any length', () => {
     const last = rows.pop();
     db.prepare('DELETE FROM certificate WHERE serial = ?').run(last?.serial);
     const next = certificateRow(reservation({ subject: 'CN=Device-77-late' }), { sans: ['DNS:late.example'] });
-    insertCertificate(db)(next, issuedAt(CERTIFICATES - 1));
+    atOnce({ insert: insertCertificate(new SqlitePort(db)) }).insert(next, issuedAt(CERTIFICATES - 1));
     rows.push(next);
     allFindTheSame();
     while (writes.indexForSearch().value);
@@ -213,7 +213,7 @@ describe('issue 15.3: lists of any length', () => {
   });
 
   test('a page that has cost enough is given as it is, and goes on', () => {
-    const certificates = certificateReads(db, { step: 100, patience: 0 });
+    const certificates = certificateList(db, { step: 100, patience: 0 });
     const filter = { requester: 'CN=ra', expires_before: 0, limit: 10 };
     expect(certificates.listCertificates(filter, NOW).items).toEqual([]);
     const scattered = { requester: 'CN=ra', san: '7', limit: 1000 };
@@ -225,8 +225,9 @@ describe('issue 15.3: lists of any length', () => {
   test('no query goes through a whole table or index, whatever is asked for', () => {
     const queries: string[] = [];
     const watched = new Database(path, { readonly: true, verbose: (sql) => queries.push(String(sql)) });
-    const certificates = certificateReads(watched);
+    const certificates = certificateList(watched);
     const audit = auditReads(watched);
+    const reads = atOnce(commonReads(new SqlitePort(watched)));
     for (const order of ['asc', 'desc'] as const) {
       const page = { limit: 10, order };
       for (const filter of CERTIFICATE_FILTERS) certificates.listCertificates({ ...filter, ...page }, NOW);
@@ -234,17 +235,15 @@ describe('issue 15.3: lists of any length', () => {
       for (const filter of AUDIT_FILTERS) audit.listAudit({ ...filter, ...page });
       for (const client_id of [undefined, 'a'])
         for (const status of [undefined, 'active', 'consumed', 'expired', 'revoked'] as const)
-          otpReads(watched).listOtps({ client_id, status, ...page }, NOW);
+          reads.listOtps({ client_id, status, ...page }, NOW);
       for (const status of [undefined, 'pending'] as const)
         for (const ca of [undefined, 'lab'])
           for (const device of [undefined, 'd'])
-            for (const requester of [undefined, 'r'])
-              requestReads(watched).listRequests({ status, ca, device, requester, ...page });
+            for (const requester of [undefined, 'r']) reads.listRequests({ status, ca, device, requester, ...page });
       for (const id of [undefined, 'a'])
         for (const ca of [undefined, 'lab'])
-          for (const enabled of [undefined, true, false])
-            deviceReads(watched).listDevices({ id, ca, enabled, ...page });
-      lockoutReads(watched).listLockouts(page, NOW);
+          for (const enabled of [undefined, true, false]) reads.listDevices({ id, ca, enabled, ...page });
+      reads.listLockouts(page, NOW);
     }
     const lists = new Set(queries.filter((sql) => / FROM (certificate|audit|otp|request|device|lockout)/.test(sql)));
     expect(lists.size).toBeGreaterThan(100);

@@ -16,10 +16,10 @@ afterAll(() => folder.remove());
 let count = 0;
 const freshStore = (): string => folder.file(`${++count}/est.db`);
 
-/** Another process that takes the lock and keeps it; undefined: it was refused. */
+/** Another process that takes the lock and keeps it, with a reference, because a collected lock is released. undefined: it was refused. */
 async function starts(store: string): Promise<ChildProcess | undefined> {
   const module = new URL('../../../src/store/sqlite/service-lock.ts', import.meta.url).href;
-  const code = `const m = await import(${JSON.stringify(module)}); m.lockStore(${JSON.stringify(store)});
+  const code = `const m = await import(${JSON.stringify(module)}); globalThis.lock = m.lockStore(${JSON.stringify(store)});
     console.log('held'); setInterval(() => {}, 1000);`;
   const child = spawn(NODE, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'ignore'] });
   children.push(child);

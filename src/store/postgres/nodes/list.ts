@@ -1,16 +1,17 @@
 import type { NodeRow } from '../../node-store.ts';
-import type { Queries } from '../queries.ts';
+import type { Database, Operation } from '../../operations/port.ts';
 import { LEASE } from './node-lease.ts';
 
 /** The read of who is on the database. */
-export function nodeReads(db: Queries) {
+export function nodeReads(db: Database) {
   const nodes = db.prepare<[], Omit<NodeRow, 'alive'>>(
     `SELECT name, host, greatest(0, round(extract(epoch FROM clock_timestamp() - heartbeat) * 1000))::double precision AS age,
        EXISTS (SELECT FROM duty WHERE duty.incarnation = node.incarnation AND duty.until > clock_timestamp()) AS on_duty
      FROM node ORDER BY name`,
   );
   return {
-    listNodes: async (): Promise<readonly NodeRow[]> =>
-      (await nodes.all()).map((one) => ({ ...one, alive: one.age <= LEASE })),
+    *listNodes(): Operation<readonly NodeRow[]> {
+      return (yield* nodes.all()).map((one) => ({ ...one, alive: one.age <= LEASE }));
+    },
   };
 }

@@ -1,13 +1,16 @@
 /** Which certificates a list has, and along which index they are found. */
-import type { CertificateFilter, CertificateStatus } from '../../certificate-store.ts';
-import { NEWEST, type Order } from '../../page.ts';
+import type { CertificateFilter, CertificateStatus, ListedCertificate } from '../../certificate-store.ts';
+import { readPosition, toPage, withoutPosition } from '../../cursor.ts';
+import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../../operations/certificates.ts';
+import { NEWEST, type Order, type Page } from '../../page.ts';
 import type { Db } from '../database.ts';
 import { fold } from '../../fold.ts';
 import { searchProgress } from './index-rows.ts';
-import { type Condition, given, ListSearch } from './list-search.ts';
+import { type Condition, given } from '../../operations/port.ts';
+import { ListSearch } from './list-search.ts';
 import type { Parameters } from './table-search.ts';
 import { hasTrigrams, trigramMatches, withTail } from './trigrams.ts';
-import { type SearchLimits, type Source, type Stretch, walk, type Walked } from './walk.ts';
+import { SEARCH_LIMITS, type SearchLimits, type Source, type Stretch, walk, type Walked } from './walk.ts';
 import { zoneReads } from './zones.ts';
 
 const STATUSES: Readonly<Record<CertificateStatus, Condition>> = {
@@ -129,3 +132,19 @@ export class CertificateSearch<Row> {
 
 /** `sans` is a column of the index too. */
 const inCertificate = (sql: string): string => sql.replace('json_each(sans)', 'json_each(certificate.sans)');
+
+export function certificateList(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
+  const search = new CertificateSearch<Omit<StoredCertificate, 'der'> & { position: number }>(
+    db,
+    LISTED_COLUMNS,
+    limits,
+  );
+  return {
+    listCertificates(filter: CertificateFilter, now: number): Page<ListedCertificate> {
+      const { rows, stopped } = search.find(filter, now, readPosition('certificate', filter));
+      const place = (row: { position: number }): number => row.position;
+      const item = (row: (typeof rows)[number]): ListedCertificate => toCertificateRow(withoutPosition(row));
+      return toPage('certificate', rows, filter.limit, place, item, stopped);
+    },
+  };
+}

@@ -1,15 +1,9 @@
 /** A list with filters that are compared with the whole value, each with its index. */
+import type { Condition } from '../../operations/port.ts';
 import type { Order, PageRequest } from '../../page.ts';
 import type { Db } from '../database.ts';
 import { TableSearch, type Index, type Listed, type Parameters } from './table-search.ts';
 import { type SearchLimits, SEARCH_LIMITS, type Source, type Stretch, walk, type Walked } from './walk.ts';
-
-/** What a filter asks of a row. */
-export interface Condition {
-  readonly sql: string;
-  /** The index that has the rows of it in the list's order, if there is one. */
-  readonly index?: string;
-}
 
 /** Finds rows of one table, in order. @typeParam Row with the place that its list is ordered by */
 export class ListSearch<Row> {
@@ -56,9 +50,4 @@ export class ListSearch<Row> {
     const counts = candidates.map((index) => this.table.count(index, parameters, this.limits.step));
     return candidates[counts.indexOf(Math.min(...counts))] ?? first;
   }
-}
-
-/** The conditions of the filters that are given. */
-export function given(all: readonly (Condition & { readonly value: unknown })[]): readonly Condition[] {
-  return all.filter(({ value }) => value !== undefined);
 }

@@ -1,34 +1,35 @@
+/** Requests that a remote CA decides about. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 import type { Reservation } from '../issuance-store.ts';
 import type { RequestEnd } from '../remote-request-store.ts';
 import { goes, inStatus, mayGo, restsIn } from '../request-state.ts';
 import type { RequestRow } from '../request-store.ts';
-import { REQUEST_COLUMNS, type StoredRequest, toRequestRow } from '../rows/request.ts';
 import { mayIssueTo } from './device-admission.ts';
 import { insertReservation } from './issuance.ts';
 import { clearFailures } from './lockout.ts';
-import { giveBackOtpUse, takeOtpUse } from './otp-uses.ts';
-import type { Queries } from './queries.ts';
-import { findNewest, insertRequest } from './requests.ts';
+import { giveBackOtpUse, takeOtpUse } from './otp.ts';
+import type { Database, Operation } from './port.ts';
+import { findNewest, insertRequest, REQUEST_COLUMNS, type StoredRequest, toRequestRow } from './requests.ts';
 
 /** Waits at the CA, and nobody is at work on it. */
 const IDLE = restsIn('pending at the CA');
 
 /** The reads of requests that a remote CA decides about. */
-export function requestAtCaReads(db: Queries) {
+export function remoteRequestReads(db: Database) {
   const doubtful = db.prepare<{ before: number; limit: number }, StoredRequest>(
     `SELECT ${REQUEST_COLUMNS} FROM request WHERE ${IDLE} AND reference IS NULL
      AND (polled_at IS NULL OR polled_at <= @before) ORDER BY position LIMIT @limit`,
   );
   return {
-    listUnanswered: async (before: number, limit: number): Promise<readonly RequestRow[]> =>
-      (await doubtful.all({ before, limit })).map(toRequestRow),
+    *listUnanswered(before: number, limit: number): Operation<readonly RequestRow[]> {
+      return (yield* doubtful.all({ before, limit })).map(toRequestRow);
+    },
   };
 }
 
 /** The writes of requests that a remote CA decides about. */
-export function requestAtCaWrites(db: Queries) {
+export function remoteRequestWrites(db: Database) {
   const reserve = insertReservation(db);
   const find = findNewest(db);
   const takeUse = takeOtpUse(db);
@@ -51,9 +52,9 @@ export function requestAtCaWrites(db: Queries) {
   const remove = db.prepare<[string], { otp_id: string | null; ca: string }>(
     `DELETE FROM request WHERE id = ? AND ${mayGo('withdraw')} RETURNING otp_id, ca`,
   );
-  const notePoll = db.prepare<{ id: string; now: number; before: number }, { idle: boolean }>(
+  const notePoll = db.prepare<{ id: string; now: number; before: number }, { idle: number }>(
     `UPDATE request SET polled_at = @now WHERE id = @id AND ${mayGo('withdraw')}
-     AND (polled_at IS NULL OR polled_at <= @before) RETURNING ${IDLE} AS idle`,
+     AND (polled_at IS NULL OR polled_at <= @before) RETURNING CASE WHEN ${IDLE} THEN 1 ELSE 0 END AS idle`,
   );
   const setMissing = db.prepare<{ id: string; since: number | null }>(
     `UPDATE request SET missing_since = @since WHERE id = @id AND ${inStatus(['pending'])}`,
@@ -67,70 +68,70 @@ export function requestAtCaWrites(db: Queries) {
   );
 
   return {
-    async submitRequest(
+    *submitRequest(
       row: RequestRow,
       supersedes: string | null,
       reservation: Reservation,
       events: readonly AuditEvent[],
       retry_window = 0,
-    ): Promise<Outcome<'submitted' | 'otp-unusable' | 'device-refused' | 'repeated' | RequestRow>> {
+    ): Operation<Outcome<'submitted' | 'otp-unusable' | 'device-refused' | 'repeated' | RequestRow>> {
       const { id, otp_id, recognition, created_at } = row;
-      const [known, may] = await Promise.all([
+      const [known, may] = yield* db.together([
         find(recognition),
         mayIssue(row.device_key, row.ca, reservation.created_at),
       ]);
       if (!may) return undone('device-refused');
       if (known?.id === row.id) {
-        if ((await passOn.run({ id: row.id, now: reservation.created_at })) === 0) return undone(known);
+        if ((yield* passOn.run({ id: row.id, now: reservation.created_at })) === 0) return undone(known);
       } else {
         if (known !== undefined && known.id !== supersedes) return undone(known);
         const taken =
           otp_id === null
             ? 'taken'
-            : await takeUse({ otp_id, request_id: id, now: created_at }, { recognition, retry_window });
+            : yield* takeUse({ otp_id, request_id: id, now: created_at }, { recognition, retry_window });
         if (taken !== 'taken') return undone(taken);
-        await insert({ ...row, decider: 'ca' });
+        yield* insert({ ...row, decider: 'ca' });
       }
-      await reserve({ ...reservation, otp_id: null });
+      yield* reserve({ ...reservation, otp_id: null });
       return done('submitted', events, row.device_key);
     },
-    async awaitCa(
+    *awaitCa(
       id: string,
       reference: string | null,
       events: readonly AuditEvent[],
       succeeded: readonly string[] = [],
-    ): Promise<Outcome<undefined>> {
-      await Promise.all([
+    ): Operation<Outcome<undefined>> {
+      yield* db.together([
         close.run(id),
         clear(succeeded),
-        reference === null ? undefined : setReference.run({ id, reference }),
+        ...(reference === null ? [] : [setReference.run({ id, reference })]),
       ]);
       return done(undefined, events);
     },
-    async withdrawRequest(id: string, events: readonly AuditEvent[]): Promise<Outcome<undefined>> {
-      await close.run(id);
-      if ((await backToApproved.run({ id })) > 0) return done(undefined, events);
-      const removed = await remove.get(id);
-      const returned = removed === undefined ? [] : await giveBackUse(removed.otp_id, removed.ca, id);
+    *withdrawRequest(id: string, events: readonly AuditEvent[]): Operation<Outcome<undefined>> {
+      yield* close.run(id);
+      if ((yield* backToApproved.run({ id })) > 0) return done(undefined, events);
+      const removed = yield* remove.get(id);
+      const returned = removed === undefined ? [] : yield* giveBackUse(removed.otp_id, removed.ca, id);
       return done(undefined, [...events, ...returned]);
     },
-    async takePoll(id: string, now: number, before: number): Promise<Outcome<boolean>> {
-      return done((await notePoll.get({ id, now, before }))?.idle === true, []);
+    *takePoll(id: string, now: number, before: number): Operation<Outcome<boolean>> {
+      return done((yield* notePoll.get({ id, now, before }))?.idle === 1, []);
     },
-    async noteMissing(id: string, since: number | null): Promise<Outcome<undefined>> {
-      await setMissing.run({ id, since });
+    *noteMissing(id: string, since: number | null): Operation<Outcome<undefined>> {
+      yield* setMissing.run({ id, since });
       return done(undefined, []);
     },
-    async endRequest(
+    *endRequest(
       id: string,
       ending: RequestEnd,
       now: number,
       events: readonly AuditEvent[],
-    ): Promise<Outcome<boolean>> {
+    ): Operation<Outcome<boolean>> {
       const { status, reason, decided_at, final, otp_use_returns } = ending;
-      const ended = await end.get({ id, status, reason, decided_at, now, final: final ? 1 : 0 });
+      const ended = yield* end.get({ id, status, reason, decided_at, now, final: final ? 1 : 0 });
       if (ended === undefined) return undone(false);
-      const returned = await giveBackUse(otp_use_returns ? ended.otp_id : null, ended.ca, id);
+      const returned = yield* giveBackUse(otp_use_returns ? ended.otp_id : null, ended.ca, id);
       return done(true, [...events, ...returned]);
     },
   };

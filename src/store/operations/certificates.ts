@@ -1,0 +1,125 @@
+import type { AuditEvent } from '../../audit/event.ts';
+import { storeFailed } from '../calls/errors.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
+import type { CertificateRow, Revocation, RevokedCertificate, RevokeResult } from '../certificate-store.ts';
+import type { Database, Operation } from './port.ts';
+
+export const CERTIFICATE_COLUMNS =
+  'ca, label, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, key_identifier, archived_key_id, revocation_challenge, revoked_at, reason, invalidity_date';
+
+export const LISTED_COLUMNS = CERTIFICATE_COLUMNS.replace(' der,', '');
+
+/** Most certificates of one key that are returned. */
+const SAME_KEY = 8;
+
+/** A row as databases have it. */
+export type StoredCertificate = Omit<CertificateRow, 'sans'> & { readonly sans: string };
+
+export function toCertificateRow<Stored extends Pick<StoredCertificate, 'ca' | 'serial' | 'sans'>>(
+  stored: Stored,
+): Omit<Stored, 'sans'> & Pick<CertificateRow, 'sans'> {
+  return { ...stored, sans: readSans(stored.sans, `certificate ${stored.ca} ${stored.serial}`) };
+}
+
+/** The names of a `sans` column. @throws EstuaryError 500 `STORE_FAILED` that names the row */
+export function readSans(json: string, row: string): readonly string[] {
+  const sans: unknown = JSON.parse(json);
+  if (Array.isArray(sans) && sans.every((san) => typeof san === 'string')) return sans;
+  throw storeFailed(`${row}: sans is no list of strings`);
+}
+
+export function certificateReads(db: Database) {
+  const find = <Parameters extends readonly unknown[]>(rest: string) =>
+    db.prepare<Parameters, StoredCertificate>(`SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE ${rest}`);
+  const bySerial = find<[string]>('serial = ? ORDER BY ca');
+  const byCaAndSerial = find<[string, string]>('serial = ? AND ca = ?');
+  const byRequest = find<[string]>('request_id = ? AND length(der) > 0');
+  const byKey = find<[string]>(`key_identifier = ? ORDER BY position DESC LIMIT ${SAME_KEY}`);
+  const revokedBySerial = db.prepare<[string], RevokedCertificate>(
+    'SELECT ca, serial, der FROM certificate WHERE serial = ? AND revoked_at IS NOT NULL',
+  );
+  const otherLabels = db.prepare<[string], { label: string }>(
+    `SELECT label FROM certificate ${db.dialect.indexedBy('certificate_of_other_label')}
+     WHERE ca = ? AND label IS NOT NULL LIMIT 1`,
+  );
+  return {
+    *getCertificates(serial: string, ca?: string): Operation<readonly CertificateRow[]> {
+      const rows = yield* ca === undefined ? bySerial.all(serial) : byCaAndSerial.all(serial, ca);
+      return rows.map(toCertificateRow);
+    },
+    *hasOtherLabels(ca: string): Operation<boolean> {
+      return (yield* otherLabels.get(ca)) !== undefined;
+    },
+    findRevoked: (serial: string): Operation<readonly RevokedCertificate[]> => revokedBySerial.all(serial),
+    *findCertificateByRequest(request_id: string): Operation<CertificateRow | undefined> {
+      const stored = yield* byRequest.get(request_id);
+      return stored === undefined ? undefined : toCertificateRow(stored);
+    },
+    *findCertificatesByKey(key_identifier: string): Operation<readonly CertificateRow[]> {
+      return (yield* byKey.all(key_identifier)).map(toCertificateRow);
+    },
+  };
+}
+
+/**
+ * Inserts a certificate. `false`: the store has its serial number of this CA.
+ *
+ * @param issued_at null: unknown
+ */
+export function insertCertificate(db: Database): (row: CertificateRow, issued_at: number | null) => Operation<boolean> {
+  const names = Object.entries(db.dialect.nameColumns);
+  const columns = [...names.map(([name]) => name), 'issued_at', ...CERTIFICATE_COLUMNS.split(', ')];
+  // By position: SQLite would look up each name in the row.
+  const insert = db.prepare<unknown[]>(
+    `INSERT INTO certificate (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')}) ON CONFLICT DO NOTHING`,
+  );
+  return function* (row, issued_at) {
+    const { ca, label, serial, subject, sans, not_before, not_after, der, fingerprint_sha256: fingerprint } = row;
+    const changes = yield* insert.run(
+      ...[...names.map(([, value]) => value(row)), issued_at, ca, label, serial, subject, JSON.stringify(sans)],
+      ...[not_before, not_after, der, fingerprint, row.requester, row.method, row.request_id, row.device],
+      ...[row.device_key, row.key_identifier, row.archived_key_id, row.revocation_challenge],
+      ...[row.revoked_at, row.reason, row.invalidity_date],
+    );
+    return changes === 1;
+  };
+}
+
+/** The writes of certificates after their issuance. */
+export function certificateWrites(db: Database) {
+  const revoke = db.prepare<Revocation, { device_key: string | null }>(
+    `UPDATE certificate SET revoked_at = @revoked_at, reason = @reason, invalidity_date = @invalidity_date
+     WHERE ca = @ca AND serial = @serial AND revoked_at IS NULL RETURNING device_key`,
+  );
+  const exists = db.prepare<[string, string], { serial: string }>(
+    'SELECT serial FROM certificate WHERE serial = ? AND ca = ?',
+  );
+  const insert = insertCertificate(db);
+  const underWay = db.prepare<[string, string], { serial: string }>(
+    'SELECT serial FROM reservation WHERE serial = ? AND ca = ?',
+  );
+  const takeRestored = db.prepare<[string, string], StoredCertificate>(
+    `DELETE FROM certificate WHERE serial = ? AND ca = ? AND length(der) = 0 RETURNING ${CERTIFICATE_COLUMNS}`,
+  );
+  return {
+    *importCertificate(row: CertificateRow, events: readonly AuditEvent[]): Operation<Outcome<'imported' | 'known'>> {
+      const { serial, ca } = row;
+      if ((yield* underWay.get(serial, ca)) !== undefined) return undone('known');
+      const restored = yield* takeRestored.get(serial, ca);
+      const inserted = yield* insert(restored === undefined ? row : completedRow(restored, row), null);
+      return inserted ? done('imported', events) : undone('known');
+    },
+    *revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Operation<Outcome<RevokeResult>> {
+      const revoked = yield* revoke.get(revocation);
+      if (revoked !== undefined) return done('revoked', events, revoked.device_key);
+      const known = yield* exists.get(revocation.serial, revocation.ca);
+      return undone(known === undefined ? 'unknown' : 'already-revoked');
+    },
+  };
+}
+
+/** An imported row, of which a restore had only what the audit log contains: who got it, and whether it was revoked. */
+function completedRow(restored: StoredCertificate, row: CertificateRow): CertificateRow {
+  const { der, fingerprint_sha256, key_identifier, subject, sans, not_before, not_after } = row;
+  return { ...restored, der, fingerprint_sha256, key_identifier, subject, sans, not_before, not_after };
+}

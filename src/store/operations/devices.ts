@@ -1,0 +1,235 @@
+/** Registered devices, and their history. */
+import type { AuditEvent } from '../../audit/event.ts';
+import { storeFailed } from '../calls/errors.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { deviceMatchKey } from '../device-match.ts';
+import {
+  type DeviceChange,
+  type DeviceEntry,
+  type DeviceFilter,
+  type DeviceHistory,
+  type DeviceMatch,
+  type DeviceQuery,
+  type DeviceRow,
+  type DeviceSelection,
+  type EntryResult,
+  MATCH_FIELDS,
+} from '../device-store.ts';
+import type { OtpRow } from '../otp-store.ts';
+import type { Page } from '../page.ts';
+import { toRecord } from './audit.ts';
+import { CERTIFICATE_COLUMNS, type StoredCertificate, toCertificateRow } from './certificates.ts';
+import { OTP_COLUMNS } from './otp.ts';
+import { type Condition, type Database, given, type Operation, result } from './port.ts';
+import { REQUEST_COLUMNS, type StoredRequest, toRequestRow } from './requests.ts';
+
+const DEVICE_COLUMNS = 'key, id, ca, enabled, not_after, note, match, attributes, created_at, changed_at';
+
+/** Most devices that a requester can be: two are already too many. */
+const FOUND = 8;
+
+/** A row as databases have it. */
+type StoredDevice = Omit<DeviceRow, 'enabled' | 'match' | 'attributes'> & {
+  readonly enabled: number;
+  readonly match: string | null;
+  readonly attributes: string;
+};
+
+/** A row to write, with the key by which its match is found. */
+type WrittenDevice = StoredDevice & { readonly match_key: string | null };
+
+const toDeviceRow = (stored: StoredDevice): DeviceRow => ({
+  ...stored,
+  enabled: stored.enabled === 1,
+  match: stored.match === null ? null : readMatch(stored.match, stored.id),
+  attributes: readTexts(stored.attributes, stored.id),
+});
+
+const toWrittenDevice = (row: DeviceRow): WrittenDevice => ({
+  ...row,
+  enabled: row.enabled ? 1 : 0,
+  match: row.match === null ? null : JSON.stringify(row.match),
+  match_key: row.match === null ? null : deviceMatchKey(row.match),
+  attributes: JSON.stringify(row.attributes),
+});
+
+function readMatch(json: string, id: string): DeviceMatch {
+  const texts = readTexts(json, id);
+  return Object.fromEntries(
+    MATCH_FIELDS.flatMap((field) => (texts[field] === undefined ? [] : [[field, texts[field]]])),
+  );
+}
+
+function readTexts(json: string, id: string): Record<string, string> {
+  const value: unknown = JSON.parse(json);
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : undefined;
+  const texts = entries?.flatMap(([name, text]: [string, unknown]) => (typeof text === 'string' ? [[name, text]] : []));
+  if (entries === undefined || texts?.length !== entries.length)
+    throw storeFailed(`device ${id}: no object of strings`);
+  return Object.fromEntries(texts) as Record<string, string>;
+}
+
+/** What a selection requires of a row. */
+const conditions = ({ id, ca, enabled }: DeviceSelection): readonly Condition[] => [
+  ...given([
+    { value: id, sql: 'id = @id', index: 'sqlite_autoindex_device_2' },
+    { value: ca, sql: 'ca = @ca', index: 'device_by_ca' },
+  ]),
+  ...(enabled === undefined
+    ? []
+    : [enabled ? { sql: 'enabled = 1' } : { sql: 'enabled = 0', index: 'device_disabled' }]),
+];
+
+export function deviceReads(db: Database) {
+  const list = db.list<StoredDevice>({ name: 'device', table: 'device', columns: DEVICE_COLUMNS });
+  const byId = db.prepare<[string], StoredDevice>(`SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ?`);
+  const find = <Parameters extends object>(condition: string) =>
+    db.prepare<Parameters & { ca: string }, StoredDevice>(
+      `SELECT ${DEVICE_COLUMNS} FROM device WHERE ${condition} AND (ca IS NULL OR ca = @ca) LIMIT ${FOUND}`,
+    );
+  const byKey = find<{ key: string }>('key = @key');
+  const byIdAndCa = find<{ id: string }>('id = @id');
+  const byMatch = find<{ keys: readonly string[] }>(db.dialect.oneOf('match_key', '@keys'));
+  const newest = 'ORDER BY position DESC LIMIT ?';
+  const certificates = db.prepare<[string, number], StoredCertificate>(
+    `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE device_key = ? ${newest}`,
+  );
+  const tokens = db.prepare<[string, number], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE client_id = ? ${newest}`);
+  const requests = db.prepare<[string, number], StoredRequest>(
+    `SELECT ${REQUEST_COLUMNS} FROM request WHERE device_key = ? ${newest}`,
+  );
+  const { auditPlace: place } = db.dialect;
+  const events = db.prepare<[string, number], { line: string }>(
+    `SELECT line FROM device_event JOIN audit USING (${place}) WHERE device_key = ? ORDER BY ${place} DESC LIMIT ?`,
+  );
+  return {
+    *getDevice(id: string): Operation<DeviceRow | undefined> {
+      const stored = yield* byId.get(id);
+      return stored === undefined ? undefined : toDeviceRow(stored);
+    },
+    *findDevices(query: DeviceQuery, ca: string): Operation<readonly DeviceRow[]> {
+      if ('key' in query) return (yield* byKey.all({ key: query.key, ca })).map(toDeviceRow);
+      if ('id' in query) return (yield* byIdAndCa.all({ id: query.id, ca })).map(toDeviceRow);
+      return (yield* byMatch.all({ keys: query.match_keys, ca })).map(toDeviceRow);
+    },
+    listDevices: (filter: DeviceFilter): Operation<Page<DeviceRow>> =>
+      list(conditions(filter), filter, filter, toDeviceRow),
+    *listDeviceAttributes(selection: DeviceSelection): Operation<readonly string[]> {
+      const where = conditions(selection).map(({ sql }) => `device.${sql}`);
+      const names = yield* db
+        .prepare<object, { name: string }>(
+          `SELECT DISTINCT attribute.key AS name FROM device, ${db.dialect.keysOf('device.attributes')}
+           ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}`,
+        )
+        .all({ id: selection.id ?? null, ca: selection.ca ?? null });
+      return names.map(({ name }) => name).sort();
+    },
+    *deviceHistory({ id, key }: Pick<DeviceRow, 'id' | 'key'>, limit: number): Operation<DeviceHistory> {
+      const [issued, made, requested, recorded] = yield* db.together([
+        certificates.all(key, limit),
+        tokens.all(id, limit),
+        requests.all(key, limit),
+        events.all(key, limit),
+      ]);
+      return {
+        certificates: issued.map(toCertificateRow),
+        tokens: made,
+        requests: requested.map(toRequestRow),
+        events: recorded.map(toRecord),
+      };
+    },
+  };
+}
+
+/** What became of an entry, and its audit events. */
+interface Entered {
+  readonly result: EntryResult;
+  readonly events: readonly { readonly event: AuditEvent; readonly device: string }[];
+}
+
+export function deviceWrites(db: Database) {
+  const byId = db.prepare<[string], StoredDevice>(
+    `SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ? ${db.dialect.forUpdate}`,
+  );
+  const insert = db.prepare<WrittenDevice>(
+    `INSERT INTO device (${DEVICE_COLUMNS}, match_key) VALUES (@key, @id, @ca, @enabled, @not_after, @note, @match, @attributes,
+     @created_at, @changed_at, @match_key) ON CONFLICT (id) DO NOTHING`,
+  );
+  const update = db.prepare<WrittenDevice>(
+    `UPDATE device SET ca = @ca, enabled = @enabled, not_after = @not_after, note = @note, match = @match, match_key = @match_key,
+     attributes = @attributes, changed_at = @changed_at WHERE id = @id`,
+  );
+  const remove = db.prepare<[string], { id: string }>('DELETE FROM device WHERE key = ? RETURNING id');
+  const forget = db.prepare<[string]>('DELETE FROM device_event WHERE device_key = ?');
+
+  function* put(entry: DeviceEntry, mode: 'create' | 'upsert'): Operation<Entered> {
+    const { row, events } = entry;
+    if ((yield* insert.run(toWrittenDevice(row))) === 1)
+      return { result: 'created', events: events.map((event) => ({ event, device: row.key })) };
+    const before = mode === 'create' ? undefined : yield* byId.get(row.id);
+    if (before === undefined) return { result: 'known', events: [] };
+    const changed = upserted(before, entry);
+    yield* update.run(toWrittenDevice(changed));
+    return { result: 'changed', events: upsertedEvents(entry, changed) };
+  }
+
+  return {
+    *putDevices(
+      entries: readonly DeviceEntry[],
+      mode: 'create' | 'upsert',
+    ): Operation<Outcome<readonly EntryResult[]>> {
+      // One after the other: a device that is given twice has to find the first.
+      const entered: Entered[] = [];
+      for (const entry of entries) entered.push(yield* put(entry, mode));
+      return {
+        value: entered.map((one) => one.result),
+        events: [],
+        ofDevices: entered.flatMap(({ events }) => events),
+      };
+    },
+    *changeDevice(
+      id: string,
+      change: DeviceChange,
+      now: number,
+      events: readonly AuditEvent[],
+    ): Operation<Outcome<DeviceRow | undefined>> {
+      const before = yield* byId.get(id);
+      if (before === undefined) return undone(undefined);
+      const row: DeviceRow = { ...toDeviceRow(before), ...change, changed_at: now };
+      yield* update.run(toWrittenDevice(row));
+      return done(row, events, row.key);
+    },
+    *deleteDevice(key: string, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+      if ((yield* remove.get(key)) === undefined) return undone(false);
+      yield* forget.run(key);
+      return done(true, events);
+    },
+    auditDevice: (key: string, events: readonly AuditEvent[]): Operation<Outcome<undefined>> =>
+      result(done(undefined, events, key)),
+  };
+}
+
+/** A known device after an upsert: fields that are not given stay as they are. */
+function upserted(stored: StoredDevice, { row, change = {}, merges = false }: DeviceEntry): DeviceRow {
+  const before = toDeviceRow(stored);
+  const { match, attributes } = change;
+  return {
+    ...before,
+    ...change,
+    ...(merges && match ? { match: { ...before.match, ...match } } : {}),
+    ...(merges && attributes ? { attributes: { ...before.attributes, ...attributes } } : {}),
+    changed_at: row.changed_at,
+  };
+}
+
+/** The audit events of an upsert that changed a known device. */
+function upsertedEvents({ events }: DeviceEntry, { key, ca }: DeviceRow): Entered['events'] {
+  return events.map((event) => ({
+    event: {
+      ...event,
+      ...(ca === null ? {} : { ca }),
+      type: event.type === 'device.created' ? 'device.changed' : event.type,
+    },
+    device: key,
+  }));
+}

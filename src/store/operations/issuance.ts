@@ -1,0 +1,161 @@
+/** Reserve, record, release: the two phases of an issuance, and the way back. */
+import type { AuditEvent } from '../../audit/event.ts';
+import { type EstuaryError, failed, forbidden } from '../../errors.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
+import type { CertificateRow } from '../certificate-store.ts';
+import type { ClaimResult, Reservation, ReserveResult } from '../issuance-store.ts';
+import type { Repeatable } from '../otp-store.ts';
+import { goes, mayGo, restsIn, TRANSITIONS } from '../request-state.ts';
+import { insertCertificate } from './certificates.ts';
+import { mayIssueTo } from './device-admission.ts';
+import { clearFailures } from './lockout.ts';
+import { otpReturned, takeOtpUse } from './otp.ts';
+import { type Database, type Operation, result } from './port.ts';
+
+export const RESERVATION_COLUMNS =
+  'request_id, instance, ca, label, serial, requester, operation, subject, spki_sha256, otp_id, device_key, created_at';
+
+/** What a closed reservation was for. */
+type Closed = Pick<Reservation, 'ca' | 'label' | 'serial' | 'otp_id' | 'device_key' | 'created_at'>;
+
+/** Where the certificate was requested. */
+const labelOf = ({ ca, label }: Pick<Reservation, 'ca' | 'label'>): string => label ?? ca;
+
+type Recorded = Pick<CertificateRow, 'request_id' | 'ca' | 'serial'>;
+
+const notRecorded = (code: 'RESERVATION_NOT_OPEN' | 'SERIAL_TAKEN', detail: string): EstuaryError =>
+  failed(code, 'the certificate could not be recorded', { detail });
+
+const notOpen = ({ request_id, ca, serial }: Recorded): EstuaryError =>
+  notRecorded('RESERVATION_NOT_OPEN', `no open reservation of request ${request_id} for ${ca} ${serial}`);
+
+export function issuanceReads(db: Database) {
+  const all = db.prepare<[], Reservation>(`SELECT ${RESERVATION_COLUMNS} FROM reservation ORDER BY position`);
+  const ofInstance = db.prepare<[string], Reservation>(
+    `SELECT ${RESERVATION_COLUMNS} FROM reservation WHERE instance = ? ORDER BY position`,
+  );
+  return {
+    openReservations: (instance?: string): Operation<readonly Reservation[]> =>
+      instance === undefined ? all.all() : ofInstance.all(instance),
+  };
+}
+
+export function insertReservation(db: Database): (reservation: Reservation) => Operation<number> {
+  const insert = db.prepare<unknown[]>(
+    `INSERT INTO reservation (${RESERVATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  return (r) => {
+    const names = [r.serial, r.requester, r.operation, r.subject, r.spki_sha256];
+    return insert.run(r.request_id, r.instance, r.ca, r.label, ...names, r.otp_id, r.device_key, r.created_at);
+  };
+}
+
+export function issuanceWrites(db: Database) {
+  const takeUse = takeOtpUse(db);
+  const claimable = db.prepare<[string], { id: string }>(
+    `SELECT id FROM request WHERE id = ? AND ${restsIn(...TRANSITIONS.issue.from)} ${db.dialect.forUpdate}`,
+  );
+  // A CA that answers at once leaves no queued request, unless the requester was told meanwhile that it is pending.
+  const forget = db.prepare<[string]>(
+    `DELETE FROM request WHERE id = ? AND ${mayGo('withdraw')} AND reference IS NULL
+     AND polled_at IS NULL AND decided_at IS NULL`,
+  );
+  const markIssued = db.prepare<{ id: string; serial: string; at: number }>(
+    `UPDATE request SET ${goes('issue')}, serial = @serial, changed_at = @at
+     WHERE id = @id AND ${mayGo('issue')}`,
+  );
+  const serialTaken = db.prepare<{ ca: string; serial: string }, { serial: string }>(
+    `SELECT serial FROM reservation WHERE ca = @ca AND serial = @serial
+     UNION ALL SELECT serial FROM certificate WHERE ca = @ca AND serial = @serial`,
+  );
+  const insert = insertReservation(db);
+  const mayIssue = mayIssueTo(db);
+  const close = db.prepare<[string], Closed>(
+    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, label, serial, otp_id, device_key, created_at',
+  );
+  const ofReservation = '(SELECT otp_id FROM reservation WHERE request_id = ?)';
+  const noteIssued = db.prepare<[string, string]>(
+    'UPDATE otp_use SET issued_at = (SELECT created_at FROM reservation WHERE request_id = ?) WHERE request_id = ?',
+  );
+  const giveBack = db.prepare<[string], { client_id: string }>(
+    `UPDATE otp SET uses = uses - 1 WHERE id = ${ofReservation} AND uses > 0 RETURNING client_id`,
+  );
+  const forgetUse = db.prepare<[string, string]>(
+    `DELETE FROM otp_use WHERE request_id = ? AND otp_id = ${ofReservation}`,
+  );
+  const insertRow = insertCertificate(db);
+  const clear = clearFailures(db);
+
+  function* isTaken({ ca, serial }: Reservation): Operation<boolean> {
+    return serial !== null && (yield* serialTaken.get({ ca, serial })) !== undefined;
+  }
+
+  return {
+    *reserve(
+      reservation: Reservation,
+      events: readonly AuditEvent[],
+      repeatable?: Repeatable,
+    ): Operation<Outcome<ReserveResult>> {
+      const { otp_id, device_key, request_id, created_at } = reservation;
+      const [may, taken] = yield* db.together([
+        mayIssue(device_key, labelOf(reservation), created_at),
+        isTaken(reservation),
+      ]);
+      if (!may) return undone('device-refused');
+      if (taken) return undone('serial-taken');
+      const use = otp_id === null ? 'taken' : yield* takeUse({ otp_id, request_id, now: created_at }, repeatable);
+      if (use !== 'taken') return undone(use);
+      yield* insert(reservation);
+      return done('reserved', events, device_key);
+    },
+    *claimRequest(reservation: Reservation, events: readonly AuditEvent[]): Operation<Outcome<ClaimResult>> {
+      const { request_id, device_key, created_at } = reservation;
+      const [request, may, taken] = yield* db.together([
+        claimable.get(request_id),
+        mayIssue(device_key, labelOf(reservation), created_at),
+        isTaken(reservation),
+      ]);
+      if (request === undefined) return undone('request-taken');
+      if (!may) return undone('device-refused');
+      if (taken) return undone('serial-taken');
+      yield* insert({ ...reservation, otp_id: null });
+      return done('reserved', events, device_key);
+    },
+    *recordCertificate(
+      row: CertificateRow,
+      events: readonly AuditEvent[],
+      succeeded: readonly string[] = [],
+    ): Operation<Outcome<undefined>> {
+      const { request_id, ca, serial } = row;
+      // The statements are sent together: no other call of the transaction sees a use whose reservation is closed and that has no result.
+      const noted = row.method === 'otp' ? noteIssued.run(request_id, request_id) : result(0);
+      const [, open] = yield* db.together([noted, close.get(request_id)]);
+      if (open?.ca !== ca || open.label !== row.label || (open.serial !== null && open.serial !== serial))
+        throw notOpen(row);
+      // A disabled device gets no certificate; its expiry was checked at the reservation.
+      if (!(yield* mayIssue(open.device_key, labelOf(open), open.created_at)))
+        throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
+      const [inserted] = yield* db.together([
+        insertRow(row, open.created_at),
+        forget.run(request_id),
+        markIssued.run({ id: request_id, serial, at: open.created_at }),
+        clear(succeeded),
+      ]);
+      if (!inserted) throw notRecorded('SERIAL_TAKEN', `${ca} ${serial} is in the store already`);
+      return done(undefined, events, row.device_key);
+    },
+    *releaseReservation(request_id: string, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+      // Sent together, as above.
+      const [token, , open] = yield* db.together([
+        giveBack.get(request_id),
+        forgetUse.run(request_id, request_id),
+        close.get(request_id),
+      ]);
+      if (open === undefined) return undone(false);
+      const { otp_id, device_key } = open;
+      const isReturned = otp_id !== null && token !== undefined;
+      const returned = isReturned ? [otpReturned({ otp_id, ...token, ca: labelOf(open), request_id })] : [];
+      return done(true, [...events, ...returned], device_key);
+    },
+  };
+}

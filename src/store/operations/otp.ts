@@ -1,0 +1,142 @@
+/** One-time passwords; their uses are taken, given back, and recognized by the request for which they were taken. */
+import type { AuditEvent } from '../../audit/event.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
+import type { OtpFilter, OtpRow, OtpStatus, OtpUse, Repeatable } from '../otp-store.ts';
+import type { Page } from '../page.ts';
+import { type Condition, type Database, given, type Operation } from './port.ts';
+
+export const OTP_COLUMNS = 'id, lookup, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at';
+
+const LIVE = 'revoked_at IS NULL AND uses < max_uses';
+
+const STATUSES: Readonly<Record<OtpStatus, readonly Condition[]>> = {
+  revoked: [{ sql: 'revoked_at IS NOT NULL', index: 'otp_revoked' }],
+  consumed: [{ sql: 'revoked_at IS NULL AND uses >= max_uses', index: 'otp_consumed' }],
+  active: [{ sql: LIVE, index: 'otp_live' }, { sql: 'expires_at > @now' }],
+  expired: [{ sql: LIVE, index: 'otp_live' }, { sql: 'expires_at <= @now' }],
+};
+
+const UNDER_WAY = 'EXISTS (SELECT 1 FROM reservation WHERE reservation.request_id = otp_use.request_id)';
+
+export function otpReads(db: Database) {
+  const byLookup = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE lookup = ?`);
+  const byId = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE id = ?`);
+  const list = db.list<OtpRow>({ name: 'otp', table: 'otp', columns: OTP_COLUMNS });
+  const newestUse = db.prepare<[string], Omit<OtpUse, 'under_way'> & { readonly under_way: number }>(
+    `SELECT request_id, otp_id, issued_at, CASE WHEN ${UNDER_WAY} THEN 1 ELSE 0 END AS under_way FROM otp_use
+     WHERE recognition = ? ORDER BY taken_at DESC LIMIT 1`,
+  );
+  return {
+    findOtp: (lookup: string): Operation<OtpRow | undefined> => byLookup.get(lookup),
+    getOtp: (id: string): Operation<OtpRow | undefined> => byId.get(id),
+    listOtps(filter: OtpFilter, now: number): Operation<Page<OtpRow>> {
+      const { client_id, status } = filter;
+      const conditions = [
+        ...given([{ value: client_id, sql: 'client_id = @client_id', index: 'otp_by_client' }]),
+        ...(status === undefined ? [] : STATUSES[status]),
+      ];
+      return list(conditions, { ...filter, now }, filter, (row) => row);
+    },
+    *findOtpUse(recognition: string): Operation<OtpUse | undefined> {
+      const use = yield* newestUse.get(recognition);
+      return use === undefined ? undefined : { ...use, under_way: use.under_way === 1 };
+    },
+  };
+}
+
+export function otpWrites(db: Database) {
+  const insert = db.prepare<OtpRow>(
+    `INSERT INTO otp (${OTP_COLUMNS}) VALUES (@id, @lookup, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses,
+     @uses, @revoked_at)`,
+  );
+  const revoke = db.prepare<[number, string]>('UPDATE otp SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
+  const extend = db.prepare<[number, string]>('UPDATE otp SET expires_at = ? WHERE id = ? AND revoked_at IS NULL');
+  const exists = db.prepare<[string], { id: string }>('SELECT id FROM otp WHERE id = ?');
+  return {
+    *insertOtp(row: OtpRow, events: readonly AuditEvent[]): Operation<Outcome<undefined>> {
+      yield* insert.run(row);
+      return done(undefined, events);
+    },
+    *changeOtp(
+      id: string,
+      expires_at: number,
+      events: readonly AuditEvent[],
+    ): Operation<Outcome<'changed' | 'revoked' | 'unknown'>> {
+      if ((yield* extend.run(expires_at, id)) === 1) return done('changed', events);
+      return undone((yield* exists.get(id)) === undefined ? 'unknown' : 'revoked');
+    },
+    *revokeOtp(id: string, now: number, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+      if ((yield* revoke.run(now, id)) === 1) return done(true, events);
+      return undone((yield* exists.get(id)) !== undefined);
+    },
+  };
+}
+
+/** A use that is wanted. */
+export interface Wanted {
+  readonly otp_id: string;
+  readonly request_id: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/**
+ * Takes a use of a token that is not revoked and has not expired, and notes the request for which it is taken. `otp-unusable`: the token
+ * has no use left. `repeated`: one was taken for the same request, which is under way, or was answered within its window.
+ */
+export function takeOtpUse(
+  db: Database,
+): (wanted: Wanted, repeatable?: Repeatable) => Operation<'taken' | 'otp-unusable' | 'repeated'> {
+  const earlier = db.prepare<{ recognition: string; since: number }, { request_id: string }>(
+    `SELECT request_id FROM otp_use WHERE recognition = @recognition
+     AND (issued_at > @since OR (issued_at IS NULL AND ${UNDER_WAY})) LIMIT 1`,
+  );
+  const take = db.prepare<[string, number]>(
+    'UPDATE otp SET uses = uses + 1 WHERE id = ? AND revoked_at IS NULL AND expires_at > ? AND uses < max_uses',
+  );
+  const note = db.prepare<Wanted & { recognition: string }>(
+    'INSERT INTO otp_use (request_id, otp_id, recognition, taken_at) VALUES (@request_id, @otp_id, @recognition, @now)',
+  );
+  return function* (wanted, repeatable) {
+    const { otp_id, now } = wanted;
+    if (repeatable !== undefined && repeatable.retry_window > 0) {
+      const { recognition, retry_window } = repeatable;
+      if ((yield* earlier.get({ recognition, since: now - retry_window })) !== undefined) return 'repeated';
+    }
+    if ((yield* take.run(otp_id, now)) === 0) return 'otp-unusable';
+    if (repeatable !== undefined) yield* note.run({ ...wanted, recognition: repeatable.recognition });
+    return 'taken';
+  };
+}
+
+/** Gives a use back, if there is one. @returns the audit event */
+export function giveBackOtpUse(
+  db: Database,
+): (otp_id: string | null, ca: string, request_id: string) => Operation<readonly AuditEvent[]> {
+  const giveBack = db.prepare<[string], { client_id: string }>(
+    'UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0 RETURNING client_id',
+  );
+  const forget = db.prepare<[string]>('DELETE FROM otp_use WHERE request_id = ?');
+  return function* (otp_id, ca, request_id) {
+    const token = otp_id === null ? undefined : yield* giveBack.get(otp_id);
+    if (otp_id === null || token === undefined) return [];
+    yield* forget.run(request_id);
+    return [otpReturned({ otp_id, client_id: token.client_id, ca, request_id })];
+  };
+}
+
+interface Returned {
+  readonly otp_id: string;
+  readonly client_id: string;
+  readonly ca: string;
+  readonly request_id: string;
+}
+
+export const otpReturned = ({ otp_id, client_id, ca, request_id }: Returned): AuditEvent => ({
+  type: 'otp.returned',
+  outcome: 'success',
+  subject: client_id,
+  ca,
+  request_id,
+  detail: `token ${otp_id}`,
+});

@@ -1,0 +1,216 @@
+/** The queue of requests that wait for a decision, or have had one. */
+import type { AuditEvent } from '../../audit/event.ts';
+import { storeFailed } from '../calls/errors.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
+import type { Page } from '../page.ts';
+import { ANSWERED, ENDED, goes, inStatus, mayGo } from '../request-state.ts';
+import type {
+  Decider,
+  Decision,
+  RequestFilter,
+  RequestLifetimes,
+  RequestOverride,
+  RequestRow,
+} from '../request-store.ts';
+import { PURGED_AT_ONCE } from '../retention-store.ts';
+import { readSans } from './certificates.ts';
+import { mayIssueTo } from './device-admission.ts';
+import { clearFailures } from './lockout.ts';
+import { giveBackOtpUse, takeOtpUse } from './otp.ts';
+import { type Database, given, type Operation } from './port.ts';
+
+export const REQUEST_COLUMNS =
+  'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, override, decided_by, approvals';
+
+/** A row as databases have it. */
+export type StoredRequest = Omit<RequestRow, 'sans' | 'requester_sans' | 'override' | 'decided_by'> & {
+  readonly decided_by: string;
+  readonly sans: string;
+  readonly requester_sans: string;
+  readonly override: string | null;
+};
+
+export const toRequestRow = (stored: StoredRequest): RequestRow => ({
+  ...stored,
+  sans: readSans(stored.sans, `request ${stored.id}`),
+  requester_sans: readSans(stored.requester_sans, `the requester of request ${stored.id}`),
+  override: stored.override === null ? null : readOverride(stored.override, stored.id),
+  decided_by: readDeciders(stored.decided_by, stored.id),
+});
+
+const toStoredRequest = (row: RequestRow): StoredRequest => ({
+  ...row,
+  sans: JSON.stringify(row.sans),
+  requester_sans: JSON.stringify(row.requester_sans),
+  override: row.override === null ? null : JSON.stringify(row.override),
+  decided_by: JSON.stringify(row.decided_by),
+});
+
+function readOverride(json: string, id: string): RequestOverride {
+  const value: unknown = JSON.parse(json);
+  if (isOverride(value)) return value;
+  throw storeFailed(`request ${id}: invalid override`);
+}
+
+function readDeciders(json: string, id: string): readonly Decider[] {
+  const value: unknown = JSON.parse(json);
+  if (Array.isArray(value) && value.every(isDecider)) return value;
+  throw storeFailed(`request ${id}: decided_by is no list of deciders`);
+}
+
+function isDecider(value: unknown): value is Decider {
+  if (typeof value !== 'object' || value === null) return false;
+  const { key, name } = value as Record<string, unknown>;
+  return typeof key === 'string' && typeof name === 'string';
+}
+
+function isOverride(value: unknown): value is RequestOverride {
+  if (typeof value !== 'object' || value === null) return false;
+  const { subject, sans, validity_days } = value as Record<string, unknown>;
+  return (
+    (subject === undefined || typeof subject === 'string') &&
+    (sans === undefined || (Array.isArray(sans) && sans.every((san) => typeof san === 'string'))) &&
+    (validity_days === undefined || typeof validity_days === 'number')
+  );
+}
+
+/** Requests that expire at once, so that waiting transactions do not wait long. */
+const EXPIRED_AT_ONCE = 500;
+
+/** A failed or expired request is over: the same request may be queued again, unless it failed for good. */
+export function findNewest(db: Database): (recognition: string) => Operation<RequestRow | undefined> {
+  const newest = db.prepare<[string], StoredRequest>(
+    `SELECT ${REQUEST_COLUMNS} FROM request WHERE recognition = ?
+     AND (${inStatus(ANSWERED)} OR (status = 'failed' AND final = 1)) ORDER BY position DESC LIMIT 1`,
+  );
+  return (recognition) => rowOf(newest.get(recognition));
+}
+
+function* rowOf(stored: Operation<StoredRequest | undefined>): Operation<RequestRow | undefined> {
+  const row = yield* stored;
+  return row === undefined ? undefined : toRequestRow(row);
+}
+
+export function requestReads(db: Database) {
+  const byId = db.prepare<[string], StoredRequest>(`SELECT ${REQUEST_COLUMNS} FROM request WHERE id = ?`);
+  const list = db.list<StoredRequest>({ name: 'request', table: 'request', columns: REQUEST_COLUMNS });
+  return {
+    findRequest: findNewest(db),
+    getRequest: (id: string): Operation<RequestRow | undefined> => rowOf(byId.get(id)),
+    listRequests(filter: RequestFilter): Operation<Page<RequestRow>> {
+      const { device, requester, status, ca } = filter;
+      const conditions = given([
+        { value: device, sql: 'device = @device', index: 'request_by_device_id' },
+        { value: requester, sql: 'requester = @requester', index: 'request_by_requester' },
+        { value: status, sql: 'status = @status', index: 'request_in_status' },
+        { value: ca, sql: 'ca = @ca', index: 'request_by_ca' },
+      ]);
+      return list(conditions, filter, filter, toRequestRow);
+    },
+  };
+}
+
+export function insertRequest(db: Database): (row: RequestRow) => Operation<number> {
+  const values = REQUEST_COLUMNS.split(', ').map((column) => `@${column}`);
+  const insert = db.prepare<StoredRequest>(`INSERT INTO request (${REQUEST_COLUMNS}) VALUES (${values.join(', ')})`);
+  return (row) => insert.run(toStoredRequest(row));
+}
+
+/** The writes of queued requests; claiming one and recording its certificate are issuance writes. */
+export function requestWrites(db: Database) {
+  const { among, forUpdate, oneOf, skipLocked } = db.dialect;
+  const find = findNewest(db);
+  const takeUse = takeOtpUse(db);
+  const giveBackUse = giveBackOtpUse(db);
+  const insert = insertRequest(db);
+  const mayIssue = mayIssueTo(db);
+  const clear = clearFailures(db);
+  const byId = db.prepare<[string], Pick<StoredRequest, 'ca' | 'device_key' | 'decided_by'> & { waits: number }>(
+    `SELECT ca, device_key, decided_by, CASE WHEN ${mayGo('approve')} THEN 1 ELSE 0 END AS waits
+     FROM request WHERE id = ? ${forUpdate}`,
+  );
+  const decide = db.prepare<Omit<Decision, 'deciders'> & { decided_by: string }>(
+    `UPDATE request SET status = @status, reason = @reason, decided_by = @decided_by,
+     decided_at = CASE @status WHEN 'pending' THEN decided_at ELSE @decided_at END,
+     changed_at = CASE @status WHEN 'pending' THEN changed_at ELSE @decided_at END
+     WHERE id = @id AND ${mayGo('approve')}`,
+  );
+  const fail = db.prepare<{ id: string; reason: string; now: number }, { otp_id: string | null; ca: string }>(
+    `UPDATE request SET ${goes('refuse')}, reason = @reason, changed_at = @now WHERE id = @id AND ${mayGo('refuse')}
+     RETURNING otp_id, ca`,
+  );
+  const due = db.prepare<{ before: number }, { id: string }>(
+    `SELECT id FROM request WHERE ${mayGo('expire')} AND changed_at <= @before
+     ORDER BY position LIMIT ${EXPIRED_AT_ONCE} ${skipLocked}`,
+  );
+  const expire = db.prepare<{ ids: readonly string[]; now: number }, Expired>(
+    `UPDATE request SET ${goes('expire')}, changed_at = @now WHERE ${oneOf('id', '@ids')} AND ${mayGo('expire')}
+     RETURNING id, ca, requester, decided_at`,
+  );
+  const purge = db.prepare<[number]>(
+    `DELETE FROM request WHERE ${among(
+      'request',
+      'position',
+      `WHERE ${inStatus(ENDED)} AND changed_at <= ? LIMIT ${PURGED_AT_ONCE}`,
+    )}`,
+  );
+
+  return {
+    *queueRequest(
+      row: RequestRow,
+      supersedes: string | null,
+      events: readonly AuditEvent[],
+      succeeded: readonly string[] = [],
+    ): Operation<Outcome<'queued' | 'otp-unusable' | 'device-refused' | RequestRow>> {
+      const { id, otp_id, recognition, device_key, ca, created_at } = row;
+      const [known, may] = yield* db.together([find(recognition), mayIssue(device_key, ca, created_at)]);
+      if (known !== undefined && known.id !== supersedes) return undone(known);
+      if (!may) return undone('device-refused');
+      // The same request under way was found above: it is in the queue.
+      const repeatable = { recognition, retry_window: 0 };
+      if (otp_id !== null && (yield* takeUse({ otp_id, request_id: id, now: created_at }, repeatable)) !== 'taken')
+        return undone('otp-unusable');
+      yield* db.together([insert(row), clear(succeeded)]);
+      return done('queued', events, device_key);
+    },
+    *decideRequest(
+      { deciders, ...decision }: Decision,
+      events: readonly AuditEvent[],
+    ): Operation<Outcome<'decided' | 'not-pending' | 'device-refused' | 'overtaken' | 'unknown'>> {
+      const row = yield* byId.get(decision.id);
+      if (row === undefined) return undone('unknown');
+      const { ca, device_key, waits } = row;
+      if (waits === 0) return undone('not-pending');
+      if (deciders !== undefined && row.decided_by !== JSON.stringify(deciders.before)) return undone('overtaken');
+      if (decision.status !== 'rejected' && !(yield* mayIssue(device_key, ca, decision.decided_at)))
+        return undone('device-refused');
+      const decided_by = deciders === undefined ? row.decided_by : JSON.stringify(deciders.after);
+      return (yield* decide.run({ ...decision, decided_by })) === 1
+        ? done('decided', events, device_key)
+        : undone('not-pending');
+    },
+    *failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+      const ended = yield* fail.get({ id, reason, now });
+      if (ended === undefined) return undone(false);
+      return done(true, [...events, ...(yield* giveBackUse(ended.otp_id, ended.ca, id))]);
+    },
+    *expireRequests(
+      { pending_ttl, retention }: RequestLifetimes,
+      now: number,
+    ): Operation<Outcome<{ expired: number; purged: number }>> {
+      // Locked first, and then looked at again: a process may have begun to issue one.
+      const rows = yield* due.all({ before: now - pending_ttl });
+      const ids = rows.map(({ id }) => id);
+      const expired = ids.length === 0 ? [] : yield* expire.all({ ids, now });
+      const purged = yield* purge.run(now - retention);
+      return done({ expired: expired.length, purged }, expired.map(expiredEvent));
+    },
+  };
+}
+
+type Expired = Pick<RequestRow, 'id' | 'ca' | 'requester' | 'decided_at'>;
+
+function expiredEvent({ id, ca, requester, decided_at }: Expired): AuditEvent {
+  const detail = decided_at === null ? 'nobody decided in time' : 'approved, but not collected in time';
+  return { type: 'request.expired', outcome: 'success', subject: requester, ca, request_id: id, detail };
+}

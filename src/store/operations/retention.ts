@@ -1,0 +1,97 @@
+/** What leaves the store because of its age, in batches. An event records each deletion. */
+import type { AuditEvent } from '../../audit/event.ts';
+import { done, type Outcome } from '../calls/outcome.ts';
+import { type OverSince, type OverTokens, PURGED_AT_ONCE } from '../retention-store.ts';
+import type { Database, Operation } from './port.ts';
+
+/** Tokens that are looked at in one call. */
+const PAGE = 2000;
+
+/** For a used-up token the last use counts, if it was noted. */
+const OVER = `(revoked_at <= @ended OR expires_at <= @ended OR (uses >= max_uses AND
+  coalesce((SELECT max(taken_at) FROM otp_use WHERE otp_id = otp.id), expires_at) <= @used))`;
+
+export function retentionReads(db: Database) {
+  const tokens = db.prepare<
+    OverSince & { after: number; limit: number },
+    { position: number; id: string; over: number }
+  >(
+    `SELECT position, id, CASE WHEN ${OVER} THEN 1 ELSE 0 END AS over FROM otp WHERE position > @after
+     ORDER BY position LIMIT @limit`,
+  );
+  return {
+    *findOverTokens(since: OverSince, after: number): Operation<OverTokens> {
+      const rows = yield* tokens.all({ ...since, after, limit: PAGE });
+      return {
+        ids: rows.filter(({ over }) => over === 1).map(({ id }) => id),
+        next: rows.length < PAGE ? null : (rows.at(-1)?.position ?? null),
+      };
+    },
+  };
+}
+
+export function retentionWrites(db: Database) {
+  const { among, oneOf, skipLocked } = db.dialect;
+  const certificates = db.prepare<[number]>(
+    `DELETE FROM certificate WHERE ${among(
+      'certificate AS old',
+      'position',
+      `WHERE not_after < ?
+       AND (revoked_at IS NULL OR NOT EXISTS
+         (SELECT 1 FROM crl WHERE crl.ca = old.ca AND number IS NOT NULL AND this_update <= old.not_after))
+       AND NOT EXISTS (SELECT 1 FROM request WHERE request.id = old.request_id)
+       ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`,
+    )}`,
+  );
+  const lockTokens = db.prepare<[readonly string[]], { id: string }>(
+    `SELECT id FROM otp WHERE ${oneOf('id', '?')} ORDER BY position ${skipLocked}`,
+  );
+  const tokens = db.prepare<OverSince & { ids: readonly string[] }>(
+    `DELETE FROM otp WHERE ${oneOf('id', '@ids')} AND ${OVER}
+     AND NOT EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id)
+     AND NOT EXISTS (SELECT 1 FROM reservation WHERE otp_id = otp.id)`,
+  );
+  const devices = db.prepare<[number], { key: string; id: string }>(
+    `DELETE FROM device WHERE ${among(
+      'device',
+      'position',
+      `WHERE not_after < ? ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`,
+    )} RETURNING key, id`,
+  );
+  const forgetDevices = db.prepare<[readonly string[]]>(`DELETE FROM device_event WHERE ${oneOf('device_key', '?')}`);
+  return {
+    *purgeCertificates(before: number): Operation<Outcome<number>> {
+      const changes = yield* certificates.run(before);
+      return done(changes, purged('certificates that ended', changes, before));
+    },
+    *purgeTokens(ids: readonly string[], since: OverSince): Operation<Outcome<number>> {
+      // Locked first, and then looked at again: a request may have begun to use one.
+      const locked = yield* lockTokens.all(ids);
+      const changes = yield* tokens.run({ ...since, ids: locked.map(({ id }) => id) });
+      return done(changes, purged('tokens that were over', changes, since.ended));
+    },
+    *purgeDevices(before: number): Operation<Outcome<number>> {
+      const rows = yield* devices.all(before);
+      yield* forgetDevices.run(rows.map(({ key }) => key));
+      return done(
+        rows.length,
+        rows.map(({ id }) => devicePurged(id, before)),
+      );
+    },
+  };
+}
+
+const iso = (time: number): string => new Date(time).toISOString();
+
+/** @param before milliseconds since the epoch */
+function purged(what: string, count: number, before: number): readonly AuditEvent[] {
+  if (count === 0) return [];
+  return [{ type: 'store.purged', outcome: 'success', detail: `${count} ${what} before ${iso(before)}` }];
+}
+
+/** @param before milliseconds since the epoch */
+const devicePurged = (id: string, before: number): AuditEvent => ({
+  type: 'device.deleted',
+  outcome: 'success',
+  detail: `device ${id}: its not_after was before ${iso(before)} (retention.devices)`,
+});

@@ -1,0 +1,82 @@
+/** The audit log in PostgreSQL: a chain for each node. */
+import type { Anchor, ArchivedRange, AuditEvent, AuditRecord } from '../../audit/event.ts';
+import { parseLine } from '../../audit/record.ts';
+import type { AuditFilter } from '../audit-store.ts';
+import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { toRecord } from '../operations/audit.ts';
+import { type Database, given, type Operation, result } from '../operations/port.ts';
+import type { Page } from '../page.ts';
+import { type AuditLine, PURGED_AT_ONCE } from '../retention-store.ts';
+import { partPattern } from './port.ts';
+
+/** @param node whose records are archived here */
+export function auditReads(db: Database, node: string) {
+  const list = db.list<{ line: string }>({ name: 'audit', table: 'audit', columns: 'line' });
+  const lines = db.prepare<[string, number, number], AuditLine>(
+    'SELECT seq, time, line FROM audit WHERE node = ? AND seq > ? ORDER BY seq LIMIT ?',
+  );
+  return {
+    listAudit(filter: AuditFilter): Operation<Page<AuditRecord>> {
+      const { request_id, serial, type, ca, subject, since, until } = filter;
+      const conditions = given([
+        { value: filter.node, sql: 'node = @node' },
+        { value: request_id, sql: 'request_id = @request_id' },
+        { value: serial, sql: 'serial = @serial' },
+        { value: type, sql: 'type = @type' },
+        { value: ca, sql: 'ca = @ca' },
+        { value: since, sql: 'time >= @since' },
+        { value: until, sql: 'time <= @until' },
+        { value: subject, sql: 'subject LIKE @subject' },
+      ]);
+      const parameters = { ...filter, ...(subject === undefined ? {} : { subject: partPattern(subject) }) };
+      return list(conditions, parameters, filter, toRecord);
+    },
+    auditLines: (after: number, limit: number): Operation<readonly AuditLine[]> => lines.all(node, after, limit),
+    lastArchived: newestArchived(db, node),
+  };
+}
+
+function newestArchived(db: Database, node: string): () => Operation<ArchivedRange | undefined> {
+  const newest = db.prepare<[string], { line: string }>(
+    "SELECT line FROM audit WHERE type = 'audit.archived' AND node = ? ORDER BY position DESC LIMIT 1",
+  );
+  return function* () {
+    const row = yield* newest.get(node);
+    return row === undefined ? undefined : parseLine(row.line)?.archived;
+  };
+}
+
+export function auditWrites(db: Database, node: string) {
+  // A record that is only about other chains is not noted: otherwise two idle nodes would note each other's notes forever.
+  const others = db.prepare<[string], Anchor & { readonly told: number }>(
+    'SELECT node, seq, hash, told FROM audit_head WHERE node <> ?',
+  );
+  const records = db.prepare<[string, string, number], { position: number }>(
+    `DELETE FROM audit WHERE node = ? AND seq = ANY(ARRAY(SELECT seq FROM audit WHERE node = ? AND seq <= ?
+     ORDER BY seq LIMIT ${PURGED_AT_ONCE})) RETURNING position`,
+  );
+  const forgetEvents = db.prepare<[readonly number[]]>('DELETE FROM device_event WHERE position = ANY(?)');
+  const archived = newestArchived(db, node);
+  return {
+    audit: (events: readonly AuditEvent[]): Operation<Outcome<undefined>> => result(done(undefined, events)),
+    *anchorAudit(known: readonly Anchor[]): Operation<Outcome<readonly Anchor[]>> {
+      const noted = new Map(known.map((anchor) => [anchor.node, anchor.seq]));
+      const moved = (yield* others.all(node)).filter((other) => other.told > (noted.get(other.node) ?? 0));
+      if (moved.length === 0) return undone([]);
+      const anchors = moved.map(({ node: name, seq, hash }): Anchor => ({ node: name, seq, hash }));
+      const detail = `the ends of ${anchors.length} other chains`;
+      return done(anchors, [{ type: 'audit.anchored', outcome: 'success', detail, anchors }]);
+    },
+    // Every transaction checks whether the file was renamed; this one only comes sooner.
+    reopenAuditFile: (): Operation<Outcome<undefined>> => result(done(undefined, [])),
+    noteArchived: (range: ArchivedRange, detail: string): Operation<Outcome<undefined>> =>
+      result(done(undefined, [{ type: 'audit.archived', outcome: 'success', detail, archived: range }])),
+    *purgeArchived(): Operation<Outcome<number>> {
+      const last = (yield* archived())?.last;
+      if (last === undefined) return done(0, []);
+      const gone = yield* records.all(node, node, last);
+      yield* forgetEvents.run(gone.map(({ position }) => position));
+      return done(gone.length, []);
+    },
+  };
+}

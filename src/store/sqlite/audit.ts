@@ -1,0 +1,65 @@
+/** The audit log in SQLite: one chain, whose indexes are filled behind the records (search/index-rows.ts). */
+import type { Anchor, ArchivedRange, AuditEvent, AuditRecord } from '../../audit/event.ts';
+import { parseLine } from '../../audit/record.ts';
+import type { AuditFilter } from '../audit-store.ts';
+import { done, type Outcome } from '../calls/outcome.ts';
+import { readPosition, toPage } from '../cursor.ts';
+import { toRecord } from '../operations/audit.ts';
+import type { Page } from '../page.ts';
+import { type AuditLine, PURGED_AT_ONCE } from '../retention-store.ts';
+import type { Db } from './database.ts';
+import { AuditSearch } from './search/audit-search.ts';
+import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
+
+export function auditReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
+  const search = new AuditSearch(db, limits);
+  const lines = db.prepare<[number, number], AuditLine>(
+    'SELECT seq, time, line FROM audit WHERE seq > ? ORDER BY seq LIMIT ?',
+  );
+  return {
+    listAudit(filter: AuditFilter): Page<AuditRecord> {
+      const { rows, stopped } = search.find(filter, readPosition('audit', filter));
+      return toPage('audit', rows, filter.limit, (row) => row.seq, toRecord, stopped);
+    },
+    auditLines: (after: number, limit: number): readonly AuditLine[] => lines.all(after, limit),
+    lastArchived: newestArchived(db),
+  };
+}
+
+function newestArchived(db: Db): () => ArchivedRange | undefined {
+  const newest = (from: string, where: string) =>
+    db.prepare<[], { line: string }>(
+      `SELECT line FROM ${from} WHERE ${where} AND type = 'audit.archived' ORDER BY seq DESC LIMIT 1`,
+    );
+  const behind = newest('audit NOT INDEXED', "seq > (SELECT upto FROM search_progress WHERE list = 'audit')");
+  const indexed = newest('audit INDEXED BY audit_by_type', 'indexed = 1');
+  return () => {
+    const row = behind.get() ?? indexed.get();
+    return row === undefined ? undefined : parseLine(row.line)?.archived;
+  };
+}
+
+export function auditWrites(db: Db) {
+  const records = db.prepare<[number], { seq: number }>(
+    `DELETE FROM audit WHERE seq IN
+     (SELECT seq FROM audit WHERE seq <= ? ORDER BY seq LIMIT ${PURGED_AT_ONCE}) RETURNING seq`,
+  );
+  const forgetEvents = db.prepare<[number]>('DELETE FROM device_event WHERE seq <= ?');
+  const archived = newestArchived(db);
+  return {
+    audit: (events: readonly AuditEvent[]): Outcome<undefined> => done(undefined, events),
+    // There is one chain.
+    anchorAudit: (): Outcome<readonly Anchor[]> => done([], []),
+    // Every transaction checks whether the file was renamed; this one only comes sooner.
+    reopenAuditFile: (): Outcome<undefined> => done(undefined, []),
+    noteArchived: (range: ArchivedRange, detail: string): Outcome<undefined> =>
+      done(undefined, [{ type: 'audit.archived', outcome: 'success', detail, archived: range }]),
+    purgeArchived(): Outcome<number> {
+      const last = archived()?.last;
+      if (last === undefined) return done(0, []);
+      const gone = records.all(last).map(({ seq }) => seq);
+      if (gone.length > 0) forgetEvents.run(Math.max(...gone));
+      return done(gone.length, []);
+    },
+  };
+}
