@@ -7,7 +7,7 @@ import { makeKey } from '../support/csr.ts';
 import { Estuary } from '../support/estuary.ts';
 import { openssl, opensslText } from '../support/openssl.ts';
 import { ROOT } from '../support/root.ts';
-import { auditRecords, enrollAt, startFront, x509 } from '../support/upstream.ts';
+import { latestAudit, enrollAt, startFront, x509 } from '../support/upstream.ts';
 
 const EXAMPLE = join(ROOT, 'examples/upstream-openssl');
 let home: string;
@@ -193,7 +193,7 @@ describe('exit codes', () => {
       order(what);
       const answer = await enrollAt(front, key, `device-${what}`);
       expect([answer.status, answer.text.trim()]).toEqual([500, 'The upstream CA could not process the request.']);
-      const [failure] = (await auditRecords(front, 'certificate.failed')).slice(-1);
+      const failure = await latestAudit(front, 'certificate.failed');
       expect(String(failure?.['detail'])).toContain('possibly issued');
       expect(readFileSync(join(home, 'reference'), 'utf8')).toBe('');
     },
@@ -225,7 +225,7 @@ describe('exit codes', () => {
     order('foreign');
     const answer = await enrollAt(front, key, 'device-foreign');
     expect([answer.status, answer.text.trim()]).toEqual([500, 'The CA issued something else than was asked for.']);
-    const [failure] = (await auditRecords(front, 'certificate.failed')).slice(-1);
+    const failure = await latestAudit(front, 'certificate.failed');
     expect(String(failure?.['detail'])).toContain('it certifies another public key');
   });
 });

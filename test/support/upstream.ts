@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
 import { X509Certificate } from 'node:crypto';
 import { onTheWire, simpleCsr, type TestKey } from './csr.ts';
-import { certificatePem, Estuary, type EstCall } from './estuary.ts';
+import { certificatePem, Estuary, itemsOf, type EstCall } from './estuary.ts';
 import type { Answer } from './https.ts';
 
 export interface FrontOptions {
@@ -51,8 +51,8 @@ export async function enrollAt(
 
 export const x509 = (answer: Answer): X509Certificate => new X509Certificate(certificatePem(answer));
 
-/** The audit records of a type, oldest first. */
-export async function auditRecords(front: Estuary, type: string): Promise<Record<string, unknown>[]> {
-  const { json } = await front.admin('GET', `/admin/audit?type=${type}&limit=1000`);
-  return Array.isArray(json['items']) ? json['items'].map((item: unknown) => ({ ...(item as object) })) : [];
+/** The latest audit record of a type. */
+export async function latestAudit(front: Estuary, type: string): Promise<Record<string, unknown> | undefined> {
+  const { json } = await front.admin('GET', `/admin/audit?type=${type}&order=desc&limit=1`);
+  return itemsOf(json)[0];
 }
