@@ -35,7 +35,7 @@ const keysOf = (value: unknown): readonly string[] =>
 const scriptOf = (compose: unknown, service: string): string =>
   textAt(compose, 'services', service, 'command', 0).replaceAll('$$', '$');
 
-describe('issue 17.5: config/compose-postgresql.yml', () => {
+describe('config/compose-postgresql.yml', () => {
   const dir = mkdtempSync(join(tmpdir(), 'estuary-compose-'));
   const compose: unknown = parseYaml(TEXT, { merge: true, uniqueKeys: true });
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** Issue 16.9: the docs of day two are held to what they speak of: alerts, configuration keys, codes, files and sections. */
+/** The docs of day two are held to what they speak of: alerts, configuration keys, codes, files and sections. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ function* keysIn(schema: TSchema, path: string): Generator<string> {
 const known = new Set(keysIn(configSchema, ''));
 const topLevel = new Set([...known].filter((key) => !key.includes('.')));
 
-describe('issue 16.9: the docs of day two', () => {
+describe('the docs of day two', () => {
   test.each(PAGES)('docs/%s.md is there, and the README leads to it', (page) => {
     expect(existsSync(join(ROOT, `docs/${page}.md`))).toBe(true);
     expect(read('README.md').includes(`docs/${page}.md`)).toBe(true);
@@ -68,7 +68,7 @@ test.each(PROSE)('the files under test, fixtures and scripts that %s names exist
   expect(named.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
 });
 
-describe('issue 16.9: alerts', () => {
+describe('alerts', () => {
   const alerts = [...read('config/alerts.yml').matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);
   const sections = new Map(
     read('docs/alerts.md')
@@ -88,7 +88,7 @@ describe('issue 16.9: alerts', () => {
   });
 });
 
-describe('issue 16.9: the NIAP mapping', () => {
+describe('the NIAP mapping', () => {
   const rows = read('docs/niap.md')
     .split('\n')
     .filter((line) => /^\| F[A-Z]{2}_/.test(line))

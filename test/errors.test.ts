@@ -1,4 +1,4 @@
-/** Issue 12.5: one family of errors, whose codes are a union type and a page. */
+/** One family of errors, whose codes are a union type and a page. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -31,7 +31,7 @@ const PROCESS_CODE = /^(GSSAPI|PKCS11)_(DOWN|BUSY|FAILED|TIMEOUT)$/;
 
 const entries: readonly (readonly [string, ErrorEntry])[] = Object.entries(ERRORS);
 
-describe('issue 12.5: every error code', () => {
+describe('every error code', () => {
   test.each(entries)('%s is thrown somewhere, with a status of an error, a cause and a remedy', (code, entry) => {
     expect(PROCESS_CODE.test(code) || source.includes(`'${code}'`)).toBe(true);
     for (const status of [entry.status].flat()) expect(status >= 400 && status < 600).toBe(true);
@@ -51,11 +51,11 @@ describe('issue 12.5: every error code', () => {
   });
 });
 
-test('issue 12.5: docs/errors.md is what the source says (npm run docs:errors)', () => {
+test('docs/errors.md is what the source says (npm run docs:errors)', () => {
   expect(readFileSync(join(ROOT, 'docs', 'errors.md'), 'utf8')).toBe(page);
 });
 
-test('issue 12.5: an unknown code, and a known one with a status that is not its own, do not compile', () => {
+test('an unknown code, and a known one with a status that is not its own, do not compile', () => {
   // @ts-expect-error no table has it
   expect(badRequest('NO_SUCH_CODE', 'no').code).toBe('NO_SUCH_CODE');
   // @ts-expect-error it is a 401
@@ -65,7 +65,7 @@ test('issue 12.5: an unknown code, and a known one with a status that is not its
   expect(errorWith(415, 'CONTENT_ENCODING', 'no').status).toBe(415);
 });
 
-describe('issue 12.5: what catches an error asks for its kind, not for its status', () => {
+describe('what catches an error asks for its kind, not for its status', () => {
   const each: [EstuaryError, boolean, boolean, boolean][] = [
     [badRequest('BODY_EMPTY', ''), true, false, false],
     [unauthorized('OTP_INVALID', ''), true, true, false],

@@ -18,7 +18,7 @@ function logged(write: (log: ReturnType<typeof createLogger>) => void, level: 'i
   return output;
 }
 
-test('issue 11.2: long texts are cut in the log', () => {
+test('long texts are cut in the log', () => {
   const output = logged((log) => log.info({ detail: 'a'.repeat(130_000), url: '/short', n: 1 }, 'refused'));
   expect(JSON.parse(output)).toMatchObject({ detail: `${'a'.repeat(4096)}… (130000 characters)`, url: '/short', n: 1 });
 });

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { runAny } from './support/command.ts';
 import { ROOT } from './support/root.ts';
 
-test('issue 16: every step of the nightly run has a bound, a name of its own, and a command whose files exist', () => {
+test('every step of the nightly run has a bound, a name of its own, and a command whose files exist', () => {
   const lines = readFileSync(join(ROOT, 'scripts/nightly-steps'), 'utf8').split('\n');
   const steps = lines.filter((line) => line !== '' && !line.startsWith('#'));
   expect(steps.filter((step) => !/^\d+[smh] [^:]+: \S/.test(step))).toEqual([]);
@@ -16,7 +16,7 @@ test('issue 16: every step of the nightly run has a bound, a name of its own, an
   expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
 });
 
-test('issue 16: a step that fails or hangs does not stop those after it, and the run has failed', async () => {
+test('a step that fails or hangs does not stop those after it, and the run has failed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'estuary-nightly-'));
   try {
     const list = join(folder, 'steps');

@@ -1,4 +1,4 @@
-/** Issue 16.8: the Debian package, the unit, the list of parts and their licences, and npm's package. The long forms (an image that is built, a package that is installed) are nightly. */
+/** The Debian package, the unit, the list of parts and their licences, and npm's package. The long forms (an image that is built, a package that is installed) are nightly. */
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ const run = (command: string, args: readonly string[], env: Readonly<Record<stri
   });
 const digest = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
 
-describe.skipIf(!requires('dpkg'))('issue 16.8: the Debian package', { timeout: 600_000 }, () => {
+describe.skipIf(!requires('dpkg'))('the Debian package', { timeout: 600_000 }, () => {
   const unpacked = folder.file('unpacked');
   const inside = (path: string): string => join(unpacked, path);
   let file: string;
@@ -110,7 +110,7 @@ describe.skipIf(!requires('dpkg'))('issue 16.8: the Debian package', { timeout: 
   );
 });
 
-describe('issue 16.8: systemd is told when the server is up', () => {
+describe('systemd is told when the server is up', () => {
   test.skipIf(!requires('systemdNotify'))('READY=1 comes once the listeners answer', async () => {
     const socket = folder.file('notify');
     const program =
@@ -128,7 +128,7 @@ describe('issue 16.8: systemd is told when the server is up', () => {
   });
 });
 
-describe('issue 16.8: the list of parts', () => {
+describe('the list of parts', () => {
   let sbom: unknown;
   beforeAll(() => {
     sbom = JSON.parse(run('scripts/sbom', []));
@@ -163,13 +163,13 @@ describe('issue 16.8: the list of parts', () => {
   });
 });
 
-test('issue 16.8: the configuration to begin with is one, and lets nobody in', async () => {
+test('the configuration to begin with is one, and lets nobody in', async () => {
   const { config, warnings } = await loadConfigOnly(join(ROOT, 'config/est.toml'), {});
   expect(warnings).toEqual([]);
   expect(config.admin.bearer_token.tokens.map(({ roles }) => roles)).toEqual([[]]);
 });
 
-describe('issue 16.8: npm pack', () => {
+describe('npm pack', () => {
   test('gives the same bytes twice, with the console, the configuration files and the manual, and without sources', () => {
     const files = ['a', 'b'].map((name) => {
       mkdirSync(folder.file(name));

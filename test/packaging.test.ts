@@ -80,7 +80,7 @@ function commandsOf(name: string): readonly string[] {
   return typeof bin === 'string' ? [name.replace(/^@[^/]+\//, '')] : Object.keys(stringsIn(bin));
 }
 
-describe('issue 11.22: dependencies', () => {
+describe('dependencies', () => {
   const production = { ...packagesOf('dependencies'), ...packagesOf('optionalDependencies') };
 
   test('are what src imports and the runtimes, and nothing else', () => {

@@ -52,7 +52,7 @@ describe.skipIf(!requires('openssl'))('scripts/quickstart --no-start', () => {
   test('the server accepts the configuration', async () => {
     const file = join(dir, 'est.toml');
     const { code, output } = await runAny(NODE, [SERVER, '--check', '--config', file]);
-    // Issue 13: what a token may ask for is `bind_client_id`'s to say, and here it says nothing.
+    // What a token may ask for is `bind_client_id`'s to say, and here it says nothing.
     expect({ code, lines: output.trimEnd().split('\n').sort() }).toEqual({
       code: 0,
       lines: [

@@ -1,4 +1,4 @@
-/** Checks the audit log's chain here, with nothing but the records (contract §7). */
+/** Checks the audit log's chain here, with nothing but the records. */
 import { call } from './api/client.ts';
 import type { AuditRecord, Page } from './api/types.ts';
 import { hashOf } from './audit-hash.ts';

@@ -1,4 +1,4 @@
-/** The kinds of event the audit log knows (contract §7). One list: types, the admin filter and the docs come from it. */
+/** The kinds of event the audit log knows. One list: types, the admin filter and the docs come from it. */
 export const AUDIT_TYPES = [
   'service.start',
   'service.stop',
@@ -46,7 +46,7 @@ export const AUDIT_TYPES = [
 export type AuditType = (typeof AUDIT_TYPES)[number];
 export type AuditOutcome = 'success' | 'failure';
 
-/** Who asked, beside the name in `subject` (contract §8.1). Where nobody was authenticated, all of it is absent. */
+/** Who asked, beside the name in `subject`. Where nobody was authenticated, all of it is absent. */
 export interface AuditedRequester {
   /** How the requester authenticated: `mtls`, `otp`, `gssapi`, `cmc`; an administrator: `mtls`, `bearer`. */
   readonly method?: string;

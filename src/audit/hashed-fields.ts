@@ -1,4 +1,4 @@
-/** What the hash of an audit record is made of (contract §7). Without Node, as the console checks the chain, too. */
+/** What the hash of an audit record is made of. Without Node, as the console checks the chain, too. */
 
 /** The fields of the canonical JSON in its order; those that are absent are left out. */
 export const HASHED_FIELDS = [

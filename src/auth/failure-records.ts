@@ -1,6 +1,6 @@
 /**
  * Refusals in the audit log, bounded for each address: a client that is refused a thousand times a second costs a few
- * durable records, the last of which counts the others (contract §11). One-time passwords have their lockout instead.
+ * durable records, the last of which counts the others. One-time passwords have their lockout instead.
  */
 import type { AuditEvent } from '../audit/event.ts';
 import { CountedRepeats, type Counted } from '../counted-repeats.ts';

@@ -5,7 +5,7 @@ import type { ConnectionCertificates } from './mtls/presented-certificates.ts';
 
 interface IdentityBase {
   /**
-   * Stable across connections and restarts; what a queued request belongs to (contract §8.1): `mtls:` or `cmc:` and the holder's key, of
+   * Stable across connections and restarts; what a queued request belongs to: `mtls:` or `cmc:` and the holder's key, of
    * issuer, subject and subjectAltName; `otp:<id>`; `gssapi:<principal>`; `cmc:identification:<a shared secret's>`.
    */
   readonly requester: string;

@@ -1,6 +1,6 @@
 /**
- * Counting failures of shared secrets and locking out (contract §3). The counts live in the store, so a restart keeps
- * them. A right password clears nothing: only what comes of its use does, in the same transaction (contract §9).
+ * Counting failures of shared secrets and locking out. The counts live in the store, so a restart keeps
+ * them. A right password clears nothing: only what comes of its use does, in the same transaction.
  */
 import { createHash } from 'node:crypto';
 

@@ -3,7 +3,7 @@ import type { AuditEvent } from '../audit/event.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import type { Identity, PresentedCredentials } from './identity.ts';
 
-/** Which credentials count where a request is sent to (contract §8.2, §8.3). */
+/** Which credentials count where a request is sent to. */
 export interface CredentialRules {
   /** A credential of another method is not looked at; undefined: every method that is switched on counts. */
   readonly methods: readonly Identity['method'][] | undefined;

@@ -1,4 +1,4 @@
-/** Whose certificates authenticate at a CA's label: `client_issuers` (contract §8.2). It filters, and never adds trust. */
+/** Whose certificates authenticate at a CA's label: `client_issuers`. It filters, and never adds trust. */
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { isIssuedBy } from '../pki/x509/issued-by.ts';
 import { namesMatch } from '../pki/x509/name-matching.ts';

@@ -1,4 +1,4 @@
-/** What a CA wants of a CSR: one source for what GET csrattrs asks for and for what policy then demands (contract §3). */
+/** What a CA wants of a CSR: one source for what GET csrattrs asks for and for what policy then demands. */
 import type { CsrAttrsConfig } from '../config/schema.ts';
 import { badRequest, type EstuaryError } from '../errors.ts';
 import { children, DerError, parseDer, readOid, Tag } from '../pki/der/der.ts';

@@ -1,4 +1,4 @@
-/** `subject.template` and `san.add` of a profile, filled in for a requester (contract §8.4). */
+/** `subject.template` and `san.add` of a profile, filled in for a requester. */
 import type { ProfileConfig } from '../config/schema.ts';
 import { forbidden } from '../errors.ts';
 import type { GeneralName } from '../pki/x509/general-name.ts';

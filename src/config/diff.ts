@@ -19,7 +19,7 @@ export interface ReloadPlan {
 }
 
 /**
- * What a reload changes (contract §1, SIGHUP).
+ * What a reload changes (SIGHUP).
  *
  * @throws EstuaryError 500 `CONFIG_RELOAD` when the live changes make no sense without those that need a restart
  */

@@ -126,7 +126,7 @@ export class Authenticated {
 async function challengeOf(received: ReceivedByEst): Promise<PasswordCredentials | undefined> {
   const csr = readOr(() => parseCsrWithoutProof(bodyOf(received)), undefined);
   if (csr?.otpChallenge === undefined) return undefined;
-  // The cheap checks come before a password is looked at (contract §3).
+  // The cheap checks come before a password is looked at.
   if (received.operation !== 'serverkeygen') await Proven.byEst(received);
   const [name] = csr.subject.rdns.flat().filter(({ type }) => type === OID.commonName);
   return { username: name?.text ?? '', password: csr.otpChallenge };

@@ -1,4 +1,4 @@
-/** Which credentials count at a CA's label for enrolments (contract §8.2, §8.3): one rule for simpleenroll, serverkeygen and fullcmc. */
+/** Which credentials count at a CA's label for enrolments: one rule for simpleenroll, serverkeygen and fullcmc. */
 import type { CredentialRules } from '../auth/plugin.ts';
 import type { Ca } from '../ca/router.ts';
 import { isSameCertificate, type Certificate } from '../pki/x509/certificate.ts';

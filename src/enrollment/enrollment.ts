@@ -97,7 +97,7 @@ export class Enrollment {
   }
 
   /**
-   * The whole way of a request to simpleenroll, simplereenroll or serverkeygen, in the order of checks of contract §3. A refusal of an
+   * The whole way of a request to simpleenroll, simplereenroll or serverkeygen, in the order of checks of docs/architecture.md. A refusal of an
    * authenticated requester is audited before it is answered.
    *
    * @throws EstuaryError 401; 403 requester or names; 400 body, link, csrattrs, policy, lint; 403 rejected, or a key that was sent; 500 or
@@ -162,7 +162,7 @@ export class Enrollment {
 
   /**
    * From an authorised request to its certificate; where the CA's `approval` is `manual`, or it queues itself, to its place in the queue.
-   * A repeat with the same token gets what the first one got (contract §9).
+   * A repeat with the same token gets what the first one got.
    *
    * @param isGone whether nobody is there any more to take the answer
    * @throws EstuaryError as {@link enroll}

@@ -1,4 +1,4 @@
-/** A generated private key in the form in which it leaves (contract §3, RFC 7030 §4.4.2). */
+/** A generated private key in the form in which it leaves (RFC 7030 §4.4.2). */
 import type { Ca } from '../ca/router.ts';
 import { badRequest } from '../errors.ts';
 import { parseContentInfo } from '../pki/cms/cms.ts';

@@ -1,4 +1,4 @@
-/** What the placeholders of patterns and templates stand for, of one requester (contract §8.4). */
+/** What the placeholders of patterns and templates stand for, of one requester. */
 import type { Identity } from '../auth/identity.ts';
 import { parsePrincipal } from '../auth/gssapi/principal.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';

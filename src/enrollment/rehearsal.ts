@@ -1,6 +1,6 @@
 /**
  * What would become of a request: the corridor up to the reservation, for a sender that an administrator names. Nothing is stored, audited,
- * reserved, queued or signed, and no password is used (contract §4, /admin/check).
+ * reserved, queued or signed, and no password is used (/admin/check).
  */
 import type { GssapiIdentity, Identity, OtpIdentity } from '../auth/identity.ts';
 import { NotAccepted, type AuthPlugin } from '../auth/plugin.ts';

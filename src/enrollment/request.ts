@@ -119,7 +119,7 @@ export function receivedEvents(request: RequestBase, takesUse: boolean): AuditEv
   return [...events, { ...base, type: 'request.received', outcome: 'success', detail }, ...used];
 }
 
-/** The lockout keys that the acceptance of a request clears: those of whom it costs a use of a password (contract §9). */
+/** The lockout keys that the acceptance of a request clears: those of whom it costs a use of a password. */
 export function clearedBy({ identity }: Pick<RequestBase, 'identity'>): readonly string[] {
   return identity.method === 'otp' ? identity.lockoutKeys : [];
 }

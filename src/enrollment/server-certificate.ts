@@ -1,4 +1,4 @@
-/** The certificate of the service's own listeners, from one of its CAs (`tls.automatic`, contract §11). */
+/** The certificate of the service's own listeners, from one of its CAs (`tls.automatic`). */
 import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from 'node:crypto';
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -134,7 +134,7 @@ export class ServerCertificate {
     );
   }
 
-  /** In two phases like every certificate (contract §6): the intent, the signature, the record. */
+  /** In two phases like every certificate: the intent, the signature, the record. */
   async #issue(): Promise<KeyPair> {
     const { names, store, instance, now } = this.#options;
     const ca = this.#options.ca();

@@ -1,4 +1,4 @@
-/** Refuses what a listener cannot take, before anything is done for it: 503 with Retry-After (contract §11). */
+/** Refuses what a listener cannot take, before anything is done for it: 503 with Retry-After. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { lockoutAddress } from '../auth/client-address.ts';
 import { unavailable, type EstuaryError } from '../errors.ts';

@@ -1,6 +1,6 @@
 /**
  * A request and what becomes of it, on any listener: its id, which its answer carries, its line of log, and its place in the metrics
- * (contract §11). Whatever answers goes by here: the operations, Fastify's own refusals, and those of Node's parser.
+ *. Whatever answers goes by here: the operations, Fastify's own refusals, and those of Node's parser.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';

@@ -1,4 +1,4 @@
-/** How many requests a second one listener of one process takes: from one address, and in all (contract §11). */
+/** How many requests a second one listener of one process takes: from one address, and in all. */
 
 import type { Config } from '../config/schema.ts';
 

@@ -1,4 +1,4 @@
-/** Notes the ends of the other nodes' audit chains in this node's, where several share a store: so a tail that is cut off is missed (contract §12). */
+/** Notes the ends of the other nodes' audit chains in this node's, where several share a store: so a tail that is cut off is missed. */
 import type { Anchor } from '../audit/event.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';

@@ -1,4 +1,4 @@
-/** What leaves the store for its age (contract §11): certificates, tokens, devices and audit records, at start and every hour. */
+/** What leaves the store for its age: certificates, tokens, devices and audit records, at start and every hour. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ArchiveFile } from '../audit/archive.ts';
 import type { Config } from '../config/schema.ts';

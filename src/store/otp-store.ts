@@ -25,7 +25,7 @@ export interface OtpFilter extends PageRequest {
   readonly status?: OtpStatus | undefined;
 }
 
-/** By what the request that takes a use is known when it is made again, and for how long it is answered then (contract §9). */
+/** By what the request that takes a use is known when it is made again, and for how long it is answered then. */
 export interface Repeatable {
   /** The same for the same request of the same token. */
   readonly recognition: string;

@@ -1,4 +1,4 @@
-/** Issue 15.5: signed checkpoints of the audit log, and what they find. */
+/** Signed checkpoints of the audit log, and what they find. */
 import Database from 'better-sqlite3';
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -66,7 +66,7 @@ function rewrite(paths: Paths, change: (line: string) => string | undefined): vo
   db.close();
 }
 
-describe('issue 15.5: checkpoints', () => {
+describe('checkpoints', () => {
   test('are made of the newest record, once, and verify with their key', async () => {
     const log = await written();
     expect(log.checkpoints.map(({ seq }) => seq)).toEqual([3, 6]);

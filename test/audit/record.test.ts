@@ -52,7 +52,7 @@ test('fields that are absent are left out', () => {
   expect(Object.keys(JSON.parse(line) as object)).toEqual(['seq', 'time', 'type', 'outcome', 'prev_hash', 'hash']);
 });
 
-test("issue 12: a record names the node, the requester with its certificate's issuer, the issued names, archived records", () => {
+test("a record names the node, the requester with its certificate's issuer, the issued names, archived records", () => {
   const event: AuditEvent = {
     ...EVENT,
     method: 'mtls',

@@ -1,5 +1,5 @@
 /**
- * Issue 1.5 and 16.4: what `audit verify` finds in a changed audit file or store.
+ * What `audit verify` finds in a changed audit file or store.
  *
  * Longer than other files: the ways to tamper with a log are to be seen side by side, on one log that is made once.
  */
@@ -241,7 +241,7 @@ describe('records that were archived', () => {
     return paths;
   }
 
-  test('contract §11: the chain verifies across them, with their lines in the audit file and without', async () => {
+  test('the chain verifies across them, with their lines in the audit file and without', async () => {
     const paths = await archived();
     const verdict = { ok: true, records: RECORDS + 1 - ARCHIVED, archived: ARCHIVED, ahead: 0 };
     expect(await verify(paths)).toEqual(verdict);
@@ -261,7 +261,7 @@ describe('records that were archived', () => {
     expect(await verify(await archived(change))).toMatchObject({ ok: false, seq });
   });
 
-  test('issue 16.4: it verifies while they leave the store little by little, and a change of one that has not left is found', async () => {
+  test('it verifies while they leave the store little by little, and a change of one that has not left is found', async () => {
     const halfway = async (): Promise<Paths> => {
       const paths = written();
       const lines = readFileSync(paths.auditFile, 'utf8').split('\n');

@@ -215,11 +215,11 @@ describe('service-spec, Precedence: mTLS, then OTP; a request succeeds if any me
   });
 });
 
-describe('contract §7: every authentication is audited, success and failure', () => {
+describe('every authentication is audited, success and failure', () => {
   test.each<[string, AuthPlugin['method'], Partial<PresentedCredentials>]>([
     ['certificates', 'mtls', { peerCertificate: stranger.der }],
     ['Kerberos tickets', 'gssapi', { authorization: 'Negotiate x' }],
-  ])('issue 11.2: refused %s of one address share a record that counts them', async (_, method, presented) => {
+  ])('refused %s of one address share a record that counts them', async (_, method, presented) => {
     const setup = await setUp();
     const refusing: AuthPlugin = {
       method: 'gssapi',
@@ -266,7 +266,7 @@ describe('contract §7: every authentication is audited, success and failure', (
   });
 });
 
-describe('contract §3: a certificate revoked in our own store never authenticates', () => {
+describe('a certificate revoked in our own store never authenticates', () => {
   const record = (setup: Setup, leaf: Issuer): Promise<unknown> => {
     const { serialNumber, fingerprint } = parseCertificate(leaf.der);
     return issue(setup.store, { ca: 'devices', serial: serialNumber, der: leaf.der, fingerprint_sha256: fingerprint });
@@ -340,7 +340,7 @@ describe('a certificate is of this server', () => {
   });
 });
 
-describe('issue 11.24, service-spec GSSAPI point 5: a ticket that is not verified, beside a client certificate', () => {
+describe('service-spec GSSAPI a ticket that is not verified, beside a client certificate', () => {
   const krb5 = Buffer.from('06092a864886f712010202', 'hex');
   const token = tlv(0x60, krb5, Buffer.from([1, 0]), apReq({ realm: text('EXAMPLE.TEST') }));
 

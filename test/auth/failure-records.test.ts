@@ -37,7 +37,7 @@ const refusal = (changes: Partial<AuditEvent> = {}): AuditEvent => ({
   ...changes,
 });
 
-describe('issue 11.2: refusals of one address share a record that counts them', () => {
+describe('refusals of one address share a record that counts them', () => {
   test('of 300 alike five have a record of their own; the sixth record counts 295', async () => {
     const { failures, records, observed } = kept();
     for (let n = 0; n < 300; n++) await failures.record(refusal());

@@ -1,4 +1,4 @@
-/** Issue 13.2: whose certificates authenticate at a CA's label (contract §8.2). */
+/** Whose certificates authenticate at a CA's label. */
 import { describe, expect, test } from 'vitest';
 import { ClientIssuers } from '../../src/ca/client-issuers.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
@@ -61,7 +61,7 @@ async function accepted(...of: Parameters<typeof issuersWith>) {
   return names;
 }
 
-describe('issue 13.2, contract §8.2: client_issuers', () => {
+describe('client_issuers', () => {
   test('own: this CA, by its name and key', async () => {
     expect(await accepted(['own'])).toEqual(OWN);
   });

@@ -1,4 +1,4 @@
-/** Issue 16.7: what a reload leaves alone, and what it makes anew. */
+/** What a reload leaves alone, and what it makes anew. */
 import { readFileSync, writeFileSync, rmSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Issue 3: a CA near its end warns in the log, in its health and in the metrics. */
+/** A CA near its end warns in the log, in its health and in the metrics. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { healthOf, watchExpiry } from '../../src/ca/expiry.ts';
 import { Ca } from '../../src/ca/router.ts';

@@ -1,4 +1,4 @@
-/** Issue 13.3: which certificates of a CA are which label's, where several share its key. */
+/** Which certificates of a CA are which label's, where several share its key. */
 import { describe, expect, test } from 'vitest';
 import { LabelBoundary } from '../../src/ca/label-boundary.ts';
 import { unavailable } from '../../src/errors.ts';
@@ -37,7 +37,7 @@ function boundary(labels: readonly string[], known: Known = {}) {
   return { asked, made: new LabelBoundary({ ca: 'devices', labels, isShared, isRemote, store }) };
 }
 
-describe('issue 13.3: a certificate is one of the label that it was asked for at', () => {
+describe('a certificate is one of the label that it was asked for at', () => {
   test.each<[string, CertificateRow, readonly string[], boolean]>([
     ["the CA's own label, there", row(null), ['devices'], true],
     ["the CA's own label, at a further one", row(null), ['guests'], false],

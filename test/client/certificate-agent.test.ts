@@ -1,4 +1,4 @@
-/** Issue 18.2: one certificate from nothing to its renewals, with the process killed wherever it can be. */
+/** One certificate from nothing to its renewals, with the process killed wherever it can be. */
 import { describe, expect, test } from 'vitest';
 import { ClientError } from '../../src/client/client-error.ts';
 import { OID } from '../../src/pki/der/oids.ts';
@@ -8,7 +8,7 @@ const later = (retryAfter?: number): ClientError =>
   new ClientError('later', 'SERVER_UNAVAILABLE', 'simpleenroll: 503', { retryAfter });
 const HOUR = 3_600_000;
 
-describe('issue 18.2: the way of a certificate', () => {
+describe('the way of a certificate', () => {
   test('is enrolled, and renewed at two thirds of its life, give or take a twentieth, with a new key and the same names', async () => {
     const world = await ClientWorld.make();
     expect(await world.step()).toMatchObject({ outcome: 'changed' });

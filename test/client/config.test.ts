@@ -1,4 +1,4 @@
-/** Issue 18.2: client.toml says at once all that is wrong with it. */
+/** Client.toml says at once all that is wrong with it. */
 import { describe, expect, test } from 'vitest';
 import { readClientConfig } from '../../src/client/config/load.ts';
 import { ConfigError } from '../../src/config/problem.ts';
@@ -27,7 +27,7 @@ function problems(text: string): string[] {
   }
 }
 
-describe('issue 18.2: client.toml', () => {
+describe('client.toml', () => {
   test('a private_key is a path, relative to the file, or the URI of a key in the token', () => {
     const key = (text: string): string | undefined =>
       read(

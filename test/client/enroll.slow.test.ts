@@ -1,4 +1,4 @@
-/** Issue 18.2: `estuary client enroll` against Estuary, from the command line. */
+/** `estuary client enroll` against Estuary, from the command line. */
 import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ async function tokenFile(name: string): Promise<string> {
 
 const out = (name: string): string => join(estuary.dir, `client-${name}`);
 
-describe('issue 18.2: estuary client enroll', () => {
+describe('estuary client enroll', () => {
   test('with a one-time password and the fingerprint of the CA, on an empty machine', async () => {
     const args = ['--url', url, '--ca-fingerprint', fingerprint, '--otp-file', await tokenFile('dev-1')];
     const { code, stdout, output } = await estuaryClient([

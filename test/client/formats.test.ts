@@ -1,4 +1,4 @@
-/** Issue 18.2: the files that `estuary client` leaves, and what it tells monitors. */
+/** The files that `estuary client` leaves, and what it tells monitors. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -34,7 +34,7 @@ async function installed(name: string, formats: readonly Format[], mode = '0600'
   return join(path, 'live');
 }
 
-describe('issue 18.2: formats', () => {
+describe('formats', () => {
   test('PEM: key, certificate, chain and both; for HAProxy one file with the key', async () => {
     const live = await installed('pem', ['combined']);
     const text = (name: string): string => readFileSync(join(live, name), 'latin1');
@@ -70,7 +70,7 @@ describe('issue 18.2: formats', () => {
   });
 });
 
-describe('issue 18.2: health and metrics', () => {
+describe('health and metrics', () => {
   test.each([
     [NOT_BEFORE + 1000, 'valid', 1],
     [NOT_BEFORE + (NOT_AFTER - NOT_BEFORE) * 0.9, 'due', 0],

@@ -1,4 +1,4 @@
-/** Issue 18: docs/client.md ties each of RFC 7030's MUSTs for clients to a test. */
+/** Docs/client.md ties each of RFC 7030's MUSTs for clients to a test. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ const rows = section
   .slice(2)
   .map((line) => line.split('|').map((cell) => cell.trim()));
 
-describe("issue 18: RFC 7030's MUSTs for clients", () => {
+describe("RFC 7030's MUSTs for clients", () => {
   test('stand in the table', () => expect(rows.length).toBeGreaterThan(20));
 
   test.each(rows.map(([, paragraph = '', must = '', proof = '']) => ({ paragraph, must, proof })))(

@@ -1,4 +1,4 @@
-/** Issue 18.3: one file to install, with Node inside. */
+/** One file to install, with Node inside. */
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { ROOT } from '../support/root.ts';
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
-test('issue 18.3: scripts/build-sea makes an executable of the client that runs without anything beside it', async () => {
+test('scripts/build-sea makes an executable of the client that runs without anything beside it', async () => {
   const file = folder.file('estuary');
   await runText(join(ROOT, 'scripts/build-sea'), [file], { timeout: 300_000 });
   expect(statSync(file).size).toBeLessThan(200 * 1024 * 1024);

@@ -1,4 +1,4 @@
-/** Issue 18.3: what `estuary client status` loads, by which it starts in under 300 ms. No time is measured: a busy machine has its own. */
+/** What `estuary client status` loads, by which it starts in under 300 ms. No time is measured: a busy machine has its own. */
 import { writeFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { runAny } from '../support/command.ts';
@@ -15,7 +15,7 @@ registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, conte
 process.on('exit', () => process.stderr.write(loaded.join('\\n')));
 `;
 
-test('issue 18.3: estuary client status loads no HTTP, no TLS and nothing of the server', async () => {
+test('estuary client status loads no HTTP, no TLS and nothing of the server', async () => {
   const hook = folder.file('hook.mjs');
   writeFileSync(hook, HOOK);
   const server = { url: 'https://localhost', system_trust_anchors: true };

@@ -1,4 +1,4 @@
-/** Issue 18.2: keys that are made in a PKCS#11 token, and stay there. */
+/** Keys that are made in a PKCS#11 token, and stay there. */
 import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { X509Certificate } from 'node:crypto';
@@ -23,7 +23,7 @@ import { PIN, SOFTHSM_MODULE, softHsm, type SoftHsm } from '../support/softhsm.t
 
 const HOUR = 3_600_000;
 
-describe('issue 18.2: keys in a token, in virtual time', () => {
+describe('keys in a token, in virtual time', () => {
   test('with the key in a token, killed at each of its steps, a client leaves one key there, that of its certificate', async () => {
     const config = configOf({ key_store: 'token' }, { token: { module: '/p11.so', label: 'tpm', pin_env: 'OTP' } });
     const start = (issuer: Issuer): ClientWorld => {
@@ -72,7 +72,7 @@ describe('issue 18.2: keys in a token, in virtual time', () => {
   });
 });
 
-describe.skipIf(!requires('softhsm', 'tokenTls'))('issue 18.2: keys in SoftHSM2', () => {
+describe.skipIf(!requires('softhsm', 'tokenTls'))('keys in SoftHSM2', () => {
   let estuary: Estuary;
   let hsm: SoftHsm;
   let server: Record<string, string>;

@@ -484,7 +484,7 @@ describe('what several keys say together', () => {
   test.each(rows)('%s', (_, text, ...problems) => expectRow(text, problems));
 });
 
-test('issue 12.5: a refused configuration is an error of the one family', async () => {
+test('a refused configuration is an error of the one family', async () => {
   await expect(folder.load('[est]\nport = "x"')).rejects.toMatchObject({
     name: 'EstuaryError',
     code: 'CONFIG_INVALID',

@@ -83,7 +83,7 @@ async function expectProblem(text: string, line: string): Promise<void> {
   expect(await problems(text)).toContain(`est.toml: ${line}`);
 }
 
-test('issue 13.3: two CAs of one key are a warning: further labels of one CA are meant', async () => {
+test('two CAs of one key are a warning: further labels of one CA are meant', async () => {
   const again = PARTS.ca.replace('label = "devices"\ndefault = true', 'label = "again"');
   const { warnings } = await folder.load(toml(again), {}, {});
   expect(warnings).toEqual([
@@ -128,7 +128,7 @@ test('a chain that repeats the certificate of the CA itself is tolerated', async
   expect(await problems(toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "ca/issuing.pem"' }))).toEqual([]);
 });
 
-describe('issue 13.2, contract §8.2, §8.3: who may enrol', () => {
+describe('who may enrol', () => {
   const anchors = '[tls.client_auth]\ntrust_anchors = "anchors.pem"';
   const warnings = async (more: string): Promise<string[]> => {
     await folder.write('anchors.pem', Buffer.concat([content('ca/root.pem'), content('ca/other.pem')]));
@@ -178,21 +178,18 @@ describe('issue 13.2, contract §8.2, §8.3: who may enrol', () => {
     ['a template', TIED, []],
     ['a template, and any SAN', 'profile.subject.template = "CN={cert.CN}"', ['Other']],
     ['an approval of each', 'approval = "manual"', []],
-  ])(
-    "issue 13: --check names foreign anchors whose certificates may ask for another's name: %s",
-    async (_, more, names) => {
-      await folder.write('anchors.pem', Buffer.concat([content('ca/root.pem'), content('ca/other.pem')]));
-      const ca = PARTS.ca.replace('[ca.file]', `${more}\n[ca.file]`);
-      const loaded = await folder.load(toml('', { clientAuth: anchors, ca }), {}, {});
-      const about = loaded.warnings.filter(({ key }) => key === 'ca[devices].profile').map(({ message }) => message);
-      expect(about).toEqual(
-        names.map(
-          (name) =>
-            `leaves the names of certificates under "CN=${name}" free: each may ask for any name, another's too (subject.template, and san.allowed = [] or patterns with a placeholder)`,
-        ),
-      );
-    },
-  );
+  ])("--check names foreign anchors whose certificates may ask for another's name: %s", async (_, more, names) => {
+    await folder.write('anchors.pem', Buffer.concat([content('ca/root.pem'), content('ca/other.pem')]));
+    const ca = PARTS.ca.replace('[ca.file]', `${more}\n[ca.file]`);
+    const loaded = await folder.load(toml('', { clientAuth: anchors, ca }), {}, {});
+    const about = loaded.warnings.filter(({ key }) => key === 'ca[devices].profile').map(({ message }) => message);
+    expect(about).toEqual(
+      names.map(
+        (name) =>
+          `leaves the names of certificates under "CN=${name}" free: each may ask for any name, another's too (subject.template, and san.allowed = [] or patterns with a placeholder)`,
+      ),
+    );
+  });
 
   test('a file of client_issuers that is not there', async () => {
     const ca = PARTS.ca.replace('[ca.file]', 'client_issuers = ["own", "no.pem"]\n[ca.file]');
@@ -203,7 +200,7 @@ describe('issue 13.2, contract §8.2, §8.3: who may enrol', () => {
   });
 });
 
-describe('contract §1: --check finds files that are missing or damaged', () => {
+describe('--check finds files that are missing or damaged', () => {
   const CERTIFICATES = 'a PEM file with one certificate or more';
   const KEY = 'a PEM file with one private key, without a passphrase';
 
@@ -279,7 +276,7 @@ describe('contract §1: --check finds files that are missing or damaged', () => 
   });
 });
 
-describe('contract §1: --check finds a PKI that does not fit together', () => {
+describe('--check finds a PKI that does not fit together', () => {
   test.each([
     ['tls.private_key: is not the key of tls.certificate', 'tls/server.key'],
     ['ca[devices].file.private_key: is not the key of ca[devices].certificate', 'ca/issuing.key'],
@@ -368,7 +365,7 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
     ['the CA', ['ca/issuing'], ['Issuing']],
     ['the root above it, beside a good one', ['admin/ca', 'ca/root'], ['Root']],
     ['a CA of the same name and another key', ['ca/issuing2'], []],
-  ])('issue 11.8: admin.tls.trust_anchors is %s', async (_, names, refused) => {
+  ])('admin.tls.trust_anchors is %s', async (_, names, refused) => {
     await folder.write('admin/ca.pem', Buffer.concat(names.map((name) => content(`${name}.pem`))));
     expect(await problems(toml())).toEqual(
       refused.map(
@@ -378,7 +375,7 @@ describe('contract §1: --check finds a PKI that does not fit together', () => {
     );
   });
 
-  test('issue 11.8: admin.tls.trust_anchors has signed the CA, though the chain does not name it', async () => {
+  test('admin.tls.trust_anchors has signed the CA, though the chain does not name it', async () => {
     await folder.write('ca/chain.pem', '');
     issue('ca/above', '/CN=Above', undefined, CA_EXTENSIONS);
     issue('ca/issuing', '/CN=Issuing', 'ca/above', CA_EXTENSIONS);
@@ -457,7 +454,7 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
     );
   });
 
-  test("issue 11.18: one that has expired is a warning: the CA's own key answers; NIAP refuses it", async () => {
+  test("one that has expired is a warning: the CA's own key answers; NIAP refuses it", async () => {
     issue('ca/ocsp', '/CN=Responder', 'ca/issuing', GOOD, 1);
     const now = Date.now() + 2 * DAY;
     const { warnings } = await folder.load(withOcsp, {}, { now });
@@ -497,7 +494,7 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
 });
 
 describe('warnings about files', () => {
-  test('issue 11.18: a server certificate that has expired; NIAP refuses it', async () => {
+  test('a server certificate that has expired; NIAP refuses it', async () => {
     issue('tls/short', '/CN=localhost', 'ca/issuing', ['extendedKeyUsage=serverAuth', LEAF], 1);
     const now = Date.now() + 2 * DAY;
     const pair = 'certificate = "tls/short.pem"\nprivate_key = "tls/short.key"';
@@ -562,7 +559,7 @@ describe('[cmc]: the files of full CMC', () => {
   });
 });
 
-describe('issue 15.1: bearer tokens with an end', () => {
+describe('bearer tokens with an end', () => {
   test('one that has passed is a warning, which names the entry and not the token', async () => {
     const hash = (digit: string): string => `sha256:${digit.repeat(64)}`;
     const now = Date.now();

@@ -1,4 +1,4 @@
-/** Contract §2: its sample of all keys is accepted. */
+/** Its sample of all keys is accepted. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configFolder } from './support.ts';
 import type { ConfigFolder } from './support.ts';
@@ -170,17 +170,17 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-test('contract §2: every key of the sample is known, with the values it shows', async () => {
+test('every key of the sample is known, with the values it shows', async () => {
   expect(await folder.problems(SAMPLE, ENV)).toEqual([]);
 });
 
-test('contract §2: fullcmc and serverkeygen are on unless switched off', async () => {
+test('fullcmc and serverkeygen are on unless switched off', async () => {
   const without = SAMPLE.replace('fullcmc = true\n', '').replace('serverkeygen = true\n', '');
   const { config } = await folder.load(without, ENV);
   expect(config.est).toMatchObject({ fullcmc: true, serverkeygen: true });
 });
 
-test('contract §2: secrets are loaded, a PIN without the line end of its file', async () => {
+test('secrets are loaded, a PIN without the line end of its file', async () => {
   const { config } = await folder.load(SAMPLE, ENV);
   const hsm = config.ca[1];
   expect(hsm?.driver === 'pkcs11' ? hsm.pkcs11.pin.reveal().toString() : '').toBe('1234');
@@ -188,7 +188,7 @@ test('contract §2: secrets are loaded, a PIN without the line end of its file',
   expect(config.serverkeygen.keys[0]?.symmetric_key?.length).toBe(32);
 });
 
-test('contract §2: an extension is a name, or a name with its value', async () => {
+test('an extension is a name, or a name with its value', async () => {
   const { config } = await folder.load(SAMPLE, ENV);
   expect(config.ca[0]?.csrattrs?.extensions).toEqual([
     { name: 'subjectAltName' },

@@ -18,7 +18,7 @@ const plan = async (text: string): Promise<ReturnType<typeof planReload>> =>
 
 const TOKEN = `[admin.bearer_token]\nenabled = true\ntokens = [{ token_hash = "sha256:${'0'.repeat(64)}", description = "x" }]`;
 
-describe('contract §1, SIGHUP: what applies live and what needs a restart', () => {
+describe('SIGHUP: what applies live and what needs a restart', () => {
   test('nothing changed', async () => {
     const { config, live, restart } = await plan(toml());
     expect({ live, restart }).toEqual({ live: [], restart: [] });

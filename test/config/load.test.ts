@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-describe('contract §2: what the configuration gives', () => {
+describe('what the configuration gives', () => {
   test('the smallest configuration is accepted, without a warning', async () => {
     const { warnings } = await folder.load(toml());
     expect(warnings).toEqual([]);
@@ -115,7 +115,7 @@ san = { allowed = ["dns", "ip"], required = ["dns"], dns = ['[a-z]+\\.example\\.
   });
 });
 
-describe('contract §2: a secret comes from a file or from the environment', () => {
+describe('a secret comes from a file or from the environment', () => {
   const HMAC = (source: string): string => toml(`[otp]\nenabled = true\nhash_algorithm = "sha256-hmac"\n${source}\n`);
 
   test('a key from a file is taken byte by byte', async () => {

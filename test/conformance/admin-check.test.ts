@@ -1,4 +1,4 @@
-/** Contract §4: POST /admin/check on the built server. */
+/** POST /admin/check on the built server. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
@@ -13,7 +13,7 @@ afterAll(() => estuary.stop());
 const csr = simpleCsr(makeKey(), 'device-1', ['device-1.example']);
 const pem = encodePem('CERTIFICATE REQUEST', csr);
 
-test('issue 15.2: what would be issued, queued and refused, and nothing happens', async () => {
+test('what would be issued, queued and refused, and nothing happens', async () => {
   const check = async (ca: string, as: object, text = pem) =>
     (await estuary.admin('POST', '/admin/check', { ca, csr: text, as })).json;
   expect(await check('devices', { client_id: 'device-1' })).toMatchObject({

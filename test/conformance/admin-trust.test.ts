@@ -1,4 +1,4 @@
-/** Contract §10: who makes administrators, and who has stopped being one. */
+/** Who makes administrators, and who has stopped being one. */
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -42,18 +42,18 @@ async function logged(message: string, times = 1): Promise<void> {
   throw new Error(`never logged: ${message}`);
 }
 
-test('issue 11.24: admin.tls.mode = "required_for_reenroll" means "optional", and a warning says so', async () => {
+test('admin.tls.mode = "required_for_reenroll" means "optional", and a warning says so', async () => {
   expect(await asAdmin()).toBe(200);
   expect((await estuary.admin('GET', '/admin/lockouts')).status, 'a bearer token alone').toBe(200);
   expect(estuary.server.log().find(({ key }) => key === 'admin.tls.mode')?.['msg']).toMatch(/means "optional"/);
 });
 
-test('issue 11.24: a wrong bearer token beside a good certificate is 401', async () => {
+test('a wrong bearer token beside a good certificate is 401', async () => {
   expect(await asAdmin({ Authorization: 'Bearer wrong' })).toBe(401);
   expect(await asAdmin({ Authorization: `Bearer ${estuary.adminToken}` })).toBe(200);
 });
 
-test('issue 11.8: admin.tls.crl stops a revoked administrator at the next reload', async () => {
+test('admin.tls.crl stops a revoked administrator at the next reload', async () => {
   writeFileSync(join(estuary.dir, 'admin/list.crl'), await makeCrl(ca, { revoked: ['0ada'] }));
   estuary.reconfigure((config) => {
     section(config, 'admin', 'tls')['crl'] = 'admin/list.crl';
@@ -67,7 +67,7 @@ test('issue 11.8: admin.tls.crl stops a revoked administrator at the next reload
   expect(await asAdmin()).toBe(200);
 });
 
-test('issue 11.8: anchors that make devices administrators are refused by a reload, by --check and at the start', async () => {
+test('anchors that make devices administrators are refused by a reload, by --check and at the start', async () => {
   cpSync(join(estuary.dir, 'ca/root.pem'), join(estuary.dir, 'admin/own.pem'));
   estuary.server.signal('SIGHUP');
   await logged('reload failed; the old configuration stays in force');

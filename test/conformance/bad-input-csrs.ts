@@ -159,7 +159,7 @@ const KEYS: Readonly<Record<string, string>> = {
   'an RSA key of 1024 bits': onTheWire(simpleCsr(makeKey('rsa1024'))),
   'an RSA key of 512 bits': csr({ spki: rsaSpki(modulus(512), integer(65537)) }),
   'an RSA key of 32,768 bits': csr({ spki: rsaSpki(modulus(32_768), integer(65537)) }),
-  'issue 11.14: an RSA exponent of 3': csr({ spki: rsaSpki(modulus(2048), integer(3)) }),
+  'an RSA exponent of 3': csr({ spki: rsaSpki(modulus(2048), integer(3)) }),
   'an RSA exponent of 1': csr({ spki: rsaSpki(modulus(2048), integer(1)) }),
   'an even RSA exponent': csr({ spki: rsaSpki(modulus(2048), integer(65536)) }),
   'an RSA exponent of 2,048 bits': csr({ spki: rsaSpki(modulus(2048), modulus(2048)) }),

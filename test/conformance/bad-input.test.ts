@@ -39,7 +39,7 @@ const PLAIN = 'text/plain; charset=utf-8';
 /** One sentence: no stack, no path, no line break. */
 const SENTENCE = /^[^\n]{5,300}$/;
 
-describe('contract §3: a body that is no acceptable PKCS#10 gets 400', () => {
+describe('a body that is no acceptable PKCS#10 gets 400', () => {
   test.each(Object.keys(BAD_BODIES))('%s', async (name) => {
     const answer = await estuary.enroll(BAD_BODIES[name] ?? '', { password: token.token });
     expect(answer.status, answer.text).toBe(400);
@@ -132,7 +132,7 @@ const HEADS: readonly Head[] = [
   { what: 'an Expect that is not offered', headers: { ...PKCS10, Expect: 'a-miracle' }, body: wire, status: 417 },
 ];
 
-describe('contract §3: the cheap checks, each with its status', () => {
+describe('the cheap checks, each with its status', () => {
   test.each(HEADS.map((row) => [row.what, row] as const))('%s', async (_, row) => {
     const answer = await estuary.est(row.path ?? 'simpleenroll', {
       password: token.token,

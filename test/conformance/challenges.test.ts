@@ -43,7 +43,7 @@ async function written(): Promise<string> {
   return [...files, (await storedElsewhere(estuary.dir)).toString('latin1'), estuary.server.output()].join('\n');
 }
 
-describe('issue 13.7: otpChallenge carries a token, with every rule of one', () => {
+describe('otpChallenge carries a token, with every rule of one', () => {
   test.each(['simpleenroll', 'serverkeygen'])('%s: one use, then 401', async (path) => {
     const { token, id } = await estuary.otp();
     expect((await enrol(path, [otpChallenge(token)], { path })).status).toBe(200);
@@ -96,7 +96,7 @@ describe('issue 13.7: otpChallenge carries a token, with every rule of one', () 
   );
 });
 
-describe('issue 13.7: whoever has the revocationChallenge may revoke by CMC', () => {
+describe('whoever has the revocationChallenge may revoke by CMC', () => {
   const revoke = async (certificate: Certificate, secret: string): Promise<unknown> => {
     const control = buildControl(120, 'revokeRequest', {
       issuer: certificate.issuer,

@@ -1,4 +1,4 @@
-/** Issue 13.1 and 13.2 from outside (contract §8.1–§8.3): whose credentials count at which label, and who collects what was queued. */
+/** Whose credentials count at which label, and who collects what was queued. */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -57,7 +57,7 @@ async function approve({ id }: Record<string, unknown>): Promise<void> {
   expect((await estuary.admin('POST', `/admin/requests/${String(id)}/approve`, {})).status).toBe(200);
 }
 
-describe('issue 13.2, contract §8.2: the default client_issuers of a label', () => {
+describe('the default client_issuers of a label', () => {
   test.each<[string, Holder, number, string]>([
     ['simpleenroll', 'devices', 200, ''],
     ['simpleenroll', 'maker', 200, ''],
@@ -104,7 +104,7 @@ describe('issue 13.2, contract §8.2: the default client_issuers of a label', ()
   });
 });
 
-describe('issue 13.2, contract §8.3: methods of a label', () => {
+describe('methods of a label', () => {
   test('a password is not looked at where only certificates count', async () => {
     const { id, token } = await estuary.otp();
     const answer = await estuary.enroll(wire, { path: 'lab/simpleenroll', password: token });
@@ -113,7 +113,7 @@ describe('issue 13.2, contract §8.3: methods of a label', () => {
   });
 });
 
-describe('issue 13.1, contract §8.1: what one requester queued, no other gets', () => {
+describe('what one requester queued, no other gets', () => {
   test('neither certificate nor private key go to another CA’s holder of the same subject', async () => {
     const path = 'lab/serverkeygen';
     const [one, other] = [clients.devices, clients.maker];

@@ -1,4 +1,4 @@
-/** Issue 11.1, contract §11: connections that say nothing, stop half-way or are refused are gone within seconds. */
+/** Connections that say nothing, stop half-way or are refused are gone within seconds. */
 import { get } from 'node:http';
 import { Agent } from 'node:https';
 import type { Socket } from 'node:net';
@@ -75,7 +75,7 @@ async function stall(est: Estuary, listener: ListenerName, kind: string, localAd
   open.push(secured);
 }
 
-test('issue 11.1: whatever a client begins and never ends, the server is rid of it within seconds', async () => {
+test('whatever a client begins and never ends, the server is rid of it within seconds', async () => {
   const est = await start({ handshake_timeout: 1, headers_timeout: 1, request_timeout: 2, keep_alive_timeout: 1 });
   expect(await enrols(est)).toBe(200);
   const before = socketsOf(est.server.pid);
@@ -85,7 +85,7 @@ test('issue 11.1: whatever a client begins and never ends, the server is rid of 
   expect(await enrols(est)).toBe(200);
 });
 
-test('issue 11.1: 1,100 silent connections under `ulimit -n 1024` cost nothing once they are gone', async () => {
+test('1,100 silent connections under `ulimit -n 1024` cost nothing once they are gone', async () => {
   const est = await start({ handshake_timeout: 2, headers_timeout: 2 }, { openFiles: 1024 });
   expect(await enrols(est)).toBe(200);
   const before = socketsOf(est.server.pid);
@@ -99,7 +99,7 @@ test('issue 11.1: 1,100 silent connections under `ulimit -n 1024` cost nothing o
   expect(est.server.log().filter(({ level }) => level === 'error' || level === 50)).toEqual([]);
 });
 
-test('issue 11.1: SIGTERM ends within server.shutdown_grace whatever is open', async () => {
+test('SIGTERM ends within server.shutdown_grace whatever is open', async () => {
   const est = await start({ shutdown_grace: 2, handshake_timeout: 600, headers_timeout: 600, request_timeout: 600 });
   const kinds = LISTENERS.flatMap((listener) => Object.keys(STALLED).map((kind) => ({ listener, kind })));
   await Promise.all(kinds.map(({ listener, kind }) => stall(est, listener, kind)));
@@ -185,7 +185,7 @@ describe('connections from few addresses do not keep another address from servic
   });
 });
 
-test('issue 11.1: 6,000 connections cost what the limits allow, and not again the next time', async () => {
+test('6,000 connections cost what the limits allow, and not again the next time', async () => {
   const est = await start({ handshake_timeout: 5, headers_timeout: 5 });
   expect(await enrols(est)).toBe(200);
   const before = socketsOf(est.server.pid);

@@ -1,5 +1,5 @@
 /**
- * RFC 7030 §3–§4.2, RFC 8951 and the contract §3 on cacerts, simpleenroll and simplereenroll.
+ * RFC 7030 §3–§4.2, RFC 8951 on cacerts, simpleenroll and simplereenroll.
  *
  * Longer than other files: its cases share a server.
  */

@@ -1,4 +1,4 @@
-/** Issue 13.4 and 13.5 from outside: a fleet is registered, enrolls, renews, is shut out; an external service has the last word. */
+/** From outside: a fleet is registered, enrolls, renews, is shut out; an external service has the last word. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -67,7 +67,7 @@ async function enroll(id: string) {
   return estuary.enroll(csrOf(id), { password: token });
 }
 
-test('issue 13.4: registered by CSV, enrolled by token, renewed; disabled, it renews no more', async () => {
+test('registered by CSV, enrolled by token, renewed; disabled, it renews no more', async () => {
   const refused = await enroll('press-7');
   expect([refused.status, refused.text.trim()]).toEqual([403, 'device not registered']);
   expect(asked).toBe(0);
@@ -102,7 +102,7 @@ test('issue 13.4: registered by CSV, enrolled by token, renewed; disabled, it re
   expect(exported.text).not.toContain('press-7');
 });
 
-test('issue 13.5: the service decides, and its answers are counted', async () => {
+test('the service decides, and its answers are counted', async () => {
   answer = { allow: true, subject: 'CN=press-8,O=Example', validity_days: 3 };
   expect((await enroll('press-8')).status).toBe(200);
   const { json } = await estuary.admin('GET', '/admin/devices/press-8');

@@ -1,4 +1,4 @@
-/** Issue 5: full CMC with an HSM-held CA key, which signs the responses too. They are the very same tests, on SoftHSM2. */
+/** Full CMC with an HSM-held CA key, which signs the responses too. They are the very same tests, on SoftHSM2. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Estuary } from '../support/estuary.ts';
 import { CA_KEYS } from '../support/keys-in-hsm.ts';

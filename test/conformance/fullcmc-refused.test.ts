@@ -1,5 +1,5 @@
 /**
- * RFC 5272, RFC 6402 and contract §3 at the built server: what is refused, with the exact HTTP status and failInfo.
+ * RFC 5272 and RFC 6402 at the built server: what is refused, with the exact HTTP status and failInfo.
  *
  * Longer than other files: the refusals are one table, at one server with all participants.
  */
@@ -60,7 +60,7 @@ import { caSection, Estuary, section, type ClientIdentity } from '../support/est
 const setting = withParticipants((config) => {
   // Each refusal counts on its own name, and none of these tests is about the lockout.
   section(config, 'otp')['max_failures'] = 1000;
-  // What CMC itself says of other CAs' certificates: contract §8.2 would keep them out before their message is read.
+  // What CMC itself says of other CAs' certificates: client_issuers would keep them out before their message is read.
   caSection(config)['client_issuers'] = ['any'];
 });
 let server: Estuary;
@@ -251,7 +251,7 @@ describe('the message', () => {
 });
 
 describe('the sender', () => {
-  test('contract §3: without a client certificate 401 in plain text, before the message is looked at', async () => {
+  test('without a client certificate 401 in plain text, before the message is looked at', async () => {
     const answer = await postCmc(server, await bySigner({ reqSequence: [own()] }));
     expect([answer.status, answer.text]).toEqual([401, 'client certificate required']);
   });
@@ -304,7 +304,7 @@ describe('the sender', () => {
     expect(await refusal(der)).toEqual([401, 'failed badIdentity [0]']);
   });
 
-  test('issue 11.13: a signer with an SM2 key, of which OpenSSL verifies no ECDSA: badMessageCheck', async () => {
+  test('a signer with an SM2 key, of which OpenSSL verifies no ECDSA: badMessageCheck', async () => {
     const { der: sm2 } = await makeClient('CN=device-1', await makeCa('CN=Nobody'), {
       keys: generateKeyPairSync('ec', { namedCurve: 'SM2' }),
     });
@@ -313,7 +313,7 @@ describe('the sender', () => {
     expect(await refusal(der)).toEqual([400, 'failed badMessageCheck [0]']);
   });
 
-  test('issue 11.26: signed with the requested key, but without its subjectKeyIdentifier: the text says what is missing', async () => {
+  test('signed with the requested key, but without its subjectKeyIdentifier: the text says what is missing', async () => {
     const key = makeKey();
     const der = fullRequest({ reqSequence: [tcr(1, simpleCsr(key, 'device-1'))] }, { signers: [requestedKey(key)] });
     const reply = await exchange(server, der, device);
@@ -436,7 +436,7 @@ describe('shared secrets', () => {
 });
 
 describe('requests', () => {
-  test('contract §3: no RA, and another subject than its own: 403 badIdentity', async () => {
+  test('no RA, and another subject than its own: 403 badIdentity', async () => {
     expect(await refusal(bySigner({ reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-2'))] }))).toEqual([
       403,
       'failed badIdentity [1]',

@@ -58,7 +58,7 @@ function withSecret(secret: string, identification = IDENTIFICATION): Promise<Bu
   );
 }
 
-test('contract §3: wrong secrets count toward the lockout, on the identification; it is lifted like any other', async () => {
+test('wrong secrets count toward the lockout, on the identification; it is lifted like any other', async () => {
   await started((config) => {
     Object.assign(section(config, 'otp'), { max_failures: 2, lockout_scope: 'both', lockout_duration: 900 });
     section(config, 'est')['fullcmc_require_mtls'] = false;
@@ -85,7 +85,7 @@ test('contract §3: wrong secrets count toward the lockout, on the identificatio
   expect([reply.status, ...inShort(reply)]).toEqual([200, 'success [1]']);
 });
 
-test('issue 11.7: the holder of one shared secret clears no count: it has no uses to spend', async () => {
+test('the holder of one shared secret clears no count: it has no uses to spend', async () => {
   await started((config) => {
     Object.assign(section(config, 'otp'), { max_failures: 2 });
     section(config, 'est')['fullcmc_require_mtls'] = false;
@@ -231,7 +231,7 @@ test('otp.bind_client_id = "cn": a shared secret stands for one name, which link
   expect([other.status, ...inShort(other)]).toEqual([403, 'failed badIdentity [1]']);
 });
 
-test('contract §6: a crash after the certificate and before its answer: the repeated message gets that certificate', async () => {
+test('a crash after the certificate and before its answer: the repeated message gets that certificate', async () => {
   await started(() => undefined);
   const device = await server.enrolled(makeKey(), 'device-1');
   const message = await requestBy(device, {

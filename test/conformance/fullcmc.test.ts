@@ -474,7 +474,7 @@ test('RFC 5272 §4.2: the issuing certificate stands beside what was issued', as
   expect(parseCertificate(only(reply).der).issuer.der.equals(issuer.subject.der)).toBe(true);
 });
 
-describe('contract §8.5: fullcmc at a CA with devices = "required"', () => {
+describe('fullcmc at a CA with devices = "required"', () => {
   test('a registered device is certified; one that is unknown, disabled or matched twice is refused with 403', async () => {
     const unit = issuedOutside(server, 'lab', makeKey(), '/CN=unit-1', ['extendedKeyUsage=clientAuth']);
     const { fingerprint, issuer: lab } = certificateOf(unit);

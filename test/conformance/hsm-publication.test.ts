@@ -1,4 +1,4 @@
-/** Issue 3: what is published for a CA whose key is in an HSM. They are the very same tests, on SoftHSM2. */
+/** What is published for a CA whose key is in an HSM. They are the very same tests, on SoftHSM2. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

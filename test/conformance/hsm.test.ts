@@ -1,4 +1,4 @@
-/** Issue 3: all enrolment tests also pass with an HSM-held CA key. They are the very same tests, on SoftHSM2. */
+/** All enrolment tests also pass with an HSM-held CA key. They are the very same tests, on SoftHSM2. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';

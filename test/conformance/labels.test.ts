@@ -1,4 +1,4 @@
-/** Issue 13.3 from outside: several labels on one CA key, each with a profile and rules of its own (docs/labels.md). */
+/** From outside: several labels on one CA key, each with a profile and rules of its own (docs/labels.md). */
 import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
@@ -53,7 +53,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => estuary.stop());
 
-describe('issue 13.3: one key, and a profile for each label', () => {
+describe('one key, and a profile for each label', () => {
   test("the profile is the label's; issuer, serial numbers and places of revocation data are the CA's", () => {
     const [devices, guests] = [parsed(clients.devices), parsed(clients.guests)];
     const days = ({ notBefore, notAfter }: Certificate) => Math.round((notAfter.getTime() - notBefore.getTime()) / DAY);
@@ -109,7 +109,7 @@ describe('issue 13.3: one key, and a profile for each label', () => {
   });
 });
 
-describe('issue 13.3, contract §8.2: a label is a boundary, also where the key is the same', () => {
+describe('a label is a boundary, also where the key is the same', () => {
   test.each<[string, 'devices' | 'guests' | 'staff', number, string]>([
     ['simplereenroll', 'devices', 200, ''],
     ['simplereenroll', 'guests', 403, NOT_ISSUED_HERE],
@@ -177,7 +177,7 @@ describe('issue 13.3, contract §8.2: a label is a boundary, also where the key 
   });
 });
 
-test('issue 13.3: one CRL and one responder have what was revoked at every label, and it authenticates nowhere', async () => {
+test('one CRL and one responder have what was revoked at every label, and it authenticates nowhere', async () => {
   const lost = await estuary.enrolled(key, 'device-1', [], 'guests/simpleenroll');
   const { serialNumber } = parsed(lost);
   const order = { reason: 'keyCompromise' };

@@ -1,4 +1,4 @@
-/** Contract §11: beyond `[limits]`, 503 with Retry-After on each listener; an overload is refused, and what was begun is served. */
+/** Beyond `[limits]`, 503 with Retry-After on each listener; an overload is refused, and what was begun is served. */
 import { request as httpRequest } from 'node:http';
 import { Agent } from 'node:https';
 import { afterEach, expect, test } from 'vitest';
@@ -58,7 +58,7 @@ const told = ({ status, headers }: { status: number; headers: Readonly<Record<st
 test.each([
   ['requests_per_second_per_address', { requests_per_second_per_address: 1 }, '127.0.0.3', 200],
   ['requests_per_second', { requests_per_second: 1 }, '127.0.0.3', 503],
-])('issue 16.2: limits.%s bounds each listener: 503 with Retry-After', async (_, limits, other, othersStatus) => {
+])('limits.%s bounds each listener: 503 with Retry-After', async (_, limits, other, othersStatus) => {
   const est = await start(limits);
   const types = {
     est: 'text/plain; charset=utf-8',
@@ -83,7 +83,7 @@ test.each([
   }
 });
 
-test('issue 16.2: more than the server can bear is refused with 503 and Retry-After, the rest is served, and /healthz answers', async () => {
+test('more than the server can bear is refused with 503 and Retry-After, the rest is served, and /healthz answers', async () => {
   const est = await start({});
   const key = makeKey();
   const device: ClientIdentity = await est.enrolled(key);

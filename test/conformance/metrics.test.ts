@@ -40,7 +40,7 @@ test('requests, issued certificates and refused passwords are counted', async ()
     expect(lines).toContain(line);
 });
 
-test('issue 16.1: docs/metrics.md lists what is there, and nothing else', async () => {
+test('docs/metrics.md lists what is there, and nothing else', async () => {
   estuary.server.signal('SIGHUP');
   const documented = [...readFileSync(join(ROOT, 'docs/metrics.md'), 'utf8').matchAll(/^\| `([a-z_]+)` \| (\w+) \|/gm)];
   const listed = documented.map(([, name, type]) => `${name} ${type}`).toSorted();
@@ -53,7 +53,7 @@ test('issue 16.1: docs/metrics.md lists what is there, and nothing else', async 
   );
 });
 
-test('issue 16.1: the end of each certificate that the server needs is told, queue and revocations are counted', async () => {
+test('the end of each certificate that the server needs is told, queue and revocations are counted', async () => {
   const { token } = await estuary.otp();
   const answer = await estuary.enroll(onTheWire(simpleCsr(makeKey(), 'device-2')), { password: token });
   const serial = new X509Certificate(certificatePem(answer)).serialNumber.toLowerCase();

@@ -1,4 +1,4 @@
-/** Issue 13.3 from outside (contract §8.4): names that a requester gets and does not get, with the quickstart's configuration and with names that are bound. */
+/** From outside: names that a requester gets and does not get, with the quickstart's configuration and with names that are bound. */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -55,7 +55,7 @@ async function names(
 const notOwn = (name: string): string => `403 The request asks for a name that is not the requester's: "${name}".`;
 const NOT_SUBJECT = '403 The CSR must ask for the subject of the certificate that authenticates it.';
 
-describe('issue 13.3, contract §8.4: mtls_subject = "auto", the default', () => {
+describe('mtls_subject = "auto", the default', () => {
   test('no certificate that this server issued obtains another’s name', async () => {
     expect(await names({ client: own }, 'device-1')).toBe('CN=device-1');
     expect(await names({ client: own }, 'device-2')).toBe(NOT_SUBJECT);
@@ -91,7 +91,7 @@ describe('issue 13.3, contract §8.4: mtls_subject = "auto", the default', () =>
   });
 });
 
-describe('issue 13.3, contract §8.4: a token that is bound to its client_id', () => {
+describe('a token that is bound to its client_id', () => {
   const path = 'lab/simpleenroll';
   const password = async (client_id = 'device-1'): Promise<string> => (await estuary.otp({ client_id })).token;
 

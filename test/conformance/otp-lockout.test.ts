@@ -1,4 +1,4 @@
-/** Contract §9: only a use of a password that was taken clears the lockout count. */
+/** Only a use of a password that was taken clears the lockout count. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { caSection, Estuary, itemsOf } from '../support/estuary.ts';
@@ -38,7 +38,7 @@ async function guess(times: number): Promise<string[]> {
 const expectCounted = async (): Promise<void> => expect(await guess(2)).toEqual([INVALID, LOCKED]);
 const expectCleared = async (): Promise<void> => expect(await guess(LIMIT)).toEqual(Array(LIMIT).fill(INVALID));
 
-describe('issue 11.7: a live token whose request comes to nothing clears no count', () => {
+describe('a live token whose request comes to nothing clears no count', () => {
   test.each([
     ['simpleenroll', BAD],
     ['serverkeygen', BAD],
@@ -53,7 +53,7 @@ describe('issue 11.7: a live token whose request comes to nothing clears no coun
   });
 });
 
-describe('issue 11.7: a use that was taken clears the count', () => {
+describe('a use that was taken clears the count', () => {
   test.each([
     ['simpleenroll', 200],
     ['serverkeygen', 200],
@@ -67,7 +67,7 @@ describe('issue 11.7: a use that was taken clears the count', () => {
   });
 });
 
-test('contract §9: a poll of a queued request, and the certificate it comes to, neither add nor clear', async () => {
+test('a poll of a queued request, and the certificate it comes to, neither add nor clear', async () => {
   const { token } = await estuary.otp({ max_uses: 2 });
   const poll = async (): Promise<number> =>
     (await estuary.enroll(good('polled'), { password: token, path: 'lab/simpleenroll' })).status;
@@ -79,7 +79,7 @@ test('contract §9: a poll of a queued request, and the certificate it comes to,
   await expectCounted();
 });
 
-describe('issue 11.24: the use of a token has an audit type of its own', () => {
+describe('the use of a token has an audit type of its own', () => {
   const records = async (id: string): Promise<Record<string, unknown>[]> =>
     itemsOf((await estuary.admin('GET', '/admin/audit?type=otp.used&limit=1000')).json).filter(
       ({ detail }) => detail === `token ${id}`,

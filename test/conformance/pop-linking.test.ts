@@ -125,14 +125,11 @@ describe('est.require_pop_linking', () => {
     ]);
   });
 
-  test.each(VERSIONS)(
-    'issue 13.7: estIdentityLinking is the binding, and challengePassword free (%s)',
-    async (version) => {
-      const socket = await connect(version);
-      const attributes = [challengePassword('for other uses'), estIdentityLinking(bindingOf(socket))];
-      expect(await enrollWith(socket, attributes)).toMatch(/^HTTP\/1\.1 200 /);
-    },
-  );
+  test.each(VERSIONS)('estIdentityLinking is the binding, and challengePassword free (%s)', async (version) => {
+    const socket = await connect(version);
+    const attributes = [challengePassword('for other uses'), estIdentityLinking(bindingOf(socket))];
+    expect(await enrollWith(socket, attributes)).toMatch(/^HTTP\/1\.1 200 /);
+  });
 
   test.each<[string, (binding: string) => Buffer[]]>([
     ['another binding', () => [estIdentityLinking('AAAA')]],
@@ -142,7 +139,7 @@ describe('est.require_pop_linking', () => {
     ],
     ['more than 255 characters', () => [estIdentityLinking('A'.repeat(256))]],
     ['two of them', (right) => [estIdentityLinking(right), estIdentityLinking(right)]],
-  ])('issue 13.7: an estIdentityLinking with %s is refused with 400', async (_, attributes) => {
+  ])('an estIdentityLinking with %s is refused with 400', async (_, attributes) => {
     const socket = await connect('TLSv1.3');
     expect(await enrollWith(socket, attributes(bindingOf(socket)))).toMatch(/^HTTP\/1\.1 400 /);
   });

@@ -57,7 +57,7 @@ const impostors = async (): Promise<ClientIdentity> => {
   );
 };
 
-describe(`issue 11.2: ${REQUESTS} requests on one connection with an untrusted certificate, and another client`, () => {
+describe(`${REQUESTS} requests on one connection with an untrusted certificate, and another client`, () => {
   test.each<[string, () => Promise<ClientIdentity>, string]>([
     [
       '500 RDNs',

@@ -1,5 +1,5 @@
 /**
- * Contract §5 and issue 3.3: what relying parties fetch over plain HTTP, checked with openssl.
+ * What relying parties fetch over plain HTTP, checked with openssl.
  *
  * Longer than other files: its cases share a server and what it has published.
  */
@@ -176,7 +176,7 @@ describe('revocation, seen by openssl', () => {
     expect(checked('bad.pem')).toContain('certificate revoked');
   });
 
-  test('contract §7: crl.issued is in the audit log, and the number survives a restart', async () => {
+  test('crl.issued is in the audit log, and the number survives a restart', async () => {
     const { json } = await estuary.admin('GET', '/admin/audit?type=crl.issued');
     expect(JSON.stringify(json)).toMatch(/"ca":"devices".*number 1,/);
     const before = crlNumber(crlText((await get('/crl/devices.crl')).body));
@@ -289,7 +289,7 @@ test.each([0, 129])('RFC 9654 §2.1: a nonce of %i octets is answered malformedR
     expect([answer.status, answer.body.toString('hex')]).toEqual([200, '30030a0101']);
 });
 
-test('issue 11.19: enrolments go on beside a flood of requests about made-up serial numbers and with nonces', async () => {
+test('enrolments go on beside a flood of requests about made-up serial numbers and with nonces', async () => {
   run(
     'ocsp',
     '-issuer',

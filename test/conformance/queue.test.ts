@@ -1,5 +1,5 @@
 /**
- * Issue 3.2, RFC 7030 §4.2.3 and the contract §3 "OTP and 202": requests that wait for an administrator.
+ * RFC 7030 §4.2.3: requests that wait for an administrator.
  *
  * Longer than other files: its cases share a server.
  */
@@ -83,7 +83,7 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
     });
   });
 
-  test('issue 3: a single-use token carries it from 202 through approval to the certificate, and again', async () => {
+  test('a single-use token carries it from 202 through approval to the certificate, and again', async () => {
     const { cn, otp, poll } = await queued();
     expect((await poll()).status).toBe(202);
     await approve(estuary, cn);
@@ -102,7 +102,7 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
     expect(record.json).toMatchObject({ request_id: id, requester: cn, method: 'otp' });
   });
 
-  test('contract §3: the names count as a set, DNS names without case; the bytes of the CSR do not', async () => {
+  test('the names count as a set, DNS names without case; the bytes of the CSR do not', async () => {
     const cn = freshName();
     const { token } = await estuary.otp();
     const csr = (...hosts: string[]): string =>
@@ -157,7 +157,7 @@ describe('RFC 7030 §4.2.3: a request that waits', () => {
   });
 });
 
-describe('contract §3: a token without a use left', () => {
+describe('a token without a use left', () => {
   const others: readonly (readonly [string, (cn: string) => string])[] = [
     ['another subject', () => onTheWire(simpleCsr(key, freshName(), ['a.example']))],
     ['another name', (cn) => onTheWire(simpleCsr(key, cn, ['other.example']))],
@@ -204,7 +204,7 @@ describe('contract §3: a token without a use left', () => {
   });
 });
 
-describe('contract §4: the decision', () => {
+describe('the decision', () => {
   test("a rejected request is answered 403 with the administrator's reason, and keeps its use", async () => {
     const { cn, otp, poll } = await queued();
     const path = `/admin/requests/${await requestId(estuary, cn)}`;
@@ -270,7 +270,7 @@ describe('contract §4: the decision', () => {
     expect(json['spki_sha256']).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  test('contract §7: queued, decided and issued are in the audit log under one request id', async () => {
+  test('queued, decided and issued are in the audit log under one request id', async () => {
     const { cn, poll } = await queued();
     await approve(estuary, cn);
     await poll();
@@ -284,7 +284,7 @@ describe('contract §4: the decision', () => {
   });
 });
 
-describe('issue 3.2: issued once', () => {
+describe('issued once', () => {
   test('polls at once after the approval yield one certificate', async () => {
     const { cn, poll } = await queued();
     await approve(estuary, cn);

@@ -1,4 +1,4 @@
-/** Contract §11: every answer carries `X-Request-Id`, which its line of log and its audit records carry too. */
+/** Every answer carries `X-Request-Id`, which its line of log and its audit records carry too. */
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect as connectTcp } from 'node:net';
@@ -63,7 +63,7 @@ async function recordsOf(id: unknown): Promise<unknown[]> {
     .map(({ type, outcome }) => `${String(type)} ${String(outcome)}`);
 }
 
-test('issue 16.1: an enrolment has one id in its answer, its line of log and its audit records', async () => {
+test('an enrolment has one id in its answer, its line of log and its audit records', async () => {
   const { token } = await estuary.otp();
   const answer = await estuary.enroll(wire, { password: token });
   expect(answer.status).toBe(200);
@@ -91,7 +91,7 @@ test('issue 16.1: an enrolment has one id in its answer, its line of log and its
   ]);
 });
 
-test('issue 16.1: a wrong password has its id in the log and in the record of the failure', async () => {
+test('a wrong password has its id in the log and in the record of the failure', async () => {
   const answer = await estuary.enroll(wire, { password: 'x'.repeat(20) });
   expect(answer.status).toBe(401);
   const id = answer.headers['x-request-id'];
@@ -99,7 +99,7 @@ test('issue 16.1: a wrong password has its id in the log and in the record of th
   expect(await recordsOf(id)).toEqual(['auth.otp failure']);
 });
 
-test("issue 16.1: an administrator's call has its id in the log and in every record that it makes", async () => {
+test("an administrator's call has its id in the log and in every record that it makes", async () => {
   const headers = { Authorization: `Bearer ${estuary.adminToken}`, 'Content-Type': 'application/json' };
   const at = { port: estuary.server.port('admin'), tls: { ca: estuary.root } };
   const body = JSON.stringify({ client_id: 'x' });
@@ -163,23 +163,20 @@ async function answerTo(listener: Listener, request: string): Promise<string> {
   });
 }
 
-describe.each(['est', 'admin', 'publication'] as const)(
-  'issue 16.1: on the %s listener every answer has its id',
-  (listener) => {
-    test.each(REFUSED)('%s', async (_, request, statuses) => {
-      const answer = await answerTo(listener, request);
-      const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1]);
-      expect(statuses).toContain(status);
-      const ids = [...answer.matchAll(/^x-request-id: (.*)\r$/gim)].map(([, id]) => id);
-      expect(ids).toEqual([expect.stringMatching(UUID)]);
-      const line = await lineOf(ids[0]);
-      expect(line).toMatchObject({ listener, status });
-      expect(line['code'] === null).toBe(status === 200);
-    });
-  },
-);
+describe.each(['est', 'admin', 'publication'] as const)('on the %s listener every answer has its id', (listener) => {
+  test.each(REFUSED)('%s', async (_, request, statuses) => {
+    const answer = await answerTo(listener, request);
+    const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1]);
+    expect(statuses).toContain(status);
+    const ids = [...answer.matchAll(/^x-request-id: (.*)\r$/gim)].map(([, id]) => id);
+    expect(ids).toEqual([expect.stringMatching(UUID)]);
+    const line = await lineOf(ids[0]);
+    expect(line).toMatchObject({ listener, status });
+    expect(line['code'] === null).toBe(status === 200);
+  });
+});
 
-test('issue 16.1: the publication listener tells the operation and the CA', async () => {
+test('the publication listener tells the operation and the CA', async () => {
   const port = estuary.server.port('publication');
   const id = await new Promise<unknown>((resolve, reject) => {
     httpRequest({ host: '127.0.0.1', port, path: '/ca/devices.cer' }, (response) => {
@@ -205,7 +202,7 @@ test("clients.md: strongSwan's 1,024 octets and libest's 16 headers still hold e
   }
 });
 
-test('issue 16.1: failed handshakes name the address, and those of one address share a line that counts them', async () => {
+test('failed handshakes name the address, and those of one address share a line that counts them', async () => {
   const port = estuary.server.port('est');
   const failures = (): readonly Line[] => lines().filter(({ msg }) => msg === 'TLS handshake failed');
   for (let i = 0; i < 12; i++) {
@@ -219,7 +216,7 @@ test('issue 16.1: failed handshakes name the address, and those of one address s
   for (const line of failures()) expect(line).toMatchObject({ listener: 'est', address: '127.0.0.1' });
 });
 
-test('issue 16.1: whoever is gone before the answer has a line of log, without a status', async () => {
+test('whoever is gone before the answer has a line of log, without a status', async () => {
   const tcp = await openTcp(estuary.server.port('est'));
   const secured = connectTls({ socket: tcp, servername: 'localhost', ca: estuary.root });
   secured.on('error', () => undefined);

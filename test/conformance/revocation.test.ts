@@ -1,4 +1,4 @@
-/** Issue 3.3: a revoked certificate stops authenticating at once. */
+/** A revoked certificate stops authenticating at once. */
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent } from 'node:https';

@@ -106,7 +106,7 @@ describe('docs/serverkeygen.md: the printed lines', () => {
     await opens(answer, [lines.symmetric, lines.package], words);
   });
 
-  test('issue 11.26: the printed lines make a request with a key identifier', async () => {
+  test('the printed lines make a request with a key identifier', async () => {
     const [, after = ''] = readFileSync(join(ROOT, 'docs/serverkeygen.md'), 'utf8').split('## Making a request');
     const making = (/```\n([^]*?)```/.exec(after)?.[1] ?? '').replaceAll('ID_HEX', KEK_ID);
     const PATH = `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`;

@@ -113,7 +113,7 @@ const reload = async (): Promise<void> => {
 const certificatesOf = async (cn: string): Promise<unknown> =>
   (await estuary.admin('GET', `/admin/certificates?subject=${cn}`)).json['items'];
 
-describe('contract §3: a request for a generated key that waits', () => {
+describe('a request for a generated key that waits', () => {
   test('is answered 202 with Retry-After and an empty body; no key is generated for it', async () => {
     const cn = freshName();
     const otp = await estuary.otp({ client_id: cn });
@@ -349,7 +349,7 @@ describe('a client that hangs up before its key is ready', () => {
   });
 });
 
-describe('contract §6: restarts', () => {
+describe('restarts', () => {
   test('a request and a decision survive one', { timeout: 60_000 }, async () => {
     const [waiting, decided] = [await queued(), await queued()];
     await approve(estuary, decided.cn);

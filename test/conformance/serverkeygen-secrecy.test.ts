@@ -1,4 +1,4 @@
-/** Contract §3: a generated private key is never written to the store, the log or the disk. */
+/** A generated private key is never written to the store, the log or the disk. */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -204,7 +204,7 @@ describe('RFC 7030 §4.4.1.2: an asymmetric key', () => {
   );
 });
 
-describe('contract §3: refused, and no use of the one-time password is taken', () => {
+describe('refused, and no use of the one-time password is taken', () => {
   const big = makeKey('rsa1024');
   const ed = makeKey('ed25519');
   const rows: [string, CsrParts, string, TestKey?][] = [
@@ -335,7 +335,7 @@ test('SIGHUP: a shared key that was replaced in its file, a new one and another 
   writeFileSync(join(estuary.dir, 'kek.bin'), KEK);
 });
 
-describe('contract §2: serverkeygen.encryption', () => {
+describe('serverkeygen.encryption', () => {
   const restartWith = async (change: (keygen: TomlTable, config: TomlTable, dir: string) => void): Promise<void> => {
     await estuary.server.stop();
     estuary.reconfigure((config, dir) => change(section(config, 'serverkeygen'), config, dir));

@@ -1,4 +1,4 @@
-/** Issue 11: slow clients, many at a time and on every listener, hold up nobody but themselves. */
+/** Slow clients, many at a time and on every listener, hold up nobody but themselves. */
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';

@@ -1,4 +1,4 @@
-/** Issue 19: the jobs that the console is for, in a browser on the built server. */
+/** The jobs that the console is for, in a browser on the built server. */
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { enroll, firstItem, makeWorld, settle, type World } from './world.ts';
 const PICTURES = process.env['CONSOLE_PICTURES'] === '1' ? join(ROOT, 'docs', 'console') : undefined;
 const run = promisify(execFile);
 
-describe.skipIf(!requires('chromium', 'openssl', 'curl'))('issue 19: jobs', () => {
+describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
   let world: World;
   let browser: Browser;
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** Issue 19: each page of the console, as each role, in both colour schemes. `CONSOLE_PICTURES=1` takes the pictures of docs/console.md, too. */
+/** Each page of the console, as each role, in both colour schemes. `CONSOLE_PICTURES=1` takes the pictures of docs/console.md, too. */
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { firstItem, makeWorld, ROLES, settle, type World } from './world.ts';
 
 const PICTURES = process.env['CONSOLE_PICTURES'] === '1' ? join(ROOT, 'docs', 'console') : undefined;
 
-describe.skipIf(!requires('chromium'))('issue 19: the console', () => {
+describe.skipIf(!requires('chromium'))('the console', () => {
   let world: World;
   let browser: Browser;
   beforeAll(async () => {

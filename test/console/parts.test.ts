@@ -1,4 +1,4 @@
-/** Issue 19: the parts of the console that need no browser. */
+/** The parts of the console that need no browser. */
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { AUDIT_TYPES, type AuditEvent } from '../../src/audit/event.ts';
@@ -25,11 +25,11 @@ import {
   uri,
 } from '../support/certificates.ts';
 
-test('issue 19: the console offers every kind of audit event that there is', () => {
+test('the console offers every kind of audit event that there is', () => {
   expect(SHOWN_TYPES).toEqual(AUDIT_TYPES);
 });
 
-test('issue 19: the fields of the hash are all that a record can have, in their order', () => {
+test('the fields of the hash are all that a record can have, in their order', () => {
   const all = Object.fromEntries(HASHED_FIELDS.map((name) => [name, 'x']));
   const event = {
     ...all,
@@ -42,7 +42,7 @@ test('issue 19: the fields of the hash are all that a record can have, in their 
   expect(Object.keys(JSON.parse(line) as object)).toEqual([...HASHED_FIELDS, 'hash']);
 });
 
-describe('issue 19: the hash of an audit record, in whatever order its fields come', () => {
+describe('the hash of an audit record, in whatever order its fields come', () => {
   const from = { address: '192.0.2.7', request_id: 'a-b', detail: 'a “detail”, <b>\u2028' };
   const names = { requester_sans: ['DNS:a'], certificate_sans: ['DNS:b', 'IP:192.0.2.1'] };
   const checkpoint = { seq: 6, hash: 'c'.repeat(64), signature: 'c2ln' };
@@ -75,7 +75,7 @@ describe('issue 19: the hash of an audit record, in whatever order its fields co
   });
 });
 
-describe('issue 19: CSV of a preview (RFC 4180)', () => {
+describe('CSV of a preview (RFC 4180)', () => {
   test.each([
     ['a,b\n1,2\n', [['1', '2']]],
     ['a,b\r\n1,2\r\n', [['1', '2']]],
@@ -94,7 +94,7 @@ describe('issue 19: CSV of a preview (RFC 4180)', () => {
   });
 });
 
-describe('issue 19: times', () => {
+describe('times', () => {
   const now = Date.UTC(2026, 10, 22, 12);
   test.each([
     [0, 'just now'],
@@ -112,7 +112,7 @@ describe('issue 19: times', () => {
   });
 });
 
-describe('issue 19: a certificate read out', () => {
+describe('a certificate read out', () => {
   test('its names, times, key and extensions', async () => {
     const { der } = await makeCertificate({
       subject: 'CN=press-1,O=A\\, B',
@@ -153,7 +153,7 @@ describe('issue 19: a certificate read out', () => {
   });
 });
 
-describe('issue 19: ready lines', () => {
+describe('ready lines', () => {
   const enrolment = {
     est: 'https://est.example:9443/.well-known/est',
     label: undefined,
@@ -224,7 +224,7 @@ describe('issue 19: ready lines', () => {
   });
 });
 
-describe('issue 19: a CA’s profile in words', () => {
+describe('a CA’s profile in words', () => {
   const values = {
     label: 'devices',
     approval: 'manual',

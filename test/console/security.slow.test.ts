@@ -1,4 +1,4 @@
-/** Issue 19: what a device, another site or a lesser role may try by way of the console. */
+/** What a device, another site or a lesser role may try by way of the console. */
 import { createServer, type Server } from 'node:http';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ const PAYLOADS: readonly (readonly [name: string, text: string])[] = [
 
 const text = (value: string): Buffer => utf8String(value);
 
-describe.skipIf(!requires('chromium'))('issue 19: attacks', () => {
+describe.skipIf(!requires('chromium'))('attacks', () => {
   let world: World;
   let browser: Browser;
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** Issue 7: curl and openssl enroll, renew and revoke at the real Dogtag, through a profile that issues at once. */
+/** Curl and openssl enroll, renew and revoke at the real Dogtag, through a profile that issues at once. */
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -61,7 +61,7 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))('a CA behind the real Do
     },
   );
 
-  test('contract §9: an answer that was lost is given again, however often and however parallel: one certificate of Dogtag', async () => {
+  test('an answer that was lost is given again, however often and however parallel: one certificate of Dogtag', async () => {
     const { token, id } = await estuary.otp({ client_id: 'real-lost' });
     const request = await device.request('real-lost');
     // Whoever comes while Dogtag has the request, and has not answered, is told to come again.

@@ -1,4 +1,4 @@
-/** Issue 7: faults of the real Dogtag under an Estuary: nothing issued twice, nothing lost, the right 202 and 503. */
+/** Faults of the real Dogtag under an Estuary: nothing issued twice, nothing lost, the right 202 and 503. */
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';

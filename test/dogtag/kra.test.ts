@@ -1,4 +1,4 @@
-/** Issue 7: keys of serverkeygen in the real key recovery authority, and out of it again with Dogtag's own tool. */
+/** Keys of serverkeygen in the real key recovery authority, and out of it again with Dogtag's own tool. */
 import { createPublicKey } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

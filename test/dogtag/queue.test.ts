@@ -1,4 +1,4 @@
-/** Issue 7: requests that a profile of the real Dogtag queues, decided by a real agent's session. */
+/** Requests that a profile of the real Dogtag queues, decided by a real agent's session. */
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -108,7 +108,7 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))("the real Dogtag's queue
     expect(await dogtag.certificatesOf(name)).toHaveLength(2);
   });
 
-  test('issue 11.20: serverkeygen is refused before anything reaches Dogtag: nobody would be there to take the key', async () => {
+  test('serverkeygen is refused before anything reaches Dogtag: nobody would be there to take the key', async () => {
     const name = `queue-keygen-${RUN}`;
     const otp = await estuary.otp({ client_id: name });
     const csr = onTheWire(simpleCsr(makeKey(), name, [`${name}.example.com`]));

@@ -1,5 +1,5 @@
 /**
- * Issue 13.5: `[ca.authorization]`, with a real service on loopback, without a server of ours.
+ * `[ca.authorization]`, with a real service on loopback, without a server of ours.
  *
  * Longer than other files: its cases share the service that is asked.
  */
@@ -199,7 +199,7 @@ const names = (certificate: Certificate) => [
 
 const FAILED = { status: 503, code: 'AUTHORIZATION_FAILED', retryAfter: 30 };
 
-describe('issue 13.5: [ca.authorization]', () => {
+describe('[ca.authorization]', () => {
   test('the request as JSON, once, after which it is issued', async () => {
     const requestId = randomUUID();
     const certificate = issued(await sent({ authorization: await service(), requestId }));
@@ -476,7 +476,7 @@ describe('issue 13.5: [ca.authorization]', () => {
   });
 });
 
-test('issue 13.5: docs/authorization.md shows the schemas of request and answer', () => {
+test('docs/authorization.md shows the schemas of request and answer', () => {
   const text = readFileSync(`${ROOT}/docs/authorization.md`, 'utf8');
   const shown = [...text.matchAll(/^```json schema\n([\s\S]*?)^```$/gm)].map(
     ([, block = '']) => JSON.parse(block) as unknown,

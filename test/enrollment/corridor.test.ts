@@ -1,5 +1,5 @@
 /**
- * Issue 12.9: each stage of a request with its refusals, on a store of its own, without a server.
+ * Each stage of a request with its refusals, on a store of its own, without a server.
  *
  * Longer than other files: the stages are passed one after the other, each with its refusals.
  */
@@ -136,7 +136,7 @@ const refusal = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof Error && 'code' in error ? error.code : error),
   );
 
-describe('issue 12.9, Authenticated', () => {
+describe('Authenticated', () => {
   test('a sender who is nobody is told so before its body is read', async () => {
     const nobody = corridor({ store, identity: otpIdentity({ usable: false }) });
     expect(await refusal(nobody.enroll(received(devices, bad)))).toBe('OTP_INVALID');
@@ -151,7 +151,7 @@ describe('issue 12.9, Authenticated', () => {
   });
 });
 
-describe('issue 12.9: the order of checks of contract §3, one fault mended after the other', () => {
+describe('the order of checks, one fault mended after the other', () => {
   const renewal = (more: Sending = {}): Sending => ({ operation: 'simplereenroll', ...more });
   const binding = Buffer.from('binding').toString('base64');
 
@@ -230,7 +230,7 @@ describe('issue 12.9: the order of checks of contract §3, one fault mended afte
   });
 });
 
-describe('issue 12.9, Authorised: names', () => {
+describe('Authorised: names', () => {
   test.each<[string, Buffer, () => Sending, string]>([
     [
       'mtls_subject = "same": another subject',
@@ -267,7 +267,7 @@ describe('issue 12.9, Authorised: names', () => {
   });
 });
 
-describe('issue 12.9, Queued', () => {
+describe('Queued', () => {
   test('an approved request is issued once, by the poll that comes next; its use is taken when it is queued', async () => {
     const ca = changed({ approval: 'manual' });
     const { identity, uses } = await token();
@@ -317,7 +317,7 @@ describe('issue 12.9, Queued', () => {
   });
 });
 
-describe('issue 12.9, Reserved, Signed, Recorded', () => {
+describe('Reserved, Signed, Recorded', () => {
   test('of requests that race with one use, one is signed', async () => {
     const { identity, uses } = await token();
     const ca = changed();

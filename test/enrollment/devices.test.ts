@@ -1,4 +1,4 @@
-/** Issue 13.4: `devices = "required"`, on a store of its own, without a server. */
+/** `devices = "required"`, on a store of its own, without a server. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CmcIdentity, Identity, MtlsIdentity } from '../../src/auth/identity.ts';
@@ -121,7 +121,7 @@ const ofUs = (certificate: Certificate) => mtlsIdentity(certificate, open.certif
 /** Of a certificate as it is, and with the other form of its ECDSA signature. */
 const encodings = (certificate: Certificate) => [certificate, parseCertificate(ecdsaTwin(certificate.der))];
 
-describe('issue 13.4: devices = "required"', () => {
+describe('devices = "required"', () => {
   test('a token is of the device that has its client_id as id, and the certificate is recorded with it', async () => {
     const { identity, uses } = await token();
     await expect(sent({ identity })).rejects.toMatchObject(NOT_REGISTERED);
@@ -263,7 +263,7 @@ describe('issue 13.4: devices = "required"', () => {
     expect(await sent({ identity, operation: 'serverkeygen' })).toMatchObject({ status: 'issued' });
   });
 
-  test('contract §3: the device is asked for before the body is read', async () => {
+  test('the device is asked for before the body is read', async () => {
     const { identity } = await token();
     await expect(sent({ identity, body: Buffer.from('nonsense') })).rejects.toMatchObject(NOT_REGISTERED);
   });

@@ -1,4 +1,4 @@
-/** Issue 13: five requesters, whose names are a.example's, before two CAs on one store; the authentication is as it is, over credentials that are good. */
+/** Five requesters, whose names are a.example's, before two CAs on one store; the authentication is as it is, over credentials that are good. */
 import { randomUUID } from 'node:crypto';
 import { createEstAuthenticator, type EstAuthenticator } from '../../src/auth/est-authenticator.ts';
 import { FailureRecords } from '../../src/auth/failure-records.ts';

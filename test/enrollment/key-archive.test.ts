@@ -1,4 +1,4 @@
-/** Issue 7: server-generated keys are archived before anything is signed, and nothing leaves when that fails. */
+/** Server-generated keys are archived before anything is signed, and nothing leaves when that fails. */
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { KeyArchive, PreparedIssuance } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
@@ -137,7 +137,7 @@ describe('a CA with a key archive', () => {
     expect(await archivals()).toEqual([expect.objectContaining({ outcome: 'failure' })]);
   });
 
-  test('issue 11.7: which breaks: the use that goes back clears no lockout count', async () => {
+  test('which breaks: the use that goes back clears no lockout count', async () => {
     const fail = () =>
       store.recordFailure([ADDRESS], { max_failures: 1, failure_window: 300, lockout_duration: 900 }, T0, []);
     archive = () => Promise.reject(new Error('odd'));

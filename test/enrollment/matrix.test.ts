@@ -1,5 +1,5 @@
 /**
- * Issue 13: who gets which names. Every combination of requester, label, `[ca.auth] methods`, binding, template and device mode, each with its
+ * Who gets which names. Every combination of requester, label, `[ca.auth] methods`, binding, template and device mode, each with its
  * status and the exact names, held against an oracle that states the rules in a few lines.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -56,7 +56,7 @@ function idOf({ requester, devices }: Row): string {
   return (devices === 'registered' ? UNITS[requester] : undefined) ?? OWN;
 }
 
-/** The rules of contract §8 for this requester, whose names are a.example's. */
+/** The rules of docs/names.md for this requester, whose names are a.example's. */
 function oracle(row: Row): string {
   const { requester, label, methods, binding, mtlsSubject, template, devices, asked } = row;
   const byCertificate = isByCertificate(requester);
@@ -144,7 +144,7 @@ const inWords = ({ label, methods, binding, mtlsSubject, template, asked }: Row,
   `${label}, methods ${methods}, bind_client_id ${binding}, mtls_subject ${mtlsSubject}, template ${template}, ` +
   `asks for ${asked.cn} and ${asked.dns}: ${outcome}`;
 
-describe.each(['off', 'registered', 'not registered'] as const)('issue 13: the matrix, devices: %s', (devices) => {
+describe.each(['off', 'registered', 'not registered'] as const)('the matrix, devices: %s', (devices) => {
   beforeAll(() => five.register(devices === 'registered' ? 'everybody' : 'nobody'));
 
   test.each(REQUESTERS)('%s: each status, and the exact names', async (requester) => {

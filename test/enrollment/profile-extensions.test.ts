@@ -1,4 +1,4 @@
-/** Issue 13.3: what a request gets of the extensions that it asks for, through every check. */
+/** What a request gets of the extensions that it asks for, through every check. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Ca } from '../../src/ca/router.ts';
@@ -55,7 +55,7 @@ async function issued(der: Buffer, at = ca): Promise<Record<string, string>> {
   return Object.fromEntries(extensions.map(({ oid, value }) => [oid, value.toString('hex')]));
 }
 
-test("issue 13.3: the copied one is the request's, critical there or not; the fixed one the profile's", async () => {
+test("the copied one is the request's, critical there or not; the fixed one the profile's", async () => {
   const press = utf8String('press');
   for (const critical of [undefined, boolean(true)])
     expect(await issued(csr(extension(ROLE, press, critical), extension(FIXED, press)))).toMatchObject({
@@ -68,11 +68,11 @@ test.each([
   ['a copied one that is no DER', 'EXTENSION_MALFORMED', [extension(ROLE, Buffer.from('press'))]],
   ['a copied one that is too long', 'EXTENSION_NOT_ALLOWED', [extension(ROLE, utf8String('x'.repeat(4096)))]],
   ['a critical one that is fixed', 'EXTENSION_NOT_ALLOWED', [extension(FIXED, NULL, boolean(true))]],
-])('issue 13.3: %s is refused', async (_, code, extensions) => {
+])('%s is refused', async (_, code, extensions) => {
   await expect(issued(csr(...extensions))).rejects.toMatchObject({ status: 400, code });
 });
 
-test('issue 13.3: who approved a request with one value has not approved it with another', async () => {
+test('who approved a request with one value has not approved it with another', async () => {
   const manual = new Ca({ ...ca.config, approval: 'manual' }, ca.driver);
   const [press, admin] = ['press', 'admin'].map((role) => csr(extension(ROLE, utf8String(role))));
   if (press === undefined || admin === undefined) throw new Error('no request');

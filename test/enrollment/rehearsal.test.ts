@@ -1,4 +1,4 @@
-/** Contract §4, /admin/check: the verdict is what a real request comes to, and nothing happens. */
+/** `POST /admin/check`: the verdict is what a real request comes to, and nothing happens. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MtlsPlugin, mtlsIdentity } from '../../src/auth/mtls/mtls-plugin.ts';
@@ -119,7 +119,7 @@ const told = ({ verdict, code, message, sans }: Verdict): unknown => {
 
 const TOKEN: AssumedSender = { kind: 'client_id', clientId: 'device-1' };
 
-describe('issue 15.2: the verdict of a check is what the request comes to', () => {
+describe('the verdict of a check is what the request comes to', () => {
   test.each<[string, Changes, Buffer]>([
     ['issued', {}, good],
     ['queued', { approval: 'manual' }, good],
@@ -161,7 +161,7 @@ describe('issue 15.2: the verdict of a check is what the request comes to', () =
   });
 });
 
-describe('issue 15.2: as whom', () => {
+describe('as whom', () => {
   const certificate = ({ der }: Issuer): AssumedSender => ({ kind: 'certificate', der, further: [] });
   const required = (): Ca => changed({ devices: 'required' });
 
@@ -233,7 +233,7 @@ describe('issue 15.2: as whom', () => {
   });
 });
 
-describe('issue 19.1: what the approval of a queued request would come to, whoever asked', () => {
+describe('what the approval of a queued request would come to, whoever asked', () => {
   /** A request as the corridor queues it. */
   async function queued(changes: Changes = {}, csr = good): Promise<RequestRow> {
     const row = otpRow({ client_id: 'device-1' });
@@ -291,7 +291,7 @@ describe('issue 19.1: what the approval of a queued request would come to, whoev
   });
 });
 
-test('issue 15.2: the external service is asked with dry_run, and its word counts', async () => {
+test('the external service is asked with dry_run, and its word counts', async () => {
   const asked: AuthorizationRequest[] = [];
   const service = (decide: Authorizer['decide']): Authorizer => ({
     concerns: () => true,
@@ -314,7 +314,7 @@ test('issue 15.2: the external service is asked with dry_run, and its word count
   expect(asked.map(({ dry_run }) => dry_run)).toEqual([true, true]);
 });
 
-test('issue 15.2: what was only asked about cannot be issued or queued', async () => {
+test('what was only asked about cannot be issued or queued', async () => {
   for (const ca of [changed(), changed({ approval: 'manual' })]) {
     const enrollment = corridor({ store, identity: otpIdentity() });
     const assumed = Authenticated.rehearsed(

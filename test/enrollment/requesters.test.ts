@@ -1,4 +1,4 @@
-/** Issue 13.1: who may collect what was queued (contract §8.1), on a store of its own, without a server. */
+/** Who may collect what was queued, on a store of its own, without a server. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { holderOf, isOfHolder, isSameHolder } from '../../src/auth/certificate-holder.ts';
@@ -65,7 +65,7 @@ function principal(name: string): Identity {
   };
 }
 
-describe('issue 13.1, contract §8.1: what one requester queued, no other gets', () => {
+describe('what one requester queued, no other gets', () => {
   const key = makeKey();
 
   /** The id of the request that this one is in the queue. */
@@ -130,7 +130,7 @@ describe('issue 13.1, contract §8.1: what one requester queued, no other gets',
   });
 });
 
-describe('issue 13.1, contract §8.1: holders of certificates', () => {
+describe('holders of certificates', () => {
   test('are told apart by issuer, by name and key', async () => {
     const [own, foreign] = [await holder(), await holder({ ca: impostor })];
     expect(isSameHolder(own, await holder({ ca: renewedPlant, slot: 'next' }))).toBe(true);

@@ -88,7 +88,7 @@ async function newCase(): Promise<Case> {
 
 const serial = (own: ServerCertificate): string => own.current.certificates[0].serialNumber;
 
-test('contract §11: it is for TLS servers and id-kp-cmcRA, outside of the profile, recorded like any other, its key in a folder of its own', async () => {
+test('it is for TLS servers and id-kp-cmcRA, outside of the profile, recorded like any other, its key in a folder of its own', async () => {
   const here = await newCase();
   const own = await here.process();
   expect(() => own.current).toThrow(expect.objectContaining({ code: 'SERVER_CERTIFICATE_MISSING' }));
@@ -110,7 +110,7 @@ test('contract §11: it is for TLS servers and id-kp-cmcRA, outside of the profi
   expect(readFileSync(here.paths.path).includes(key)).toBe(false);
 });
 
-test('issue 16.6: all processes have the same one, also those that start later, and it stays until two thirds of its life are over', async () => {
+test('all processes have the same one, also those that start later, and it stays until two thirds of its life are over', async () => {
   const here = await newCase();
   const [one, two] = [await here.process(), await here.process()];
   await Promise.all([one.refresh(), two.refresh()]);
@@ -147,7 +147,7 @@ test.each<[string, (here: Case, own: ServerCertificate) => Promise<ServerCertifi
       return Promise.resolve(undefined);
     },
   ],
-])('issue 16.6: it is issued anew where %s', async (_name, change) => {
+])('it is issued anew where %s', async (_name, change) => {
   const here = await newCase();
   const own = await here.process();
   await own.refresh();
@@ -157,7 +157,7 @@ test.each<[string, (here: Case, own: ServerCertificate) => Promise<ServerCertifi
   expect(serial(after)).not.toBe(before);
 });
 
-test('issue 16.6: while the CA cannot sign, the former one goes on until its end; nothing is left open', async () => {
+test('while the CA cannot sign, the former one goes on until its end; nothing is left open', async () => {
   const here = await newCase();
   await (await here.process()).refresh();
   const failing = (): Promise<never> => Promise.reject(new Error('no token'));

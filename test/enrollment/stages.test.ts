@@ -1,4 +1,4 @@
-/** Issue 12.1: leaving a stage out, or making one by hand, does not compile: these are checked with the types of everything else. */
+/** Leaving a stage out, or making one by hand, does not compile: these are checked with the types of everything else. */
 import { describe, expectTypeOf, test } from 'vitest';
 import { Allowed } from '../../src/enrollment/allowed.ts';
 import { Admitted } from '../../src/enrollment/admitted.ts';
@@ -16,8 +16,8 @@ type Takes<F extends (...all: never[]) => unknown> = Parameters<F>[0];
 /** All of a stage that can be seen, put together by hand. */
 type Copy<T> = { [K in keyof T]: T[K] };
 
-describe('issue 12.1: a stage takes the one before', () => {
-  test('issue 13.4: devices are asked for of whoever is authenticated', () => {
+describe('a stage takes the one before', () => {
+  test('devices are asked for of whoever is authenticated', () => {
     expectTypeOf<Takes<typeof Admitted.of>>().toEqualTypeOf<Authenticated>();
     expectTypeOf<Authenticated>().not.toExtend<Takes<typeof Authorised.of>>();
   });
@@ -33,7 +33,7 @@ describe('issue 12.1: a stage takes the one before', () => {
     expectTypeOf<Authenticated>().not.toExtend<Takes<typeof Keyed.own>>();
   });
 
-  test('issue 13.5: what is queued or reserved was checked, and allowed', () => {
+  test('what is queued or reserved was checked, and allowed', () => {
     expectTypeOf<Takes<typeof Checked.of>>().toEqualTypeOf<Keyed>();
     expectTypeOf<Authorised>().not.toExtend<Takes<typeof Checked.of>>();
     expectTypeOf<Takes<typeof Allowed.of>>().toEqualTypeOf<Checked>();
@@ -54,7 +54,7 @@ describe('issue 12.1: a stage takes the one before', () => {
   });
 });
 
-test('issue 12.1: no stage can be put together by hand', () => {
+test('no stage can be put together by hand', () => {
   expectTypeOf<Copy<Authenticated>>().not.toExtend<Authenticated>();
   expectTypeOf<Copy<Admitted>>().not.toExtend<Admitted>();
   expectTypeOf<Copy<Proven>>().not.toExtend<Proven>();
@@ -72,7 +72,7 @@ test('issue 12.1: no stage can be put together by hand', () => {
 /** Any class that can be made with `new`. */
 type Constructor = abstract new (...all: never[]) => unknown;
 
-test('issue 12.1: no stage can be made outside of its file', () => {
+test('no stage can be made outside of its file', () => {
   expectTypeOf<typeof Authenticated>().not.toExtend<Constructor>();
   expectTypeOf<typeof Admitted>().not.toExtend<Constructor>();
   expectTypeOf<typeof Proven>().not.toExtend<Constructor>();

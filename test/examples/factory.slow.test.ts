@@ -1,4 +1,4 @@
-/** Issue 13.8: `examples/factory`. */
+/** `examples/factory`. */
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ afterAll(() => example.estuary.stop());
 const enroll = (client: ClientIdentity, cn = 'anything', dnsNames: readonly string[] = []) =>
   example.estuary.enroll(onTheWire(simpleCsr(makeKey(), cn, dnsNames)), { client });
 
-describe('issue 13.8: factory IDevIDs to LDevIDs', () => {
+describe('factory IDevIDs to LDevIDs', () => {
   test('--check accepts it without a warning', () => {
     expect(example.checked).toBe('example.toml: the configuration is valid\n');
   });

@@ -1,4 +1,4 @@
-/** Issue 13.8: `examples/inventory`. */
+/** `examples/inventory`. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ const enroll = async (clientId: string, cn = clientId): Promise<Answer> => {
   return example.estuary.enroll(onTheWire(simpleCsr(makeKey(), cn)), { password });
 };
 
-describe('issue 13.8: an inventory webhook', () => {
+describe('an inventory webhook', () => {
   test('--check accepts it without a warning', () => {
     expect(example.checked).toBe('example.toml: the configuration is valid\n');
   });

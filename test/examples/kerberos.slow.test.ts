@@ -1,4 +1,4 @@
-/** Issue 13.8: `examples/kerberos`. */
+/** `examples/kerberos`. */
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { initialToken } from '../support/negotiate.ts';
 import { requires } from '../support/requires.ts';
 import { issuedNames, startExample, type Example } from './support.ts';
 
-describe.skipIf(!requires('kdc'))('issue 13.8: machines of a Kerberos realm', () => {
+describe.skipIf(!requires('kdc'))('machines of a Kerberos realm', () => {
   let kdc: Kdc;
   let example: Example;
   beforeAll(async () => {

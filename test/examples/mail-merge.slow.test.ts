@@ -1,4 +1,4 @@
-/** Issue 13.8: `examples/mail-merge`. */
+/** `examples/mail-merge`. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -32,7 +32,7 @@ const merge = async (input: string): Promise<{ code: number; rows: string[] }> =
 const enroll = (cn: string, token: string, dnsNames: readonly string[] = []) =>
   example.estuary.enroll(onTheWire(simpleCsr(makeKey(), cn, dnsNames)), { password: token });
 
-describe('issue 13.8: one-time passwords by mail merge', () => {
+describe('one-time passwords by mail merge', () => {
   test('--check accepts it without a warning', () => {
     expect(example.checked).toBe('example.toml: the configuration is valid\n');
   });

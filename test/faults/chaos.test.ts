@@ -1,4 +1,4 @@
-/** Issue 16: the short form of `scripts/chaos`. */
+/** The short form of `scripts/chaos`. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ describe.skipIf(!requires('softhsm', 'kdc', 'gssproxy', 'faketime', 'ext4', 'roo
   'chaos under a mixed load',
   () => {
     test(
-      'issue 16: each fault once, whatever is under way: nothing answered is lost, nothing issued is unrecorded, the service is whole again by itself',
+      'each fault once, whatever is under way: nothing answered is lost, nothing issued is unrecorded, the service is whole again by itself',
       { timeout: 1_200_000 },
       async () => {
         // The day's seed: a failure names it, and scripts/chaos --seed repeats it.

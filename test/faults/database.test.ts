@@ -1,4 +1,4 @@
-/** Issue 17: a PostgreSQL that can keep no commit, or takes no connection: 503 meanwhile, nothing lost or doubled, recovery by itself. */
+/** A PostgreSQL that can keep no commit, or takes no connection: 503 meanwhile, nothing lost or doubled, recovery by itself. */
 import { X509Certificate } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -67,7 +67,7 @@ async function only503(estuary: Estuary, devices: readonly Device[], recover: ()
   expect(await storedRows(estuary.dir, 'SELECT client_id FROM otp WHERE uses <> 1')).toEqual([]);
 }
 
-describe.skipIf(!requires('postgres'))('issue 17: a database in trouble', () => {
+describe.skipIf(!requires('postgres'))('a database in trouble', () => {
   test(
     'the synchronous standby is gone: a commit that nobody confirms is answered with 503, and nothing of it as issued',
     { timeout: 600_000 },

@@ -1,4 +1,4 @@
-/** Enrolments that go on while an HSM fails, and what every answer has to be like meanwhile (contract §3). */
+/** Enrolments that go on while an HSM fails, and what every answer has to be like meanwhile. */
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';

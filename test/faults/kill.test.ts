@@ -1,4 +1,4 @@
-/** Contract §6: what `kill -9` may leave behind at any point of an enrolment. */
+/** What `kill -9` may leave behind at any point of an enrolment. */
 import { execFileSync } from 'node:child_process';
 import { randomInt, X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';

@@ -82,7 +82,7 @@ async function device(name: string, key: TestKey): Promise<Fared> {
 }
 
 test(
-  `issue 13: ${DEVICES} devices repeat each request up to ${MOST_AT_ONCE} times at once through a proxy that loses answers: one certificate each, no lockout`,
+  `${DEVICES} devices repeat each request up to ${MOST_AT_ONCE} times at once through a proxy that loses answers: one certificate each, no lockout`,
   { timeout: 600_000 },
   async () => {
     const key = makeKey();

@@ -1,5 +1,5 @@
 /**
- * Issue 17: three nodes on one PostgreSQL behind HAProxy, under load, while something breaks. The schedule comes of a seed
+ * Three nodes on one PostgreSQL behind HAProxy, under load, while something breaks. The schedule comes of a seed
  * (`CHAOS_SEED`), five rounds unless `CHAOS_ROUNDS` says otherwise; `scripts/chaos-nodes` runs a hundred.
  */
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { NODE, SERVER } from '../support/server-process.ts';
 const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? 5);
 const SEED = Number(process.env['CHAOS_SEED'] ?? 17);
 
-describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('issue 17: nodes under chaos', () => {
+describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('nodes under chaos', () => {
   const disks = requires('ext4', 'root');
   const faults = nodesFaults(disks);
   let started: Nodes | undefined;

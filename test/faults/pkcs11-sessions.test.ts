@@ -1,5 +1,5 @@
 /**
- * Contract §3, issue 3: the HSM logs the user out, or drops the sessions, under a load of enrolments. SoftHSM2 itself
+ * The HSM logs the user out, or drops the sessions, under a load of enrolments. SoftHSM2 itself
  * does it, made to by a module in front of it, and what the server sees are SoftHSM2's own answers.
  */
 import { execFileSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** Contract §3: what a failing HSM costs the requests it hits, under load, and that it costs nothing else. */
+/** What a failing HSM costs the requests it hits, under load, and that it costs nothing else. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 

@@ -1,4 +1,4 @@
-/** Contract §11 and issue 16.5: a server that is backed up while it runs, goes on, is killed, and restored. */
+/** A server that is backed up while it runs, goes on, is killed, and restored. */
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -118,7 +118,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => estuary.stop());
 
-describe.skipIf(!requires('storeInFile'))('contract §11: backup and restore', () => {
+describe.skipIf(!requires('storeInFile'))('backup and restore', () => {
   test('the backup is for its owner only, and names what is not in it', async () => {
     const folder = join(estuary.dir, 'backup');
     expect(statSync(folder).mode & 0o777).toBe(0o700);

@@ -1,5 +1,5 @@
 /**
- * Issue 17: three nodes behind HAProxy are replaced one by one, under load, by a release that expands the schema, and then by one that
+ * Three nodes behind HAProxy are replaced one by one, under load, by a release that expands the schema, and then by one that
  * contracts it; docs/postgresql.md has the procedure. The releases are made for the test (test/support/releases.ts).
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { makeReleases, type Releases } from '../support/releases.ts';
 import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 
-describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('issue 17: a rolling upgrade', () => {
+describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('a rolling upgrade', () => {
   const dir = mkdtempSync(join(tmpdir(), 'estuary-releases-'));
   let started: Nodes | undefined;
   let nodes: Nodes;

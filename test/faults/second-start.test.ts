@@ -40,7 +40,7 @@ async function settledFiles(): Promise<Record<string, string>> {
   }
 }
 
-describe('issue 11.15: a second service on a store', () => {
+describe('a second service on a store', () => {
   test.skipIf(!requires('storeInFile'))(
     'is refused with exit code 1 and the host and pid of the first, and changes nothing',
     async () => {

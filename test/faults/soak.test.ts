@@ -1,4 +1,4 @@
-/** Issue 16: the short form of `scripts/soak`. */
+/** The short form of `scripts/soak`. */
 import { expect, test } from 'vitest';
 import { growth, soak } from '../../scripts/lib/soak/soak.ts';
 
@@ -6,7 +6,7 @@ import { growth, soak } from '../../scripts/lib/soak/soak.ts';
 const [LENGTH, WARM_UP] = [60, 20];
 
 test(
-  'issue 16: a minute of everything at once: no unexpected answer, every answered certificate stored, the audit chain whole, memory bounded',
+  'a minute of everything at once: no unexpected answer, every answered certificate stored, the audit chain whole, memory bounded',
   { timeout: 600_000 },
   async () => {
     const { samples, book, wrong } = await soak(LENGTH);

@@ -20,7 +20,7 @@ const fuzz = (...args: readonly string[]): Promise<CommandResult> =>
     timeout: 600_000,
   });
 
-describe('issue 11: a seeded run of the fuzzer finds nothing', () => {
+describe('a seeded run of the fuzzer finds nothing', () => {
   test.each(names)('%s', { timeout: 600_000 }, async (name) => {
     const { code, output } = await fuzz(
       ...['--target', name, '--seconds', String(SECONDS), '--seed', '1', '--patience', '10'],

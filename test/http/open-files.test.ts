@@ -1,4 +1,4 @@
-/** Issue 11.1: a process never runs out of files because of its connections. */
+/** A process never runs out of files because of its connections. */
 import { expect, test } from 'vitest';
 import { affordable, openFileLimit } from '../../src/http/open-files.ts';
 
@@ -8,7 +8,7 @@ test.each([
   ['1,024 for two listeners', 2, 1024, { total: 448, perAddress: 448 }],
   ['1,024 for three listeners', 3, 1024, { total: 298, perAddress: 298 }],
   ['hardly any', 3, 100, { total: 1, perAddress: 1 }],
-])('issue 11.1: the limit of open files bounds the connections: %s', (_name, listeners, openFiles, limits) => {
+])('the limit of open files bounds the connections: %s', (_name, listeners, openFiles, limits) => {
   expect(affordable({ total: 4096, perAddress: 1024 }, listeners, openFiles)).toEqual(limits);
 });
 

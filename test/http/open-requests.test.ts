@@ -1,4 +1,4 @@
-/** Issue 16.7: what a reload replaces is closed when the requests that began before have ended, and waits for no later one. */
+/** What a reload replaces is closed when the requests that began before have ended, and waits for no later one. */
 import { once } from 'node:events';
 import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { exchangeOf } from '../../src/http/exchange.ts';
 import { OpenRequests } from '../../src/http/open-requests.ts';
 
-test('issue 16.7: OpenRequests', async () => {
+test('OpenRequests', async () => {
   const open = new OpenRequests();
   const held: ServerResponse[] = [];
   const work = Promise.withResolvers<undefined>();

@@ -1,4 +1,4 @@
-/** Contract §11, HAProxy's "The PROXY protocol" §2: what is a header, and what is none. */
+/** HAProxy's "The PROXY protocol" §2: what is a header, and what is none. */
 import { describe, expect, test } from 'vitest';
 import { LONGEST_PROXY_HEADER, readProxyHeader } from '../../src/http/proxy-header.ts';
 
@@ -20,7 +20,7 @@ const HEADERS: readonly [what: string, header: Buffer, address: string | undefin
   ['v2 PROXY, unspecified', hex(`${V2} 21 00 0000`), undefined],
 ];
 
-describe('issue 16.3: a PROXY header', () => {
+describe('a PROXY header', () => {
   test.each(HEADERS)(
     '%s: its address and its length, whatever follows, and nothing before it is whole',
     (_, header, address) => {

@@ -1,4 +1,4 @@
-/** Contract §11: [limits] of requests, whatever the clock says. */
+/** [limits] of requests, whatever the clock says. */
 import { expect, test } from 'vitest';
 import { InHand } from '../../src/http/admission.ts';
 import { RateLimits } from '../../src/http/rate-limits.ts';
@@ -7,12 +7,12 @@ import { RateLimits } from '../../src/http/rate-limits.ts';
 const admitted = (limits: RateLimits, address: string, count: number): number =>
   Array.from({ length: count }, () => limits.take(address)).filter((wait) => wait === undefined).length;
 
-test('issue 16.2: absent, requests are unlimited', () => {
+test('absent, requests are unlimited', () => {
   const limits = new RateLimits({ perAddress: undefined, total: undefined }, () => 0);
   expect(admitted(limits, 'a', 100_000)).toBe(100_000);
 });
 
-test('issue 16.2: from one address at most twice the rate in a burst, then the rate; others have their own', () => {
+test('from one address at most twice the rate in a burst, then the rate; others have their own', () => {
   let now = 0;
   const limits = new RateLimits({ perAddress: 5, total: undefined }, () => now);
   expect(admitted(limits, 'a', 100)).toBe(10);
@@ -23,7 +23,7 @@ test('issue 16.2: from one address at most twice the rate in a burst, then the r
   expect(admitted(limits, 'a', 100)).toBe(10);
 });
 
-test('issue 16.2: in all, whatever the addresses', () => {
+test('in all, whatever the addresses', () => {
   let now = 0;
   const limits = new RateLimits({ perAddress: undefined, total: 3 }, () => now);
   expect(Array.from({ length: 50 }, (_, i) => limits.take(`a${i}`)).filter((wait) => wait === undefined)).toHaveLength(
@@ -33,7 +33,7 @@ test('issue 16.2: in all, whatever the addresses', () => {
   expect(admitted(limits, 'x', 50)).toBe(6);
 });
 
-test('issue 16.2: Retry-After is whole seconds, after which a request comes in', () => {
+test('Retry-After is whole seconds, after which a request comes in', () => {
   let now = 0;
   const limits = new RateLimits({ perAddress: 1, total: undefined }, () => now);
   expect([limits.take('a'), limits.take('a'), limits.take('a')]).toEqual([undefined, undefined, 1]);
@@ -41,14 +41,14 @@ test('issue 16.2: Retry-After is whole seconds, after which a request comes in',
   expect(limits.take('a')).toBeUndefined();
 });
 
-test('issue 16.2: a flood from ever new addresses is remembered in bounded memory', () => {
+test('a flood from ever new addresses is remembered in bounded memory', () => {
   const limits = new RateLimits({ perAddress: 1, total: undefined }, () => 0);
   const before = process.memoryUsage().heapUsed;
   for (let i = 0; i < 500_000; i++) limits.take(`2001:db8:${i}::/64`);
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(100 << 20);
 });
 
-test('issue 16.2: so many requests are in hand at a time, one more is refused at once', async () => {
+test('so many requests are in hand at a time, one more is refused at once', async () => {
   const inHand = new InHand();
   const { promise, resolve } = Promise.withResolvers<string>();
   const begun = Array.from({ length: 256 }, (_, i) => inHand.run({}, `192.0.2.${i}`, () => promise));
@@ -61,7 +61,7 @@ test('issue 16.2: so many requests are in hand at a time, one more is refused at
   expect(await inHand.run({}, '198.51.100.1', () => promise)).toBe('done');
 });
 
-test('issue 16.2: a connection counts once, however many requests it sends without waiting', async () => {
+test('a connection counts once, however many requests it sends without waiting', async () => {
   const inHand = new InHand();
   const { promise, resolve } = Promise.withResolvers<string>();
   const one = {};

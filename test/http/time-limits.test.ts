@@ -1,10 +1,10 @@
-/** Issue 11.1: a client that never reads its answer does not keep its connection. */
+/** A client that never reads its answer does not keep its connection. */
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { boundAnswers, checkingInterval } from '../../src/http/time-limits.ts';
 
-test('issue 11.1: a client that never reads its answer is cut', async () => {
+test('a client that never reads its answer is cut', async () => {
   const server = createServer((_request, response) => response.end(Buffer.alloc(64 * 1024 * 1024)));
   boundAnswers(server, 100, 2 ** 30);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -18,7 +18,7 @@ test('issue 11.1: a client that never reads its answer is cut', async () => {
   server.close();
 });
 
-test('issue 11.1: a client that reads gets its answer and keeps its connection', async () => {
+test('a client that reads gets its answer and keeps its connection', async () => {
   const server = createServer((_request, response) => response.end('answer'));
   boundAnswers(server, 50, 2 ** 30);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -39,6 +39,6 @@ test('issue 11.1: a client that reads gets its answer and keeps its connection',
 test.each([
   [1000, 1000],
   [60_000, 5000],
-])('issue 11.1: with %i ms for the head, Node looks every %i ms', (timeout, interval) => {
+])('with %i ms for the head, Node looks every %i ms', (timeout, interval) => {
   expect(checkingInterval(timeout)).toBe(interval);
 });

@@ -1,4 +1,4 @@
-/** Issue 11.3: outside mode `required` the handshake of the EST and admin listeners verifies nothing. */
+/** Outside mode `required` the handshake of the EST and admin listeners verifies nothing. */
 import { createServer, type Server } from 'node:https';
 import { connect as connectTcp } from 'node:net';
 import { connect, TLSSocket } from 'node:tls';
@@ -99,7 +99,7 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('%s', (version) => {
     ['with the CA of today and its root', [device, issuing, root]],
     ['with its own CA', [device, formerly, root]],
   ])(
-    'issue 11.3: a certificate from before a CA key was replaced under the same name does not break its connection: %s',
+    'a certificate from before a CA key was replaced under the same name does not break its connection: %s',
     async (_name, chain) => {
       const port = await listening('optional', subjectOf);
       const text = await talk(port, chain, version);
@@ -120,20 +120,17 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('%s', (version) => {
   test.each([
     ['unknown issuer', device, /client certificate refused: /],
     ['none', undefined, /did not return a certificate/],
-  ])(
-    'issue 11.25: in mode required a refusal is logged with its reason and the address: %s',
-    async (_name, leaf, reason) => {
-      const port = await listening('required', subjectOf);
-      await talk(port, leaf === undefined ? [] : [leaf], version);
-      expect(log).toHaveLength(1);
-      expect(log[0]?.['address']).toBe('127.0.0.1');
-      expect(log[0]?.['detail']).toMatch(reason);
-    },
-  );
+  ])('in mode required a refusal is logged with its reason and the address: %s', async (_name, leaf, reason) => {
+    const port = await listening('required', subjectOf);
+    await talk(port, leaf === undefined ? [] : [leaf], version);
+    expect(log).toHaveLength(1);
+    expect(log[0]?.['address']).toBe('127.0.0.1');
+    expect(log[0]?.['detail']).toMatch(reason);
+  });
 });
 
 test.each(['optional', 'required_for_reenroll', 'required'] as const)(
-  'issue 11.3: mode %s names the CAs of acceptable certificates (RFC 8446 §4.2.4)',
+  'mode %s names the CAs of acceptable certificates (RFC 8446 §4.2.4)',
   async (mode) => {
     const port = await listening(mode);
     const { output } = await runAny('openssl', ['s_client', '-connect', `127.0.0.1:${port}`, '-tls1_3']);

@@ -1,4 +1,4 @@
-/** Issue 3: clients that poll by themselves carry a request from 202 through approval to its certificate. */
+/** Clients that poll by themselves carry a request from 202 through approval to its certificate. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

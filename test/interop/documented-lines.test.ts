@@ -1,4 +1,4 @@
-/** Issue 11.26: the lines of docs/clients.md and docs/rollover.md, as they are printed, each block in a folder of its own. */
+/** The lines of docs/clients.md and docs/rollover.md, as they are printed, each block in a folder of its own. */
 import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -35,7 +35,7 @@ const CLIENTS: readonly Client[] = [
   { heading: 'Bouncy Castle', needs: ['bouncycastle', 'bouncycastleTls'], results: [['device', 'next']] },
 ];
 
-describe.skipIf(!requires('curl', 'openssl'))('issue 11.26: docs/clients.md', { timeout: 120_000 }, () => {
+describe.skipIf(!requires('curl', 'openssl'))('docs/clients.md', { timeout: 120_000 }, () => {
   let server: Quickstart;
   beforeAll(async () => {
     // As docs/clients.md says of libest.
@@ -67,7 +67,7 @@ describe.skipIf(!requires('curl', 'openssl'))('issue 11.26: docs/clients.md', { 
   });
 });
 
-describe.skipIf(!requires('openssl'))('issue 11.26: docs/rollover.md', () => {
+describe.skipIf(!requires('openssl'))('docs/rollover.md', () => {
   const folder = temporaryFolder();
   afterAll(() => folder.remove());
 

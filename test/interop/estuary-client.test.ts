@@ -1,4 +1,4 @@
-/** Issue 18.2: `estuary client` against Estuary and libest's `estserver`, each operation over TLS 1.2 and 1.3. */
+/** `estuary client` against Estuary and libest's `estserver`, each operation over TLS 1.2 and 1.3. */
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Issue 20.1: ML-DSA keys in a token of PKCS#11 3.2: NSS's, the one at hand that has them. */
+/** ML-DSA keys in a token of PKCS#11 3.2: NSS's, the one at hand that has them. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { NSS_LIBRARIES, OPENSSL_35, requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 import { PIN, SOFTHSM_MODULE, softHsm } from '../support/softhsm.ts';
 
-describe.skipIf(!requires('nss', 'openssl35', 'softhsm'))('issue 20.1: CA keys of ML-DSA in a token', () => {
+describe.skipIf(!requires('nss', 'openssl35', 'softhsm'))('CA keys of ML-DSA in a token', () => {
   let estuary: Estuary;
   const at = (file: string): string => join(estuary.dir, file);
   const label = (level: string): string => `token-${level}`;

@@ -1,4 +1,4 @@
-/** Issue 16.1: the alert rules and the dashboard of `config/`, held to Prometheus itself. */
+/** The alert rules and the dashboard of `config/`, held to Prometheus itself. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const promtool = (args: readonly string[], input?: string): string =>
 
 const alerts = [...readFileSync(RULES, 'utf8').matchAll(/^ +- alert: (\w+)$/gm)].map(([, name = '']) => name);
 
-describe.skipIf(!requires('promtool'))('issue 16.1: config/alerts.yml', () => {
+describe.skipIf(!requires('promtool'))('config/alerts.yml', () => {
   test('promtool finds nothing wrong with it, and its unit tests pass', () => {
     expect(promtool(['check', 'rules', RULES])).toContain(`SUCCESS: ${alerts.length} rules found`);
     expect(promtool(['test', 'rules', TESTS])).toContain('SUCCESS');

@@ -1,4 +1,4 @@
-/** Contract §11: HAProxy and nginx (`stream`) in front, each telling the device's address by the PROXY protocol. */
+/** HAProxy and nginx (`stream`) in front, each telling the device's address by the PROXY protocol. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -60,7 +60,7 @@ stream {
 `,
 };
 
-describe.skipIf(!requires('haproxy', 'nginx'))('issue 16.3: behind a balancer', () => {
+describe.skipIf(!requires('haproxy', 'nginx'))('behind a balancer', () => {
   let estuary: Estuary;
   beforeAll(async () => {
     estuary = await Estuary.start({

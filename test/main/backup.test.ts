@@ -100,7 +100,7 @@ const useBoth = async (store: Store, { tokens: [a, b] }: Case): Promise<void> =>
   await store.audit([used(b?.id ?? ''), used(b?.id ?? '')]);
 };
 
-describe('issue 16.5: what the audit file tells of since the backup', () => {
+describe('what the audit file tells of since the backup', () => {
   test('is applied, and the chain goes on through the restore', async () => {
     const made = await backedUp(useBoth);
     expect(restoreTo(made)).toMatchObject({ whole: true, revokedTokens: 0 });
@@ -112,7 +112,7 @@ describe('issue 16.5: what the audit file tells of since the backup', () => {
     expect(await verify(made)).toMatchObject({ ok: true, ahead: 0 });
   });
 
-  test('tells how far it is, record by record (issue 18.1)', async () => {
+  test('tells how far it is, record by record', async () => {
     const made = await backedUp(useBoth);
     const told = new Map<string, unknown>();
     restoreTo(made, (what) => ({
@@ -195,7 +195,7 @@ describe('issue 16.5: what the audit file tells of since the backup', () => {
     expect(await tokensOf(made)).toEqual([1, 0]);
   });
 
-  test('issue 13.3: of a certificate also the label that it was asked for at, issued or revoked since', async () => {
+  test('of a certificate also the label that it was asked for at, issued or revoked since', async () => {
     const certificate = { ca: 'devices', label: 'guests' };
     const made = await backedUp(async (store) => {
       await store.audit([event('certificate.issued', { ...certificate, serial: '0c' })]);
@@ -276,7 +276,7 @@ describe('issue 16.5: what the audit file tells of since the backup', () => {
   });
 });
 
-describe('issue 16.5: a restore that is refused changes nothing', () => {
+describe('a restore that is refused changes nothing', () => {
   const folderOf = ({ folder }: Paths): Record<string, string> =>
     Object.fromEntries(
       readdirSync(folder)
@@ -313,7 +313,7 @@ describe('issue 16.5: a restore that is refused changes nothing', () => {
   });
 });
 
-test('issue 16.5: a backup is one moment of the store, while others write', async () => {
+test('a backup is one moment of the store, while others write', async () => {
   const paths = temporaryPaths();
   const backup = join(paths.folder, 'backup');
   const told: string[] = [];

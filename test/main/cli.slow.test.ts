@@ -29,7 +29,7 @@ async function versionOfPackage(): Promise<string> {
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : '';
 }
 
-describe('contract §1: the command', () => {
+describe('the command', () => {
   test('--version prints the version of the package', async () => {
     const { code, stdout } = await estuary('--version');
     expect(code).toBe(0);
@@ -68,7 +68,7 @@ describe('contract §1: the command', () => {
     expect(code).toBe(0);
   });
 
-  test('contract §13: `estuary serve` is the server', async () => {
+  test('`estuary serve` is the server', async () => {
     const child = spawn(NODE, [SERVER, 'serve', '--config', config], { stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = once(child, 'exit');
     let output = '';
@@ -124,7 +124,7 @@ describe('contract §1: the command', () => {
   );
 });
 
-describe('contract §7: audit verify', () => {
+describe('audit verify', () => {
   test('a whole log: exit code 0; a changed record: exit code 1 and its number', async () => {
     await (await startServer({ config })).stop();
     const whole = await estuary('audit', 'verify', '--config', config);
@@ -145,7 +145,7 @@ describe('contract §7: audit verify', () => {
   });
 });
 
-describe('contract §1: signals', () => {
+describe('signals', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)('%s stops the server with exit code 0', async (name) => {
     const server = await startServer({ config });
     server.signal(name);

@@ -1,4 +1,4 @@
-/** Issue 16.7: when a reload starts and closes what CAs stand on. */
+/** When a reload starts and closes what CAs stand on. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ function liveCas(more: Pick<LiveCasOptions, 'endOfWork' | 'patience'>): LiveCas 
 const closes = ({ router }: Pick<LiveCas, 'router'>) =>
   router.issuers.map(({ driver }: { readonly driver: CaDriver }) => vi.spyOn(driver, 'close'));
 
-describe('issue 16.7: what a reload replaces', () => {
+describe('what a reload replaces', () => {
   test('is closed once the work that began before has ended', async () => {
     const work = Promise.withResolvers<undefined>();
     const cas = liveCas({ endOfWork: () => work.promise });

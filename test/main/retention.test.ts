@@ -53,7 +53,7 @@ const archived = ({ archive }: Set): number[] =>
     .flatMap((name) => readFileSync(join(archive, name), 'utf8').trimEnd().split('\n'))
     .map((line) => parseLine(line)?.seq ?? -1);
 
-test('contract §11: audit records are exported, leave the store, and the chain verifies across what is gone', async () => {
+test('audit records are exported, leave the store, and the chain verifies across what is gone', async () => {
   const here = await set();
   for (let n = 0; n < 1200; n++) void here.store.audit([event('auth.otp', { subject: `CN=device-${n}` })]);
   await here.store.audit([event('admin.access')]);
@@ -81,7 +81,7 @@ test('contract §11: audit records are exported, leave the store, and the chain 
   expect(await verify(here)).toMatchObject({ ok: true, records: 1, archived: 1203 });
 });
 
-test('issue 16.4: a purge that a crash interrupts loses nothing, and the next one goes on', async () => {
+test('a purge that a crash interrupts loses nothing, and the next one goes on', async () => {
   const gone = new Error('crash');
   let at: keyof Store | undefined;
   const here = await set((store) => (at === undefined ? {} : { ...store, [at]: () => Promise.reject(gone) }));
@@ -97,7 +97,7 @@ test('issue 16.4: a purge that a crash interrupts loses nothing, and the next on
   expect(await verify(here)).toEqual({ ok: true, records: 1, archived: 9, ahead: 0 });
 });
 
-test('issue 16.4: records that are no chain stay in the store', async () => {
+test('records that are no chain stay in the store', async () => {
   const here = await set((store) => ({
     auditLines: async (after, limit) =>
       (await store.auditLines(after, limit)).map((line) => ({
@@ -122,7 +122,7 @@ test('the hourly look archives once the oldest record is a day too old: a file a
   expect(archived(here)).toEqual([1]);
 });
 
-test('contract §11: certificates and tokens leave after their days; 0 keeps them', async () => {
+test('certificates and tokens leave after their days; 0 keeps them', async () => {
   const here = await set();
   const { serial } = await issue(here.store, { not_after: T0 });
   const token = otpRow({ expires_at: T0 });

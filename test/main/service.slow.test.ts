@@ -121,7 +121,7 @@ test('SIGHUP: a reload that fails leaves the old state in force and says why', a
   ]);
 });
 
-test('contract §7: no token, password or key is in any log, record or the store in clear', async () => {
+test('no token, password or key is in any log, record or the store in clear', async () => {
   const est = await start();
   const good = await est.otp();
   const wrong = `wrong-${randomBytes(9).toString('hex')}`;
@@ -161,7 +161,7 @@ test('issue: a changed audit record is named by `audit verify`; an untouched log
   expect(verify).toThrow(/audit record 3 is broken/);
 });
 
-test('contract §7: an audit file that cannot be written stops issuance; nothing half-done stays', async () => {
+test('an audit file that cannot be written stops issuance; nothing half-done stays', async () => {
   const est = await start();
   const { id, token } = await est.otp();
   const file = join(est.dir, 'data/audit.log');

@@ -200,7 +200,7 @@ calls.push(
   ],
 );
 
-describe('issue 11.4: no call of ours poisons the TLS connections beside it', () => {
+describe('no call of ours poisons the TLS connections beside it', () => {
   test('the connection shows what KeyObject.equals leaves behind', async () => {
     expect(await after(() => KEYS['rsa']?.publicKey.equals(KEYS['P-256']?.publicKey as KeyObject))).toBe('dead');
     expect(await after(() => undefined)).toBe('alive');

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { inTurn } from '../../src/process/turns.ts';
 
-test('issue 14: of work that comes all at once, some is begun in each turn of the event loop, in the order in which it came', async () => {
+test('of work that comes all at once, some is begun in each turn of the event loop, in the order in which it came', async () => {
   await nextTurn();
   const begun: number[] = [];
   for (let piece = 0; piece < 40; piece++) inTurn(() => begun.push(piece));
@@ -16,7 +16,7 @@ test('issue 14: of work that comes all at once, some is begun in each turn of th
   expect(begun).toEqual(Array.from({ length: 40 }, (_, piece) => piece));
 });
 
-test('issue 14: a timer that is due does not wait until all of it is done', async () => {
+test('a timer that is due does not wait until all of it is done', async () => {
   await nextTurn();
   let done = 0;
   let doneAtTimer = -1;
@@ -31,7 +31,7 @@ test('issue 14: a timer that is due does not wait until all of it is done', asyn
   expect(doneAtTimer).toBeLessThan(160);
 });
 
-test('issue 14: where little comes, nothing waits', async () => {
+test('where little comes, nothing waits', async () => {
   for (let turn = 0; turn < 5; turn++) {
     await nextTurn();
     let begun = 0;

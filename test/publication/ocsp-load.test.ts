@@ -1,4 +1,4 @@
-/** Issue 11.19: what anybody can ask for over plain HTTP does not take the CA's key away from enrolment. */
+/** What anybody can ask for over plain HTTP does not take the CA's key away from enrolment. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
 import type { StatusSigner } from '../../src/ca/driver.ts';
@@ -80,28 +80,28 @@ test.each([
   ['one, with a nonce', () => [madeUp()], randomBytes(16)],
   ['32 at once', () => times(32, madeUp), undefined],
   ['longer than any serial number', () => ['7f'.repeat(4000)], undefined],
-])('issue 11.19: made-up serial numbers (%s) are unauthorized and cost no signature', async (_, serials, nonce) => {
+])('made-up serial numbers (%s) are unauthorized and cost no signature', async (_, serials, nonce) => {
   const { ca, key, ask } = await loaded();
   const answers = await Promise.all(times(50, () => ask(ocspRequest(ca, serials(), nonce))));
   expect(tally(answers)).toEqual({ [UNAUTHORIZED]: 50 });
   expect(key.used).toBe(0);
 });
 
-test('issue 11.19: so is a certificate of another issuer', async () => {
+test('so is a certificate of another issuer', async () => {
   const { ca, key, ask, serial } = await loaded();
   const [, root = Buffer.alloc(0)] = ca.driver.chain();
   expect(await ask(ocspRequest({ certificate: parseCertificate(root) }, [serial]))).toBe(UNAUTHORIZED);
   expect(key.used).toBe(0);
 });
 
-test('issue 16: a response that is kept holds no more memory than its own octets', async () => {
+test('a response that is kept holds no more memory than its own octets', async () => {
   const { ca, signer, serial, responder } = await loaded();
   const { der } = await responder.answer(ca, signer, ocspRequest(ca, [serial]));
   expect(SUCCESSFUL.test(der.toString('hex'))).toBe(true);
   expect(der.buffer.byteLength).toBe(der.length);
 });
 
-test('issue 11.19: one signature answers all who ask about a certificate, and a revocation is seen at once', async () => {
+test('one signature answers all who ask about a certificate, and a revocation is seen at once', async () => {
   const { store, ca, key, clock, serial, ask } = await loaded();
   const request = ocspRequest(ca, [serial]);
   const good = await Promise.all(times(50, () => ask(request)));
@@ -115,7 +115,7 @@ test('issue 11.19: one signature answers all who ask about a certificate, and a 
   expect(key.used).toBe(2);
 });
 
-test('issue 11.19: a response says when its status was looked up, however long its signature took', async () => {
+test('a response says when its status was looked up, however long its signature took', async () => {
   const made = await loaded();
   const { ca, clock, serial, responder } = made;
   const asked = Math.floor(clock.now / 1000) * 1000;
@@ -128,7 +128,7 @@ test('issue 11.19: a response says when its status was looked up, however long i
   for (const { cacheable } of [await answer, await second]) expect(cacheable?.thisUpdate).toBe(asked);
 });
 
-test('issue 11.19: with nonces one response at a time is signed; who finds the queue full gets the one without', async () => {
+test('with nonces one response at a time is signed; who finds the queue full gets the one without', async () => {
   const made = await loaded();
   const { ca, key, serial, lookups, ask } = made;
   const held = slow(made);
@@ -143,7 +143,7 @@ test('issue 11.19: with nonces one response at a time is signed; who finds the q
   expect(held.atOnce()).toBe(1);
 });
 
-test('issue 11.19: a response about several certificates waits like one with a nonce; too many are told to try later', async () => {
+test('a response about several certificates waits like one with a nonce; too many are told to try later', async () => {
   const made = await loaded();
   const { ca, serial, lookups, ask } = made;
   const held = slow(made);
@@ -160,7 +160,7 @@ test.each([
   [undefined, 1],
   [1, 1],
   [8, 2],
-])('issue 11.19: of %s signatures that a key makes at a time, OCSP takes %i', async (concurrency, share) => {
+])('of %s signatures that a key makes at a time, OCSP takes %i', async (concurrency, share) => {
   const made = await loaded();
   const { store, ca, ask } = made;
   const serials = await Promise.all(times(6, async () => (await issueFrom(ca, store, 'CN=device')).serial));
@@ -172,7 +172,7 @@ test.each([
   expect(held.atOnce()).toBe(share);
 });
 
-test('issue 11.19: an answer that failed is not kept', async () => {
+test('an answer that failed is not kept', async () => {
   const { ca, key, serial, ask } = await loaded();
   key.works = false;
   expect(tally(await Promise.all(times(5, () => ask(ocspRequest(ca, [serial])))))).toEqual({ [TRY_LATER]: 5 });

@@ -1,11 +1,11 @@
-/** Issue 12.1: one table of request states, which docs/approval.md follows. */
+/** One table of request states, which docs/approval.md follows. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ENDED, mayGo, REQUEST_STATUSES, TRANSITIONS, type Transition } from '../../src/store/request-state.ts';
 import { ROOT } from '../support/root.ts';
 
-test('issue 12.1: docs/approval.md has every way from one state to the next', () => {
+test('docs/approval.md has every way from one state to the next', () => {
   const rows = readFileSync(join(ROOT, 'docs/approval.md'), 'utf8')
     .split('\n')
     .map((line) => line.split('|').map((cell) => cell.trim()));
@@ -15,13 +15,13 @@ test('issue 12.1: docs/approval.md has every way from one state to the next', ()
   }
 });
 
-test('issue 12.1: every state is reached, and what has ended stays so', () => {
+test('every state is reached, and what has ended stays so', () => {
   const all: readonly Transition[] = Object.values(TRANSITIONS);
   for (const status of REQUEST_STATUSES) expect(all.some(({ to }) => to === status)).toBe(true);
   expect(ENDED).toEqual(['issued', 'rejected', 'failed', 'expired']);
 });
 
-test('issue 12.1: the guards of the store are of the table', () => {
+test('the guards of the store are of the table', () => {
   expect(mayGo('approve')).toBe("((status = 'pending' AND decider = 'admin'))");
   expect(mayGo('issue')).toBe("(status = 'approved' OR (status = 'pending' AND decider = 'ca'))");
   expect(mayGo('refuse')).toBe(

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PostgresCluster, psql, sharedPostgres } from './postgres.ts';
 import { requires } from './requires.ts';
 
-describe.skipIf(!requires('postgres'))('issue 17: PostgreSQL for tests', () => {
+describe.skipIf(!requires('postgres'))('PostgreSQL for tests', () => {
   it('shares one cluster, and makes databases of templates', async () => {
     const [one, two] = await Promise.all([sharedPostgres(), sharedPostgres()]);
     expect(two.port).toBe(one.port);

@@ -55,7 +55,7 @@ describe('the list of tests that were left out', { timeout: 110_000 }, () => {
     expect(status).toBe(1);
   });
 
-  test('issue 17: with CI=true what is about stores in files is left out of a run with PostgreSQL, and listed', () => {
+  test('with CI=true what is about stores in files is left out of a run with PostgreSQL, and listed', () => {
     const { status, output } = run('files', 'true');
     expect(output).toMatch(/files\.test\.mjs \(1 test\): about stores in files/);
     expect(status).toBe(0);

@@ -1,5 +1,5 @@
 /**
- * `scripts/bench-overload [--seconds N] [--times N] [--connections N]`: what the built server does with more than it can bear (issue 16.2).
+ * `scripts/bench-overload [--seconds N] [--times N] [--connections N]`: what the built server does with more than it can bear.
  *
  * First renewals over kept connections, each client waiting for its answer: what it can bear. Then so many times that, sent at that rate whatever comes
  * back, while /healthz is asked on a new connection each time and the memory of the server's processes is looked at. Loopback only; the clients run on the same cores.

@@ -1,4 +1,4 @@
-/** `scripts/chaos [--rounds N] [--seed N] [--fault NAME]…`: faults under a mixed load, one after the other (issue 16). */
+/** `scripts/chaos [--rounds N] [--seed N] [--fault NAME]…`: faults under a mixed load, one after the other. */
 import { parseArgs } from 'node:util';
 import { FAULTS } from '../../../test/support/chaos/faults.ts';
 import { runChaos } from '../../../test/support/chaos/run.ts';

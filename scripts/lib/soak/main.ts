@@ -1,4 +1,4 @@
-/** `scripts/soak [--minutes N] [--warm-up N] [--docs]`: a mixed load on the built server, its figures, and two plots (issue 16). */
+/** `scripts/soak [--minutes N] [--warm-up N] [--docs]`: a mixed load on the built server, its figures, and two plots. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';

@@ -186,7 +186,7 @@ export class OtpService {
   }
 
   /**
-   * The answer to one that comes with that request again, when it cannot be answered (any more): nobody guesses, so it is no failure (contract §9).
+   * The answer to one that comes with that request again, when it cannot be answered (any more): nobody guesses, so it is no failure.
    *
    * @param failures bounds the records of one address: no lockout ends such requests
    * @throws EstuaryError 401 always; 500 or 503 from the store

@@ -1,4 +1,4 @@
-/** Who may enrol at a CA: `client_issuers` against its files and the trust anchors, `auth.methods` against what is switched on (contract §8.2, §8.3). */
+/** Who may enrol at a CA: `client_issuers` against its files and the trust anchors, `auth.methods` against what is switched on. */
 import { formatName } from '../../pki/x509/name.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { countsAt, hasSharedSecret, leavesNamesFree } from '../rules/names.ts';

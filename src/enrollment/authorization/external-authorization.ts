@@ -1,4 +1,4 @@
-/** `[ca.authorization]`: somebody else's word on a request, once for each (contract §8.6; docs/authorization.md). */
+/** `[ca.authorization]`: somebody else's word on a request, once for each (docs/authorization.md). */
 import type { ServiceMaterial } from '../../config/material/material.ts';
 import type { CaConfig } from '../../config/schema.ts';
 import { describe, forbidden, unavailable, type EstuaryError } from '../../errors.ts';

@@ -1,6 +1,6 @@
 /**
  * A browser adds an administrator's certificate to whatever a page of another site makes it send, and a POST without a
- * body needs no leave from us for that (contract §4).
+ * body needs no leave from us for that.
  */
 import type { FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';

@@ -1,4 +1,4 @@
-/** `POST /admin/check`: what would become of a request, and nothing does (contract §4). */
+/** `POST /admin/check`: what would become of a request, and nothing does. */
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import { parsePrincipal } from '../../auth/gssapi/principal.ts';
 import type { AssumedSender, RehearsedRequest, Verdict } from '../../enrollment/rehearsal.ts';

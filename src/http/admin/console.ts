@@ -1,4 +1,4 @@
-/** The console for browsers at `/` (contract §14): static files, the same for everybody. What they show comes of the API under /admin. */
+/** The console for browsers at `/`: static files, the same for everybody. What they show comes of the API under /admin. */
 import fastifyStatic from '@fastify/static';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

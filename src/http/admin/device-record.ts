@@ -1,4 +1,4 @@
-/** Devices as the admin API shows and takes them (contract §8.5). */
+/** Devices as the admin API shows and takes them. */
 import { randomUUID } from 'node:crypto';
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import { badRequest } from '../../errors.ts';

@@ -1,4 +1,4 @@
-/** `/admin/devices`: the inventory of what may have certificates (contract §8.5, docs/devices.md). */
+/** `/admin/devices`: the inventory of what may have certificates (docs/devices.md). */
 import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { notFound, type EstuaryError } from '../../errors.ts';

@@ -1,4 +1,4 @@
-/** What all lists have in common (contract §4): pages in order, or the whole selection as CSV. */
+/** What all lists have in common: pages in order, or the whole selection as CSV. */
 import { Type, type TSchema } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Order, Page, PageRequest } from '../../store/page.ts';

@@ -62,7 +62,7 @@ function decodedOrWhyNot(body: Buffer): Buffer | EstuaryError {
   }
 }
 
-/** 202; the certificate alone; or the certificate first and its key second (contract §3), which clients tell by their Content-Type. */
+/** 202; the certificate alone; or the certificate first and its key second, which clients tell by their Content-Type. */
 function answer({ outcome }: Enrolled, { lineLength }: EstRequest, retryAfter: number): EstAnswer {
   if (outcome.status === 'pending') return pendingAnswer(retryAfter);
   const certificate = certsOnly([outcome.certificate]);

@@ -1,4 +1,4 @@
-/** The EST listener: one Fastify instance over TLS, the order of checks of contract §3, and nothing of what follows them. */
+/** The EST listener: one Fastify instance over TLS, the order of the first checks, and nothing of what follows them. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import { TLSSocket, type TlsOptions } from 'node:tls';

@@ -1,4 +1,4 @@
-/** The cheap checks (contract §3), in their order, from the request's head alone. */
+/** The cheap checks, in their order, from the request's head alone. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Ca, CaRouter } from '../../ca/router.ts';
 import { OPERATION_NAMES } from '../../config/operation-names.ts';

@@ -1,4 +1,4 @@
-/** The publication listener (contract §5): plain HTTP for relying parties. Everything on it is public and signed. */
+/** The publication listener: plain HTTP for relying parties. Everything on it is public and signed. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';

@@ -27,7 +27,7 @@ export interface Terminal {
 }
 
 /**
- * Contract §1: done, or a clean stop · failed, refused by a server, or could not start · the configuration or the command line is refused ·
+ * Done, or a clean stop · failed, refused by a server, or could not start · the configuration or the command line is refused ·
  * a server cannot be reached, or cannot answer for now.
  */
 export const EXIT = { ok: 0, failed: 1, refused: 2, unavailable: 3 } as const;

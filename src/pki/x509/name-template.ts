@@ -1,5 +1,5 @@
 /**
- * Names that follow from who asks: placeholders in patterns and in templates of subjects and subjectAltNames (contract §8.4). What is written
+ * Names that follow from who asks: placeholders in patterns and in templates of subjects and subjectAltNames. What is written
  * in the configuration is parsed first, and values are inserted after, so that no value changes the structure of a name.
  */
 import { OID } from '../der/oids.ts';

@@ -1,4 +1,4 @@
-/** Brings a restored database up to what the audit log tells of since: what must not be forgotten (contract §11). */
+/** Brings a restored database up to what the audit log tells of since: what must not be forgotten. */
 import type { AuditRecord } from '../../audit/event.ts';
 import type { ParsedRecord } from '../../audit/record.ts';
 import { isAuditRecord } from '../../audit/record.ts';

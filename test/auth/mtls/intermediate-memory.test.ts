@@ -41,7 +41,7 @@ async function processOn(store: Store, anchor = root) {
 const remembered = async (store: Store, leaf: Issuer): Promise<number> =>
   (await store.recallIntermediates(parseCertificate(leaf.der).fingerprint)).length;
 
-describe('issue 11.21: intermediates that a client sent are remembered for its resumed sessions', () => {
+describe('intermediates that a client sent are remembered for its resumed sessions', () => {
   test('another process finds the path, in whatever order they came; without them there is none', async () => {
     const store = await opened(temporaryPaths());
     const [one, other] = [await processOn(store), await processOn(store)];

@@ -28,7 +28,7 @@ const outcome = async (trust: ClientTrust, presented: PresentedCertificates, now
     (error: unknown) => (error instanceof EstuaryError ? error.message : String(error)),
   );
 
-describe('issue 11.2: a certificate is judged once per connection', () => {
+describe('a certificate is judged once per connection', () => {
   test('300 requests that come together or one after the other cost one search', async () => {
     const trust = await trustIn(root);
     const searches = vi.spyOn(trust, 'issuers');
@@ -83,7 +83,7 @@ describe('issue 11.2: a certificate is judged once per connection', () => {
   });
 });
 
-describe('issue 11.2: certificates beyond the bounds are not walked', () => {
+describe('certificates beyond the bounds are not walked', () => {
   const long = Array.from({ length: 500 }, (_, n) => `CN=${n}`).join(',');
 
   test("the client's own is refused before anything else is looked at", async () => {

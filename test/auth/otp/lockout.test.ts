@@ -12,7 +12,7 @@ async function fail({ attempt }: OtpSetup, times: number): Promise<string[]> {
   return answers;
 }
 
-describe('contract §3: lockout with max_failures = 5, failure_window = 300, lockout_duration = 900', () => {
+describe('lockout with max_failures = 5, failure_window = 300, lockout_duration = 900', () => {
   test('the sixth failure starts it, and still answers as the five before', async () => {
     const setup = await setUpOtp();
     const { token } = await setup.newToken();
@@ -28,7 +28,7 @@ describe('contract §3: lockout with max_failures = 5, failure_window = 300, loc
     expect(await setup.attempt(token)).toBe('ok');
   });
 
-  test('issue 11.7: a right token clears nothing by itself, however often it comes', async () => {
+  test('a right token clears nothing by itself, however often it comes', async () => {
     const setup = await setUpOtp();
     const { token } = await setup.newToken({ max_uses: 9 });
     await fail(setup, 5);
@@ -249,7 +249,7 @@ describe('the gate before the checks', () => {
   });
 });
 
-describe('contract §7: audit', () => {
+describe('audit', () => {
   test('failures and the lockout are recorded, attempts during it once a minute', async () => {
     const setup = await setUpOtp();
     await fail(setup, 20);

@@ -67,7 +67,7 @@ describe.each(ALGORITHMS)('hash_algorithm %s', (hash_algorithm) => {
   });
 });
 
-test('issue 14.2: the token and the lockout are asked for together; after a hash that takes time the lockout is asked again', async () => {
+test('the token and the lockout are asked for together; after a hash that takes time the lockout is asked again', async () => {
   for (const [hash_algorithm, asked] of [
     ['sha256-hmac', [['lockedUntil'], ['findOtp', 'lockedUntil']]],
     ['argon2id', [['lockedUntil'], ['findOtp', 'lockedUntil'], ['lockedUntil']]],
@@ -222,7 +222,7 @@ describe('secrets', () => {
     for (const file of [paths.path, paths.auditFile]) expect(readFileSync(file).includes(token)).toBe(false);
   });
 
-  test('issue 11.23: no part of a token is in the store', async () => {
+  test('no part of a token is in the store', async () => {
     const { store, newToken, paths } = await setUpOtp({ hash_algorithm: 'argon2id', token_length: 24 });
     const tokens = await Promise.all(Array.from({ length: 5 }, async () => (await newToken()).token));
     await store.close();

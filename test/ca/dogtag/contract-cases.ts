@@ -118,7 +118,7 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
       }),
   },
   {
-    name: 'issue 11.20: a profile tells whether it issues at once',
+    name: 'a profile tells whether it issues at once',
     run: async (target) => {
       await withDriver(target, 'auto', (ca) => expect(ca.remoteQueue.issuesAtOnce()).resolves.toBe(true));
       for (const queueing of ['queue', 'caServerCert'] as const)
@@ -129,14 +129,14 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'issue 11.20: a profile is shown to who has logged in, and to nobody else',
+    name: 'a profile is shown to who has logged in, and to nobody else',
     run: async (target) => {
       const { status, text } = await target.request('GET', `/ca/rest/profiles/${target.profileId('auto')}`);
       expect([status, text.includes('No user principal provided')]).toEqual([403, true]);
     },
   },
   {
-    name: 'issue 11.20: what is issued beyond what was asked for is refused, and revoked',
+    name: 'what is issued beyond what was asked for is refused, and revoked',
     run: async (target) => {
       const ca = await openDriver(target.settings('auto'), { profile: { extended_key_usage: ['clientAuth'] } });
       try {

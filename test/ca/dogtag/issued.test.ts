@@ -99,7 +99,7 @@ describe('what the CA issued is held against what was asked for', () => {
     ['one too many', [keyUsage('digitalSignature', 'keyAgreement'), purposes], 90, /keyAgreement\], not/],
     ["a CA's", [keyUsage('digitalSignature', 'keyCertSign'), purposes], 90, /keyCertSign\], not/],
     ['a validity beyond the bound', whole, 826, /beyond ca\.profile\.max_validity_days \(825\)/],
-  ])('issue 11.20: %s', async (_, extensions, days, problem) => {
+  ])('%s', async (_, extensions, days, problem) => {
     standIn.state.issueInstead = (csr) =>
       make({
         subject: 'CN=device',
@@ -113,7 +113,7 @@ describe('what the CA issued is held against what was asked for', () => {
     const request = await newRequest('device');
     expect(await detailOf(issue(ca, request))).toMatch(problem);
   });
-  test('issue 11.20: empty lists leave it to the CA, but for what belongs to a CA', async () => {
+  test('empty lists leave it to the CA, but for what belongs to a CA', async () => {
     const lax = await openDriver(standIn.settings(), { profile: { key_usage: [], extended_key_usage: [] } });
     const instead = (...extensions: Extension[]) => {
       standIn.state.issueInstead = (csr) =>
@@ -127,7 +127,7 @@ describe('what the CA issued is held against what was asked for', () => {
     await expect(issue(lax, await newRequest('device'))).rejects.toMatchObject(refusal);
     await lax.close();
   });
-  test('issue 11.20: keyEncipherment is not missed on a key that cannot have it', async () => {
+  test('keyEncipherment is not missed on a key that cannot have it', async () => {
     standIn.state.issueInstead = (csr) =>
       make({
         subject: 'CN=device',
@@ -137,7 +137,7 @@ describe('what the CA issued is held against what was asked for', () => {
       });
     await issued(ca, await newRequest('device'));
   });
-  test("issue 11.20: a certificate of somebody else's key is not revoked: it may be in use", async () => {
+  test("a certificate of somebody else's key is not revoked: it may be in use", async () => {
     standIn.state.issueInstead = () => make({ subject: 'CN=device', issuer: standIn.issuer });
     const before = standIn.server.count('POST /ca/rest/agent/certs');
     expect(await detailOf(issue(ca, await newRequest('device')))).toMatch(/another public key; left as it is$/);

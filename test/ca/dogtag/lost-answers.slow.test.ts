@@ -1,4 +1,4 @@
-/** Contract §9 and RFC 7894 at a CA behind Dogtag: the same request with the token that was used for it; and secrets in what goes on as it was signed. */
+/** RFC 7894 at a CA behind Dogtag: the same request with the token that was used for it; and secrets in what goes on as it was signed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { oid, printableString, sequence } from '../../../src/pki/der/der.ts';
@@ -92,7 +92,7 @@ class Device {
   }
 }
 
-describe('contract §9: otp.retry_window, of what a remote CA issues', { timeout: 60_000 }, () => {
+describe('otp.retry_window, of what a remote CA issues', { timeout: 60_000 }, () => {
   test.each([1, 3])('ten at once and one later, with a token of %d uses: one certificate, one use', async (uses) => {
     const device = await Device.make(`parallel-${uses}`, uses);
     const before = server.count(SUBMIT);
@@ -151,7 +151,7 @@ describe('contract §9: otp.retry_window, of what a remote CA issues', { timeout
   });
 });
 
-describe('issue 13.7: a CSR with a secret does not go to a CA that takes it as it was signed', () => {
+describe('a CSR with a secret does not go to a CA that takes it as it was signed', () => {
   const REFUSED =
     '400 This CA is sent the CSR as it was signed, so it may hold no otpChallenge or revocationChallenge; send a one-time password by HTTP Basic.';
   const submissions = (): number[] => [server.count(SUBMIT), server.count(CMC)];

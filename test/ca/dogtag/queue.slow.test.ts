@@ -270,7 +270,7 @@ describe('a submission that is not answered', { timeout: 60_000 }, () => {
   });
 });
 
-describe('issue 11.20: serverkeygen where the CA queues', { timeout: 30_000 }, () => {
+describe('serverkeygen where the CA queues', { timeout: 30_000 }, () => {
   const generate = (cn: string, token: string): Promise<Answer> =>
     estuary.enroll(onTheWire(simpleCsr(makeKey(), cn)), { path: 'serverkeygen', password: token });
 
@@ -291,7 +291,7 @@ describe('issue 11.20: serverkeygen where the CA queues', { timeout: 30_000 }, (
   });
 });
 
-test('issue 11.20: what is issued beyond [ca.profile] does not leave; the audit log has it, and it is revoked at the CA', async () => {
+test('what is issued beyond [ca.profile] does not leave; the audit log has it, and it is revoked at the CA', async () => {
   const device = await newDevice('beyond');
   await device.enroll();
   standIn.state.issueInstead = ({ publicKey }) =>

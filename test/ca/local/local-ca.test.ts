@@ -181,14 +181,14 @@ describe('validity', () => {
     expect(notAfter.getTime()).toBe(now - 123 - 60_000 + 90 * DAY - 1000);
   });
 
-  test('issue 13.3: validity_seconds stand in place of the days, for short-lived certificates', async () => {
+  test('validity_seconds stand in place of the days, for short-lived certificates', async () => {
     const now = own().notBefore.getTime() + 5 * DAY;
     const short = await openCa(made(), { profile: { ...profile, validity_seconds: 600 } }, () => now);
     const { notBefore, notAfter } = parseCertificate(await issue(short));
     expect([notBefore.getTime() - now, notAfter.getTime() - now]).toEqual([-60_000, 539_000]);
   });
 
-  test('issue 13.3: validity_spread_seconds make it shorter by chance, never by more than half', async () => {
+  test('validity_spread_seconds make it shorter by chance, never by more than half', async () => {
     const now = own().notBefore.getTime() + 5 * DAY;
     const spread = { ...profile, validity_seconds: 86_400, validity_spread_seconds: 1_000_000 };
     const fleet = await openCa(made(), { profile: spread }, () => now);
@@ -202,7 +202,7 @@ describe('validity', () => {
   test.each([
     [0, 0],
     [3600, -3_600_000],
-  ])('issue 13.3: backdate_seconds = %d says since when it is valid', async (seconds, from) => {
+  ])('backdate_seconds = %d says since when it is valid', async (seconds, from) => {
     const now = own().notBefore.getTime() + 5 * DAY;
     const exact = await openCa(made(), { profile: { ...profile, backdate_seconds: seconds } }, () => now);
     const { notBefore, notAfter } = new x509.X509Certificate(await issue(exact));
@@ -210,7 +210,7 @@ describe('validity', () => {
     expect(notAfter.getTime() - notBefore.getTime()).toBe(90 * DAY - 1000);
   });
 
-  test('issue 13.3: backdating and spread together leave a certificate that is still valid', async () => {
+  test('backdating and spread together leave a certificate that is still valid', async () => {
     const now = own().notBefore.getTime() + 5 * DAY;
     const short = { ...profile, validity_seconds: 120, validity_spread_seconds: 120, backdate_seconds: 60 };
     const localCa = await openCa(made(), { profile: short }, () => now);

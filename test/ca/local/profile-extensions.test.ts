@@ -1,4 +1,4 @@
-/** Issue 13.3: fixed and copied extensions and certificate policies, as OpenSSL and @peculiar/x509 read them. */
+/** Fixed and copied extensions and certificate policies, as OpenSSL and @peculiar/x509 read them. */
 import 'reflect-metadata';
 
 import { writeFileSync } from 'node:fs';
@@ -75,7 +75,7 @@ const ROLE = '1.3.6.1.4.1.55555.1';
 const role = utf8String('press');
 const asked = (value: Buffer, critical = false): Extension => ({ oid: ROLE, critical, value });
 
-describe('issue 13.3: [[ca.profile.extensions]]', () => {
+describe('[[ca.profile.extensions]]', () => {
   test('a fixed one stands in every certificate, whatever the CSR asks for', async () => {
     const mustStaple = { oid: OID.tlsFeature, critical: false, value: '3003020105' };
     const localCa = await open({ extensions: [mustStaple, { oid: ROLE, critical: true, value: '0500' }] });
@@ -136,7 +136,7 @@ describe('issue 13.3: [[ca.profile.extensions]]', () => {
   });
 });
 
-describe('issue 13.3: [[ca.profile.policies]] (RFC 5280 §4.2.1.4)', () => {
+describe('[[ca.profile.policies]] (RFC 5280 §4.2.1.4)', () => {
   const policies = [{ oid: '1.3.6.1.4.1.1.1', cps: 'https://pki.example.com/cps' }, { oid: '1.3.6.1.4.1.1.2' }];
 
   test('stand in the certificate, with their CPS', async () => {

@@ -107,7 +107,7 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
     expect(all.every((valid) => valid)).toBe(true);
   });
 
-  test('issue 11.19: a certificate waits behind no more OCSP responses than their share of the sessions', async () => {
+  test('a certificate waits behind no more OCSP responses than their share of the sessions', async () => {
     expect((await open({ max_sessions: 4 })).concurrency).toBe(4);
     const signer = await open({ max_sessions: 1 });
     const limiter = new SigningLimiter(signer.concurrency);

@@ -1,4 +1,4 @@
-/** Issue 12.3: what the configuration names is read, parsed and checked once, in one place, for start, `--check` and reload. */
+/** What the configuration names is read, parsed and checked once, in one place, for start, `--check` and reload. */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-describe('issue 12.3: material', () => {
+describe('material', () => {
   test('has every certificate and key of a configuration, and the files are not needed any more', async () => {
     const { material } = await loadConfig(file, {});
     expect(material.tls && formatName(material.tls.certificates[0].subject)).toContain('CN=localhost');
@@ -73,7 +73,7 @@ describe('issue 12.3: material', () => {
   });
 });
 
-describe('contract §2: CRLs of foreign client CAs', async () => {
+describe('CRLs of foreign client CAs', async () => {
   const root = await makeCa('CN=Root');
   const lists = [await makeCrl(root, { revoked: ['0badca11'] }), await makeCrl(root, { revoked: ['05'] })];
   const trust = async (crl: string) => {

@@ -91,7 +91,7 @@ describe('an unsafe setting starts with a warning that names the key', () => {
   });
 });
 
-test('issue 11.24: the docs say of unverified tickets what the start and --check say', () => {
+test('the docs say of unverified tickets what the start and --check say', () => {
   const { warnings } = complianceChecks({
     ...base,
     gssapi: { ...base.gssapi, enabled: true, require_crypto_verification: false },
@@ -115,7 +115,7 @@ describe('profile = "niap" refuses to start', () => {
       'est.fullcmc_require_mtls',
     ],
     [
-      'issue 13.3: backdated certificates',
+      'backdated certificates',
       (c: Config): Config => ({
         ...c,
         ca: c.ca.map((ca) => ({ ...ca, profile: { ...ca.profile, backdate_seconds: 60 } })),
@@ -207,7 +207,7 @@ describe('profile = "niap" refuses to start', () => {
     expect(complianceChecks(config).problems).toEqual([]);
   });
 
-  test('issue 13.3: certificates are not backdated where nothing else is said', async () => {
+  test('certificates are not backdated where nothing else is said', async () => {
     const text = toml('[otp]\nenabled = false\n[est]\nserverkeygen = false');
     expect((await folder.load(text)).config.ca[0]?.profile.backdate_seconds).toBeUndefined();
     expect((await folder.load(`profile = "niap"\n${text}`)).config.ca[0]?.profile.backdate_seconds).toBe(0);

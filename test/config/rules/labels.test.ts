@@ -1,4 +1,4 @@
-/** Issue 13.3: what `[[label]]` may say (docs/labels.md). */
+/** What `[[label]]` may say (docs/labels.md). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { labelsOf } from '../../../src/config/labels.ts';
 import { configFolder, toml } from '../support.ts';
@@ -15,7 +15,7 @@ const label = (name: string, ca: string, ...lines: string[]): string =>
 const problems = async (text: string): Promise<string[]> =>
   (await folder.problems(toml(text))).map((line) => line.replace('est.toml: ', ''));
 
-test('issue 13.3: a further label has a profile and rules of its own, and takes nothing over', async () => {
+test('a further label has a profile and rules of its own, and takes nothing over', async () => {
   const { config } = await folder.load(
     toml(
       [
@@ -40,7 +40,7 @@ test('issue 13.3: a further label has a profile and rules of its own, and takes 
   expect([guests?.table.csrattrs, staff?.table.csrattrs]).toEqual([undefined, undefined]);
 });
 
-describe('issue 13.3: a label that cannot work is refused', () => {
+describe('a label that cannot work is refused', () => {
   test.each<[string, string, string]>([
     [
       'of a CA that is not there',
@@ -108,7 +108,7 @@ describe('issue 13.3: a label that cannot work is refused', () => {
   });
 });
 
-test('issue 13.3: what a CA is warned of, a further label is too', async () => {
+test('what a CA is warned of, a further label is too', async () => {
   const rules = ['client_issuers = ["any"]', '[label.profile]', 'mtls_subject = "any"'];
   const { warnings } = await folder.load(toml(label('guests', 'devices', ...rules)));
   const keys = warnings.map(({ key }) => key);
@@ -116,7 +116,7 @@ test('issue 13.3: what a CA is warned of, a further label is too', async () => {
   expect(keys).toContain('label[guests].profile.mtls_subject');
 });
 
-test('issue 13.3: with profile = "niap" no certificate of a further label is backdated', async () => {
+test('with profile = "niap" no certificate of a further label is backdated', async () => {
   const text = toml(label('guests', 'devices', '[label.profile]', 'backdate_seconds = 60'));
   const found = await folder.problems(`profile = "niap"\n${text}`);
   expect(found.filter((line) => line.includes('backdate'))).toEqual([

@@ -1,4 +1,4 @@
-/** Issue 13: `--check` and the start warn of every setting that lets one requester take another's name. */
+/** `--check` and the start warn of every setting that lets one requester take another's name. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { configFolder, PARTS, toml, type ConfigFolder } from '../support.ts';
 
@@ -20,7 +20,7 @@ const warnings = async (text: string): Promise<string[]> => {
   return loaded.warnings.map(({ key, message }) => `${key}: ${message}`);
 };
 
-describe('issue 13: a setting that lets one requester take the name of another is a warning', () => {
+describe('a setting that lets one requester take the name of another is a warning', () => {
   test.each<[string, string, string]>([
     [
       'a token for any name',

@@ -1,4 +1,4 @@
-/** Issue 13.3: what `[[ca.profile.extensions]]` and `[[ca.profile.policies]]` may say. */
+/** What `[[ca.profile.extensions]]` and `[[ca.profile.policies]]` may say. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { configFolder, toml } from '../support.ts';
@@ -15,7 +15,7 @@ const ROLE = 'oid = "1.3.6.1.4.1.55555.1"';
 const problems = async (text: string): Promise<string[]> =>
   (await folder.problems(toml(text))).map((line) => line.replace('est.toml: ca[devices].profile.', ''));
 
-test('issue 13.3: fixed and copied extensions, and policies with and without a CPS', async () => {
+test('fixed and copied extensions, and policies with and without a CPS', async () => {
   const { config } = await folder.load(
     toml(
       [
@@ -36,7 +36,7 @@ test('issue 13.3: fixed and copied extensions, and policies with and without a C
   ]);
 });
 
-describe('issue 13.3: never an extension that makes a CA, nor one that Estuary sets itself', () => {
+describe('never an extension that makes a CA, nor one that Estuary sets itself', () => {
   test.each([
     [OID.basicConstraints, 'basicConstraints is set by Estuary itself (never a CA)'],
     [OID.keyUsage, 'keyUsage is set by Estuary itself (key_usage)'],
@@ -62,7 +62,7 @@ describe('issue 13.3: never an extension that makes a CA, nor one that Estuary s
   });
 });
 
-describe('issue 13.3: an extension that is refused', () => {
+describe('an extension that is refused', () => {
   const allowed = '(hex digits, two a byte: one DER value of at most 4096 bytes)';
   test.each([
     [
@@ -133,7 +133,7 @@ describe('issue 13.3: an extension that is refused', () => {
   });
 });
 
-test('issue 13.3: for a CA behind Dogtag PKI, whose own profile decides, they are refused', async () => {
+test('for a CA behind Dogtag PKI, whose own profile decides, they are refused', async () => {
   const ca = `[[ca]]
 label = "devices"
 default = true

@@ -1,4 +1,4 @@
-/** Issue 17: `[store] driver = "postgres"` (contract §12). */
+/** `[store] driver = "postgres"`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePostgresUrl } from '../../../src/config/postgres-url.ts';
 import { configFolder, toml } from '../support.ts';
@@ -17,7 +17,7 @@ afterAll(() => folder.remove());
 const POSTGRES = (...lines: string[]): string =>
   toml(['[otp]', 'lookup_key_file = "k32"', '[store]', 'driver = "postgres"', ...lines].join('\n'));
 
-describe('issue 17.3: [store] driver = "postgres"', () => {
+describe('[store] driver = "postgres"', () => {
   test('takes its URL from a file or a variable, and shows it to nobody', async () => {
     const { config, warnings } = await folder.load(POSTGRES('url_env = "DB"', 'node_name = "est-1"'), {
       DB: 'postgres://est:s3cr3t@localhost/est',

@@ -37,7 +37,7 @@ const PROTECTED = [
   ['GET', '/admin/../admin/otp'],
 ] as const;
 
-describe('contract §4: everything under /admin needs admin authentication', () => {
+describe('everything under /admin needs admin authentication', () => {
   let api: AdminFixture;
   let close: () => Promise<void>;
   beforeAll(async () => {
@@ -120,7 +120,7 @@ describe('contract §4: everything under /admin needs admin authentication', () 
   });
 });
 
-describe('contract §7: admin access is audited', () => {
+describe('admin access is audited', () => {
   it('a call that changes something and is refused is on record, by its route and never by what was pasted', async () => {
     const { call, store } = await adminFixture();
     await call('POST', '/admin/otp', { client_id: '' });
@@ -148,7 +148,7 @@ describe('contract §7: admin access is audited', () => {
     expect(logged()).not.toContain('an-admin-token');
   });
 
-  it('contract §6: while the audit log cannot be written nothing is changed, and the answer says 503', async () => {
+  it('while the audit log cannot be written nothing is changed, and the answer says 503', async () => {
     const broken = (store: Store): Store =>
       new Proxy(store, {
         get: (target, name) =>

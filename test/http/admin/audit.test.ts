@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { AUDIT_TYPES, type AuditEvent } from '../../../src/audit/event.ts';
 import { adminFixture, NOW } from './support.ts';
 
-describe('contract §4: GET /admin/audit', () => {
+describe('GET /admin/audit', () => {
   it('shows the records, oldest first, as they are chained', async () => {
     const { call, store } = await adminFixture();
     await store.audit([
@@ -34,7 +34,7 @@ describe('contract §4: GET /admin/audit', () => {
     }
   });
 
-  it('issue 12: shows every field that a record has, so that its hash can be checked', async () => {
+  it('shows every field that a record has, so that its hash can be checked', async () => {
     const { call, store } = await adminFixture();
     const event: AuditEvent = {
       type: 'certificate.issued',

@@ -1,4 +1,4 @@
-/** Contract §4: what a browser sends for a page of another site is refused, whatever its method. */
+/** What a browser sends for a page of another site is refused, whatever its method. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminFixture, bearer, failure, type AdminFixture } from './support.ts';
 
@@ -21,7 +21,7 @@ const CALLS = [
 const call = async (method: string, url: string, headers: Record<string, string>): Promise<number> =>
   (await api.raw(method, url, { ...bearer, host: HOST, ...headers })).statusCode;
 
-describe.each(CALLS)('issue 11.8: %s %s', (method, url, status) => {
+describe.each(CALLS)('%s %s', (method, url, status) => {
   test.each<[string, Record<string, string>]>([
     ['no browser', {}],
     ["the admin's own page", { 'sec-fetch-site': 'same-origin', origin: `https://${HOST}` }],
@@ -47,7 +47,7 @@ describe.each(CALLS)('issue 11.8: %s %s', (method, url, status) => {
   });
 });
 
-test('issue 11.8: without credentials it is 401, with them the attempt to change something is on record', async () => {
+test('without credentials it is 401, with them the attempt to change something is on record', async () => {
   const foreign = { host: HOST, 'sec-fetch-site': 'cross-site' };
   expect((await api.raw('POST', '/admin/otp', foreign)).statusCode).toBe(401);
   expect((await api.raw('POST', '/admin/otp', { ...bearer, ...foreign })).statusCode).toBe(403);
@@ -55,7 +55,7 @@ test('issue 11.8: without credentials it is 401, with them the attempt to change
   expect(items.at(-1)).toMatchObject({ outcome: 'failure', detail: 'POST /admin/otp: CROSS_SITE' });
 });
 
-test('contract §4: a POST without a body needs no Content-Type; one with a body wants JSON', async () => {
+test('a POST without a body needs no Content-Type; one with a body wants JSON', async () => {
   expect(await call('POST', '/admin/requests/1/approve', {})).toBe(404);
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
     const headers = { ...bearer, 'content-type': type };
@@ -63,7 +63,7 @@ test('contract §4: a POST without a body needs no Content-Type; one with a body
   }
 });
 
-describe('issue 15.4: every call of the OpenAPI description', () => {
+describe('every call of the OpenAPI description', () => {
   interface Described {
     readonly requestBody?: { readonly content: Readonly<Record<string, unknown>> };
   }
@@ -133,6 +133,6 @@ describe('issue 15.4: every call of the OpenAPI description', () => {
   });
 });
 
-test('contract §4: what needs no administrator answers every browser', async () => {
+test('what needs no administrator answers every browser', async () => {
   expect((await api.raw('GET', '/healthz', { 'sec-fetch-site': 'cross-site' })).statusCode).toBe(200);
 });

@@ -1,4 +1,4 @@
-/** Issue 15.6: revocation in bulk by filter. */
+/** Revocation in bulk by filter. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Ca } from '../../../src/ca/router.ts';
 import { unavailable } from '../../../src/errors.ts';
@@ -35,7 +35,7 @@ const revokedOnes = async (): Promise<string[]> =>
   (await api.store.listCertificates({ status: 'revoked', limit: 100 }, NOW)).items.map(({ serial }) => serial);
 const filter = { subject: 'press' };
 
-describe('issue 15.6: POST /admin/certificates/revoke', () => {
+describe('POST /admin/certificates/revoke', () => {
   test('a dry run counts the valid ones, and then so many are revoked, each of them audited', async () => {
     expectWholeBody(await call({ filter, dry_run: true }), { count: 3, revoked: 0, remaining: 3 });
     expect(await revokedOnes()).toEqual([]);
@@ -97,7 +97,7 @@ describe('issue 15.6: POST /admin/certificates/revoke', () => {
   });
 });
 
-describe('issue 15.6: PATCH /admin/otp/{id}', () => {
+describe('PATCH /admin/otp/{id}', () => {
   const later = new Date(NOW + 10 * DAY).toISOString();
   const make = async (): Promise<string> => (await api.call('POST', '/admin/otp', { client_id: 'press-1' })).json().id;
 

@@ -1,4 +1,4 @@
-/** Issue 19.1: CRL and OCSP of a CA, and what a certificate stands under. */
+/** CRL and OCSP of a CA, and what a certificate stands under. */
 import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Ca } from '../../../src/ca/router.ts';
@@ -36,7 +36,7 @@ async function sign(ca: Ca, store: Store): Promise<void> {
   await publisher.current(ca, signer);
 }
 
-describe('issue 19.1: GET /admin/cas/{label}/revocation', () => {
+describe('GET /admin/cas/{label}/revocation', () => {
   test('the latest CRL, its size and entries; late, and then past its end', async () => {
     const api = await adminFixture({ cas: [devices, lab], start, settings: { publication } });
     const look = () => ask(api, 'get', '/admin/cas/{label}/revocation', 200, { path: { label: 'devices' } });
@@ -137,7 +137,7 @@ describe('issue 19.1: GET /admin/cas/{label}/revocation', () => {
   });
 });
 
-describe('issue 19.1: GET /admin/certificates/{serial}/chain', () => {
+describe('GET /admin/certificates/{serial}/chain', () => {
   test('whose key signed it first, up to the root', async () => {
     const api = await adminFixture({ cas: [devices, lab], start });
     const row = await issueFrom(devices, api.store, 'CN=press-1');

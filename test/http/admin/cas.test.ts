@@ -5,7 +5,7 @@ import { temporaryFolder } from '../../support/openssl.ts';
 import { ask, expectBody } from './typed.ts';
 import { adminFixture, ailingCa, DAY, failure, fileCa } from './support.ts';
 
-describe('contract §4: GET /admin/cas', () => {
+describe('GET /admin/cas', () => {
   const folder = temporaryFolder();
   let devices: Ca;
   let lab: Ca;

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../support/openssl.ts';
 import { adminFixture, failure, fileCa, issueFrom, type AdminFixture } from './support.ts';
 import { expectBody, expectWholeBody } from './typed.ts';
 
-describe('issue 15.2, contract §4: POST /admin/certificates', () => {
+describe('POST /admin/certificates', () => {
   const folder = temporaryFolder();
   const start = Date.now();
   const ends: (() => Promise<void>)[] = [];

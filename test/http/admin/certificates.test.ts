@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../support/openssl.ts';
 import { adminFixture, DAY, failure, fileCa, issueFrom, type AdminFixture } from './support.ts';
 import { type BodyOf, expectBody } from './typed.ts';
 
-describe('contract §4: GET /admin/certificates', () => {
+describe('GET /admin/certificates', () => {
   const folder = temporaryFolder();
   const start = Date.now();
   let close: () => Promise<void>;

@@ -1,4 +1,4 @@
-/** Contract §4: POST /admin/check, as a call. */
+/** POST /admin/check, as a call. */
 import { describe, expect, test } from 'vitest';
 import type { RehearsedRequest, Verdict } from '../../../src/enrollment/rehearsal.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
@@ -19,7 +19,7 @@ async function asking(verdict = ISSUE) {
   return { ...(await adminFixture({ rehearsal: { run } })), asked };
 }
 
-describe('issue 15.2: POST /admin/check', () => {
+describe('POST /admin/check', () => {
   test('answers with the verdict, and leaves nothing in the audit log', async () => {
     const { call, store, asked } = await asking();
     const answer = await call('POST', '/admin/check', { ca: 'devices', csr: CSR, as: { client_id: 'device-1' } });

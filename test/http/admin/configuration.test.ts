@@ -12,7 +12,7 @@ afterAll(() => folder.remove());
 
 const SECRET = 'not-to-be-shown-anywhere';
 
-describe('issue 19.1: GET /admin/configuration', () => {
+describe('GET /admin/configuration', () => {
   test('every key that has a value, with its default, whether a reload applies it, and no secret', async () => {
     const token_hash = `sha256:${'5'.repeat(64)}`;
     const { config } = await folder.load(

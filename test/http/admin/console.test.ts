@@ -1,4 +1,4 @@
-/** Contract §14: the console's files on the admin listener. What the browser makes of them is tested in test/console. */
+/** The console's files on the admin listener. What the browser makes of them is tested in test/console. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/openssl.ts';
@@ -20,7 +20,7 @@ afterAll(async () => {
 const withConsole = (isOn: boolean, at = folder.file('.')): Promise<AdminFixture> =>
   adminFixture({ settings: { admin: { console: isOn } }, consoleFolder: at, onEnd: (end) => ends.push(end) });
 
-describe('contract §14: the console', () => {
+describe('the console', () => {
   let api: AdminFixture;
   beforeAll(async () => {
     api = await withConsole(true);
@@ -98,7 +98,7 @@ describe('contract §14: the console', () => {
   });
 });
 
-describe('contract §14: [admin] console = false', () => {
+describe('[admin] console = false', () => {
   it('removes it whole', async () => {
     const api = await withConsole(false);
     for (const path of ['/', '/assets/index-abc.js'])
@@ -109,7 +109,7 @@ describe('contract §14: [admin] console = false', () => {
   });
 });
 
-it('issue 19: a checkout that is not built has no console, and says so', async () => {
+it('a checkout that is not built has no console, and says so', async () => {
   const api = await withConsole(true, folder.file('nowhere'));
   expect((await api.raw('GET', '/')).statusCode).toBe(404);
   expect(api.logged()).toContain('no console: it is not built');

@@ -1,5 +1,5 @@
 /**
- * Contract §8.5: the devices of the admin API, one and in bulk.
+ * The devices of the admin API, one and in bulk.
  *
  * Longer than other files: the calls of one resource are told in one place.
  */
@@ -44,7 +44,7 @@ const lines = (text: string): unknown[] =>
 const ids = async ({ call }: AdminFixture, query = ''): Promise<string[]> =>
   (await call('GET', `/admin/devices?${query}`)).json().items.map(({ id }) => id);
 
-describe('contract §8.5: POST /admin/devices', () => {
+describe('POST /admin/devices', () => {
   test('201 with the device; a known id is 409, and nothing changed', async () => {
     const { call, store } = await adminFixture();
     const created = await call('POST', '/admin/devices', FULL);
@@ -158,7 +158,7 @@ describe('contract §8.5: POST /admin/devices', () => {
   });
 });
 
-describe('contract §8.5: POST /admin/devices with many rows', () => {
+describe('POST /admin/devices with many rows', () => {
   test('NDJSON: each row stands for itself and is answered in its place', async () => {
     const fixture = await adminFixture();
     const answer = await bulk(
@@ -333,7 +333,7 @@ describe('contract §8.5: POST /admin/devices with many rows', () => {
   });
 });
 
-describe('contract §8.5: GET, PATCH, DELETE /admin/devices', () => {
+describe('GET, PATCH, DELETE /admin/devices', () => {
   test('the list: each filter, both orders, pages', async () => {
     const fixture = await adminFixture();
     await bulk(fixture, CSV, 'id,ca,enabled\na,devices,\nb,,false\nc,devices,false');
@@ -441,7 +441,7 @@ describe('contract §8.5: GET, PATCH, DELETE /admin/devices', () => {
     expect(await store.getDevice('a')).toMatchObject({ enabled: false });
   });
 
-  test('issue 13.4: a request of a device that was disabled cannot be approved: 409', async () => {
+  test('a request of a device that was disabled cannot be approved: 409', async () => {
     const { call, store } = await adminFixture();
     const row = deviceRow({ enabled: false });
     await store.putDevices([{ row: { ...row, enabled: true }, events: [] }], 'create');

@@ -9,7 +9,7 @@ const ok = () => Promise.resolve<HealthReport>({ health: 'ok' });
 const down = () => Promise.resolve<HealthReport>({ health: 'down', detail: 'pkcs11 module /opt/secret.so crashed' });
 const devices = ailingCa('devices', ok, [], true);
 
-describe('contract §4: GET /healthz and GET /readyz, without authentication', () => {
+describe('GET /healthz and GET /readyz, without authentication', () => {
   it('/healthz tells that the process is alive, whatever else is down', async () => {
     const { raw } = await adminFixture({ cas: [devices, ailingCa('lab', down)] });
     const response = await raw('GET', '/healthz');

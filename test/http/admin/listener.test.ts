@@ -140,7 +140,7 @@ describe('service-spec, admin authentication: by bearer token, by mTLS, or both,
   });
 });
 
-describe('contract §4 on the wire', () => {
+describe('the admin API on the wire', () => {
   it('the health calls need neither certificate nor token', async () => {
     const { send } = await listening({ mode: 'optional' });
     expect((await send({ path: '/healthz' })).status).toBe(200);
@@ -192,7 +192,7 @@ describe('contract §4 on the wire', () => {
     expect((await send({ path: '/healthz' })).status).toBe(200);
   });
 
-  it('the issue, point 4: Expect: 100-continue is answered after authentication and the cheap checks, not before', async () => {
+  it('the issue, Expect: 100-continue is answered after authentication and the cheap checks, not before', async () => {
     const { port } = await listening({});
     const head = (...lines: string[]): string =>
       ['POST /admin/otp HTTP/1.1', 'Host: x', 'Expect: 100-continue', 'Connection: close', ...lines, '', ''].join(

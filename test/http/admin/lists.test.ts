@@ -17,7 +17,7 @@ interface Page {
   readonly next_cursor: string | null;
 }
 
-describe('issue 15.2, contract §4: every list', () => {
+describe('every list', () => {
   let close: () => Promise<void>;
   let api: AdminFixture;
 
@@ -154,7 +154,7 @@ describe('issue 15.2, contract §4: every list', () => {
   });
 });
 
-describe('issue 15.2, contract §4: the filters of certificates', () => {
+describe('the filters of certificates', () => {
   const folder = temporaryFolder();
   const start = Date.now();
   let close: () => Promise<void>;

@@ -8,7 +8,7 @@ async function lockOut({ store }: AdminFixture, key: string): Promise<void> {
   for (let failures = 0; failures <= policy.max_failures; failures++) await store.recordFailure([key], policy, NOW, []);
 }
 
-describe('contract §4: /admin/lockouts', () => {
+describe('/admin/lockouts', () => {
   it('lists who is locked out, and no longer than they are', async () => {
     const api = await adminFixture();
     await lockOut(api, 'address:192.0.2.7');

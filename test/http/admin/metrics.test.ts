@@ -34,7 +34,7 @@ function parse(text: string): Map<string, number> {
   return samples;
 }
 
-describe('contract §4: GET /metrics', () => {
+describe('GET /metrics', () => {
   it('needs admin authentication unless public_metrics is on', async () => {
     const closed = await adminFixture();
     expect(failure(await closed.raw('GET', '/metrics')).statusCode).toBe(401);
@@ -68,7 +68,7 @@ describe('contract §4: GET /metrics', () => {
     expect(samples.get('estuary_event_loop_delay_seconds{percentile="99"}')).toBeGreaterThanOrEqual(0);
   });
 
-  it('contract §11: tells the health of what stands behind the CAs and Negotiate', async () => {
+  it('tells the health of what stands behind the CAs and Negotiate', async () => {
     const behind = (label: string, dependency: CaDependency): Ca => {
       const { config, driver } = ailingCa(label, ok, [], label === 'devices');
       return new Ca(config, { ...driver, dependency });

@@ -89,7 +89,7 @@ function properties({ components }: Description, operation: Operation | undefine
   return Object.keys((name === undefined ? schema : components.schemas[name])?.properties ?? {});
 }
 
-describe('contract §4: GET /admin/openapi.json', () => {
+describe('GET /admin/openapi.json', () => {
   it('is OpenAPI 3.1 with the ways to authenticate, any of which will do', async () => {
     const { openapi, info, security, components } = await description();
     expect(openapi).toMatch(/^3\.1\.\d+$/);
@@ -160,7 +160,7 @@ describe('contract §4: GET /admin/openapi.json', () => {
     expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 1000, default: 100 });
   });
 
-  it('issue 15: passes Spectral, without a warning', async () => {
+  it('passes Spectral, without a warning', async () => {
     const folder = temporaryFolder();
     onTestFinished(() => folder.remove());
     const file = folder.file('openapi.json');
@@ -174,7 +174,7 @@ describe('contract §4: GET /admin/openapi.json', () => {
     expect(found).toBe('');
   });
 
-  it('issue 15: every call and every shared schema has a name of its own, and what has one name is one schema', async () => {
+  it('every call and every shared schema has a name of its own, and what has one name is one schema', async () => {
     const { paths, components } = await description();
     const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
     expect(new Set(ids).size).toBe(ids.length);

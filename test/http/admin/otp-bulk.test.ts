@@ -1,4 +1,4 @@
-/** Contract §4: `POST /admin/otp/bulk`. */
+/** `POST /admin/otp/bulk`. */
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { adminFixture, bearer, DAY, failure, NOW } from './support.ts';
@@ -30,7 +30,7 @@ test('NDJSON: the record with its token, or why there is none, in the order of t
   expect(types).toEqual(['admin.access', 'otp.created', 'admin.access', 'otp.created']);
 });
 
-test('issue 15.2: some rows at a time, answered in their order', async () => {
+test('some rows at a time, answered in their order', async () => {
   let [inHand, most] = [0, 0];
   const { raw } = await adminFixture({
     wrapStore: (store) => ({

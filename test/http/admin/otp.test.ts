@@ -4,7 +4,7 @@ import { expectBody, expectWholeBody } from './typed.ts';
 
 const at = (ms: number): string => new Date(ms).toISOString();
 
-describe('contract §4: POST /admin/otp', () => {
+describe('POST /admin/otp', () => {
   it('answers 201 with exactly id, token, client_id, created_at, expires_at and max_uses', async () => {
     const { call } = await adminFixture();
     const expires_at = at(NOW + DAY);
@@ -73,7 +73,7 @@ describe('contract §4: POST /admin/otp', () => {
     });
   });
 
-  it('contract §7: commits otp.created and admin.access with who, from where and what', async () => {
+  it('commits otp.created and admin.access with who, from where and what', async () => {
     const { call, store } = await adminFixture();
     const { id } = (await call('POST', '/admin/otp', { client_id: 'device-1' })).json();
     const { items } = await store.listAudit({ limit: 100 });
@@ -88,7 +88,7 @@ describe('contract §4: POST /admin/otp', () => {
   });
 });
 
-describe('contract §4: GET and DELETE /admin/otp', () => {
+describe('GET and DELETE /admin/otp', () => {
   it('shows a token without the token or anything derived from it', async () => {
     const { call, logged } = await adminFixture();
     const created = (await call('POST', '/admin/otp', { client_id: 'd' })).json();

@@ -1,4 +1,4 @@
-/** Issue 19.1: what the console's overview shows. */
+/** What the console's overview shows. */
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ const as = (roles: readonly AdminRole[]) => ({
   },
 });
 
-describe('issue 19.1: GET /admin/overview', () => {
+describe('GET /admin/overview', () => {
   test('certificates by the days that they have left, what waits, and the health of all that the service needs', async () => {
     const cas = [
       ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true),
@@ -130,7 +130,7 @@ describe('issue 19.1: GET /admin/overview', () => {
   });
 });
 
-describe('issue 19.1: GET /admin/statistics', () => {
+describe('GET /admin/statistics', () => {
   test('the last 24 hours, each with a number for everything, of all CAs or of one', async () => {
     const api = await adminFixture();
     await api.store.audit([

@@ -1,4 +1,4 @@
-/** Issue 16.7, contract §10 and §13: POST /admin/reload answers with what changed, what needs a restart, or why it failed. */
+/** POST /admin/reload answers with what changed, what needs a restart, or why it failed. */
 import { expect, test } from 'vitest';
 import type { Reload, ReloadOrder, ReloadReport } from '../../../src/config/reload.ts';
 import { adminFixture, failure, NOW } from './support.ts';

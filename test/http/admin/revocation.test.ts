@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../support/openssl.ts';
 import { adminFixture, ailingCa, failure, fileCa, issueFrom, type AdminFixture } from './support.ts';
 import { expectBody } from './typed.ts';
 
-describe('contract §4: POST /admin/certificates/{serial}/revoke', () => {
+describe('POST /admin/certificates/{serial}/revoke', () => {
   const folder = temporaryFolder();
   const start = Date.now();
   const told: { ca: string; serial: string; reason: string }[] = [];
@@ -133,7 +133,7 @@ describe('contract §4: POST /admin/certificates/{serial}/revoke', () => {
     expect(api.logged()).toContain('no longer configured');
   });
 
-  it('contract §7: certificate.revoked and admin.access say who, from where, what and why', async () => {
+  it('certificate.revoked and admin.access say who, from where, what and why', async () => {
     const { serial } = await fresh();
     const invalidity_date = '2026-01-02T03:04:05.000Z';
     await revoke(serial, { reason: 'keyCompromise', invalidity_date });

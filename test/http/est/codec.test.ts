@@ -5,7 +5,7 @@ import { onTheWire, makeKey, simpleCsr } from '../../support/csr.ts';
 
 const csr = simpleCsr(makeKey());
 
-describe('issue 11.26: a body that is raw DER is told so', () => {
+describe('a body that is raw DER is told so', () => {
   test.each([
     ['a CSR', csr],
     ['a CSR with a line end after it', Buffer.concat([csr, Buffer.from('\r\n')])],

@@ -3,7 +3,7 @@ import { ReadyBodies } from '../../../src/http/est/ready-bodies.ts';
 
 const der = Buffer.alloc(60, 1);
 
-describe('issue 14.2: what is the same for every request is encoded once', () => {
+describe('what is the same for every request is encoded once', () => {
   test('for each length of its lines', () => {
     const ready = new ReadyBodies();
     const chain = [der];

@@ -1,4 +1,4 @@
-/** Issue 15.1: `estuary admin token new` makes a token and prints its line for the configuration. */
+/** `estuary admin token new` makes a token and prints its line for the configuration. */
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { parse } from 'smol-toml';
@@ -29,7 +29,7 @@ async function estuary(...args: readonly string[]): Promise<{ code: number; out:
 
 const entryOf = (out: string): string => /^ {2}(\{.*\}),$/m.exec(out)?.[1] ?? '';
 
-describe('issue 15.1: estuary admin token new', () => {
+describe('estuary admin token new', () => {
   test('the line is one that the configuration takes, and the token is its holder’s', async () => {
     const { code, out } = await estuary(
       'admin',

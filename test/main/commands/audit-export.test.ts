@@ -13,7 +13,7 @@ import { temporaryFolder } from '../../support/openssl.ts';
 const T = Date.UTC(2026, 0, 1);
 const iso = (ms: number): string => new Date(ms).toISOString();
 
-describe('issue 15.5: estuary audit export', () => {
+describe('estuary audit export', () => {
   const folder = temporaryFolder();
   let config: string;
 

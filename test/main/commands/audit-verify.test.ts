@@ -1,4 +1,4 @@
-/** Issue 15.5: `estuary audit verify` with signed checkpoints. */
+/** `estuary audit verify` with signed checkpoints. */
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { copyFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -261,7 +261,7 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     expect(done.err).toMatch(message);
   });
 
-  test('issue 20.1: a token without ML-DSA makes no such key: exit code 1, and nothing is made', async () => {
+  test('a token without ML-DSA makes no such key: exit code 1, and nothing is made', async () => {
     const config = await configure(tokenCa('pq', ['key_label = "pq"']));
     const done = await init('--config', config, '--ca', 'pq', '--key-type', 'ml-dsa:65');
     expect(done).toMatchObject({ code: 1, out: '' });

@@ -1,4 +1,4 @@
-/** Issue 18.1, 18.4: completion in the shells themselves, and manual pages that groff takes, both made of the table of commands. */
+/** Completion in the shells themselves, and manual pages that groff takes, both made of the table of commands. */
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Entry } from '../../../src/main/commands/command.ts';
@@ -56,7 +56,7 @@ const SHELLS: readonly (readonly [string, Completer])[] = (
   ] as const
 ).filter(([shell]) => has(shell));
 
-describe.each(SHELLS)('issue 18.1: completion in %s', (_, offered) => {
+describe.each(SHELLS)('completion in %s', (_, offered) => {
   test('words of commands, those of families too', async () => {
     expect(await offered('')).toEqual(expect.arrayContaining(['serve', 'audit', 'admin', 'client', 'completion']));
     expect(await offered('adm')).toEqual(['admin']);
@@ -82,7 +82,7 @@ describe.each(SHELLS)('issue 18.1: completion in %s', (_, offered) => {
   });
 });
 
-test('issue 18.1: bash is completed wherever the tests run, and another shell is refused', async () => {
+test('bash is completed wherever the tests run, and another shell is refused', async () => {
   expect(SHELLS.map(([shell]) => shell)).toContain('bash');
   expect(await estuary(['completion', 'tcsh'])).toMatchObject({ code: 1, out: '' });
 });
@@ -94,7 +94,7 @@ async function allCommands(entries: readonly Entry[], before: string): Promise<s
   return (await Promise.all(lists)).flat();
 }
 
-test('issue 18.4: manual pages have every command, and groff finds nothing wrong with them', async () => {
+test('manual pages have every command, and groff finds nothing wrong with them', async () => {
   const pages = await manualPages({
     name: 'estuary',
     summary: 'a server',

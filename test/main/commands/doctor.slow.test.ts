@@ -1,4 +1,4 @@
-/** Issue 16.5: `estuary doctor` beside a running server. */
+/** `estuary doctor` beside a running server. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ afterAll(() => estuary.stop());
 const doctor = (...more: string[]) =>
   runAny(NODE, [SERVER, 'doctor', '--config', join(estuary.dir, 'est.toml'), ...more]);
 
-test('issue 16.5: finds nothing wrong with a server in order, and what is wrong with its database', async () => {
+test('finds nothing wrong with a server in order, and what is wrong with its database', async () => {
   const good = await doctor('--json');
   expect(JSON.parse(good.stdout.toString('utf8'))).toMatchObject({ ok: true });
   expect(good.code).toBe(0);

@@ -1,4 +1,4 @@
-/** Issue 18.1: progress of what blocks. */
+/** Progress of what blocks. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { runAny } from '../../support/command.ts';
 import { ROOT } from '../../support/root.ts';
 import { NODE } from '../../support/server-process.ts';
 
-test('issue 18.1: how far a file is that something writes which blocks the thread', async () => {
+test('how far a file is that something writes which blocks the thread', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'estuary-growth-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'half');

@@ -1,4 +1,4 @@
-/** Issue 18.1: a bar with an estimate on a terminal, plain lines elsewhere, and nothing for what is quickly done. */
+/** A bar with an estimate on a terminal, plain lines elsewhere, and nothing for what is quickly done. */
 import { describe, expect, test } from 'vitest';
 import { progress } from '../../../src/main/commands/progress.ts';
 
@@ -25,7 +25,7 @@ function watched(errColumns?: number) {
   };
 }
 
-describe('issue 18.1: progress', () => {
+describe('progress', () => {
   test('nothing within two seconds, nor at the end of what took no longer', () => {
     for (const columns of [undefined, 80]) {
       const one = watched(columns);

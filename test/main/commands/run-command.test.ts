@@ -1,4 +1,4 @@
-/** Contract §13, issue 12.3: one program, of whose table the help is made. */
+/** One program, of whose table the help is made. */
 import { describe, expect, test } from 'vitest';
 import {
   argument,
@@ -60,7 +60,7 @@ async function run(...args: string[]) {
   return { code, out, err, released, ran: [...ran] };
 }
 
-describe('contract §13: which command', () => {
+describe('which command', () => {
   test.each<[string[], unknown]>([
     [
       ['serve', '--config', 'F'],
@@ -150,7 +150,7 @@ describe('a wrong command line is a sentence and an exit code', () => {
   });
 });
 
-describe('contract §13: help', () => {
+describe('help', () => {
   test.each([['--help'], ['-h'], ['--help', '--config', 'F']])('of all (%s)', async (...args) => {
     const { code, out } = await run(...args);
     expect(code).toBe(0);
@@ -179,7 +179,7 @@ describe('contract §13: help', () => {
   });
 });
 
-describe('contract §13: the table', () => {
+describe('the table', () => {
   test('has the commands of the contract, each once', () => {
     const names = COMMANDS.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['serve', 'check', 'audit verify', 'ca init']));

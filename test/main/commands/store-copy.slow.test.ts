@@ -1,4 +1,4 @@
-/** Issue 17.4: `estuary store copy`. */
+/** `estuary store copy`. */
 import Database from 'better-sqlite3';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ function failMany(path: string): unknown {
   return counted;
 }
 
-describe.skipIf(!requires('postgres'))('issue 17.4: estuary store copy', () => {
+describe.skipIf(!requires('postgres'))('estuary store copy', () => {
   let estuary: Estuary;
   let url: string;
   const folder = (): string => estuary.dir;

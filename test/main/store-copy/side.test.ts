@@ -1,4 +1,4 @@
-/** Issue 17.4: how `store copy` reads a store and puts it into another one. */
+/** How `store copy` reads a store and puts it into another one. */
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { copyTables, countTables, rowsOf } from '../../../src/main/store-copy/side.ts';
@@ -23,7 +23,7 @@ function filled(path: string): Db {
   return db;
 }
 
-test('issue 17.4: every row once, in batches, however many have the same key, and the counters as they were', async () => {
+test('every row once, in batches, however many have the same key, and the counters as they were', async () => {
   const { folder } = temporaryPaths();
   const source = filled(join(folder, 'source.db'));
   const target = openWritable(join(folder, 'target.db'));

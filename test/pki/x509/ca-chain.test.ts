@@ -71,7 +71,7 @@ const LINKS = ['old root', 'old with new', 'new with old'];
 
 test.each<Case>([
   ['nothing above a root', 'new root', [], ['new root'], []],
-  ["issue 11.9: the root's name in other case", 'ca below ROOT', ['new root'], ['ca below ROOT', 'new root'], []],
+  ["the root's name in other case", 'ca below ROOT', ['new root'], ['ca below ROOT', 'new root'], []],
   ['after a root rollover', 'ca below new', ['new root', ...LINKS], ['ca below new', 'new root'], LINKS],
   ['the links before the root', 'ca below new', [...LINKS, 'new root'], ['ca below new', 'new root'], LINKS],
   [

@@ -40,13 +40,13 @@ test.each<[string, Shape, string | undefined]>([
     { extensions: [extKeyUsage(...times(400, (n) => `1.3.6.1.4.1.99999.${n}`))] },
     /an extension has \d+ octets, more than 4096/.source,
   ],
-])('issue 11.2: bounds of a presented certificate: %s', async (_, shape, problem) => {
+])('bounds of a presented certificate: %s', async (_, shape, problem) => {
   const found = boundsProblem(await certificate(shape));
   if (problem === undefined) expect(found).toBeUndefined();
   else expect(found).toMatch(new RegExp(`^${problem}$`));
 });
 
-test('issue 11.2: what is cut off is malformed, wherever the cut is', async () => {
+test('what is cut off is malformed, wherever the cut is', async () => {
   const der = await certificate({ extensions: [names(2)] });
   for (let length = 0; length < der.length; length++)
     expect(() => boundsProblem(der.subarray(0, length))).toThrow(DerError);

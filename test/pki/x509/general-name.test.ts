@@ -100,7 +100,7 @@ describe('RFC 5952: the canonical text of an address', () => {
   });
 });
 
-describe('contract §3: SANs are equal as sets, DNS names without case', () => {
+describe('SANs are equal as sets, DNS names without case', () => {
   const a = [dnsName('A.example'), ipAddress('10.0.0.1')];
   test.each<[string, boolean, readonly GeneralName[]]>([
     ['another order and case', true, [ipAddress('10.0.0.1'), dnsName('a.EXAMPLE')]],

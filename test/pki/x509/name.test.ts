@@ -179,7 +179,7 @@ describe('as people write it', () => {
   });
 });
 
-describe('contract §3: names are equal by decoded value, in order, whatever the string type', () => {
+describe('names are equal by decoded value, in order, whatever the string type', () => {
   const a = buildName([rdn({ type: OID.organizationName, text: 'O' }), rdn(cn('a'))]);
   test.each<[string, boolean, Name]>([
     ['the same', true, parseName(a.der)],

@@ -80,7 +80,7 @@ describe('RFC 8032: an Ed448 key of small order is weak', () => {
   });
 });
 
-describe('issue 20.3, 20.4: keys that are not certified are refused by name, with what is possible', () => {
+describe('keys that are not certified are refused by name, with what is possible', () => {
   const key = (algorithm: string): Buffer => sequence(sequence(oid(algorithm)), bitString(Buffer.alloc(32, 1)));
   const onCurve = (curve: string): Buffer =>
     sequence(sequence(oid(OID.ecPublicKey), oid(curve)), bitString(Buffer.alloc(65, 4)));

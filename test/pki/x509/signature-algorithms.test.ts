@@ -22,7 +22,7 @@ const ecdsa = await createSignature(
 );
 const SIGNATURES = [Buffer.alloc(0), Buffer.alloc(64, 1), Buffer.alloc(256, 1), ecdsa];
 
-describe('issue 11.13: a signature that the key cannot have made is invalid, whatever OpenSSL has to say', () => {
+describe('a signature that the key cannot have made is invalid, whatever OpenSSL has to say', () => {
   test.each(KEYS)('%s', async (_, key) => {
     for (const algorithm of Object.values(SIGNATURE_ALGORITHMS))
       for (const signature of SIGNATURES)
@@ -30,7 +30,7 @@ describe('issue 11.13: a signature that the key cannot have made is invalid, wha
   });
 });
 
-describe('issue 11.2: the exponent of an RSA key bounds what its signature costs', () => {
+describe('the exponent of an RSA key bounds what its signature costs', () => {
   /** The key with another exponent; whoever has the primes can sign with it. */
   function withExponent(e: bigint): KeyPair {
     const jwk = keyPair('rsa:2048').privateKey.export({ format: 'jwk' });
@@ -79,25 +79,22 @@ describe('samePublicKey', () => {
   });
 });
 
-describe.each(['ec:P-256', 'ed25519'] as const)(
-  'issue 14: what is signed with %s does not hold up the event loop',
-  (kind) => {
-    const algorithm = kind === 'ed25519' ? SIGNATURE_ALGORITHMS.ed25519 : SIGNATURE_ALGORITHMS.ecdsaWithSHA256;
-    const pair = keyPair(kind);
+describe.each(['ec:P-256', 'ed25519'] as const)('what is signed with %s does not hold up the event loop', (kind) => {
+  const algorithm = kind === 'ed25519' ? SIGNATURE_ALGORITHMS.ed25519 : SIGNATURE_ALGORITHMS.ecdsaWithSHA256;
+  const pair = keyPair(kind);
 
-    test.each([
-      ['a certificate: at once, which takes less than the way to the thread pool', 2_000, 'at once'],
-      ['a CRL of a hundred thousand entries: in the thread pool', 4_000_000, 'in the thread pool'],
-    ] as const)('%s', async (_, length, expected) => {
-      const data = Buffer.alloc(length, 1);
-      const where = async <T>(work: Promise<T>): Promise<[T, typeof expected]> => {
-        let place: typeof expected = 'at once';
-        setImmediate(() => (place = 'in the thread pool'));
-        return [await work, place];
-      };
-      const [signature, signed] = await where(createSignature(algorithm, pair.privateKey, kind, data));
-      const [valid, verified] = await where(verifySignature(algorithm, parsePublicKey(spkiDer(pair)), data, signature));
-      expect([signed, verified, valid]).toEqual([expected, expected, true]);
-    });
-  },
-);
+  test.each([
+    ['a certificate: at once, which takes less than the way to the thread pool', 2_000, 'at once'],
+    ['a CRL of a hundred thousand entries: in the thread pool', 4_000_000, 'in the thread pool'],
+  ] as const)('%s', async (_, length, expected) => {
+    const data = Buffer.alloc(length, 1);
+    const where = async <T>(work: Promise<T>): Promise<[T, typeof expected]> => {
+      let place: typeof expected = 'at once';
+      setImmediate(() => (place = 'in the thread pool'));
+      return [await work, place];
+    };
+    const [signature, signed] = await where(createSignature(algorithm, pair.privateKey, kind, data));
+    const [valid, verified] = await where(verifySignature(algorithm, parsePublicKey(spkiDer(pair)), data, signature));
+    expect([signed, verified, valid]).toEqual([expected, expected, true]);
+  });
+});

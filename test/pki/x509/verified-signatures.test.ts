@@ -9,7 +9,7 @@ vi.mock('../../../src/pki/x509/signature-algorithms.ts', { spy: true });
 const spki = Buffer.from('the key of a CA');
 const otherSpki = Buffer.from('another key');
 
-describe('issue 14.2: a signature that was verified is known', () => {
+describe('a signature that was verified is known', () => {
   test('by the certificate and the key', () => {
     const known = new VerifiedSignatures();
     known.add('aa', spki);

@@ -131,7 +131,7 @@ test('more calls than the store can queue are refused at once with 503, the othe
   expect(results.at(-1)).toMatchObject({ reason: { status: 503, code: 'STORE_UNAVAILABLE', retryAfter: 1 } });
 });
 
-describe('issue 14.2: calls share a message and a commit', () => {
+describe('calls share a message and a commit', () => {
   /** A caller whose messages are looked at: how many calls each had. */
   async function watched(isBusy: () => boolean): Promise<{ caller: StoreCaller; messages: number[] }> {
     const messages: number[] = [];

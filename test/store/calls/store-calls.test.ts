@@ -7,7 +7,7 @@ interface Operations {
   list(): object;
 }
 
-describe('issue 12.7: a call of the store is what the other side has an operation for', () => {
+describe('a call of the store is what the other side has an operation for', () => {
   test('by its name, with its arguments, and no other', async () => {
     const received: unknown[][] = [];
     const calls = callsOf<Operations>({

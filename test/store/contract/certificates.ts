@@ -24,7 +24,7 @@ export function certificateStoreContract(newDatabase: NewDatabase): void {
       expect(Buffer.isBuffer((await store.getCertificates('0a0b'))[0]?.der)).toBe(true);
     });
 
-    test('issue 13.3: a certificate comes back with the label that it was asked for at, and is listed by it and by its CA', async () => {
+    test('a certificate comes back with the label that it was asked for at, and is listed by it and by its CA', async () => {
       const store = await newDatabase().open();
       const own = await issue(store, { ca: 'devices', subject: 'CN=own' });
       expect(await store.hasOtherLabels('devices')).toBe(false);

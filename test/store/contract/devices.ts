@@ -135,7 +135,7 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       expect(await store.findDevices({ match_keys: [] }, 'devices')).toEqual([]);
     });
 
-    test('issue 13.3: a device that is limited to a label comes to that one, and to no other of its CA', async () => {
+    test('a device that is limited to a label comes to that one, and to no other of its CA', async () => {
       const store = await newDatabase().open();
       const row = deviceRow({ ca: 'guests' });
       await enter(store, row);
@@ -147,7 +147,7 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       await store.recordCertificate(certificateRow(intent, { device: row.id, device_key: row.key }), []);
     });
 
-    test.each(REFUSED)('issue 13.4: nothing is reserved for a device that is %s', async (_, more) => {
+    test.each(REFUSED)('nothing is reserved for a device that is %s', async (_, more) => {
       const store = await newDatabase().open();
       const row = deviceRow(more);
       await enter(store, row);
@@ -160,27 +160,24 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       expect(await auditTypes(store)).toEqual(['device.created']);
     });
 
-    test.each(REFUSED)(
-      'issue 13.4: nothing is queued, submitted or approved for a device that is %s',
-      async (_, more) => {
-        const store = await newDatabase().open();
-        const row = deviceRow();
-        await enter(store, row);
-        const waiting = requestRow({ device: row.id, device_key: row.key, created_at: NOW });
-        expect(await store.queueRequest(waiting, null, [])).toBe('queued');
-        await store.changeDevice(row.id, more, NOW, []);
-        const late = requestRow({ device: row.id, device_key: row.key, created_at: NOW });
-        expect(await store.queueRequest(late, null, [])).toBe('device-refused');
-        expect(await store.submitRequest(late, null, reservation({ request_id: late.id }), [])).toBe('device-refused');
-        const approval = { id: waiting.id, status: 'approved', reason: null, decided_at: NOW } as const;
-        expect(await store.decideRequest(approval, [event('request.approved')])).toBe('device-refused');
-        expect((await store.getRequest(waiting.id))?.status).toBe('pending');
-        expect(await store.decideRequest({ ...approval, status: 'rejected', reason: 'no' }, [])).toBe('decided');
-        expect(await store.decideRequest(approval, [])).toBe('not-pending');
-      },
-    );
+    test.each(REFUSED)('nothing is queued, submitted or approved for a device that is %s', async (_, more) => {
+      const store = await newDatabase().open();
+      const row = deviceRow();
+      await enter(store, row);
+      const waiting = requestRow({ device: row.id, device_key: row.key, created_at: NOW });
+      expect(await store.queueRequest(waiting, null, [])).toBe('queued');
+      await store.changeDevice(row.id, more, NOW, []);
+      const late = requestRow({ device: row.id, device_key: row.key, created_at: NOW });
+      expect(await store.queueRequest(late, null, [])).toBe('device-refused');
+      expect(await store.submitRequest(late, null, reservation({ request_id: late.id }), [])).toBe('device-refused');
+      const approval = { id: waiting.id, status: 'approved', reason: null, decided_at: NOW } as const;
+      expect(await store.decideRequest(approval, [event('request.approved')])).toBe('device-refused');
+      expect((await store.getRequest(waiting.id))?.status).toBe('pending');
+      expect(await store.decideRequest({ ...approval, status: 'rejected', reason: 'no' }, [])).toBe('decided');
+      expect(await store.decideRequest(approval, [])).toBe('not-pending');
+    });
 
-    test('issue 13.4: an approved request is not claimed once its device is disabled', async () => {
+    test('an approved request is not claimed once its device is disabled', async () => {
       const store = await newDatabase().open();
       const row = deviceRow();
       await enter(store, row);
@@ -197,7 +194,7 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
     test.each([
       ['disabled', (store: Store, row: DeviceRow) => store.changeDevice(row.id, { enabled: false }, NOW, [])],
       ['deleted', (store: Store, row: DeviceRow) => store.deleteDevice(row.key, [])],
-    ])('issue 13.4: no certificate is recorded for a device that was %s while the CA signed', async (_, end) => {
+    ])('no certificate is recorded for a device that was %s while the CA signed', async (_, end) => {
       const store = await newDatabase().open();
       const row = deviceRow();
       await enter(store, row);

@@ -9,7 +9,7 @@ const certificate = (fingerprint: string): PresentedIntermediate => ({ fingerpri
 
 export function intermediateStoreContract(newDatabase: NewDatabase): void {
   describe('IntermediateStore', () => {
-    describe('issue 11.21: what clients sent with their certificates', () => {
+    describe('what clients sent with their certificates', () => {
       test('comes back in its order, also after a restart; of an unknown client there is nothing', async () => {
         const database = newDatabase();
         const store = await database.open();

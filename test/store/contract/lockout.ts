@@ -48,7 +48,7 @@ export function lockoutStoreContract(newDatabase: NewDatabase): void {
       expect(await store.lockedUntil([KEY], T0 + 901_000)).toBeUndefined();
     });
 
-    describe('issue 11.7: what a use of a password comes to clears the count of its keys only, and ends no lockout', () => {
+    describe('what a use of a password comes to clears the count of its keys only, and ends no lockout', () => {
       const other = 'address:192.0.2.2';
 
       test.each<[string, (store: Store, keys: readonly string[]) => Promise<void>]>([

@@ -65,7 +65,7 @@ export function otpStoreContract(newDatabase: NewDatabase): void {
       expect(await auditTypes(store)).toEqual([]);
     });
 
-    test('contract §9: a use is known by the request that it was taken for, until it goes back', async () => {
+    test('a use is known by the request that it was taken for, until it goes back', async () => {
       const store = await newDatabase().open();
       const row = otpRow({ max_uses: 5 });
       await store.insertOtp(row, []);
@@ -85,7 +85,7 @@ export function otpStoreContract(newDatabase: NewDatabase): void {
       expect(await store.findOtpUse('other')).toBeUndefined();
     });
 
-    test('contract §9: the same request takes no second use while it is under way, and within its window', async () => {
+    test('the same request takes no second use while it is under way, and within its window', async () => {
       const store = await newDatabase().open();
       const row = otpRow({ max_uses: 5 });
       await store.insertOtp(row, []);
@@ -106,7 +106,7 @@ export function otpStoreContract(newDatabase: NewDatabase): void {
       expect((await store.getOtp(row.id))?.uses).toBe(3);
     });
 
-    test('contract §9: a queued request holds its use, and its certificate is found by it once the record is gone', async () => {
+    test('a queued request holds its use, and its certificate is found by it once the record is gone', async () => {
       const store = await newDatabase().open();
       const row = otpRow();
       await store.insertOtp(row, []);

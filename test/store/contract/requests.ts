@@ -59,7 +59,7 @@ export function requestStoreContract(newDatabase: NewDatabase): void {
       expect(await auditTypes(store)).toEqual(['request.queued', 'request.rejected']);
     });
 
-    test('issue 15.1: an approval that waits for another is kept, and what was decided meanwhile is not overwritten', async () => {
+    test('an approval that waits for another is kept, and what was decided meanwhile is not overwritten', async () => {
       const store = await newDatabase().open();
       const row = await queue(store, { approvals: 2 });
       const [ada, bob] = [

@@ -11,7 +11,7 @@ const remains = async (store: Store, serial: string): Promise<boolean> =>
 
 export function retentionStoreContract(newDatabase: NewDatabase): void {
   describe('RetentionStore', () => {
-    test('contract §11: certificates leave after their end, a batch at a time, and the audit log tells', async () => {
+    test('certificates leave after their end, a batch at a time, and the audit log tells', async () => {
       const store = await newDatabase().open();
       const young = await issue(store, { not_after: T0 });
       await Promise.all(Array.from({ length: PURGED_AT_ONCE + 1 }, () => issue(store, { not_after: T0 - 1 })));
@@ -56,7 +56,7 @@ export function retentionStoreContract(newDatabase: NewDatabase): void {
       expect(await store.purgeCertificates(ended)).toBe(1);
     });
 
-    test('contract §11: tokens leave once they are over: expired, revoked or used up; live ones stay', async () => {
+    test('tokens leave once they are over: expired, revoked or used up; live ones stay', async () => {
       const store = await newDatabase().open();
       const far = T0 + 900 * DAY;
       const live = otpRow({ expires_at: far, max_uses: 2, uses: 1 });
@@ -91,7 +91,7 @@ export function retentionStoreContract(newDatabase: NewDatabase): void {
       expect(await store.purgeTokens([token.id], since)).toBe(1);
     });
 
-    test('issue 16.4: devices leave after their not_after; those without one stay', async () => {
+    test('devices leave after their not_after; those without one stay', async () => {
       const store = await newDatabase().open();
       const rows = [null, T0 - 1, T0].map((not_after, n) => deviceRow({ id: `device-${n}`, not_after }));
       const entries = rows.map((row) => ({ row, events: [event('device.created')] }));
@@ -103,7 +103,7 @@ export function retentionStoreContract(newDatabase: NewDatabase): void {
       expect(told?.detail).toContain('device-1');
     });
 
-    test('contract §11: audit records leave only up to where a record says that they are archived', async () => {
+    test('audit records leave only up to where a record says that they are archived', async () => {
       const store = await newDatabase().open();
       for (let n = 0; n < 5; n++) await store.audit([event('admin.access')]);
       expect(await store.purgeArchived()).toBe(0);

@@ -19,7 +19,7 @@ const SIGNED_IN = [event('auth.admin')];
 
 export function sessionStoreContract(newDatabase: NewDatabase): void {
   describe('SessionStore', () => {
-    test('issue 19.2: every store of the database knows a session, with all that it is, until it is ended', async () => {
+    test('every store of the database knows a session, with all that it is, until it is ended', async () => {
       const database = newDatabase();
       const [store, other] = [await database.open(), await database.open()];
       const mine = row('aa', { method: 'mtls', certificate: 'ff'.repeat(32) });

@@ -9,7 +9,7 @@ const FAILURE = { outcome: 'failure' } as const;
 
 export function statisticsStoreContract(newDatabase: NewDatabase): void {
   describe('StatisticsStore', () => {
-    test('issue 19.1: counts what the audit log says, by the hour or by the day, of one CA or of all', async () => {
+    test('counts what the audit log says, by the hour or by the day, of one CA or of all', async () => {
       let now = START + HOUR;
       const store = await newDatabase().open(() => now);
       await store.audit([
@@ -50,7 +50,7 @@ export function statisticsStoreContract(newDatabase: NewDatabase): void {
       expect(await count(HOUR, undefined, START + 3 * HOUR)).toEqual([]);
     });
 
-    test('issue 19.1: a count stays when its records have left for an archive', async () => {
+    test('a count stays when its records have left for an archive', async () => {
       const store = await newDatabase().open(() => START);
       await store.audit([event('certificate.issued', { ca: 'devices' })]);
       const [line] = await store.auditLines(0, 1);

@@ -6,7 +6,7 @@ import { requires } from '../../support/requires.ts';
 import { T0 } from '../rows.ts';
 import { emptied } from './support.ts';
 
-describe.skipIf(!requires('postgres'))('issue 17.3: CMC messages of several nodes', () => {
+describe.skipIf(!requires('postgres'))('CMC messages of several nodes', () => {
   let cluster: PostgresCluster;
   let url: string;
   beforeAll(async () => {

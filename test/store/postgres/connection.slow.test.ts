@@ -3,7 +3,7 @@ import { connect } from '../../../src/store/postgres/connection.ts';
 import { type PostgresCluster, sharedPostgres } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
 
-describe.skipIf(!requires('postgres'))('issue 17.1: connections to PostgreSQL', () => {
+describe.skipIf(!requires('postgres'))('connections to PostgreSQL', () => {
   let cluster: PostgresCluster;
   let url: string;
   beforeAll(async () => {

@@ -4,7 +4,7 @@ import { requires } from '../../support/requires.ts';
 import { storeContract } from '../contract/index.ts';
 import { emptied, type SharedDatabase } from './support.ts';
 
-describe.skipIf(!requires('postgres'))('issue 17.1: the PostgreSQL store keeps the contract of every driver', () => {
+describe.skipIf(!requires('postgres'))('the PostgreSQL store keeps the contract of every driver', () => {
   let cluster: PostgresCluster;
   let url: string;
   beforeAll(async () => {

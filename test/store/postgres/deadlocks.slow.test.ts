@@ -10,7 +10,7 @@ const ROUNDS = 20;
 /** Tokens, and as many devices. */
 const THINGS = 16;
 
-describe.skipIf(!requires('postgres'))('issue 17.1: no deadlocks under load', () => {
+describe.skipIf(!requires('postgres'))('no deadlocks under load', () => {
   let cluster: PostgresCluster;
   let url: string;
   beforeAll(async () => {

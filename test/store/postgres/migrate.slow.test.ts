@@ -13,7 +13,7 @@ const EXPAND: Migration = {
 };
 const CONTRACT: Migration = { sql: 'ALTER TABLE one DROP COLUMN a', serves: FIRST_VERSION + 1 };
 
-describe.skipIf(!requires('postgres'))('issue 17.4: migrations of PostgreSQL', () => {
+describe.skipIf(!requires('postgres'))('migrations of PostgreSQL', () => {
   let cluster: PostgresCluster;
   let url: string;
   beforeAll(async () => {

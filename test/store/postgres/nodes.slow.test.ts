@@ -21,7 +21,7 @@ const TABLES = `${MIGRATIONS[0]?.sql}
 const readsOver = (client: pg.Client) =>
   later(nodeReads(new PostgresPort(new Queries(({ text, values }) => client.query({ text, values: [...values] })))));
 
-describe.skipIf(!requires('postgres'))('issue 17.3: nodes on one PostgreSQL', () => {
+describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
   let cluster: PostgresCluster;
   let template: string;
   let url: string;

@@ -1,4 +1,4 @@
-/** Contract §12: the audit chain is verifiable over all nodes, and what is taken out of it is found, also at its end. */
+/** The audit chain is verifiable over all nodes, and what is taken out of it is found, also at its end. */
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLogger } from '../../../src/log.ts';
@@ -11,7 +11,7 @@ import { requires } from '../../support/requires.ts';
 import { event } from '../support.ts';
 import { emptied, type SharedDatabase } from './support.ts';
 
-describe.skipIf(!requires('postgres'))('issue 17.2: the audit chains of several nodes', () => {
+describe.skipIf(!requires('postgres'))('the audit chains of several nodes', () => {
   let cluster: PostgresCluster;
   let url: string;
   const log = createLogger('silent');
@@ -110,7 +110,7 @@ describe.skipIf(!requires('postgres'))('issue 17.2: the audit chains of several 
     expect(await verify(database, 'late')).toMatchObject({ ok: false, seq: 1 });
   });
 
-  test('issue 15.5: each node signs the end of its own chain', async () => {
+  test('each node signs the end of its own chain', async () => {
     const { database, one, other } = await written();
     const { privateKey } = generateKeyPairSync('ed25519');
     for (const [node, store] of [

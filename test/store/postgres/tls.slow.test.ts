@@ -22,7 +22,7 @@ const WAYS: Readonly<Record<string, (server: PostgresServer) => Promise<void>>> 
   lease: async (server) => (await connector(server)()).end(),
 };
 
-describe.skipIf(!requires('postgres', 'openssl'))('contract §12: TLS to PostgreSQL', () => {
+describe.skipIf(!requires('postgres', 'openssl'))('TLS to PostgreSQL', () => {
   const folder = temporaryFolder();
   const pem = (name: string): string => readFileSync(folder.file(name), 'utf8');
   let cluster: PostgresCluster | undefined;

@@ -2,7 +2,7 @@ import { describe } from 'vitest';
 import { storeContract } from '../contract/index.ts';
 import { opened, temporaryPaths } from '../support.ts';
 
-describe('issue 12.7: the SQLite store keeps the contract of every driver', () => {
+describe('the SQLite store keeps the contract of every driver', () => {
   storeContract(() => {
     const paths = temporaryPaths();
     return { open: (now) => opened(paths, now) };

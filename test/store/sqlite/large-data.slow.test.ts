@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ROOT } from '../../support/root.ts';
 
-test('issue 14.5: scripts/bench-search measures all lists, an enrolment, CRLs and a start of the server', async () => {
+test('scripts/bench-search measures all lists, an enrolment, CRLs and a start of the server', async () => {
   const sizes = ['--certificates', '2000', '--tokens', '200', '--devices', '200', '--records', '10000'];
   // It exits with 1 where something was slow, which is not asked for here.
   const output = await new Promise<string>((resolve) => {

@@ -1,4 +1,4 @@
-/** Issue 15.3: lists stay cheap whatever they are filtered by, and find the same with and without what is indexed behind. */
+/** Lists stay cheap whatever they are filtered by, and find the same with and without what is indexed behind. */
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditFilter } from '../../../src/store/audit-store.ts';
@@ -188,7 +188,7 @@ function allFindTheSame(): void {
   }
 }
 
-describe('issue 15.3: lists of any length', () => {
+describe('lists of any length', () => {
   test('nothing is indexed behind yet: all filters find what is there, in both orders', () => {
     expect(searchIndexReads(db).isSearchBehind()).toBe(true);
     allFindTheSame();

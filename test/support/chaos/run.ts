@@ -1,4 +1,4 @@
-/** Rounds of faults under a mixed load, and what has to hold after them (issue 16). */
+/** Rounds of faults under a mixed load, and what has to hold after them. */
 import { X509Certificate } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ACTIVITIES } from '../mixed-load/activities.ts';

@@ -1,5 +1,5 @@
 /**
- * Many records in one call, as NDJSON or CSV, in and out alike (contract §4): all rows are counted before the first is applied, each is
+ * Many records in one call, as NDJSON or CSV, in and out alike: all rows are counted before the first is applied, each is
  * answered for itself, in order, while the next ones are at work.
  */
 import { Readable } from 'node:stream';

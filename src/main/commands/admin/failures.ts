@@ -4,7 +4,7 @@ import { printable } from '../text-table.ts';
 import type { Connection } from './connection.ts';
 import { asRecord, textAt, textsAt, type JsonRecord } from './json.ts';
 
-/** Contract §4: what a failure is answered with. */
+/** What a failure is answered with. */
 export interface Failure {
   readonly code: string;
   readonly message: string;

@@ -20,7 +20,7 @@ interface RowsOrder {
   readonly done: string;
 }
 
-/** Contract §4: of one call. A little less, so that no header makes it too much. */
+/** Of one call. A little less, so that no header makes it too much. */
 const MOST_ROWS = 10_000;
 const MOST_BYTES = 15 << 20;
 /** Failures that are told one by one. */

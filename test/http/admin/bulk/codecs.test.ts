@@ -58,7 +58,7 @@ const COLUMNS = {
   prefixes: ['attributes.'],
 } as const;
 
-test('contract §4: a row is the record that JSON would hold; empty cells are absent', () => {
+test('a row is the record that JSON would hold; empty cells are absent', () => {
   const header = ['id', 'uses', 'enabled', 'match.issuer', 'attributes.a.b', 'attributes.__proto__'];
   checkHeader(header, COLUMNS);
   expect(recordOf(header, ['x', '3', 'true', 'CN=a', 'v', ''], COLUMNS)).toEqual({
@@ -74,7 +74,7 @@ test('contract §4: a row is the record that JSON would hold; empty cells are ab
 });
 
 test.each([[['id', 'nope']], [['id', 'attributes.']], [['id', 'match.nope']], [['id', 'toString']], [['id', 'id']]])(
-  'contract §4: columns that there are not, or twice: %j',
+  'columns that there are not, or twice: %j',
   (header) => {
     expect(() => checkHeader(header, COLUMNS)).toThrow(expect.objectContaining({ code: 'COLUMN_UNKNOWN' }) as Error);
   },
@@ -88,6 +88,6 @@ test.each<[string | undefined, boolean]>([
   ['text/csv;q=0', false],
   ['*/*', false],
   [undefined, false],
-])('contract §4: Accept: %s', (accept, expected) => {
+])('Accept: %s', (accept, expected) => {
   expect(wantsCsv({ headers: accept === undefined ? {} : { accept } })).toBe(expected);
 });

@@ -1,4 +1,4 @@
-/** Issue 18.1: `estuary admin …` against the built server. */
+/** `estuary admin …` against the built server. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -97,7 +97,7 @@ async function enrolled(label = 'devices'): Promise<{ cn: string; serial: string
   return { cn, serial: text(certificate ?? {}, 'serial') };
 }
 
-describe('issue 18.1: one-time passwords', () => {
+describe('one-time passwords', () => {
   test('create: the token, and lines for curl that enrol when they are pasted into a shell', async () => {
     const { code, out } = await admin(['otp', 'create', "o'hara, press 7", '--max-uses', '2', '--expires-at', '2d']);
     expect(code).toBe(0);
@@ -156,7 +156,7 @@ describe('issue 18.1: one-time passwords', () => {
   });
 });
 
-describe('issue 18.1: certificates', () => {
+describe('certificates', () => {
   test('list in each format, by filters, page by page', async () => {
     const made = [await enrolled(), await enrolled(), await enrolled()];
     const wanted = made.map(({ serial }) => serial);
@@ -232,7 +232,7 @@ describe('issue 18.1: certificates', () => {
   });
 });
 
-describe('issue 18.1: requests', () => {
+describe('requests', () => {
   test('list, show, approve, reject', async () => {
     const [one, two] = [await enrolled('lab'), await enrolled('lab')];
     const pending = await items('request', 'list', '--status', 'pending', '--ca-label', 'lab');
@@ -281,7 +281,7 @@ describe('issue 18.1: requests', () => {
   });
 });
 
-describe('issue 18.1: the service', () => {
+describe('the service', () => {
   test('status, session, reload, openapi, metrics', async () => {
     const status = await admin(['status']);
     expect(status).toMatchObject({ code: 0 });
@@ -355,7 +355,7 @@ describe('issue 18.1: the service', () => {
   });
 });
 
-describe('issue 18.1: who is calling', () => {
+describe('who is calling', () => {
   test('a profile, and nothing of it to another server', async () => {
     mkdirSync(join(folder, 'estuary'), { recursive: true });
     writeFileSync(join(folder, 'estuary/token'), server.adminToken, { mode: 0o600 });
@@ -486,7 +486,7 @@ describe('issue 18.1: who is calling', () => {
   });
 });
 
-describe('issue 18.1: devices', () => {
+describe('devices', () => {
   test('create, change, disable, enable, show, delete', async () => {
     const made = await json(
       ...['device', 'create', 'press 7/a', '--match-issuer-spki', 'AB'.repeat(32), '--match-serial-number', '4711'],
@@ -597,7 +597,7 @@ describe('issue 18.1: devices', () => {
   }, 120_000);
 });
 
-describe('issue 18.1: lines for a device', () => {
+describe('lines for a device', () => {
   test('the line for estuary client enrols', async () => {
     const { out } = await admin(['otp', 'create', 'client, 1']);
     const line = /with Estuary:\n\n(EST_OTP=.*)\n/.exec(out)?.[1] ?? '';
@@ -630,7 +630,7 @@ describe('issue 18.1: lines for a device', () => {
   });
 });
 
-test('issue 18.1: the built program, coloured on a terminal alone and not with NO_COLOR', async () => {
+test('the built program, coloured on a terminal alone and not with NO_COLOR', async () => {
   const plain = await runAny(NODE, [SERVER, 'admin', 'status'], { env });
   expect(plain.output).toMatch(/^status +ok$/m);
   const command = `${NODE} ${SERVER} admin status`;
@@ -642,7 +642,7 @@ test('issue 18.1: the built program, coloured on a terminal alone and not with N
   expect(sober.output).not.toContain('\u001b[32m');
 });
 
-test('issue 18.1: the built program ends without a word when nobody reads on', async () => {
+test('the built program ends without a word when nobody reads on', async () => {
   const { code, output } = await runAny('sh', ['-c', `'${NODE}' '${SERVER}' admin openapi | head -n 1`], { env });
   expect([code, output]).toEqual([0, '{\n']);
 });

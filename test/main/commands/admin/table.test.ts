@@ -1,4 +1,4 @@
-/** Issue 18.1: every call of the admin API has a command, with an option for whatever the call takes. */
+/** Every call of the admin API has a command, with an option for whatever the call takes. */
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../../../src/main/commands/command.ts';
 import { ADMIN_COMMANDS } from '../../../../src/main/commands/admin/table.ts';
@@ -45,7 +45,7 @@ async function operations(): Promise<[string, Operation][]> {
   );
 }
 
-describe('issue 18.1: the table of commands', () => {
+describe('the table of commands', () => {
   test('has a command for every call of the OpenAPI description, and none for a call that there is not', async () => {
     const calls = (await operations()).map(([call]) => call).filter((call) => !OF_BROWSERS.includes(call));
     const made = new Set(commands.flatMap((command) => command.calls));
