@@ -8,7 +8,7 @@ import type { Certificate } from '../pki/x509/certificate.ts';
 import { formatGeneralName, sameGeneralNames, type GeneralName } from '../pki/x509/general-name.ts';
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { attributeName } from '../pki/x509/attribute-types.ts';
-import { namesEqual, type AttributeTypeAndValue, type Name } from '../pki/x509/name.ts';
+import { formatName, namesEqual, type AttributeTypeAndValue, type Name } from '../pki/x509/name.ts';
 import type { ClientIdBinding, NameRight } from './name-right.ts';
 
 /** What a requester is bound to. */
@@ -83,7 +83,9 @@ function checkPresence(bound: Bound, judged: Judged): void {
       ? subjectReplaced || isOnlyCommonName(csr.subject, bound.value)
       : [...csr.subjectAltNames, ...added].some((name) => isBoundAltName(bound, name));
   if (!present)
-    throw forbidden('CLIENT_ID_MISMATCH', 'The CSR does not name the client that the password was made for.');
+    throw forbidden('CLIENT_ID_MISMATCH', 'The CSR does not name the client that the password was made for.', {
+      detail: `"${formatName(csr.subject)}" [${csr.subjectAltNames.map(formatGeneralName).join(', ')}] instead of "${bound.value}"`,
+    });
 }
 
 function isOnlyCommonName(subject: Name, value: string): boolean {

@@ -10,7 +10,7 @@ import type { FailureRecords } from '../auth/failure-records.ts';
 import type { Identity } from '../auth/identity.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
-import { failed, forbidden, isRefusal } from '../errors.ts';
+import { describe, failed, forbidden, isRefusal } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { noteOnRequest } from '../request-context.ts';
 import { stateOf } from '../store/request-state.ts';
@@ -368,7 +368,7 @@ export class Enrollment {
 
   async #auditDenial(request: RequestBase, error: unknown): Promise<void> {
     if (!isRefusal(error)) return;
-    const events = [...request.events, deniedEvent(request, `${request.operation}: ${error.code}`)];
+    const events = [...request.events, deniedEvent(request, `${request.operation}: ${error.code}: ${describe(error)}`)];
     const device = error instanceof DeviceRefused ? error.device : request.device;
     const { store } = this.#options;
     await (device === undefined ? store.audit(events) : store.auditDevice(device.key, events));

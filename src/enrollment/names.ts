@@ -11,7 +11,7 @@ import { formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts
 import { isIssuedBy } from '../pki/x509/issued-by.ts';
 import { issuedName } from '../pki/x509/issued-name.ts';
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
-import { namesEqual, type Name } from '../pki/x509/name.ts';
+import { formatName, namesEqual, type Name } from '../pki/x509/name.ts';
 import { checkBoundNames } from './bound-names.ts';
 import type { CertifiedNames } from './certified-names.ts';
 import type { ClientIdBinding, NameRight } from './name-right.ts';
@@ -155,7 +155,9 @@ const changeNotAllowed = (message: string): EstuaryError => forbidden('SUBJECT_C
 
 function checkSameNames(csr: CsrContent, certificate: Certificate, which: string): void {
   if (!namesEqual(csr.subject, certificate.subject))
-    throw forbidden('SUBJECT_MISMATCH', `The CSR's subject differs from that of ${which}.`);
+    throw forbidden('SUBJECT_MISMATCH', `The CSR's subject differs from that of ${which}.`, {
+      detail: `"${formatName(csr.subject)}" instead of "${formatName(certificate.subject)}"`,
+    });
   if (!sameGeneralNames(csr.subjectAltNames, certificate.subjectAltNames)) {
     throw forbidden('SAN_MISMATCH', `The CSR's subjectAltName differs from that of ${which}.`, {
       detail: `${list(csr.subjectAltNames)} instead of ${list(certificate.subjectAltNames)}`,

@@ -99,9 +99,17 @@ export function eventBase(
   };
 }
 
-/** What somebody known was refused: the whole request, or a part of a CMC message. */
+/** The bound on the text of a denial; names in it come from the request. */
+const MAX_DENIAL = 1000;
+
+/** What an authenticated requester was denied: the whole request, or a part of a CMC message. */
 export function deniedEvent(request: RequestOrigin, detail: string): AuditEvent {
-  return { ...eventBase(request), type: 'certificate.denied', outcome: 'failure', detail };
+  return {
+    ...eventBase(request),
+    type: 'certificate.denied',
+    outcome: 'failure',
+    detail: detail.slice(0, MAX_DENIAL).toWellFormed(),
+  };
 }
 
 /**

@@ -126,7 +126,11 @@ function certificateOf(outcome: EnrollmentOutcome): Certificate {
 /** What was audited since the test began. */
 async function audited(): Promise<string[]> {
   const { items } = await store.listAudit({ limit: 1000 });
-  return items.slice(seen).map(({ type, detail }) => (type === 'certificate.denied' ? `${type} ${detail}` : type));
+  return items
+    .slice(seen)
+    .map(({ type, detail }) =>
+      type === 'certificate.denied' ? `${type} ${detail?.split(': ', 2).join(': ') ?? ''}` : type,
+    );
 }
 
 const bad = badRequest('BODY_NOT_BASE64', 'The request body is not valid base64.');
@@ -195,6 +199,20 @@ describe('the order of checks, one fault mended after the other', () => {
     expect(await refusal(work())).toBe(code);
     expect(signatures).toBe(0);
     expect(await audited()).toEqual(['auth.mtls', `certificate.denied simplereenroll: ${code}`]);
+  });
+
+  test.each<[string, () => Promise<unknown>, string]>([
+    ['subject', () => sent(asked('device-2', 'b.example'), renewal()), '"CN=device-2" instead of "CN=device-1"'],
+    ['subjectAltName', () => sent(asked('device-1', 'b.example'), renewal()), '[DNS:b.example] instead of'],
+    [
+      'client_id',
+      () => sent(simpleCsr(key, 'device-2'), { identity: otpIdentity(), rules: { clientIdBinding: 'cn' } }),
+      '"CN=device-2" [] instead of',
+    ],
+  ])('a denial names the refused name: %s', async (_, work, expected) => {
+    await refusal(work());
+    const { items } = await store.listAudit({ limit: 1000, type: 'certificate.denied' });
+    expect(items.at(-1)?.detail).toContain(expected);
   });
 
   /** Asks for more than the request has, and certifies less. */

@@ -57,7 +57,7 @@ async function* enterAll(call: Import, rows: readonly BulkRow[]): AsyncGenerator
 async function enter(call: Import, rows: readonly BulkRow[]): Promise<BulkAnswer[]> {
   if (rows.length === 0) return [];
   const { deps, mode } = call;
-  const read = rows.map((row) => ({ row: row.row, ...readRow(call, row) }));
+  const read = rows.map((source) => ({ source, ...readRow(call, source) }));
   const entries = read.flatMap((one) => ('entry' in one ? [one.entry] : []));
   try {
     const results = await deps.store.putDevices(entries, mode);
@@ -67,12 +67,12 @@ async function enter(call: Import, rows: readonly BulkRow[]): Promise<BulkAnswer
         if ('failure' in one) return one.failure;
         const { row } = one.entry;
         const result = resultOf.get(one.entry);
-        if (result === 'known') return bulkFailure(one.row, deviceExists());
+        if (result === 'known') return bulkFailure(one.source, 'id', deviceExists());
         return deviceRecord(result === 'changed' ? ((await deps.store.getDevice(row.id)) ?? row) : row);
       }),
     );
   } catch (error) {
-    return read.map((one) => ('failure' in one ? one.failure : bulkFailure(one.row, error)));
+    return read.map((one) => ('failure' in one ? one.failure : bulkFailure(one.source, 'id', error)));
   }
 }
 
@@ -86,6 +86,6 @@ function readRow(
     const events = [deviceEvent(request, 'device.created', device, changedFields(change))];
     return { entry: { row: device, change, merges, events } };
   } catch (error) {
-    return { failure: bulkFailure(row.row, error) };
+    return { failure: bulkFailure(row, 'id', error) };
   }
 }

@@ -73,6 +73,6 @@ async function make(deps: AdminDependencies, request: FastifyRequest, row: BulkR
     const made = await deps.otp.create(order, [accessEvent(request, 'success', `token for ${order.client_id}`)]);
     return { ...otpRecord(made.row, deps.now()), token: made.token };
   } catch (error) {
-    return bulkFailure(row.row, error);
+    return bulkFailure(row, 'client_id', error);
   }
 }

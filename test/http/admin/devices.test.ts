@@ -171,7 +171,7 @@ describe('POST /admin/devices with many rows', () => {
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, NDJSON]);
     expect(lines(answer.body)).toEqual([
       { ...FULL, ...TIMES },
-      { row: 2, code: 'DEVICE_EXISTS', message: expect.any(String) as string },
+      { row: 2, code: 'DEVICE_EXISTS', message: expect.stringMatching(/^id "[^"]+": /) as string },
       { row: 3, code: 'ROW_INVALID', message: expect.any(String) as string },
       { row: 4, code: 'FIELD_INVALID', message: expect.stringContaining('id') as string },
       { row: 5, code: expect.any(String) as string, message: expect.any(String) as string },

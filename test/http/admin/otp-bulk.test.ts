@@ -61,7 +61,7 @@ test('CSV in, CSV out', async () => {
   const [header, first = '', second = ''] = answer.body.split('\r\n');
   expect(header).toBe('id,client_id,ca,created_at,expires_at,max_uses,uses,status,token,row,code,message');
   expect(first).toMatch(/^[0-9a-f-]+,"a, b",,\S+Z,\S+Z,2,0,active,\S{20},,,$/);
-  expect(second).toMatch(/^,,,,,,,,,2,FIELD_INVALID,max_uses /);
+  expect(second).toMatch(/^,,,,,,,,,2,FIELD_INVALID,"client_id ""[^"]+"": max_uses /);
 });
 
 test.each<[string, string, string, number]>([

@@ -136,10 +136,17 @@ function parseLine(row: number, line: string): BulkRow {
   }
 }
 
-/** The answer to a row that failed. */
-export function bulkFailure(row: number, error: unknown): BulkFailure {
-  if (error instanceof EstuaryError) return { row, code: error.code, message: error.message };
-  return { row, code: 'INTERNAL_ERROR', message: 'the request failed inside the server' };
+/**
+ * The answer to a row that failed. The message begins with what the row is about.
+ * @param field the field that names it: `id`, `client_id`
+ */
+export function bulkFailure(row: BulkRow, field: string, error: unknown): BulkFailure {
+  const record = 'record' in row && typeof row.record === 'object' && row.record !== null ? row.record : {};
+  const name: unknown = Reflect.get(record, field);
+  const about =
+    typeof name === 'string' && name !== '' && name.length <= 256 ? `${field} ${JSON.stringify(name)}: ` : '';
+  if (error instanceof EstuaryError) return { row: row.row, code: error.code, message: `${about}${error.message}` };
+  return { row: row.row, code: 'INTERNAL_ERROR', message: `${about}the request failed inside the server` };
 }
 
 const FAILURE_COLUMNS = ['row', 'code', 'message'];
