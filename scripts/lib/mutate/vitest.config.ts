@@ -26,6 +26,8 @@ export default defineConfig({
   test: {
     ...common,
     reporters: [],
+    // What it keeps is not for other mutants, nor for tests without any.
+    fsModuleCache: false,
     testTimeout: 30_000,
     maxWorkers: 1,
     fileParallelism: false,
