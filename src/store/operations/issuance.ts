@@ -23,11 +23,10 @@ const labelOf = ({ ca, label }: Pick<Reservation, 'ca' | 'label'>): string => la
 
 type Recorded = Pick<CertificateRow, 'request_id' | 'ca' | 'serial'>;
 
-const notRecorded = (code: 'RESERVATION_NOT_OPEN' | 'SERIAL_TAKEN', detail: string): EstuaryError =>
-  failed(code, 'the certificate could not be recorded', { detail });
-
 const notOpen = ({ request_id, ca, serial }: Recorded): EstuaryError =>
-  notRecorded('RESERVATION_NOT_OPEN', `no open reservation of request ${request_id} for ${ca} ${serial}`);
+  failed('RESERVATION_NOT_OPEN', 'the certificate could not be recorded', {
+    detail: `no open reservation of request ${request_id} for ${ca} ${serial}`,
+  });
 
 export function issuanceReads(db: Database) {
   const all = db.prepare<[], Reservation>(`SELECT ${RESERVATION_COLUMNS} FROM reservation ORDER BY position`);
@@ -141,7 +140,10 @@ export function issuanceWrites(db: Database) {
         markIssued.run({ id: request_id, serial, at: open.created_at }),
         clear(succeeded),
       ]);
-      if (!inserted) throw notRecorded('SERIAL_TAKEN', `${ca} ${serial} is in the store already`);
+      if (!inserted)
+        throw failed('SERIAL_TAKEN', 'the certificate could not be recorded', {
+          detail: `${ca} ${serial} is in the store already`,
+        });
       return done(undefined, events, row.device_key);
     },
     *releaseReservation(request_id: string, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
