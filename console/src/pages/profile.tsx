@@ -23,7 +23,7 @@ export function Profile({ label }: { readonly label: string }) {
 
 function Words({ keys, label }: Pick<Configuration, 'keys'> & { readonly label: string }) {
   const table = keys
-    .find(({ key, value }) => /^ca\[\d+\]\.label$/.test(key) && value === label)
+    .find(({ key, value }) => /^ca\[[^\]]+\]\.label$/.test(key) && value === label)
     ?.key.slice(0, -'label'.length);
   if (table === undefined) return <p class="fine">It is a further label: its CA has the profile.</p>;
   const own = keys
