@@ -15,6 +15,7 @@ export type ClientErrorCode =
   | 'FILES_UNUSABLE'
   | 'HOOK_FAILED'
   | 'KEY_UNUSABLE'
+  | 'PROXY_FAILED'
   | 'REDIRECTED'
   | 'REFUSED'
   | 'SERVER_UNAVAILABLE'

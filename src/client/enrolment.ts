@@ -9,7 +9,8 @@ import { ClientError } from './client-error.ts';
 import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
 import type { ClientContext, EstOperations } from './context.ts';
 import { chooseIdentity } from './identity.ts';
-import { estBase } from './http/est-base.ts';
+import { estBase } from './http/urls.ts';
+import { proxyFor } from './http/proxy.ts';
 import type { ReadPassword } from './http/authentication.ts';
 import type { EnrolmentAnswer, EstServerSettings } from './http/est-server.ts';
 import type { CertificateFolder, LiveCertificate } from './keep/certificate-folder.ts';
@@ -26,6 +27,7 @@ import {
   type PrivateKey,
 } from './request/private-key.ts';
 import { requestKey, tlsClientProblem, wantedOf } from './request/wanted.ts';
+import { atFirstServer } from './servers.ts';
 import { isKeyUri } from './token/key-uri.ts';
 import { requireTokenKey } from './token/require-key.ts';
 import type { TokenKeys } from './token/token.ts';
@@ -54,71 +56,92 @@ export async function enrolOnce(
   const wanted = wantedOf(config, identity.renews);
   const operation = identity.renews === undefined ? 'simpleenroll' : 'simplereenroll';
   const request = requestKey(config, wanted);
-  const former = folder.pending();
-  const kept = former?.operation === operation && former.request === request ? former : undefined;
-  if (kept !== undefined && now < notBefore)
-    return { kind: 'pending', retryAfter: Math.ceil((notBefore - now) / 1000) };
+  const findPending = (): PendingRequest | undefined => {
+    const former = folder.pending();
+    return former?.operation === operation && former.request === request ? former : undefined;
+  };
+  const isRepeated = findPending() !== undefined;
+  if (isRepeated && now < notBefore) return { kind: 'pending', retryAfter: Math.ceil((notBefore - now) / 1000) };
   // A repeated request was paid for with its password.
-  const mayRepeat = anew || (kept !== undefined && operation === 'simpleenroll');
+  const mayRepeat = anew || (isRepeated && operation === 'simpleenroll');
   const password = mayRepeat ? passwordOf(config, context) : freshPassword(config, context, folder.spentPassword());
-  const isFirst = live === undefined || identity.identity !== undefined || config.kerberos;
+  const isFirst =
+    live === undefined || identity.identity !== undefined || config.kerberos || config.token_file !== undefined;
   if (!isFirst && (password === undefined || (isStored(config) && (await password()) === undefined)))
     throw cannotRenew(live.certificate, config);
   let sent: string | undefined;
-  const base = estBase(serverConfig.url, config.label);
-  context.log('info', config.name, `${kept === undefined ? 'sends' : 'repeats'} ${operation} to ${base.href}`);
   await requireTokenKey(identity.identity, context);
-  const settings = serverSettings(
-    base,
-    config,
-    serverConfig,
-    context,
-    password && (async () => (sent = await password())),
-  );
-  const server = await establishTrust(settings, serverConfig, folder, context, identity.identity);
-  try {
-    const cas = await refreshTrust(
-      server,
-      serverConfig,
-      folder,
-      context,
-      config.name,
-      identity.identity,
-      live?.certificate,
-    );
-    const pending =
-      kept ??
-      (await makePending(server, config, folder, context, { operation, request, wanted, formerKey: live?.privateKey }));
-    const key = await openPrivateKey(pending.privateKey, 'the pending request', tokenOf(config, context));
-    const answer = await server.enroll(operation, (binding) => csrFor(pending, key, binding));
-    if (answer.kind === 'issued') {
-      // A client that is killed in between repeats the pending request, with the same password.
-      if (sent !== undefined && !config.otp_reusable)
-        folder.saveSpentPassword(spentRecord(sent, context.randomBytes(16)));
-      await install(config, folder, context, cas, { key, csr: pending.csr, former: live }, answer.certificate);
+  return atFirstServer(serverConfig.url, context, config.name, async (url) => {
+    const base = estBase(url, config.label);
+    const kept = findPending();
+    context.log('info', config.name, `${kept === undefined ? 'sends' : 'repeats'} ${operation} to ${base.href}`);
+    const noted = password && (async (): Promise<string | undefined> => (sent = await password()));
+    const settings = serverSettings(base, config, serverConfig, context, noted);
+    const server = await establishTrust(settings, serverConfig, folder, context, identity.identity);
+    try {
+      const cas = await refreshTrust(
+        server,
+        serverConfig,
+        folder,
+        context,
+        config.name,
+        identity.identity,
+        live?.certificate,
+      );
+      const pending =
+        kept ??
+        (await makePending(server, config, folder, context, {
+          operation,
+          request,
+          wanted,
+          formerKey: live?.privateKey,
+        }));
+      const key = await openPrivateKey(pending.privateKey, 'the pending request', tokenOf(config, context));
+      const answer = await server.enroll(operation, (binding) => csrFor(pending, key, binding));
+      if (answer.kind === 'issued') {
+        // A client that is killed in between repeats the pending request, with the same password.
+        if (sent !== undefined && !config.otp_reusable)
+          folder.saveSpentPassword(spentRecord(sent, context.randomBytes(16)));
+        await install(config, folder, context, cas, { key, csr: pending.csr, former: live }, answer.certificate);
+      }
+      return answer;
+    } finally {
+      server.close();
     }
-    return answer;
-  } finally {
-    server.close();
-  }
+  });
 }
 
 export function serverSettings(
   base: URL,
-  { username, kerberos }: CertificateConfig,
-  { min_version: minVersion, max_version: maxVersion, timeout }: ServerConfig,
+  { username, kerberos, token_file: tokenFile }: CertificateConfig,
+  server: ServerConfig,
   context: ClientContext,
   password: ReadPassword | undefined,
 ): EstServerSettings {
+  const line = (file: string): string => (context.disk.read(file) ?? '').trim();
+  const { proxy, proxy_password_file: proxyPassword } = server;
   return {
     base,
-    minVersion,
-    maxVersion,
-    timeout: timeout * 1000,
-    credentials: { username, password, kerberos },
+    minVersion: server.min_version,
+    maxVersion: server.max_version,
+    timeout: server.timeout * 1000,
+    proxy: proxyFor(base, proxy, proxyPassword === undefined ? undefined : line(proxyPassword), context.env),
+    serverName: server.tls_server_name,
+    credentials: {
+      username,
+      password,
+      kerberos,
+      bearer: tokenFile === undefined ? undefined : () => Promise.resolve(bearerToken(line(tokenFile), tokenFile)),
+    },
     now: () => context.now(),
     randomBytes: (count) => context.randomBytes(count),
   };
+}
+
+/** @throws ClientError `CREDENTIALS_MISSING` */
+function bearerToken(token: string, file: string): string {
+  if (/^[\w.~+/-]+=*$/.test(token)) return token;
+  throw new ClientError('unauthenticated', 'CREDENTIALS_MISSING', `${file} is missing, or is not a bearer token`);
 }
 
 function cannotRenew(certificate: Certificate, { otp_file: file, otp_env: variable }: CertificateConfig): ClientError {

@@ -11,12 +11,13 @@ import type { CertificateConfig, ServerConfig } from './config/client-config.ts'
 import type { ClientContext, EstOperations } from './context.ts';
 import { bindingOf, checkIssued, csrFor, serverSettings } from './enrolment.ts';
 import type { ClientIdentity } from './http/connection.ts';
-import { estBase } from './http/est-base.ts';
+import { estBase } from './http/urls.ts';
 import type { EnrolmentOperation, MakeCsr, ServerKey } from './http/est-server.ts';
 import { passwordOf } from './password.ts';
 import { makeCsr } from './request/csr.ts';
 import { planRequest, type Wanted } from './request/demands.ts';
 import type { PrivateKey } from './request/private-key.ts';
+import { atFirstServer } from './servers.ts';
 import { requireTokenKey } from './token/require-key.ts';
 import { establishTrust, refreshTrust, type TrustStore } from './trust/establish.ts';
 import type { CaCertificates } from './trust/anchors.ts';
@@ -50,24 +51,23 @@ export async function withServer<T>(
   work: (server: EstOperations, cas: CaCertificates, sent: readonly string[]) => Promise<T>,
 ): Promise<T> {
   await requireTokenKey(identity, context);
-  const base = estBase(serverConfig.url, config.label);
   const sent: string[] = [];
   const password = passwordOf(config, context);
   const noted = async (): Promise<string | undefined> => {
     sent.push(...[(await password?.()) ?? []].flat());
     return sent.at(-1);
   };
-  const settings = serverSettings(base, config, serverConfig, context, password && noted);
-  const server = await establishTrust(settings, serverConfig, store, context, identity);
-  try {
-    return await work(
-      server,
-      await refreshTrust(server, serverConfig, store, context, 'client', identity, undefined),
-      sent,
-    );
-  } finally {
-    server.close();
-  }
+  return atFirstServer(serverConfig.url, context, 'client', async (url) => {
+    const base = estBase(url, config.label);
+    const settings = serverSettings(base, config, serverConfig, context, password && noted);
+    const server = await establishTrust(settings, serverConfig, store, context, identity);
+    try {
+      const cas = await refreshTrust(server, serverConfig, store, context, 'client', identity, undefined);
+      return await work(server, cas, sent);
+    } finally {
+      server.close();
+    }
+  });
 }
 
 /** A request that is ready to be sent, as often as it takes. */

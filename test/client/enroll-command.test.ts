@@ -119,7 +119,7 @@ describe('client.toml', () => {
     expect(loadClientConfig(config).certificate[0]?.label).toBe('wrong');
     expect((await enroll(out, right, '--dns', 'web.example')).code).toBe(0);
     const { server, certificate } = loadClientConfig(config);
-    expect([server.url, certificate[0]?.label, certificate[0]?.dns_names]).toEqual([
+    expect([server.url.join(), certificate[0]?.label, certificate[0]?.dns_names]).toEqual([
       right.url,
       undefined,
       ['web.example'],
@@ -130,7 +130,7 @@ describe('client.toml', () => {
 
   test('keeps the settings that got a certificate until others get one', async () => {
     const [out, right, wrong] = [newFolder(), await start(), await start(rejected)];
-    const url = (): string => loadClientConfig(join(out, 'client.toml')).server.url;
+    const url = (): string => loadClientConfig(join(out, 'client.toml')).server.url.join();
     await enroll(out, right);
     const unused = await enroll(out, wrong);
     expect([unused.code, unused.err]).toEqual([0, expect.stringContaining('keeps its settings')]);

@@ -1,7 +1,7 @@
 /** RFC 7030 §3.2: what stands in the headers between an EST client and its server. */
 import { describe, expect, test } from 'vitest';
 import { authorization, parseChallenges, type Credentials } from '../../src/client/http/authentication.ts';
-import { estBase } from '../../src/client/http/est-base.ts';
+import { estBase } from '../../src/client/http/urls.ts';
 import { parseRetryAfter } from '../../src/client/http/retry-after.ts';
 
 const NOW = Date.UTC(2026, 10, 22);
@@ -9,6 +9,7 @@ const WITH_PASSWORD: Credentials = {
   username: 'Mufasa',
   password: () => Promise.resolve('Circle of Life'),
   kerberos: false,
+  bearer: undefined,
 };
 const REQUEST = { method: 'GET', path: '/dir/index.html', host: 'localhost' };
 const answer = (header: string | undefined, credentials = WITH_PASSWORD) =>

@@ -34,6 +34,7 @@ export async function startStandIn(
   certificate: Issuer,
   answer: (request: StandInRequest) => unknown,
   options: TlsOptions = {},
+  host = '127.0.0.1',
 ): Promise<StandIn> {
   const requests: StandInRequest[] = [];
   const server: Server = createServer(
@@ -64,7 +65,7 @@ export async function startStandIn(
       });
     },
   );
-  server.listen(0, '127.0.0.1');
+  server.listen(0, host);
   await once(server, 'listening');
   return {
     url: `https://localhost:${(server.address() as AddressInfo).port}`,

@@ -10,7 +10,11 @@ export interface ClientConfig {
 }
 
 export interface ServerConfig {
-  readonly url: string;
+  /** Tried in order. */
+  readonly url: readonly string[];
+  readonly tls_server_name: string | undefined;
+  readonly proxy: string | undefined;
+  readonly proxy_password_file: string | undefined;
   readonly trust_anchors: string | undefined;
   readonly ca_fingerprint: string | undefined;
   readonly system_trust_anchors: boolean;
@@ -49,6 +53,7 @@ export interface CertificateConfig {
   readonly otp_file: string | undefined;
   readonly otp_env: string | undefined;
   readonly otp_reusable: boolean;
+  readonly token_file: string | undefined;
   readonly kerberos: boolean;
   readonly certificate: string | undefined;
   readonly private_key: string | undefined;

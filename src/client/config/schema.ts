@@ -6,21 +6,42 @@ import { ipAddress } from '../../pki/x509/general-name.ts';
 import { MADE_KEY_TYPES } from '../../pki/x509/key-types.ts';
 import { parseDistinguishedName } from '../../pki/x509/name.ts';
 import { ClientError } from '../client-error.ts';
-import { estBase } from '../http/est-base.ts';
+import { estBase, labelProblem, proxyProblem } from '../http/urls.ts';
 import { FORMATS } from '../keep/formats.ts';
 import { idOfKeyUri, isKeyUri } from '../token/key-uri.ts';
 import { readFingerprint } from '../trust/fingerprint.ts';
-import { boolean, choice, integer, list, optional, path, table, text, type Key } from './words.ts';
+import { boolean, choice, integer, list, oneOrMore, optional, path, table, text, type Key } from './words.ts';
 
 const TLS_VERSIONS = ['TLSv1.2', 'TLSv1.3'] as const;
 
 const server = table(
   {
-    url: text({
-      description: 'Where the EST server is; `/.well-known/est` follows by itself.',
-      allowed: 'an https URL, such as https://est.example.com:8443',
-      check: failing((value) => estBase(value, undefined)),
-    }),
+    url: oneOrMore(
+      text({
+        description:
+          'The URL of the EST server, to which the client appends `/.well-known/est`. Of several servers, the client uses the first one that works.',
+        allowed: 'an https URL, such as https://est.example.com:8443',
+        check: failing((value) => estBase(value, undefined)),
+      }),
+    ),
+    tls_server_name: optional(
+      text({
+        description:
+          "The name that the server's certificate must have and that the client sends (SNI), for a URL with an address or another name.",
+        allowed: 'a host name',
+        check: (value) => (/^[\w.:-]+$/.test(value) ? undefined : `"${value}" is not a host name`),
+      }),
+      'the host in the URL',
+    ),
+    proxy: optional(
+      text({
+        description: 'The HTTP proxy to connect through, with its user. `none` ignores the environment.',
+        allowed: 'an http or https URL, such as http://user@proxy.example.com:3128, or "none"',
+        check: proxyProblem,
+      }),
+      'the environment variable HTTPS_PROXY, unless NO_PROXY excepts the server',
+    ),
+    proxy_password_file: optional(path({ description: "A file with the password of the proxy's user." })),
     trust_anchors: optional(
       path({
         description:
@@ -98,7 +119,7 @@ const certificate = table(
       text({
         description: "The CA's label on the server (RFC 7030 §3.2.2).",
         allowed: 'a path segment',
-        check: (value) => (/^[\w.~-]+$/.test(value) ? undefined : `"${value}" is no label`),
+        check: labelProblem,
       }),
       "the server's default CA",
     ),
@@ -157,6 +178,9 @@ const certificate = table(
         'Whether the password can get more than one certificate. By default, the client does not send a password again after it got a certificate: the server rejects a used one-time password, and rejections lock out the address.',
       default: false,
     }),
+    token_file: optional(
+      path({ description: 'A file with a bearer token, such as a JWT, that authenticates the first enrollment.' }),
+    ),
     kerberos: boolean({
       description: 'Whether a Kerberos ticket authenticates the first enrolment (needs the npm package `kerberos`).',
       default: false,

@@ -181,6 +181,18 @@ export function list<T>(item: Key<T>, { description }: { readonly description: s
   };
 }
 
+/** One value, or a list of them. */
+export function oneOrMore<T>(item: Key<T>): Key<readonly T[]> {
+  const several = list(item, item, 1);
+  return {
+    ...several,
+    allowed: `${item.allowed}, or a list of them`,
+    isList: false,
+    read: (raw, key, reading) =>
+      raw === undefined || Array.isArray(raw) ? several.read(raw, key, reading) : [item.read(raw, key, reading)],
+  };
+}
+
 export function table<P extends Readonly<Record<string, Key<unknown>>>>(
   keys: P,
   { description }: { readonly description: string },

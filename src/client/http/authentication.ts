@@ -10,6 +10,8 @@ export interface Credentials {
   readonly username: string;
   readonly password: ReadPassword | undefined;
   readonly kerberos: boolean;
+  /** Reads a bearer token (RFC 6750). */
+  readonly bearer: (() => Promise<string>) | undefined;
 }
 
 interface Challenge {

@@ -14,6 +14,7 @@ import { checkServerIdentity, connect, type ConnectionOptions, type PeerCertific
 import { OID } from '../../pki/der/oids.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import { ClientError } from '../client-error.ts';
+import { openTunnel, type Proxy } from './proxy.ts';
 import { tokenSecureContext, type TokenTlsKey } from '../token/tls-key.ts';
 
 /** Larger than any chain or ML-DSA certificate. */
@@ -47,6 +48,9 @@ export interface ConnectionSettings {
   readonly maxVersion: 'TLSv1.2' | 'TLSv1.3';
   /** Milliseconds for the connection, and for each answer. */
   readonly timeout: number;
+  readonly proxy: Proxy | undefined;
+  /** The host name to expect in the server's certificate and to send (SNI), in place of the URL's. */
+  readonly serverName: string | undefined;
   /** Of an earlier connection with the same settings, to resume. */
   readonly session?: Buffer | undefined;
   readonly onSession?: (session: Buffer) => void;
@@ -86,13 +90,13 @@ export class Connection {
   }
 
   /** @throws ClientError `SERVER_UNREACHABLE`, `SERVER_UNTRUSTED` */
-  static open(url: URL, settings: ConnectionSettings): Promise<Connection> {
+  static async open(url: URL, settings: ConnectionSettings): Promise<Connection> {
+    const { proxy, timeout } = settings;
+    const tunnel = proxy && (await openTunnel(url, proxy, timeout));
     return new Promise((resolve, reject) => {
-      const socket = connect(optionsOf(url, settings));
-      const timer = setTimeout(
-        () => fail(new Error(`no TLS connection within ${settings.timeout / 1000} s`)),
-        settings.timeout,
-      );
+      const socket = connect({ ...optionsOf(url, settings), ...(tunnel && { socket: tunnel }) });
+      if (tunnel !== undefined) socket.once('close', () => tunnel.destroy());
+      const timer = setTimeout(() => fail(new Error(`no TLS connection within ${timeout / 1000} s`)), timeout);
       const fail = (error: Error): void => {
         clearTimeout(timer);
         socket.destroy();
@@ -103,7 +107,7 @@ export class Connection {
       socket.once('secureConnect', () => {
         clearTimeout(timer);
         socket.off('error', fail);
-        resolve(new Connection(socket, url, settings.timeout));
+        resolve(new Connection(socket, url, timeout));
       });
     });
   }
@@ -201,19 +205,20 @@ function uncounted(error: Error): Buffer {
 
 function optionsOf(
   url: URL,
-  { trust, identity, minVersion, maxVersion, session }: ConnectionSettings,
+  { trust, identity, minVersion, maxVersion, session, serverName }: ConnectionSettings,
 ): ConnectionOptions {
   const host = url.hostname.replace(/^\[|\]$/g, '');
+  const name = serverName ?? host;
   const options: ConnectionOptions = {
     host,
     port: url.port === '' ? 443 : Number(url.port),
     // RFC 6066 §3: never an address.
-    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...(isIP(name) === 0 ? { servername: name } : {}),
     minVersion,
     maxVersion,
     ALPNProtocols: ['http/1.1'],
     ...(session && { session }),
-    ...trustOptions(trust, host),
+    ...trustOptions(trust, name),
   };
   if (identity === undefined) return options;
   const { certificate: cert, privateKey } = identity;

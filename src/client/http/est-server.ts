@@ -16,6 +16,7 @@ import {
   type HttpAnswer,
   type ServerTrust,
 } from './connection.ts';
+import type { Proxy } from './proxy.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
 export interface EstServerSettings {
@@ -25,6 +26,8 @@ export interface EstServerSettings {
   readonly maxVersion: 'TLSv1.2' | 'TLSv1.3';
   /** Milliseconds. */
   readonly timeout: number;
+  readonly proxy: Proxy | undefined;
+  readonly serverName: string | undefined;
   readonly credentials: Credentials;
   readonly now: () => number;
   readonly randomBytes: (count: number) => Buffer;
@@ -142,13 +145,15 @@ export class EstServer {
   async #connected(): Promise<Connection> {
     if (this.#connection?.usable === true) return this.#connection;
     this.close();
-    const { base, minVersion, maxVersion, timeout } = this.#settings;
+    const { base, minVersion, maxVersion, timeout, proxy, serverName } = this.#settings;
     const settings: ConnectionSettings = {
       trust: this.#trust,
       identity: this.#identity,
       minVersion,
       maxVersion,
       timeout,
+      proxy,
+      serverName,
       session: this.#session,
       onSession: (session) => (this.#session = session),
     };
@@ -162,7 +167,7 @@ export class EstServer {
   ): Promise<HttpAnswer> {
     const method = csr === undefined ? 'GET' : 'POST';
     let path = this.#path(operation);
-    let authorized: string | undefined;
+    let authorized = authenticate ? await this.#bearer() : undefined;
     let body: { readonly connection: Connection; readonly text: string } | undefined;
     let isChallenged = false;
     for (let redirects = 0; redirects <= MAX_REDIRECTS;) {
@@ -199,6 +204,13 @@ export class EstServer {
       redirects += 1;
     }
     throw new ClientError('refused', 'REDIRECTED', `${operation}: redirected more than ${MAX_REDIRECTS} times`);
+  }
+
+  /** Without a challenge: a gateway before an EST server often does not send one. */
+  async #bearer(): Promise<string | undefined> {
+    const { bearer } = this.#settings.credentials;
+    if (bearer === undefined || this.#trust.kind === 'provisional') return undefined;
+    return `Bearer ${await bearer()}`;
   }
 
   async #authorization(headers: IncomingHttpHeaders, method: string, path: string): Promise<string | undefined> {

@@ -102,11 +102,14 @@ function save(file: string, content: string, client: ClientContext, name: string
   if (former === content) return;
   const [old, fresh] = [`${file}.old`, `${file}.new`];
   DISK.remove(fresh);
-  DISK.write(fresh, content, { mode: 0o644 });
+  DISK.write(fresh, content, { mode: modeOf(content) });
   if (former !== undefined) {
     DISK.remove(old);
-    DISK.write(old, former, { mode: 0o644 });
+    DISK.write(old, former, { mode: modeOf(former) });
     client.log('info', name, `${file} gets the new settings; ${old} has the former ones`);
   }
   DISK.rename(fresh, file);
 }
+
+/** The URL of a proxy may contain its password. */
+const modeOf = (content: string): number => (/^proxy = .*@/m.test(content) ? 0o600 : 0o644);

@@ -4,10 +4,13 @@ import { MADE_KEY_TYPES } from '../../../pki/x509/key-types.ts';
 import { flag, value, type Options, type Values } from '../command.ts';
 
 const CONNECTION = {
-  url: value('URL', 'the EST server'),
+  url: value('URL', 'the EST server, or several, separated by commas, which are tried in order'),
   label: value('LABEL', "the CA's label on the server"),
   'ca-fingerprint': value('HEX', 'SHA-256 or SHA-512 of a CA certificate that the server lists'),
   ca: value('FILE', 'PEM of the CAs that the server has to lead to, instead of a fingerprint'),
+  'tls-server-name': value('NAME', "the name in the server's certificate, for a URL with another host or address"),
+  proxy: value('URL', 'an HTTP proxy, or "none" (default: HTTPS_PROXY, unless NO_PROXY excepts the server)'),
+  'proxy-password-file': value('FILE', "the password of the proxy's user"),
   'accept-cmc-ra': flag('accept a server certificate for another host name if it has id-kp-cmcRA (RFC 7030 §3.6.1)'),
 };
 
@@ -17,6 +20,7 @@ const CREDENTIALS = {
   'otp-env': value('VARIABLE', 'the environment variable that has it; without either, a terminal is asked for it'),
   cert: value('FILE', 'PEM of a certificate to authenticate with, such as an IDevID, then its intermediates'),
   key: value('FILE', 'PEM of its private key, or the URI of one in the token'),
+  'token-file': value('FILE', 'a bearer token, such as a JWT'),
   kerberos: flag('authenticate with a Kerberos ticket'),
 };
 
@@ -112,7 +116,10 @@ export function documentOf(options: SettingOptions, url: string, folder: string)
   const isForCert = cert !== undefined || isUri;
   return {
     server: given({
-      url,
+      url: url.includes(',') ? list(url) : url,
+      tls_server_name: options['tls-server-name'],
+      proxy: options.proxy,
+      proxy_password_file: path(options['proxy-password-file']),
       trust_anchors: path(options.ca),
       ca_fingerprint: options['ca-fingerprint'],
       accept_cmc_ra: options['accept-cmc-ra'] === true ? true : undefined,
@@ -142,6 +149,7 @@ export function documentOf(options: SettingOptions, url: string, folder: string)
         private_key: isForCert ? (isUri ? key : path(key)) : undefined,
         key_file: isForCert ? undefined : path(key),
         key_store: options['pkcs11-module'] === undefined ? undefined : 'token',
+        token_file: path(options['token-file']),
         kerberos: options.kerberos === true ? true : undefined,
         reload: options.reload,
       }),

@@ -1,0 +1,29 @@
+/** The URLs of an EST server's operations, and of a proxy. */
+import { ClientError } from '../client-error.ts';
+
+/** @throws ClientError `REFUSED` for an invalid URL, or one without https */
+export function estBase(url: string, label: string | undefined): URL {
+  const base = URL.canParse(url) ? new URL(url) : undefined;
+  if (base?.protocol !== 'https:')
+    throw new ClientError('local', 'REFUSED', `"${url}" is no https URL, and EST needs one`);
+  const path = base.pathname.replace(/\/+$/, '');
+  const prefix = path.includes('/.well-known/est') ? path : `${path}/.well-known/est`;
+  base.pathname = label === undefined ? prefix : `${prefix}/${segment(label)}`;
+  base.search = '';
+  base.hash = '';
+  return base;
+}
+
+/** Why a label is not a path segment (RFC 3986 §3.3); undefined: it is one. */
+export const labelProblem = (label: string): string | undefined =>
+  /^\.{0,2}$|[/\p{Cc}]/u.test(label) ? `"${label}" is not a label` : undefined;
+
+/** Percent-encodes what a path segment may not contain. */
+const segment = (label: string): string =>
+  encodeURIComponent(label).replace(/%(?:3A|40|24|26|2B|2C|3B|3D)/g, (encoded) => decodeURIComponent(encoded));
+
+/** Why a text is not a proxy; it may contain a password, so it is not repeated. */
+export const proxyProblem = (text: string): string | undefined =>
+  text === 'none' || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+    ? undefined
+    : 'is not an http:// or https:// URL';

@@ -1,0 +1,31 @@
+/** Several servers, tried in order. */
+import { ClientError, type ClientErrorCode } from './client-error.ts';
+import type { ClientContext } from './context.ts';
+
+/** Another server may succeed after these. */
+const SERVER_ERRORS: ReadonlySet<ClientErrorCode> = new Set([
+  'PROXY_FAILED',
+  'SERVER_UNAVAILABLE',
+  'SERVER_UNREACHABLE',
+  'SERVER_UNTRUSTED',
+]);
+
+/** @throws ClientError of the last server */
+export async function atFirstServer<T>(
+  urls: readonly string[],
+  { log }: Pick<ClientContext, 'log'>,
+  certificate: string,
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  const [url = '', ...others] = urls;
+  const [next] = others;
+  try {
+    return await work(url);
+  } catch (error) {
+    // 429 limits the client, not the server.
+    if (next === undefined || !(error instanceof ClientError) || !SERVER_ERRORS.has(error.code) || error.status === 429)
+      throw error;
+    log('warning', certificate, `${error.message}; trying ${next}`);
+  }
+  return atFirstServer(others, { log }, certificate, work);
+}
