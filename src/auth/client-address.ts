@@ -10,12 +10,9 @@ import { ipAddress } from '../pki/x509/general-name.ts';
 export function lockoutAddress(address: string): string {
   const bare = address.replace(/%.*$/, '');
   if (isIPv4(bare) || !isIPv6(bare)) return bare;
-  const name = ipAddress(bare);
-  if (name.kind !== 'ip') return bare;
-  const { bytes } = name;
+  const { bytes } = ipAddress(bare);
   const mapped = bytes.subarray(0, 10).every((octet) => octet === 0) && bytes.readUInt16BE(10) === 0xffff;
   if (mapped) return [...bytes.subarray(12)].join('.');
   const groups = [0, 2, 4, 6].map((offset) => bytes.readUInt16BE(offset).toString(16));
-  const prefix = ipAddress(`${groups.join(':')}::`);
-  return `${prefix.kind === 'ip' ? prefix.value : bare}/64`;
+  return `${ipAddress(`${groups.join(':')}::`).value}/64`;
 }

@@ -62,8 +62,7 @@ function readV1(bytes: Buffer): ProxyHeader {
   const [source = '', destination = '', ...ports] = rest;
   if (!isAddress(source) || !isAddress(destination)) return invalid('an address is not valid');
   if (ports.length !== 2 || !ports.every(isPort)) return invalid('a port is not valid');
-  const name = ipAddress(source);
-  return { kind: 'header', length, address: name.kind === 'ip' ? name.value : source };
+  return { kind: 'header', length, address: ipAddress(source).value };
 }
 
 const isPlainIPv6 = (text: string): boolean => isIPv6(text) && !text.includes('%');

@@ -237,7 +237,8 @@ export async function assemble(config: Config, material: Material, foundation: F
       repeating(() => watchExpiry({ cas: issuers, log, now })),
       repeating(() => watchEnds({ ends: () => live.current.certificateEnds, config, log, now })),
       ...(config.tls.automatic === undefined ? [] : [repeating(() => renewing(live, log))]),
-      { stop: () => crls.stop() },
+      // Not when the ports are bound: the CAs have to be started first.
+      { start: () => (publication === undefined ? undefined : crls.start()), stop: () => crls.stop() },
       listening(listeners, config.server.shutdown_grace * 1000),
     ],
   };

@@ -60,3 +60,7 @@ export async function run(command: string, args: readonly string[], options: Com
 export async function runText(command: string, args: readonly string[], options?: CommandOptions): Promise<string> {
   return (await run(command, args, options)).toString('utf8');
 }
+
+/** What a command writes, as text. */
+export const textOf = (written: string | Uint8Array): string =>
+  typeof written === 'string' ? written : Buffer.from(written).toString('utf8');

@@ -54,9 +54,5 @@ export function createPublication(
     keepAliveTimeout: server.keep_alive_timeout * 1000,
     now,
   });
-  app.addHook('onListen', (done) => {
-    crls.start();
-    done();
-  });
   return { app };
 }

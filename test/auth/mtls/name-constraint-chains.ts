@@ -297,7 +297,7 @@ export async function makeNameConstraintChains(root: Issuer): Promise<Chain[]> {
   for (const [what, constraint, leaf, accepted, deviation] of formRows) {
     const ca = await makeCa('CN=Constrained', { issuer: root, extensions: [constraint] });
     const more = deviation === undefined ? {} : { deviation };
-    add(`${what}`, await subtreeLeaf(leaf, ca), [ca], accepted ? undefined : UNKNOWN, more);
+    add(what, await subtreeLeaf(leaf, ca), [ca], accepted ? undefined : UNKNOWN, more);
   }
   const constrainedRoot = await makeCa('CN=Constrained Root', {
     extensions: [nameConstraints([dnsBase('a.example')])],

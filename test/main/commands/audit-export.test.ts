@@ -9,6 +9,7 @@ import type { CommandContext } from '../../../src/main/commands/command.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { toml } from '../../config/support.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
+import { textOf } from '../../support/command.ts';
 
 const T = Date.UTC(2026, 0, 1);
 const iso = (ms: number): string => new Date(ms).toISOString();
@@ -41,7 +42,7 @@ describe('estuary audit export', () => {
     let out = '';
     const context: CommandContext = {
       env: {},
-      out: (text) => void (out += text),
+      out: (text) => void (out += textOf(text)),
       err: () => undefined,
       now: () => T,
       signals: { pass: () => undefined, release: () => undefined },

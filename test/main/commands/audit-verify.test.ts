@@ -9,6 +9,7 @@ import { COMMANDS } from '../../../src/main/commands/table.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { toml } from '../../config/support.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
+import { textOf } from '../../support/command.ts';
 
 const folder = temporaryFolder();
 const { file } = folder;
@@ -41,7 +42,7 @@ async function verify(...args: readonly string[]): Promise<{ code: number; out: 
   const words = ['audit', 'verify', '--config', file('est.toml'), ...args];
   const code = await runCommand({ name: 'estuary', commands: COMMANDS }, words, {
     env: {},
-    out: (text) => (out += text),
+    out: (text) => (out += textOf(text)),
     err: (text) => (err += text),
     now: Date.now,
     signals: { pass: () => undefined, release: () => undefined },

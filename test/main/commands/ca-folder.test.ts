@@ -7,6 +7,7 @@ import { COMMANDS } from '../../../src/main/commands/table.ts';
 import { parsePemCertificates, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import { openssl, opensslText, temporaryFolder } from '../../support/openssl.ts';
 import { requires } from '../../support/requires.ts';
+import { textOf } from '../../support/command.ts';
 
 let folder: ReturnType<typeof temporaryFolder>;
 beforeAll(() => {
@@ -19,7 +20,7 @@ async function estuary(...args: readonly string[]): Promise<{ code: number; out:
   let err = '';
   const code = await runCommand({ name: 'estuary', commands: COMMANDS }, args, {
     env: {},
-    out: (text) => (out += text),
+    out: (text) => (out += textOf(text)),
     err: (text) => (err += text),
     now: Date.now,
     signals: { pass: () => undefined, release: () => undefined },

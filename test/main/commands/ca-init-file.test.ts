@@ -8,6 +8,7 @@ import { runCommand } from '../../../src/main/commands/run-command.ts';
 import { COMMANDS } from '../../../src/main/commands/table.ts';
 import { parsePemCertificates, verifyCertificateSignature } from '../../../src/pki/x509/certificate.ts';
 import { configFolder, toml, type ConfigFolder } from '../../config/support.ts';
+import { textOf } from '../../support/command.ts';
 
 const NOW = Math.floor(Date.now() / 1000) * 1000;
 let folder: ConfigFolder;
@@ -33,7 +34,7 @@ async function init(...args: readonly string[]): Promise<{ code: number; out: st
   let err = '';
   const code = await runCommand({ name: 'estuary', commands: COMMANDS }, ['ca', 'init', ...args], {
     env: {},
-    out: (text) => (out += text),
+    out: (text) => (out += textOf(text)),
     err: (text) => (err += text),
     now: () => NOW,
     signals: { pass: () => undefined, release: () => undefined },

@@ -23,6 +23,7 @@ import { PIN, SOFTHSM_MODULE, softHsm } from '../../support/softhsm.ts';
 import type { SoftHsm } from '../../support/softhsm.ts';
 import { TOKEN_KEY_TYPES } from '../../../src/ca/pkcs11/wire.ts';
 import { caMaterial } from '../../support/own-ca.ts';
+import { textOf } from '../../support/command.ts';
 
 /** Whole seconds, and after the certificates that OpenSSL dates by the real clock. */
 const NOW = Math.floor(Date.now() / 1000) * 1000 + 60_000;
@@ -70,7 +71,7 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     const program = { name: 'estuary', commands: COMMANDS };
     const code = await runCommand(program, ['ca', 'init', ...args], {
       env: { ...hsm.env, HSM_PIN: PIN },
-      out: (text) => (out += text),
+      out: (text) => (out += textOf(text)),
       err: (text) => (err += text),
       now: () => NOW,
       signals: { pass: () => undefined, release: () => undefined },

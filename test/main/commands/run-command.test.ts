@@ -16,6 +16,7 @@ import {
 import { runCommand } from '../../../src/main/commands/run-command.ts';
 import { COMMANDS } from '../../../src/main/commands/table.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
+import { textOf } from '../../support/command.ts';
 
 /** What was run, with which values. */
 const ran: unknown[] = [];
@@ -50,7 +51,7 @@ async function run(...args: string[]) {
   ran.length = 0;
   const context: CommandContext = {
     env: {},
-    out: (text) => (out += text),
+    out: (text) => (out += textOf(text)),
     err: (text) => (err += text),
     now: () => 0,
     signals: { pass: () => undefined, release: () => released++ },

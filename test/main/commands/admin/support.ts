@@ -2,6 +2,7 @@
 import { runCommand } from '../../../../src/main/commands/run-command.ts';
 import { COMMANDS } from '../../../../src/main/commands/table.ts';
 import type { CommandContext, Terminal } from '../../../../src/main/commands/command.ts';
+import { textOf } from '../../../support/command.ts';
 
 export interface Done {
   readonly code: number;
@@ -24,7 +25,7 @@ export async function estuary(
   let [out, err] = ['', ''];
   const context: CommandContext = {
     env: { HOME: '/nonexistent', ...env },
-    out: (text) => void (out += text),
+    out: (text) => void (out += textOf(text)),
     err: (text) => void (err += text),
     now,
     signals: { pass: () => undefined, release: () => undefined },
