@@ -52,7 +52,10 @@ describe.skipIf(!requires('nss', 'openssl35', 'softhsm'))('CA keys of ML-DSA in 
     for (const level of ['44', '65', '87']) {
       const names = ['--ca', label(level), '--key-type', `ml-dsa:${level}`];
       const { code, output } = await estuaryCommand('ca', 'init', '--config', at('est.toml'), ...names);
-      expect([code, output]).toEqual([0, expect.stringContaining(`Created a key of the type ml-dsa:${level} in the token`)]);
+      expect([code, output]).toEqual([
+        0,
+        expect.stringContaining(`Created a key of the type ml-dsa:${level} in the token`),
+      ]);
     }
     await estuary.server.stop();
     await estuary.restart();
