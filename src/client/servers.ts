@@ -22,10 +22,11 @@ export async function atFirstServer<T>(
   try {
     return await work(url);
   } catch (error) {
-    // 429 limits the client, not the server.
-    if (next === undefined || !(error instanceof ClientError) || !SERVER_ERRORS.has(error.code) || error.status === 429)
-      throw error;
+    if (next === undefined || !(error instanceof ClientError) || !concernsServer(error)) throw error;
     log('warning', certificate, `${error.message}; trying ${next}`);
   }
   return atFirstServer(others, { log }, certificate, work);
 }
+
+/** Whether another server may do better: 429 limits the client, whichever server it asks. */
+const concernsServer = ({ code, status }: ClientError): boolean => SERVER_ERRORS.has(code) && status !== 429;

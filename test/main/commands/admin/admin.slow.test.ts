@@ -146,7 +146,7 @@ describe('one-time passwords', () => {
     const done = await admin(['otp', 'bulk', file(name, rows), '--out', out]);
     expect(done.code).toBe(1);
     expect(done.err).toContain(
-      'row 2: max_uses must be 1 or more (FIELD_INVALID)\n2 of 3 tokens made; the answers are in',
+      'row 2: client_id "bulk-2": max_uses must be 1 or more (FIELD_INVALID)\n2 of 3 tokens made; the answers are in',
     );
     const lines = readFileSync(out, 'utf8').trim().split('\n');
     expect(lines.length).toBe(name.endsWith('.csv') ? 4 : 3);
