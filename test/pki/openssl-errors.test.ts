@@ -9,7 +9,7 @@ import { connect, createSecureContext, createServer, type Server, type TLSSocket
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { isKey } from '../../src/ca/dogtag/verify-issued.ts';
+import { isKey } from '../../src/ca/remote/issued.ts';
 import { wrapForTransport } from '../../src/ca/dogtag/key-wrapping.ts';
 import { FileSigner } from '../../src/ca/local/file-signer.ts';
 import { buildEnvelopedData } from '../../src/pki/cms/enveloped-data.ts';

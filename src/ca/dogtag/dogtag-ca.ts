@@ -33,7 +33,8 @@ import type { Replicas } from './replicas.ts';
 import { revokeCertificate } from './revoke.ts';
 import { findRequest } from './search.ts';
 import { isIssuedBy } from '../../pki/x509/issued-by.ts';
-import { isKey, issuedProblem, type AskedProfile } from './verify-issued.ts';
+import { isKey } from '../remote/issued.ts';
+import { issuedProblem, type AskedProfile } from './verify-issued.ts';
 
 export interface DogtagCaOptions {
   readonly label: string;

@@ -7,7 +7,7 @@ import { fetchCertificate } from './enrol.ts';
 import { objectsOf, textOf, type JsonObject } from './json.ts';
 import type { SessionCall } from './replica.ts';
 import type { Replicas } from './replicas.ts';
-import { isKey } from './verify-issued.ts';
+import { isKey } from '../remote/issued.ts';
 
 /** What a search looks at in detail; a CA with more of it in the time in question cannot be searched. */
 const LIMIT = 500;

@@ -4,11 +4,11 @@ import { formatGeneralName, sameGeneralNames, type GeneralName } from '../../pki
 import { isIssuedBy } from '../../pki/x509/issued-by.ts';
 import { namesMatch } from '../../pki/x509/name-matching.ts';
 import { formatName, namesEqual } from '../../pki/x509/name.ts';
-import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';
 import { oidByName, oidName } from '../../pki/der/oids.ts';
 import type { KeyUsage } from '../../pki/x509/extensions.ts';
 import type { IssuanceRequest } from '../driver.ts';
 import { keyUsageFor } from '../local/key-usage.ts';
+import { isKey } from '../remote/issued.ts';
 
 /** What `[ca.profile]` says of certificates beyond their names and keys. */
 export interface AskedProfile {
@@ -76,11 +76,6 @@ function validityProblem(
   const validity = notAfter.getTime() - notBefore.getTime();
   if (validity > 0 && validity <= max_validity_days * DAY + CALENDAR_SLACK) return undefined;
   return `it is valid from ${notBefore.toISOString()} to ${notAfter.toISOString()}, beyond ca.profile.max_validity_days (${max_validity_days})`;
-}
-
-/** Whether the certificate certifies this key, however its SubjectPublicKeyInfo is encoded. */
-export function isKey({ publicKey }: Pick<Certificate, 'publicKey'>, spki: Buffer): boolean {
-  return samePublicKey(publicKey, parsePublicKey(spki));
 }
 
 const list = (names: readonly GeneralName[]): string => `[${names.map(formatGeneralName).join(', ')}]`;
