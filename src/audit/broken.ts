@@ -25,3 +25,7 @@ export class Broken extends Error {
 
 /** In the file, where a rotation or a write may have come between the look at the store and the look at the file. */
 export class BrokenFile extends Broken {}
+
+/** A record whose line is whole, but which searches do not find. */
+export const changedSearch = (seq: number, what: string): Broken =>
+  new Broken(seq, `record ${seq} in the store was changed: its column "${what}" differs from the record`);

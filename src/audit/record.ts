@@ -168,6 +168,19 @@ export function isCheckpoint(value: unknown): value is Checkpoint {
   return Number.isSafeInteger(seq) && typeof hash === 'string' && typeof signature === 'string';
 }
 
+/** A record as the store keeps it. */
+export interface StoredLine {
+  readonly seq: number;
+  /** The record: one line of JSON, as in the audit file. */
+  readonly line: string;
+}
+
+/** Milliseconds since the epoch, both included; absent: from the first, to the last. */
+export interface TimeRange {
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+}
+
 /** Whether a value has what every record has; says nothing of its hash. */
 export function isAuditRecord(value: unknown): value is AuditRecord {
   if (typeof value !== 'object' || value === null) return false;

@@ -7,7 +7,7 @@ import { CheckpointKey, keptCheckpoints } from '../../src/audit/checkpoint.ts';
 import type { Checkpoint } from '../../src/audit/event.ts';
 import { chain, GENESIS_HASH, parseLine, type ChainHead } from '../../src/audit/record.ts';
 import type { AuditVerdict } from '../../src/audit/chain-check.ts';
-import { verifyAudit, type VerifyOptions } from '../../src/audit/verify.ts';
+import { verifyAudit, type VerifyOptions } from '../../src/store/sqlite/read-audit.ts';
 import { createLogger } from '../../src/log.ts';
 import { Checkpoints } from '../../src/main/checkpoints.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';

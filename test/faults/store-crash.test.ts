@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test as anyTest } from 'vitest';
-import { verifyAudit } from '../../src/audit/verify.ts';
+import { verifyAudit } from '../../src/store/sqlite/read-audit.ts';
 import type { Store } from '../../src/store/store.ts';
 import { requires } from '../support/requires.ts';
 import { openedInThreads, type Paths, T0, temporaryPaths } from '../store/support.ts';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test as anyTest } from 'vitest';
-import { verifyAudit } from '../../src/audit/verify.ts';
+import { verifyAudit } from '../../src/store/sqlite/read-audit.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { requires } from '../support/requires.ts';

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { verifyAudit } from '../../src/audit/verify.ts';
+import { verifyAudit } from '../../src/store/sqlite/read-audit.ts';
 import { backUp } from '../../src/main/backup/backup.ts';
 import { restore, type Restored } from '../../src/main/backup/restore.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { verifyAudit } from '../../src/audit/verify.ts';
+import { verifyAudit } from '../../src/store/sqlite/read-audit.ts';
 import { createLogger } from '../../src/log.ts';
 import { purge } from '../../src/main/retention.ts';
 import { event, issue, opened, otpRow, T0, temporaryPaths } from '../store/support.ts';

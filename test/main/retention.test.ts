@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseLine } from '../../src/audit/record.ts';
-import { verifyAudit } from '../../src/audit/verify.ts';
+import { verifyAudit } from '../../src/store/sqlite/read-audit.ts';
 import { createLogger } from '../../src/log.ts';
 import { purge, type RetentionOptions } from '../../src/main/retention.ts';
 import type { Store } from '../../src/store/store.ts';

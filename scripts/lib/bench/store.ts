@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { verifyAudit } from '../../../src/audit/verify.ts';
+import { verifyAudit } from '../../../src/store/sqlite/read-audit.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { enrol, insertBenchOtp, OTP_ID } from './store-work.ts';
 

@@ -1,8 +1,8 @@
 /** `audit export`: the audit records of the store for other programs, one a line, streamed. */
 import { cefLine } from '../../audit/cef.ts';
 import type { AuditRecord } from '../../audit/event.ts';
-import { storedLines, type StoredLine } from '../../audit/read-store.ts';
-import { isAuditRecord } from '../../audit/record.ts';
+import { storedLines } from '../../store/sqlite/read-audit.ts';
+import { isAuditRecord, type StoredLine } from '../../audit/record.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import { auditColumns } from '../../http/admin/audit.ts';
 import { reportCells } from '../../http/admin/bulk/columns.ts';

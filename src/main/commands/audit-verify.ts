@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { CheckpointKey, keptCheckpoints } from '../../audit/checkpoint.ts';
 import type { Checkpoint } from '../../audit/event.ts';
 import type { AuditVerdict } from '../../audit/chain-check.ts';
-import { verifyAudit } from '../../audit/verify.ts';
+import { verifyAudit } from '../../store/sqlite/read-audit.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import { describe } from '../../errors.ts';
 import { EXIT, UsageError, type CommandContext } from './command.ts';

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { AuditVerdict } from '../../audit/chain-check.ts';
-import { verifyAudit } from '../../audit/verify.ts';
+import { verifyAudit } from '../../store/sqlite/read-audit.ts';
 import { createRouter } from '../../ca/create-router.ts';
 import { healthOf } from '../../ca/expiry.ts';
 import { certificateEnds } from '../../config/material/certificate-ends.ts';

@@ -1,13 +1,13 @@
 import type pg from 'pg';
-import { isAuditRecord } from '../../audit/record.ts';
 import { fold } from '../../store/fold.ts';
+import { searchColumns } from '../../store/operations/audit.ts';
 import { storable, type Side } from './side.ts';
 import { BATCH, type CopiedTable, type Row, type Value } from './tables.ts';
 
 /** What a table has here beside what both drivers keep. */
 const MORE: Readonly<Record<string, (row: Row, node: string) => Row>> = {
   certificate: ({ subject, sans }) => ({ subject_folded: fold(subject), sans_folded: fold(namesOf(sans).join('\n')) }),
-  audit: ({ line }, node) => ({ node, ...foundBy(line ?? null) }),
+  audit: ({ line }, node) => ({ node, ...(typeof line === 'string' ? searchColumns(line) : {}) }),
   audit_head: ({ seq }, node) => ({ node, told: seq ?? 0 }),
   statistic: (_, node) => ({ node }),
 };
@@ -102,19 +102,6 @@ async function kindsOf(client: pg.Client, table: string): Promise<ReadonlyMap<st
 function namesOf(sans: Value | undefined): readonly unknown[] {
   const names: unknown = typeof sans === 'string' ? JSON.parse(sans) : [];
   return Array.isArray(names) ? names : [];
-}
-
-/** What a record is found by. */
-function foundBy(line: Value): Row {
-  const record: unknown = typeof line === 'string' ? JSON.parse(line) : undefined;
-  if (!isAuditRecord(record)) return { subject: null, ca: null, serial: null, request_id: null };
-  const { subject, ca, serial, request_id } = record;
-  return {
-    subject: subject === undefined ? null : fold(subject),
-    ca: ca ?? null,
-    serial: serial ?? null,
-    request_id: request_id ?? null,
-  };
 }
 
 const quoted = (name: string): string => `"${name}"`;

@@ -1,10 +1,34 @@
 import type { AuditRecord } from '../../audit/event.ts';
 import { isAuditRecord } from '../../audit/record.ts';
 import { storeFailed } from '../calls/errors.ts';
+import { fold } from '../fold.ts';
 
 /** The record of a row. @throws EstuaryError 500 `STORE_FAILED` */
 export function toRecord(row: { line: string }): AuditRecord {
   const record: unknown = JSON.parse(row.line);
   if (!isAuditRecord(record)) throw storeFailed(`no audit record: ${row.line}`);
   return record;
+}
+
+const COLUMNS = ['subject', 'ca', 'serial', 'request_id'] as const;
+export type SearchColumns = Readonly<Record<(typeof COLUMNS)[number], string | null>>;
+
+/** The columns of PostgreSQL that lists search. They repeat fields of the line, and `audit verify` compares them with it. */
+export function searchColumns(line: string): SearchColumns {
+  const { subject, ca, serial, request_id } = toRecord({ line });
+  return {
+    subject: subject === undefined ? null : storable(fold(subject)),
+    ca: storable(ca),
+    serial: storable(serial),
+    request_id: storable(request_id),
+  };
+}
+
+/** A text column takes every character except U+0000 and lone surrogates. */
+const storable = (text: string | undefined): string | null => text?.replaceAll('\0', '\u2400').toWellFormed() ?? null;
+
+/** The first column whose value differs from the line's. */
+export function changedColumn(row: SearchColumns & { readonly line: string }): string | undefined {
+  const columns = searchColumns(row.line);
+  return COLUMNS.find((name) => row[name] !== columns[name]);
 }

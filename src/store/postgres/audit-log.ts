@@ -1,9 +1,9 @@
 /** The audit log of one server (node): its chain in the store, a row for each record, and its file. */
 import type { AuditEvent } from '../../audit/event.ts';
-import { type ChainedRecord, GENESIS_HASH, isAuditRecord } from '../../audit/record.ts';
+import { type ChainedRecord, GENESIS_HASH } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
 import { countRecords } from '../counted-records.ts';
-import { fold } from '../fold.ts';
+import { searchColumns } from '../operations/audit.ts';
 import type { Queries } from './queries.ts';
 
 /** A record that tells of a device. */
@@ -116,20 +116,18 @@ export class AuditLog {
     const records = this.#chain.take();
     if (records.length > 0) {
       sent.push(...this.#counted(records));
-      const fields = records.map(({ line }) => fieldsOf(line));
-      const column = <T>(of: (row: { record: (typeof records)[number]; field: Fields }) => T): T[] =>
-        records.map((record, n) => of({ record, field: fields[n] ?? NO_FIELDS }));
+      const rows = records.map(({ seq, time, type, line }) => ({ seq, time, type, line, ...searchColumns(line) }));
       sent.push(
         this.#insert.run({
           node,
-          seq: column(({ record }) => record.seq),
-          time: column(({ record }) => record.time),
-          type: column(({ record }) => record.type),
-          line: column(({ record }) => record.line),
-          subject: column(({ field }) => (field.subject === undefined ? null : fold(field.subject))),
-          ca: column(({ field }) => field.ca ?? null),
-          serial: column(({ field }) => field.serial ?? null),
-          request_id: column(({ field }) => field.request_id ?? null),
+          seq: rows.map((row) => row.seq),
+          time: rows.map((row) => row.time),
+          type: rows.map((row) => row.type),
+          line: rows.map((row) => row.line),
+          subject: rows.map((row) => row.subject),
+          ca: rows.map((row) => row.ca),
+          serial: rows.map((row) => row.serial),
+          request_id: rows.map((row) => row.request_id),
         }),
       );
     }
@@ -169,22 +167,4 @@ export class AuditLog {
   close(): void {
     this.#chain.close();
   }
-}
-
-interface Fields {
-  readonly subject?: string;
-  readonly ca?: string;
-  readonly serial?: string;
-  readonly request_id?: string;
-}
-
-const NO_FIELDS: Fields = {};
-
-/** What a record is found by is read out of its line, so that it cannot say anything else. A text column takes every character but U+0000. */
-function fieldsOf(line: string): Fields {
-  const record: unknown = JSON.parse(line);
-  if (!isAuditRecord(record)) return NO_FIELDS;
-  const { subject, ca, serial, request_id } = record;
-  const fields = Object.entries({ subject, ca, serial, request_id });
-  return Object.fromEntries(fields.map(([name, value]) => [name, value?.replaceAll('\0', '\u2400')]));
 }

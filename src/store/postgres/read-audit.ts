@@ -1,6 +1,6 @@
 /** The audit records of all nodes, read for a command: the chains one after the other, or verified. */
 import { FileCursor } from '../../audit/file-cursor.ts';
-import { Broken, BrokenFile, type StoredHead, type StoredRecord } from '../../audit/broken.ts';
+import { Broken, BrokenFile, changedSearch, type StoredHead, type StoredRecord } from '../../audit/broken.ts';
 import {
   attempts,
   badlyKept,
@@ -10,9 +10,11 @@ import {
   type Whole,
 } from '../../audit/chain-check.ts';
 import type { Anchor } from '../../audit/event.ts';
-import type { StoredLine, TimeRange } from '../../audit/read-store.ts';
-import { parseLine } from '../../audit/record.ts';
+
+import { parseLine, type StoredLine, type TimeRange } from '../../audit/record.ts';
 import type { PostgresServer } from '../calls/database-options.ts';
+import { changedColumn, type SearchColumns } from '../operations/audit.ts';
+import { NEWEST } from '../page.ts';
 import { connect, type Connection } from './connection.ts';
 import { Queries } from './queries.ts';
 
@@ -78,10 +80,14 @@ type NodeHead = StoredHead & { readonly node: string };
 const heads = (db: Queries): Promise<readonly NodeHead[]> =>
   db.prepare<[], NodeHead>('SELECT node, seq, hash, file_start, file_size FROM audit_head ORDER BY node').all();
 
-const COLUMNS = 'SELECT seq, time, type, line FROM audit WHERE node = ?';
+interface SearchedRecord extends StoredRecord, SearchColumns {
+  readonly position: number;
+}
 
-async function* pages(db: Queries, node: string): AsyncGenerator<readonly StoredRecord[]> {
-  const next = db.prepare<[string, number], StoredRecord>(`${COLUMNS} AND seq > ? ORDER BY seq LIMIT ${ROWS}`);
+const COLUMNS = 'SELECT position, seq, time, type, line, subject, ca, serial, request_id FROM audit WHERE node = ?';
+
+async function* pages(db: Queries, node: string): AsyncGenerator<readonly SearchedRecord[]> {
+  const next = db.prepare<[string, number], SearchedRecord>(`${COLUMNS} AND seq > ? ORDER BY seq LIMIT ${ROWS}`);
   for (let after = 0; ;) {
     const rows = await next.all(node, after);
     const last = rows.at(-1);
@@ -129,9 +135,15 @@ async function verifyChain(db: Queries, stored: NodeHead, options: VerifyNodesOp
       ...options,
       kept: isOwn ? options.kept : undefined,
     });
+    let before = 0;
     for await (const page of pages(db, node)) {
       const anchors = page.flatMap((row) => {
         const { seq: record, anchors: told } = check.pass(row);
+        // A chain's records are inserted in their order, and lists start at position 1.
+        const isMoved = row.position <= before || row.position > NEWEST;
+        const changed = isMoved ? 'position' : changedColumn(row);
+        if (changed !== undefined) throw changedSearch(record, changed);
+        before = row.position;
         return told.map((anchor) => ({ ...anchor, record, by: node }));
       });
       await holdAnchors(db, anchors);

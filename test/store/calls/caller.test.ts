@@ -3,7 +3,7 @@ import { appendFileSync, renameSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { verifyAudit } from '../../../src/audit/verify.ts';
+import { verifyAudit } from '../../../src/store/sqlite/read-audit.ts';
 import { busyLoop } from '../../../src/store/calls/busy-loop.ts';
 import { StoreCaller } from '../../../src/store/calls/caller.ts';
 import { lost } from '../../../src/store/calls/link.ts';

@@ -103,6 +103,31 @@ describe.skipIf(!requires('postgres'))('the audit chains of several nodes', () =
     expect(await verify(database, 'other')).toMatchObject({ ok: false, problem });
   });
 
+  test.each(['subject', 'ca', 'serial', 'request_id', 'position'])(
+    'a changed search column is found: %s',
+    async (column) => {
+      const { database, one } = await written();
+      const named = { subject: 'CN=\u0000\ud800É', ca: 'devices', serial: '0a', request_id: 'r' };
+      await one.audit([event('certificate.issued', named), event('auth.otp')]);
+      expect(await verify(database, 'other')).toMatchObject({ ok: true });
+      for (const value of column === 'position' ? ['0', '1000000'] : ["''", 'NULL', "'x'"]) {
+        await database.sql(
+          `CREATE TEMP TABLE changed AS SELECT * FROM audit WHERE node = 'one' AND seq = 4;
+           DELETE FROM audit WHERE node = 'one' AND seq = 4;
+           UPDATE changed SET ${column} = ${value};
+           INSERT INTO audit OVERRIDING SYSTEM VALUE SELECT * FROM changed;
+           DROP TABLE changed`,
+        );
+        const seq = value === '1000000' ? 5 : 4;
+        expect(await verify(database, 'other')).toEqual({
+          ok: false,
+          seq,
+          problem: `node "one": record ${seq} in the store was changed: its column "${column}" differs from the record`,
+        });
+      }
+    },
+  );
+
   test('what was cut off before anybody noted it is missed by the audit file of its own node', async () => {
     const { database } = await written();
     await (await database.open('late')).audit([event('admin.access')]);

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { expect, test } from 'vitest';
 import { chain, parseLine, type ParsedRecord } from '../../../src/audit/record.ts';
-import { verifyAudit } from '../../../src/audit/verify.ts';
+import { verifyAudit } from '../../../src/store/sqlite/read-audit.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { auditTypes, event, openedInThreads, type Paths, reservation, temporaryPaths } from '../support.ts';

@@ -13,6 +13,12 @@ const LENGTH = 3;
 /** Whether a part is found by its trigrams. No name holds a line feed. */
 export const hasTrigrams = (part: string): boolean => Array.from(part).length >= LENGTH && !part.includes('\n');
 
+/** All trigrams of a text, each once. */
+export function trigramsOf(text: string): ReadonlySet<string> {
+  const characters = Array.from(text);
+  return new Set(characters.slice(LENGTH - 1).map((_, n) => characters.slice(n, n + LENGTH).join('')));
+}
+
 /** What makes the MATCH expressions of a table. */
 export function trigramMatches(db: Db, table: string): (parts: readonly (readonly [string, string])[]) => string {
   const nth = db
@@ -23,8 +29,7 @@ export function trigramMatches(db: Db, table: string): (parts: readonly (readonl
   // The further away the entry, the rarer the trigram.
   const rarity = (match: string): number => nth.get(match) ?? Number.MAX_SAFE_INTEGER;
   const ofPart = (column: string, part: string): string => {
-    const characters = Array.from(part);
-    const all = new Set(characters.slice(LENGTH - 1).map((_, n) => characters.slice(n, n + LENGTH).join('')));
+    const all = trigramsOf(part);
     const rarest = [...all]
       .map((trigram) => `${column} : "${trigram.replaceAll('"', '""')}"`)
       .map((match) => ({ match, rarity: all.size <= LOOKED_FOR ? 0 : rarity(match) }))

@@ -6,13 +6,13 @@
 import Database from 'better-sqlite3';
 import { appendFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { ArchivedRange } from '../../src/audit/event.ts';
-import { chain, parseLine } from '../../src/audit/record.ts';
-import type { AuditVerdict } from '../../src/audit/chain-check.ts';
-import { verifyAudit } from '../../src/audit/verify.ts';
-import { openStore } from '../../src/store/sqlite/open.ts';
-import { temporaryFolder } from '../support/openssl.ts';
-import { event, opened, type Paths, temporaryPaths } from '../store/support.ts';
+import type { ArchivedRange } from '../../../src/audit/event.ts';
+import { chain, parseLine } from '../../../src/audit/record.ts';
+import type { AuditVerdict } from '../../../src/audit/chain-check.ts';
+import { verifyAudit } from '../../../src/store/sqlite/read-audit.ts';
+import { openStore } from '../../../src/store/sqlite/open.ts';
+import { temporaryFolder } from '../../support/openssl.ts';
+import { event, opened, type Paths, temporaryPaths } from '../support.ts';
 
 const RECORDS = 8;
 
@@ -138,6 +138,73 @@ test.each<[string, number, string, string]>([
   const verdict = await verify(paths);
   expect(verdict).toMatchObject({ ok: false, seq: seq === -1 ? null : seq });
   expect(verdict.ok ? '' : verdict.problem).toContain(problem);
+});
+
+/** Adds records to a closed store, and indexes all of them for searches. */
+async function indexed(paths: Paths): Promise<void> {
+  const store = await openStore(paths);
+  await store.audit(['CN=\0a\ud800É', 'x', 'İ😀"'].map((subject) => event('auth.otp', { subject })));
+  for (let n = 0; n < 4096; n += 256)
+    await store.audit(Array.from({ length: 256 }, () => event('certificate.issued', { serial: '0a', ca: 'devices' })));
+  while (await store.indexForSearch());
+  await store.close();
+}
+
+describe('a record that searches no longer find is found', () => {
+  let whole: typeof template;
+  beforeAll(async () => {
+    const folder = temporaryFolder();
+    const paths = { folder: folder.path, path: folder.file('est.db'), auditFile: folder.file('audit.log') };
+    writeFileSync(paths.path, template.database);
+    writeFileSync(paths.auditFile, template.audit);
+    await indexed(paths);
+    expect(await verify(paths)).toMatchObject({ ok: true });
+    whole = { database: readFileSync(paths.path), audit: readFileSync(paths.auditFile) };
+    folder.remove();
+  });
+
+  test.each<[string, number, string]>([
+    ['indexed', 7, 'UPDATE audit SET indexed = 0 WHERE seq = 7'],
+    ['indexed', RECORDS + 4100, "UPDATE search_progress SET upto = 1000000 WHERE list = 'audit'"],
+    ['subject', 5, "DELETE FROM audit_subject WHERE subject = 'CN=device-5'"],
+    ['subject', 5, "UPDATE audit_subject SET id = 99 WHERE subject = 'CN=device-5'"],
+    ['subject', 5, "UPDATE audit_subject SET subject = 'CN=nobody' WHERE subject = 'CN=device-5'"],
+    [
+      'subject',
+      6,
+      "DELETE FROM audit_subject_names WHERE rowid = (SELECT id FROM audit_subject WHERE subject = 'CN=device-6')",
+    ],
+    ['time', 1, 'UPDATE search_zone SET high = low - 1'],
+    ['time', 1, 'UPDATE search_zone SET last = 1000000, first = 900000'],
+    ['time', 4097, "INSERT INTO search_zone VALUES ('audit.time', 4097, 8192, 0, 0)"],
+  ])('column %s of record %i: %s', async (column, seq, sql) => {
+    const paths = temporaryPaths();
+    writeFileSync(paths.path, whole.database);
+    writeFileSync(paths.auditFile, whole.audit);
+    inStore(paths, sql);
+    if (seq > RECORDS + 4099) {
+      const store = await openStore(paths);
+      await store.audit([event('certificate.issued', { serial: '0b' })]);
+      await store.close();
+    }
+    const problem = `record ${seq} in the store was changed: its column "${column}" differs from the record`;
+    expect(await verify(paths)).toEqual({ ok: false, seq, problem });
+  });
+
+  test.each(['subject', 'ca', 'serial', 'request_id'])('column %s that is no longer computed', async (column) => {
+    const paths = written();
+    const store = await openStore(paths);
+    await store.audit([event('certificate.issued', { subject: 'CN=a', ca: 'devices', serial: '0a', request_id: 'r' })]);
+    await store.close();
+    const db = new Database(paths.path);
+    db.unsafeMode(true);
+    db.pragma('writable_schema = ON');
+    const name = `'$.${column}'`;
+    db.prepare("UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = 'audit'").run(name, "'$.nothing'");
+    db.close();
+    const problem = `record ${RECORDS + 1} in the store was changed: its column "${column}" differs from the record`;
+    expect(await verify(paths)).toEqual({ ok: false, seq: RECORDS + 1, problem });
+  });
 });
 
 test.each<[string, number, string, (lines: string[]) => readonly string[]]>([
