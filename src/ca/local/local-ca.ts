@@ -20,7 +20,7 @@ import type {
 } from '../driver.ts';
 import { keyUsageFor } from './key-usage.ts';
 import { ProfileExtensions, type ExtensionProfile } from './profile-extensions.ts';
-import { readAndLint, type LintContext, type LintFinding } from './lint/index.ts';
+import { readAndLint, type LintContext, type LintFinding } from './lint.ts';
 import { STATUS, VerifiedSigner } from './signing.ts';
 import { buildTbs, constantExtensions, randomSerial, type PublicationUrls, type TbsConstants } from './tbs.ts';
 import { InputError } from '../../pki/input-error.ts';

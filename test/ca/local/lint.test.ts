@@ -7,7 +7,8 @@ import { readFileSync } from 'node:fs';
 
 import { afterAll, describe, expect, test } from 'vitest';
 
-import { LINT_RULES, lint, type LintContext } from '../../../src/ca/local/lint/index.ts';
+import { LINT_RULES } from '../../../src/ca/local/lint-rules.ts';
+import { lint, type LintContext } from '../../../src/ca/local/lint.ts';
 import { parsePemCertificates, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import {
   NULL,

@@ -1,7 +1,7 @@
 /** Certificates, as a client sends them in the handshake or in a message. */
 import { certificateHolder } from '../../../src/auth/certificate-holder.ts';
 import { isSelfIssued, issuerProblem, keyProblem, pathNamesProblem } from '../../../src/auth/mtls/path-validation.ts';
-import { lint } from '../../../src/ca/local/lint/index.ts';
+import { lint } from '../../../src/ca/local/lint.ts';
 import { boundsProblem } from '../../../src/pki/x509/certificate-bounds.ts';
 import { parseCertificate, verifyCertificateSignature } from '../../../src/pki/x509/certificate.ts';
 import { issuerAndSerialNumber } from '../../../src/pki/cms/signed-data.ts';

@@ -1,7 +1,7 @@
 /** PKCS #10 requests: read, held against policy and csrattrs, and the certificate that would come of them linted. */
 import { checkPolicy, type PolicyProfile } from '../../../src/ca/profile.ts';
 import { CsrAttributes } from '../../../src/ca/csr-attributes.ts';
-import { lint } from '../../../src/ca/local/lint/index.ts';
+import { lint } from '../../../src/ca/local/lint.ts';
 import { buildTbs, constantExtensions } from '../../../src/ca/local/tbs.ts';
 import { chooseProtection } from '../../../src/enrollment/key-protection.ts';
 import { recognise } from '../../../src/enrollment/recognition.ts';

@@ -1,0 +1,364 @@
+/** What every certificate must satisfy before the CA key signs it: one entry for each requirement. */
+import { Tag } from '../../pki/der/der.ts';
+import { OID, oidName, firstRepeated } from '../../pki/der/oids.ts';
+import { requireDer } from '../../pki/der/well-formed.ts';
+import { subjectProblem } from '../../pki/x509/attribute-syntax.ts';
+import { parseCertificatePolicies } from '../../pki/x509/certificate-policies.ts';
+import type { Certificate, TbsFields } from '../../pki/x509/certificate.ts';
+import {
+  findExtension,
+  duplicateExtension,
+  parseBasicConstraints,
+  parseKeyUsage,
+  parseExtKeyUsage,
+  parseSubjectKeyIdentifier,
+  parseAuthorityKeyIdentifier,
+  parseAuthorityInfoAccess,
+  parseCrlDistributionPoints,
+} from '../../pki/x509/extensions.ts';
+import { formatGeneralName, generalNameProblem, parseGeneralNames } from '../../pki/x509/general-name.ts';
+import { nameConstraintProblem, parseNameConstraints } from '../../pki/x509/name-constraints.ts';
+import { namesMatch } from '../../pki/x509/name-matching.ts';
+import {
+  type PublicKeyInfo,
+  publicKeyProblem,
+  samePublicKey,
+  subjectKeyIdentifier,
+} from '../../pki/x509/public-key.ts';
+import { reservedExtension, MAX_EXTENSION_LENGTH } from '../../pki/x509/reserved-extensions.ts';
+import { algorithmFitsKey, parseSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
+import { altNamesInSubject } from '../../pki/x509/subject-names.ts';
+import { usagesOfKey } from './key-usage.ts';
+
+/** A TBSCertificate as it would be signed, parsed again from its bytes, and what it is held against. */
+export interface LintSubject {
+  readonly tbs: TbsFields;
+  readonly publicKey: PublicKeyInfo;
+  readonly issuer: Certificate;
+  /** DER AlgorithmIdentifier that the finished certificate carries outside of the signed part. */
+  readonly signatureAlgorithm: Buffer;
+  readonly maxValidityDays: number;
+  /** The profile's own extensions by OID: whether each is critical. */
+  readonly further?: ReadonlyMap<string, boolean>;
+}
+
+/** One requirement on a certificate. */
+export interface LintRule {
+  readonly name: string;
+  /** Where it is from. */
+  readonly source: string;
+  /** Whose fault a finding is: what the client asked for (400), or this CA's doing or set-up (500). */
+  readonly blames: 'request' | 'ca';
+  /** What is wrong, or undefined. May throw DerError on content that does not parse. */
+  check(subject: LintSubject): string | undefined;
+}
+
+/** The parsed value of an extension of the certificate, or undefined where it is absent. */
+export function extensionValue<T>(subject: LintSubject, oid: string, parse: (value: Buffer) => T): T | undefined {
+  const extension = findExtension(subject.tbs.extensions, oid);
+  return extension && parse(extension.value);
+}
+
+const fits = (date: Date, tag: number): boolean =>
+  tag === (date.getUTCFullYear() < 2050 ? Tag.UTC_TIME : Tag.GENERALIZED_TIME);
+
+/** Extension → whether it is critical; undefined: another rule decides. */
+const KNOWN: ReadonlyMap<string, boolean | undefined> = new Map<string, boolean | undefined>([
+  [OID.basicConstraints, true],
+  [OID.keyUsage, true],
+  [OID.extKeyUsage, false],
+  [OID.subjectKeyIdentifier, false],
+  [OID.authorityKeyIdentifier, false],
+  [OID.subjectAltName, undefined],
+  [OID.cRLDistributionPoints, false],
+  [OID.authorityInfoAccess, false],
+  [OID.certificatePolicies, false],
+]);
+
+export const LINT_RULES: readonly LintRule[] = [
+  {
+    name: 'version',
+    source: 'RFC 5280 §4.1.2.1',
+    blames: 'ca',
+    check: ({ tbs }) => (tbs.version === 3 ? undefined : 'a certificate with extensions must be of version 3'),
+  },
+  {
+    name: 'serial-number',
+    source: 'RFC 5280 §4.1.2.2',
+    blames: 'ca',
+    check: ({ tbs: { serialOctets } }) => {
+      if (serialOctets.readUInt8(0) >= 0x80 || serialOctets.every((octet) => octet === 0))
+        return 'the serial number must be positive';
+      if (serialOctets.length > 20) return 'the serial number must not be longer than 20 octets';
+      return serialOctets.length < 8 ? 'the serial number must have 64 bits or more' : undefined;
+    },
+  },
+  {
+    name: 'signature-algorithm',
+    source: 'RFC 5280 §4.1.1.2',
+    blames: 'ca',
+    check: ({ tbs, issuer, signatureAlgorithm: outer }) => {
+      if (!tbs.signature.equals(outer)) return 'the signature algorithm inside must be the one outside';
+      return algorithmFitsKey(parseSignatureAlgorithm(outer), issuer.publicKey)
+        ? undefined
+        : "the signature algorithm must be one of the CA key's";
+    },
+  },
+  {
+    name: 'issuer-name',
+    source: 'RFC 5280 §4.1.2.4',
+    blames: 'ca',
+    check: ({ tbs, issuer }) => {
+      if (tbs.issuer.rdns.length === 0) return 'the issuer must not be empty';
+      return tbs.issuer.der.equals(issuer.subject.der)
+        ? undefined
+        : "the issuer must be the CA certificate's subject, byte for byte";
+    },
+  },
+  {
+    name: 'validity-encoding',
+    source: 'RFC 5280 §4.1.2.5',
+    blames: 'ca',
+    check: ({ tbs: { notBefore, notAfter, timeTags } }) =>
+      fits(notBefore, timeTags[0]) && fits(notAfter, timeTags[1])
+        ? undefined
+        : 'times must be UTCTime through 2049 and GeneralizedTime from 2050 on',
+  },
+  {
+    name: 'validity-order',
+    source: 'RFC 5280 §4.1.2.5',
+    blames: 'ca',
+    check: ({ tbs }) => (tbs.notBefore < tbs.notAfter ? undefined : 'notBefore must be before notAfter'),
+  },
+  {
+    name: 'validity-within-ca',
+    source: 'RFC 5280 §6.1.3',
+    blames: 'ca',
+    check: ({ tbs, issuer }) =>
+      tbs.notBefore >= issuer.notBefore && tbs.notAfter <= issuer.notAfter
+        ? undefined
+        : 'the validity must lie within that of the CA certificate',
+  },
+  {
+    name: 'validity-period',
+    source: 'ca.profile.max_validity_days',
+    blames: 'ca',
+    check: ({ tbs, maxValidityDays }) => {
+      // both ends belong to the period (RFC 5280 §4.1.2.5)
+      const seconds = (tbs.notAfter.getTime() - tbs.notBefore.getTime()) / 1000 + 1;
+      return seconds <= maxValidityDays * 86_400 ? undefined : `the validity must not exceed ${maxValidityDays} days`;
+    },
+  },
+  {
+    name: 'subject-attributes',
+    source: 'RFC 5280 §4.1.2.6, appendix A.1, X.501 §9.3',
+    blames: 'request',
+    check: ({ tbs: { subject } }) => {
+      const problem = subjectProblem(subject);
+      return problem && `the subject ${problem}`;
+    },
+  },
+  {
+    name: 'subject-or-san',
+    source: 'RFC 5280 §4.1.2.6, §4.2.1.6',
+    blames: 'request',
+    check: ({ tbs }) => {
+      const san = findExtension(tbs.extensions, OID.subjectAltName);
+      if (tbs.subject.rdns.length > 0)
+        return san?.critical === true ? 'subjectAltName must not be critical beside a subject' : undefined;
+      if (san === undefined) return 'an empty subject needs a subjectAltName';
+      return san.critical ? undefined : 'subjectAltName must be critical when the subject is empty';
+    },
+  },
+  {
+    name: 'subject-is-not-issuer',
+    source: 'RFC 5280 §3.2, §6.1',
+    blames: 'request',
+    check: ({ tbs, issuer }) =>
+      namesMatch(tbs.subject, issuer.subject)
+        ? "the subject must not be the CA's own: the certificate would pass for self-issued"
+        : undefined,
+  },
+  {
+    name: 'san-form',
+    source: 'RFC 5280 §4.2.1.6',
+    blames: 'request',
+    check: (subject) => {
+      for (const name of extensionValue(subject, OID.subjectAltName, parseGeneralNames) ?? []) {
+        if (name.kind === 'other') return 'subjectAltName may hold DNS, IP, email and URI names only';
+        const problem = generalNameProblem(name);
+        if (problem !== undefined) return `subjectAltName ${JSON.stringify(formatGeneralName(name))} ${problem}`;
+      }
+      return undefined;
+    },
+  },
+  {
+    name: 'public-key',
+    source: 'RFC 5280 §4.1.2.7, NIST SP 800-57 part 1 §5.6.1',
+    blames: 'request',
+    check: ({ publicKey: key, issuer }) => {
+      if (samePublicKey(key, issuer.publicKey)) return "the public key must not be the CA's own";
+      const problem = publicKeyProblem(key);
+      return problem && `the public key ${problem.reason}`;
+    },
+  },
+  {
+    name: 'no-duplicate-extensions',
+    source: 'RFC 5280 §4.2',
+    blames: 'ca',
+    check: ({ tbs }) => {
+      const twice = duplicateExtension(tbs.extensions);
+      return twice === undefined ? undefined : `the extension ${oidName(twice)} must not occur twice`;
+    },
+  },
+  {
+    name: 'known-extensions',
+    source: 'RFC 5280 §4.2.1, §4.2.2',
+    blames: 'ca',
+    check: ({ tbs, further }) => {
+      for (const { oid, critical } of tbs.extensions) {
+        const isOfProfile = further?.has(oid) === true && reservedExtension(oid) === undefined;
+        if (!KNOWN.has(oid) && !isOfProfile) return `the extension ${oidName(oid)} is not one that this CA issues`;
+        const expected = isOfProfile ? further.get(oid) : KNOWN.get(oid);
+        if (expected !== undefined && expected !== critical)
+          return `the extension ${oidName(oid)} must ${expected ? '' : 'not '}be critical`;
+      }
+      return undefined;
+    },
+  },
+  /** What the profile fixes was checked when it was read, so that a finding is about a copied one. */
+  {
+    name: 'profile-extensions',
+    source: 'RFC 5280 §4.2, ca.profile.extensions',
+    blames: 'request',
+    check: ({ tbs }) => {
+      for (const { oid, value } of tbs.extensions) {
+        if (reservedExtension(oid) !== undefined) continue;
+        if (value.length > MAX_EXTENSION_LENGTH)
+          return `the extension ${oidName(oid)} must not have more than ${MAX_EXTENSION_LENGTH} octets`;
+        requireDer(value, oidName(oid));
+      }
+      return undefined;
+    },
+  },
+  {
+    name: 'certificate-policies',
+    source: 'RFC 5280 §4.2.1.4',
+    blames: 'ca',
+    check: (subject) => {
+      const policies = extensionValue(subject, OID.certificatePolicies, parseCertificatePolicies);
+      if (policies === undefined) return undefined;
+      const oids = policies.map(({ oid }) => oid);
+      const twice = firstRepeated(oids);
+      if (twice !== undefined) return `the policy ${twice} must not be named twice`;
+      const wrong = policies.find(
+        ({ cps }) => cps !== undefined && generalNameProblem({ kind: 'uri', value: cps }) !== undefined,
+      )?.cps;
+      if (wrong !== undefined) return `${JSON.stringify(wrong)} is no URI of a CPS`;
+      const { extensions } = subject.issuer;
+      const own = findExtension(extensions, OID.certificatePolicies);
+      // where policies are mapped the CA's own are called otherwise
+      if (own === undefined || findExtension(extensions, OID.policyMappings) !== undefined) return undefined;
+      const allowed = parseCertificatePolicies(own.value).map(({ oid }) => oid);
+      if (allowed.includes(OID.anyPolicy)) return undefined;
+      const beyond = oids.find((oid) => !allowed.includes(oid));
+      return beyond && `the CA certificate itself is not under the policy ${beyond}`;
+    },
+  },
+  {
+    name: 'basic-constraints',
+    source: 'RFC 5280 §4.2.1.9',
+    blames: 'ca',
+    check: (subject) => {
+      const constraints = extensionValue(subject, OID.basicConstraints, parseBasicConstraints);
+      if (constraints === undefined) return 'basicConstraints must be present';
+      if (constraints.ca) return 'an end entity must not be a CA';
+      return constraints.pathLength === undefined ? undefined : 'pathLenConstraint is for CAs only';
+    },
+  },
+  {
+    name: 'key-usage',
+    source: 'RFC 5280 §4.2.1.3, RFC 3279 §2.3, RFC 5480 §3, RFC 8410 §5',
+    blames: 'ca',
+    check: (subject) => {
+      const usages = extensionValue(subject, OID.keyUsage, parseKeyUsage);
+      if (usages === undefined) return undefined;
+      if (usages.includes('keyCertSign') || usages.includes('cRLSign'))
+        return 'an end entity must sign neither certificates nor CRLs';
+      const wrong = usages.find((usage) => !usagesOfKey(subject.publicKey).includes(usage));
+      if (wrong !== undefined) return `a ${subject.publicKey.keyType} key has no use ${wrong}`;
+      const only = usages.find((usage) => usage === 'encipherOnly' || usage === 'decipherOnly');
+      return only !== undefined && !usages.includes('keyAgreement') ? `${only} needs keyAgreement` : undefined;
+    },
+  },
+  {
+    name: 'ext-key-usage',
+    source: 'RFC 5280 §4.2.1.12',
+    blames: 'ca',
+    check: (subject) => {
+      const purposes = extensionValue(subject, OID.extKeyUsage, parseExtKeyUsage);
+      if (purposes === undefined) return undefined;
+      if (new Set(purposes).size !== purposes.length) return 'a purpose must not be named twice';
+      const { extKeyUsage: allowed } = subject.issuer;
+      if (allowed === undefined || allowed.includes(OID.anyExtendedKeyUsage)) return undefined;
+      const beyond = purposes.find((purpose) => !allowed.includes(purpose));
+      return beyond && `the CA certificate itself is not for ${oidName(beyond)}`;
+    },
+  },
+  {
+    name: 'subject-key-identifier',
+    source: 'RFC 5280 §4.2.1.2',
+    blames: 'ca',
+    check: (subject) => {
+      const identifier = extensionValue(subject, OID.subjectKeyIdentifier, parseSubjectKeyIdentifier);
+      if (identifier === undefined) return 'subjectKeyIdentifier must be present';
+      return identifier.equals(subjectKeyIdentifier(subject.tbs.spki))
+        ? undefined
+        : 'subjectKeyIdentifier must be the SHA-1 of the public key';
+    },
+  },
+  {
+    name: 'authority-key-identifier',
+    source: 'RFC 5280 §4.2.1.1',
+    blames: 'ca',
+    check: (subject) => {
+      const { issuer } = subject;
+      const identifier = extensionValue(
+        subject,
+        OID.authorityKeyIdentifier,
+        parseAuthorityKeyIdentifier,
+      )?.keyIdentifier;
+      if (identifier === undefined) return 'authorityKeyIdentifier must be present, with a key identifier';
+      return identifier.equals(issuer.subjectKeyIdentifier ?? subjectKeyIdentifier(issuer.spki))
+        ? undefined
+        : "authorityKeyIdentifier must be the CA certificate's subjectKeyIdentifier";
+    },
+  },
+  {
+    name: 'name-constraints',
+    source: 'RFC 5280 §4.2.1.10',
+    blames: 'request',
+    check: (subject) => {
+      const extension = findExtension(subject.issuer.extensions, OID.nameConstraints);
+      if (extension === undefined) return undefined;
+      const names = extensionValue(subject, OID.subjectAltName, parseGeneralNames) ?? [];
+      const all = [...names, ...altNamesInSubject(subject.tbs.subject)];
+      return nameConstraintProblem(parseNameConstraints(extension.value), subject.tbs.subject, all, true);
+    },
+  },
+  {
+    name: 'locations',
+    source: 'RFC 5280 §4.2.1.13, §4.2.2.1',
+    blames: 'ca',
+    check: (subject) => {
+      const points = extensionValue(subject, OID.cRLDistributionPoints, parseCrlDistributionPoints);
+      if (points?.length === 0) return 'cRLDistributionPoints must name a location';
+      const access = extensionValue(subject, OID.authorityInfoAccess, parseAuthorityInfoAccess);
+      const urls = [...(points ?? []), ...(access?.ocsp ?? []), ...(access?.caIssuers ?? [])];
+      if (access !== undefined && access.ocsp.length + access.caIssuers.length === 0)
+        return 'authorityInfoAccess must name a location';
+      const wrong = urls.find((value) => generalNameProblem({ kind: 'uri', value }) ?? !/^(http|ldap)s?:/i.test(value));
+      return wrong === undefined ? undefined : `${JSON.stringify(wrong)} is not a URL to fetch from`;
+    },
+  },
+];

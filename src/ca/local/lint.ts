@@ -1,0 +1,70 @@
+/** Lints: checks the bytes of every certificate before the CA key signs them. */
+import { parseTbsCertificate, type Certificate, type TbsFields } from '../../pki/x509/certificate.ts';
+import { DerError } from '../../pki/der/der.ts';
+import { parsePublicKey, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
+import { LINT_RULES, type LintRule, type LintSubject } from './lint-rules.ts';
+
+export interface LintFinding {
+  /** The rule's name, or `der` where the bytes are no TBSCertificate at all. */
+  readonly rule: string;
+  readonly blames: LintRule['blames'];
+  readonly message: string;
+}
+
+export interface Linted {
+  readonly findings: readonly LintFinding[];
+  readonly tbs?: TbsFields;
+}
+
+export interface LintContext {
+  readonly issuer: Certificate;
+  /** DER AlgorithmIdentifier of the signature to come. */
+  readonly signatureAlgorithm: Buffer;
+  readonly maxValidityDays: number;
+  /** The profile's own extensions by OID: whether each is critical. */
+  readonly further?: ReadonlyMap<string, boolean>;
+  /** The key that is to be certified, as it was read before: taken only for the same bytes. */
+  readonly publicKey?: PublicKeyInfo;
+}
+
+/**
+ * Runs every rule.
+ * @param der TBSCertificate as it would be signed
+ * @returns what is wrong; empty when it may be signed
+ */
+export function lint(der: Buffer, context: LintContext): readonly LintFinding[] {
+  return readAndLint(der, context).findings;
+}
+
+/** {@link lint}, with what the rules were run on; without it where nothing could be read. */
+export function readAndLint(der: Buffer, context: LintContext): Linted {
+  const subject = parseSubject(der, context);
+  if (typeof subject === 'string') return { findings: [{ rule: 'der', blames: 'ca', message: subject }] };
+  const findings: LintFinding[] = [];
+  for (const rule of LINT_RULES) {
+    const message = run(rule, subject);
+    if (message !== undefined) findings.push({ rule: rule.name, blames: rule.blames, message });
+  }
+  return { findings, tbs: subject.tbs };
+}
+
+function parseSubject(der: Buffer, context: LintContext): LintSubject | string {
+  try {
+    const tbs = parseTbsCertificate(der);
+    const { publicKey: known } = context;
+    const publicKey = known?.spki.equals(tbs.spki) === true ? known : parsePublicKey(tbs.spki);
+    return { ...context, tbs, publicKey };
+  } catch (error) {
+    if (error instanceof DerError) return error.message;
+    throw error;
+  }
+}
+
+function run(rule: LintRule, subject: LintSubject): string | undefined {
+  try {
+    return rule.check(subject);
+  } catch (error) {
+    if (error instanceof DerError) return error.message;
+    throw error;
+  }
+}
