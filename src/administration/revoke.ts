@@ -4,7 +4,7 @@ import type { CaRouter } from '../ca/router.ts';
 import { auditedCertificate, issuedNames } from '../enrollment/certificate-row.ts';
 import { badRequest, conflict, type EstuaryError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { REVOCATION_REASONS } from '../pki/x509/crl-reasons.ts';
+import { REVOCATION_REASONS } from '../pki/x509/crl.ts';
 import type { CertificateStore, ListedCertificate, Revocation, RevokeResult } from '../store/certificate-store.ts';
 
 export interface RevocationContext {

@@ -1,5 +1,5 @@
 /** Authenticates administrators by bearer token or client certificate, independently of the EST listener. */
-import type { AdminRole } from '../config/admin-roles.ts';
+import type { AdminRole } from '../config/vocabulary.ts';
 import { describe, isUnauthenticated, unauthorized } from '../errors.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IntermediateStore } from '../store/intermediate-store.ts';

@@ -10,7 +10,7 @@ import {
   type AdminClient,
   type AdminToken,
 } from '../config/admin-entries.ts';
-import { UNSAID_ROLES, type AdminRole } from '../config/admin-roles.ts';
+import { type AdminRole, UNSAID_ROLES } from '../config/vocabulary.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { fingerprintsOf } from '../pki/x509/fingerprints.ts';
 import { formatName } from '../pki/x509/name.ts';

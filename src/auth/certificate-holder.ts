@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { comparableGeneralNames, formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
-import { isIssuedBy } from '../pki/x509/issued-by.ts';
-import { foldedName } from '../pki/x509/name-matching.ts';
+import { foldedName, isIssuedBy } from '../pki/x509/name-matching.ts';
 import { comparableName, formatName, namesEqual } from '../pki/x509/name.ts';
 
 /** A certificate, and the CA that issued it according to the validated path. */

@@ -1,7 +1,6 @@
 /** Whose certificates authenticate at a CA's label: `client_issuers`. It filters, and never adds trust. */
 import type { Certificate } from '../pki/x509/certificate.ts';
-import { isIssuedBy } from '../pki/x509/issued-by.ts';
-import { namesMatch } from '../pki/x509/name-matching.ts';
+import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
 
 /** The CA whose list it is. */
 interface AddressedCa {

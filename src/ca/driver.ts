@@ -5,13 +5,14 @@
  * Errors are {@link EstuaryError}s: 400/403 refused by the CA, 503 (with retryAfter) known to be down for now, 500 failed.
  */
 import type { ProfileConfig } from '../config/schema.ts';
+import type { CmsSigner } from '../pki/cms/signed-data.ts';
+import type { VerifiedCsr } from '../pki/pkcs10/csr.ts';
 import type { Certificate, IssuedContent } from '../pki/x509/certificate.ts';
 import type { Extension } from '../pki/x509/extensions.ts';
 import type { GeneralName } from '../pki/x509/general-name.ts';
 import type { Name } from '../pki/x509/name.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
-import type { CmsSigner } from '../pki/cms/signed-data.ts';
-import type { VerifiedCsr } from '../pki/pkcs10/csr.ts';
+import type { IsolatedLog } from '../process/isolated-process.ts';
 import type { RequestFormat } from '../store/request-store.ts';
 
 export type Health = 'ok' | 'degraded' | 'down';
@@ -251,4 +252,13 @@ export interface Signer {
   readonly dependency?: CaDependency['name'];
   health(): Promise<HealthReport>;
   close(): Promise<void>;
+}
+
+/** A log that says of which CA it tells. */
+export function labelledLog(log: IsolatedLog, ca: string): IsolatedLog {
+  return {
+    info: (fields, message) => log.info({ ca, ...fields }, message),
+    warn: (fields, message) => log.warn({ ca, ...fields }, message),
+    error: (fields, message) => log.error({ ca, ...fields }, message),
+  };
 }

@@ -2,15 +2,15 @@
 import { badRequest } from '../errors.ts';
 import { DerError } from '../pki/der/der.ts';
 import { OID, oidName } from '../pki/der/oids.ts';
-import { requireDer } from '../pki/der/well-formed.ts';
+import { requireDer } from '../pki/der/element.ts';
 import {
+  type Extension,
+  type KeyUsage,
+  MAX_EXTENSION_LENGTH,
   parseBasicConstraints,
   parseExtKeyUsage,
   parseKeyUsage,
-  type Extension,
-  type KeyUsage,
 } from '../pki/x509/extensions.ts';
-import { MAX_EXTENSION_LENGTH } from '../pki/x509/reserved-extensions.ts';
 
 /** What of a profile extensions are judged by. */
 export interface ExtensionPolicy {

@@ -9,11 +9,10 @@ import { ClientError } from './client-error.ts';
 import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
 import type { ClientContext } from './context.ts';
 import { enrolOnce } from './enrolment.ts';
-import { accessOf } from './keep/access.ts';
-import { CertificateFolder, type LiveCertificate } from './keep/certificate-folder.ts';
+import { accessOf, CertificateFolder, type LiveCertificate } from './keep/certificate-folder.ts';
 import { changeOf, FIRST_STATE, type State } from './keep/state.ts';
-import { clockProblem, renewalTime, retryDelay } from './renewal.ts';
-import { removeOldTokenKeys } from './token/old-keys.ts';
+import { clockProblem, renewalTime, retryDelay } from './status.ts';
+import { removeOldTokenKeys } from './token/keys.ts';
 
 export interface StepOptions {
   /** `enroll`: a new enrollment with the first credentials; `renew`: a renewal before it is due. */

@@ -1,11 +1,12 @@
 /** All certificates of a configuration: once through, or kept up as long as the process runs. */
-import { mkdirSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, realpathSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { describe } from '../errors.ts';
 import { CertificateAgent, type StepOptions, type StepResult } from './certificate-agent.ts';
 import { ClientError } from './client-error.ts';
 import type { CertificateConfig, ClientConfig } from './config/client-config.ts';
 import type { ClientContext } from './context.ts';
-import { lockFolder, type Lock } from './lock.ts';
 import { writeReports } from './reports.ts';
 
 /** Waits; ends early when it is told to stop. */
@@ -103,4 +104,30 @@ function makeFolder(folder: string): void {
   } catch (error) {
     throw new ClientError('local', 'FILES_UNUSABLE', describe(error), { cause: error });
   }
+}
+
+/**
+ * One process for a folder at a time: a timer's `renew` beside a daemon would make two keys. On Linux the lock is a socket in the abstract
+ * namespace, which the kernel lets go of with the process, however that ends.
+ */
+export interface Lock {
+  release(): void;
+}
+
+/** @throws ClientError `FILES_UNUSABLE`: another process has it */
+export async function lockFolder(folder: string): Promise<Lock> {
+  if (process.platform !== 'linux') return { release: () => undefined };
+  const name = createHash('sha256').update(realpathSync(folder)).digest('hex').slice(0, 32);
+  const server = createServer((socket) => socket.destroy());
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => {
+      const taken = 'code' in error && error.code === 'EADDRINUSE';
+      const reason = taken ? 'another estuary client is at work there' : error.message;
+      reject(new ClientError('local', 'FILES_UNUSABLE', `${folder}: ${reason}`, { cause: error }));
+    });
+    server.listen(`\0estuary-client-${name}`, () => {
+      server.unref();
+      resolve({ release: () => void server.close() });
+    });
+  });
 }

@@ -17,19 +17,22 @@ import type { CertificateFolder, LiveCertificate } from './keep/certificate-fold
 import { filesOf } from './keep/formats.ts';
 import type { PendingRequest } from './keep/state.ts';
 import { freshPassword, isStored, passwordOf, spentRecord } from './password.ts';
-import { bindCsr, makeCsr } from './request/csr.ts';
-import { planRequest, type RequestPlan, type Wanted } from './request/demands.ts';
 import {
+  bindCsr,
+  makeCsr,
   makePrivateKey,
   makeTokenKey,
   openPrivateKey,
-  readPrivateKey,
   type PrivateKey,
-} from './request/private-key.ts';
-import { requestKey, tlsClientProblem, wantedOf } from './request/wanted.ts';
+  readPrivateKey,
+  requestKey,
+  tlsClientProblem,
+  wantedOf,
+} from './request/csr.ts';
+import { planRequest, type RequestPlan, type Wanted } from './request/demands.ts';
 import { atFirstServer } from './servers.ts';
 import { isKeyUri } from './token/key-uri.ts';
-import { requireTokenKey } from './token/require-key.ts';
+import { requireTokenKey } from './token/keys.ts';
 import type { TokenKeys } from './token/token.ts';
 import { establishTrust, refreshTrust } from './trust/establish.ts';
 import { findPath } from './trust/path.ts';

@@ -6,10 +6,9 @@ import type { CertificateConfig } from './config/client-config.ts';
 import type { ClientContext } from './context.ts';
 import type { ClientIdentity } from './http/connection.ts';
 import type { LiveCertificate } from './keep/certificate-folder.ts';
-import { readPrivateKey } from './request/private-key.ts';
-import { tlsClientProblem } from './request/wanted.ts';
+import { readPrivateKey, tlsClientProblem } from './request/csr.ts';
 import { isKeyUri } from './token/key-uri.ts';
-import { tokenPin } from './token/pin.ts';
+import { tokenPin } from './token/token.ts';
 import type { TokenTlsKey } from './token/tls-key.ts';
 import { isCurrent } from './trust/path.ts';
 

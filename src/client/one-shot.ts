@@ -14,11 +14,10 @@ import type { ClientIdentity } from './http/connection.ts';
 import { estBase } from './http/urls.ts';
 import type { EnrolmentOperation, MakeCsr, ServerKey } from './http/est-server.ts';
 import { passwordOf } from './password.ts';
-import { makeCsr } from './request/csr.ts';
+import { makeCsr, type PrivateKey } from './request/csr.ts';
 import { planRequest, type Wanted } from './request/demands.ts';
-import type { PrivateKey } from './request/private-key.ts';
 import { atFirstServer } from './servers.ts';
-import { requireTokenKey } from './token/require-key.ts';
+import { requireTokenKey } from './token/keys.ts';
 import { establishTrust, refreshTrust, type TrustStore } from './trust/establish.ts';
 import type { CaCertificates } from './trust/anchors.ts';
 

@@ -1,7 +1,7 @@
 /** The entries of `admin.clients` and `admin.bearer_token.tokens`: whom each one means (docs/admin-api.md, "Roles"). */
 import { parseDistinguishedName, type Name } from '../pki/x509/name.ts';
 import { foldedName } from '../pki/x509/name-matching.ts';
-import { UNSAID_ROLES, type AdminRole } from './admin-roles.ts';
+import { type AdminRole, UNSAID_ROLES } from './vocabulary.ts';
 
 export interface AdminToken {
   readonly token_hash: string;

@@ -1,11 +1,11 @@
-import { IsArray, IsObject, IsUnion } from 'typebox';
-import type { TObject, TSchema } from 'typebox';
+import { IsArray, IsObject, IsUnion, type TObject, type TSchema } from 'typebox';
 import { failed } from '../errors.ts';
 import { keysWithLabels } from './findings.ts';
-import { crossChecks } from './rules/index.ts';
 import { keysOf, notes, tablesOf } from './keys.ts';
-import { asConfig, configSchema } from './schema.ts';
-import type { Config } from './schema.ts';
+import type { CertificateEnd } from './material/certificate-ends.ts';
+import type { Warning } from './problem.ts';
+import { crossChecks } from './rules/index.ts';
+import { asConfig, type Config, configSchema } from './schema.ts';
 import { isSameConfig } from './secret.ts';
 import { isTable } from './toml.ts';
 
@@ -81,3 +81,34 @@ function tableOf(schema: TSchema, before: unknown, after: unknown): TObject | un
 function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
+
+/** What a reload of the configuration comes to, for whoever has asked for it. */
+export interface ReloadOrder {
+  /** Says what would change, and changes nothing. */
+  readonly dryRun: boolean;
+  /** For the audit log; absent: a signal. */
+  readonly by?: { readonly subject: string; readonly address: string; readonly request_id: string };
+}
+
+/** A certificate that is in force afterwards. */
+export interface CertificateInForce extends CertificateEnd {
+  /** It was not before. */
+  readonly isNew: boolean;
+}
+
+export interface ReloadReport {
+  /** Changed keys that apply at once. */
+  readonly changed: readonly string[];
+  /** Changed keys that stay as they were until the next start. */
+  readonly needsRestart: readonly string[];
+  readonly certificates: readonly CertificateInForce[];
+  readonly warnings: readonly Warning[];
+}
+
+export type ReloadOutcome =
+  | { readonly ok: true; readonly report: ReloadReport }
+  /** `reason`: why nothing has changed. */
+  | { readonly ok: false; readonly reason: string };
+
+/** Carries out one reload after the other. Never rejects. */
+export type Reload = (order: ReloadOrder) => Promise<ReloadOutcome>;

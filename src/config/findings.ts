@@ -45,3 +45,14 @@ export function findings<Found extends Problem | Warning>(
   const named = found.map((one) => ({ ...one, key: withLabels(one.key), message: withLabels(one.message) }));
   return [...new Map(named.map((one) => [`${one.key}: ${one.message}`, one])).values()];
 }
+
+/** A problem that several keys make together; it is dropped when one of them is wrong by itself. */
+export interface Finding extends Problem {
+  /** The other keys it depends on. */
+  readonly about?: readonly string[];
+}
+
+export interface CrossChecks {
+  readonly problems: readonly Finding[];
+  readonly warnings: readonly Warning[];
+}

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { errorCode } from './load-secret.ts';
+import { errorCode } from './secret.ts';
 import { loadMaterial } from './material/load-material.ts';
 import type { Material } from './material/material.ts';
 import { findings } from './findings.ts';

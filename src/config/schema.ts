@@ -3,17 +3,29 @@
  * docs/configuration.md. `Config` is what the service sees: checked, with absolute paths, loaded secrets and all
  * defaults, deeply frozen; names as in the TOML.
  */
-import { IsObject } from 'typebox';
-import type { TObject, TSchema } from 'typebox';
+import { IsObject, type TObject, type TSchema } from 'typebox';
 import { Check } from 'typebox/value';
-import { choice, optional, table } from './keys.ts';
-import type { Static } from './keys.ts';
+import { choice, integer, optional, type Static, table } from './keys.ts';
 import { admin } from './schema/admin.ts';
 import { gssapi, otp } from './schema/auth.ts';
 import { ca, label } from './schema/ca.ts';
-import { limits } from './schema/limits.ts';
 import { est, server, tls } from './schema/server.ts';
 import { audit, cmc, log, publication, requests, retention, serverkeygen, store } from './schema/services.ts';
+
+const rate = (description: string) =>
+  optional(integer({ description, defaultText: 'unlimited', minimum: 1, maximum: 1000000 }));
+
+export const limits = table(
+  {
+    requests_per_second_per_address: rate(
+      'How many requests a second each listener of each process takes from one address (for IPv6, one /64), with bursts of twice as many; beyond, 503 with Retry-After.',
+    ),
+    requests_per_second: rate(
+      'How many requests a second each listener of each process takes in all, with bursts of twice as many; beyond, 503 with Retry-After.',
+    ),
+  },
+  { description: 'How many requests are taken. Connections have limits of their own in `[server]`.' },
+);
 
 export const ConfigSchema = table(
   {

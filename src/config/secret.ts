@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { inspect, isDeepStrictEqual } from 'node:util';
 import { isTable } from './toml.ts';
 
@@ -50,4 +52,58 @@ function revealed(value: unknown): unknown {
   if (!isTable(value)) return value;
   const given = Object.entries(value).filter(([, inner]) => inner !== undefined);
   return { table: Object.fromEntries(given.map(([name, inner]) => [name, revealed(inner)])) };
+}
+
+/** Far above any key or password; keeps a mistaken path to a device or a disk image from filling the memory. */
+const MAX_SECRET = 65536;
+
+/** Where relative paths and secrets come from. */
+export interface Surroundings {
+  /** Absolute path of the configuration file's folder. */
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Loads `<key>_file`: its bytes, or its text without one line end. Returns the reason when it cannot. */
+export async function secretFromFile(
+  file: string,
+  form: 'secret' | 'bytes',
+  where: Surroundings,
+): Promise<Secret | string> {
+  try {
+    const bytes = await readFile(resolve(where.folder, file));
+    return checked(form === 'bytes' ? bytes : withoutLineEnd(bytes), `the file ${file}`);
+  } catch (error) {
+    return `cannot read ${file}: ${errorCode(error)}`;
+  }
+}
+
+/** Loads `<key>_env`. Returns the reason when it cannot. */
+export function secretFromEnv(name: string, where: Surroundings): Secret | string {
+  const value = where.env[name];
+  return value === undefined
+    ? `the environment variable ${name} is not set`
+    : checked(Buffer.from(value, 'utf8'), `the environment variable ${name}`);
+}
+
+function checked(bytes: Buffer, source: string): Secret | string {
+  if (bytes.length === 0) return `${source} is empty`;
+  return bytes.length > MAX_SECRET ? `${source} is too long for a secret` : new Secret(bytes);
+}
+
+function withoutLineEnd(bytes: Buffer): Buffer {
+  if (bytes.at(-1) !== 0x0a) return bytes;
+  return bytes.subarray(0, bytes.at(-2) === 0x0d ? -2 : -1);
+}
+
+/** `ENOENT` as words; the code itself for what is rarer. */
+export function errorCode(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+  const words: Readonly<Record<string, string>> = {
+    ENOENT: 'there is no such file',
+    EACCES: 'permission denied',
+    EISDIR: 'it is a folder',
+    ENOTDIR: 'a part of the path is not a folder',
+  };
+  return words[code] ?? code;
 }

@@ -8,7 +8,7 @@ import { forbidden, type EstuaryError } from '../errors.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
-import { isIssuedBy } from '../pki/x509/issued-by.ts';
+import { isIssuedBy } from '../pki/x509/name-matching.ts';
 import { issuedName } from '../pki/x509/issued-name.ts';
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { formatName, namesEqual, type Name } from '../pki/x509/name.ts';

@@ -12,7 +12,7 @@ import type { Logger } from '../log.ts';
 import { encodePem } from '../pki/der/pem.ts';
 import { parseCertificate, pemOf, type Certificate } from '../pki/x509/certificate.ts';
 import { ipAddress, sameGeneralNames, type GeneralName } from '../pki/x509/general-name.ts';
-import { isIssuedBy } from '../pki/x509/issued-by.ts';
+import { isIssuedBy } from '../pki/x509/name-matching.ts';
 import { escapeAttributeValue, formatName, parseDistinguishedName } from '../pki/x509/name.ts';
 import type { Limiter } from '../process/fair-limiter.ts';
 import { isOfIssuer } from '../store/certificate-issuer.ts';

@@ -40,7 +40,7 @@ import type { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
-import type { Reload } from '../config/reload.ts';
+import type { Reload } from '../config/diff.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
 import { lookupKeyFile, readLookupKey } from '../store/lookup-key-file.ts';
 import type { Store } from '../store/store.ts';

@@ -1,5 +1,11 @@
 /** SIGHUP and `POST /admin/reload`: reads the configuration again and brings it into force, wholly or not at all. */
-import { planReload, type ReloadPlan } from '../config/diff.ts';
+import {
+  planReload,
+  type ReloadOrder,
+  type ReloadOutcome,
+  type ReloadPlan,
+  type ReloadReport,
+} from '../config/diff.ts';
 import { labelsOf } from '../config/labels.ts';
 import { loadConfig } from '../config/load.ts';
 import { certificateEnds, endOf, type CertificateEnd } from '../config/material/certificate-ends.ts';
@@ -10,7 +16,6 @@ import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
 import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import type { Logger } from '../log.ts';
-import type { ReloadOrder, ReloadOutcome, ReloadReport } from '../config/reload.ts';
 import type { Store } from '../store/store.ts';
 
 /** A new configuration that is read and checked, and changes nothing yet. One of the two is called, once. */

@@ -3,8 +3,7 @@ import type { Ca } from '../ca/router.ts';
 import type { StatusSigner } from '../ca/driver.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { buildTbsCertList } from '../pki/x509/crl-builder.ts';
-import { isListSignedBy, parseCertificateList } from '../pki/x509/crl.ts';
+import { buildTbsCertList, isListSignedBy, parseCertificateList } from '../pki/x509/crl.ts';
 import { subjectKeyIdentifier } from '../pki/x509/public-key.ts';
 import type { CrlRow, CrlStore } from '../store/crl-store.ts';
 

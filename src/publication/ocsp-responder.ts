@@ -4,7 +4,7 @@ import type { Ca } from '../ca/router.ts';
 import { describe, failed, isUnavailable } from '../errors.ts';
 import { CountedLines } from '../counted-lines.ts';
 import type { Logger } from '../log.ts';
-import { isCrlReason } from '../pki/x509/crl-reasons.ts';
+import { isCrlReason } from '../pki/x509/crl.ts';
 import { DerError } from '../pki/der/der.ts';
 import {
   buildResponseData,

@@ -1,6 +1,5 @@
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
-import { isIssuedBy } from '../pki/x509/issued-by.ts';
-import { namesMatch } from '../pki/x509/name-matching.ts';
+import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
 import type { Name } from '../pki/x509/name.ts';
 import type { CertificateRow } from './certificate-store.ts';
 

@@ -2,8 +2,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { accessOf } from '../../src/client/keep/access.ts';
-import { CertificateFolder } from '../../src/client/keep/certificate-folder.ts';
+import { accessOf, CertificateFolder } from '../../src/client/keep/certificate-folder.ts';
 import { DISK } from '../../src/client/keep/disk.ts';
 import { filesOf, type Format } from '../../src/client/keep/formats.ts';
 import { healthOf, metricsOf } from '../../src/client/reports.ts';

@@ -1,8 +1,7 @@
 /** A generated key never leaves in a weaker form than configured: every kind of requester, with and without a pre-shared secret. */
 import { describe, expect, test } from 'vitest';
 import type { Identity } from '../../src/auth/identity.ts';
-import type { KeyProtectionSettings } from '../../src/enrollment/key-encryption-keys.ts';
-import { chooseProtection } from '../../src/enrollment/key-protection.ts';
+import { chooseProtection, type KeyProtectionSettings } from '../../src/enrollment/key-protection.ts';
 import { octetString } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { parseCsrWithoutProof } from '../../src/pki/pkcs10/csr.ts';

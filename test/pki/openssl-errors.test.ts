@@ -10,8 +10,8 @@ import { connect, createSecureContext, createServer, type Server, type TLSSocket
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { isKey } from '../../src/ca/remote/issued.ts';
-import { wrapForTransport } from '../../src/ca/dogtag/key-wrapping.ts';
-import { FileSigner } from '../../src/ca/local/file-signer.ts';
+import { wrapForTransport } from '../../src/ca/dogtag/kra.ts';
+import { FileSigner } from '../../src/ca/local/signing.ts';
 import { buildEnvelopedData } from '../../src/pki/cms/enveloped-data.ts';
 import { unwrapKey, unwrapPasswordKey } from '../../src/pki/cms/key-wrap.ts';
 import { OID } from '../../src/pki/der/oids.ts';

@@ -7,11 +7,10 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FileSigner } from '../../../src/ca/local/file-signer.ts';
+import { FileSigner } from '../../../src/ca/local/signing.ts';
 import { Pkcs11Signer } from '../../../src/ca/pkcs11/pkcs11-signer.ts';
-import { publicKeyOf } from '../../../src/ca/pkcs11/public-key-object.ts';
+import { publicKeyOf, tokenSignature } from '../../../src/ca/pkcs11/formats.ts';
 import { findPrivateKey, findToken, mechanismsOf, openSession } from '../../../src/ca/pkcs11/token.ts';
-import { tokenSignature } from '../../../src/ca/pkcs11/token-signature.ts';
 import { TOKEN_KEY_TYPES } from '../../../src/ca/pkcs11/wire.ts';
 import type { TokenKeyType } from '../../../src/ca/pkcs11/wire.ts';
 

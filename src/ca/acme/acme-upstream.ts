@@ -7,7 +7,7 @@ import { badRequest, describe, EstuaryError, failed, unavailable } from '../../e
 import { parsePem } from '../../pki/der/pem.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { InputError } from '../../pki/input-error.ts';
-import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl-reasons.ts';
+import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl.ts';
 import { attributeValues } from '../../pki/x509/name.ts';
 import { runProgram } from '../../process/run-program.ts';
 import { HttpClient, TransportError, type ClientTls, type HttpAnswer } from '../remote/http.ts';

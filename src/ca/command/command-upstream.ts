@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { failed, forbidden, unavailable } from '../../errors.ts';
 import { encodePem, parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
-import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl-reasons.ts';
+import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl.ts';
 import { ProgramError, runProgram, type ProgramResult } from '../../process/run-program.ts';
 import { shortened, Unanswered, type Upstream, type UpstreamAnswer, type UpstreamRequest } from '../remote/upstream.ts';
 

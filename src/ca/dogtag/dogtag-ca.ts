@@ -1,7 +1,8 @@
 /** A certificate authority in Dogtag PKI, as the agent of which we ask. docs/dogtag.md tells how it decides. */
+import { describe, EstuaryError, failed, forbidden, isUnavailable, unavailable } from '../../errors.ts';
 import type { CmsSigner } from '../../pki/cms/signed-data.ts';
-import { describe, failed, forbidden, unavailable, isUnavailable } from '../../errors.ts';
-import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
+import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
+import { isIssuedBy } from '../../pki/x509/name-matching.ts';
 import { namesEqual } from '../../pki/x509/name.ts';
 import type {
   CaDependency,
@@ -16,25 +17,23 @@ import type {
   RemoteQueue,
   RevocationRequest,
 } from '../driver.ts';
-import type { RequestInfo } from './answers.ts';
+import { isKey } from '../remote/issued.ts';
+import { readAnswer, type RequestInfo } from './answers.ts';
 import type { RemoteChain } from './chain.ts';
+import type { CmcService } from './cmc.ts';
 import {
   directoryAnswers,
   fetchCertificate,
   findRequestInfo,
   profileInputs,
-  submitRequest,
   type ProfileInputs,
+  submitRequest,
 } from './enrol.ts';
-import type { CmcService } from './cmc.ts';
+import { textOf } from './json.ts';
 import type { Kra } from './kra.ts';
-import { issuesAtOnce } from './profile.ts';
 import type { Replicas } from './replicas.ts';
-import { revokeCertificate } from './revoke.ts';
-import { findRequest } from './search.ts';
-import { isIssuedBy } from '../../pki/x509/issued-by.ts';
-import { isKey } from '../remote/issued.ts';
-import { issuedProblem, type AskedProfile } from './verify-issued.ts';
+import { findRequest, revokeCertificate } from './certificates.ts';
+import { type AskedProfile, issuedProblem } from './verify-issued.ts';
 
 export interface DogtagCaOptions {
   readonly label: string;
@@ -226,3 +225,31 @@ export class DogtagCa implements CaDriver {
 
 /** How a request of ours is marked at the CA, where its agents see it too. */
 const requestorOf = (requestId: string): string => `estuary ${requestId}`;
+
+/** What a profile of Dogtag does with a request, as Dogtag itself describes it to its agents. */
+
+/**
+ * Whether a profile issues at once: one with an authenticator does, or refuses; one without leaves every request to the
+ * agents. It is asked each time, since an administrator there may change it at any time.
+ *
+ * @throws EstuaryError 500 `CA_PROFILE_UNREADABLE` when the agent may not read it; 503
+ */
+export async function issuesAtOnce(replicas: Replicas, profile: string): Promise<boolean> {
+  try {
+    return await replicas.read((replica) =>
+      replica.session(async (call) => {
+        // Profiles are shown in a session with a login only.
+        readAnswer(await call({ method: 'GET', path: '/ca/rest/account/login' }));
+        const shown = readAnswer(await call({ method: 'GET', path: `/ca/rest/profiles/${profile}` }));
+        const authenticator = textOf(shown, 'authenticatorId') ?? '';
+        return authenticator.trim() !== '';
+      }),
+    );
+  } catch (error) {
+    if (!(error instanceof EstuaryError) || isUnavailable(error)) throw error;
+    throw failed('CA_PROFILE_UNREADABLE', 'The CA does not say whether it issues at once.', {
+      detail: `the profile ${profile}: ${error.detail ?? error.message}`,
+      cause: error,
+    });
+  }
+}

@@ -4,7 +4,7 @@ import type { DogtagCaConfig } from '../../config/schema.ts';
 import { pemOf } from '../../pki/x509/certificate.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import type { MakeMutex } from '../../process/fair-limiter.ts';
-import { labelledLog } from '../labelled-log.ts';
+import { labelledLog } from '../driver.ts';
 import { RemoteChain } from './chain.ts';
 import { CmcService } from './cmc.ts';
 import { DogtagCa } from './dogtag-ca.ts';

@@ -2,13 +2,12 @@
  * Dogtag's key recovery authority as a key archive. A key goes there as the data of a key archival request: the type for
  * private keys is answered with "complete" and stored nowhere, the one for pass phrases keeps the octets.
  */
-import { randomBytes, type KeyObject } from 'node:crypto';
-import { EstuaryError, failed, unavailable, isUnavailable } from '../../errors.ts';
+import { constants, createCipheriv, type KeyObject, publicEncrypt, randomBytes } from 'node:crypto';
+import { EstuaryError, failed, isUnavailable, unavailable } from '../../errors.ts';
 import type { HealthReport, KeyArchive, SealedKey } from '../driver.ts';
 import { errorOf, jsonOf, readAnswer } from './answers.ts';
 import { certificateIn } from './enrol.ts';
-import { asObject, complaint, textOf, type JsonObject } from './json.ts';
-import { AES_128_CBC, wrapForTransport } from './key-wrapping.ts';
+import { asObject, complaint, type JsonObject, textOf } from './json.ts';
 import { ReplicaFault } from './replica.ts';
 import type { Attempt, Replicas } from './replicas.ts';
 
@@ -135,4 +134,37 @@ function archivedAs(answer: JsonObject): string {
 function idIn(object: JsonObject): string | undefined {
   const id = textOf(object, 'keyURL')?.split('/').at(-1);
   return id !== undefined && /^(0x)?[0-9a-f]{1,40}$/i.test(id) ? id : undefined;
+}
+
+/** How a private key travels to the KRA: encrypted with a session key that only its transport key can unwrap. */
+
+/** Each base64. */
+export interface WrappedKey {
+  /** AES-128-CBC with the session key, PKCS#7 padding. */
+  readonly wrappedPrivateData: string;
+  /** The initialisation vector. */
+  readonly symmetricAlgorithmParams: string;
+  /** The session key, RSAES-PKCS1-v1_5 for the KRA's transport key: 10.10 takes nothing else. */
+  readonly transWrappedSessionKey: string;
+}
+
+/** AES-128-CBC, as the KRA writes object identifiers. */
+export const AES_128_CBC = '{2 16 840 1 101 3 4 1 2}';
+
+/** @param data not kept */
+export function wrapForTransport(data: Buffer, transportKey: KeyObject): WrappedKey {
+  const sessionKey = randomBytes(16);
+  const iv = randomBytes(16);
+  try {
+    const cipher = createCipheriv('aes-128-cbc', sessionKey, iv);
+    const encrypted = Buffer.concat([cipher.update(data), cipher.final()]);
+    const padding = constants.RSA_PKCS1_PADDING;
+    return {
+      wrappedPrivateData: encrypted.toString('base64'),
+      symmetricAlgorithmParams: iv.toString('base64'),
+      transWrappedSessionKey: publicEncrypt({ key: transportKey, padding }, sessionKey).toString('base64'),
+    };
+  } finally {
+    sessionKey.fill(0);
+  }
 }

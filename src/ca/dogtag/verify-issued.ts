@@ -1,8 +1,7 @@
 /** What a remote CA issued, held against what was asked for: a certificate of somebody else never leaves. */
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatGeneralName, sameGeneralNames, type GeneralName } from '../../pki/x509/general-name.ts';
-import { isIssuedBy } from '../../pki/x509/issued-by.ts';
-import { namesMatch } from '../../pki/x509/name-matching.ts';
+import { isIssuedBy, namesMatch } from '../../pki/x509/name-matching.ts';
 import { formatName, namesEqual } from '../../pki/x509/name.ts';
 import { oidByName, oidName } from '../../pki/der/oids.ts';
 import type { KeyUsage } from '../../pki/x509/extensions.ts';

@@ -5,7 +5,7 @@ import { parseDer, Tag } from '../../pki/der/der.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
-import { isIssuedBy } from '../../pki/x509/issued-by.ts';
+import { isIssuedBy } from '../../pki/x509/name-matching.ts';
 import { HttpClient, TransportError, type ClientTls, type HttpAnswer, type HttpCall } from '../remote/http.ts';
 import {
   refusalOf,

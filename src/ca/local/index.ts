@@ -3,13 +3,12 @@ import type { KeyObject } from 'node:crypto';
 import type { FileCaMaterial, KeyPair, OwnCaMaterial } from '../../config/material/material.ts';
 import { describe, failed, type EstuaryError } from '../../errors.ts';
 import type { OcspDelegate, Signer } from '../driver.ts';
-import { FileSigner } from './file-signer.ts';
+import { FileSigner, ocspDelegate } from './signing.ts';
 import { LocalCa, type IssuanceProfile } from './local-ca.ts';
-import { ocspDelegate } from './ocsp-delegate.ts';
 import type { PublicationUrls } from './tbs.ts';
 
 export { LocalCa } from './local-ca.ts';
-export { FileSigner } from './file-signer.ts';
+export { FileSigner } from './signing.ts';
 export type { PublicationUrls } from './tbs.ts';
 
 /** What a local CA takes of its `[[ca]]` table, whatever holds its key. */

@@ -1,20 +1,22 @@
 /** What every certificate must satisfy before the CA key signs it: one entry for each requirement. */
 import { Tag } from '../../pki/der/der.ts';
 import { OID, oidName, firstRepeated } from '../../pki/der/oids.ts';
-import { requireDer } from '../../pki/der/well-formed.ts';
+import { requireDer } from '../../pki/der/element.ts';
 import { subjectProblem } from '../../pki/x509/attribute-syntax.ts';
 import { parseCertificatePolicies } from '../../pki/x509/certificate-policies.ts';
 import type { Certificate, TbsFields } from '../../pki/x509/certificate.ts';
 import {
-  findExtension,
   duplicateExtension,
-  parseBasicConstraints,
-  parseKeyUsage,
-  parseExtKeyUsage,
-  parseSubjectKeyIdentifier,
-  parseAuthorityKeyIdentifier,
+  findExtension,
+  MAX_EXTENSION_LENGTH,
   parseAuthorityInfoAccess,
+  parseAuthorityKeyIdentifier,
+  parseBasicConstraints,
   parseCrlDistributionPoints,
+  parseExtKeyUsage,
+  parseKeyUsage,
+  parseSubjectKeyIdentifier,
+  reservedExtension,
 } from '../../pki/x509/extensions.ts';
 import { formatGeneralName, generalNameProblem, parseGeneralNames } from '../../pki/x509/general-name.ts';
 import { nameConstraintProblem, parseNameConstraints } from '../../pki/x509/name-constraints.ts';
@@ -25,7 +27,6 @@ import {
   samePublicKey,
   subjectKeyIdentifier,
 } from '../../pki/x509/public-key.ts';
-import { reservedExtension, MAX_EXTENSION_LENGTH } from '../../pki/x509/reserved-extensions.ts';
 import { algorithmFitsKey, parseSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import { altNamesInSubject } from '../../pki/x509/subject-names.ts';
 import { usagesOfKey } from './key-usage.ts';

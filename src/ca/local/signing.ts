@@ -1,13 +1,18 @@
 /** How a key of ours signs: nothing leaves that does not verify. */
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { describe, EstuaryError, failed } from '../../errors.ts';
-import { bitString, sequence } from '../../pki/der/der.ts';
-import type { PublicKeyInfo } from '../../pki/x509/public-key.ts';
+import { bitString, explicit, sequence } from '../../pki/der/der.ts';
+import { InputError } from '../../pki/input-error.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import { parsePublicKey, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
 import {
+  createSignature,
+  defaultSignatureAlgorithm,
   parseSignatureAlgorithm,
-  verifySignature,
   type SignatureAlgorithm,
+  verifySignature,
 } from '../../pki/x509/signature-algorithms.ts';
-import type { Signer } from '../driver.ts';
+import type { HealthReport, OcspDelegate, Signer } from '../driver.ts';
 
 /** What CRLs and OCSP responses are to the public. */
 export const STATUS = 'its revocation data';
@@ -48,3 +53,50 @@ const signatureFailed = (what: string, detail: string, cause?: unknown): Estuary
     detail,
     ...(cause === undefined ? {} : { cause }),
   });
+
+/** Signs with a key held in memory: SHA-256 with RSA and P-256, SHA-384 with P-384, SHA-512 with P-521, EdDSA, ML-DSA. */
+export class FileSigner implements Signer {
+  readonly spki: Buffer;
+  readonly signatureAlgorithm: Buffer;
+  readonly #algorithm: SignatureAlgorithm;
+  readonly #keyType: string;
+  readonly #key: KeyObject;
+
+  /** @throws InputError where a key of its type does not sign certificates */
+  constructor(privateKey: KeyObject) {
+    this.#key = privateKey;
+    this.spki = createPublicKey(this.#key).export({ format: 'der', type: 'spki' });
+    this.#keyType = parsePublicKey(this.spki).keyType;
+    const algorithm = defaultSignatureAlgorithm(this.#keyType);
+    if (algorithm === undefined) throw new InputError(`a CA key of the type ${this.#keyType} is not supported`);
+    this.#algorithm = algorithm;
+    this.signatureAlgorithm = algorithm.der;
+  }
+
+  /** At once where that is cheap, otherwise in the thread pool: see {@link createSignature}. */
+  sign(tbs: Buffer): Promise<Buffer> {
+    return createSignature(this.#algorithm, this.#key, this.#keyType, tbs);
+  }
+
+  health(): Promise<HealthReport> {
+    return Promise.resolve({ health: 'ok' });
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+/** The OCSP responder that a CA delegates (RFC 6960 §2.6, §4.2.2.2): a key of its own, certified by the CA for that alone. */
+
+/** @throws InputError when the key is not the certificate's. */
+export function ocspDelegate(certificate: Certificate, signer: Signer): OcspDelegate {
+  if (!signer.spki.equals(certificate.spki)) throw new InputError("the private key is not the certificate's");
+  const key = new VerifiedSigner(signer, certificate.publicKey);
+  // Relying parties know the CA, not its responder: the certificate goes along.
+  const certificates = explicit(0, sequence(certificate.der));
+  return {
+    certificate,
+    sign: (responseData) => key.sign(responseData, STATUS, certificates),
+  };
+}

@@ -6,7 +6,7 @@ import { serve } from '../../process/serve.ts';
 import { oid } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { mlDsaOf } from '../../pki/x509/ml-dsa.ts';
-import { MlDsa, PARAMETER_SETS } from './ml-dsa.ts';
+import { MlDsa, PARAMETER_SETS } from './formats.ts';
 import { failureName, findObjects, findToken, keyName, mechanismsOf, openSession } from './token.ts';
 import type { Token } from './token.ts';
 import { TokenFault } from './wire.ts';

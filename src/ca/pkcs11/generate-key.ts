@@ -1,8 +1,7 @@
 /** Makes a CA key inside a token, whose library runs in a process of its own. */
 import { IsolatedProcess } from '../../process/isolated-process.ts';
 import { siblingModule } from '../../process/sibling-module.ts';
-import { moduleEnvironment } from './module-environment.ts';
-import type { KeyGeneration, NewKeyNames } from './wire.ts';
+import { type KeyGeneration, moduleEnvironment, type NewKeyNames } from './wire.ts';
 
 /** The key of an RSA CA may take a token minutes; milliseconds. */
 const GENERATION_MS = 600_000;

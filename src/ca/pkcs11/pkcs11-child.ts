@@ -2,8 +2,7 @@
 import type * as graphene from 'graphene-pk11';
 import { IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
-import { publicKeyOf } from './public-key-object.ts';
-import { SessionPool } from './session-pool.ts';
+import { publicKeyOf, tokenSignature, type TokenSignature } from './formats.ts';
 import {
   failureName,
   findObjects,
@@ -12,10 +11,9 @@ import {
   keyWarnings,
   mechanismsOf,
   openSession,
+  SessionPool,
+  type Token,
 } from './token.ts';
-import type { Token } from './token.ts';
-import { tokenSignature } from './token-signature.ts';
-import type { TokenSignature } from './token-signature.ts';
 import { TokenFault } from './wire.ts';
 import type { KeyDescription, SignerInit } from './wire.ts';
 

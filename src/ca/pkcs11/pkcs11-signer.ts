@@ -10,9 +10,7 @@ import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm, verifySignature } from '../../pki/x509/signature-algorithms.ts';
 import type { SignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import type { HealthReport, Signer } from '../driver.ts';
-import { moduleEnvironment } from './module-environment.ts';
-import { TokenFault } from './wire.ts';
-import type { KeyReference, SignerInit, TokenAccess } from './wire.ts';
+import { type KeyReference, moduleEnvironment, type SignerInit, type TokenAccess, TokenFault } from './wire.ts';
 
 export interface Pkcs11SignerOptions extends TokenAccess, KeyReference {
   readonly max_sessions: number;

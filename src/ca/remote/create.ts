@@ -7,7 +7,7 @@ import type { IntermediateStore } from '../../store/intermediate-store.ts';
 import { AcmeUpstream } from '../acme/acme-upstream.ts';
 import { CommandUpstream } from '../command/command-upstream.ts';
 import { EstUpstream } from '../est/est-upstream.ts';
-import { labelledLog } from '../labelled-log.ts';
+import { labelledLog } from '../driver.ts';
 import type { ClientTls } from './http.ts';
 import { RemoteCa } from './remote-ca.ts';
 import type { Upstream } from './upstream.ts';

@@ -1,8 +1,7 @@
 /** What an upstream CA issued, compared with what was asked for: nothing else leaves. */
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatGeneralName, sameGeneralNames } from '../../pki/x509/general-name.ts';
-import { isIssuedBy } from '../../pki/x509/issued-by.ts';
-import { foldedRdns } from '../../pki/x509/name-matching.ts';
+import { foldedRdns, isIssuedBy } from '../../pki/x509/name-matching.ts';
 import { formatName, type Name } from '../../pki/x509/name.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';

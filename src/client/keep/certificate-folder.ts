@@ -13,14 +13,15 @@
  *
  * A process may be killed between any two steps: {@link CertificateFolder.recover} goes on where they ended.
  */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parsePemCertificates, pemOf, type Certificate } from '../../pki/x509/certificate.ts';
 import { InputError } from '../../pki/input-error.ts';
+import { type Certificate, parsePemCertificates, pemOf } from '../../pki/x509/certificate.ts';
 import { ClientError } from '../client-error.ts';
+import type { CertificateConfig } from '../config/client-config.ts';
 import type { CaCertificates } from '../trust/anchors.ts';
-import type { Disk, FileAccess } from './disk.ts';
+import { type Disk, type FileAccess, keyFile, type VersionFile } from './disk.ts';
 import { parsePendingRequest, parseState, type PendingRequest, type State } from './state.ts';
-import { keyFile, type VersionFile } from './version-file.ts';
 
 export interface LiveCertificate {
   readonly version: number;
@@ -249,4 +250,22 @@ export class CertificateFolder {
   #at(name: string): string {
     return join(this.path, name);
   }
+}
+
+/** @throws ClientError `FILES_UNUSABLE` for an owner or group that is not there */
+export function accessOf({ owner, group, mode }: Pick<CertificateConfig, 'owner' | 'group' | 'mode'>): FolderAccess {
+  const uid = owner === undefined ? undefined : idOf('/etc/passwd', owner);
+  const gid = group === undefined ? undefined : idOf('/etc/group', group);
+  const secret = Number.parseInt(mode, 8);
+  return { folder: { mode: 0o755, uid, gid }, secret: { mode: secret, uid, gid }, open: { mode: 0o644, uid, gid } };
+}
+
+function idOf(file: string, name: string): number {
+  if (/^\d+$/.test(name)) return Number(name);
+  const entry = readFileSync(file, 'utf8')
+    .split('\n')
+    .find((line) => line.startsWith(`${name}:`));
+  const id = entry?.split(':')[2];
+  if (id === undefined) throw new ClientError('local', 'FILES_UNUSABLE', `there is no "${name}" in ${file}`);
+  return Number(id);
 }

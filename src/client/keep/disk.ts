@@ -20,6 +20,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { isKeyUri } from '../token/key-uri.ts';
 
 /** Who may read a file; numbers of the system. */
 export interface FileAccess {
@@ -109,3 +110,17 @@ function syncFolder(folder: string): void {
 
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+
+/** A file of a version: its name and what it holds. */
+export interface VersionFile {
+  readonly name: string;
+  readonly content: string | Buffer;
+  /** Whether it holds the private key. */
+  readonly secret: boolean;
+}
+
+/** @param key PEM, or the URI of a key in a token */
+export const keyFile = (key: string): VersionFile =>
+  isKeyUri(key)
+    ? { name: 'key.uri', content: `${key.trim()}\n`, secret: false }
+    : { name: 'key.pem', content: key, secret: true };

@@ -1,6 +1,6 @@
 /** The files of a key and its certificate, as programs want them. */
 import { pemOf, type Certificate } from '../../pki/x509/certificate.ts';
-import { keyFile, type VersionFile } from './version-file.ts';
+import { keyFile, type VersionFile } from './disk.ts';
 
 /** Beside `pem`, which is always written. */
 export const FORMATS = ['pem', 'combined', 'pkcs12'] as const;

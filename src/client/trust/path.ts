@@ -1,6 +1,5 @@
 /** Certification paths (RFC 5280 §6.1) to the anchors of a client: of what a server lists, and of what it issues. */
-import { isIssuedBy } from '../../pki/x509/issued-by.ts';
-import { namesMatch } from '../../pki/x509/name-matching.ts';
+import { isIssuedBy, namesMatch } from '../../pki/x509/name-matching.ts';
 import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
 
 /** No PKI is deeper; bounds the search. */

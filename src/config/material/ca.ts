@@ -6,7 +6,7 @@ import { arrangeChain, type CaChain } from '../../pki/x509/ca-chain.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import { hasNoCheck, ocspDelegateProblems } from '../../pki/x509/ocsp-delegate.ts';
-import { errorCode } from '../load-secret.ts';
+import { errorCode } from '../secret.ts';
 import { FileError } from './pem-files.ts';
 import { clientIssuerFiles } from '../schema/ca.ts';
 import type {

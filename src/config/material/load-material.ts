@@ -9,17 +9,14 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import { findings } from '../findings.ts';
+import { labelsOf } from '../labels.ts';
 import { ConfigError, type Problem, type Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
-import { labelsOf } from '../labels.ts';
-import { checkAdminAnchors } from './admin-anchors.ts';
 import { loadCa, loadOthers, loadService } from './ca.ts';
-import { checkClients } from './clients.ts';
 import type { CaMaterial, CmcMaterial, KeyPair, LabelMaterial, Material, ServiceMaterial } from './material.ts';
-import { checkSharedKeys } from './shared-keys.ts';
 import { FileError, readBytes } from './pem-files.ts';
 import { MaterialReader } from './reader.ts';
-import { loadTrust } from './trust.ts';
+import { checkAdminAnchors, checkClients, loadTrust } from './trust.ts';
 
 export interface LoadedMaterial {
   /** What could be read, whatever is wrong with it; undefined: something is missing, and a problem says what. */
@@ -218,4 +215,26 @@ async function loadCas(reader: MaterialReader, config: Config): Promise<Pick<Mat
       labels.set(of.label, [...(labels.get(of.label) ?? []), { table, ...others }]);
   }
   return { cas, labels };
+}
+
+/** CAs of one key in tables of their own, where further labels of one CA are meant (docs/labels.md). */
+
+/** Warnings of CAs with a key of ours that another one has too. */
+export async function checkSharedKeys(reader: MaterialReader, { ca }: Config): Promise<void> {
+  const seen = new Map<string, string>();
+  for (const [index, table] of ca.entries()) {
+    const { label } = table;
+    const isLocal = table.driver === 'file' || table.driver === 'pkcs11';
+    const [own] = isLocal ? await reader.knownCertificates(table.certificate) : [];
+    if (own === undefined) continue;
+    const key = own.spki.toString('base64');
+    const first = seen.get(key);
+    if (first === undefined) seen.set(key, label);
+    else
+      reader.warn(
+        `ca[${index}].certificate`,
+        `has the key of "${first}": each takes the other's certificates for its own, and knows neither its serial numbers nor its revocations`,
+        `a [[label]] of "${first}"`,
+      );
+  }
 }

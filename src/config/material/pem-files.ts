@@ -7,7 +7,7 @@ import { parseCertificate } from '../../pki/x509/certificate.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
-import { errorCode } from '../load-secret.ts';
+import { errorCode } from '../secret.ts';
 import type { Certificates } from './material.ts';
 
 /** `FILE_INVALID`: why a file is not what it should be, and what is allowed. */

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { KeyObject } from 'node:crypto';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
-import { errorCode } from '../load-secret.ts';
+import { errorCode } from '../secret.ts';
 import type { Problem, Warning } from '../problem.ts';
 import type { Certificates, KeyPair } from './material.ts';
 import { FileError, isKeyOf, isWorldReadable, readCertificates, readPrivateKey } from './pem-files.ts';

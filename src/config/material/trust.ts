@@ -4,8 +4,16 @@ import { basename, join } from 'node:path';
 import { Tag } from '../../pki/der/der.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
+import { type Certificate, verifyCertificateSignature } from '../../pki/x509/certificate.ts';
 import { parseCertificateList } from '../../pki/x509/crl.ts';
-import { errorCode } from '../load-secret.ts';
+import { namesMatch } from '../../pki/x509/name-matching.ts';
+import { formatName, namesEqual, parseDistinguishedName } from '../../pki/x509/name.ts';
+import { labelsOf } from '../labels.ts';
+import { countsAt, hasSharedSecret, leavesNamesFree } from '../rules/names.ts';
+import type { CaConfig, Config } from '../schema.ts';
+import { caCertificateFiles, clientIssuerFiles } from '../schema/ca.ts';
+import { checkDistinguishedName } from '../schema/formats.ts';
+import { errorCode } from '../secret.ts';
 import type { NamedCrl, TrustMaterial } from './material.ts';
 import { FileError, readBytes } from './pem-files.ts';
 import type { MaterialReader } from './reader.ts';
@@ -70,4 +78,118 @@ async function readCrls(file: string): Promise<NamedCrl[]> {
     if (!(error instanceof InputError)) throw error;
     throw new FileError(`${file} holds a damaged CRL: ${error.message}`, ALLOWED);
   }
+}
+
+/** The anchors of administrators. No CA that issues to devices may be one: each of its devices would be an administrator. */
+
+/** Problems with `admin.tls.trust_anchors`; files that cannot be read are problems of others. */
+export async function checkAdminAnchors(reader: MaterialReader, { admin, ca }: Config): Promise<void> {
+  if (admin.tls.mode === 'none') return;
+  const anchors = await reader.knownCertificates(admin.tls.trust_anchors);
+  const files = ca.flatMap(caCertificateFiles);
+  const own = await Promise.all(files.map((file) => reader.knownCertificates(file)));
+  for (const anchor of await ownAnchors(anchors, own.flat()))
+    reader.problem('admin.tls.trust_anchors', ownAnchorMessage(anchor), 'a CA for administrators only');
+  for (const [index, { issuer }] of admin.clients.entries()) {
+    if (issuer === undefined || checkDistinguishedName(issuer) !== undefined) continue;
+    const name = parseDistinguishedName(issuer);
+    if (!anchors.some(({ subject }) => namesMatch(subject, name)))
+      reader.warn(
+        `admin.clients[${index}].issuer`,
+        `"${issuer}" is not the subject of a certificate in admin.tls.trust_anchors, so that every CA below these anchors can take this name`,
+        'add the certificate of this CA to the file',
+      );
+  }
+}
+
+/**
+ * Those of the anchors that are a CA of this server, by name and key, or have signed one.
+ *
+ * @param own the CAs' certificates, with those above them and those whose certificates may be renewed
+ */
+export async function ownAnchors(
+  anchors: readonly Certificate[],
+  own: readonly Certificate[],
+): Promise<readonly Certificate[]> {
+  const found: Certificate[] = [];
+  for (const anchor of anchors) if (await isOwn(anchor, own)) found.push(anchor);
+  return found;
+}
+
+/** What is wrong with such an anchor. */
+export function ownAnchorMessage({ subject }: Certificate): string {
+  return `"${formatName(subject)}" is a CA of this server or above one, so that any device would be an administrator`;
+}
+
+async function isOwn(anchor: Certificate, own: readonly Certificate[]): Promise<boolean> {
+  for (const certificate of own) {
+    const same =
+      namesEqual(anchor.subject, certificate.subject) && anchor.publicKey.spki.equals(certificate.publicKey.spki);
+    if (same) return true;
+    if (namesEqual(anchor.subject, certificate.issuer) && (await verifyCertificateSignature(certificate, anchor)))
+      return true;
+  }
+  return false;
+}
+
+/** Who may enrol at a CA: `client_issuers` against its files and the trust anchors, `auth.methods` against what is switched on. */
+
+/** Warnings of CAs where nobody, or nobody under a trust anchor, can enrol, or somebody for any name. */
+export async function checkClients(reader: MaterialReader, config: Config): Promise<void> {
+  checkMethods(reader, config);
+  const { tls, ca } = config;
+  const labels = labelsOf(config);
+  const { mode, trust_anchors } = tls.client_auth;
+  const anchors = mode === 'none' ? [] : await reader.knownCertificates(trust_anchors);
+  const ofServer = (await Promise.all(ca.map((one) => certificatesOf(reader, one)))).flat();
+  const ownOrAbove = await ownAnchors(anchors, ofServer);
+  for (const { key: table, table: one } of labels) {
+    const key = `${table}.client_issuers`;
+    const files = clientIssuerFiles(one);
+    if (!countsAt(one, 'mtls')) continue;
+    const any = one.client_issuers.includes('any');
+    const named = (await Promise.all(files.map((file) => reader.knownCertificates(file)))).flat();
+    const own = one.client_issuers.includes('own') ? await certificatesOf(reader, one) : [];
+    const covered = await ownAnchors(anchors, [...named, ...own]);
+    const left = anchors.filter(
+      (anchor) =>
+        !any && !covered.includes(anchor) && !(one.client_issuers.includes('anchors') && !ownOrAbove.includes(anchor)),
+    );
+    for (const { subject } of left)
+      reader.warn(
+        key,
+        `leaves out the trust anchor "${formatName(subject)}": certificates under it do not authenticate at "${one.label}"`,
+        'its file in the list, if they should',
+      );
+    if (one.profile.mtls_subject !== 'auto' || !leavesNamesFree(one)) continue;
+    for (const { subject } of anchors.filter((anchor) => !left.includes(anchor) && !ownOrAbove.includes(anchor)))
+      reader.warn(
+        `${table}.profile`,
+        `leaves the names of certificates under "${formatName(subject)}" free: each may ask for any name, another's too`,
+        'subject.template, and san.allowed = [] or patterns with a placeholder',
+      );
+  }
+}
+
+function checkMethods(reader: MaterialReader, config: Config): void {
+  const { tls, otp, gssapi } = config;
+  for (const { key, table } of labelsOf(config)) {
+    const { label, auth } = table;
+    const on = {
+      mtls: tls.client_auth.mode !== 'none',
+      otp: otp.enabled,
+      gssapi: gssapi.enabled,
+      cmc: hasSharedSecret(config, table),
+    };
+    if (auth.methods?.some((method) => on[method]) === false)
+      reader.warn(
+        `${key}.auth.methods`,
+        `names no method that is switched on, so nobody can enroll at "${label}"`,
+        'one that is, or nothing',
+      );
+  }
+}
+
+async function certificatesOf(reader: MaterialReader, ca: CaConfig): Promise<readonly Certificate[]> {
+  return (await Promise.all(caCertificateFiles(ca).map((file) => reader.knownCertificates(file)))).flat();
 }

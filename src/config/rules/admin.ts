@@ -1,10 +1,10 @@
 /** Who the administrators are: each entry means one certificate or token, and each of these has one entry. */
 import { InputError } from '../../pki/input-error.ts';
 import { clientHolder, clientMatch, tokenHolder, type AdminClient } from '../admin-entries.ts';
-import type { AdminRole } from '../admin-roles.ts';
+import type { AdminRole } from '../vocabulary.ts';
 import type { Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from '../findings.ts';
 import { readTimestamp } from '../../timestamp.ts';
 
 export function* adminChecks({ admin }: Config): Generator<Finding> {

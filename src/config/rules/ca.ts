@@ -1,11 +1,11 @@
 import { isAbsolute } from 'node:path';
 import { attributeType } from '../../pki/x509/attribute-types.ts';
 import { labelsOf, type ConfiguredLabel } from '../labels.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from '../findings.ts';
 import { furtherLabelChecks } from './labels.ts';
 import { countsAt } from './names.ts';
 import { extensionChecks } from './profile-extensions.ts';
-import { OPERATION_NAMES } from '../operation-names.ts';
+import { OPERATION_NAMES } from '../vocabulary.ts';
 import { isRemoteDriver } from '../schema/ca.ts';
 import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from '../schema/csrattrs.ts';
 import type { CaConfig, Config, CsrAttrsConfig, EstCaConfig, Pkcs11CaConfig, ProfileConfig } from '../schema.ts';

@@ -1,9 +1,9 @@
-import type { AdminRole } from '../admin-roles.ts';
+import type { AdminRole } from '../vocabulary.ts';
 import { roleLists } from './admin.ts';
 import { labelsOf } from '../labels.ts';
 import { isLocalHost, parsePostgresUrl } from '../postgres-url.ts';
 import type { Secret } from '../secret.ts';
-import type { CrossChecks, Finding } from './finding.ts';
+import type { CrossChecks, Finding } from '../findings.ts';
 import type { Config } from '../schema.ts';
 
 /** NIAP's least token length (service specification, OTP point 5); what RFC 5272 §6.2.1 has of shared secrets too. */

@@ -1,11 +1,9 @@
 import { adminChecks, adminWarnings } from './admin.ts';
 import { caChecks } from './ca.ts';
-import type { CrossChecks, Finding } from './finding.ts';
+import type { CrossChecks, Finding } from '../findings.ts';
 import { complianceChecks } from './compliance.ts';
 import { nameWarnings } from './names.ts';
-import { retentionChecks } from './retention.ts';
-import { serverCertificateChecks } from './server-certificate.ts';
-import { storeChecks } from './store.ts';
+import { retentionChecks, serverCertificateChecks, storeChecks } from './server.ts';
 import { labelsOf } from '../labels.ts';
 import type { Config } from '../schema.ts';
 

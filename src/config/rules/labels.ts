@@ -2,7 +2,7 @@
 import { labelsOf } from '../labels.ts';
 import { isRemoteDriver } from '../schema/ca.ts';
 import type { Config } from '../schema.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from '../findings.ts';
 
 /** The checks on `[[label]]` tables, and on what labels of one CA say of each other. */
 export function* furtherLabelChecks(config: Config): Generator<Finding> {

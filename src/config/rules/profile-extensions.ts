@@ -1,6 +1,6 @@
 import { firstRepeated, OID } from '../../pki/der/oids.ts';
 import type { ProfileConfig } from '../schema.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from '../findings.ts';
 
 /** The checks on `policies` and `extensions` of a profile. What may never stand there the schema refuses. */
 export function* extensionChecks({ policies, extensions }: ProfileConfig, key: string): Generator<Finding> {

@@ -1,4 +1,4 @@
-import { ADMIN_ROLES } from '../admin-roles.ts';
+import { ADMIN_ROLES } from '../vocabulary.ts';
 import { boolean, choice, integer, list, optional, path, table, text, timestamp } from '../keys.ts';
 import { checkDistinguishedName, checkHost, HOST_ALLOWED } from './formats.ts';
 

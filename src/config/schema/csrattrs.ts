@@ -1,4 +1,4 @@
-import { MADE_KEY_TYPES } from '../../pki/x509/key-types.ts';
+import { MADE_KEY_TYPES } from '../../pki/x509/key-pair.ts';
 import { boolean, choice, list, map, optional, table, text } from '../keys.ts';
 import { ATTRIBUTE_ALLOWED, checkAttributeName, checkOid } from './formats.ts';
 

@@ -4,8 +4,8 @@ import { parseDistinguishedName } from '../../pki/x509/name.ts';
 import { attributeType } from '../../pki/x509/attribute-types.ts';
 import { NamePattern, SanTemplate, SubjectTemplate } from '../../pki/x509/name-template.ts';
 import { InputError } from '../../pki/input-error.ts';
-import { requireDer } from '../../pki/der/well-formed.ts';
-import { MAX_EXTENSION_LENGTH, reservedExtension } from '../../pki/x509/reserved-extensions.ts';
+import { requireDer } from '../../pki/der/element.ts';
+import { MAX_EXTENSION_LENGTH, reservedExtension } from '../../pki/x509/extensions.ts';
 
 const DOTTED_OID = /^[012](\.(0|[1-9][0-9]*)){1,30}$/;
 

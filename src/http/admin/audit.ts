@@ -1,7 +1,7 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { AUDIT_TYPES, type AuditRecord } from '../../audit/event.ts';
-import type { AdminRole } from '../../config/admin-roles.ts';
+import type { AdminRole } from '../../config/vocabulary.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { readSerial } from './certificate-filter.ts';
 import { answerList, listAnswer, listQuery } from './list.ts';

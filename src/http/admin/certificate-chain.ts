@@ -3,7 +3,7 @@ import { Type } from '@fastify/type-provider-typebox';
 import type { Ca } from '../../ca/router.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
-import { isIssuedBy } from '../../pki/x509/issued-by.ts';
+import { isIssuedBy } from '../../pki/x509/name-matching.ts';
 import { caQuery } from './certificate-filter.ts';
 import { findCertificate } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';

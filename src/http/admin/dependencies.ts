@@ -15,7 +15,7 @@ import type { Rehearsal } from '../../enrollment/rehearsal.ts';
 import type { Logger } from '../../log.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { Metrics } from '../../metrics.ts';
-import type { Reload } from '../../config/reload.ts';
+import type { Reload } from '../../config/diff.ts';
 import type { Store } from '../../store/store.ts';
 import type { EventStreamOptions } from './event-stream.ts';
 import type { Access } from './roles.ts';

@@ -4,7 +4,7 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { accessOf, neededRoles } from './roles.ts';
 import { errorResponses, strictObject } from './schemas.ts';
 import { SESSION_COOKIE } from './session-cookie.ts';
-import { ADMIN_ROLES } from '../../config/admin-roles.ts';
+import { ADMIN_ROLES } from '../../config/vocabulary.ts';
 
 /** Added to the finished description: the plugin's types stop at OpenAPI 3.0, which has no mutual TLS. */
 const securitySchemes = {

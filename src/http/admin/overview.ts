@@ -1,7 +1,7 @@
 /** `GET /admin/overview`: the state of the service on one page, as far as the caller's roles let it see. */
 import { hostname } from 'node:os';
 import { Type, type Static } from '@fastify/type-provider-typebox';
-import type { AdminRole } from '../../config/admin-roles.ts';
+import type { AdminRole } from '../../config/vocabulary.ts';
 import { daysLeft } from '../../ca/expiry.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';

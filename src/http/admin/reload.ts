@@ -1,6 +1,6 @@
 import { Type } from '@fastify/type-provider-typebox';
 import { conflict } from '../../errors.ts';
-import type { ReloadReport } from '../../config/reload.ts';
+import type { ReloadReport } from '../../config/diff.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorResponses, flag, nullable, strictObject, Timestamp } from './schemas.ts';

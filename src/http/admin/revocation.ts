@@ -1,7 +1,7 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { alreadyRevoked, checkOrder, revoke, type RevocationOrder } from '../../administration/revoke.ts';
-import { REVOCATION_REASONS } from '../../pki/x509/crl-reasons.ts';
+import { REVOCATION_REASONS } from '../../pki/x509/crl.ts';
 import type { ListedCertificate, RevokeResult } from '../../store/certificate-store.ts';
 import { accessEvent, actor } from './access.ts';
 import { CertificateRecord, certificateNotFound, certificateRecord, findCertificate } from './certificates.ts';

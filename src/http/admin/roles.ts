@@ -1,6 +1,6 @@
 /** Who may make which call: each route has its rule, and the server does not start with a route that has none. */
 import type { FastifyRequest } from 'fastify';
-import { ADMIN_ROLES, type AdminRole } from '../../config/admin-roles.ts';
+import { ADMIN_ROLES, type AdminRole } from '../../config/vocabulary.ts';
 import type { AdminIdentity } from '../../auth/administrators.ts';
 import { forbidden } from '../../errors.ts';
 

@@ -1,7 +1,7 @@
 import { Type } from '@fastify/type-provider-typebox';
 import type { AdminSession } from '../../auth/admin-sessions.ts';
 import type { AdminIdentity } from '../../auth/administrators.ts';
-import { ADMIN_ROLES } from '../../config/admin-roles.ts';
+import { ADMIN_ROLES } from '../../config/vocabulary.ts';
 import { notFound } from '../../errors.ts';
 import { presentedCredentials } from '../credentials.ts';
 import { accessEvent, actor, callerOf } from './access.ts';

@@ -1,7 +1,7 @@
 /** What an EST operation is to the listener: its name, its HTTP shape, and what answers it. One file per operation. */
 import type { PresentedCredentials } from '../../auth/identity.ts';
 import type { Ca } from '../../ca/router.ts';
-import type { OPERATION_NAMES } from '../../config/operation-names.ts';
+import type { OPERATION_NAMES } from '../../config/vocabulary.ts';
 
 export type OperationName = (typeof OPERATION_NAMES)[number];
 

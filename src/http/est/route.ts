@@ -1,7 +1,7 @@
 /** The cheap checks, in their order, from the request's head alone. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Ca, CaRouter } from '../../ca/router.ts';
-import { OPERATION_NAMES } from '../../config/operation-names.ts';
+import { OPERATION_NAMES } from '../../config/vocabulary.ts';
 import { badRequest, errorWith, EstuaryError, notFound } from '../../errors.ts';
 import type { EstOperation, OperationName } from './operation.ts';
 

@@ -2,7 +2,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { FileSigner } from '../../ca/local/file-signer.ts';
+import { FileSigner } from '../../ca/local/signing.ts';
 import { selfSignedRoot, subordinateRequest } from '../../ca/local/new-ca.ts';
 import { generateKey } from '../../ca/pkcs11/generate-key.ts';
 import { openSigner } from '../../ca/pkcs11/index.ts';

@@ -1,6 +1,6 @@
 /** The configuration, with everything checked that a start would trip over. */
 import { checkGssapi } from '../../auth/gssapi/gssapi.ts';
-import { tokenProblems } from '../../ca/pkcs11/check.ts';
+import { tokenProblems } from '../../ca/pkcs11/index.ts';
 import { loadConfig, type LoadedService } from '../../config/load.ts';
 import { findings } from '../../config/findings.ts';
 import { ConfigError, type Problem } from '../../config/problem.ts';

@@ -1,5 +1,5 @@
 /** Every command of `estuary`, a line each, of which the help is made. A command's file is loaded when it is run. */
-import { MADE_KEY_TYPES } from '../../pki/x509/key-types.ts';
+import { MADE_KEY_TYPES } from '../../pki/x509/key-pair.ts';
 import { argument, command, EXIT, flag, group, required, value, values, type Entry } from './command.ts';
 
 const config = required('FILE', 'the configuration');

@@ -1,7 +1,7 @@
 /** The structures that the controls of clients and their answers carry (RFC 5272 §6), in and out. All readers throw DerError. */
 import { issuerAndSerialNumber, encodeSignerIdentifier } from '../cms/signed-data.ts';
 import { serialHex, serialInteger } from '../x509/certificate.ts';
-import { CRL_REASONS, isCrlReason, type CrlReason } from '../x509/crl-reasons.ts';
+import { CRL_REASONS, type CrlReason, isCrlReason } from '../x509/crl.ts';
 import {
   DerError,
   Tag,

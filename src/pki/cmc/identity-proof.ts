@@ -5,7 +5,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { DIGEST_OIDS, DIGESTS } from '../cms/cms.ts';
 import { DerError, Tag, parseDer } from '../der/der.ts';
-import { HMAC_OIDS, hmacHash } from '../cms/hmac.ts';
+import { HMAC_OIDS, hmacHash } from '../cms/authenticated-data.ts';
 import { singleValue } from '../pkcs10/csr-content.ts';
 import { OID, oidName } from '../der/oids.ts';
 import type { HashName } from '../x509/signature-algorithms.ts';

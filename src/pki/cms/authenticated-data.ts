@@ -4,8 +4,6 @@
  */
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import { onlyValue, parseAttributes, parseContentInfo, parseDigest, type CmsAttribute } from './cms.ts';
-import { contentInfo, digestAlgorithm } from './signed-data.ts';
 import {
   children,
   contextConstructed,
@@ -24,18 +22,37 @@ import {
   Tag,
   tlv,
 } from '../der/der.ts';
-import { HMAC_OIDS, hmacHash } from './hmac.ts';
+import { OID } from '../der/oids.ts';
+import type { HashName } from '../x509/signature-algorithms.ts';
+import { type CmsAttribute, onlyValue, parseAttributes, parseContentInfo, parseDigest } from './cms.ts';
 import {
+  type AesBits,
   BLOCK_LENGTH,
   CBC_OIDS,
   unwrapKey,
   unwrapPasswordKey,
   WRAP_OIDS,
   wrapPasswordKey,
-  type AesBits,
 } from './key-wrap.ts';
-import { OID } from '../der/oids.ts';
-import type { HashName } from '../x509/signature-algorithms.ts';
+import { contentInfo, digestAlgorithm } from './signed-data.ts';
+
+/** HMAC's AlgorithmIdentifiers (RFC 4231 §3.1, RFC 8018 appendix B.1). */
+export const HMAC_OIDS: Readonly<Record<HashName, string>> = {
+  sha256: OID.hmacWithSHA256,
+  sha384: OID.hmacWithSHA384,
+  sha512: OID.hmacWithSHA512,
+};
+
+const HASHES: ReadonlyMap<string, HashName> = new Map<string, HashName>([
+  [OID.hmacWithSHA256, 'sha256'],
+  [OID.hmacWithSHA384, 'sha384'],
+  [OID.hmacWithSHA512, 'sha512'],
+]);
+
+/** The hash of an HMAC (dotted OID); undefined for SHA-1, MD5 and everything else. */
+export function hmacHash(dotted: string): HashName | undefined {
+  return HASHES.get(dotted);
+}
 
 /** A sender chooses how often we hash: enough for any sender's caution, and a tenth of a second of a core at most. */
 export const MAX_ITERATIONS = 300_000;

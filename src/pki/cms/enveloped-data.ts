@@ -5,16 +5,16 @@ import {
   createHash,
   diffieHellman,
   generateKeyPair,
+  type KeyObject,
   publicEncrypt,
   randomBytes,
-  type KeyObject,
 } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { SignerIdentifier } from './cms.ts';
-import type { HashName } from '../x509/signature-algorithms.ts';
-import { contentInfo, encodeSignerIdentifier } from './signed-data.ts';
 import {
+  children,
   contextConstructed,
+  DerError,
+  DerReader,
   explicit,
   implicitPrimitive,
   integer,
@@ -22,14 +22,18 @@ import {
   octetString,
   oid,
   parseDer,
+  readOid,
   sequence,
   setOf,
   Tag,
   tlv,
 } from '../der/der.ts';
-import { BLOCK_LENGTH, CBC_OIDS, WRAP_OIDS, aesBits, wrapKey, type AesBits } from './key-wrap.ts';
 import { OID } from '../der/oids.ts';
 import type { PublicKeyInfo } from '../x509/public-key.ts';
+import type { HashName } from '../x509/signature-algorithms.ts';
+import type { SignerIdentifier } from './cms.ts';
+import { aesBits, type AesBits, BLOCK_LENGTH, CBC_OIDS, WRAP_OIDS, wrapKey } from './key-wrap.ts';
+import { contentInfo, encodeSignerIdentifier } from './signed-data.ts';
 
 /** Whom the content is for. */
 export type Recipient =
@@ -181,4 +185,29 @@ export function derive(
       .digest(),
   );
   return Buffer.concat(blocks).subarray(0, bits / 8);
+}
+
+/** SMIMECapabilities (RFC 8551 §2.5.2): what the client can decrypt, in a CSR for a server-generated key (RFC 7030 §4.4.1). */
+export interface SMimeCapability {
+  /** Dotted OID. */
+  readonly oid: string;
+  /** The algorithm that the parameters name, where they are an AlgorithmIdentifier (RFC 5753 §7: the key wrap). */
+  readonly inner: string | undefined;
+}
+
+/** @param der the attribute's value. @throws DerError */
+export function parseSMimeCapabilities(der: Buffer): SMimeCapability[] {
+  return children(parseDer(der, Tag.SEQUENCE, 'SMIMECapabilities').value, 'SMIMECapability').map((element) => {
+    if (element.tag !== Tag.SEQUENCE) throw new DerError('SMIMECapability: unexpected tag');
+    const reader = new DerReader(element.value, 'SMIMECapability');
+    const oid = readOid(reader.next(Tag.OID, 'capabilityID'));
+    const parameters = reader.done ? undefined : reader.next(undefined, 'parameters');
+    reader.end();
+    return { oid, inner: parameters?.tag === Tag.SEQUENCE ? firstOid(parameters.value) : undefined };
+  });
+}
+
+function firstOid(value: Buffer): string | undefined {
+  const [first] = children(value);
+  return first?.tag === Tag.OID ? readOid(first) : undefined;
 }

@@ -1,8 +1,7 @@
 /** OCSP requests in, responses out (RFC 6960, and RFC 5019 for the lightweight profile). */
 import { createHash } from 'node:crypto';
 import { serialHex } from '../x509/certificate.ts';
-import { encodeCrlReason } from '../x509/crl-builder.ts';
-import type { CrlReason } from '../x509/crl-reasons.ts';
+import { type CrlReason, encodeCrlReason } from '../x509/crl.ts';
 import {
   DerError,
   DerReader,

@@ -1,13 +1,21 @@
 /** What a certification request asks for, whatever format it came in (PKCS #10, CRMF), and the checks on it. */
 import { badRequest } from '../../errors.ts';
-import { DerError, parseDer, readString } from '../der/der.ts';
+import {
+  children,
+  contextConstructed,
+  type DerElement,
+  DerError,
+  parseDer,
+  readString,
+  sequence,
+  Tag,
+} from '../der/der.ts';
 import { firstRepeated, OID, oidName } from '../der/oids.ts';
 import { subjectProblem } from '../x509/attribute-syntax.ts';
-import { duplicateExtension, findExtension, type Extension } from '../x509/extensions.ts';
-import { formatGeneralName, generalNameProblem, parseGeneralNames, type GeneralName } from '../x509/general-name.ts';
-import type { Name } from '../x509/name.ts';
-import { publicKeyProblem, type PublicKeyInfo } from '../x509/public-key.ts';
-import { parseChangeSubjectName, type SubjectChange } from './change-subject-name.ts';
+import { duplicateExtension, type Extension, findExtension } from '../x509/extensions.ts';
+import { formatGeneralName, type GeneralName, generalNameProblem, parseGeneralNames } from '../x509/general-name.ts';
+import { type Name, parseName } from '../x509/name.ts';
+import { type PublicKeyInfo, publicKeyProblem } from '../x509/public-key.ts';
 
 export interface CsrAttribute {
   /** Dotted OID. */
@@ -156,4 +164,45 @@ function boundedTextOf(attributes: readonly CsrAttribute[], name: ChallengeName)
     throw new DerError(`${name}: more than ${MAX_CHALLENGE} characters`);
   // An empty one is what a stored request has in the place of a secret.
   return text === '' ? undefined : text;
+}
+
+/** The ChangeSubjectName attribute (RFC 6402 §2.8): the names that a certificate shall get instead of those of its request. */
+export interface SubjectChange {
+  /** Empty where the attribute has none: the RFC then leaves the certificate without a subject. */
+  readonly subject: Name;
+  /** Empty where the attribute has none: the certificate then gets no subjectAltName. */
+  readonly subjectAltNames: readonly GeneralName[];
+  /** DER GeneralNames, the content of the extension; undefined where there is none. */
+  readonly subjectAltNamesDer: Buffer | undefined;
+}
+
+/**
+ * Reads both forms of subjectAlt: the untagged one of the RFC, which clients send, and `[1] IMPLICIT` of its erratum 3943.
+ * Untagged, both fields are SEQUENCEs; a Name is the one that is empty or holds SETs.
+ *
+ * @param der the one value of the attribute
+ * @throws DerError; also on one with neither field, which RFC 6402 forbids
+ */
+export function parseChangeSubjectName(der: Buffer): SubjectChange {
+  const fields = children(parseDer(der, Tag.SEQUENCE, 'ChangeSubjectName').value, 'ChangeSubjectName');
+  const subject = fields[0] !== undefined && isName(fields[0]) ? fields.shift() : undefined;
+  const subjectAlt = fields.shift();
+  if (fields.length > 0) throw new DerError('ChangeSubjectName: trailing fields');
+  if (subject === undefined && subjectAlt === undefined)
+    throw new DerError('ChangeSubjectName: neither subject nor subjectAlt');
+  const subjectAltNamesDer = subjectAlt && generalNames(subjectAlt);
+  return {
+    subject: parseName(subject?.raw ?? sequence()),
+    subjectAltNames: subjectAltNamesDer === undefined ? [] : parseGeneralNames(subjectAltNamesDer),
+    subjectAltNamesDer,
+  };
+}
+
+const isName = ({ tag, value }: DerElement): boolean =>
+  tag === Tag.SEQUENCE && (value.length === 0 || value[0] === Tag.SET);
+
+function generalNames({ tag, raw, value }: DerElement): Buffer {
+  if (tag === Tag.SEQUENCE) return raw;
+  if (tag === contextConstructed(1)) return sequence(value);
+  throw new DerError('ChangeSubjectName.subjectAlt: unexpected tag');
 }

@@ -1,7 +1,6 @@
 /** The certificates above a CA and those of its rollovers, checked once at start. */
 import { verifyCertificateSignature, type Certificate } from './certificate.ts';
-import { isIssuedBy } from './issued-by.ts';
-import { namesMatch } from './name-matching.ts';
+import { isIssuedBy, namesMatch } from './name-matching.ts';
 import { formatName } from './name.ts';
 import { publicKeyProblem } from './public-key.ts';
 

@@ -32,8 +32,7 @@ import { OID } from '../der/oids.ts';
 import { encodePem, parsePem } from '../der/pem.ts';
 import { parsePublicKey, type PublicKeyInfo } from './public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from './signature-algorithms.ts';
-import { readSigned } from './signed.ts';
-import { VerifiedSignatures } from './verified-signatures.ts';
+import { readSigned, VerifiedSignatures } from './signed.ts';
 
 /** What a TBSCertificate says. */
 export interface TbsFields {

@@ -1,22 +1,36 @@
 /** Certificate revocation lists (RFC 5280 §5), read only. The entries are read on demand: a list may hold 100,000. */
-import { serialHex } from './certificate.ts';
 import {
-  DerError,
-  DerReader,
-  Tag,
+  children,
   contextConstructed,
   contextPrimitive,
+  DerError,
+  DerReader,
+  explicit,
+  generalizedTime,
+  integer,
   integerBytes,
   parseDer,
   readBoolean,
   readElement,
   readInteger,
   readTime,
-  children,
+  sequence,
+  Tag,
+  time,
+  tlv,
 } from '../der/der.ts';
-import { duplicateExtension, findExtension, parseExtensions, type Extension } from './extensions.ts';
-import { parseName, type Name } from './name.ts';
 import { OID } from '../der/oids.ts';
+import { serialHex } from './certificate.ts';
+import {
+  duplicateExtension,
+  encodeAuthorityKeyIdentifier,
+  encodeExtension,
+  encodeExtensions,
+  type Extension,
+  findExtension,
+  parseExtensions,
+} from './extensions.ts';
+import { type Name, parseName } from './name.ts';
 import type { PublicKeyInfo } from './public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from './signature-algorithms.ts';
 import { readSigned } from './signed.ts';
@@ -165,3 +179,90 @@ export function distributionPointNames(extensions: readonly Extension[]): Buffer
     return name.tag === contextConstructed(0) ? children(name.value, 'GeneralName').map(({ raw }) => raw) : [];
   });
 }
+
+/** Certificate revocation lists v2 (RFC 5280 §5), to be signed. */
+export interface CrlEntry {
+  /** Lower-case hex. */
+  readonly serialNumber: string;
+  readonly revocationDate: Date;
+  readonly reason: CrlReason;
+  readonly invalidityDate: Date | undefined;
+}
+
+export interface CrlInput {
+  /** DER AlgorithmIdentifier of the signature to come. */
+  readonly signatureAlgorithm: Buffer;
+  /** DER Name: the CA's subject, byte for byte. */
+  readonly issuer: Buffer;
+  readonly thisUpdate: Date;
+  readonly nextUpdate: Date;
+  readonly authorityKeyIdentifier: Buffer;
+  /** Higher than that of every list before (RFC 5280 §5.2.3). */
+  readonly number: number;
+  /** DER of {@link encodeCrlEntry}, any number of entries in each buffer. */
+  readonly entries: readonly Buffer[];
+}
+
+/** ENUMERATED CRLReason. */
+export const encodeCrlReason = (reason: CrlReason): Buffer => tlv(Tag.ENUMERATED, Uint8Array.of(CRL_REASONS[reason]));
+
+/** DER of one element of revokedCertificates. The reason `unspecified` is left out, as RFC 5280 §5.3.1 wants it. */
+export function encodeCrlEntry({ serialNumber, revocationDate, reason, invalidityDate }: CrlEntry): Buffer {
+  const extensions: Extension[] = [];
+  if (reason !== 'unspecified')
+    extensions.push({ oid: OID.cRLReason, critical: false, value: encodeCrlReason(reason) });
+  if (invalidityDate !== undefined)
+    extensions.push({ oid: OID.invalidityDate, critical: false, value: generalizedTime(invalidityDate) });
+  const serial = integer(Buffer.from(serialNumber, 'hex'));
+  return extensions.length === 0
+    ? sequence(serial, time(revocationDate))
+    : sequence(serial, time(revocationDate), encodeExtensions(extensions));
+}
+
+/** DER TBSCertList. Without entries the list of them is absent (RFC 5280 §5.1.2.6). */
+export function buildTbsCertList(input: CrlInput): Buffer {
+  const extensions = sequence(
+    encodeExtension({
+      oid: OID.authorityKeyIdentifier,
+      critical: false,
+      value: encodeAuthorityKeyIdentifier(input.authorityKeyIdentifier),
+    }),
+    encodeExtension({ oid: OID.cRLNumber, critical: false, value: integer(input.number) }),
+  );
+  return sequence(
+    integer(1),
+    input.signatureAlgorithm,
+    input.issuer,
+    time(input.thisUpdate),
+    time(input.nextUpdate),
+    ...(input.entries.some(({ length }) => length > 0) ? [sequence(...input.entries)] : []),
+    explicit(0, extensions),
+  );
+}
+
+/** Why a certificate was revoked (RFC 5280 §5.3.1). */
+
+/** CRLReason names and numbers; 7 is not used. */
+export const CRL_REASONS = {
+  unspecified: 0,
+  keyCompromise: 1,
+  cACompromise: 2,
+  affiliationChanged: 3,
+  superseded: 4,
+  cessationOfOperation: 5,
+  certificateHold: 6,
+  removeFromCRL: 8,
+  privilegeWithdrawn: 9,
+  aACompromise: 10,
+} as const;
+
+export type CrlReason = keyof typeof CRL_REASONS;
+
+export function isCrlReason(name: string): name is CrlReason {
+  return Object.hasOwn(CRL_REASONS, name);
+}
+
+/** The reasons that a revocation can have: removeFromCRL belongs to delta CRLs and takes a revocation back. */
+export const REVOCATION_REASONS: readonly CrlReason[] = Object.keys(CRL_REASONS)
+  .filter(isCrlReason)
+  .filter((name) => name !== 'removeFromCRL');

@@ -1,5 +1,6 @@
 /** Names as path validation compares them: RFC 5280 §7.1 with case and white space folded, as OpenSSL does. */
-import { isCharacterString, type AttributeTypeAndValue, type Name } from './name.ts';
+import { type Certificate, verifyCertificateSignature } from './certificate.ts';
+import { type AttributeTypeAndValue, isCharacterString, type Name } from './name.ts';
 
 /**
  * One text for each RDN, equal for RDNs that match: string types are ignored, ASCII letters folded, inner white space
@@ -38,4 +39,9 @@ function foldedAttribute({ type, tag, text }: AttributeTypeAndValue): string {
     .replace(/[\t\n\v\f\r ]+/g, ' ')
     .replace(/^ | $/g, '');
   return `${type}=${value}`;
+}
+
+/** Whether a certificate has a CA's name for its issuer (RFC 5280 §7.1), and the CA's signature; the cheap look comes first. */
+export async function isIssuedBy(certificate: Certificate, issuer: Certificate): Promise<boolean> {
+  return namesMatch(certificate.issuer, issuer.subject) && (await verifyCertificateSignature(certificate, issuer));
 }

@@ -2,7 +2,7 @@
 import { OID } from '../der/oids.ts';
 import type { Certificate } from './certificate.ts';
 import { findExtension } from './extensions.ts';
-import { isIssuedBy } from './issued-by.ts';
+import { isIssuedBy } from './name-matching.ts';
 import { formatName } from './name.ts';
 import { defaultSignatureAlgorithm } from './signature-algorithms.ts';
 

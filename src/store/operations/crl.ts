@@ -3,8 +3,7 @@ import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 import type { CrlRow, RevokedEntries, RevokedFilter } from '../crl-store.ts';
-import { encodeCrlEntry } from '../../pki/x509/crl-builder.ts';
-import { isCrlReason } from '../../pki/x509/crl-reasons.ts';
+import { encodeCrlEntry, isCrlReason } from '../../pki/x509/crl.ts';
 import type { Database, Operation } from './port.ts';
 
 interface RevokedRow {

@@ -2,7 +2,7 @@
 import type { AuditRecord } from '../../audit/event.ts';
 import type { ParsedRecord } from '../../audit/record.ts';
 import { isAuditRecord } from '../../audit/record.ts';
-import { isCrlReason } from '../../pki/x509/crl-reasons.ts';
+import { isCrlReason } from '../../pki/x509/crl.ts';
 import type { Db } from './database.ts';
 import { fold } from '../fold.ts';
 import { statisticsWriter } from './audit-log.ts';

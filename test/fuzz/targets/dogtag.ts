@@ -9,11 +9,10 @@ import { fetchCertificate, findRequestInfo, profileInputs, submitRequest } from 
 import type { HttpAnswer } from '../../../src/ca/remote/http.ts';
 import { readJson } from '../../../src/ca/dogtag/json.ts';
 import { Kra } from '../../../src/ca/dogtag/kra.ts';
-import { issuesAtOnce } from '../../../src/ca/dogtag/profile.ts';
+import { issuesAtOnce } from '../../../src/ca/dogtag/dogtag-ca.ts';
 import { ReplicaFault } from '../../../src/ca/dogtag/replica.ts';
 import { Replicas, type Attempt } from '../../../src/ca/dogtag/replicas.ts';
-import { revokeCertificate } from '../../../src/ca/dogtag/revoke.ts';
-import { findRequest } from '../../../src/ca/dogtag/search.ts';
+import { findRequest, revokeCertificate } from '../../../src/ca/dogtag/certificates.ts';
 import { issuedProblem } from '../../../src/ca/dogtag/verify-issued.ts';
 import { buildPkiResponse } from '../../../src/pki/cmc/pki-response.ts';
 import { buildControl } from '../../../src/pki/cmc/controls.ts';

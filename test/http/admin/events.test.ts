@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { AdminAuthSettings } from '../../../src/auth/admin-authenticator.ts';
-import type { AdminRole } from '../../../src/config/admin-roles.ts';
+import type { AdminRole } from '../../../src/config/vocabulary.ts';
 import { eventStream } from '../../../src/http/admin/event-stream.ts';
 import { event } from '../../store/rows.ts';
 import { adminFixture, bearer, failure, TOKEN, type AdminFixture } from './support.ts';

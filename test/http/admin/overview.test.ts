@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { describe, expect, test } from 'vitest';
-import type { AdminRole } from '../../../src/config/admin-roles.ts';
+import type { AdminRole } from '../../../src/config/vocabulary.ts';
 import { event, requestRow } from '../../store/rows.ts';
 import { issue } from '../../store/contract/support.ts';
 import { adminFixture, ailingCa, DAY, failure, NOW, TOKEN } from './support.ts';

@@ -1,6 +1,6 @@
 /** POST /admin/reload answers with what changed, what needs a restart, or why it failed. */
 import { expect, test } from 'vitest';
-import type { Reload, ReloadOrder, ReloadReport } from '../../../src/config/reload.ts';
+import type { Reload, ReloadOrder, ReloadReport } from '../../../src/config/diff.ts';
 import { adminFixture, failure, NOW } from './support.ts';
 import { expectWholeBody } from './typed.ts';
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { AdminAuthSettings } from '../../../src/auth/admin-authenticator.ts';
-import { ADMIN_ROLES, type AdminRole } from '../../../src/config/admin-roles.ts';
+import { ADMIN_ROLES, type AdminRole } from '../../../src/config/vocabulary.ts';
 import { adminFixture, bearer, failure, TOKEN, type AdminFixture } from './support.ts';
 import { expectWholeBody } from './typed.ts';
 

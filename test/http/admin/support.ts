@@ -17,7 +17,7 @@ import { Ca, CaRouter } from '../../../src/ca/router.ts';
 import { createLogger } from '../../../src/log.ts';
 import { createAdminApp } from '../../../src/http/admin/listener.ts';
 import type { ShownKey } from '../../../src/config/shown.ts';
-import type { Reload } from '../../../src/config/reload.ts';
+import type { Reload } from '../../../src/config/diff.ts';
 import { Metrics } from '../../../src/metrics.ts';
 import { parseCertificate, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import { formatGeneralName, type GeneralName } from '../../../src/pki/x509/general-name.ts';

@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { parse } from 'smol-toml';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Administrators, type AdminToken } from '../../../src/auth/administrators.ts';
-import type { AdminRole } from '../../../src/config/admin-roles.ts';
+import type { AdminRole } from '../../../src/config/vocabulary.ts';
 import type { CommandContext } from '../../../src/main/commands/command.ts';
 import { runCommand } from '../../../src/main/commands/run-command.ts';
 import { COMMANDS } from '../../../src/main/commands/table.ts';

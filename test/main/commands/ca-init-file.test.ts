@@ -3,7 +3,7 @@ import { createPublicKey } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readPrivateKey } from '../../../src/config/material/pem-files.ts';
-import { MADE_KEY_TYPES } from '../../../src/pki/x509/key-types.ts';
+import { MADE_KEY_TYPES } from '../../../src/pki/x509/key-pair.ts';
 import { runCommand } from '../../../src/main/commands/run-command.ts';
 import { COMMANDS } from '../../../src/main/commands/table.ts';
 import { parsePemCertificates, verifyCertificateSignature } from '../../../src/pki/x509/certificate.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { parseCertificate, verifyCertificateSignature } from '../../../src/pki/x509/certificate.ts';
 import { verifySignature } from '../../../src/pki/x509/signature-algorithms.ts';
-import { VerifiedSignatures } from '../../../src/pki/x509/verified-signatures.ts';
+import { VerifiedSignatures } from '../../../src/pki/x509/signed.ts';
 import { makeCa, makeClient } from '../../support/certificates.ts';
 
 vi.mock('../../../src/pki/x509/signature-algorithms.ts', { spy: true });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { encodeCrlEntry } from '../../../src/pki/x509/crl-builder.ts';
+import { encodeCrlEntry } from '../../../src/pki/x509/crl.ts';
 import { event, T0 } from '../rows.ts';
 import { auditTypes, issue, type NewDatabase } from './support.ts';
 

@@ -1,5 +1,5 @@
 /** The commands below `estuary admin`. */
-import { ADMIN_ROLES } from '../../../config/admin-roles.ts';
+import { ADMIN_ROLES } from '../../../config/vocabulary.ts';
 import { command, required, value, type Entry } from '../command.ts';
 import { CERTIFICATE_COMMANDS } from './tables/certificates.ts';
 import { DEVICE_COMMANDS } from './tables/devices.ts';

@@ -1,7 +1,7 @@
 /** `admin token new`: a bearer token, and what the configuration has to say of it. */
 import { createHash, randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { ADMIN_ROLES, type AdminRole } from '../../../config/admin-roles.ts';
+import { ADMIN_ROLES, type AdminRole } from '../../../config/vocabulary.ts';
 import { EXIT, UsageError, type CommandContext } from '../command.ts';
 
 const TOKEN_BYTES = 32;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { forKey, givenKey } from '../../../client/enrolment.ts';
 import { requestFrom, requestWith } from '../../../client/one-shot.ts';
-import { wantedOf } from '../../../client/request/wanted.ts';
+import { wantedOf } from '../../../client/request/csr.ts';
 import { UsageError, type CommandContext, type Values } from '../command.ts';
 import { enrollOnce, openOnce, reported } from './once.ts';
 import type { ENROLL } from './options.ts';

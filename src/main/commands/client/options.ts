@@ -1,6 +1,6 @@
 /** The options that the commands below `estuary client` share, and the client.toml that they stand for. */
 import { resolve } from 'node:path';
-import { MADE_KEY_TYPES } from '../../../pki/x509/key-types.ts';
+import { MADE_KEY_TYPES } from '../../../pki/x509/key-pair.ts';
 import { flag, value, type Options, type Values } from '../command.ts';
 
 const CONNECTION = {

@@ -2,8 +2,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { requestWith } from '../../../client/one-shot.ts';
-import { makePrivateKey, readPrivateKey } from '../../../client/request/private-key.ts';
-import { wantedOf } from '../../../client/request/wanted.ts';
+import { makePrivateKey, readPrivateKey, wantedOf } from '../../../client/request/csr.ts';
 import { openServerKey, protectionAttributes, type KeyProtection } from '../../../client/server-key.ts';
 import { aesBits } from '../../../pki/cms/key-wrap.ts';
 import { subjectKeyIdentifier } from '../../../pki/x509/public-key.ts';

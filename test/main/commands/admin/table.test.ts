@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Command } from '../../../../src/main/commands/command.ts';
 import { ADMIN_COMMANDS } from '../../../../src/main/commands/admin/table.ts';
 import { CONNECTION } from '../../../../src/main/commands/admin/connection.ts';
-import { ADMIN_ROLES } from '../../../../src/config/admin-roles.ts';
+import { ADMIN_ROLES } from '../../../../src/config/vocabulary.ts';
 import { adminFixture } from '../../../http/admin/support.ts';
 
 interface Schema {

@@ -1,5 +1,5 @@
 /** `estuary admin cert …`: issued certificates. */
-import { REVOCATION_REASONS } from '../../../../pki/x509/crl-reasons.ts';
+import { REVOCATION_REASONS } from '../../../../pki/x509/crl.ts';
 import { argument, flag, required, value, type Entry } from '../../command.ts';
 import { adminCommand, FORMATS, YES } from '../admin-command.ts';
 import { CERTIFICATE_FILTERS, CERTIFICATE_TIMES } from '../certificate-filters.ts';

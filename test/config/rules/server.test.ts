@@ -1,8 +1,7 @@
 /** `[store] driver = "postgres"`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePostgresUrl } from '../../../src/config/postgres-url.ts';
-import { configFolder, toml } from '../support.ts';
-import type { ConfigFolder } from '../support.ts';
+import { configFolder, type ConfigFolder, toml } from '../support.ts';
 
 let folder: ConfigFolder;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { requireDer } from '../../../src/pki/der/well-formed.ts';
 import { DerError, sequence } from '../../../src/pki/der/der.ts';
+import { requireDer } from '../../../src/pki/der/element.ts';
 
 const nested = (depth: number): Buffer => (depth === 0 ? Buffer.from('0500', 'hex') : sequence(nested(depth - 1)));
 

@@ -1,7 +1,6 @@
 import { constants, privateEncrypt, sign, verify } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-
-import { Mechanism, ecdsaSigValue, tokenSignature } from '../../../src/ca/pkcs11/token-signature.ts';
+import { ecdsaSigValue, Mechanism, tokenSignature } from '../../../src/ca/pkcs11/formats.ts';
 import { keyPair, spkiDer } from '../../support/keys.ts';
 
 const TBS = Buffer.from('to be signed');

@@ -1,9 +1,28 @@
-/** Keys in a token that no certificate needs. */
+/** Finds the key of a connection in its token, and removes the keys that no certificate needs. */
 import { describe } from '../../errors.ts';
+import { ClientError } from '../client-error.ts';
 import type { CertificateConfig } from '../config/client-config.ts';
 import type { ClientContext } from '../context.ts';
+import type { ClientIdentity } from '../http/connection.ts';
 import type { CertificateFolder } from '../keep/certificate-folder.ts';
 import { idOfKeyUri } from './key-uri.ts';
+
+/**
+ * Looks for the key before OpenSSL's engine does, because the engine reports few details.
+ *
+ * @throws ClientError `KEY_UNUSABLE`: the token is not there, refuses the PIN, or does not have the key
+ */
+export async function requireTokenKey(identity: ClientIdentity | undefined, context: ClientContext): Promise<void> {
+  const key = identity?.privateKey;
+  if (key === undefined || typeof key === 'string') return;
+  const id = idOfKeyUri(key.uri);
+  if (id !== undefined && (await context.token(key.token).list()).has(id)) return;
+  throw new ClientError(
+    'local',
+    'KEY_UNUSABLE',
+    `the token "${key.token.label}" does not have the key ${key.uri}; estuary client enroll --force makes another one`,
+  );
+}
 
 /**
  * Removes the keys that this folder made in its token, except those of its certificates and of the pending request. Call it only after the

@@ -1,14 +1,13 @@
-import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 import { fromBER, Sequence } from 'asn1js';
+import 'reflect-metadata';
 import { describe, expect, test } from 'vitest';
-import { parseChangeSubjectName } from '../../../src/pki/pkcs10/change-subject-name.ts';
-import { parseCsr } from '../../../src/pki/pkcs10/csr.ts';
-import { changeSubject } from '../../../src/pki/pkcs10/csr-content.ts';
 import { DerError, explicit, integer, NULL, sequence, setOf, tlv } from '../../../src/pki/der/der.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
+import { changeSubject, parseChangeSubjectName } from '../../../src/pki/pkcs10/csr-content.ts';
+import { parseCsr } from '../../../src/pki/pkcs10/csr.ts';
 import { formatGeneralName } from '../../../src/pki/x509/general-name.ts';
 import { formatName } from '../../../src/pki/x509/name.ts';
-import { OID } from '../../../src/pki/der/oids.ts';
 import {
   attribute,
   buildCsr,

@@ -3,12 +3,16 @@ import { createPrivateKey } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { FileSigner } from '../../../src/ca/local/index.ts';
-import { parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
-import { buildTbsCertList, encodeCrlEntry } from '../../../src/pki/x509/crl-builder.ts';
-import { REVOCATION_REASONS } from '../../../src/pki/x509/crl-reasons.ts';
-import { parseCertificateList, revokedEntries } from '../../../src/pki/x509/crl.ts';
 import { bitString, sequence } from '../../../src/pki/der/der.ts';
-import { CA_KINDS, makeCa, type CaKind } from '../../support/ca.ts';
+import { parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
+import {
+  buildTbsCertList,
+  encodeCrlEntry,
+  parseCertificateList,
+  REVOCATION_REASONS,
+  revokedEntries,
+} from '../../../src/pki/x509/crl.ts';
+import { CA_KINDS, type CaKind, makeCa } from '../../support/ca.ts';
 import { opensslText, temporaryFolder } from '../../support/openssl.ts';
 
 const folder = temporaryFolder();
