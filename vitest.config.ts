@@ -32,7 +32,7 @@ export default defineConfig({
     hookTimeout: 300_000,
     pool: 'forks',
     globalSetup: './test/support/postgres-of-run.ts',
-    reporters: ['default', './test/support/skip-report.ts'],
+    reporters: ['default', './test/support/run-report.ts'],
     // Two cores serve the CI machine; more workers only make the argon2 and TLS tests fight each other.
     maxWorkers: 2,
     projects: [

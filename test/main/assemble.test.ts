@@ -81,7 +81,7 @@ class Opened {
   constructor() {
     const hook = createHook({
       init: (id, kind) => {
-        if (KINDS.has(kind) && this.#context.getStore() === true) this.#open.set(id, kind);
+        if (KINDS.has(kind) && this.#context.getStore() === true) this.#open.set(id, kind + (kind==='Timeout' ? new Error().stack : ''));
       },
       destroy: (id) => this.#open.delete(id),
     }).enable();

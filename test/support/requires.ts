@@ -1,16 +1,16 @@
 /**
  * What a machine has to have for a test, and the one way to leave a test out: `describe.skipIf(!requires('pki'))`.
  *
- * What is missing is recorded with its reason, and `skip-report.ts` lists it after the run. With `CI=true` a missing
+ * What is missing is recorded with its reason, and `run-report.ts` lists it after the run. With `CI=true` a missing
  * part throws instead, so that nothing is left out silently where everything has to run.
  */
-import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
-import { expect } from 'vitest';
 import { missingDogtag } from './dogtag-folder.ts';
 import { postgresPrograms } from './postgres.ts';
 import { ROOT } from './root.ts';
+import { recordNote } from './run-notes.ts';
 import { ABOUT_FILES, isStoreInPostgres } from './wanted-store.ts';
 
 /** Where `scripts/fetch-nss` leaves Mozilla's NSS, whose PKCS#11 library has ML-DSA. */
@@ -165,7 +165,5 @@ export function requires(...needs: readonly Requirement[]): boolean {
 export function recordSkip(reason: string): void {
   if (process.env['CI'] === 'true' && reason !== ABOUT_FILES)
     throw new Error(`CI=true, and this machine cannot run these tests: ${reason}`);
-  const list = process.env['ESTUARY_SKIP_LIST'];
-  if (list === undefined) return;
-  appendFileSync(list, `${JSON.stringify({ file: expect.getState().testPath ?? '', reason })}\n`);
+  recordNote('skip', reason);
 }

@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { ROOT } from './root.ts';
+import { recordNote } from './run-notes.ts';
 
 export const SERVER = join(ROOT, 'dist', 'server.js');
 
@@ -80,8 +81,10 @@ export async function untilListening(
   timeout = 100_000,
 ): Promise<ServerProcess> {
   const server = new RunningServer(child);
+  const began = performance.now();
   try {
     await server.listening(listeners, timeout);
+    recordNote('start', 'the built server', performance.now() - began);
   } catch (error) {
     child.kill('SIGKILL');
     throw error;

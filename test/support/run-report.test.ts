@@ -18,25 +18,33 @@ import { requires } from ${JSON.stringify(join(ROOT, 'test/support/requires.ts')
 process.env.ESTUARY_TEST_STORE = 'postgres';
 test.skipIf(!requires('storeInFile'))('left out', () => { expect(1).toBe(2); });
 `;
+const FAILING = `
+import { describe, expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/dist/index.js'))};
+describe('a rule (RFC 7030)', () => {
+  test("isn't kept", () => { expect(1).toBe(2); });
+  test('is kept', () => { expect(1).toBe(1); });
+});
+`;
 const SILENT = `
 import { expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/dist/index.js'))};
 test.skipIf(true)('left out without a word', () => { expect(1).toBe(2); });
 `;
 
-describe('the list of tests that were left out', { timeout: 110_000 }, () => {
+describe('the summary of a run', { timeout: 110_000 }, () => {
   let folder = '';
 
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'estuary-skip-report-'));
+    folder = mkdtempSync(join(tmpdir(), 'estuary-run-report-'));
     writeFileSync(join(folder, 'skipping.test.mjs'), SKIPPING);
     writeFileSync(join(folder, 'silent.test.mjs'), SILENT);
+    writeFileSync(join(folder, 'failing.test.mjs'), FAILING);
     writeFileSync(join(folder, 'files.test.mjs'), ABOUT_FILES);
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   function run(file: string, ci: string, ...more: string[]): { status: number | null; output: string } {
     const vitest = join(ROOT, 'node_modules/vitest/dist/cli.js');
-    const report = join(ROOT, 'test/support/skip-report.ts');
+    const report = join(ROOT, 'test/support/run-report.ts');
     const env = { ...process.env, CI: ci, NO_COLOR: '1' };
     const args = [vitest, 'run', '--root', folder, '--reporter', 'default', '--reporter', report, file, ...more];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8', timeout: 100_000 });
@@ -69,7 +77,21 @@ describe('the list of tests that were left out', { timeout: 110_000 }, () => {
 
   test('tests that were not asked for by name are not listed', () => {
     const { status, output } = run('skipping', '', '--testNamePattern', 'runs');
-    expect(output).not.toContain('Left out');
+    expect(output).not.toContain('Skipped');
     expect(status).toBe(0);
+  });
+
+  test('a failure is listed with the command that runs it alone, and the counts close the summary', () => {
+    const { status, output } = run('failing', '');
+    const command = /\.\/scripts\/test failing\.test\.mjs -t '(.*)'$/m.exec(output)?.[1];
+    expect(command).toBe(String.raw`a rule \(RFC 7030\) > isn'\''t kept`);
+    expect(output).toMatch(/^1 passed, 1 failed, 0 skipped$/m);
+    expect(status).toBe(1);
+    const alone = run('failing', '', '-t', command?.replaceAll(String.raw`'\''`, "'") ?? '');
+    expect(alone.output).toMatch(/^0 passed, 1 failed$/m);
+  });
+
+  test('the slowest files are listed', () => {
+    expect(run('.test.', '').output).toMatch(/Slowest files:\n( +\d+\.\d s {2}\w+\.test\.mjs\n){4}/);
   });
 });

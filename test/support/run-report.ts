@@ -1,0 +1,130 @@
+/**
+ * A vitest reporter that ends a run with a summary for people: counts, the slowest files, what was skipped and why, and
+ * for each failure the command that runs it alone. With `CI=true`, a skipped test fails the run. With
+ * `ESTUARY_PROFILE=1`, the summary also shows where the time went.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
+import { readNotes, RUN_NOTES, type NoteKind, type RunNote } from './run-notes.ts';
+import { ABOUT_FILES } from './wanted-store.ts';
+
+export default class RunReport implements Reporter {
+  #folder = '';
+  #list = '';
+  #started = 0;
+  /** Whether the run selects tests by name. The others then do not count as skipped. */
+  #filtered = false;
+
+  onInit(vitest: Vitest): void {
+    this.#folder = mkdtempSync(join(tmpdir(), 'estuary-run-'));
+    this.#list = join(this.#folder, 'notes');
+    writeFileSync(this.#list, '');
+    // The test processes inherit it.
+    process.env[RUN_NOTES] = this.#list;
+    this.#started = performance.now();
+    this.#filtered = vitest.config.testNamePattern !== undefined;
+  }
+
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const notes = readNotes(this.#list);
+    rmSync(this.#folder, { recursive: true, force: true });
+    const isProfile = process.env['ESTUARY_PROFILE'] === '1';
+    if (modules.length > 1) print('Slowest files', slowest(modules, isProfile ? 20 : 10));
+    if (isProfile) for (const kind of ['start', 'wait'] as const) printTimes(kind, notes);
+    const skips = this.#filtered ? [] : modules.flatMap((module) => describeSkips(module, notes));
+    print(
+      'Skipped',
+      skips.map(({ line }) => line),
+    );
+    print('Failed', modules.flatMap(describeFailures));
+    console.log(this.#counts(modules));
+    if (process.env['CI'] !== 'true' || skips.every(({ isWanted }) => isWanted)) return;
+    console.log('CI=true: skipped tests fail the run.\n');
+    process.exitCode = 1;
+  }
+
+  #counts(modules: readonly TestModule[]): string {
+    const count = (state: 'passed' | 'failed' | 'skipped'): number =>
+      modules.reduce((sum, module) => sum + [...module.children.allTests(state)].length, 0);
+    const broken = modules.filter((module) => module.errors().length > 0).length;
+    const seconds = Math.round((performance.now() - this.#started) / 1000);
+    const time = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+    const skipped = this.#filtered ? '' : `, ${count('skipped')} skipped`;
+    return `${modules.length} files in ${time}\n${count('passed')} passed, ${count('failed') + broken} failed${skipped}\n`;
+  }
+}
+
+function print(title: string, lines: readonly string[]): void {
+  if (lines.length > 0) console.log(`${title}:\n${lines.map((line) => `  ${line}\n`).join('')}`);
+}
+
+function nameOf(module: TestModule): string {
+  return module.relativeModuleId;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1).padStart(7)} s`;
+}
+
+function slowest(modules: readonly TestModule[], count: number): string[] {
+  const time = (module: TestModule): number => module.diagnostic().duration + module.diagnostic().collectDuration;
+  return [...modules]
+    .sort((a, b) => time(b) - time(a))
+    .slice(0, count)
+    .map(
+      (module) =>
+        `${seconds(time(module))}  ${nameOf(module)}${module.project.name === '' ? '' : ` (${module.project.name})`}`,
+    );
+}
+
+/** Sums up the notes of one kind by what they name, the most expensive first. */
+function printTimes(kind: NoteKind, notes: readonly RunNote[]): void {
+  const sums = new Map<string, { count: number; ms: number }>();
+  for (const note of notes.filter((each) => each.kind === kind)) {
+    const sum = sums.get(note.what) ?? { count: 0, ms: 0 };
+    sums.set(note.what, { count: sum.count + 1, ms: sum.ms + note.ms });
+  }
+  const rows = [...sums].sort(([, a], [, b]) => b.ms - a.ms).slice(0, 20);
+  print(
+    kind === 'start' ? 'Started programs' : 'Waits',
+    rows.map(([what, { count, ms }]) => `${seconds(ms)}  ${count} times: ${what}`),
+  );
+}
+
+function describeFailures(module: TestModule): string[] {
+  const file = nameOf(module);
+  const broken = module.errors().length > 0 ? [`${file}: the file could not be run\n      ./scripts/test ${file}`] : [];
+  const failures = [...module.children.allTests('failed')].map((test: TestCase) => {
+    return `${file}: ${test.fullName}\n      ./scripts/test ${file} -t ${namePattern(test)}`;
+  });
+  return [...broken, ...failures];
+}
+
+/** The full name of a test as vitest's `-t` takes it, a regular expression, in single quotes for a shell. */
+function namePattern(test: TestCase): string {
+  const pattern = test.fullName.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+  return `'${pattern.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+interface Described {
+  readonly line: string;
+  /** Whether the run was configured to leave these out. */
+  readonly isWanted: boolean;
+}
+
+function describeSkips(module: TestModule, notes: readonly RunNote[]): Described[] {
+  const skipped = [...module.children.allTests('skipped')];
+  if (skipped.length === 0) return [];
+  const ofFile = notes.filter(({ kind, file }) => kind === 'skip' && file === module.moduleId).map(({ what }) => what);
+  const ofTests = skipped.map((test) => test.result()).map((result) => ('note' in result ? result.note : undefined));
+  const reasons = [...new Set([...ofFile, ...ofTests.filter((note) => note !== undefined)])];
+  const number = skipped.length === 1 ? '1 test' : `${skipped.length} tests`;
+  return [
+    {
+      line: `${nameOf(module)} (${number}): ${reasons.length === 0 ? 'no reason given' : reasons.join('; ')}`,
+      isWanted: reasons.length > 0 && reasons.every((reason) => reason === ABOUT_FILES),
+    },
+  ];
+}
