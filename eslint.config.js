@@ -16,4 +16,18 @@ export default tseslint.config(
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
     },
   },
+  {
+    files: ['test/**/*.ts'],
+    ignores: ['test/support/until.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          name: 'node:timers/promises',
+          importNames: ['setTimeout'],
+          message: 'Wait for a condition with until(), test/support/until.ts.',
+        },
+      ],
+    },
+  },
 );

@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
-import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Estuary, hashOtpsCheaply } from '../support/estuary.ts';
 import { liveCertificate } from '../support/estuary-client.ts';
@@ -13,6 +12,7 @@ import { localClient, type LocalClient } from '../support/local-client.ts';
 import { accepts, freePort } from '../support/ports.ts';
 import { findCommand, requires } from '../support/requires.ts';
 import { untilReady } from '../support/spawned.ts';
+import { until } from '../support/until.ts';
 
 let estuary: Estuary;
 const children: ChildProcess[] = [];
@@ -86,7 +86,7 @@ async function renewUnderLoad(one: LocalClient, port: number): Promise<string[]>
   });
   expect(await one.step('renew')).toMatchObject({ outcome: 'changed', error: undefined });
   const renewed = liveCertificate(one.folder).serialNumber;
-  for (let wait = 0; wait < 200 && !served.includes(renewed); wait++) await pause(50);
+  await until('a connection gets the renewed certificate', () => served.includes(renewed));
   load.stopped = true;
   await Promise.all(workers);
   return [...new Set(served)];

@@ -1,7 +1,6 @@
 /** Who makes administrators, and who has stopped being one. */
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { makeCa, makeClient, makeCrl, type Issuer } from '../support/certificates.ts';
@@ -10,6 +9,7 @@ import { Estuary, section } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import { pkcs8Pem } from '../support/keys.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
+import { until } from '../support/until.ts';
 
 let estuary: Estuary;
 let ca: Issuer;
@@ -35,11 +35,10 @@ const asAdmin = async (headers: Record<string, string> = {}): Promise<number> =>
 
 /** Waits until the log has as many of these messages. */
 async function logged(message: string, times = 1): Promise<void> {
-  for (let i = 0; i < 600; i++) {
-    if (estuary.server.log().filter(({ msg }) => msg === message).length >= times) return;
-    await sleep(100);
-  }
-  throw new Error(`never logged: ${message}`);
+  await until(
+    `"${message}" in the log`,
+    () => estuary.server.log().filter(({ msg }) => msg === message).length >= times,
+  );
 }
 
 test('admin.tls.mode = "required_for_reenroll" means "optional", and a warning says so', async () => {

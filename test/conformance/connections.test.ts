@@ -9,7 +9,8 @@ import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section, type EstuaryOptions } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import type { ListenerName } from '../support/server-process.ts';
-import { openMany, openTcp, rssMiB, settled, socketsOf, until } from '../support/slow-clients.ts';
+import { openMany, openTcp, rssMiB, settled, socketsOf } from '../support/slow-clients.ts';
+import { until } from '../support/until.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 

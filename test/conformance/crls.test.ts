@@ -8,6 +8,7 @@ import { Estuary, section } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
 import { runAny } from '../support/command.ts';
 import { openssl, opensslText } from '../support/openssl.ts';
+import { until } from '../support/until.ts';
 
 const INTERVAL = 10;
 
@@ -66,12 +67,14 @@ describe.each([
     expect(await read(before)).not.toContain(serialNumber);
     const revoked = await estuary.admin('POST', `/admin/certificates/${serialNumber.toLowerCase()}/revoke`, {});
     expect(revoked.status).toBe(200);
-    const end = Date.now() + INTERVAL * 1000;
-    let list = before;
-    while (list.equals(before) && Date.now() < end) {
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      list = listOf(await estuary.est('crls'));
-    }
+    const list = await until(
+      'the next CRL',
+      async () => {
+        const next = listOf(await estuary.est('crls'));
+        return !next.equals(before) && next;
+      },
+      INTERVAL * 1000,
+    );
     expect(await read(list)).toContain(`Serial Number: ${serialNumber}`);
     expect(Number(/CRL Number:\s+(\d+)/.exec(await read(list))?.[1])).toBeGreaterThan(1);
   }, 30_000);

@@ -4,7 +4,8 @@ import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, itemsOf, section } from '../support/estuary.ts';
-import { socketsOf, until } from '../support/slow-clients.ts';
+import { socketsOf } from '../support/slow-clients.ts';
+import { pause, until } from '../support/until.ts';
 
 const BALANCER = '127.0.0.7';
 const V2 = '0d0a0d0a000d0a515549540a';
@@ -45,14 +46,14 @@ function ask(from: string, pieces: readonly Buffer[], request: string): Promise<
     void (async () => {
       for (const piece of pieces) {
         await new Promise((sent) => socket.write(piece, sent));
-        if (pieces.length > 1) await new Promise((later) => setTimeout(later, 5));
+        if (pieces.length > 1) await pause(5);
       }
       const secured = connectTls({ socket, servername: 'localhost', ca: estuary.root });
       secured.on('error', end).on('close', end);
       secured.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
       secured.write(request);
     })();
-    setTimeout(end, 20_000).unref();
+    socket.setTimeout(20_000, end);
   });
 }
 

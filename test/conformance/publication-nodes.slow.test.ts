@@ -3,7 +3,6 @@ import { randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { makeKey } from '../support/csr.ts';
@@ -12,6 +11,7 @@ import { openssl, opensslText } from '../support/openssl.ts';
 import { type PostgresCluster, sharedPostgres } from '../support/postgres.ts';
 import { requires } from '../support/requires.ts';
 import { withStoreIn } from '../support/store-in-postgres.ts';
+import { pause } from '../support/until.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
@@ -73,7 +73,7 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
         const text = opensslText(['crl', '-inform', 'DER', '-in', file('latest.crl'), '-noout', '-crlnumber']);
         numbers.push(Number.parseInt(text.replace('crlNumber=', ''), 16));
       }
-      await sleep(100);
+      await pause(100);
     }
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
   });

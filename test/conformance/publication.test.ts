@@ -16,6 +16,7 @@ import { OID } from '../../src/pki/der/oids.ts';
 import { makeKey } from '../support/csr.ts';
 import { Estuary, section, type ClientIdentity } from '../support/estuary.ts';
 import { ocspRequest } from '../support/ocsp.ts';
+import { until } from '../support/until.ts';
 
 const BASE = 'http://pki.example.test/x';
 const INTERVAL = 10;
@@ -145,12 +146,14 @@ describe('revocation, seen by openssl', () => {
 
   test('and in the CRL within crl_interval, in a list with a higher number', async () => {
     const before = (await get('/crl/devices.crl')).body;
-    const end = Date.now() + INTERVAL * 1000;
-    let body = before;
-    while (Date.now() < end && body.equals(before)) {
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      ({ body } = await get('/crl/devices.crl'));
-    }
+    const body = await until(
+      'the next CRL',
+      async () => {
+        const next = (await get('/crl/devices.crl')).body;
+        return !next.equals(before) && next;
+      },
+      INTERVAL * 1000,
+    );
     const text = crlText(body);
     expect(text).toContain('verify OK');
     expect(text).toContain(`Serial Number: ${hex(bad)}`);

@@ -3,7 +3,8 @@ import type { Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section, type ClientIdentity } from '../support/estuary.ts';
-import { socketsOf, until } from '../support/slow-clients.ts';
+import { socketsOf } from '../support/slow-clients.ts';
+import { until } from '../support/until.ts';
 import { crowd, SLOW_KINDS } from '../support/slow-crowd.ts';
 
 const LISTENERS = ['est', 'admin', 'publication'] as const;

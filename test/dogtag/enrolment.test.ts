@@ -1,6 +1,5 @@
 /** Curl and openssl enroll, renew and revoke at the real Dogtag, through a profile that issues at once. */
 import { writeFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseCertsOnly } from '../../src/pki/cms/pkcs7.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
@@ -10,6 +9,7 @@ import { Dogtag, OPEN_TIMEOUT } from '../support/dogtag.ts';
 import { Estuary, itemsOf, section } from '../support/estuary.ts';
 import { requires } from '../support/requires.ts';
 import { Device, KEYS } from './support.ts';
+import { pause } from '../support/until.ts';
 
 describe.skipIf(!requires('dogtag', 'curl', 'openssl'))('a CA behind the real Dogtag', () => {
   let dogtag: Dogtag;
@@ -69,7 +69,7 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))('a CA behind the real Do
       for (let polls = 0; ; polls++) {
         const answer = await device.enroll(request, token);
         if (answer.status !== 202 || polls === 60) return answer;
-        await sleep(500);
+        await pause(500);
       }
     };
     const repeats = async (count: number) => Promise.all(Array.from({ length: count }, final));

@@ -3,7 +3,6 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
@@ -18,6 +17,7 @@ import { pkcs8Pem } from '../support/keys.ts';
 import { requires } from '../support/requires.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { pause } from '../support/until.ts';
 
 const RUN = Date.now().toString(36);
 
@@ -77,7 +77,7 @@ describe.skipIf(!requires('dogtag'))('faults of the real Dogtag', { timeout: 600
       }
       if (answer.status !== 202 && answer.status !== 503) throw new Error(`${answer.status}: ${answer.text}`);
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
-      await sleep(1000);
+      await pause(1000);
     }
     throw new Error(`${one.cn} got no certificate`);
   }
@@ -104,7 +104,7 @@ describe.skipIf(!requires('dogtag'))('faults of the real Dogtag', { timeout: 600
         // Some are served before, some are under way, some come later.
         await expect.poll(() => serials.size, { timeout: 120_000, interval: 50 }).toBeGreaterThanOrEqual(3);
         await dogtag.stop('tomcat', how);
-        await sleep(3000);
+        await pause(3000);
         await dogtag.start('tomcat');
       })();
       await Promise.all([load, outage]);
@@ -126,7 +126,7 @@ describe.skipIf(!requires('dogtag'))('faults of the real Dogtag', { timeout: 600
         // Dogtag answers "not found" to polls now: that is not final.
         for (let poll = 0; poll < 4; poll++) {
           expect((await attempt(before)).status).toBe(202);
-          await sleep(1100);
+          await pause(1100);
         }
       } finally {
         await dogtag.start('directory');

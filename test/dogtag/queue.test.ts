@@ -1,6 +1,5 @@
 /** Requests that a profile of the real Dogtag queues, decided by a real agent's session. */
 import { writeFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run } from '../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
@@ -9,6 +8,7 @@ import { Dogtag, OPEN_TIMEOUT, type AgentDecision } from '../support/dogtag.ts';
 import { Estuary, itemsOf, section } from '../support/estuary.ts';
 import { requires } from '../support/requires.ts';
 import { Device, type CurlAnswer, type DeviceRequest } from './support.ts';
+import { pause } from '../support/until.ts';
 
 /** Dogtag still has what earlier runs asked for. */
 const RUN = Date.now().toString(36);
@@ -51,7 +51,7 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))("the real Dogtag's queue
     for (let attempt = 0; attempt < 20; attempt++) {
       const answer = await device.enroll(request, token);
       if (answer.status !== 202) return answer;
-      await sleep(2000);
+      await pause(2000);
     }
     throw new Error('pending for ever');
   }

@@ -8,7 +8,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Identity } from '../../src/auth/identity.ts';
@@ -47,6 +46,7 @@ import { runForRequest } from '../../src/request-context.ts';
 import { ADDRESS, corridor, mtlsIdentity, otpIdentity, received } from './support.ts';
 import { loadService } from '../../src/config/material/ca.ts';
 import { MaterialReader } from '../../src/config/material/reader.ts';
+import { pause } from '../support/until.ts';
 
 type Reply = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -407,7 +407,7 @@ describe('[ca.authorization]', () => {
   });
 
   test('the same request many times at once is asked about once', async () => {
-    reply = (response, request) => void sleep(50).then(() => json({ allow: true })(response, request));
+    reply = (response, request) => void pause(50).then(() => json({ allow: true })(response, request));
     const [authorization, { identity }] = [await service(), await token(1)];
     const enrollment = corridor({ store, identity, authorization });
     const outcomes = await Promise.allSettled(
@@ -422,7 +422,7 @@ describe('[ca.authorization]', () => {
     let most = 0;
     reply = (response, request) => {
       most = Math.max(most, (open += 1));
-      void sleep(20).then(() => {
+      void pause(20).then(() => {
         open -= 1;
         json({ allow: true })(response, request);
       });

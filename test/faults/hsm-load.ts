@@ -1,7 +1,6 @@
 /** Enrolments that go on while an HSM fails, and what every answer has to be like meanwhile. */
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
@@ -10,6 +9,7 @@ import { call, type Answer } from '../support/https.ts';
 import { withKeysInHsm } from '../support/keys-in-hsm.ts';
 import type { SoftHsm } from '../support/softhsm.ts';
 import { storedRows } from '../support/stored-rows.ts';
+import { pause, until } from '../support/until.ts';
 
 const CLIENTS = 4;
 const key = makeKey();
@@ -19,15 +19,6 @@ export interface Load {
   readonly statuses: number[];
   /** Ends the load. */
   stop(): Promise<void>;
-}
-
-/** Waits for what has to happen. */
-export async function until(condition: () => boolean, what: string): Promise<void> {
-  for (let i = 0; i < 1000; i += 1) {
-    if (condition()) return;
-    await sleep(20);
-  }
-  throw new Error(`never happened: ${what}`);
 }
 
 /** A server with its CA keys in an HSM, under a load of enrolments when told. */
@@ -91,7 +82,7 @@ export class HsmUnderLoad {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       while (running) {
         statuses.push((await this.enroll(agent)).status);
-        await sleep(5);
+        await pause(5);
       }
       agent.destroy();
     };
@@ -101,7 +92,7 @@ export class HsmUnderLoad {
         const cacerts = await this.estuary.est('cacerts');
         if (cacerts.status !== 200) this.#problems.push(`cacerts: ${cacerts.status}`);
         await this.estuary.otp({ client_id: 'another' });
-        await sleep(50);
+        await pause(50);
       }
     };
     const all = [bystander(), ...Array.from({ length: CLIENTS }, client)];
@@ -140,7 +131,7 @@ export class HsmUnderLoad {
   /** Enrolments answered with 200 from now on. */
   async #recovers(load: Load): Promise<void> {
     const from = load.statuses.length;
-    await until(() => load.statuses.slice(from).filter((status) => status === 200).length >= 20, 'recovery');
+    await until('recovery', () => load.statuses.slice(from).filter((status) => status === 200).length >= 20);
   }
 
   async under(fault: (load: Load) => Promise<void>): Promise<readonly number[]> {

@@ -3,13 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { randomInt, X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { certificatesOf, Estuary, hashOtpsCheaply } from '../support/estuary.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 import { storedRows } from '../support/stored-rows.ts';
 import { isStoreInPostgres } from '../support/wanted-store.ts';
+import { pause, until } from '../support/until.ts';
 
 const ROUNDS = 100;
 const CLIENTS = 6;
@@ -61,7 +61,7 @@ async function load(round: string, answered: Answered[], longest?: number): Prom
     agent.destroy();
   });
   if (longest !== undefined) {
-    await sleep(randomInt(longest));
+    await pause(randomInt(longest));
     estuary.server.signal('SIGKILL');
     await estuary.server.exited;
   }
@@ -93,7 +93,7 @@ test(
     expect(new Set(stored.map(({ subject }) => subject)).size).toBe(stored.length);
     const open = (): Promise<readonly object[]> => storedRows(estuary.dir, 'SELECT request_id FROM reservation');
     // Nodes of one database look every few seconds for what nobody is at work on any more.
-    if (isStoreInPostgres()) for (let tries = 0; tries < 60 && (await open()).length > 0; tries++) await sleep(1000);
+    if (isStoreInPostgres()) await until('every reservation is closed', async () => (await open()).length === 0);
     expect(await open()).toEqual([]);
     // A use is taken exactly where there is a certificate.
     const consumed = await storedRows<{ client_id: string }>(estuary.dir, 'SELECT client_id FROM otp WHERE uses = 1');

@@ -3,7 +3,6 @@
  * (`CHAOS_SEED`), five rounds unless `CHAOS_ROUNDS` says otherwise; `scripts/chaos-nodes` runs a hundred.
  */
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAny } from '../support/command.ts';
 import { nodesFaults } from '../support/nodes-faults.ts';
@@ -13,6 +12,7 @@ import { Nodes } from '../support/nodes.ts';
 import { Random } from '../support/random.ts';
 import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
+import { pause } from '../support/until.ts';
 
 const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? 5);
 const SEED = Number(process.env['CHAOS_SEED'] ?? 17);
@@ -47,7 +47,7 @@ describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('nodes under chaos', (
       const before = countOf(load);
       load.start();
       await load.goesOn();
-      await sleep(random.next() * 2000);
+      await pause(random.next() * 2000);
       await faults[fault]?.(nodes, () => random.next());
       const mended = performance.now();
       await nodes.untilWell();

@@ -10,7 +10,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { requires } from '../support/requires.ts';
 import { ROOT } from '../support/root.ts';
 import { SOFTHSM_MODULE, softHsm, type SoftHsm } from '../support/softhsm.ts';
-import { HsmUnderLoad, until } from './hsm-load.ts';
+import { HsmUnderLoad } from './hsm-load.ts';
+import { until } from '../support/until.ts';
 
 describe.skipIf(!requires('softhsm', 'cc'))('an HSM that loses sessions under a load of enrolments', () => {
   let hsm: SoftHsm;
@@ -38,7 +39,7 @@ describe.skipIf(!requires('softhsm', 'cc'))('an HSM that loses sessions under a 
     rmSync(done, { force: true });
     writeFileSync(`${order}.new`, `${call} ${deed}\n`);
     renameSync(`${order}.new`, order);
-    await until(() => existsSync(done) && readFileSync(done, 'latin1').includes(' '), `${deed} at ${call}`);
+    await until(`${deed} at ${call}`, () => existsSync(done) && readFileSync(done, 'latin1').includes(' '));
     // The token's own word that it did it: CKR_OK.
     expect(readFileSync(done, 'latin1')).toBe(`${deed} 0`);
   }
@@ -56,7 +57,7 @@ describe.skipIf(!requires('softhsm', 'cc'))('an HSM that loses sessions under a 
       const statuses = await server.under(async (load) => {
         const from = load.statuses.length;
         await lose(call, deed);
-        await until(() => load.statuses.slice(from).some((status) => status !== 200), 'a failed enrolment');
+        await until('a failed enrollment', () => load.statuses.slice(from).some((status) => status !== 200));
       });
       expect(statuses).toContain(500);
       expect(server.childPid()).not.toBe(before);

@@ -1,10 +1,10 @@
 /** What a failing HSM costs the requests it hits, under load, and that it costs nothing else. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
 import { requires } from '../support/requires.ts';
 import { softHsm, type SoftHsm } from '../support/softhsm.ts';
-import { HsmUnderLoad, until } from './hsm-load.ts';
+import { HsmUnderLoad } from './hsm-load.ts';
+import { pause, until } from '../support/until.ts';
 
 describe.skipIf(!requires('softhsm'))('an HSM that fails under a load of enrolments', () => {
   let hsm: SoftHsm;
@@ -26,9 +26,9 @@ describe.skipIf(!requires('softhsm'))('an HSM that fails under a load of enrolme
       hsm.moveAway();
       try {
         const from = load.statuses.length;
-        await until(() => load.statuses.slice(from).filter((status) => status === 503).length >= 20, '503s');
+        await until('503s', () => load.statuses.slice(from).filter((status) => status === 503).length >= 20);
         expect([await server.readiness(), await server.isHsmUp()]).toEqual([503, '0']);
-        await sleep(1000);
+        await pause(1000);
       } finally {
         hsm.moveBack();
       }
@@ -44,9 +44,9 @@ describe.skipIf(!requires('softhsm'))('an HSM that fails under a load of enrolme
 
   test('its process is killed: the calls in flight fail, and another process takes over', async () => {
     const before = server.childPid();
-    await server.under((load) => {
+    await server.under(async (load) => {
       process.kill(before, 'SIGKILL');
-      return until(() => load.statuses.includes(503) || load.statuses.includes(500), 'a failed enrolment');
+      await until('a failed enrollment', () => load.statuses.includes(503) || load.statuses.includes(500));
     });
     expect(server.childPid()).not.toBe(before);
   });
@@ -56,7 +56,7 @@ describe.skipIf(!requires('softhsm'))('an HSM that fails under a load of enrolme
     const statuses = await server.under(async (load) => {
       const from = load.statuses.length;
       process.kill(before, 'SIGSTOP');
-      await until(() => load.statuses.slice(from).some((status) => status !== 200), 'a failed enrolment');
+      await until('a failed enrollment', () => load.statuses.slice(from).some((status) => status !== 200));
     });
     expect(statuses).toContain(500);
     expect(server.childPid()).not.toBe(before);
@@ -68,7 +68,7 @@ describe.skipIf(!requires('softhsm'))('an HSM that fails under a load of enrolme
     const statuses: number[] = [];
     const burst = Array.from({ length: 150 }, async () => statuses.push((await server.enroll()).status));
     // One in the session and 64 behind it; the rest is refused at once, long before the deadline.
-    await until(() => statuses.includes(503), 'a refused enrolment');
+    await until('a rejected enrollment', () => statuses.includes(503));
     process.kill(pid, 'SIGCONT');
     await Promise.all(burst);
     expect(statuses.every((status) => status === 503 || status === 200)).toBe(true);

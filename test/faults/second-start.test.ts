@@ -3,13 +3,13 @@ import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAny, type CommandResult } from '../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary } from '../support/estuary.ts';
 import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
+import { pause } from '../support/until.ts';
 
 const wire = onTheWire(simpleCsr(makeKey()));
 let estuary: Estuary;
@@ -33,7 +33,7 @@ function storeFiles(): Record<string, string> {
 /** The files once the first service has nothing to write of its own any more: it indexes what is new every two seconds. */
 async function settledFiles(): Promise<Record<string, string>> {
   for (let before = storeFiles(), attempt = 0; ; attempt++) {
-    await delay(2500);
+    await pause(2500);
     const now = storeFiles();
     if (attempt === 10 || JSON.stringify(now) === JSON.stringify(before)) return now;
     before = now;

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test as anyTest } from 'vitest';
 import { verifyAudit } from '../../src/store/sqlite/read-audit.ts';
 import type { Store } from '../../src/store/store.ts';
 import { requires } from '../support/requires.ts';
 import { openedInThreads, type Paths, T0, temporaryPaths } from '../store/support.ts';
+import { pause } from '../support/until.ts';
 
 const test = anyTest.skipIf(!requires('storeInFile'));
 
@@ -36,7 +36,7 @@ function startWriter(paths: Paths, name: string, count?: number): Writer {
     async until(beginning) {
       while (!said().some((line) => line.startsWith(beginning))) {
         if (child.exitCode !== null) throw new Error(`the writer ended with ${child.exitCode}: ${text}`);
-        await delay(5);
+        await pause(5);
       }
     },
   };
@@ -91,7 +91,7 @@ test(`§6: kill -9, ${KILLS} times while writing: what was acknowledged is there
   for (let n = 0; n < KILLS; n++) {
     const writer = startWriter(paths, `writer-${n}`);
     await writer.until('ready');
-    await delay(Math.random() * 250);
+    await pause(Math.random() * 250);
     writer.child.kill('SIGKILL');
     await writer.exited;
     lines.push(...writer.said());

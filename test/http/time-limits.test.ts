@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { boundAnswers, checkingInterval } from '../../src/http/time-limits.ts';
+import { until } from '../support/until.ts';
 
 test('a client that never reads its answer is cut', async () => {
   const server = createServer((_request, response) => response.end(Buffer.alloc(64 * 1024 * 1024)));
@@ -29,7 +30,7 @@ test('a client that reads gets its answer and keeps its connection', async () =>
   client.on('data', (data: Buffer) => (text += data.toString()));
   for (const count of [1, 2]) {
     client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-    while ((text.match(/answer/g) ?? []).length < count) await new Promise((resolve) => setTimeout(resolve, 100));
+    await until(`answer ${count}`, () => (text.match(/answer/g) ?? []).length >= count);
   }
   expect(client.destroyed).toBe(false);
   client.destroy();

@@ -1,12 +1,12 @@
 /** Clients that poll by themselves carry a request from 202 through approval to its certificate. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compileEstClient } from '../support/bouncycastle.ts';
 import { run, runAny } from '../support/command.ts';
 import { caSection, Estuary, itemsOf, section } from '../support/estuary.ts';
 import { ESTCLIENT, requires } from '../support/requires.ts';
+import { until } from '../support/until.ts';
 
 let estuary: Estuary;
 
@@ -27,16 +27,11 @@ const file = (name: string): string => join(estuary.dir, name);
 
 /** Approves the request of this name as soon as it is there. */
 async function approveWhenQueued(cn: string): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt++) {
+  const { id } = await until(`${cn} is queued`, async () => {
     const { json } = await estuary.admin('GET', '/admin/requests?status=pending');
-    const found = itemsOf(json).find(({ subject }) => subject === `CN=${cn}`);
-    if (found !== undefined) {
-      expect((await estuary.admin('POST', `/admin/requests/${String(found['id'])}/approve`)).status).toBe(200);
-      return;
-    }
-    await sleep(100);
-  }
-  throw new Error(`${cn} was not queued`);
+    return itemsOf(json).find(({ subject }) => subject === `CN=${cn}`);
+  });
+  expect((await estuary.admin('POST', `/admin/requests/${String(id)}/approve`)).status).toBe(200);
 }
 
 /** The one request of this name, issued, with its one certificate. */

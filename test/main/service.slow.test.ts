@@ -1,15 +1,16 @@
 /** Start, signals and reload; and what never reaches a log or a record. */
+import { once } from 'node:events';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { openTls } from '../support/https.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
+import { until } from '../support/until.ts';
 
 // Each test starts a server.
 vi.setConfig({ testTimeout: 120_000 });
@@ -24,13 +25,12 @@ async function start(configure?: (config: import('smol-toml').TomlTable, dir: st
 }
 afterEach(() => estuary?.stop());
 
-/** Waits, 20 s at most, until the log has a line with this message. */
+/** Waits until the log has `count` lines with this message. */
 async function logged(server: Estuary, message: string, count = 1): Promise<void> {
-  for (let i = 0; i < 400; i++) {
-    if (server.server.log().filter(({ msg }) => msg === message).length >= count) return;
-    await sleep(50);
-  }
-  throw new Error(`no "${message}" in the log:\n${server.server.output()}`);
+  await until(
+    `"${message}" in the log`,
+    () => server.server.log().filter(({ msg }) => msg === message).length >= count,
+  );
 }
 
 test('SIGTERM: a request in flight is finished, then the process ends with 0', async () => {
@@ -39,9 +39,12 @@ test('SIGTERM: a request in flight is finished, then the process ends with 0', a
   const socket = await openTls(est.server.port('est'), { ca: est.root });
   const head =
     'POST /.well-known/est/simpleenroll HTTP/1.1\r\nHost: x\r\nContent-Type: application/pkcs10\r\n' +
-    `Authorization: Basic ${Buffer.from(`d:${token}`).toString('base64')}\r\nContent-Length: ${wire.length}\r\n\r\n`;
-  socket.write(head + wire.slice(0, 50));
-  await sleep(300);
+    `Authorization: Basic ${Buffer.from(`d:${token}`).toString('base64')}\r\nContent-Length: ${wire.length}\r\n` +
+    'Expect: 100-continue\r\n\r\n';
+  socket.write(head);
+  // "100 Continue": the server has read the head.
+  await once(socket, 'data');
+  socket.write(wire.slice(0, 50));
   est.server.signal('SIGTERM');
   await logged(est, 'stopping');
   await expect(openTls(est.server.port('est'), { ca: est.root })).rejects.toThrow();
@@ -56,8 +59,11 @@ test('SIGTERM: what does not finish within server.shutdown_grace is cut', async 
   const est = await start((config) => (section(config, 'server')['shutdown_grace'] = 1));
   const socket = await openTls(est.server.port('est'), { ca: est.root });
   socket.on('error', () => undefined);
-  socket.write('POST /.well-known/est/simpleenroll HTTP/1.1\r\nHost: x\r\n');
-  await sleep(200);
+  socket.write(
+    'POST /.well-known/est/simpleenroll HTTP/1.1\r\nHost: x\r\nContent-Type: application/pkcs10\r\n' +
+      'Content-Length: 900\r\nExpect: 100-continue\r\n\r\n',
+  );
+  await once(socket, 'data');
   est.server.signal('SIGTERM');
   expect((await est.server.exited).code).toBe(0);
 });

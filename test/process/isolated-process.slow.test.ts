@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { IsolatedProcess } from '../../src/process/isolated-process.ts';
 import type { IsolatedProcessOptions } from '../../src/process/isolated-process.ts';
 import { siblingModule } from '../../src/process/sibling-module.ts';
+import { pause, until } from '../support/until.ts';
 
 const deadline = { deadlineMs: 20_000 };
 const started: IsolatedProcess[] = [];
@@ -36,14 +36,6 @@ function example(options: Partial<IsolatedProcessOptions> = {}): IsolatedProcess
   });
   started.push(child);
   return child;
-}
-
-async function until(condition: () => boolean, what: string): Promise<void> {
-  for (let i = 0; i < 1000; i += 1) {
-    if (condition()) return;
-    await sleep(20);
-  }
-  throw new Error(`never happened: ${what}`);
 }
 
 function isAlive(pid: number): boolean {
@@ -139,10 +131,10 @@ describe('a child that fails', () => {
     await expect(hung).rejects.toMatchObject({ status: 500, code: 'PKCS11_TIMEOUT' });
     await expect(bystander).rejects.toMatchObject({ status: 500, code: 'PKCS11_TIMEOUT' });
     await expect(child.call('greet', 'x', deadline)).rejects.toMatchObject(down);
-    await until(() => child.state === 'up', 'restart');
+    await until('restart', () => child.state === 'up');
     expect(await child.call('greet', 'again', deadline)).toBe('hello again');
     expect(child.pid).not.toBe(pid);
-    await until(() => !isAlive(pid), 'the hung process is gone');
+    await until('the hung process is gone', () => !isAlive(pid));
   });
 
   test('stopped by SIGSTOP counts as hanging', async () => {
@@ -150,7 +142,7 @@ describe('a child that fails', () => {
     await child.start();
     process.kill(child.pid ?? 0, 'SIGSTOP');
     await expect(child.call('greet', 'x', { deadlineMs: 200 })).rejects.toMatchObject({ code: 'PKCS11_TIMEOUT' });
-    await until(() => child.state === 'up', 'restart');
+    await until('restart', () => child.state === 'up');
     expect(await child.call('greet', 'again', deadline)).toBe('hello again');
   });
 
@@ -160,7 +152,7 @@ describe('a child that fails', () => {
     const bystander = child.call('later', 60_000, deadline);
     await expect(child.call(how, undefined, deadline)).rejects.toMatchObject(lost);
     await expect(bystander).rejects.toMatchObject(lost);
-    await until(() => child.state === 'up', 'restart');
+    await until('restart', () => child.state === 'up');
     expect(await child.call('greet', 'again', deadline)).toBe('hello again');
     if (how === 'complain') expect(events.join('\n')).toContain('the library says ouch');
   });
@@ -179,7 +171,7 @@ describe('a child that fails', () => {
     await child.start();
     for (let i = 0; i < 3; i += 1) {
       await expect(child.call('crash', undefined, deadline)).rejects.toMatchObject(lost);
-      await until(() => child.state === 'up', 'restart');
+      await until('restart', () => child.state === 'up');
     }
     expect(await child.call('greet', 'at last', deadline)).toBe('hello at last');
   });
@@ -204,8 +196,8 @@ describe('starting', () => {
       const child = example({ init: `once:${join(directory, 'been-here')}` });
       await child.start();
       child.restart('test');
-      await until(() => events.some((event) => event.includes('stays down')), 'giving up');
-      await sleep(200);
+      await until('giving up', () => events.some((event) => event.includes('stays down')));
+      await pause(200);
       expect(child.state).toBe('down');
       expect(child.pid).toBeUndefined();
       expect(child.reason).toBe('the PIN is wrong');
@@ -222,7 +214,7 @@ describe('the end', () => {
     await child.start();
     const pid = child.pid ?? 0;
     const hung = expect(child.call('hang', undefined, deadline)).rejects.toMatchObject(lost);
-    await sleep(50);
+    await pause(50);
     await child.stop();
     await hung;
     expect(isAlive(pid)).toBe(false);
@@ -237,6 +229,6 @@ describe('the end', () => {
     const pid = Number(line.toString().trim());
     expect(isAlive(pid)).toBe(true);
     parent.kill('SIGKILL');
-    await until(() => !isAlive(pid), 'the child is gone');
+    await until('the child is gone', () => !isAlive(pid));
   });
 });

@@ -1,5 +1,4 @@
 /** Every queue that requesters share serves them in turn: many requests of one delay those of another by few places. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { HashingPool } from '../../src/auth/otp/hashing-pool.ts';
 import { Replica } from '../../src/ca/dogtag/replica.ts';
@@ -11,6 +10,7 @@ import { runForRequest } from '../../src/request-context.ts';
 import { fixture, log, madeUp } from '../publication/support.ts';
 import { ocspRequest } from '../support/ocsp.ts';
 import { temporaryFolder } from '../support/openssl.ts';
+import { pause } from '../support/until.ts';
 
 const folder = temporaryFolder();
 const ended: (() => unknown)[] = [];
@@ -27,7 +27,7 @@ const QUEUES: readonly (readonly [string, MakeWork])[] = [
     'password hashing',
     () => {
       const pool = new HashingPool({ concurrency: 2, queue: 256, retryAfter: 1 });
-      return Promise.resolve((done) => pool.run(() => sleep(1).then(done)));
+      return Promise.resolve((done) => pool.run(() => pause(1).then(done)));
     },
   ],
   [
@@ -66,14 +66,14 @@ const QUEUES: readonly (readonly [string, MakeWork])[] = [
     () => {
       const replica = new Replica('https://127.0.0.1:1', 'ca', { ca: '', cert: '', key: '' });
       ended.push(() => replica.close());
-      return Promise.resolve((done) => replica.session(Date.now() + 60_000, () => sleep(1).then(done)));
+      return Promise.resolve((done) => replica.session(Date.now() + 60_000, () => pause(1).then(done)));
     },
   ],
   [
     'OCSP',
     async () => {
       const { ca, signer, clock } = await fixture(folder);
-      const store = { getCertificates: () => sleep(1, []) };
+      const store = { getCertificates: () => pause(1).then(() => []) };
       const responder = new OcspResponder({ store, validity: 300, log, now: () => clock.now });
       return (done) => responder.answer(ca, signer, ocspRequest(ca, [madeUp()])).then(done);
     },

@@ -9,6 +9,7 @@ import { issueFrom } from '../http/admin/support.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { fixture, log, madeUp, SUCCESSFUL, TRY_LATER, UNAUTHORIZED, type Fixture } from './support.ts';
 import { ocspRequest } from '../support/ocsp.ts';
+import { until } from '../support/until.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
@@ -67,14 +68,6 @@ function slow({ signer, key }: Fixture): {
   return { signer: { ...signer, sign }, begun: () => begun, atOnce: () => most, go: () => gate.resolve(undefined) };
 }
 
-/** Until everything that does not wait for the key has been done. */
-async function until(condition: () => boolean): Promise<void> {
-  for (let i = 0; !condition(); i++) {
-    if (i === 1000) throw new Error('never happened');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 test.each([
   ['one', () => [madeUp()], undefined],
   ['one, with a nonce', () => [madeUp()], randomBytes(16)],
@@ -121,7 +114,7 @@ test('a response says when its status was looked up, however long its signature 
   const asked = Math.floor(clock.now / 1000) * 1000;
   const held = slow(made);
   const answer = responder.answer(ca, held.signer, ocspRequest(ca, [serial]));
-  await until(() => held.begun() === 1);
+  await until('1 signatures have begun', () => held.begun() === 1);
   const second = responder.answer(ca, held.signer, ocspRequest(ca, [serial]));
   clock.now += 60_000;
   held.go();
@@ -133,7 +126,7 @@ test('with nonces one response at a time is signed; who finds the queue full get
   const { ca, key, serial, lookups, ask } = made;
   const held = slow(made);
   const answers = times(200, () => ask(ocspRequest(ca, [serial], randomBytes(16)), held.signer));
-  await until(() => lookups.count === 200);
+  await until('200 lookups', () => lookups.count === 200);
   held.go();
   const distinct = new Set(await Promise.all(answers));
   expect(tally([...distinct])).toEqual({ successful: distinct.size });
@@ -148,7 +141,7 @@ test('a response about several certificates waits like one with a nonce; too man
   const { ca, serial, lookups, ask } = made;
   const held = slow(made);
   const answers = times(100, () => ask(ocspRequest(ca, [serial, madeUp()]), held.signer));
-  await until(() => lookups.count === 200);
+  await until('200 lookups', () => lookups.count === 200);
   const plain = ask(ocspRequest(ca, [serial]), held.signer);
   held.go();
   expect(tally(await Promise.all(answers))).toEqual({ successful: 17, [TRY_LATER]: 83 });
@@ -166,7 +159,7 @@ test.each([
   const serials = await Promise.all(times(6, async () => (await issueFrom(ca, store, 'CN=device')).serial));
   const held = slow(made);
   const answers = serials.map((serial) => ask(ocspRequest(ca, [serial]), { ...held.signer, concurrency }));
-  await until(() => held.begun() === share);
+  await until('share signatures have begun', () => held.begun() === share);
   held.go();
   expect(tally(await Promise.all(answers))).toEqual({ successful: 6 });
   expect(held.atOnce()).toBe(share);

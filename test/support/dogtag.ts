@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { TomlTable } from 'smol-toml';
 import { run, runText } from './command.ts';
 import { DOGTAG_FOLDER, readDescription, type DogtagDescription } from './dogtag-folder.ts';
@@ -15,6 +14,7 @@ import type { DogtagSettings } from './dogtag-stand-in/index.ts';
 import { caSection, section } from './estuary.ts';
 import { call, type Answer } from './https.ts';
 import { ROOT } from './root.ts';
+import { pause } from './until.ts';
 
 const SCRIPT = join(ROOT, 'scripts', 'dogtag');
 
@@ -31,7 +31,7 @@ async function takeTurn(): Promise<Server> {
       server.listen(TURN, () => resolve(true));
     });
     if (taken) return server;
-    await sleep(250);
+    await pause(250);
   }
 }
 

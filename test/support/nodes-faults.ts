@@ -1,6 +1,6 @@
 /** What breaks of several nodes (nodes.ts): each fault is brought about, lasts, and is mended as its administrator would. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Nodes } from './nodes.ts';
+import { pause } from './until.ts';
 
 /** @param random numbers from 0 up to 1 */
 export type NodesFault = (nodes: Nodes, random: () => number) => Promise<void>;
@@ -11,31 +11,31 @@ const FAULTS: Readonly<Record<string, NodesFault>> = {
   'a node is killed': async (nodes, random) => {
     const node = anyOf(nodes, random);
     node.server.signal('SIGKILL');
-    await sleep(random() * 3000);
+    await pause(random() * 3000);
     await nodes.relaunch(node);
   },
   'a node is stopped for longer than its lease, and continued': async (nodes, random) => {
     const { server } = anyOf(nodes, random);
     server.signal('SIGSTOP');
-    await sleep(22_000 + random() * 4000);
+    await pause(22_000 + random() * 4000);
     server.signal('SIGCONT');
   },
   'a node is stopped for a moment, and continued': async (nodes, random) => {
     const { server } = anyOf(nodes, random);
     server.signal('SIGSTOP');
-    await sleep(500 + random() * 12_000);
+    await pause(500 + random() * 12_000);
     server.signal('SIGCONT');
   },
   'PostgreSQL crashes and starts again': async (nodes, random) => {
     await nodes.primary.end('SIGQUIT');
-    await sleep(random() * 3000);
+    await pause(random() * 3000);
     await nodes.primary.launch();
   },
   'PostgreSQL fails over to its synchronous standby': (nodes) => nodes.failOver(),
   'a node is cut off from the database': async (nodes, random) => {
     const { relays } = anyOf(nodes, random);
     for (const relay of relays) relay.silence(true);
-    await sleep(5000 + random() * 20_000);
+    await pause(5000 + random() * 20_000);
     for (const relay of relays) {
       relay.silence(false);
       relay.cut();
@@ -44,7 +44,7 @@ const FAULTS: Readonly<Record<string, NodesFault>> = {
   'the database is out of connections': async (nodes, random) => {
     await nodes.primary.sql('ALTER ROLE est CONNECTION LIMIT 3');
     await nodes.primary.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'est'");
-    await sleep(3000 + random() * 5000);
+    await pause(3000 + random() * 5000);
     await nodes.primary.sql('ALTER ROLE est CONNECTION LIMIT -1');
   },
 };
@@ -52,7 +52,7 @@ const FAULTS: Readonly<Record<string, NodesFault>> = {
 const DISK_FAULTS: Readonly<Record<string, NodesFault>> = {
   'the disk of the database is full': async (nodes, random) => {
     nodes.fillDisk();
-    await sleep(3000 + random() * 5000);
+    await pause(3000 + random() * 5000);
     await nodes.emptyDisk();
   },
 };

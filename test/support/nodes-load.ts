@@ -1,10 +1,10 @@
 /** Clients of several nodes (nodes.ts), and what they know of it afterwards. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { makeKey, type TestKey } from './csr.ts';
 import { certificatesOf } from './estuary.ts';
 import type { Nodes } from './nodes.ts';
 import { untilReady } from './spawned.ts';
+import { pause } from './until.ts';
 
 /** What a client knows of one token. */
 export interface Enrolled {
@@ -101,7 +101,7 @@ export class Load {
       if (answer !== undefined) one.statuses.push(answer.status);
       if (answer?.status === 200) this.#answered();
       if (answer === undefined || answer.status === 503) {
-        await sleep(200);
+        await pause(200);
         continue;
       }
       if (answer.status === 200)
@@ -118,12 +118,10 @@ export class Load {
     const asked = this.#nodes
       .admin(node, 'POST', '/admin/otp', { client_id: cn })
       .catch((error: unknown) => void (failure = String(error)));
-    const answer = await (this.#adminOverBalancer
-      ? asked
-      : Promise.race([asked, sleep(3000, undefined, { ref: false })]));
+    const answer = await (this.#adminOverBalancer ? asked : Promise.race([asked, pause(3000)]));
     if (answer?.status !== 201) {
       this.failedTokens.push(answer === undefined ? failure : `${answer.status} ${answer.text}`);
-      await sleep(100);
+      await pause(100);
       return undefined;
     }
     const { token } = JSON.parse(answer.text) as { token: string };

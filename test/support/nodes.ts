@@ -6,7 +6,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { Balancer, type Patience } from './balancer.ts';
 import { Disk } from './chaos/disk.ts';
@@ -19,6 +18,7 @@ import { makeQuickstart } from './quickstart.ts';
 import { startServer, type ServerProcess } from './server-process.ts';
 import { untilReady } from './spawned.ts';
 import { TcpRelay } from './tcp-relay.ts';
+import { pause, until } from './until.ts';
 
 /** MiB of a database's disk; the file that it lies in has holes. */
 const DISK = 4096;
@@ -165,12 +165,10 @@ export class Nodes {
   /** Gives it back, and starts the primary where that has ended for want of it. */
   async emptyDisk(): Promise<void> {
     this.#disk().empty();
-    for (const end = performance.now() + 60_000; performance.now() < end;) {
+    await until('PostgreSQL answers', async () => {
       if (!this.primary.isRunning) await this.primary.launch();
-      if ((await this.sql('SELECT 1').catch(() => [])).length === 1) return;
-      await sleep(100);
-    }
-    throw new Error(`PostgreSQL does not answer: ${this.primary.log}`);
+      return (await this.sql('SELECT 1').catch(() => [])).length === 1;
+    });
   }
 
   #disk(): Disk {
@@ -287,7 +285,7 @@ async function removed(disk: Disk, folder: string): Promise<void> {
       return;
     } catch (error) {
       if (tries === 100) throw error;
-      await sleep(100);
+      await pause(100);
     }
 }
 

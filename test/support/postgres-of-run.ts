@@ -2,8 +2,8 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { SHARED_FOLDER } from './postgres.ts';
+import { until } from './until.ts';
 
 /** Nothing is started here: most runs of single files need none. @returns what ends it */
 export default function setup(): () => Promise<void> {
@@ -29,7 +29,7 @@ async function end(folder: string): Promise<void> {
   const running = pid();
   if (running === undefined) return;
   process.kill(running, 'SIGQUIT');
-  for (let attempt = 0; attempt < 200 && isAlive(running); attempt++) await sleep(25);
+  await until('PostgreSQL has stopped', () => !isAlive(running));
 }
 
 function isAlive(pid: number): boolean {

@@ -1,9 +1,9 @@
 /** What an administrator sees and does of queued requests, and their polls, in tests. */
 import { randomInt } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { itemsOf, type Estuary } from './estuary.ts';
 import type { Answer } from './https.ts';
+import { pause } from './until.ts';
 
 /** The queued requests of one subject `CN=…`, as the admin API lists them. */
 export async function requestsOf(estuary: Estuary, cn: string): Promise<Record<string, unknown>[]> {
@@ -34,7 +34,7 @@ export async function pollAcrossKill(
   poll: () => Promise<Answer>,
 ): Promise<{ readonly before: Answer | undefined; readonly after: Answer }> {
   const cut = poll().catch(() => undefined);
-  await sleep(randomInt(60));
+  await pause(randomInt(60));
   estuary.server.signal('SIGKILL');
   await estuary.server.exited;
   const before = await cut;
@@ -53,7 +53,7 @@ export async function auditOf(estuary: Estuary, type: string, id: string): Promi
  * next check, which may come after the fault is mended. A report of health holds for a second.
  */
 export async function caInUse(estuary: Estuary): Promise<void> {
-  await sleep(1100);
+  await pause(1100);
   const health = async (): Promise<unknown> => (await estuary.admin('GET', '/admin/cas/devices')).json['health'];
   await expect.poll(health, { timeout: 20_000 }).toBe('ok');
 }

@@ -7,6 +7,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
+import { expect } from 'vitest';
 import { missingDogtag } from './dogtag-folder.ts';
 import { postgresPrograms } from './postgres.ts';
 import { ROOT } from './root.ts';
@@ -165,5 +166,5 @@ export function requires(...needs: readonly Requirement[]): boolean {
 export function recordSkip(reason: string): void {
   if (process.env['CI'] === 'true' && reason !== ABOUT_FILES)
     throw new Error(`CI=true, and this machine cannot run these tests: ${reason}`);
-  recordNote('skip', reason);
+  recordNote('skip', reason, 0, expect.getState().testPath);
 }

@@ -3,7 +3,6 @@
  * file that the reporter names in the environment.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
-import { expect } from 'vitest';
 
 /** The environment variable with the path of the file. */
 export const RUN_NOTES = 'ESTUARY_RUN_NOTES';
@@ -13,7 +12,7 @@ export type NoteKind = 'skip' | 'start' | 'wait';
 
 export interface RunNote {
   readonly kind: NoteKind;
-  /** Path of the test file. */
+  /** Path of the test file that skips tests; otherwise empty. */
   readonly file: string;
   /** The reason, the program, or the condition. */
   readonly what: string;
@@ -21,11 +20,11 @@ export interface RunNote {
   readonly ms: number;
 }
 
-/** Records a note about the current test file. Does nothing outside a run with the reporter. */
-export function recordNote(kind: NoteKind, what: string, ms = 0): void {
+/** Records a note. Does nothing outside a run with the reporter. */
+export function recordNote(kind: NoteKind, what: string, ms = 0, file = ''): void {
   const path = process.env[RUN_NOTES];
   if (path === undefined) return;
-  const note: RunNote = { kind, file: expect.getState().testPath ?? '', what, ms: Math.round(ms) };
+  const note: RunNote = { kind, file, what, ms: Math.round(ms) };
   appendFileSync(path, `${JSON.stringify(note)}\n`);
 }
 

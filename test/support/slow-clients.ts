@@ -1,7 +1,7 @@
 /** Clients that are slow, silent or rude, and a look at what a server still holds of them. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from './until.ts';
 
 /** A TCP connection that never closes by itself: not even when the server has ended its side. */
 export function openTcp(port: number, localAddress = '127.0.0.1'): Promise<Socket> {
@@ -36,20 +36,11 @@ export function socketsOf(pid: number): number {
   }).length;
 }
 
-/** Waits until something holds, 60 s at most. */
-export async function until(what: string, holds: () => boolean): Promise<void> {
-  for (let i = 0; i < 600; i++) {
-    if (holds()) return;
-    await sleep(100);
-  }
-  throw new Error(`not within a minute: ${what}`);
-}
-
 /** Waits until a count has not changed for half a second. */
 export async function settled(count: () => number): Promise<void> {
   for (let last = -1, same = 0; same < 5; last = count()) {
     same = count() === last ? same + 1 : 0;
-    await sleep(100);
+    await pause(100);
   }
 }
 

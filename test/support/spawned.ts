@@ -1,12 +1,12 @@
 /** Programs of others that tests start: started until they answer, and killed. */
 import type { ChildProcess } from 'node:child_process';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from './until.ts';
 
 /** Waits for a program to answer. @param atMost milliseconds */
 export async function untilReady(name: string, ready: () => Promise<boolean>, atMost = 5000): Promise<void> {
   for (const end = performance.now() + atMost; performance.now() < end;) {
     if (await ready()) return;
-    await sleep(25);
+    await pause(25);
   }
   throw new Error(`${name} does not answer`);
 }

@@ -1,11 +1,11 @@
 import { writeFile, rename, copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Kdc, REALM } from '../../support/kdc.ts';
 import { FLAG, initialToken, initialTokens, negotiation } from '../../support/negotiate.ts';
 import { requires } from '../../support/requires.ts';
 import { Acceptor, padToken } from '../../support/spnego.ts';
+import { pause } from '../../support/until.ts';
 
 const REFUSED = { status: 401, text: 'GSSAPI authentication failed' };
 const ALICE = { status: 200, text: `CN=alice@${REALM}` };
@@ -94,7 +94,7 @@ describe.skipIf(!requires('kdc'))('Kerberos tickets, with a real KDC and a keyta
     const strict = await acceptorWith(' clockskew = 1');
     const short = await kdc.login('alice', { lifetime: '3s' });
     expect(await strict.verdict(await token({ cache: short }))).toMatchObject(ALICE);
-    await sleep(6000);
+    await pause(6000);
     // The client's clock is behind, so it still sends the ticket.
     const verdict = await strict.verdict(await token({ cache: await kdc.withClockOffset(short, -6) }));
     expect(verdict).toMatchObject(REFUSED);

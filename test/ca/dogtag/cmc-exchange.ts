@@ -1,5 +1,4 @@
 /** Full CMC with an Estuary before Dogtag, from a client's side: the agent signs the responses. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { controlsNamed, parseControl, type CmcControl } from '../../../src/pki/cmc/controls.ts';
 import type { TaggedAttribute } from '../../../src/pki/cmc/pki-data.ts';
 import { parsePkiResponse } from '../../../src/pki/cmc/pki-response.ts';
@@ -9,6 +8,7 @@ import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
 import { postCmc, requestBy, tcr } from '../../support/cmc.ts';
 import { simpleCsr, type TestKey } from '../../support/csr.ts';
 import type { ClientIdentity, Estuary } from '../../support/estuary.ts';
+import { pause } from '../../support/until.ts';
 
 export interface Reply {
   readonly http: number;
@@ -59,7 +59,7 @@ export async function atOnce(
     clients.map(async ({ cn, client, key }) => {
       let reply = await exchange(estuary, client, await asks(client, cn, key));
       for (let again = 0; again < 20 && reply.http === 503; again++) {
-        await sleep(1000);
+        await pause(1000);
         reply = await exchange(estuary, client, await asks(client, cn, key));
       }
       const { status, certificates } = reply;

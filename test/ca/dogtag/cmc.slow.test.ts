@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildControl, controlsNamed } from '../../../src/pki/cmc/controls.ts';
 import { parseSignedData } from '../../../src/pki/cms/cms.ts';
@@ -12,6 +11,7 @@ import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in
 import { caSection, Estuary, section, type ClientIdentity } from '../../support/estuary.ts';
 import { caInUse } from '../../support/queued-requests.ts';
 import { buildCrmf } from '../../pki/cmc/samples.ts';
+import { pause } from '../../support/until.ts';
 
 const CMC = 'POST /ca/ee/ca/profileSubmitCMCFull';
 
@@ -129,7 +129,7 @@ describe('fullcmc at a CA behind Dogtag', { timeout: 60_000 }, () => {
     const pendToken = pendTokenOf({ statuses: first.status === undefined ? [] : [first.status] });
     let reply = first;
     for (let polls = 0; polls < 20 && reply.status?.status === 'pending'; polls++) {
-      await sleep(400);
+      await pause(400);
       reply = await exchange(
         estuary,
         client,

@@ -1,5 +1,4 @@
 /** RFC 7894 at a CA behind Dogtag: the same request with the token that was used for it; and secrets in what goes on as it was signed. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { oid, printableString, sequence } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
@@ -20,6 +19,7 @@ import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in
 import { certificatesOf, Estuary, itemsOf, section, hashOtpsCheaply } from '../../support/estuary.ts';
 import { usesOf } from '../../support/queued-requests.ts';
 import { exchange } from './cmc-exchange.ts';
+import { until } from '../../support/until.ts';
 
 const SUBMIT = 'POST /ca/rest/certrequests';
 const CMC = 'POST /ca/ee/ca/profileSubmitCMCFull';
@@ -76,12 +76,10 @@ class Device {
 
   /** Polls until the answer is not 202. */
   async final(): Promise<string> {
-    for (let polls = 0; polls < 100; polls++) {
+    return until('an answer other than 202', async () => {
       const answer = await this.send();
-      if (!answer.startsWith('202')) return answer;
-      await sleep(300);
-    }
-    throw new Error('still pending');
+      return !answer.startsWith('202') && answer;
+    });
   }
 
   /** Certificates at the CA, certificates in our store, uses of the token. */

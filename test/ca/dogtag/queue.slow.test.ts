@@ -3,7 +3,6 @@
  *
  * Longer than other files: the ways of one request share a server, which takes seconds to start.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
@@ -13,6 +12,7 @@ import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in
 import { caSection, certificatesOf, Estuary, section } from '../../support/estuary.ts';
 import type { Answer } from '../../support/https.ts';
 import { auditOf, caInUse, requestId, requestsOf, usesOf } from '../../support/queued-requests.ts';
+import { pause } from '../../support/until.ts';
 
 const SUBMIT = 'POST /ca/rest/certrequests';
 const POLL = 'GET /ca/rest/certrequests/';
@@ -59,7 +59,7 @@ async function newDevice(cn: string): Promise<Device> {
       for (let polls = 0; polls < 30; polls++) {
         const answer = await enroll();
         if (answer.status !== 202) return answer;
-        await sleep(300);
+        await pause(300);
       }
       throw new Error('still pending');
     },
@@ -90,7 +90,7 @@ describe('a request that the CA queues', { timeout: 30_000 }, () => {
     const first = await device.enroll();
     expect([first.status, first.headers['retry-after'], first.body.length]).toEqual([202, '1', 0]);
     expect(await usesOf(estuary, device.otp.id)).toBe(1);
-    await sleep(1100);
+    await pause(1100);
     expect((await device.enroll()).status).toBe(202);
     await standIn.decide('approve', await referenceOf(device.cn));
     expectCertificate(await device.final(), device);
@@ -156,7 +156,7 @@ describe('a request that the CA queues', { timeout: 30_000 }, () => {
     const device = await newDevice('restart');
     await device.enroll();
     server.faults.undeployed = true;
-    await sleep(1100);
+    await pause(1100);
     expect((await device.enroll()).status).toBe(202);
     estuary.server.signal('SIGKILL');
     await estuary.server.exited;
@@ -183,7 +183,7 @@ describe('a request that the CA queues', { timeout: 30_000 }, () => {
     server.faults.directoryDown = true;
     for (let polls = 0; polls < 5; polls++) {
       expect((await device.enroll()).status).toBe(202);
-      await sleep(600);
+      await pause(600);
     }
     server.faults.directoryDown = false;
     await standIn.decide('approve', await referenceOf(device.cn));
@@ -212,7 +212,7 @@ describe('a submission that is not answered', { timeout: 60_000 }, () => {
     const before = server.count(SUBMIT);
     expect((await device.enroll()).status).toBe(202);
     server.faults.cutAfterSubmission = false;
-    await sleep(1100);
+    await pause(1100);
     expect((await device.enroll()).status).toBe(202);
     await standIn.decide('approve', await referenceOf(device.cn));
     expectCertificate(await device.final(), device);

@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
 import { Pkcs11Signer } from '../../../src/ca/pkcs11/pkcs11-signer.ts';
@@ -14,6 +13,7 @@ import { openssl, opensslText } from '../../support/openssl.ts';
 import { requires } from '../../support/requires.ts';
 import { PIN, SOFTHSM_MODULE, TOKEN_KEYS, softHsm } from '../../support/softhsm.ts';
 import type { SoftHsm, TokenKeyType } from '../../support/softhsm.ts';
+import { pause, until } from '../../support/until.ts';
 
 const TYPES = Object.keys(TOKEN_KEYS) as TokenKeyType[];
 const label = (type: TokenKeyType): string => `key ${type}`;
@@ -137,7 +137,7 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
     const contents = files.map((file) => readFileSync(file));
     for (const file of files) truncateSync(file);
     const started = open();
-    const early = await Promise.race([started.catch((error: unknown) => error), sleep(700, 'waits')]);
+    const early = await Promise.race([started.catch((error: unknown) => error), pause(700).then(() => 'waits')]);
     files.forEach((file, n) => writeFileSync(file, contents[n] ?? ''));
     expect(early).toBe('waits');
     expect((await (await started).sign(Buffer.from('x'))).length).toBeGreaterThan(60);
@@ -233,7 +233,7 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
           expect(await isValid(signer, Buffer.from('tbs'), signature)).toBe(true);
           return;
         }
-        await sleep(20);
+        await pause(20);
       }
       throw new Error('never recovered');
     }
@@ -284,8 +284,7 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
       await hsm.tool('repinned', '--change-pin', '--new-pin', '4321');
       process.kill(signer.pid ?? 0, 'SIGKILL');
       await expect(signer.sign(Buffer.from('x'))).rejects.toMatchObject({ code: 'PKCS11_FAILED' });
-      for (let i = 0; i < 500 && !(await signer.health()).detail?.includes('PIN'); i += 1) await sleep(20);
-      await sleep(500);
+      await until('the signer reports the PIN', async () => (await signer.health()).detail?.includes('PIN'));
       expect(signer.pid).toBeUndefined();
       expect((await signer.health()).detail).toContain('refuses the PIN (CKR_PIN_INCORRECT)');
       await expect(signer.sign(Buffer.from('x'))).rejects.toMatchObject({ status: 503, code: 'PKCS11_DOWN' });

@@ -7,6 +7,7 @@ import type { AdminRole } from '../../../src/config/vocabulary.ts';
 import { eventStream } from '../../../src/http/admin/event-stream.ts';
 import { event } from '../../store/rows.ts';
 import { adminFixture, bearer, failure, TOKEN, type AdminFixture } from './support.ts';
+import { pause } from '../../support/until.ts';
 
 const as = (roles: readonly AdminRole[]): Partial<AdminAuthSettings> => ({
   bearer_token: {
@@ -158,7 +159,7 @@ describe('a stream of events', () => {
     });
     onTestFinished(() => void stream.destroy());
     stream.once('readable', () => undefined);
-    await new Promise((resolve) => void setTimeout(resolve, 50));
+    await pause(50);
     expect(read).toBeLessThanOrEqual(600);
   });
 

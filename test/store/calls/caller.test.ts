@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { appendFileSync, renameSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { verifyAudit } from '../../../src/store/sqlite/read-audit.ts';
 import { busyLoop } from '../../../src/store/calls/busy-loop.ts';
@@ -9,6 +8,7 @@ import { StoreCaller } from '../../../src/store/calls/caller.ts';
 import { lost } from '../../../src/store/calls/link.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { auditTypes, event, openedInThreads, otpRow, temporaryPaths } from '../support.ts';
+import { pause } from '../../support/until.ts';
 
 /** Collects the threads that are started from now on. */
 function watchThreads(): Worker[] {
@@ -29,7 +29,7 @@ async function recovered(store: Store): Promise<void> {
       await store.listOtps({ limit: 1 }, 0);
       return;
     } catch {
-      await delay(20);
+      await pause(20);
     }
   }
 }
@@ -71,14 +71,14 @@ test('a thread killed in the middle of writing: acknowledged calls are there, an
       const row = otpRow();
       await store.insertOtp(row, [event('otp.created')]).then(
         () => acknowledged.push(row.id),
-        () => delay(10),
+        () => pause(10),
       );
     }
   };
   const lanes = Array.from({ length: 8 }, write);
   for (let kills = 0; kills < 5; kills++) {
     await recovered(store);
-    await delay(Math.random() * 60);
+    await pause(Math.random() * 60);
     await threads.findLast((thread) => thread.threadName?.endsWith('writer'))?.terminate();
   }
   await recovered(store);
@@ -196,7 +196,7 @@ describe('calls share a message and a commit', () => {
     // A new turn each time, as under load.
     while (performance.now() < end) await turn();
     expect(isBusy()).toBe(true);
-    await delay(500);
+    await pause(500);
     expect(isBusy()).toBe(false);
   });
 });

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { later } from '../../../src/store/operations/port.ts';
@@ -12,6 +11,7 @@ import { PostgresPort } from '../../../src/store/postgres/port.ts';
 import { Queries } from '../../../src/store/postgres/queries.ts';
 import { psql, sharedPostgres, type PostgresCluster } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
+import { pause, until } from '../../support/until.ts';
 
 const TABLES = `${MIGRATIONS[0]?.sql}
   DROP TABLE reservation, cmc_message;
@@ -78,14 +78,6 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
     return { lease, closed, said, connection };
   }
 
-  const until = async (what: () => boolean | Promise<boolean>): Promise<void> => {
-    for (let attempt = 0; attempt < 400; attempt++) {
-      if (await what()) return;
-      await sleep(25);
-    }
-    throw new Error('it does not come about');
-  };
-
   it('refuses a second live node of the same name, with a sentence, and not the one that comes after it', async () => {
     const { lease } = await joined('est-1');
     await expect(joined('est-1')).rejects.toMatchObject({
@@ -102,21 +94,21 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
   it('closes what a dead node left open, and nothing of the living', async () => {
     const [one, two] = [await joined('est-1', { instance: 'a' }), await joined('est-2', { instance: 'b' })];
     await psql(url, "INSERT INTO reservation VALUES ('1', 'a'), ('2', 'b'); INSERT INTO cmc_message VALUES ('3', 'a')");
-    await sleep(400);
+    await pause(400);
     expect([...one.closed, ...two.closed]).toEqual([]);
     one.connection.away = true;
     await one.connection.last?.end();
-    await until(() => two.closed.includes('a'));
+    await until('the living node closes it', () => two.closed.includes('a'));
     expect(two.said).toContain('a node is dead');
     expect(await psql(url, 'SELECT request_id FROM reservation')).toEqual([['2']]);
     expect(one.lease.held).toBe(false);
     expect(two.lease.held).toBe(true);
-    // It comes back by itself.
+    // It recovers automatically.
     one.connection.away = false;
-    await until(() => one.lease.held);
+    await until('the node has a lease again', () => one.lease.held);
     expect(one.said).toContain('this node was taken for dead; it goes on as a new incarnation');
     await psql(url, "INSERT INTO reservation VALUES ('4', 'a')");
-    await sleep(400);
+    await pause(400);
     expect(await psql(url, 'SELECT request_id FROM reservation ORDER BY 1')).toEqual([['2'], ['4']]);
   });
 
@@ -156,22 +148,22 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
     expect(lease.held).toBe(true);
     // The other one is back, and has to find that its name is taken.
     dead.connection.away = false;
-    await sleep(1500);
+    await pause(1500);
     expect([dead.lease.held, lease.held]).toEqual([false, true]);
   });
 
   it('has one node on duty, and another one when that is gone', async () => {
     const nodes = [await joined('est-1'), await joined('est-2'), await joined('est-3')];
     const onDuty = (): Joined[] => nodes.filter(({ lease }) => lease.onDuty);
-    await sleep(300);
+    await pause(300);
     expect(onDuty()).toEqual([nodes[0]]);
     await nodes[0]?.lease.stop();
-    await until(() => onDuty().length === 1);
+    await until('one node is on duty', () => onDuty().length === 1);
     const [second] = onDuty();
     if (second === undefined) throw new Error('nobody is on duty');
     second.connection.away = true;
     await second.connection.last?.end();
-    await until(() => onDuty().some((one) => one !== second));
+    await until('another node is on duty', () => onDuty().some((one) => one !== second));
     expect(onDuty()).toHaveLength(1);
   });
 

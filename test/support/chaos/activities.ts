@@ -1,11 +1,11 @@
 /** Enrolments whose way leads through what can fail beside the server: a KDC and gssproxy, and a CA elsewhere. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { makeKey, onTheWire, simpleCsr } from '../csr.ts';
 import { REALM } from '../kdc.ts';
 import { keep, token } from '../mixed-load/devices.ts';
 import type { Activity } from '../mixed-load/load.ts';
 import { initialToken } from '../negotiate.ts';
 import type { ChaosSetting } from './setting.ts';
+import { pause } from '../until.ts';
 
 export const kerberosUser = ({ kdc, estuary }: ChaosSetting): Activity => ({
   name: 'kerberos',
@@ -47,7 +47,7 @@ export const throughDogtag: Activity = {
           const answer = await ask();
           if (answer?.status === 200) keep(load, answer, name, true);
           if (answer?.status !== 202) return;
-          await sleep(500);
+          await pause(500);
         }
         load.book.problem(`${name}: 202 for two minutes`);
       },

@@ -1,11 +1,11 @@
 /** What breaks: each fault is brought about, lasts, and is mended as its administrator would. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { MixedLoad } from '../mixed-load/load.ts';
 import { processesOf, type ServiceProcess } from '../service-processes.ts';
 import type { Random } from '../random.ts';
 import type { ChaosSetting } from './setting.ts';
+import { pause } from '../until.ts';
 
 export interface Chaos {
   readonly setting: ChaosSetting;
@@ -16,12 +16,12 @@ export interface Chaos {
 export type Fault = (chaos: Chaos) => Promise<void>;
 
 /** Any time from at once to so many milliseconds. */
-const pause = ({ random }: Chaos, longest: number): Promise<void> => sleep(random.between(0, longest));
+const randomPause = ({ random }: Chaos, longest: number): Promise<void> => pause(random.between(0, longest));
 
 const killing =
   (kind: ServiceProcess): Fault =>
   async (chaos) => {
-    await pause(chaos, 500);
+    await randomPause(chaos, 500);
     const pid = chaos.random.pick(processesOf(chaos.setting.estuary.server.pid, kind));
     if (pid === undefined) throw new Error(`there is no ${kind}`);
     process.kill(pid, 'SIGKILL');
@@ -42,11 +42,11 @@ const jumping =
     const { load, setting } = chaos;
     for (const status of WRONG_TIME) load.alsoRight.add(status);
     setting.setClock(offset);
-    await sleep(2000);
-    await pause(chaos, 2000);
+    await pause(2000);
+    await randomPause(chaos, 2000);
     setting.setClock('+0');
     // The server looks at the file once a second, and answers of before are still under way.
-    await sleep(3000);
+    await pause(3000);
     load.alsoRight.clear();
   };
 
@@ -71,7 +71,7 @@ async function sighups(chaos: Chaos): Promise<void> {
     for (let n = 0; n < 25; n++) {
       writeFileSync(file, random.pick(BROKEN)?.(good) ?? '');
       estuary.server.signal('SIGHUP');
-      await sleep(random.between(0, 120));
+      await pause(random.between(0, 120));
     }
   } finally {
     writeFileSync(file, good);
@@ -81,38 +81,38 @@ async function sighups(chaos: Chaos): Promise<void> {
 
 export const FAULTS: Readonly<Record<string, Fault>> = {
   'kill -9 of the server': async (chaos) => {
-    await pause(chaos, 500);
+    await randomPause(chaos, 500);
     await restartAfterKill(chaos);
   },
   'kill -9 of an HSM child': killing('HSM child'),
   'kill -9 of a GSSAPI child': killing('GSSAPI child'),
   'kill -9 of the KDC': async (chaos) => {
     await chaos.setting.kdc.down();
-    await pause(chaos, 2000);
+    await randomPause(chaos, 2000);
     await chaos.setting.kdc.up();
   },
   'kill -9 of gssproxy': async (chaos) => {
     await chaos.setting.gssproxy.kill();
-    await pause(chaos, 2000);
+    await randomPause(chaos, 2000);
     await chaos.setting.gssproxy.up();
   },
   'the CA elsewhere is gone': async (chaos) => {
     const { dogtag, dogtagPort } = chaos.setting;
     await dogtag.server.close();
-    await pause(chaos, 3000);
+    await randomPause(chaos, 3000);
     await dogtag.server.listen(dogtagPort);
   },
   'the disk is full': async (chaos) => {
     chaos.setting.disk.fill();
-    await sleep(500);
-    await pause(chaos, 2500);
+    await pause(500);
+    await randomPause(chaos, 2500);
     chaos.setting.disk.empty();
   },
   'the disk can only be read': async (chaos) => {
     const { disk, estuary } = chaos.setting;
     disk.breakDown();
-    await sleep(500);
-    await pause(chaos, 1500);
+    await pause(500);
+    await randomPause(chaos, 1500);
     // No program of the service may have a file open there.
     await estuary.server.stop();
     disk.repair();

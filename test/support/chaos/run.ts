@@ -1,6 +1,5 @@
 /** Rounds of faults under a mixed load, and what has to hold after them. */
 import { X509Certificate } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ACTIVITIES } from '../mixed-load/activities.ts';
 import { reloading } from '../mixed-load/administrators.ts';
 import { MixedLoad } from '../mixed-load/load.ts';
@@ -9,6 +8,7 @@ import { kerberosUser, throughDogtag } from './activities.ts';
 import { FAULTS } from './faults.ts';
 import { Random } from '../random.ts';
 import { ChaosSetting } from './setting.ts';
+import { pause } from '../until.ts';
 
 export interface ChaosOptions {
   readonly seed: number;
@@ -100,7 +100,7 @@ async function recovered(load: MixedLoad): Promise<void> {
       (error: unknown) => String(error),
     );
     if (state.includes('"status":"ok"') && load.book.certificates.size >= before + RECOVERED) return;
-    await sleep(200);
+    await pause(200);
   }
   load.book.problem(`not whole again: ${state}, ${load.book.certificates.size - before} certificates`);
 }

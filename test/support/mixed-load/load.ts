@@ -2,10 +2,10 @@
  * Everything that a service has to bear at once: devices that enrol and renew, wrong passwords, garbage, slow clients, and administrators who
  * revoke, approve and reload. Each activity says which answers it may get; any other is a problem in the book.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Estuary } from '../estuary.ts';
 import { ACTIVITIES } from './activities.ts';
 import { Book } from './book.ts';
+import { pause } from '../until.ts';
 
 /** One round of something; it is run again and again. */
 export interface Activity {
@@ -116,15 +116,15 @@ export class MixedLoad {
         this.book.problem(`${activity}: ${outcome} ${textOf(answer)}, after ${attempt + 1} attempts`);
         return undefined;
       }
-      await sleep(AGAIN);
+      await pause(AGAIN);
     }
   }
 
-  async #loop({ name, pause, begin }: Activity, client: number): Promise<void> {
+  async #loop({ name, pause: idle, begin }: Activity, client: number): Promise<void> {
     const { round, end } = begin(this, client);
     while (this.#running) {
       await round().catch((error: unknown) => this.book.problem(`${name}: ${String(error)}`));
-      await sleep(pause);
+      await pause(idle);
     }
     end?.();
   }

@@ -1,10 +1,10 @@
 /** What has to hold after a mixed load, whatever happened meanwhile. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { runAny } from '../command.ts';
 import { NODE, SERVER } from '../server-process.ts';
 import { storedRows } from '../stored-rows.ts';
 import type { MixedLoad } from './load.ts';
+import { pause } from '../until.ts';
 
 export interface Known {
   /** The database, where that is not the quickstart's. */
@@ -63,7 +63,7 @@ export async function wrongAfter(load: MixedLoad, { store, issued = [] }: Known 
 async function isEmpty(rows: () => Promise<readonly object[]>): Promise<boolean> {
   for (let n = 0; n < 300; n++) {
     if ((await rows()).length === 0) return true;
-    await sleep(200);
+    await pause(200);
   }
   return false;
 }

@@ -6,7 +6,6 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as pause } from 'node:timers/promises';
 import qrcode from 'qrcode-generator';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodePem, parsePem } from '../../../../src/pki/der/pem.ts';
@@ -19,6 +18,7 @@ import { makeKey, onTheWire, simpleCsr } from '../../../support/csr.ts';
 import { caSection, certificatePem, Estuary, hashOtpsCheaply, section } from '../../../support/estuary.ts';
 import { NODE, SERVER } from '../../../support/server-process.ts';
 import { estuary, type Around, type Done } from './support.ts';
+import { pause } from '../../../support/until.ts';
 
 let server: Estuary;
 let env: Record<string, string>;
