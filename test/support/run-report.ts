@@ -30,7 +30,7 @@ export default class RunReport implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const notes = readNotes(this.#list);
     rmSync(this.#folder, { recursive: true, force: true });
-    delete process.env[RUN_NOTES];
+    Reflect.deleteProperty(process.env, RUN_NOTES);
     const isProfile = process.env['ESTUARY_PROFILE'] === '1';
     if (modules.length > 1) print('Slowest files', slowest(modules, isProfile ? 20 : 10));
     if (isProfile) for (const kind of ['start', 'wait'] as const) printTimes(kind, notes);
