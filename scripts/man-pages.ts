@@ -1,7 +1,7 @@
 /** Writes the manual pages, made of the tables of commands, into a folder: `node scripts/man-pages.ts FOLDER`. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { manualPages } from '../src/main/commands/man-pages.ts';
+import { manualPages } from '../src/main/commands/help.ts';
 import { COMMANDS, NOTES } from '../src/main/commands/table.ts';
 import { VERSION } from '../src/version.ts';
 import { endWithUsage } from './lib/usage.ts';

@@ -11,7 +11,7 @@ import { Administrators, type AdminClient, type AdminIdentity, type AdminToken }
 import { holderOf } from './certificate-holder.ts';
 import { IntermediateMemory } from './mtls/intermediate-memory.ts';
 import { validatePresented } from './mtls/mtls.ts';
-import { checkNotRevokedHere } from './mtls/own-revocation.ts';
+import { checkNotRevokedHere } from './mtls/revocation-lists.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
 import { requestIdField } from '../request-context.ts';
 

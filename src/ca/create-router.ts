@@ -19,7 +19,7 @@ import type { MakeMutex } from '../process/fair-limiter.ts';
 import { createDogtagCa } from './dogtag/index.ts';
 import { createFileCa, LocalCa, type LocalCaContext } from './local/index.ts';
 import type { IssuedCertificates } from './label-boundary.ts';
-import { publicationUrls } from './publication-urls.ts';
+import { publicationUrls } from './local/tbs.ts';
 import { createPkcs11Ca } from './pkcs11/index.ts';
 import { Pkcs11Signer } from './pkcs11/pkcs11-signer.ts';
 import { createUpstreamCa } from './remote/create.ts';

@@ -1,10 +1,64 @@
 /** What keeps a message as a whole from being processed, whatever else is in it. */
-import type { BodyPartID } from '../pki/cmc/body-part.ts';
-import type { ControlName } from '../pki/cmc/controls.ts';
+import { type BodyPartID, type BodyPartReference, CURRENT_MESSAGE } from '../pki/cmc/body-part.ts';
+import { type ControlName, controlsNamed } from '../pki/cmc/controls.ts';
+import type { Voucher } from './authenticate.ts';
 import type { Message } from './message.ts';
-import { checkRaControls } from './ra.ts';
-import { badMessage, CmcRefusal } from './refusal.ts';
-import type { Sender } from './sender.ts';
+import { badMessage, CmcRefusal, notAllowed } from './refusal.ts';
+import type { PopWitness } from './requests.ts';
+import { isRa, type Sender } from './sender.ts';
+
+/** What an RA says of its message and of those inside of it (RFC 5272 §6.8, §6.19; RFC 6402 §2.5). */
+
+/** Controls that only a registration authority may send. */
+const RA_ONLY: readonly ControlName[] = ['lraPOPWitness', 'raIdentityWitness', 'controlProcessed', 'batchRequests'];
+
+/** RFC 6402 §2.12: whoever is not authorised as an RA makes none of its statements. @throws CmcRefusal 403 badIdentity */
+export function checkRaControls({ controls }: Message, sender: Sender): void {
+  if (isRa(sender)) return;
+  const found = controls.find(({ name }) => RA_ONLY.some((one) => one === name));
+  if (found !== undefined)
+    throw notAllowed(found.bodyPartID, `Only a registration authority may send the control ${found.name}.`);
+}
+
+/** The controls of a message (or of one inside, `within`) that the RA has processed already. */
+export function processedControls(ra: Message, within?: BodyPartID): ReadonlySet<BodyPartID> {
+  return referenced(
+    controlsNamed(ra.controls, 'controlProcessed').flatMap(({ value }) => value),
+    within,
+  );
+}
+
+/** @param within the message inside that contains the requests; undefined: the RA's own */
+export function popWitness(ra: Message, { role }: Sender, within?: BodyPartID): PopWitness {
+  const witnesses = controlsNamed(ra.controls, 'lraPOPWitness').filter(
+    ({ value }) => value.pkiDataBodyid === (within ?? CURRENT_MESSAGE),
+  );
+  return { bodyIds: new Set(witnesses.flatMap(({ value }) => value.bodyIds)), trusted: role === 'configured-ra' };
+}
+
+/** The RA's word on the identity of the sender of a message inside of its own. */
+export function voucherFor(ra: Message, sender: Sender, within: BodyPartID): Voucher {
+  const witnesses = controlsNamed(ra.controls, 'raIdentityWitness').map(({ value }) => value);
+  const whole = witnesses.some((path) => path.length === 1 && path[0] === within);
+  const parts = referenced(witnesses, within);
+  return {
+    ra: sender,
+    // Where the RA checked an identity proof, it vouches for who sent it.
+    covers: (control) => whole || (control === undefined ? parts.size > 0 : parts.has(control)),
+  };
+}
+
+/** The parts that the references name: of the current message, or of the one that `within` names. */
+function referenced(references: readonly BodyPartReference[], within: BodyPartID | undefined): Set<BodyPartID> {
+  const paths = references.map((reference) => (typeof reference === 'number' ? [reference] : reference));
+  return new Set(
+    paths.flatMap(([first, second, ...more]) => {
+      if (more.length > 0 || first === undefined) return [];
+      if (within === undefined) return second === undefined ? [first] : [];
+      return first === within && second !== undefined ? [second] : [];
+    }),
+  );
+}
 
 /** Certification requests in one message, those of a batch included. */
 export const MAX_REQUESTS = 100;

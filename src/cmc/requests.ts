@@ -1,7 +1,7 @@
 /** The certification requests of a message: proof of possession, names, policy, issuance; each with its own outcome. */
 import { createHash } from 'node:crypto';
 import type { PopLinking } from '../auth/channel-binding.ts';
-import { mtlsIdentity } from '../auth/mtls/mtls-plugin.ts';
+import { mtlsIdentity } from '../auth/mtls/mtls.ts';
 import type { Ca } from '../ca/router.ts';
 import { Authenticated } from '../enrollment/authenticated.ts';
 import type { Authorised } from '../enrollment/authorised.ts';

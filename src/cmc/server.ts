@@ -8,14 +8,18 @@ import type { CertificateStore } from '../store/certificate-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import { controlsNamed, type CmcControl, type ControlName } from '../pki/cmc/controls.ts';
 import type { Authenticator, Voucher } from './authenticate.ts';
-import { checkMessage, MAX_REQUESTS } from './check-message.ts';
+import { checkMessage, MAX_REQUESTS, popWitness, processedControls, voucherFor } from './check-message.ts';
 import { control, readContent, readEnvelope, type Message } from './message.ts';
 import { denials, done, outcomeOf, type PartOutcome } from './outcome.ts';
 import { OPERATION, type PendingRequests } from './pending.ts';
-import { popWitness, processedControls, voucherFor } from './ra.ts';
 import { asRefusal, badMessage } from './refusal.ts';
-import { AnswerOnce, type CmcAnswerMessage, type NewAnswer } from './answer-once.ts';
-import { checkRecipientNonce, transactionOf } from './replay.ts';
+import {
+  AnswerOnce,
+  checkRecipientNonce,
+  type CmcAnswerMessage,
+  type NewAnswer,
+  transactionOf,
+} from './answer-once.ts';
 import { requestIdOf, type MessageBase, type PopWitness, type Requests } from './requests.ts';
 import type { TaggedContentInfo } from '../pki/cmc/pki-data.ts';
 import type { Responder } from './parties.ts';

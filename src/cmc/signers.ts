@@ -2,7 +2,7 @@
 import type { ClientTrust } from '../auth/mtls/client-trust.ts';
 import { holderOf } from '../auth/certificate-holder.ts';
 import { validateClientCertificate, type ValidatedClientCertificate } from '../auth/mtls/mtls.ts';
-import { checkNotRevokedHere, isRecorded } from '../auth/mtls/own-revocation.ts';
+import { checkNotRevokedHere, isRecorded } from '../auth/mtls/revocation-lists.ts';
 import { isValidAt } from '../auth/mtls/path-validation.ts';
 import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
 import { EstuaryError, isUnauthenticated } from '../errors.ts';

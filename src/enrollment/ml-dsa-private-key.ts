@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { contextPrimitive, DerReader, octetString, parseDer, sequence, Tag } from '../pki/der/der.ts';
 import type { MlDsaParameters } from '../pki/x509/ml-dsa.ts';
-import { siblingModule } from '../process/sibling-module.ts';
+import { siblingModule } from '../process/protocol.ts';
 
 /** `[serverkeygen] ml_dsa_key`: the CHOICE of ML-DSA-PrivateKey. */
 export type MlDsaPrivateKeyForm = 'seed' | 'expanded' | 'both';

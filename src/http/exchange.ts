@@ -6,7 +6,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { lockoutAddress } from '../auth/client-address.ts';
-import { CountedLines } from '../counted-lines.ts';
+import { CountedLines } from '../counted-repeats.ts';
 import type { RequestLines } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { RequestContext } from '../request-context.ts';

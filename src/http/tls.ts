@@ -1,8 +1,37 @@
 /** The TLS side of the EST and admin listeners: versions, suites, client certificates. */
 import { constants } from 'node:crypto';
 import type { SecureContextOptions, Server, TlsOptions } from 'node:tls';
-import { authorityNames } from './authority-names.ts';
+import type { ClientTrust } from '../auth/mtls/client-trust.ts';
+import type { KeyPair } from '../config/material/material.ts';
+import type { Config } from '../config/schema.ts';
+import { bitString, integer, oid, sequence, time } from '../pki/der/der.ts';
+import { encodePem } from '../pki/der/pem.ts';
+import { parsePemCertificates, pemOf } from '../pki/x509/certificate.ts';
 import type { TicketSecret } from './ticket-secret.ts';
+
+/** How a listener names the CAs whose certificates it hopes for, without OpenSSL judging by them. */
+
+/** An X25519 key of zeros: no certificate can claim to be signed with it, so OpenSSL takes it for nobody's issuer. */
+const NO_SIGNER = sequence(sequence(oid('1.3.101.110')), bitString(Buffer.alloc(32)));
+const ED25519 = sequence(oid('1.3.101.112'));
+const NO_SIGNATURE = bitString(Buffer.alloc(64));
+const NEVER = sequence(time(new Date(0)), time(new Date(0)));
+
+/**
+ * Certificates that are nothing but the subjects of others. Node has one list, `ca`, for whom the handshake trusts and for
+ * what stands in CertificateRequest (RFC 8446 §4.2.4, RFC 5246 §7.4.4), by which some clients choose their certificate.
+ *
+ * @param certificates PEM
+ * @returns PEM, one for each distinct subject
+ */
+export function authorityNames(certificates: readonly string[]): string[] {
+  const subjects = parsePemCertificates(certificates.join('\n')).map(({ subject }) => subject.der);
+  const distinct = new Map(subjects.map((der) => [der.toString('hex'), der]));
+  return [...distinct.values()].map((subject) => {
+    const tbs = sequence(integer(1), ED25519, subject, NEVER, subject, NO_SIGNER);
+    return encodePem('CERTIFICATE', sequence(tbs, ED25519, NO_SIGNATURE));
+  });
+}
 
 /** AEAD suites with forward secrecy only; the first three are TLS 1.3's. */
 const SUITES = [
@@ -107,3 +136,17 @@ export function acceptPartialChains(server: Server): void {
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** What a listener presents and whom it lets try, in the forms that Node's TLS takes. */
+export function tlsMaterial(
+  pair: KeyPair,
+  { min_version: minVersion, groups }: Pick<Config['tls'], 'min_version' | 'groups'>,
+  trust: ClientTrust | undefined,
+): TlsMaterial {
+  return { ...presented(pair), minVersion, groups, clientCas: trust?.tlsCertificates ?? [] };
+}
+
+/** What a listener presents. */
+export function presented({ certificates, privateKey }: KeyPair): Pick<TlsMaterial, 'certificate' | 'privateKey'> {
+  return { certificate: pemOf(certificates), privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }) };
+}

@@ -3,8 +3,7 @@ import type { Anchor } from '../audit/event.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { AuditStore } from '../store/audit-store.ts';
-import type { Part } from './part.ts';
-import { Recurring } from './recurring.ts';
+import { type Part, Recurring } from './part.ts';
 
 /** Milliseconds; a removed tail is found once it is ten seconds old. */
 const INTERVAL = 4000;

@@ -4,8 +4,7 @@ import { CheckpointKey } from '../audit/checkpoint.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { AuditStore } from '../store/audit-store.ts';
-import type { Part } from './part.ts';
-import { Recurring } from './recurring.ts';
+import { type Part, Recurring } from './part.ts';
 
 export interface CheckpointsOptions {
   readonly store: AuditStore;

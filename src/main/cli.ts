@@ -1,8 +1,65 @@
 /** The program: hands the command line to the table of commands. Loads nothing else, so that `--help` and `--version` cost next to nothing. */
+import type { Terminal } from './commands/command.ts';
 import { runCommand } from './commands/run-command.ts';
 import { COMMANDS, NOTES } from './commands/table.ts';
 import type { Signals } from './signals.ts';
-import { drained, terminalOf, writer } from './terminal.ts';
+
+/** Who sits before the process's streams, as a command sees it. Loads nothing of readline before somebody is asked. */
+
+/** Where a terminal does not say how wide it is. */
+const COLUMNS = 80;
+
+/** Opens none of the streams before a command asks: the server has no use for them. */
+export function terminalOf(streams: Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>): Terminal {
+  const columns = (stream: NodeJS.WriteStream): number | undefined =>
+    stream.isTTY ? stream.columns || COLUMNS : undefined;
+  return {
+    get outColumns() {
+      return columns(streams.stdout);
+    },
+    get errColumns() {
+      return columns(streams.stderr);
+    },
+    get ask() {
+      const { stdin, stderr } = streams;
+      return stdin.isTTY && stderr.isTTY ? (question: string) => ask(stdin, stderr, question) : undefined;
+    },
+  };
+}
+
+/** On the standard error: what a command prints may go elsewhere. An end of input is an empty line. */
+async function ask(input: NodeJS.ReadStream, output: NodeJS.WriteStream, question: string): Promise<string> {
+  const { createInterface } = await import('node:readline');
+  const lines = createInterface({ input, output });
+  try {
+    return await new Promise((resolve) => {
+      lines.on('close', () => resolve(''));
+      lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+      lines.question(question, resolve);
+    });
+  } finally {
+    lines.close();
+  }
+}
+
+/** Resolves once a stream has room again. */
+export async function drained(stream: NodeJS.WriteStream): Promise<void> {
+  if (stream.writableNeedDrain) await new Promise((resolve) => stream.once('drain', resolve));
+}
+
+/** Writes, and ends the process without a word once nobody reads on (`| head`). */
+export function writer(stream: () => NodeJS.WriteStream): (text: string | Uint8Array) => void {
+  let isGuarded = false;
+  return (text) => {
+    if (!isGuarded)
+      stream().on('error', (error) => {
+        if ('code' in error && error.code === 'EPIPE') process.exit();
+        throw error;
+      });
+    isGuarded = true;
+    stream().write(text);
+  };
+}
 
 const PROGRAM = {
   name: 'estuary',

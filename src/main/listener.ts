@@ -3,9 +3,8 @@ import { lookup } from 'node:dns/promises';
 import type { Server as HttpServer } from 'node:http';
 import { isIP } from 'node:net';
 import type { Config } from '../config/schema.ts';
-import type { ConnectionLimits } from '../http/connection-tally.ts';
+import { affordable, type ConnectionLimits, openFileLimit } from '../http/connection-tally.ts';
 import { Connections, type ConnectionsOptions } from '../http/connections.ts';
-import { affordable, openFileLimit } from '../http/open-files.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 

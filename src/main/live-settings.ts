@@ -15,8 +15,7 @@ import type { Config } from '../config/schema.ts';
 import { keyProtection, type KeyProtectionSettings } from '../enrollment/key-protection.ts';
 import type { ServerCertificate } from '../enrollment/server-certificate.ts';
 import { failed } from '../errors.ts';
-import { presented, tlsMaterial } from '../http/tls-material.ts';
-import type { TlsMaterial } from '../http/tls.ts';
+import { presented, tlsMaterial, type TlsMaterial } from '../http/tls.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import type { TlsEnd } from './tls-end.ts';
 

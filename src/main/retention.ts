@@ -6,8 +6,7 @@ import { type ChainHead, follows, GENESIS_HASH, parseLine } from '../audit/recor
 import { describe, unavailable } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { PURGED_AT_ONCE, type AuditLine, type RetentionStore } from '../store/retention-store.ts';
-import type { Part } from './part.ts';
-import { Recurring } from './recurring.ts';
+import { type Part, Recurring } from './part.ts';
 
 export interface RetentionOptions {
   readonly config: Pick<Config, 'retention'> & {

@@ -1,7 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { INIT, IsolatedError, parseRequest, toFailure } from './protocol.ts';
-import type { Reply } from './protocol.ts';
-import { siblingModule } from './sibling-module.ts';
+import { INIT, IsolatedError, parseRequest, type Reply, siblingModule, toFailure } from './protocol.ts';
 
 export interface Service {
   /** Takes the start payload; a rejection is reported to the parent and no call follows. */

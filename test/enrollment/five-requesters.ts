@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { createEstAuthenticator, type EstAuthenticator } from '../../src/auth/est-authenticator.ts';
 import { FailureRecords } from '../../src/auth/failure-records.ts';
 import type { Identity } from '../../src/auth/identity.ts';
-import { mtlsIdentity } from '../../src/auth/mtls/mtls-plugin.ts';
+import { mtlsIdentity } from '../../src/auth/mtls/mtls.ts';
 import { NotAccepted, type AuthPlugin } from '../../src/auth/plugin.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { CaConfig, ProfileConfig } from '../../src/config/schema.ts';

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { holderOf } from '../../src/auth/certificate-holder.ts';
 import type { Identity } from '../../src/auth/identity.ts';
-import { mtlsIdentity } from '../../src/auth/mtls/mtls-plugin.ts';
+import { mtlsIdentity } from '../../src/auth/mtls/mtls.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { ProfileConfig } from '../../src/config/schema.ts';
 import type { ClientIdBinding } from '../../src/enrollment/names.ts';

@@ -1,7 +1,7 @@
 /** `POST /admin/check`: the verdict is what a real request comes to, and nothing happens. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MtlsPlugin, mtlsIdentity } from '../../src/auth/mtls/mtls-plugin.ts';
+import { mtlsIdentity, MtlsPlugin } from '../../src/auth/mtls/mtls.ts';
 import { parsePrincipal } from '../../src/auth/gssapi/principal.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { CaConfig } from '../../src/config/schema.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { holderOf, isOfHolder, isSameHolder } from '../../src/auth/certificate-holder.ts';
 import type { Identity } from '../../src/auth/identity.ts';
-import { mtlsIdentity } from '../../src/auth/mtls/mtls-plugin.ts';
+import { mtlsIdentity } from '../../src/auth/mtls/mtls.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { EstEnrolment } from '../../src/enrollment/request.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';

@@ -1,7 +1,7 @@
 /** The corridor on a store of its own, with whoever the test wants for its sender. */
 import type { EstAuthenticator } from '../../src/auth/est-authenticator.ts';
 import type { Identity, MtlsIdentity, OtpIdentity } from '../../src/auth/identity.ts';
-import { mtlsIdentity as identityOfHolder } from '../../src/auth/mtls/mtls-plugin.ts';
+import { mtlsIdentity as identityOfHolder } from '../../src/auth/mtls/mtls.ts';
 import type { Ca } from '../../src/ca/router.ts';
 import type { Authorizer } from '../../src/enrollment/authorization/external-authorization.ts';
 import type { AuthorisationRules } from '../../src/enrollment/authorised.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ConnectionTally } from '../../src/http/connection-tally.ts';
+import { affordable, ConnectionTally, openFileLimit } from '../../src/http/connection-tally.ts';
 
 const yes = (): boolean => true;
 
@@ -66,4 +66,19 @@ describe('an address with few connections displaces', () => {
     for (let i = 0; i < 4; i++) changing.remove('c', `c ${i}`);
     expect(changing.displaced('new', yes)).toBeUndefined();
   });
+});
+
+/** A process never runs out of files because of its connections. */
+test.each([
+  ['plenty of files', 3, 100_000, { total: 4096, perAddress: 1024 }],
+  ['unlimited', 3, undefined, { total: 4096, perAddress: 1024 }],
+  ['1,024 for two listeners', 2, 1024, { total: 448, perAddress: 448 }],
+  ['1,024 for three listeners', 3, 1024, { total: 298, perAddress: 298 }],
+  ['hardly any', 3, 100, { total: 1, perAddress: 1 }],
+])('the limit of open files bounds the connections: %s', (_name, listeners, openFiles, limits) => {
+  expect(affordable({ total: 4096, perAddress: 1024 }, listeners, openFiles)).toEqual(limits);
+});
+
+test('the limit of this process is known', () => {
+  expect(openFileLimit()).toBeGreaterThan(100);
 });

@@ -1,6 +1,6 @@
 /** A parent to be killed: starts the example child, prints its pid, then hangs the child's main thread if asked to. */
 import { IsolatedProcess } from '../../src/process/isolated-process.ts';
-import { siblingModule } from '../../src/process/sibling-module.ts';
+import { siblingModule } from '../../src/process/protocol.ts';
 
 const child = new IsolatedProcess({
   module: siblingModule(import.meta.url, './example-child'),

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { IsolatedProcess } from '../../src/process/isolated-process.ts';
 import type { IsolatedProcessOptions } from '../../src/process/isolated-process.ts';
-import { siblingModule } from '../../src/process/sibling-module.ts';
+import { siblingModule } from '../../src/process/protocol.ts';
 import { pause, until } from '../support/until.ts';
 
 const deadline = { deadlineMs: 20_000 };

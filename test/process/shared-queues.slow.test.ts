@@ -4,7 +4,7 @@ import { HashingPool } from '../../src/auth/otp/hashing-pool.ts';
 import { Replica } from '../../src/ca/dogtag/replica.ts';
 import { KeyGenerator } from '../../src/enrollment/key-generation.ts';
 import { IsolatedProcess } from '../../src/process/isolated-process.ts';
-import { siblingModule } from '../../src/process/sibling-module.ts';
+import { siblingModule } from '../../src/process/protocol.ts';
 import { OcspResponder } from '../../src/publication/ocsp-responder.ts';
 import { runForRequest } from '../../src/request-context.ts';
 import { fixture, log, madeUp } from '../publication/support.ts';

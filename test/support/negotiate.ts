@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { siblingModule } from '../../src/process/sibling-module.ts';
+import { siblingModule } from '../../src/process/protocol.ts';
 import { runText } from './command.ts';
 
 /** MIT's GSS-API flags (gssapi.h). */

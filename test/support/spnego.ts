@@ -1,5 +1,5 @@
 import { KerberosVerifier } from '../../src/auth/gssapi/kerberos-verifier.ts';
-import { PrincipalMapping } from '../../src/auth/gssapi/principal-mapping.ts';
+import { PrincipalMapping } from '../../src/auth/gssapi/principal.ts';
 import { SpnegoPlugin } from '../../src/auth/gssapi/spnego-plugin.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { EstuaryError } from '../../src/errors.ts';

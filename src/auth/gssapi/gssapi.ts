@@ -4,10 +4,9 @@ import { describe, failed } from '../../errors.ts';
 import { IsolatedError } from '../../process/protocol.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { KerberosVerifier } from './kerberos-verifier.ts';
-import { PrincipalMapping, checkPrincipalMapping } from './principal-mapping.ts';
+import { checkPrincipalMapping, PrincipalMapping } from './principal.ts';
 import { SpnegoPlugin } from './spnego-plugin.ts';
-import type { TicketVerifier } from './ticket-verifier.ts';
-import { UnverifiedTickets } from './unverified-ticket.ts';
+import { type TicketVerifier, UnverifiedTickets } from './ticket-verifier.ts';
 
 export interface GssapiOptions {
   readonly config: Config['gssapi'];

@@ -1,5 +1,9 @@
 /** A Kerberos principal (RFC 4120 §6.2): name components and a realm. */
+import { failed } from '../../errors.ts';
 import { InputError } from '../../pki/input-error.ts';
+import { subjectProblem } from '../../pki/x509/attribute-syntax.ts';
+import { NoFittingValue, SubjectTemplate } from '../../pki/x509/name-template.ts';
+import { type Name, parseDistinguishedName, parseName } from '../../pki/x509/name.ts';
 
 export interface Principal {
   /** As Kerberos libraries print it, e.g. `host/a.example.com@EXAMPLE.COM`; `\` escapes `/`, `@` and `\` inside a component. */
@@ -47,4 +51,152 @@ function escape(part: string, special: RegExp): string {
 export function makePrincipal(components: readonly string[], realm: string): Principal {
   const name = components.map((component) => escape(component, /[\\/@]/g)).join('/');
   return { text: `${name}@${escape(realm, /[\\@]/g)}`, components, realm };
+}
+
+/** The part of the `[gssapi]` section that the mapping needs. */
+export interface PrincipalMappingConfig {
+  /** `HTTP/<hostname>@<REALM>`. */
+  readonly service_principal?: string | undefined;
+  /** Kerberos principal → RFC 4514 subject. */
+  readonly principal_mapping?: Readonly<Record<string, string>> | undefined;
+  /** RFC 4514 subject with placeholders in its values. */
+  readonly default_template?: string | undefined;
+}
+
+/** Something wrong in the section, for a refused configuration. */
+export interface MappingProblem {
+  /** Below `gssapi`, e.g. `default_template`. */
+  readonly key: string;
+  readonly problem: string;
+}
+
+/** The outcome for one principal: its subject, or why it has none (for the log). */
+export type Mapped = { readonly subject: Name } | { readonly unmapped: string };
+
+const PLACEHOLDERS: ReadonlySet<string> = new Set(['principal', 'primary', 'instance', 'realm']);
+
+/** RFC 8062 §3: whoever asks gets a ticket of this name, so it says nothing about the sender. */
+const ANONYMOUS = 'WELLKNOWN';
+
+/** `gssapi.principal_mapping` and `gssapi.default_template`: which subject a Kerberos principal's certificate gets. */
+export class PrincipalMapping {
+  readonly #table: ReadonlyMap<string, Name>;
+  readonly #template: SubjectTemplate | undefined;
+  readonly #realm: string | undefined;
+
+  /** @throws EstuaryError 500 `GSSAPI_MISCONFIGURED` on the first problem that {@link checkPrincipalMapping} reports */
+  constructor(config: PrincipalMappingConfig) {
+    const [problem] = checkPrincipalMapping(config);
+    if (problem !== undefined) throw failed('GSSAPI_MISCONFIGURED', `gssapi.${problem.key}: ${problem.problem}`);
+    this.#table = new Map(
+      Object.entries(config.principal_mapping ?? {}).map(([principal, subject]) => [
+        canonical(parsePrincipal(principal)),
+        readSubject(subject),
+      ]),
+    );
+    this.#template = config.default_template === undefined ? undefined : readTemplate(config.default_template);
+    this.#realm = config.service_principal === undefined ? undefined : parsePrincipal(config.service_principal).realm;
+  }
+
+  /** The subject of an authenticated principal: the table's entry, else the template filled in. */
+  map(principal: Principal): Mapped {
+    const entry = this.#table.get(canonical(principal));
+    if (entry !== undefined) return { subject: entry };
+    if (this.#template === undefined) return { unmapped: 'no entry in principal_mapping, and no default_template' };
+    return this.#fill(this.#template, principal);
+  }
+
+  /** What a principal is called here: its primary, where neither an instance nor another realm could make it somebody else's. */
+  nameOf({ components, realm, text }: Principal): string {
+    const [primary, ...more] = components;
+    return primary !== undefined && more.length === 0 && realm === this.#realm ? primary : text;
+  }
+
+  #fill(template: SubjectTemplate, principal: Principal): Mapped {
+    const ambiguous = this.#ambiguity(template, principal);
+    if (ambiguous !== undefined) return { unmapped: ambiguous };
+    const [primary = '', instance = ''] = principal.components;
+    const values = new Map(Object.entries({ principal: principal.text, primary, instance, realm: principal.realm }));
+    try {
+      return { subject: template.fill((name) => [values.get(name) ?? '']) };
+    } catch (error) {
+      if (error instanceof NoFittingValue)
+        return { unmapped: `default_template gives no valid name: ${error.message}` };
+      throw error;
+    }
+  }
+
+  /**
+   * Why this principal could be taken for another one by a template that leaves parts of it out: `alice@PARTNER.TEST`
+   * or `alice/admin@EXAMPLE.TEST` must not become the CN=alice of alice@EXAMPLE.TEST.
+   */
+  #ambiguity({ placeholders }: SubjectTemplate, { components, realm }: Principal): string | undefined {
+    const uses = new Set(placeholders);
+    if (components[0] === ANONYMOUS) return 'an anonymous or well-known principal needs an entry in principal_mapping';
+    if (uses.has('principal')) return undefined;
+    if (!uses.has('realm') && realm !== this.#realm)
+      return 'of another realm than the service, and default_template has no {realm}';
+    if (components.length > 2) return 'more than two name components, and default_template has no {principal}';
+    if (uses.has('instance') && components.length < 2) return 'no instance, and default_template has {instance}';
+    if (uses.has('primary') && !uses.has('instance') && components.length > 1)
+      return 'has an instance, and default_template has no {instance}';
+    return undefined;
+  }
+}
+
+/** Every problem of the section's mapping, for the start-up check. */
+export function checkPrincipalMapping(config: PrincipalMappingConfig): MappingProblem[] {
+  const problems: MappingProblem[] = [];
+  const attempt = (key: string, check: () => void): void => {
+    try {
+      check();
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      problems.push({ key, problem: error.message });
+    }
+  };
+  const seen = new Set<string>();
+  for (const [principal, subject] of Object.entries(config.principal_mapping ?? {})) {
+    const key = `principal_mapping.${JSON.stringify(principal)}`;
+    attempt(key, () => {
+      const text = canonical(readKey(principal));
+      if (seen.has(text)) throw new InputError('names the same principal as another entry');
+      seen.add(text);
+      readSubject(subject);
+    });
+  }
+  const { default_template: template } = config;
+  if (template !== undefined) attempt('default_template', () => readTemplate(template));
+  return problems;
+}
+
+function canonical({ components, realm }: Principal): string {
+  return makePrincipal(components, realm).text;
+}
+
+function readKey(text: string): Principal {
+  try {
+    return parsePrincipal(text);
+  } catch (error) {
+    throw new InputError(`not a principal of the form name@REALM: ${error instanceof Error ? error.message : ''}`);
+  }
+}
+
+function readSubject(text: string): Name {
+  // Read anew: the encoder has put the attributes of an RDN in order.
+  const name = parseName(parseDistinguishedName(text).der);
+  if (name.rdns.length === 0) throw new InputError('an empty subject');
+  const problem = subjectProblem(name);
+  if (problem !== undefined) throw new InputError(`a subject that ${problem}`);
+  return name;
+}
+
+function readTemplate(text: string): SubjectTemplate {
+  const template = new SubjectTemplate(text);
+  const unknown = template.placeholders.find((name) => !PLACEHOLDERS.has(name));
+  if (unknown !== undefined)
+    throw new InputError(`unknown placeholder {${unknown}} (allowed: {${[...PLACEHOLDERS].join('}, {')}})`);
+  if (template.placeholders.every((name) => name === 'realm'))
+    throw new InputError('every principal would get the same subject (use {principal}, {primary} or {instance})');
+  return template;
 }

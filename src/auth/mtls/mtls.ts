@@ -1,12 +1,18 @@
 /** Authentication by the client certificate of the TLS handshake. */
 import { unauthorized } from '../../errors.ts';
-import type { Certificate } from '../../pki/x509/certificate.ts';
 import { OID } from '../../pki/der/oids.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import type { CertificateStore } from '../../store/certificate-store.ts';
+import type { IntermediateStore } from '../../store/intermediate-store.ts';
+import { certificateHolder, type CertificateHolder, holderKey, holderOf } from '../certificate-holder.ts';
+import type { MtlsIdentity, PresentedCredentials } from '../identity.ts';
+import { type AuthContext, type AuthPlugin, NotAccepted } from '../plugin.ts';
 import type { ClientTrust } from './client-trust.ts';
-import type { IntermediateMemory } from './intermediate-memory.ts';
+import { IntermediateMemory } from './intermediate-memory.ts';
 import { findPath } from './path-building.ts';
 import { allowsPurpose, isValidAt, keyProblem, unprocessedCriticalExtension } from './path-validation.ts';
-import { PresentedCertificates } from './presented-certificates.ts';
+import { PresentedCertificates, presentedCertificates } from './presented-certificates.ts';
+import { checkNotRevokedHere, isRecorded } from './revocation-lists.ts';
 
 type Memory = Pick<IntermediateMemory, 'recall' | 'remember'>;
 
@@ -140,4 +146,46 @@ function checkRevocationLists(trust: ClientTrust, path: readonly Certificate[], 
     if (i === 0) throw unauthorized('CLIENT_CERTIFICATE_REVOKED', 'client certificate revoked', options);
     throw unauthorized('CLIENT_CERTIFICATE_ISSUER_REVOKED', 'client certificate issuer revoked', options);
   }
+}
+
+/** Client certificates as a way to authenticate on the EST listener. */
+export class MtlsPlugin implements AuthPlugin {
+  readonly method = 'mtls';
+  readonly #trust: () => ClientTrust;
+  readonly #store: CertificateStore & IntermediateStore;
+  readonly #memory: Pick<IntermediateMemory, 'recall' | 'remember'>;
+
+  /**
+   * @param trust the snapshot in force; a reload replaces it
+   * @param remembers whether what is presented was presented by a client, and is kept for its next connection
+   */
+  constructor(trust: () => ClientTrust, store: CertificateStore & IntermediateStore, remembers = true) {
+    this.#trust = trust;
+    this.#store = store;
+    const memory = new IntermediateMemory(store);
+    this.#memory = remembers ? memory : { recall: (leaf) => memory.recall(leaf), remember: () => Promise.resolve() };
+  }
+
+  async authenticate(presented: PresentedCredentials, context: AuthContext): Promise<MtlsIdentity | undefined> {
+    const certificates = presentedCertificates(presented);
+    if (certificates === undefined) return undefined;
+    const validated = await validatePresented(this.#trust(), certificates, context.now, {
+      expiredGraceSeconds: context.expiredGraceSeconds,
+      memory: this.#memory,
+    });
+    const holder = holderOf(validated);
+    await checkNotRevokedHere(this.#store, holder);
+    const { rules } = context;
+    if (rules === undefined) return mtlsIdentity(holder);
+    if (!(await rules.accepts(validated.path))) throw new NotAccepted(mtlsIdentity(holder));
+    // The store knows certificates of CAs that the configuration no longer names.
+    const issuedHere = rules.isOfThisServer(validated.path) || (await isRecorded(this.#store, holder));
+    return mtlsIdentity(holder, issuedHere);
+  }
+}
+
+/** The identity of whom a validated client certificate names. */
+export function mtlsIdentity(holder: CertificateHolder, issuedHere = false): MtlsIdentity {
+  const display = certificateHolder(holder.certificate);
+  return { method: 'mtls', requester: `mtls:${holderKey(holder)}`, display, ...holder, issuedHere };
 }

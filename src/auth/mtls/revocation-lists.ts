@@ -1,19 +1,21 @@
 /** The CRLs of foreign client CAs: loading them, and asking them (RFC 5280 §6.3, complete direct lists only). */
-import { EstuaryError, describe, failed } from '../../errors.ts';
-import type { Certificate } from '../../pki/x509/certificate.ts';
-import {
-  distributionPointNames,
-  isListSignedBy,
-  parseIssuingDistributionPoint,
-  revokedEntries,
-  type CertificateList,
-  type IssuingDistributionPoint,
-} from '../../pki/x509/crl.ts';
+import { describe, EstuaryError, failed, unauthorized } from '../../errors.ts';
 import { unlessMalformed } from '../../pki/der/der.ts';
-import { findExtension } from '../../pki/x509/extensions.ts';
-import { foldedName } from '../../pki/x509/name-matching.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { InputError } from '../../pki/input-error.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import {
+  type CertificateList,
+  distributionPointNames,
+  isListSignedBy,
+  type IssuingDistributionPoint,
+  parseIssuingDistributionPoint,
+  revokedEntries,
+} from '../../pki/x509/crl.ts';
+import { findExtension } from '../../pki/x509/extensions.ts';
+import { foldedName } from '../../pki/x509/name-matching.ts';
+import { isRecordOf, type IssuedCertificate } from '../../store/certificate-issuer.ts';
+import type { CertificateStore } from '../../store/certificate-store.ts';
 
 /** A CRL as configured; `name` is for messages. */
 export interface CrlSource {
@@ -199,4 +201,33 @@ async function readSerials(list: CertificateList): Promise<Set<string>> {
     if (++read % SLICE === 0) await new Promise((resolve) => setImmediate(resolve));
   }
   return serials;
+}
+
+/** What the store knows about a client certificate. A revocation there always counts, regardless of any CRL. */
+
+/** @throws EstuaryError 401 if the store knows the certificate as revoked; 500 or 503 if the store cannot answer */
+export async function checkNotRevokedHere(
+  store: Pick<CertificateStore, 'findRevoked'>,
+  presented: IssuedCertificate,
+): Promise<void> {
+  for (const row of await store.findRevoked(presented.certificate.serialNumber)) {
+    if (!(await isRecordOf(row, presented))) continue;
+    throw unauthorized('CLIENT_CERTIFICATE_REVOKED', 'client certificate revoked', {
+      detail: `${row.ca} ${row.serial} is revoked in the store`,
+    });
+  }
+}
+
+/**
+ * Whether the store has recorded the certificate.
+ *
+ * @throws EstuaryError 500 or 503 if the store cannot answer
+ */
+export async function isRecorded(
+  store: Pick<CertificateStore, 'getCertificates'>,
+  presented: IssuedCertificate,
+): Promise<boolean> {
+  for (const row of await store.getCertificates(presented.certificate.serialNumber))
+    if (await isRecordOf(row, presented)) return true;
+  return false;
 }

@@ -1,6 +1,17 @@
 /** A certificate authority of our own over a {@link Signer}: builds, lints, signs. */
 import { badRequest, failed } from '../../errors.ts';
-import { expiry, validityPeriod, type ValidityProfile } from './validity.ts';
+import {
+  buildTbs,
+  constantExtensions,
+  expiry,
+  type ExtensionProfile,
+  ProfileExtensions,
+  type PublicationUrls,
+  randomSerial,
+  type TbsConstants,
+  validityPeriod,
+  type ValidityProfile,
+} from './tbs.ts';
 import { issuedContent, type Certificate } from '../../pki/x509/certificate.ts';
 import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms/signed-data.ts';
 import { DerError } from '../../pki/der/der.ts';
@@ -19,10 +30,8 @@ import type {
   StatusSigner,
 } from '../driver.ts';
 import { keyUsageFor } from './key-usage.ts';
-import { ProfileExtensions, type ExtensionProfile } from './profile-extensions.ts';
 import { readAndLint, type LintContext, type LintFinding } from './lint.ts';
 import { STATUS, VerifiedSigner } from './signing.ts';
-import { buildTbs, constantExtensions, randomSerial, type PublicationUrls, type TbsConstants } from './tbs.ts';
 import { InputError } from '../../pki/input-error.ts';
 
 /** The parts of `[ca.profile]` that shape the certificate. */

@@ -1,23 +1,139 @@
 /** TBSCertificate v3 of an end entity (RFC 5280 §4.1). */
-import { randomBytes } from 'node:crypto';
-
-import { explicit, integer, oid, octetString, sequence, time } from '../../pki/der/der.ts';
+import { randomBytes, randomInt } from 'node:crypto';
+import type { Config } from '../../config/schema.ts';
+import { failed } from '../../errors.ts';
+import { explicit, integer, octetString, oid, sequence, time } from '../../pki/der/der.ts';
+import { OID } from '../../pki/der/oids.ts';
+import { type CertificatePolicy, encodeCertificatePolicies } from '../../pki/x509/certificate-policies.ts';
 import {
+  type AuthorityInfoAccess,
   encodeAuthorityInfoAccess,
   encodeAuthorityKeyIdentifier,
   encodeBasicConstraints,
   encodeCrlDistributionPoints,
-  encodeExtKeyUsage,
   encodeExtension,
+  encodeExtKeyUsage,
   encodeKeyUsage,
   encodeSubjectAltName,
   encodeSubjectKeyIdentifier,
-  type AuthorityInfoAccess,
+  type Extension,
+  findExtension,
   type KeyUsage,
 } from '../../pki/x509/extensions.ts';
 import type { GeneralName } from '../../pki/x509/general-name.ts';
 import type { Name } from '../../pki/x509/name.ts';
-import { OID } from '../../pki/der/oids.ts';
+
+/** As far as it says so. */
+export interface ValidityProfile {
+  readonly validity_days: number;
+  /** In place of the days. */
+  readonly validity_seconds?: number | undefined;
+  /** By up to so much it is shorter, by chance. */
+  readonly validity_spread_seconds?: number | undefined;
+  /** By so much it begins before it is issued; 60 where it is absent. */
+  readonly backdate_seconds?: number | undefined;
+}
+
+interface Period {
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+/** Clocks of clients lag; a certificate must not be "not yet valid" when it arrives. Seconds. */
+const BACKDATING = 60;
+const DAY = 86_400_000;
+
+/**
+ * Now (a little backdated) for as long as the profile says, within the CA certificate's own validity.
+ *
+ * @param time milliseconds since the epoch @param days where somebody else says how long
+ * @throws EstuaryError 500 `CA_NOT_VALID`
+ */
+export function validityPeriod(profile: ValidityProfile, ca: Period, time: number, days: number | undefined): Period {
+  const now = Math.floor(time / 1000) * 1000;
+  if (now < ca.notBefore.getTime() || now >= ca.notAfter.getTime())
+    throw failed('CA_NOT_VALID', "The CA's certificate is not valid now.", { detail: expiry(ca) });
+  const backdating = profile.backdate_seconds ?? BACKDATING;
+  const notBefore = Math.max(now - backdating * 1000, ca.notBefore.getTime());
+  // both ends belong to the period (RFC 5280 §4.1.2.5)
+  const length = days === undefined ? usualLength(profile, backdating) : days * DAY;
+  const notAfter = Math.min(notBefore + length - 1000, ca.notAfter.getTime());
+  return { notBefore: new Date(notBefore), notAfter: new Date(notAfter) };
+}
+
+/** @param backdating seconds @returns milliseconds */
+function usualLength(profile: ValidityProfile, backdating: number): number {
+  const { validity_days, validity_seconds, validity_spread_seconds = 0 } = profile;
+  const seconds = validity_seconds ?? (validity_days * DAY) / 1000;
+  // of what is left once it is issued, so that it is never over by then
+  const spread = Math.min(validity_spread_seconds, Math.floor((seconds - backdating) / 2));
+  return (seconds - randomInt(spread + 1)) * 1000;
+}
+
+/** In words. */
+export const expiry = ({ notBefore, notAfter }: Period): string =>
+  `valid from ${notBefore.toISOString()} to ${notAfter.toISOString()}`;
+
+/** The extensions that a profile adds: policies and fixed ones, the same in every certificate, and copied ones. */
+
+/** One of `[[ca.profile.extensions]]`: a value, or the request's. */
+export interface ProfileExtension {
+  /** Dotted OID. */
+  readonly oid: string;
+  readonly critical: boolean;
+  /** DER, in hex. */
+  readonly value?: string | undefined;
+  readonly from?: 'csr' | undefined;
+}
+
+export interface ExtensionProfile {
+  readonly policies?: readonly CertificatePolicy[] | undefined;
+  readonly extensions?: readonly ProfileExtension[] | undefined;
+}
+
+export class ProfileExtensions {
+  /** DER Extensions that no request changes. */
+  readonly constant: readonly Buffer[];
+  /** Those that may stand in a certificate beside the usual ones, by OID: whether each is critical. */
+  readonly further: ReadonlyMap<string, boolean>;
+  readonly #copied: readonly ProfileExtension[];
+
+  constructor({ policies = [], extensions = [] }: ExtensionProfile) {
+    const fixed = extensions.flatMap(({ oid, critical, value }) =>
+      value === undefined ? [] : [encodeExtension({ oid, critical, value: Buffer.from(value, 'hex') })],
+    );
+    const value = policies.length === 0 ? undefined : encodeCertificatePolicies(policies);
+    this.constant =
+      value === undefined
+        ? fixed
+        : [encodeExtension({ oid: OID.certificatePolicies, critical: false, value }), ...fixed];
+    this.further = new Map(extensions.map(({ oid, critical }) => [oid, critical]));
+    this.#copied = extensions.filter(({ from }) => from === 'csr');
+  }
+
+  /** DER of those of the request that are copied, critical as the profile says. */
+  copied(requested: readonly Extension[]): Buffer[] {
+    return this.#copied.flatMap(({ oid, critical }) => {
+      const extension = findExtension(requested, oid);
+      return extension === undefined ? [] : [encodeExtension({ oid, critical, value: extension.value })];
+    });
+  }
+}
+
+/** For certificates of the CA with this label; undefined while publication is off. */
+export function publicationUrls(
+  { enabled, base_url }: Pick<Config['publication'], 'enabled' | 'base_url'>,
+  label: string,
+): PublicationUrls | undefined {
+  if (!enabled || base_url === undefined) return undefined;
+  const base = base_url.replace(/\/+$/, '');
+  const name = encodeURIComponent(label);
+  return {
+    crl: [`${base}/crl/${name}.crl`],
+    ocsp: [`${base}/ocsp/${name}`],
+    caIssuers: [`${base}/ca/${name}.cer`],
+  };
+}
 
 /** What is the same in every certificate of one CA, encoded once. */
 export interface TbsConstants {

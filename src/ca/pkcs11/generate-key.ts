@@ -1,6 +1,6 @@
 /** Makes a CA key inside a token, whose library runs in a process of its own. */
 import { IsolatedProcess } from '../../process/isolated-process.ts';
-import { siblingModule } from '../../process/sibling-module.ts';
+import { siblingModule } from '../../process/protocol.ts';
 import { type KeyGeneration, moduleEnvironment, type NewKeyNames } from './wire.ts';
 
 /** The key of an RSA CA may take a token minutes; milliseconds. */

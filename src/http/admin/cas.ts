@@ -1,12 +1,14 @@
-import { Type, type Static } from '@fastify/type-provider-typebox';
+import { type Static, Type } from '@fastify/type-provider-typebox';
 import { daysLeft } from '../../ca/expiry.ts';
+import { publicationUrls } from '../../ca/local/tbs.ts';
 import type { Ca } from '../../ca/router.ts';
-import { formatName } from '../../pki/x509/name.ts';
 import { encodePem } from '../../pki/der/pem.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import { formatName } from '../../pki/x509/name.ts';
+import { crlAge, CrlStates } from '../../publication/crl-state.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
-import { listQuery } from './list.ts';
-import { pageOf, pageRequest } from './paging.ts';
+import { listQuery, pageOf, pageRequest } from './list.ts';
 import { errorResponses, listOf, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
 import { formatTimestamp } from './timestamps.ts';
 
@@ -88,5 +90,123 @@ async function caRecord(ca: Ca, { now }: AdminDependencies, monitor: HealthMonit
     health,
     certificate: own === undefined ? null : encodePem('CERTIFICATE', own.der),
     chain: chain.map((der) => encodePem('CERTIFICATE', der)),
+  };
+}
+
+const DAY = 86_400_000;
+
+const Responder = Type.Object({
+  subject: Type.String({ description: 'RFC 4514.' }),
+  serial: Type.String(),
+  not_after: Timestamp(),
+  days_left: Type.Integer({ description: 'Whole days until not_after; negative after it.' }),
+});
+
+const Revocation = Type.Object(
+  {
+    ca: Type.String({ description: 'The label of the CA whose key signs.' }),
+    published_by: nullable(
+      oneOf(['estuary', 'ca'], {
+        description:
+          '`estuary`: the publication listener; `ca`: the CA itself, elsewhere, of which nothing more is known here. null: nobody, as `[publication]` is off.',
+      }),
+    ),
+    urls: Type.Object(
+      { crl: Type.Array(Type.String()), ocsp: Type.Array(Type.String()) },
+      { description: 'Where this server publishes, as certificates say.' },
+    ),
+    crl: nullable(
+      Type.Object(
+        {
+          number: Type.Integer(),
+          this_update: Timestamp(),
+          next_update: Timestamp(),
+          bytes: Type.Integer(),
+          entries: Type.Integer({ description: 'Certificates that it names.' }),
+          state: oneOf(['current', 'overdue', 'expired'], {
+            description:
+              '`overdue`: a newer one should have been signed by now; `expired`: its nextUpdate has passed, and nobody takes it any more.',
+          }),
+        },
+        { description: 'The latest list; null: there is none yet of this key.' },
+      ),
+    ),
+    ocsp: nullable(
+      Type.Object(
+        {
+          signed_by: oneOf(['ca', 'responder'], { description: 'Whose key signs the responses now.' }),
+          responder: nullable(Responder),
+        },
+        {
+          description:
+            'null: not answered here. `responder`: the certificate of the one that the CA has delegated, null where it signs with its own key; once it has ended, the CA signs.',
+        },
+      ),
+    ),
+  },
+  { title: 'CaRevocation', description: 'CRL and OCSP of a CA.' },
+);
+
+export function registerCaRevocation(app: AdminApp, deps: AdminDependencies): void {
+  const states = new CrlStates(deps.store);
+  app.get(
+    '/admin/cas/:label/revocation',
+    {
+      config: { access: ['operator'] },
+      schema: {
+        summary: 'The CRL and the OCSP responder of a CA',
+        description: 'Of a further label those of its CA.',
+        tags: ['cas'],
+        params: Type.Object({ label: Type.String() }),
+        querystring: strictObject({}),
+        response: { 200: Revocation, ...errorResponses(400, 404) },
+      },
+    },
+    (request) => revocationOf(deps.cas.find(request.params.label).issuer, deps, states),
+  );
+}
+
+async function revocationOf(
+  ca: Ca,
+  { settings: { publication }, now }: AdminDependencies,
+  states: CrlStates,
+): Promise<Static<typeof Revocation>> {
+  const { label, driver } = ca;
+  const signer = driver.statusSigner;
+  if (signer === undefined)
+    return { ca: label, published_by: 'ca', urls: { crl: [], ocsp: [] }, crl: null, ocsp: null };
+  const { crl, ocsp } = publicationUrls(publication, label) ?? { crl: [], ocsp: [] };
+  const list = await states.of(ca);
+  const at = now();
+  return {
+    ca: label,
+    published_by: publication.enabled ? 'estuary' : null,
+    urls: { crl: [...crl], ocsp: [...ocsp] },
+    crl:
+      list === undefined
+        ? null
+        : {
+            number: list.number,
+            this_update: formatTimestamp(list.thisUpdate),
+            next_update: formatTimestamp(list.nextUpdate),
+            bytes: list.bytes,
+            entries: list.entries,
+            state: crlAge(list, at, publication.enabled),
+          },
+    ocsp: publication.enabled ? ocspOf(signer.delegate?.certificate, at) : null,
+  };
+}
+
+function ocspOf(responder: Certificate | undefined, now: number): Static<typeof Revocation>['ocsp'] {
+  if (responder === undefined) return { signed_by: 'ca', responder: null };
+  const [from, until] = [responder.notBefore.getTime(), responder.notAfter.getTime()];
+  return {
+    signed_by: from <= now && now < until ? 'responder' : 'ca',
+    responder: {
+      subject: formatName(responder.subject),
+      serial: responder.serialNumber,
+      not_after: formatTimestamp(until),
+      days_left: Math.floor((until - now) / DAY),
+    },
   };
 }

@@ -22,8 +22,7 @@ import {
   readDevice,
 } from './device-record.ts';
 import { OtpRecord, otpRecord } from './otp.ts';
-import { everything, listQuery } from './list.ts';
-import { mapPage, pageRequest } from './paging.ts';
+import { everything, listQuery, mapPage, pageRequest } from './list.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
 import { revokeByCall } from './revocation.ts';
 import { errorResponses, flag, listOf, oneOf, strictObject } from './schemas.ts';

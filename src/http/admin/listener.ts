@@ -7,21 +7,25 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { accessEvent, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
-import { checkOwnPage, checkSameSite } from './browser-rules.ts';
+import { checkOwnPage, checkSameSite, letIn } from './caller.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
-import { registerBulkRevocation } from './bulk-revocation.ts';
-import { letIn } from './caller.ts';
-import { registerCaRevocation } from './ca-revocation.ts';
-import { registerCas } from './cas.ts';
-import { registerCertificateChain } from './certificate-chain.ts';
+import { registerBulkRevocation, registerRevocation } from './revocation.ts';
+import { registerCaRevocation, registerCas } from './cas.ts';
+import { registerCertificateChain, registerCertificates } from './certificates.ts';
 import { registerCertificateImport } from './certificate-import.ts';
 import { registerConsole } from './console.ts';
-import { registerCheck } from './check.ts';
-import { registerCertificates } from './certificates.ts';
+import { registerCheck, registerRequestCheck } from './check.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { errorAnswer, toErrorAnswer } from './error-answer.ts';
+import {
+  announcesBody,
+  checkBodyHead,
+  errorAnswer,
+  registerJsonParser,
+  serializerCompiler,
+  toErrorAnswer,
+} from './json-body.ts';
 import { registerDevices } from './devices.ts';
-import { registerConfiguration } from './configuration.ts';
+import { registerConfiguration, registerReload } from './reload.ts';
 import { registerEvents } from './events.ts';
 import { registerHistory } from './history.ts';
 import { registerHealth } from './health.ts';
@@ -35,11 +39,7 @@ import { registerOverview } from './overview.ts';
 import { registerStatistics } from './statistics.ts';
 import { registerOtp } from './otp.ts';
 import { registerOtpBulk } from './otp-bulk.ts';
-import { registerReload } from './reload.ts';
-import { registerRevocation } from './revocation.ts';
-import { registerRequestCheck } from './request-check.ts';
 import { registerRequests } from './requests.ts';
-import { serializerCompiler } from './serialization.ts';
 import { validatorCompiler } from './validation.ts';
 import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
 import { runForRequest } from '../../request-context.ts';
@@ -49,7 +49,6 @@ import { answerBrokenRequests, type Refusal } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
 import { remoteAddress } from '../credentials.ts';
 import { allowedMethods, isAdminPath, recordRoute, type RouteTable } from './routes.ts';
-import { announcesBody, checkBodyHead, registerJsonParser } from './json-body.ts';
 import { applyHttpRules, checkHead, expectsContinue } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 

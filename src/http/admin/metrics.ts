@@ -1,8 +1,58 @@
 import { Type } from '@fastify/type-provider-typebox';
+import { endOf } from '../../config/material/certificate-ends.ts';
+import { parseCertificate } from '../../pki/x509/certificate.ts';
+import type { ServiceState } from '../../service-state-metrics.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
 import { errorResponses, strictObject } from './schemas.ts';
-import { serviceState } from './service-state.ts';
+
+/** Never rejects: what does not answer is told as such. */
+export async function serviceState(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState> {
+  const cas = deps.cas.issuers;
+  const [store, dependencies, waiting, ...reports] = await Promise.all([
+    monitor.store(),
+    dependenciesOf(deps, monitor),
+    // A store that does not answer is told by `estuary_store_up`.
+    deps.store.countWaiting(deps.now()).catch(() => undefined),
+    ...cas.map((ca) => monitor.ca(ca)),
+  ]);
+  const { lastReload } = deps.condition();
+  return {
+    cas: cas.map((ca, index) => ({
+      label: ca.label,
+      up: reports[index]?.health !== 'down',
+      // Its certificate is not known before a CA elsewhere has told it.
+      not_after: ca.driver.chain().length === 0 ? undefined : ca.certificate.notAfter.getTime(),
+    })),
+    certificates: [
+      ...deps.certificateEnds(),
+      ...cas.flatMap(({ label, driver }) =>
+        driver.chain().map((der) => endOf({ use: 'ca', ca: label }, parseCertificate(der))),
+      ),
+    ],
+    dependencies,
+    waiting,
+    storeUp: store.health !== 'down',
+    lastReload,
+  };
+}
+
+/** What stands behind the CAs and Negotiate. */
+async function dependenciesOf(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState['dependencies']> {
+  const behindCas = deps.cas.issuers.flatMap(({ label, driver: { dependency } }) =>
+    dependency === undefined
+      ? []
+      : [{ name: dependency.name, ca: label, report: monitor.dependency(label, dependency) }],
+  );
+  const { missingCredentials } = deps;
+  const gssapi =
+    missingCredentials === undefined
+      ? []
+      : [{ name: 'gssapi', ca: '', report: monitor.gssapi(missingCredentials) } as const];
+  return Promise.all(
+    [...behindCas, ...gssapi].map(async ({ name, ca, report }) => ({ name, ca, up: (await report).health !== 'down' })),
+  );
+}
 
 /** `GET /metrics` for Prometheus; public only where `admin.public_metrics` says so. */
 export function registerMetrics(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {

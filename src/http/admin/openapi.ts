@@ -3,7 +3,7 @@ import { Type } from '@fastify/type-provider-typebox';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { accessOf, neededRoles } from './roles.ts';
 import { errorResponses, strictObject } from './schemas.ts';
-import { SESSION_COOKIE } from './session-cookie.ts';
+import { SESSION_COOKIE } from './caller.ts';
 import { ADMIN_ROLES } from '../../config/vocabulary.ts';
 
 /** Added to the finished description: the plugin's types stop at OpenAPI 3.0, which has no mutual TLS. */

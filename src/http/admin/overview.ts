@@ -6,7 +6,7 @@ import { daysLeft } from '../../ca/expiry.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
 import { errorResponses, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
-import { serviceState } from './service-state.ts';
+import { serviceState } from './metrics.ts';
 import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
 
 const DAY = 86_400_000;

@@ -1,6 +1,6 @@
 import { Type } from '@fastify/type-provider-typebox';
-import { conflict } from '../../errors.ts';
 import type { ReloadReport } from '../../config/diff.ts';
+import { conflict } from '../../errors.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorResponses, flag, nullable, strictObject, Timestamp } from './schemas.ts';
@@ -71,4 +71,51 @@ function inWords({ changed, needsRestart, certificates, warnings }: ReloadReport
     })),
     warnings: [...warnings],
   };
+}
+
+const Configuration = Type.Object(
+  {
+    keys: Type.Array(
+      Type.Object(
+        {
+          key: Type.String({ description: 'Such as `ca[devices].profile.validity_days`.' }),
+          value: Type.Any({ description: 'A text, a number, true or false, or a list; `[secret]` for a secret.' }),
+          live: Type.Boolean({ description: 'A reload applies a change; otherwise the next start does.' }),
+        },
+        { title: 'ConfigurationKey' },
+      ),
+      { description: 'Every key that has a value, its default where nobody gave one, in the order of the reference.' },
+    ),
+    reload: nullable(
+      Type.Object(
+        { at: Timestamp(), ok: Type.Boolean({ description: 'false: what is in force is not what the file says.' }) },
+        { description: 'The last one; null: none since the start.' },
+      ),
+    ),
+  },
+  { title: 'Configuration', description: 'What is in force.' },
+);
+
+/** `GET /admin/configuration`. */
+export function registerConfiguration(app: AdminApp, deps: AdminDependencies): void {
+  app.get(
+    '/admin/configuration',
+    {
+      config: { access: ['operator'] },
+      schema: {
+        summary: 'The configuration in force, without its secrets',
+        description: 'What the file would change of it, `POST /admin/reload?dry_run=true` says.',
+        tags: ['health'],
+        querystring: strictObject({}),
+        response: { 200: Configuration, ...errorResponses(400) },
+      },
+    },
+    () => {
+      const { lastReload } = deps.condition();
+      return {
+        keys: deps.configuration().map((one) => ({ ...one })),
+        reload: lastReload === undefined ? null : { at: formatTimestamp(lastReload.at), ok: lastReload.ok },
+      };
+    },
+  );
 }

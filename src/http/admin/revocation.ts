@@ -1,10 +1,12 @@
-import { Type, type Static } from '@fastify/type-provider-typebox';
+import { type Static, Type } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { alreadyRevoked, checkOrder, revoke, type RevocationOrder } from '../../administration/revoke.ts';
+import { alreadyRevoked, checkOrder, type RevocationOrder, revoke } from '../../administration/revoke.ts';
+import { badRequest, conflict } from '../../errors.ts';
 import { REVOCATION_REASONS } from '../../pki/x509/crl.ts';
-import type { ListedCertificate, RevokeResult } from '../../store/certificate-store.ts';
+import type { CertificateSelection, ListedCertificate, RevokeResult } from '../../store/certificate-store.ts';
 import { accessEvent, actor } from './access.ts';
-import { CertificateRecord, certificateNotFound, certificateRecord, findCertificate } from './certificates.ts';
+import { CertificateFilter, readCertificateFilter } from './certificate-filter.ts';
+import { certificateNotFound, CertificateRecord, certificateRecord, findCertificate } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorResponses, oneOf, strictObject, Timestamp } from './schemas.ts';
 import { parseTimestamp } from './timestamps.ts';
@@ -80,4 +82,133 @@ export function revokeByCall(
 ): Promise<RevokeResult> {
   const access = accessEvent(request, 'success', `certificate ${row.serial} of ${row.ca} revoked`);
   return revoke(deps, row, order, actor(request), [access]);
+}
+
+/** `POST /admin/certificates/revoke`: every valid certificate that the list's filters find; asked twice, so that nobody revokes more than was meant. */
+
+/** A call is over in a time that somebody waits for; the next one goes on. */
+const MAX_REVOKED = 10_000;
+/** Certificates looked at together. */
+const PAGE = 500;
+/** Revoked at a time: they share commits, and a CA elsewhere is not overrun. */
+const AT_ONCE = 20;
+
+const BulkOrder = strictObject(
+  {
+    filter: CertificateFilter,
+    ...revocationOrder,
+    dry_run: Type.Optional(Type.Boolean({ description: 'true: counts, and revokes none.' })),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'How many certificates are meant, as a dry run has told. Needed unless `dry_run` is true.',
+      }),
+    ),
+  },
+  { title: 'BulkRevocation', description: 'Why, and how many.' },
+);
+
+const Result = Type.Object(
+  {
+    count: Type.Integer({ description: 'How many certificates the filters found.' }),
+    revoked: Type.Integer({ description: `How many were revoked; at most ${MAX_REVOKED} in a call.` }),
+    remaining: Type.Integer({ description: 'How many are left: the `count` of the next call.' }),
+  },
+  { title: 'BulkRevocationResult', description: 'What was done.' },
+);
+
+export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): void {
+  app.post(
+    '/admin/certificates/revoke',
+    {
+      config: { access: ['ra'] },
+      schema: {
+        summary: 'Revoke the valid certificates that filters find',
+        description: `\`filter\` has the filters of \`GET /admin/certificates\`, at least one beside \`status\`; without \`status\` those that are valid. First with \`dry_run\`, then with the \`count\` that it told: where there are more or fewer by then, 409 and nothing is revoked. The oldest first, at most ${MAX_REVOKED} in a call.`,
+        tags: ['certificates'],
+        querystring: strictObject({}),
+        body: BulkOrder,
+        response: { 200: Result, ...errorResponses(400, 409, 413, 415) },
+      },
+    },
+    async (request) => {
+      const { dry_run: isDry = false, count: meant } = request.body;
+      const now = deps.now();
+      const order = readRevocationOrder(request.body, now);
+      const selection = readSelection(readCertificateFilter(request.body.filter));
+      if (!isDry && meant === undefined)
+        throw badRequest('FIELD_INVALID', 'count is required (a call with dry_run tells it)');
+      const count = await countAll(deps, selection, now);
+      if (isDry) return { count, revoked: 0, remaining: count };
+      if (count !== meant)
+        throw conflict(
+          'COUNT_MISMATCH',
+          `the filters find ${count} certificates, and count says ${meant ?? 'nothing'}`,
+        );
+      const revoked = await revokeFirst(deps, request, selection, { order, most: Math.min(count, MAX_REVOKED) });
+      return { count, revoked, remaining: count - revoked };
+    },
+  );
+}
+
+/** @throws EstuaryError 400: it would be every certificate, or such as are revoked */
+function readSelection(filter: CertificateSelection): CertificateSelection {
+  const { status = 'valid', ...others } = filter;
+  if (status === 'revoked') throw badRequest('FIELD_INVALID', 'filter.status must be valid or expired');
+  // An empty part of a name stands in every name.
+  if (Object.values(others).some((value) => value === ''))
+    throw badRequest('FIELD_INVALID', 'filter must not have an empty value');
+  if (Object.values(others).every((value) => value === undefined))
+    throw badRequest('FIELD_INVALID', 'filter must have something beside status: it would be every certificate');
+  return { ...others, status };
+}
+
+async function* pages(
+  { store }: AdminDependencies,
+  selection: CertificateSelection,
+  now: number,
+): AsyncGenerator<readonly ListedCertificate[]> {
+  let cursor: string | undefined;
+  do {
+    const page = await store.listCertificates({ ...selection, limit: PAGE, cursor }, now);
+    yield page.items;
+    cursor = page.next_cursor ?? undefined;
+  } while (cursor !== undefined);
+}
+
+/** An expired one may be revoked, so that those that are revoked do not count again. */
+const isOpen = ({ revoked_at }: ListedCertificate): boolean => revoked_at === null;
+
+async function countAll(deps: AdminDependencies, selection: CertificateSelection, now: number): Promise<number> {
+  let count = 0;
+  for await (const items of pages(deps, selection, now)) count += items.filter(isOpen).length;
+  return count;
+}
+
+interface BulkOrder {
+  readonly order: RevocationOrder;
+  /** What was issued since they were counted comes behind them. */
+  readonly most: number;
+}
+
+/** @throws EstuaryError 500, 503: a CA cannot be told, or the store cannot be written; those before it are revoked, each of them audited */
+async function revokeFirst(
+  deps: AdminDependencies,
+  request: FastifyRequest,
+  selection: CertificateSelection,
+  { order, most }: BulkOrder,
+): Promise<number> {
+  let [taken, revoked] = [0, 0];
+  for await (const items of pages(deps, selection, order.revoked_at)) {
+    const wanted = items.filter(isOpen).slice(0, most - taken);
+    taken += wanted.length;
+    for (let start = 0; start < wanted.length; start += AT_ONCE) {
+      const results = await Promise.all(
+        wanted.slice(start, start + AT_ONCE).map((row) => revokeByCall(deps, request, row, order)),
+      );
+      revoked += results.filter((result) => result === 'revoked').length;
+    }
+    if (taken >= most) break;
+  }
+  return revoked;
 }

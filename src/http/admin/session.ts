@@ -7,7 +7,7 @@ import { presentedCredentials } from '../credentials.ts';
 import { accessEvent, actor, callerOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorResponses, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
-import { CLEAR_SESSION, sessionId, setSession } from './session-cookie.ts';
+import { CLEAR_SESSION, sessionId, setSession } from './caller.ts';
 import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
 
 const Session = Type.Object(

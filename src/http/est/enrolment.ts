@@ -1,18 +1,41 @@
 /** How simpleenroll, simplereenroll and serverkeygen read a request and answer it; what lies between is `enrollment`. */
-import type { Enrollment, Enrolled } from '../../enrollment/enrollment.ts';
+import { randomBytes } from 'node:crypto';
+import type { Enrolled, Enrollment } from '../../enrollment/enrollment.ts';
 import type { EstEnrolment, ReceivedByEst } from '../../enrollment/request.ts';
 import { EstuaryError } from '../../errors.ts';
 import { certsOnly } from '../../pki/cms/pkcs7.ts';
 import { decodeBody, encodeBody } from './codec.ts';
-import { multipart } from './multipart.ts';
 import {
   CERTS_ONLY,
   derAnswer,
-  pendingAnswer,
   type EstAnswer,
   type EstOperation,
   type EstRequest,
+  pendingAnswer,
 } from './operation.ts';
+
+/** multipart/mixed (RFC 2046 §5.1) of base64 parts, as EST clients read it. */
+export interface Part {
+  readonly contentType: string;
+  readonly der: Buffer;
+}
+
+/**
+ * @param lineLength columns of a base64 line, or undefined for one line
+ * @returns the value of Content-Type, and a body that ends with the closing boundary: an epilogue breaks Bouncy Castle
+ */
+export function multipart(
+  parts: readonly Part[],
+  lineLength: number | undefined,
+): { readonly contentType: string; readonly body: string } {
+  const boundary = `estuary-${randomBytes(16).toString('hex')}`;
+  const texts = parts.map(
+    ({ contentType, der }) =>
+      `--${boundary}\r\nContent-Type: ${contentType}\r\nContent-Transfer-Encoding: base64\r\n\r\n` +
+      encodeBody(der, lineLength).replaceAll('\n', '\r\n'),
+  );
+  return { contentType: `multipart/mixed; boundary=${boundary}`, body: `${texts.join('')}--${boundary}--\r\n` };
+}
 
 export interface EnrolmentDependencies {
   readonly enrollment: Enrollment;
@@ -79,4 +102,24 @@ function answer({ outcome }: Enrolled, { lineLength }: EstRequest, retryAfter: n
 function withNegotiate(answered: EstAnswer, { identity }: Enrolled): EstAnswer {
   if (identity.method !== 'gssapi' || identity.replyToken === undefined) return answered;
   return { ...answered, headers: { ...answered.headers, 'WWW-Authenticate': `Negotiate ${identity.replyToken}` } };
+}
+
+export interface ServerKeyGenDependencies extends EnrolmentDependencies {
+  /** `est.serverkeygen`. */
+  readonly serverKeyGen: boolean;
+}
+
+/** `POST serverkeygen` (RFC 7030 §4.4): a certificate and the private key that the server made for it. */
+export function serverkeygen(dependencies: ServerKeyGenDependencies): EstOperation {
+  return enrolment('serverkeygen', { enabled: dependencies.serverKeyGen, challenges: true }, dependencies);
+}
+
+/** `POST simpleenroll` (RFC 7030 §4.2.1): a certificate for whoever authenticates by mTLS, GSSAPI or OTP. */
+export function simpleenroll(dependencies: EnrolmentDependencies): EstOperation {
+  return enrolment('simpleenroll', { enabled: true, challenges: true }, dependencies);
+}
+
+/** `POST simplereenroll` (RFC 7030 §4.2.2): renews, or rekeys, the certificate that the client authenticates with. */
+export function simplereenroll(dependencies: EnrolmentDependencies): EstOperation {
+  return enrolment('simplereenroll', { enabled: true, challenges: false }, dependencies);
 }

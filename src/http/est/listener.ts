@@ -10,8 +10,17 @@ import { EstuaryError, badRequest, errorWith, unauthorized } from '../../errors.
 import { lineLengthFor } from './codec.ts';
 import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
 import type { Logger } from '../../log.ts';
-import { asEstuaryError, challenge, errorAnswer, writeAnswer, type ErrorPolicy } from './answer.ts';
-import { bodyTooLarge, checkBodyHead, resolveRoute, type EstRoute } from './route.ts';
+import {
+  asEstuaryError,
+  bodyTooLarge,
+  challenge,
+  checkBodyHead,
+  errorAnswer,
+  type ErrorPolicy,
+  type EstRoute,
+  resolveRoute,
+  writeAnswer,
+} from './route.ts';
 import { answerBrokenRequests } from '../broken-requests.ts';
 import { presentedCredentials } from '../credentials.ts';
 import { InHand, limitRequests } from '../admission.ts';

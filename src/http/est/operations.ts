@@ -1,12 +1,8 @@
 /** The operations that this server offers, by name. */
-import { cacerts } from './cacerts.ts';
-import { crls, type CrlsDependencies } from './crls.ts';
-import { csrattrs, type CsrAttrsDependencies } from './csrattrs.ts';
+import { cacerts, crls, type CrlsDependencies, csrattrs, type CsrAttrsDependencies } from './distribution.ts';
 import { fullcmc, type FullCmcDependencies } from './fullcmc.ts';
 import type { EstOperation, OperationName } from './operation.ts';
-import { serverkeygen, type ServerKeyGenDependencies } from './serverkeygen.ts';
-import { simpleenroll } from './simpleenroll.ts';
-import { simplereenroll } from './simplereenroll.ts';
+import { serverkeygen, type ServerKeyGenDependencies, simpleenroll, simplereenroll } from './enrolment.ts';
 
 export type OperationDependencies = ServerKeyGenDependencies &
   CsrAttrsDependencies &

@@ -1,14 +1,146 @@
 /** A copy of the store, made beside a running server: it takes no lock and writes nothing of the store. */
-import { closeSync, existsSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import Type from 'typebox';
+import { Check } from 'typebox/value';
 import type { ChainHead } from '../../audit/record.ts';
-import { failed } from '../../errors.ts';
+import type { Config } from '../../config/schema.ts';
+import { describe, type EstuaryError, failed } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
 import { lookupKeyFile } from '../../store/lookup-key-file.ts';
 import { openReadOnly } from '../../store/sqlite/database.ts';
 import { VERSION } from '../../version.ts';
-import { copyPrivately, sync, writePrivately } from './files.ts';
-import { DATABASE, describeFiles, LOOKUP_KEY, MANIFEST, type Manifest } from './manifest.ts';
+
+/** Files of a backup and of a store that is restored: written for their owner only, and on disk before anything depends on them. */
+const CHUNK = 1 << 20;
+
+export function sync(path: string): void {
+  const fd = openSync(path, 'r');
+  fsyncSync(fd);
+  closeSync(fd);
+}
+
+/** Copies without holding it in memory; the copy is 0600. */
+export function copyPrivately(from: string, to: string): void {
+  copyFileSync(from, to, constants.COPYFILE_FICLONE);
+  chmodSync(to, 0o600);
+  sync(to);
+}
+
+export function writePrivately(path: string, text: string): void {
+  const fd = openSync(path, 'w', 0o600);
+  try {
+    writeSync(fd, text);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** @returns lower-case hex SHA-256 */
+export function digestOf(path: string): string {
+  const digest = createHash('sha256');
+  const fd = openSync(path, 'r');
+  try {
+    const chunk = Buffer.allocUnsafe(CHUNK);
+    for (let read = readSync(fd, chunk); read > 0; read = readSync(fd, chunk)) digest.update(chunk.subarray(0, read));
+  } finally {
+    closeSync(fd);
+  }
+  return digest.digest('hex');
+}
+
+/**
+ * Renames a file out of the way.
+ *
+ * @param mark says when
+ * @returns its new name; undefined: there was none
+ */
+export function moveAside(path: string, mark: string): string | undefined {
+  if (!existsSync(path)) return undefined;
+  const aside = `${path}.replaced-${mark}`;
+  renameSync(path, aside);
+  return aside;
+}
+
+/** `backup.json`: what a backup is, and the digests of its files. It is written last, so a folder without it holds no backup. */
+export const MANIFEST = 'backup.json';
+export const DATABASE = 'est.db';
+export const LOOKUP_KEY = 'otp-lookup.key';
+
+const Manifest = Type.Object({
+  format: Type.Literal(1),
+  /** ISO 8601 UTC. */
+  made_at: Type.String(),
+  /** Of Estuary. */
+  version: Type.String(),
+  /** The end of the audit log in it. */
+  audit: Type.Object({ seq: Type.Integer(), hash: Type.String() }),
+  files: Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), sha256: Type.String() })),
+});
+
+export type Manifest = Type.Static<typeof Manifest>;
+
+export function describeFiles(folder: string, names: readonly string[]): Manifest['files'] {
+  return Object.fromEntries(
+    names.map((name) => {
+      const path = join(folder, name);
+      return [name, { bytes: statSync(path).size, sha256: digestOf(path) }];
+    }),
+  );
+}
+
+/**
+ * Reads it and checks the files that it names.
+ *
+ * @throws EstuaryError 500 `BACKUP_DAMAGED`
+ */
+export function readBackup(folder: string): Manifest {
+  let manifest: unknown;
+  try {
+    manifest = JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8'));
+  } catch (error) {
+    throw damaged(`${join(folder, MANIFEST)}: ${describe(error)}`);
+  }
+  if (!Check(Manifest, manifest)) throw damaged(`${join(folder, MANIFEST)} is none of a backup`);
+  if (manifest.files[DATABASE] === undefined) throw damaged(`${join(folder, MANIFEST)} names no ${DATABASE}`);
+  for (const [name, { bytes, sha256 }] of Object.entries(manifest.files)) {
+    // The key may be kept elsewhere.
+    if (name === LOOKUP_KEY && statSync(join(folder, name), { throwIfNoEntry: false }) === undefined) continue;
+    if (![DATABASE, LOOKUP_KEY].includes(name)) throw damaged(`${join(folder, MANIFEST)} names ${name}`);
+    const path = join(folder, name);
+    const size = statSync(path, { throwIfNoEntry: false })?.size;
+    if (size !== bytes || digestOf(path) !== sha256) throw damaged(`${path} is not the file that was backed up`);
+  }
+  return manifest;
+}
+
+const damaged = (detail: string): EstuaryError => failed('BACKUP_DAMAGED', 'this is no whole backup', { detail });
+
+/** @throws EstuaryError 500 `STORE_NOT_A_FILE` where the store is in a database that has means of its own for it */
+export function requireFile(driver: Config['store']['driver']): void {
+  if (driver === 'sqlite') return;
+  throw failed(
+    'STORE_NOT_A_FILE',
+    'store.driver is "postgres": back the database up and restore it with PostgreSQL\'s own means, continuous archiving with point-in-time recovery (pg_basebackup) or pg_dump and pg_restore (docs/postgresql.md).',
+  );
+}
 
 export interface BackupOptions {
   readonly storePath: string;

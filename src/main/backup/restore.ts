@@ -12,8 +12,7 @@ import { lookupKeyFile } from '../../store/lookup-key-file.ts';
 import { AuditLog } from '../../store/sqlite/audit-log.ts';
 import { openWritable, type Db } from '../../store/sqlite/database.ts';
 import { replayer, type Replayed } from '../../store/sqlite/replay.ts';
-import { copyPrivately, moveAside, sync } from './files.ts';
-import { DATABASE, LOOKUP_KEY, type Manifest, readBackup } from './manifest.ts';
+import { copyPrivately, DATABASE, LOOKUP_KEY, type Manifest, moveAside, readBackup, sync } from './backup.ts';
 
 export interface RestoreOptions {
   readonly from: string;

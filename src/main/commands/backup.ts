@@ -2,9 +2,7 @@
 import { join, resolve } from 'node:path';
 import { loadConfigOnly } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
-import { backUp, bytesOf } from '../backup/backup.ts';
-import { DATABASE, type Manifest } from '../backup/manifest.ts';
-import { requireFile } from '../backup/require-file.ts';
+import { backUp, bytesOf, DATABASE, type Manifest, requireFile } from '../backup/backup.ts';
 import { EXIT, type CommandContext } from './command.ts';
 import { showGrowth } from './growth.ts';
 

@@ -1,9 +1,6 @@
 /** `completion`: what completes the commands in a shell, made of their tables. */
 import { EXIT, UsageError, type CommandContext, type Entry, type Options } from './command.ts';
-import { bashCompletion } from './shells/bash.ts';
-import { fishCompletion } from './shells/fish.ts';
-import type { CompletedCommand } from './shells/completed.ts';
-import { zshCompletion } from './shells/zsh.ts';
+import { bashCompletion, type CompletedCommand, fishCompletion, zshCompletion } from './shells.ts';
 
 const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
   bash: bashCompletion,

@@ -1,6 +1,6 @@
 /** How far a file is that something writes which blocks this thread, as SQLite's VACUUM INTO does: a thread of its own looks at its size. */
 import { Worker } from 'node:worker_threads';
-import { siblingModule } from '../../process/sibling-module.ts';
+import { siblingModule } from '../../process/protocol.ts';
 import type { CommandContext } from './command.ts';
 
 /** What the thread is told. */

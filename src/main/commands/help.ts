@@ -53,3 +53,110 @@ function wrapped(text: string, indent: number): string {
   }
   return lines.join(`\n${' '.repeat(indent)}`);
 }
+
+/** The manual pages, made of the tables of commands as the help is: `estuary.1`, and one for each family of commands. */
+export interface ManualOf {
+  readonly name: string;
+  readonly summary: string;
+  readonly version: string;
+  readonly commands: readonly Entry[];
+  readonly notes?: string | undefined;
+}
+
+/** By file name, in man(7)'s macros. */
+export async function manualPages(program: ManualOf): Promise<ReadonlyMap<string, string>> {
+  const pages = new Map<string, string>();
+  const others: string[] = [];
+  for (const entry of program.commands)
+    if (entry.kind === 'group') {
+      const { name, summary, notes } = entry;
+      const family = { name: `${program.name} ${name}`, summary, notes, version: program.version };
+      pages.set(`${program.name}-${name}.1`, page({ ...family, commands: await entry.load() }, [program.name]));
+      others.push(`${program.name}-${name}`);
+    }
+  pages.set(`${program.name}.1`, page(program, others));
+  return pages;
+}
+
+function page({ name, summary, version, commands, notes }: ManualOf, others: readonly string[]): string {
+  const file = name.replaceAll(' ', '-');
+  const own = commands.filter((entry) => entry.kind === 'command');
+  const families = commands.filter((entry) => entry.kind === 'group');
+  const shared = sharedOptions(own);
+  return [
+    `.TH ${file.toUpperCase().replaceAll('-', '\\-')} 1 "" ${macro(`Estuary ${version}`)} "Estuary"`,
+    '.SH NAME',
+    `${text(file)} \\- ${text(summary.replace(/\.$/, ''))}`,
+    '.SH SYNOPSIS',
+    `.B ${text(name)}`,
+    '.I COMMAND',
+    '[options]',
+    '.SH COMMANDS',
+    ...own.flatMap((command) => section(name, command, shared)),
+    ...families.flatMap((family) => [
+      `.SS ${macro(`${family.name} ...`)}`,
+      text(family.summary),
+      `See ${text(`${name}-${family.name}`.replaceAll(' ', '-'))}(1).`,
+    ]),
+    ...(shared.size === 0
+      ? []
+      : ['.SH OPTIONS OF ALL', ...[...shared.values()].flatMap(({ name: one, option }) => item(one, option))]),
+    '.SH OPTIONS',
+    ...item('help', { kind: 'flag', about: 'tells of a command, or of all' }),
+    ...(notes === undefined ? [] : ['.SH NOTES', '.nf', text(notes), '.fi']),
+    '.SH SEE ALSO',
+    others.map((other) => `.BR ${text(other)} (1)`).join(',\n'),
+    '',
+  ].join('\n');
+}
+
+type Option = Options[string];
+
+/** The options that stand in most commands alike: they are told of once. */
+function sharedOptions(commands: readonly Command[]): Map<string, { readonly name: string; readonly option: Option }> {
+  const counts = new Map<string, { name: string; option: Option; count: number }>();
+  for (const { options } of commands)
+    for (const [name, option] of Object.entries(options)) {
+      const known = counts.get(`${name} ${option.about}`) ?? { name, option, count: 0 };
+      counts.set(`${name} ${option.about}`, { ...known, count: known.count + 1 });
+    }
+  return new Map([...counts].filter(([, { count }]) => count > 2 && count > commands.length / 2));
+}
+
+function section(
+  program: string,
+  { name, summary, about, options }: Command,
+  shared: ReadonlyMap<string, unknown>,
+): string[] {
+  const entries = Object.entries(options);
+  const own = entries.filter(([option, { about: what }]) => !shared.has(`${option} ${what}`));
+  const needed = entries.flatMap(([option, one]) => {
+    if (one.kind === 'argument') return [option.toUpperCase()];
+    return one.kind === 'value' && one.required ? [`--${option} ${one.placeholder}`] : [];
+  });
+  return [
+    `.SS ${macro([program, name, ...needed].join(' '))}`,
+    text(summary),
+    ...(about === undefined || about === '' ? [] : [text(about)]),
+    ...own.flatMap(([option, one]) => item(option, one)),
+  ];
+}
+
+function item(name: string, option: Option): string[] {
+  const placeholder = 'placeholder' in option ? ` \\fI${text(option.placeholder)}\\fR` : '';
+  const head =
+    option.kind === 'argument' ? `\\fI${text(name.toUpperCase())}\\fR` : `\\fB${text(`--${name}`)}\\fR${placeholder}`;
+  return ['.TP', head, text(`${option.about}${option.kind === 'values' ? '; may be given more than once' : ''}`)];
+}
+
+/** An argument of a macro. */
+const macro = (words: string): string => `"${text(words).replaceAll('"', '\\(dq')}"`;
+
+/** As text of its own: a hyphen that can be copied, and no line that begins like a macro. */
+const text = (words: string): string =>
+  words
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll('…', '...')
+    .replaceAll('’', "'")
+    .replace(/^(?=[.'])/gm, '\\&');

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { loadConfigOnly } from '../../config/load.ts';
 import { lockStore } from '../../store/sqlite/service-lock.ts';
 import { restore, type Restored } from '../backup/restore.ts';
-import { requireFile } from '../backup/require-file.ts';
+import { requireFile } from '../backup/backup.ts';
 import { EXIT, type CommandContext } from './command.ts';
 import { showGrowth } from './growth.ts';
 import { progress } from './progress.ts';

@@ -4,7 +4,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import type { EstuaryError } from '../../errors.ts';
-import { siblingModule } from '../../process/sibling-module.ts';
+import { siblingModule } from '../../process/protocol.ts';
 import { type Call, fromPlainError, type Reply, type Response } from './calls.ts';
 import { lost, type OpenLink } from './link.ts';
 import { type DatabaseOptions, isDatabaseOptions } from './database-options.ts';

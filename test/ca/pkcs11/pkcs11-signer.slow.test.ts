@@ -6,7 +6,7 @@ import { Pkcs11Signer } from '../../../src/ca/pkcs11/pkcs11-signer.ts';
 import type { Pkcs11SignerOptions } from '../../../src/ca/pkcs11/pkcs11-signer.ts';
 import { parsePublicKey } from '../../../src/pki/x509/public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from '../../../src/pki/x509/signature-algorithms.ts';
-import { SigningLimiter } from '../../../src/publication/signing-limiter.ts';
+import { SigningLimiter } from '../../../src/publication/ocsp-responder.ts';
 import { runText } from '../../support/command.ts';
 import { keyPair, spkiDer } from '../../support/keys.ts';
 import { openssl, opensslText } from '../../support/openssl.ts';

@@ -1,6 +1,6 @@
 /** What the admin API reads of a query beside its schema: cursors, timestamps, and whole bodies of JSON. */
 import { Type } from '@fastify/type-provider-typebox';
-import { pageOf } from '../../../src/http/admin/paging.ts';
+import { pageOf } from '../../../src/http/admin/list.ts';
 import { nullable, oneOf, pageQuery, strictObject, Timestamp } from '../../../src/http/admin/schemas.ts';
 import { formatTimestamp, parseTimestamp } from '../../../src/http/admin/timestamps.ts';
 import { validatorCompiler } from '../../../src/http/admin/validation.ts';

@@ -1,5 +1,5 @@
 /** The PROXY protocol's header: read piece by piece it is what it is as a whole. */
-import { LONGEST_PROXY_HEADER, readProxyHeader } from '../../../src/http/proxy-header.ts';
+import { LONGEST_PROXY_HEADER, readProxyHeader } from '../../../src/http/proxy-protocol.ts';
 import type { Target } from '../target.ts';
 
 function read(input: Buffer): void {

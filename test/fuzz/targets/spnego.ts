@@ -1,6 +1,5 @@
 /** The tokens of `Authorization: Negotiate`, and the principals that come of them. */
-import { makePrincipal, parsePrincipal } from '../../../src/auth/gssapi/principal.ts';
-import { PrincipalMapping } from '../../../src/auth/gssapi/principal-mapping.ts';
+import { makePrincipal, parsePrincipal, PrincipalMapping } from '../../../src/auth/gssapi/principal.ts';
 import { decodeNegotiateToken, parseSpnegoToken, SpnegoTokenError } from '../../../src/auth/gssapi/spnego-token.ts';
 import { bitString, explicit, integer, octetString, oid, sequence, tlv } from '../../../src/pki/der/der.ts';
 import { formatName } from '../../../src/pki/x509/name.ts';

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Entry } from '../../../src/main/commands/command.ts';
-import { manualPages } from '../../../src/main/commands/man-pages.ts';
+import { manualPages } from '../../../src/main/commands/help.ts';
 import { COMMANDS, NOTES } from '../../../src/main/commands/table.ts';
 import { run } from '../../support/command.ts';
 import { estuary } from './admin/support.ts';

@@ -1,6 +1,6 @@
 /** What a browser sends for a page of another site is refused, whatever its method. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { adminFixture, bearer, failure, type AdminFixture } from './support.ts';
+import { adminFixture, type AdminFixture, bearer, failure } from './support.ts';
 
 let api: AdminFixture;
 let close: () => Promise<void>;

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { ReadyBodies } from '../../../src/http/est/ready-bodies.ts';
+import { ReadyBodies } from '../../../src/http/est/distribution.ts';
 
 const der = Buffer.alloc(60, 1);
 

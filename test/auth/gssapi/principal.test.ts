@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { PrincipalMapping, checkPrincipalMapping } from '../../../src/auth/gssapi/principal-mapping.ts';
-import type { PrincipalMappingConfig } from '../../../src/auth/gssapi/principal-mapping.ts';
-import { makePrincipal, parsePrincipal } from '../../../src/auth/gssapi/principal.ts';
-import { formatName, parseName } from '../../../src/pki/x509/name.ts';
-import type { Name } from '../../../src/pki/x509/name.ts';
+import {
+  checkPrincipalMapping,
+  makePrincipal,
+  parsePrincipal,
+  PrincipalMapping,
+  type PrincipalMappingConfig,
+} from '../../../src/auth/gssapi/principal.ts';
 import { tlv } from '../../../src/pki/der/der.ts';
+import { formatName, type Name, parseName } from '../../../src/pki/x509/name.ts';
 import { opensslText } from '../../support/openssl.ts';
 
 const SERVICE = 'HTTP/localhost@EXAMPLE.TEST';

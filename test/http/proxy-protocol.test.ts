@@ -1,6 +1,6 @@
 /** HAProxy's "The PROXY protocol" §2: what is a header, and what is none. */
 import { describe, expect, test } from 'vitest';
-import { LONGEST_PROXY_HEADER, readProxyHeader } from '../../src/http/proxy-header.ts';
+import { LONGEST_PROXY_HEADER, readProxyHeader } from '../../src/http/proxy-protocol.ts';
 
 const V2 = '0d0a0d0a000d0a515549540a';
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');

@@ -1,16 +1,14 @@
 /** Fixed and copied extensions and certificate policies, as OpenSSL and @peculiar/x509 read them. */
-import 'reflect-metadata';
-
 import { writeFileSync } from 'node:fs';
 import * as x509 from '@peculiar/x509';
+import 'reflect-metadata';
 import { afterAll, describe, expect, test } from 'vitest';
-
 import type { IssuanceRequest } from '../../../src/ca/driver.ts';
 import type { LocalCa } from '../../../src/ca/local/index.ts';
 import type { IssuanceProfile } from '../../../src/ca/local/local-ca.ts';
-import { encodePem } from '../../../src/pki/der/pem.ts';
 import { octetString, sequence, utf8String } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
 import type { Extension } from '../../../src/pki/x509/extensions.ts';
 import { parseDistinguishedName } from '../../../src/pki/x509/name.ts';
 import { makeCa, type TestCa } from '../../support/ca.ts';

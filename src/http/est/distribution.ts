@@ -1,0 +1,131 @@
+/** Bodies that are the same for every request, encoded once. */
+import type { EstAuthenticator } from '../../auth/est-authenticator.ts';
+import type { StatusSigner } from '../../ca/driver.ts';
+import type { Ca } from '../../ca/router.ts';
+import { errorWith } from '../../errors.ts';
+import { certsOnly, crlsOnly } from '../../pki/cms/pkcs7.ts';
+import type { CrlRow } from '../../store/crl-store.ts';
+import { encodeBody } from './codec.ts';
+import { CERTS_ONLY, derAnswer, type EstOperation } from './operation.ts';
+
+/**
+ * Of each source the body that was made of it, by the columns of its lines. A source is an object that never changes; another one in its
+ * place has bodies of its own.
+ */
+export class ReadyBodies {
+  readonly #ready = new WeakMap<object, Map<number | undefined, string>>();
+
+  /** @param make the DER, where there is no body yet; what it throws is thrown */
+  of(source: object, lineLength: number | undefined, make: () => Buffer): string {
+    let bodies = this.#ready.get(source);
+    if (bodies === undefined) this.#ready.set(source, (bodies = new Map<number | undefined, string>()));
+    let body = bodies.get(lineLength);
+    if (body === undefined) bodies.set(lineLength, (body = encodeBody(make(), lineLength)));
+    return body;
+  }
+}
+
+/**
+ * `GET cacerts` (RFC 7030 §4.1): the CA's chain, issuing CA first, up to the root, then OldWithOld, OldWithNew and
+ * NewWithOld (§4.1.3) where the operator has them. Needs no authentication.
+ */
+export function cacerts(): EstOperation {
+  const ready = new ReadyBodies();
+  return {
+    name: 'cacerts',
+    method: 'GET',
+    enabled: true,
+    challenges: false,
+    handle: ({ ca, lineLength }) =>
+      new Promise((resolve) => {
+        resolve(
+          derAnswer(
+            CERTS_ONLY,
+            ready.of(ca.driver.chain(), lineLength, () => certsOnly(ca.chain)),
+          ),
+        );
+      }),
+  };
+}
+
+export interface CsrAttrsDependencies {
+  readonly authenticator: EstAuthenticator;
+  /** `est.csrattrs_require_mtls`. */
+  readonly csrattrsRequireMtls: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** `GET csrattrs` (RFC 7030 §4.5, RFC 8951 §4): what the CA wants in a CSR; 204 when it wants nothing. */
+export function csrattrs({ authenticator, csrattrsRequireMtls, now }: CsrAttrsDependencies): EstOperation {
+  const ready = new ReadyBodies();
+  return {
+    name: 'csrattrs',
+    method: 'GET',
+    enabled: true,
+    challenges: false,
+    handle: async ({ ca, presented, lineLength }) => {
+      if (csrattrsRequireMtls) {
+        await authenticator.authenticate(presented, {
+          operation: 'csrattrs',
+          caLabel: ca.label,
+          certificateOnly: true,
+          expiredGraceSeconds: 0,
+          now: now(),
+        });
+      }
+      const upstream = await ca.driver.csrAttributes?.();
+      const der = upstream ?? ca.csrAttributes.der;
+      if (der === undefined) return { status: 204, headers: {}, body: '' };
+      return derAnswer(
+        'application/csrattrs',
+        ready.of(der, lineLength, () => der),
+      );
+    },
+  };
+}
+
+export interface CrlsDependencies {
+  /** The CA's CRL, signed anew where it is due. */
+  readonly currentCrl: (ca: Ca, signer: StatusSigner) => Promise<CrlRow>;
+}
+
+/** RFC 8295 §4.2 has the type with crls-only in place of certs-only. */
+const CRLS_ONLY = 'application/pkcs7-mime; smime-type=crls-only';
+
+/**
+ * `GET crls` (RFC 8295 §4): the CA's current CRL in a degenerate CMS message. Needs no authentication, as the list is
+ * signed. 501 for a CA that publishes its CRLs itself.
+ */
+export function crls({ currentCrl }: CrlsDependencies): EstOperation {
+  /** Bodies by list, then by line length: a list is asked for more often than signed, and may be large. */
+  const bodies = new WeakMap<Buffer, Map<number | undefined, string>>();
+
+  function bodyOf(list: Buffer, lineLength: number | undefined): string {
+    const known = bodies.get(list) ?? new Map<number | undefined, string>();
+    bodies.set(list, known);
+    const body = known.get(lineLength) ?? encodeBody(crlsOnly([list]), lineLength);
+    known.set(lineLength, body);
+    return body;
+  }
+
+  return {
+    name: 'crls',
+    method: 'GET',
+    enabled: true,
+    challenges: false,
+    checkOffered: (ca) => void signerOf(ca),
+    handle: async ({ ca, lineLength }) => {
+      const { der } = await currentCrl(ca.issuer, signerOf(ca));
+      return derAnswer(CRLS_ONLY, bodyOf(der, lineLength));
+    },
+  };
+}
+
+/** @throws EstuaryError 501 */
+function signerOf({ driver }: Ca): StatusSigner {
+  const { statusSigner } = driver;
+  if (statusSigner === undefined)
+    throw errorWith(501, 'OPERATION_OFF', 'This CA publishes its revocation lists itself, elsewhere.');
+  return statusSigner;
+}
