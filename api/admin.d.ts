@@ -1603,7 +1603,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The service is usable. `parts` names `store`, and `ca:` with the label of each CA. After a failed reload it also names `reload`, until a reload succeeds. */
+            /** @description The service is usable. `parts` names `store`, `ca:` with the label of each CA, and with PostgreSQL `clock`. After a failed reload it also names `reload`, until a reload succeeds. */
             200: {
                 headers: {
                     [name: string]: unknown;

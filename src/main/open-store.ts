@@ -16,11 +16,12 @@ import { postgresServer } from './postgres-server.ts';
 export function openConfiguredStore(
   config: Config,
   material: Material,
+  now: () => number,
   onCommit: (events: readonly AuditEvent[]) => void,
 ): Promise<Store> {
   return config.store.driver === 'postgres'
-    ? openPostgresStore({ ...postgresOptions(config, material), onCommit })
-    : openStore({ ...sqliteOptions(config), onCommit });
+    ? openPostgresStore({ ...postgresOptions(config, material), now, onCommit })
+    : openStore({ ...sqliteOptions(config), now, onCommit });
 }
 
 /** Migrates a shared database to this program's schema, which includes the table of live nodes. @throws as the driver */

@@ -51,7 +51,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const nodes = await joinNodes(config, material, instance, log);
   try {
     const metrics = new Metrics();
-    const store = await openConfiguredStore(config, material, (events) => metrics.observe(events));
+    const store = await openConfiguredStore(config, material, nodes.clock.now, (events) => metrics.observe(events));
     try {
       const service = await startOn({ log, metrics, store, instance }, options, nodes);
       return { reload: () => service.reload(), stop: () => service.stop().finally(() => nodes.release()) };
@@ -74,6 +74,7 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
     material,
     configFile,
     store,
+    now: nodes.clock.now,
     log,
     prepare: (next, nextMaterial) => lifecycle.prepare(next, nextMaterial),
   });
@@ -81,6 +82,7 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
     ...base,
     // A store in a file belongs to this process alone.
     store: config.store.driver === 'sqlite' ? store : amongNodes(store, () => nodes.standing.held),
+    clock: nodes.clock,
     ticketSecret: nodes.ticketSecret,
     makeMutex:
       turnsOver(config, material) ?? ((_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit })),
@@ -112,7 +114,7 @@ function nodeTasks({ log, store }: Base, { config, material }: ServiceOptions, n
   const { checkpointKey: privateKey } = material;
   const interval = config.audit.checkpoint_interval * 1000;
   return [
-    new Retention({ config, store, log, now: Date.now }),
+    new Retention({ config, store, log, now: nodes.clock.now }),
     ...(interval === 0 || privateKey === undefined
       ? []
       : [new Checkpoints({ store, node: nodeName(config), log, privateKey, interval })]),
