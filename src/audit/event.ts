@@ -44,6 +44,11 @@ export const AUDIT_TYPES = [
 ] as const;
 
 export type AuditType = (typeof AUDIT_TYPES)[number];
+
+/** The types of records about the authentication of requesters. */
+export const REQUESTER_AUTHENTICATION: readonly AuditType[] = AUDIT_TYPES.filter(
+  (type) => type.startsWith('auth.') && type !== 'auth.admin',
+);
 export type AuditOutcome = 'success' | 'failure';
 
 /** Who asked, beside the name in `subject`. Where nobody was authenticated, all of it is absent. */

@@ -7,7 +7,9 @@ import type { CertificateRow, ListedCertificate } from '../store/certificate-sto
 
 /** Whose certificate it is. */
 export type CertificateOwner = Pick<CertificateRow, 'ca' | 'requester' | 'method' | 'request_id'> &
-  Partial<Pick<CertificateRow, 'label' | 'archived_key_id' | 'revocation_challenge' | 'device' | 'device_key'>>;
+  Partial<Pick<CertificateRow, 'label' | 'archived_key_id' | 'revocation_challenge' | DeviceColumn>>;
+
+type DeviceColumn = 'device' | 'device_key' | 'required_device';
 
 /**
  * The record of a certificate that was just issued.
@@ -27,6 +29,7 @@ export function certificateRow(
     revocation_challenge: null,
     device: null,
     device_key: null,
+    required_device: null,
     ...owner,
     serial: certificate.serialNumber,
     subject: formatName(certificate.subject),

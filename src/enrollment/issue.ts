@@ -105,6 +105,7 @@ function repeatableOf(keyed: Keyed, { repeats }: Issuance): Repeatable | undefin
 
 function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance, waited: boolean): Reservation {
   const { requestId, ca, identity, operation } = keyed.request;
+  const { device_key, required_device } = deviceOf(keyed.request);
   return {
     request_id: requestId,
     instance,
@@ -114,7 +115,8 @@ function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance
     operation,
     subject: formatName(keyed.names.subject),
     spki_sha256: spkiHash(keyed.key.publicKey),
-    device_key: deviceOf(keyed.request).device_key,
+    device_key,
+    required_device,
     otp_id: !waited && identity.method === 'otp' ? identity.otp_id : null,
     created_at: now(),
   };

@@ -44,8 +44,9 @@ export function reservationOf(
     subject: row.subject,
     spki_sha256: row.spki_sha256,
     otp_id: null,
-    // Looked at when it was submitted; what the CA has issued is recorded whatever has become of the device.
-    device_key: null,
+    device_key: row.device_key,
+    // Checked at the submission. What the CA has issued is recorded even if the device was disabled since.
+    required_device: null,
     created_at: now(),
   };
 }
@@ -57,8 +58,9 @@ export async function recordIssued(
   der: Buffer,
   { address, succeeded }: { readonly address?: string; readonly succeeded?: readonly string[] } = {},
 ): Promise<void> {
-  const { ca, requester, method, id, device, device_key } = row;
-  const certificate = certificateRow(der, { ca, requester, method, request_id: id, device, device_key });
+  const { ca, requester, method, id, device, device_key, required_device } = row;
+  const of = { ca, requester, method, request_id: id, device, device_key, required_device };
+  const certificate = certificateRow(der, of);
   const event = { ...rowEvent(row), ...(address === undefined ? {} : { address }), serial: certificate.serial };
   const events: readonly AuditEvent[] = [
     { ...event, type: 'ca.signature', outcome: 'success' },

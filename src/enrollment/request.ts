@@ -6,6 +6,7 @@ import type { Identity, PresentedCredentials } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
 import { EstuaryError, failed, forbidden } from '../errors.ts';
 import type { DeviceRow } from '../store/device-store.ts';
+import type { RequestRow } from '../store/request-store.ts';
 import type { KeyPart } from './key-part.ts';
 
 /** The operations of EST that come to a certificate. */
@@ -34,12 +35,13 @@ export interface ReceivedByEst extends Received {
 /** A registered device, as far as a request has to know it. */
 export type RequestDevice = Pick<DeviceRow, 'key' | 'id' | 'attributes'>;
 
-/** Whose the records of a request are. */
-export function deviceOf({ device }: Pick<RequestBase, 'device'>): {
-  device: string | null;
-  device_key: string | null;
-} {
-  return { device: device?.id ?? null, device_key: device?.key ?? null };
+/** The device columns of a request's records. */
+export function deviceOf({
+  device,
+  foundDevice,
+}: Pick<RequestBase, 'device' | 'foundDevice'>): Pick<RequestRow, 'device' | 'device_key' | 'required_device'> {
+  const { id, key } = device ?? foundDevice ?? { id: null, key: null };
+  return { device: id, device_key: key, required_device: device?.key ?? null };
 }
 
 /** 403: what the store says of a device that was disabled, has expired or is gone by now. */
@@ -60,8 +62,10 @@ export interface RequestBase extends Omit<Received, 'linking'> {
   readonly events: readonly AuditEvent[];
   /** Whose the certificate is, where somebody else asks for it: a registration authority for what was queued. */
   readonly owner?: string;
-  /** The registered device that it is for, where the CA asks for one. */
+  /** The registered device that it is for, if the label issues to registered devices only. */
   readonly device?: RequestDevice;
+  /** The device in whose history it appears, if the label also issues to other requesters. No rule applies to this device. */
+  readonly foundDevice?: Pick<DeviceRow, 'key' | 'id'>;
   /** Nobody has sent it: an administrator asks what would become of it (rehearsal.ts). */
   readonly rehearsal?: true;
 }

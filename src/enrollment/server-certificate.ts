@@ -162,6 +162,7 @@ export class ServerCertificate {
       spki_sha256: hash('sha256', spki),
       otp_id: null,
       device_key: null,
+      required_device: null,
       created_at: now(),
     };
     const base = { subject: WHO, ca: ca.label, request_id: reservation.request_id } as const;

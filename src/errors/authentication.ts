@@ -100,7 +100,6 @@ export const AUTHENTICATION_ERRORS = {
     status: 403,
     cause: 'The requester fits more than one registered device, so that nobody can say which it is.',
     remedy: 'Give one of the devices a match that the other does not fit; the log names them.',
-    text: 'more than one registered device matches',
   },
   DEVICE_NOT_REGISTERED: {
     status: [403, 409],

@@ -272,7 +272,7 @@ describe('what the approval of a queued request would come to, whoever asked', (
   });
 
   test('a device that was forgotten meanwhile is refused', async () => {
-    const row = { ...(await queued({ devices: 'required' })), device_key: randomUUID() };
+    const row = { ...(await queued({ devices: 'required' })), required_device: randomUUID() };
     expect((await ask(row, { devices: 'required' })).code).toBe('DEVICE_NOT_REGISTERED');
   });
 

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { AUDIT_TYPES, type AuditRecord } from '../../audit/event.ts';
+import { AUDIT_TYPES, type AuditRecord, REQUESTER_AUTHENTICATION } from '../../audit/event.ts';
 import type { AdminRole } from '../../config/vocabulary.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { readSerial } from './certificate-filter.ts';
@@ -85,7 +85,7 @@ export const ShownAuditItem = Type.Object(
 
 /** The types of record that a role sees, by their first part. `admin` and `auditor` see all records as they are. */
 const SEEN_BY: Readonly<Record<'ra' | 'operator', readonly string[]>> = {
-  ra: ['certificate.', 'request.', 'otp.', 'device.', 'key.'],
+  ra: ['certificate.', 'request.', 'otp.', 'device.', 'key.', ...REQUESTER_AUTHENTICATION],
   operator: ['service.', 'config.', 'lockout.', 'crl.', 'audit.', 'store.'],
 };
 

@@ -3,13 +3,14 @@ import type { AuditEvent } from '../../audit/event.ts';
 import { type ChainedRecord, GENESIS_HASH } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
 import { countRecords } from '../counted-records.ts';
-import { searchColumns } from '../operations/audit.ts';
+import { deviceClaim, type DeviceClaim } from '../device-store.ts';
+import { searchColumns, storable } from '../operations/audit.ts';
 import type { Queries } from './queries.ts';
 
-/** A record that tells of a device. */
-interface DeviceEvent {
+/** A record about a device: its key, or what a requester claimed. */
+interface DeviceEvent extends DeviceClaim {
   readonly seq: number;
-  readonly device: string;
+  readonly key: string | null;
 }
 
 /**
@@ -49,8 +50,16 @@ export class AuditLog {
     );
     this.#noteDevices = db.prepare<object>(
       `INSERT INTO device_event (device_key, position)
-       SELECT told.device, audit.position FROM unnest(@seq::bigint[], @device::text[]) AS told (seq, device)
-       JOIN audit ON audit.node = @node AND audit.seq = told.seq`,
+       WITH told AS (
+         SELECT * FROM unnest(@seq::bigint[], @key::text[], @name::text[], @serial::text[], @ca::text[])
+           AS told (seq, key, name, serial, ca)
+       ), found AS (
+         SELECT key, seq FROM told WHERE key IS NOT NULL
+         UNION SELECT device.key, seq FROM told JOIN device ON device.id = told.name
+           AND (device.ca IS NULL OR told.ca IS NULL OR device.ca = told.ca)
+         UNION SELECT device.key, seq FROM told JOIN certificate USING (serial) JOIN device ON device.key = device_key
+       )
+       SELECT found.key, audit.position FROM found JOIN audit ON audit.node = @node AND audit.seq = found.seq`,
     );
     this.#count = db.prepare<object>(
       `INSERT INTO statistic AS known (node, hour, ca, what, count)
@@ -101,7 +110,8 @@ export class AuditLog {
   add(event: AuditEvent, time: number, device?: string | null): void {
     const { seq } = this.#chain.add(event, time);
     if (event.type !== 'audit.anchored') this.#told = seq;
-    if (device !== undefined && device !== null) this.#devices.push({ seq, device });
+    const claim = typeof device === 'string' ? NO_CLAIM : deviceClaim(event);
+    if (claim !== undefined) this.#devices.push({ ...claim, seq, key: device ?? null });
   }
 
   /** Puts the records into the file, and forces them to disk. */
@@ -136,7 +146,10 @@ export class AuditLog {
         this.#noteDevices.run({
           node,
           seq: this.#devices.map(({ seq }) => seq),
-          device: this.#devices.map(({ device }) => device),
+          key: this.#devices.map(({ key }) => key),
+          name: this.#devices.map(({ name }) => storable(name)),
+          serial: this.#devices.map(({ serial }) => serial),
+          ca: this.#devices.map(({ ca }) => ca),
         }),
       );
     if (this.#chain.hasMoved) sent.push(this.#write.run({ ...this.#chain.head, node, told: this.#told }));
@@ -168,3 +181,5 @@ export class AuditLog {
     this.#chain.close();
   }
 }
+
+const NO_CLAIM: DeviceClaim = { name: null, serial: null, ca: null };
