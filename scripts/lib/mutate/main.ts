@@ -16,17 +16,18 @@ import { parseArgs } from 'node:util';
 import { reachableFrom } from './imports.ts';
 import { mutate, PRELUDE, type Mutant } from './mutants.ts';
 import type { Order, Outcome } from './runner.ts';
+import { typeChecker } from './types.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const CACHE = join(ROOT, '.cache/mutate');
 
 /** The files that decide who gets what. */
 const RULES = [
-  'src/enrollment/*.ts',
-  'src/auth/*.ts',
-  'src/auth/{mtls,otp}/*.ts',
-  'src/cmc/*.ts',
+  'src/administration/*.ts',
+  'src/auth/**/*.ts',
   'src/ca/{profile,label-boundary,client-issuers,name-templates,requested-extensions}.ts',
+  'src/cmc/*.ts',
+  'src/enrollment/**/*.ts',
   'src/pki/x509/subject-names.ts',
 ];
 
@@ -54,36 +55,58 @@ if (values.help) {
   process.exit();
 }
 
-type Status = 'killed' | 'survived' | 'not reached';
+/** `rejected`: no test fails, but the compiler rejects the changed file. */
+type Status = 'killed' | 'survived' | 'not reached' | 'rejected';
 interface Tried extends Mutant {
   status?: Status;
-  /** What noticed it. */
+  /** The test that failed, or the compiler's error. */
   by?: string;
 }
 interface Report {
-  [file: string]: { hash: string; mutants: Tried[] };
+  hash: string;
+  mutants: Tried[];
 }
-/** Test file → changed file → what was reached when both had this content: of each mutant the tests, '' outside of any. */
+/** Of a test file: changed file → what was reached when both had this content: of each mutant the tests, '' outside of any. */
 interface Reached {
-  [test: string]: { time: number; files: Record<string, { key: string; mutants: Record<string, string[]> }> };
+  time: number;
+  files: Record<string, { key: string; mutants: Record<string, string[]> }>;
 }
 
 const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex');
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
-const keep = (name: string, value: object): void => {
-  mkdirSync(CACHE, { recursive: true });
-  writeFileSync(join(CACHE, name), JSON.stringify(value, undefined, 1));
-};
-function load<T extends object>(name: string, empty: T): T {
-  try {
-    return { ...empty, ...(JSON.parse(readFileSync(join(CACHE, name), 'utf8')) as T) };
-  } catch {
-    return empty;
+/** A file for each source file and each test, so that several runs on different files can share the folder. */
+class Kept<T extends object> {
+  readonly #folder: string;
+  readonly #empty: T;
+  readonly #known = new Map<string, T>();
+  constructor(folder: string, empty: T) {
+    this.#folder = join(CACHE, folder);
+    this.#empty = empty;
+    mkdirSync(this.#folder, { recursive: true });
+  }
+  #file(name: string): string {
+    return join(this.#folder, `${name.replaceAll('/', '-')}.json`);
+  }
+  read(name: string): T {
+    try {
+      return JSON.parse(readFileSync(this.#file(name), 'utf8')) as T;
+    } catch {
+      return structuredClone(this.#empty);
+    }
+  }
+  get(name: string): T {
+    const known = this.#known.get(name) ?? this.read(name);
+    this.#known.set(name, known);
+    return known;
+  }
+  set(name: string, value: T): void {
+    this.#known.set(name, value);
+    writeFileSync(this.#file(name), JSON.stringify(value, undefined, 1));
   }
 }
 
-const report = load<Report>('report.json', {});
-const reached = load<Reached>('reached.json', {});
+const reports = new Kept<Report>('reports', { hash: '', mutants: [] });
+const reached = new Kept<Reached>('reached', { time: 0, files: {} });
 const files = globSync(positionals.length > 0 ? positionals : RULES, { cwd: ROOT }).sort();
 const until = Date.now() + Number(values.minutes) * 60_000;
 
@@ -136,7 +159,12 @@ class Runner {
   }
 }
 
-const BUILT = join(CACHE, 'built');
+/** What belongs to this run alone. */
+const OWN = join(CACHE, `run-${process.pid}`);
+process.on('exit', () => {
+  rmSync(OWN, { recursive: true, force: true });
+});
+const BUILT = join(OWN, 'built');
 
 function buildMutants(): void {
   rmSync(BUILT, { recursive: true, force: true });
@@ -154,6 +182,10 @@ function buildMutants(): void {
 const SLOW = /^test\/(conformance|interop|faults|dogtag|fuzz)\/|\.slow\.test\.ts$/;
 /** Where the tests of a rule are, when it is not tested from outside. */
 const TESTS: Readonly<Record<string, readonly string[]>> = {
+  'src/administration': [
+    'test/{administration,enrollment}/**',
+    'test/http/admin/{approvals,bulk-revocation,ca-revocation,certificates,check,revocation}*',
+  ],
   'src/enrollment': ['test/{enrollment,ca,http/est,publication}/**', 'test/http/admin/{check,requests,approvals}*'],
   'src/auth': [
     'test/{auth,enrollment,http/est}/**',
@@ -181,11 +213,11 @@ const keyOf = (test: string, file: string): string => sha1(read(test) + read(fil
 
 async function findReached(tests: readonly string[], runner: Runner): Promise<void> {
   const stale = tests.filter((test) =>
-    reachable(test).some((file) => reached[test]?.files[file]?.key !== keyOf(test, file)),
+    reachable(test).some((file) => reached.get(test).files[file]?.key !== keyOf(test, file)),
   );
   for (const [n, test] of stale.entries()) {
     if (Date.now() > until) return;
-    const folder = join(CACHE, 'lists');
+    const folder = join(OWN, 'lists');
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
     const outcome = await runner.run({ folder, files: [{ file: join(ROOT, test) }] }, 600_000);
@@ -193,7 +225,7 @@ async function findReached(tests: readonly string[], runner: Runner): Promise<vo
     const time = outcome?.times[join(ROOT, test)] ?? 0;
     console.log(`${n + 1}/${stale.length} ${test}: ${Math.round(time)} ms ${failed.join(' ')}`);
     const lines = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n'));
-    const found: Reached[string] = { time, files: {} };
+    const found: Reached = { time, files: { ...reached.read(test).files } };
     for (const file of reachable(test)) found.files[file] = { key: keyOf(test, file), mutants: {} };
     // What fails without a mutant proves nothing with one.
     for (const line of failed.length > 0 ? [] : lines) {
@@ -201,8 +233,7 @@ async function findReached(tests: readonly string[], runner: Runner): Promise<vo
       const of = found.files[id.split('#')[0] ?? ''];
       if (of !== undefined) (of.mutants[id] ??= []).push(name);
     }
-    reached[test] = found;
-    keep('reached.json', reached);
+    reached.set(test, found);
   }
 }
 
@@ -211,7 +242,7 @@ function testsOf(mutant: Mutant, file: string, among: readonly string[]) {
   const mirror = file.replace(/^src\//, 'test/').replace(/\.ts$/, '.test.ts');
   return among
     .flatMap((test) => {
-      const { time = 0, files: of = {} } = reached[test] ?? {};
+      const { time, files: of } = reached.get(test);
       const names = of[file]?.mutants[mutant.id];
       return names === undefined ? [] : [{ test, names, time: test === mirror ? 0 : time }];
     })
@@ -222,7 +253,7 @@ async function tryOn(mutant: Tried, file: string, among: readonly string[], runn
   const all = testsOf(mutant, file, among);
   for (const part of [all.slice(0, 1), all.slice(1, 4), all.slice(4)]) {
     if (part.length === 0) continue;
-    const time = part.reduce((sum, one) => sum + (reached[one.test]?.time ?? 0), 0);
+    const time = part.reduce((sum, one) => sum + reached.get(one.test).time, 0);
     const outcome = await runner.run(
       {
         mutant: mutant.id,
@@ -246,10 +277,12 @@ async function tryOn(mutant: Tried, file: string, among: readonly string[], runn
 
 function mutantsOf(file: string): Tried[] {
   const text = read(file);
-  const known = report[file];
-  if (known?.hash !== sha1(text)) report[file] = { hash: sha1(text), mutants: [...mutate(file, text).mutants] };
-  return report[file]?.mutants ?? [];
+  const hash = sha1(text);
+  if (reports.get(file).hash !== hash) reports.set(file, { hash, mutants: [...mutate(file, text).mutants] });
+  return reports.get(file).mutants;
 }
+
+const isDead = ({ status }: Tried): boolean => status === 'killed' || status === 'rejected';
 
 async function round(among: readonly string[], env: Readonly<Record<string, string>>): Promise<void> {
   const runner = new Runner(env);
@@ -261,45 +294,70 @@ async function round(among: readonly string[], env: Readonly<Record<string, stri
     for (const file of files)
       for (const mutant of mutantsOf(file)) {
         if (Date.now() > until) return;
-        if (mutant.status === 'killed' || (mutant.status !== undefined && !wanted.has(mutant.id))) continue;
+        if (isDead(mutant) || (mutant.status !== undefined && !wanted.has(mutant.id))) continue;
         const status = await tryOn(mutant, file, among, runner);
         wanted.add(mutant.id);
         mutant.status = status === 'not reached' ? (mutant.status ?? status) : status;
-        if (mutant.status !== 'killed') console.log(inWords(file, mutant));
-        keep('report.json', report);
+        if (!isDead(mutant)) rejectByTypes(file, mutant);
+        if (!isDead(mutant)) console.log(inWords(file, mutant));
+        reports.set(file, reports.get(file));
       }
   } finally {
     runner.end();
   }
 }
 
+let types: ((file: string, text: string) => string | undefined) | undefined;
+
+/** A change that the compiler rejects cannot be made: no test has to notice it. */
+function rejectByTypes(file: string, mutant: Tried): void {
+  const text = read(file);
+  const error = (types ??= typeChecker(ROOT))(
+    join(ROOT, file),
+    text.slice(0, mutant.from) + mutant.replacement + text.slice(mutant.to),
+  );
+  if (error !== undefined) [mutant.status, mutant.by] = ['rejected', error];
+}
+
 /** Of those that were tried before, what is tried again. */
 const wanted = new Set<string>();
 
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
+
 const inWords = (file: string, { line, original, replacement, status }: Tried): string =>
-  `${file}:${line} ${status}: ${original} → ${replacement === '' ? '(nothing)' : replacement}`;
+  `${file}:${line} ${status}: ${oneLine(original)} → ${replacement === '' ? '(nothing)' : oneLine(replacement)}`;
+
+/** A row of the table in docs/testing.md. */
+const row = (name: string, mutants: readonly Tried[]): string => {
+  const of = (...statuses: readonly (Status | undefined)[]): number =>
+    mutants.filter(({ status }) => statuses.includes(status)).length;
+  const counts = [mutants.length, of('killed'), of('rejected'), of('survived', 'not reached'), of(undefined)];
+  return `| ${[name, ...counts].join(' | ')} |`;
+};
 
 function summary(): void {
-  let [all, killed] = [0, 0];
+  console.log(
+    '| File | Mutants | Killed | Rejected by the compiler | Survived | Not tried |\n|---|--:|--:|--:|--:|--:|',
+  );
   for (const file of files) {
-    const mutants = mutantsOf(file).filter(({ status }) => status !== undefined);
-    const dead = mutants.filter(({ status }) => status === 'killed');
-    [all, killed] = [all + mutants.length, killed + dead.length];
-    console.log(`${file}: ${dead.length} of ${mutants.length} (${mutantsOf(file).length})`);
-    if (values.list)
-      for (const mutant of mutants) if (mutant.status !== 'killed') console.log(`  ${inWords(file, mutant)}`);
+    const mutants = mutantsOf(file);
+    if (mutants.length > 0) console.log(row(`\`${file}\``, mutants));
   }
-  console.log(`${killed} of ${all} were noticed, ${((killed / all) * 100).toFixed(1)} %`);
+  console.log(row('all', files.flatMap(mutantsOf)));
+  if (!values.list) return;
+  for (const file of files)
+    for (const mutant of mutantsOf(file))
+      if (mutant.status !== undefined && !isDead(mutant)) console.log(inWords(file, mutant));
 }
 
 if (!values.list) {
   setPriority(10);
   if (values.again)
-    for (const file of files) for (const { id, status } of mutantsOf(file)) if (status !== 'killed') wanted.add(id);
+    for (const file of files) for (const mutant of mutantsOf(file)) if (!isDead(mutant)) wanted.add(mutant.id);
   const isToTry = (mutant: Tried): boolean => mutant.status === undefined || wanted.has(mutant.id);
   if (files.some((file) => mutantsOf(file).some(isToTry))) await round(here, {});
   if (outside.length > 0) {
-    for (const file of files) for (const { id, status } of mutantsOf(file)) if (status !== 'killed') wanted.add(id);
+    for (const file of files) for (const mutant of mutantsOf(file)) if (!isDead(mutant)) wanted.add(mutant.id);
     buildMutants();
     const switches = `--import=${join(import.meta.dirname, 'switch.ts')}`;
     await round(outside, { NODE_OPTIONS: switches, ESTUARY_MUTANTS_BUILT: BUILT });
