@@ -4,17 +4,16 @@
  * A first run of the tests notes which of them reach which change; a change is then tried on those alone, the fast ones first. What was
  * found out stands in the report, with which a run goes on where the last one ended.
  */
-import { fork, type ChildProcess } from 'node:child_process';
+import { execFileSync, fork, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import { dirname, join, relative } from 'node:path';
-import { stripTypeScriptTypes } from 'node:module';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { reachableFrom } from './imports.ts';
-import { mutate, PRELUDE, type Mutant } from './mutants.ts';
+import { mutate, type Mutant } from './mutants.ts';
 import type { Order, Outcome } from './runner.ts';
 import { typeChecker } from './types.ts';
 
@@ -36,7 +35,7 @@ const USAGE = `Usage: scripts/mutate [OPTION…] [FILE…]
   FILE             files of src to change (${RULES.join(' ')})
   --minutes N      ends after that time (60)
   --again          tries the survivors again; without it, only what was not tried yet
-  --built PATTERN  tests of the built server to try on what the others do not notice; may be given more than once
+  --tests PATTERN  more tests to try; may be given more than once
   --list           prints what the report has, and tries nothing
 `;
 
@@ -45,7 +44,7 @@ const { values, positionals } = parseArgs({
   options: {
     minutes: { type: 'string', default: '60' },
     again: { type: 'boolean', default: false },
-    built: { type: 'string', multiple: true, default: [] },
+    tests: { type: 'string', multiple: true, default: [] },
     list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -69,6 +68,10 @@ interface Report {
 /** Of a test file: changed file → what was reached when both had this content: of each mutant the tests, '' outside of any. */
 interface Reached {
   time: number;
+  /** Its tests, if some of them fail without a mutant: those that pass. */
+  only?: readonly string[];
+  /** Which tests pass when they run alone, as far as that was needed. */
+  alone: Record<string, boolean>;
   files: Record<string, { key: string; mutants: Record<string, string[]> }>;
 }
 
@@ -106,7 +109,7 @@ class Kept<T extends object> {
 }
 
 const reports = new Kept<Report>('reports', { hash: '', mutants: [] });
-const reached = new Kept<Reached>('reached', { time: 0, files: {} });
+const reached = new Kept<Reached>('reached', { time: 0, alone: {}, files: {} });
 const files = globSync(positionals.length > 0 ? positionals : RULES, { cwd: ROOT }).sort();
 const until = Date.now() + Number(values.minutes) * 60_000;
 
@@ -135,16 +138,11 @@ class Runner {
       cwd: ROOT,
       // A group of its own, to be ended as one.
       detached: true,
-      env: { ...process.env, ESTUARY_MUTANTS_OF: files.join(), CI: '', ...this.#env },
+      env: { ...process.env, ESTUARY_MUTANTS_OF: files.join(), CI: '', ...QUICKSTART },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     await once(child, 'message');
     return child;
-  }
-
-  readonly #env: Readonly<Record<string, string>>;
-  constructor(env: Readonly<Record<string, string>>) {
-    this.#env = env;
   }
 
   end(): void {
@@ -164,23 +162,12 @@ const OWN = join(CACHE, `run-${process.pid}`);
 process.on('exit', () => {
   rmSync(OWN, { recursive: true, force: true });
 });
-const BUILT = join(OWN, 'built');
+/** The folder of a quickstart, which the tests' servers copy. */
+const PKI = join(OWN, 'pki');
+const QUICKSTART: Record<string, string> = {};
 
-function buildMutants(): void {
-  rmSync(BUILT, { recursive: true, force: true });
-  for (const file of files) {
-    const code = stripTypeScriptTypes(PRELUDE + mutate(file, read(file)).text).replace(
-      /(from\s+'\.[^']*)\.ts'/g,
-      "$1.js'",
-    );
-    const to = join(BUILT, relative('src', file).replace(/\.ts$/, '.js'));
-    mkdirSync(dirname(to), { recursive: true });
-    writeFileSync(to, code);
-  }
-}
-
-const SLOW = /^test\/(conformance|interop|faults|dogtag|fuzz)\/|\.slow\.test\.ts$/;
-/** Where the tests of a rule are, when it is not tested from outside. */
+const SLOW = /\.slow\.test\.ts$/;
+/** Where the tests of a folder's rules are. Those of the built server have it in their process here (server.ts). */
 const TESTS: Readonly<Record<string, readonly string[]>> = {
   'src/administration': [
     'test/{administration,enrollment}/**',
@@ -191,28 +178,34 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
     'test/{auth,enrollment,http/est}/**',
     'test/http/admin/{roles,access,session,lockouts,listener,approvals,otp,otp-bulk}*',
   ],
-  'src/cmc': ['test/{cmc,enrollment}/**'],
+  'src/cmc': [
+    'test/cmc/**',
+    'test/conformance/{fullcmc,fullcmc-{refused,methods,queue,settings},every-way-in}.test.ts',
+  ],
   'src/ca': ['test/{ca,enrollment,config/rules}/**'],
   'src/pki': ['test/{pki,ca,enrollment}/**'],
 };
-const here = Object.entries(TESTS)
+const tests = Object.entries(TESTS)
   .filter(([folder]) => files.some((file) => file.startsWith(folder)))
   .flatMap(([, patterns]) => globSync(patterns, { cwd: ROOT }))
-  .filter((file, n, all) => file.endsWith('.test.ts') && !SLOW.test(file) && all.indexOf(file) === n)
+  .filter((file) => file.endsWith('.test.ts') && !SLOW.test(file))
+  .concat(globSync(values.tests, { cwd: ROOT }))
+  .filter((file, n, all) => all.indexOf(file) === n)
   .sort();
-const outside = globSync(values.built, { cwd: ROOT });
 
-/** Which of the files a test can reach in its process; of the built server all. */
+const hasServer = (test: string): boolean => test.startsWith('test/conformance/');
+
+/** Which of the files a test can reach; with a server all. */
 function reachable(test: string): readonly string[] {
-  if (outside.includes(test)) return files;
+  if (hasServer(test)) return files;
   const all = reachableFrom(join(ROOT, test));
   return files.filter((file) => all.has(join(ROOT, file)));
 }
 
 const keyOf = (test: string, file: string): string => sha1(read(test) + read(file));
 
-async function findReached(tests: readonly string[], runner: Runner): Promise<void> {
-  const stale = tests.filter((test) =>
+async function findReached(among: readonly string[], runner: Runner): Promise<void> {
+  const stale = among.filter((test) =>
     reachable(test).some((file) => reached.get(test).files[file]?.key !== keyOf(test, file)),
   );
   for (const [n, test] of stale.entries()) {
@@ -221,17 +214,20 @@ async function findReached(tests: readonly string[], runner: Runner): Promise<vo
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
     const outcome = await runner.run({ folder, files: [{ file: join(ROOT, test) }] }, 600_000);
-    const failed = outcome === undefined ? ['no end'] : outcome.failed;
+    const { passed, failed } = outcome?.tests ?? { passed: [], failed: [] };
+    const proves = outcome?.failed.every((one) => one.test !== undefined) ?? false;
     const time = outcome?.times[join(ROOT, test)] ?? 0;
-    console.log(`${n + 1}/${stale.length} ${test}: ${Math.round(time)} ms ${failed.join(' ')}`);
+    console.log(`${n + 1}/${stale.length} ${test}: ${Math.round(time)} ms`);
+    for (const name of proves ? failed : ['all']) console.log(`  fails without a mutant: ${name}`);
     const lines = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n'));
-    const found: Reached = { time, files: { ...reached.read(test).files } };
+    const found: Reached = { time, alone: {}, files: { ...reached.read(test).files } };
+    if (failed.length > 0) found.only = passed;
     for (const file of reachable(test)) found.files[file] = { key: keyOf(test, file), mutants: {} };
     // What fails without a mutant proves nothing with one.
-    for (const line of failed.length > 0 ? [] : lines) {
+    for (const line of proves ? lines : []) {
       const [id = '', name = ''] = line.split('\t');
       const of = found.files[id.split('#')[0] ?? ''];
-      if (of !== undefined) (of.mutants[id] ??= []).push(name);
+      if (of !== undefined && !failed.includes(name)) (of.mutants[id] ??= []).push(name);
     }
     reached.set(test, found);
   }
@@ -249,25 +245,40 @@ function testsOf(mutant: Mutant, file: string, among: readonly string[]) {
     .sort((a, b) => a.time - b.time);
 }
 
+/** What is reached outside of any test is so in all of them. */
+function toRun(test: string, names: readonly string[]): readonly string[] | undefined {
+  const { only, alone } = reached.get(test);
+  return names.includes('') || names.some((name) => alone[name] === false) ? only : names;
+}
+
+/** Some tests need what earlier ones leave behind: their failures prove nothing where those are left out. */
+async function passesAlone(test: string, name: string, runner: Runner): Promise<boolean> {
+  const { time, alone } = reached.get(test);
+  const known = alone[name];
+  if (known !== undefined) return known;
+  const outcome = await runner.run({ files: [{ file: join(ROOT, test), tests: [name] }] }, 60_000 + 5 * time);
+  const passes = outcome?.failed.length === 0;
+  reached.set(test, { ...reached.get(test), alone: { ...alone, [name]: passes } });
+  return passes;
+}
+
 async function tryOn(mutant: Tried, file: string, among: readonly string[], runner: Runner): Promise<Status> {
   const all = testsOf(mutant, file, among);
-  for (const part of [all.slice(0, 1), all.slice(1, 4), all.slice(4)]) {
-    if (part.length === 0) continue;
+  const parts = [all.slice(0, 1), all.slice(1, 4), all.slice(4)].filter(({ length }) => length > 0);
+  for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
     const time = part.reduce((sum, one) => sum + reached.get(one.test).time, 0);
-    const outcome = await runner.run(
-      {
-        mutant: mutant.id,
-        // What is reached outside of any test is so in all of them.
-        files: part.map(({ test, names }) => ({
-          file: join(ROOT, test),
-          tests: names.includes('') ? undefined : names,
-        })),
-      },
-      60_000 + 5 * time,
-    );
-    const by = outcome === undefined ? 'no end' : outcome.failed[0];
-    if (by === undefined) continue;
-    mutant.by = by;
+    const chosen = part.map(({ test, names }) => ({ file: join(ROOT, test), tests: toRun(test, names) }));
+    const outcome = await runner.run({ mutant: mutant.id, files: chosen }, 60_000 + 5 * time);
+    const failure = outcome === undefined ? { file: 'no end' } : outcome.failed[0];
+    if (failure === undefined) continue;
+    const { file: test, test: name } = failure;
+    const some = chosen.find((one) => one.file === join(ROOT, test))?.tests;
+    if (name !== undefined && some !== undefined && !(await passesAlone(test, name, runner))) {
+      // With all of the file's tests, unless that was so.
+      if (some !== reached.get(test).only) parts.unshift(part);
+      continue;
+    }
+    mutant.by = name === undefined ? test : `${test}: ${name}`;
     return 'killed';
   }
   return all.length === 0 ? 'not reached' : 'survived';
@@ -284,20 +295,30 @@ function mutantsOf(file: string): Tried[] {
 
 const isDead = ({ status }: Tried): boolean => status === 'killed' || status === 'rejected';
 
-async function round(among: readonly string[], env: Readonly<Record<string, string>>): Promise<void> {
-  const runner = new Runner(env);
+async function run(): Promise<void> {
+  const runner = new Runner();
+  if (tests.some(hasServer)) {
+    execFileSync(join(ROOT, 'scripts/quickstart'), [
+      '--no-start',
+      '--dir',
+      PKI,
+      '--est-port',
+      '0',
+      '--admin-port',
+      '0',
+    ]);
+    QUICKSTART['ESTUARY_MUTANTS_PKI'] = PKI;
+  }
   try {
     await findReached(
-      among.filter((test) => reachable(test).length > 0),
+      tests.filter((test) => reachable(test).length > 0),
       runner,
     );
     for (const file of files)
       for (const mutant of mutantsOf(file)) {
         if (Date.now() > until) return;
-        if (isDead(mutant) || (mutant.status !== undefined && !wanted.has(mutant.id))) continue;
-        const status = await tryOn(mutant, file, among, runner);
-        wanted.add(mutant.id);
-        mutant.status = status === 'not reached' ? (mutant.status ?? status) : status;
+        if (isDead(mutant) || (mutant.status !== undefined && !values.again)) continue;
+        mutant.status = await tryOn(mutant, file, tests, runner);
         if (!isDead(mutant)) rejectByTypes(file, mutant);
         if (!isDead(mutant)) console.log(inWords(file, mutant));
         reports.set(file, reports.get(file));
@@ -318,9 +339,6 @@ function rejectByTypes(file: string, mutant: Tried): void {
   );
   if (error !== undefined) [mutant.status, mutant.by] = ['rejected', error];
 }
-
-/** Of those that were tried before, what is tried again. */
-const wanted = new Set<string>();
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
@@ -352,15 +370,6 @@ function summary(): void {
 
 if (!values.list) {
   setPriority(10);
-  if (values.again)
-    for (const file of files) for (const mutant of mutantsOf(file)) if (!isDead(mutant)) wanted.add(mutant.id);
-  const isToTry = (mutant: Tried): boolean => mutant.status === undefined || wanted.has(mutant.id);
-  if (files.some((file) => mutantsOf(file).some(isToTry))) await round(here, {});
-  if (outside.length > 0) {
-    for (const file of files) for (const mutant of mutantsOf(file)) if (!isDead(mutant)) wanted.add(mutant.id);
-    buildMutants();
-    const switches = `--import=${join(import.meta.dirname, 'switch.ts')}`;
-    await round(outside, { NODE_OPTIONS: switches, ESTUARY_MUTANTS_BUILT: BUILT });
-  }
+  await run();
 }
 summary();
