@@ -7,14 +7,14 @@
 import { execFileSync, fork, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { reachableFrom } from './imports.ts';
 import { mutate, type Mutant } from './mutants.ts';
-import type { Order, Outcome } from './runner.ts';
+import type { Order, Outcome, Plan } from './runner.ts';
 import { typeChecker } from './types.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -34,7 +34,6 @@ const USAGE = `Usage: scripts/mutate [OPTION…] [FILE…]
 
   FILE             files of src to change (${RULES.join(' ')})
   --minutes N      ends after that time (60)
-  --again          tries the survivors again; without it, only what was not tried yet
   --tests PATTERN  more tests to try; may be given more than once
   --list           prints what the report has, and tries nothing
 `;
@@ -43,7 +42,6 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     minutes: { type: 'string', default: '60' },
-    again: { type: 'boolean', default: false },
     tests: { type: 'string', multiple: true, default: [] },
     list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -60,6 +58,9 @@ interface Tried extends Mutant {
   status?: Status;
   /** The test that failed, or the compiler's error. */
   by?: string;
+  compiles?: true;
+  /** The test files that do not notice it → what they were. */
+  passed?: Record<string, string>;
 }
 interface Report {
   hash: string;
@@ -233,17 +234,79 @@ async function findReached(among: readonly string[], runner: Runner): Promise<vo
   }
 }
 
-/** The tests that reach a mutant, the fast ones first. */
-function testsOf(mutant: Mutant, file: string, among: readonly string[]) {
-  const mirror = file.replace(/^src\//, 'test/').replace(/\.ts$/, '.test.ts');
+/** The tests that reach a mutant and are not known to pass with it, the fast ones first. */
+function testsOf(mutant: Tried, file: string, among: readonly string[] = tests) {
   return among
     .flatMap((test) => {
       const { time, files: of } = reached.get(test);
       const names = of[file]?.mutants[mutant.id];
-      return names === undefined ? [] : [{ test, names, time: test === mirror ? 0 : time }];
+      return names === undefined || mutant.passed?.[test] === keyOf(test, file) ? [] : [{ test, names, time }];
     })
     .sort((a, b) => a.time - b.time);
 }
+
+const alive = (): { mutant: Tried; file: string }[] =>
+  files.flatMap((file) => mutantsOf(file).flatMap((mutant) => (isDead(mutant) ? [] : [{ mutant, file }])));
+
+/** Tries on a test file all mutants that its tests reach, one after the other in one process. */
+async function tryTogether(test: string, runner: Runner): Promise<void> {
+  const before = alive().length;
+  const folder = join(OWN, 'plans');
+  mkdirSync(folder, { recursive: true });
+  const passed = new Set<string>();
+  for (;;) {
+    const wanted = alive().flatMap(({ mutant, file }) => {
+      const [found] = testsOf(mutant, file, [test]);
+      // What is reached outside of any test needs a process of its own.
+      return found === undefined || found.names.includes('') ? [] : [{ mutant, file, names: found.names }];
+    });
+    const pairs = wanted.flatMap(({ mutant: { id }, names }) =>
+      names.filter((name) => !passed.has(`${id}\t${name}`)).map((name) => [name, id] as const),
+    );
+    if (pairs.length === 0 || Date.now() > until) return;
+    const [plan, results] = [join(folder, 'plan.json'), join(folder, 'results')];
+    writeFileSync(results, '');
+    const byTest = Map.groupBy(pairs, ([name]) => name);
+    const order: Plan = {
+      mutants: Object.fromEntries([...byTest].map(([name, all]) => [name, all.map(([, id]) => id)])),
+      results,
+      until,
+    };
+    writeFileSync(plan, JSON.stringify(order));
+    const { time } = reached.get(test);
+    const watch = setInterval(() => {
+      if (Date.now() - statSync(results).mtimeMs > 60_000 + 10 * time) runner.end();
+    }, 5000);
+    const outcome = await runner.run({ plan, files: [{ file: join(ROOT, test) }] }, 86_400_000);
+    clearInterval(watch);
+    const lines = readFileSync(results, 'utf8')
+      .split('\n')
+      .map((line) => line.split('\t'));
+    const find = (id: string | undefined) => wanted.find(({ mutant }) => mutant.id === id);
+    for (const [what, id = '', name = ''] of lines) {
+      if (what === 'passed') passed.add(`${id}\t${name}`);
+      const one = find(id);
+      if (what === 'killed' && one !== undefined) kill(one.mutant, `${test}: ${name}`);
+    }
+    const [what, id = ''] = lines.at(-2) ?? [];
+    const last = find(id);
+    const isStuck = outcome === undefined && what === 'begun' && last !== undefined;
+    if (isStuck) kill(last.mutant, 'no end');
+    for (const { mutant, file, names } of wanted)
+      if (names.every((name) => passed.has(`${mutant.id}\t${name}`))) pass(mutant, file, [test]);
+    for (const file of new Set(wanted.map((one) => one.file))) reports.set(file, reports.get(file));
+    if (isStuck) continue;
+    if (alive().length < before) console.log(`${test}: ${before} → ${alive().length}`);
+    return;
+  }
+}
+
+const kill = (mutant: Tried, by: string): void => {
+  [mutant.status, mutant.by] = ['killed', by];
+};
+const pass = (mutant: Tried, file: string, among: readonly string[]): void => {
+  for (const test of among) (mutant.passed ??= {})[test] = keyOf(test, file);
+};
 
 /** What is reached outside of any test is so in all of them. */
 function toRun(test: string, names: readonly string[]): readonly string[] | undefined {
@@ -262,26 +325,25 @@ async function passesAlone(test: string, name: string, runner: Runner): Promise<
   return passes;
 }
 
-async function tryOn(mutant: Tried, file: string, among: readonly string[], runner: Runner): Promise<Status> {
-  const all = testsOf(mutant, file, among);
-  const parts = [all.slice(0, 1), all.slice(1, 4), all.slice(4)].filter(({ length }) => length > 0);
+/** Tries a mutant alone, in a process for each test file. */
+async function tryAlone(mutant: Tried, file: string, runner: Runner): Promise<void> {
+  const parts = testsOf(mutant, file).map((one) => ({ ...one, isWhole: false }));
   for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
-    const time = part.reduce((sum, one) => sum + reached.get(one.test).time, 0);
-    const chosen = part.map(({ test, names }) => ({ file: join(ROOT, test), tests: toRun(test, names) }));
-    const outcome = await runner.run({ mutant: mutant.id, files: chosen }, 60_000 + 5 * time);
-    const failure = outcome === undefined ? { file: 'no end' } : outcome.failed[0];
-    if (failure === undefined) continue;
-    const { file: test, test: name } = failure;
-    const some = chosen.find((one) => one.file === join(ROOT, test))?.tests;
-    if (name !== undefined && some !== undefined && !(await passesAlone(test, name, runner))) {
-      // With all of the file's tests, unless that was so.
-      if (some !== reached.get(test).only) parts.unshift(part);
-      continue;
+    const { test, names, time, isWhole } = part;
+    const { only } = reached.get(test);
+    const chosen = isWhole ? only : toRun(test, names);
+    const order: Order = { mutant: mutant.id, files: [{ file: join(ROOT, test), tests: chosen }] };
+    const outcome = await runner.run(order, 60_000 + 5 * time);
+    const [failure] = outcome === undefined ? [{ file: 'no end' }] : outcome.failed;
+    const { test: name } = failure ?? {};
+    if (failure === undefined) pass(mutant, file, [test]);
+    else if (name === undefined || chosen === only || (await passesAlone(test, name, runner))) {
+      kill(mutant, name === undefined ? failure.file : `${test}: ${name}`);
+      return;
     }
-    mutant.by = name === undefined ? test : `${test}: ${name}`;
-    return 'killed';
+    // With all of the file's tests.
+    else parts.unshift({ ...part, isWhole: true });
   }
-  return all.length === 0 ? 'not reached' : 'survived';
 }
 
 // --- the run ---------------------------------------------------------------------------------------------------
@@ -298,15 +360,8 @@ const isDead = ({ status }: Tried): boolean => status === 'killed' || status ===
 async function run(): Promise<void> {
   const runner = new Runner();
   if (tests.some(hasServer)) {
-    execFileSync(join(ROOT, 'scripts/quickstart'), [
-      '--no-start',
-      '--dir',
-      PKI,
-      '--est-port',
-      '0',
-      '--admin-port',
-      '0',
-    ]);
+    const ports = ['--est-port', '0', '--admin-port', '0'];
+    execFileSync(join(ROOT, 'scripts/quickstart'), [...ports, '--no-start', '--dir', PKI], { stdio: 'ignore' });
     QUICKSTART['ESTUARY_MUTANTS_PKI'] = PKI;
   }
   try {
@@ -314,15 +369,20 @@ async function run(): Promise<void> {
       tests.filter((test) => reachable(test).length > 0),
       runner,
     );
-    for (const file of files)
-      for (const mutant of mutantsOf(file)) {
-        if (Date.now() > until) return;
-        if (isDead(mutant) || (mutant.status !== undefined && !values.again)) continue;
-        mutant.status = await tryOn(mutant, file, tests, runner);
-        if (!isDead(mutant)) rejectByTypes(file, mutant);
-        if (!isDead(mutant)) console.log(inWords(file, mutant));
-        reports.set(file, reports.get(file));
-      }
+    // Where a rule has tests of its own, those notice most.
+    const mirrors = new Set(files.map((file) => file.replace(/^src\//, 'test/').replace(/\.ts$/, '.test.ts')));
+    const [own, others] = [tests.filter((test) => mirrors.has(test)), tests.filter((test) => !mirrors.has(test))];
+    others.sort((a, b) => reached.get(a).time - reached.get(b).time);
+    for (const test of own) await tryTogether(test, runner);
+    for (const { mutant, file } of alive()) if (Date.now() < until) rejectByTypes(file, mutant);
+    for (const test of others) await tryTogether(test, runner);
+    for (const { mutant, file } of alive()) {
+      if (Date.now() > until) return;
+      await tryAlone(mutant, file, runner);
+      if (!isDead(mutant)) mutant.status = mutant.passed === undefined ? 'not reached' : 'survived';
+      if (!isDead(mutant)) console.log(inWords(file, mutant));
+      reports.set(file, reports.get(file));
+    }
   } finally {
     runner.end();
   }
@@ -332,12 +392,15 @@ let types: ((file: string, text: string) => string | undefined) | undefined;
 
 /** A change that the compiler rejects cannot be made: no test has to notice it. */
 function rejectByTypes(file: string, mutant: Tried): void {
+  if (mutant.compiles === true) return;
   const text = read(file);
   const error = (types ??= typeChecker(ROOT))(
     join(ROOT, file),
     text.slice(0, mutant.from) + mutant.replacement + text.slice(mutant.to),
   );
-  if (error !== undefined) [mutant.status, mutant.by] = ['rejected', error];
+  if (error === undefined) mutant.compiles = true;
+  else [mutant.status, mutant.by] = ['rejected', error];
+  reports.set(file, reports.get(file));
 }
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ');

@@ -8,8 +8,20 @@ export interface Order {
   readonly mutant?: string;
   /** Where reached mutants are noted. */
   readonly folder?: string;
+  /** File of a plan: several mutants in one process. */
+  readonly plan?: string;
   /** Test files; of each its tests by their full names, or all. */
   readonly files: readonly { readonly file: string; readonly tests?: readonly string[] | undefined }[];
+}
+
+/** What repeat.ts does. */
+export interface Plan {
+  /** Full name of a test → ids of mutants. */
+  readonly mutants: Readonly<Record<string, readonly string[]>>;
+  /** File of lines: `begun`, `killed` or `passed`, the mutant and the test, separated by tabs. */
+  readonly results: string;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
 }
 
 export interface Outcome {
@@ -31,11 +43,14 @@ const vitest = await createVitest(
   { logLevel: 'silent' },
 );
 
-async function run({ mutant, folder, files }: Order): Promise<Outcome> {
+async function run({ mutant, folder, plan, files }: Order): Promise<Outcome> {
   set('ESTUARY_MUTANT', mutant);
   set('ESTUARY_MUTANTS_FOLDER', folder);
   set('ESTUARY_MUTANTS_REACHED', undefined);
+  set('ESTUARY_MUTANTS_PLAN', plan);
   const project = vitest.getRootProject();
+  const repeat = plan === undefined ? undefined : join(import.meta.dirname, 'repeat.ts');
+  Object.assign(project.config, { runner: repeat });
   vitest.config.bail = project.config.bail = mutant === undefined ? 0 : 1;
   const result = await vitest.runTestSpecifications(
     files.map(({ file, tests }) =>

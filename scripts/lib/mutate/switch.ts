@@ -3,6 +3,8 @@ import { appendFileSync } from 'node:fs';
 
 declare global {
   var __mutant: ((id: string) => boolean) | undefined;
+  /** Where one process tries several mutants (repeat.ts). */
+  var __mutantOn: string | undefined;
   /** The test that runs, where that is known. */
   var __mutantTest: string | undefined;
 }
@@ -13,7 +15,7 @@ const seen = new Set<string>();
 globalThis.__mutant ??= (id) => {
   // Read anew: each test file of a process has its own.
   const list = process.env['ESTUARY_MUTANTS_REACHED'];
-  if (list === undefined) return id === active;
+  if (list === undefined) return id === (globalThis.__mutantOn ?? active);
   const line = `${id}\t${globalThis.__mutantTest ?? ''}\n`;
   if (!seen.has(list + line)) {
     seen.add(list + line);
