@@ -5,7 +5,7 @@ import type { AuditEvent } from '../../src/audit/event.ts';
 import type { Ca } from '../../src/ca/router.ts';
 import { certificateRow } from '../../src/enrollment/certificate-row.ts';
 import { createLogger } from '../../src/log.ts';
-import { CRL_REASONS } from '../../src/pki/x509/crl-reasons.ts';
+import { CRL_REASONS } from '../../src/pki/x509/crl.ts';
 import { makeCa, makeClient } from '../support/certificates.ts';
 import { T0 } from '../store/rows.ts';
 
