@@ -70,9 +70,9 @@ export interface RequestBase extends Omit<Received, 'linking'> {
   readonly rehearsal?: true;
 }
 
-/** What has effects asks first. @throws EstuaryError 500 `REHEARSAL` */
+/** What has effects asks first. @throws EstuaryError 500 `DRY_RUN` */
 export function refuseRehearsal({ rehearsal }: Pick<RequestBase, 'rehearsal'>): void {
-  if (rehearsal === true) throw failed('REHEARSAL', 'A rehearsal must not have effects.');
+  if (rehearsal === true) throw failed('DRY_RUN', 'A rehearsal must not have effects.');
 }
 
 export type EnrollmentOutcome =

@@ -322,7 +322,7 @@ test('what was only asked about cannot be issued or queued', async () => {
       mtlsIdentity({ certificate: parseCertificate(made.der), issuer: parseCertificate(maker.der) }),
     );
     const authorised = enrollment.authorise(await enrollment.admit(assumed), await Proven.rehearsed(good));
-    await expect(enrollment.certify(authorised)).rejects.toMatchObject({ status: 500, code: 'REHEARSAL' });
+    await expect(enrollment.certify(authorised)).rejects.toMatchObject({ status: 500, code: 'DRY_RUN' });
   }
 });
 
