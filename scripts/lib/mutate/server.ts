@@ -2,7 +2,7 @@
  * The server of a test in the test's process, in place of the built one (`test/support/server-process.ts`): it starts sooner, has the
  * mutants, and shows which test reaches which of them.
  */
-import { loadService } from '../../../src/main/commands/load-service.ts';
+import { loadService } from '../../../src/main/commands/serve.ts';
 import { startService, type RunningService } from '../../../src/main/start.ts';
 import { describe } from '../../../src/errors.ts';
 import type { Exit, ListenerName, ServerProcess, StartOptions } from '../../../test/support/server-process.ts';
