@@ -374,11 +374,11 @@ async function run(): Promise<void> {
     const [own, others] = [tests.filter((test) => mirrors.has(test)), tests.filter((test) => !mirrors.has(test))];
     others.sort((a, b) => reached.get(a).time - reached.get(b).time);
     for (const test of own) await tryTogether(test, runner);
-    for (const { mutant, file } of alive()) if (Date.now() < until) rejectByTypes(file, mutant);
     for (const test of others) await tryTogether(test, runner);
     for (const { mutant, file } of alive()) {
       if (Date.now() > until) return;
-      await tryAlone(mutant, file, runner);
+      rejectByTypes(file, mutant);
+      if (!isDead(mutant)) await tryAlone(mutant, file, runner);
       if (!isDead(mutant)) mutant.status = mutant.passed === undefined ? 'not reached' : 'survived';
       if (!isDead(mutant)) console.log(inWords(file, mutant));
       reports.set(file, reports.get(file));
@@ -390,13 +390,19 @@ async function run(): Promise<void> {
 
 let types: ((file: string, text: string) => string | undefined) | undefined;
 
+/** For the compiler: a constant does not make code unreachable, and a statement stays one. */
+function asTyped(replacement: string): string {
+  if (replacement === 'true' || replacement === 'false') return 'Boolean(0)';
+  return replacement === '' ? ';' : `(${replacement})`;
+}
+
 /** A change that the compiler rejects cannot be made: no test has to notice it. */
 function rejectByTypes(file: string, mutant: Tried): void {
   if (mutant.compiles === true) return;
   const text = read(file);
   const error = (types ??= typeChecker(ROOT))(
     join(ROOT, file),
-    text.slice(0, mutant.from) + mutant.replacement + text.slice(mutant.to),
+    text.slice(0, mutant.from) + asTyped(mutant.replacement) + text.slice(mutant.to),
   );
   if (error === undefined) mutant.compiles = true;
   else [mutant.status, mutant.by] = ['rejected', error];
