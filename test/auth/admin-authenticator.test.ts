@@ -357,6 +357,20 @@ describe('who has which roles', () => {
   });
 });
 
+test('an entry by names means the certificates of each anchor with the issuer name', async () => {
+  const [first, second] = [adminCa, await makeCa('CN=Admin CA', { slot: 'second' })];
+  const both = await clientTrust({
+    trustAnchors: [first, second].map(({ der }) => encodePem('CERTIFICATE', der)).join(''),
+  });
+  const setup = await setUp('optional', false);
+  const clients = [{ name: 'Alice', subject: 'CN=Alice,OU=Admins', issuer: 'CN=Admin CA' }];
+  setup.settings = { ...setup.settings, trust: both, clients };
+  for (const ca of [first, second]) {
+    const { der } = await makeClient('CN=Alice,OU=Admins', ca);
+    expect(await setup.outcome({ peerCertificate: der })).toBe('mtls Alice');
+  }
+});
+
 describe('a session is bound to the certificate of its connection, not to an encoding of it', () => {
   test.each([
     ['a certificate', {}],
