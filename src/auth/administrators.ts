@@ -87,7 +87,8 @@ export class Administrators {
     const presented = createHash('sha256').update(token).digest();
     let found: AdminIdentity | undefined;
     for (const entry of this.#tokens) {
-      if (timingSafeEqual(entry.hash, presented)) found ??= holderOf(entry);
+      if (entry.hash.length !== presented.length || !timingSafeEqual(entry.hash, presented)) continue;
+      found ??= holderOf(entry);
     }
     return found;
   }

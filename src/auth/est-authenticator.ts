@@ -106,7 +106,6 @@ function notAcceptedEvent(
     address,
     ca: caLabel,
     ...requestIdField(),
-    ...(identity.method === 'mtls' ? { serial: identity.certificate.serialNumber } : {}),
     detail: `${operation}; ${message}`,
   };
 }
@@ -117,10 +116,11 @@ function failureEvent(
   presented: PresentedCredentials,
   { caLabel, operation }: AuthContext,
 ): AuditEvent {
+  const subject = method === 'mtls' ? refusedSubject(presented) : undefined;
   return {
     type: `auth.${method}`,
     outcome: 'failure',
-    ...(method === 'mtls' ? refusedCertificate(presented) : {}),
+    ...(subject === undefined ? {} : { subject }),
     address: presented.address,
     ca: caLabel,
     ...requestIdField(),
@@ -128,13 +128,13 @@ function failureEvent(
   };
 }
 
-/** What a rejected certificate claims to be; nothing if it is malformed. */
-function refusedCertificate(presented: PresentedCredentials): Pick<AuditEvent, 'subject' | 'serial'> {
+/** Whom a certificate that was refused claims to name; undefined where it cannot be read. */
+function refusedSubject(presented: PresentedCredentials): string | undefined {
   try {
-    const leaf = presentedCertificates(presented)?.leaf();
-    return leaf === undefined ? {} : { subject: certificateHolder(leaf), serial: leaf.serialNumber };
+    const certificates = presentedCertificates(presented);
+    return certificates && certificateHolder(certificates.leaf());
   } catch (error) {
-    if (isUnauthenticated(error)) return {};
+    if (isUnauthenticated(error)) return undefined;
     throw error;
   }
 }

@@ -49,7 +49,7 @@ import { VERSION } from '../version.ts';
 import { bindAll, Listener, listenerContext } from './listener.ts';
 import { LiveCas } from './live-cas.ts';
 import { LiveSettings } from './live-settings.ts';
-import { type NodeClock, nodeName } from './nodes.ts';
+import { nodeName } from './nodes.ts';
 import type { Part } from './part.ts';
 import { TlsEnd } from './tls-end.ts';
 import { watchEnds } from './watch-ends.ts';
@@ -69,7 +69,6 @@ export interface Foundation {
   /** For the TLS sessions of this process, and of nodes that share the secret. */
   readonly ticketSecret: TicketSecret;
   readonly makeMutex: MakeMutex;
-  readonly clock: NodeClock;
   /** Whether it is for this node to do what one of them does for all. */
   readonly isOnDuty: () => boolean;
   readonly condition: () => ServiceCondition;
@@ -92,8 +91,8 @@ export interface Assembly {
  */
 export async function assemble(config: Config, material: Material, foundation: Foundation): Promise<Assembly> {
   const { log, metrics, store, instance } = foundation;
-  const { makeMutex, clock } = foundation;
-  const { now } = clock;
+  const now = Date.now;
+  const { makeMutex } = foundation;
   const authorization = new ExternalAuthorization({
     log,
     observe: metrics.countAuthorization.bind(metrics),
@@ -111,7 +110,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     ? createGssapi({ config: config.gssapi, environment: process.env, log })
     : undefined;
   const live = new LiveSettings(cas, ownCertificate(config, cas, foundation));
-  const otp = await createOtp(config, store, now);
+  const otp = await createOtp(config, store);
   const failures = new FailureRecords({ store, log, now, observe: metrics.observe.bind(metrics) });
   const plugins = enabledPlugins(config, { live, gssapi, otp, store });
   const authenticator = createEstAuthenticator({ plugins, store, failures });
@@ -162,7 +161,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     mtls: config.tls.client_auth.mode === 'none' ? undefined : new MtlsPlugin(() => live.clientTrust, store, false),
     gssapi: gssapi?.plugin,
   });
-  const adminAuthenticator = new AdminAuthenticator(() => live.current.admin, store, failures, now);
+  const adminAuthenticator = new AdminAuthenticator(() => live.current.admin, store, failures);
   const sessions = new AdminSessions({
     store,
     authenticator: adminAuthenticator,
@@ -173,7 +172,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   });
   const context = listenerContext(config, log);
   const est = new TlsEnd('est', config, foundation.ticketSecret);
-  const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live, now });
+  const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live });
   const estApp = createEstListener({ ...estSettings(config), tls: est.options, router: cas, operations, log, metrics });
   const admin = new TlsEnd('admin', config, foundation.ticketSecret);
   const adminApp = createAdminApp(
@@ -198,7 +197,6 @@ export async function assemble(config: Config, material: Material, foundation: F
       version: VERSION,
       node: nodeName(config),
       now,
-      ...(clock.skew && { clockSkew: clock.skew }),
       log,
     },
     admin.options,
@@ -250,7 +248,7 @@ export async function assemble(config: Config, material: Material, foundation: F
 function ownCertificate(
   config: Config,
   cas: CaRouter,
-  { store, instance, log, makeMutex, clock }: Foundation,
+  { store, instance, log, makeMutex }: Foundation,
 ): ServerCertificate | undefined {
   const { automatic } = config.tls;
   if (automatic === undefined) return undefined;
@@ -261,7 +259,7 @@ function ownCertificate(
     store,
     instance,
     log,
-    now: clock.now,
+    now: Date.now,
     mutex: makeMutex('tls.automatic', MAX_RENEWERS),
   });
 }
@@ -281,11 +279,7 @@ function ownFolder({ store, audit }: Config): string {
   return dirname(store.driver === 'sqlite' ? store.path : audit.file);
 }
 
-function createOtp(
-  { otp, est, store: { driver, path } }: Config,
-  store: Store,
-  now: () => number,
-): Promise<OtpService> {
+function createOtp({ otp, est, store: { driver, path } }: Config, store: Store): Promise<OtpService> {
   // As the store has checked it; where it was lost, one-time passwords are off, and nothing is looked up.
   const made = driver === 'sqlite' ? readLookupKey(lookupKeyFile(path)) : undefined;
   const lookupKey = otp.lookup_key?.reveal() ?? made ?? randomBytes(MIN_LOOKUP_KEY);
@@ -294,7 +288,7 @@ function createOtp(
     queue: otp.hash_queue,
     retryAfter: est.retry_after,
   });
-  return OtpService.create(store, { ...otp, hmacKey: otp.hmac_key?.reveal(), lookupKey }, pool, now);
+  return OtpService.create(store, { ...otp, hmacKey: otp.hmac_key?.reveal(), lookupKey }, pool);
 }
 
 interface PluginSources {
@@ -318,7 +312,6 @@ interface OperationSources extends Pick<OperationDependencies, 'enrollment' | 'c
   readonly authenticator: EstAuthenticator;
   readonly crls: CrlPublisher;
   readonly live: LiveSettings;
-  readonly now: () => number;
 }
 
 function estOperations({ est }: Config, { crls, live, ...sources }: OperationSources) {
@@ -331,6 +324,7 @@ function estOperations({ est }: Config, { crls, live, ...sources }: OperationSou
     fullCmc: est.fullcmc,
     fullCmcRequireMtls: est.fullcmc_require_mtls,
     cmcParties: () => live.current.cmc,
+    now: Date.now,
   });
 }
 

@@ -37,7 +37,7 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
             { status: oneOf(['ok', 'degraded']), parts: Type.Record(Type.String(), PartHealth) },
             {
               description:
-                'The service is usable. `parts` names `store`, `ca:` with the label of each CA, and with PostgreSQL `clock`. After a failed reload it also names ' +
+                'The service is usable. `parts` names `store`, and `ca:` with the label of each CA. After a failed reload it also names ' +
                 '`reload`, until a reload succeeds.',
             },
           ),
@@ -61,15 +61,14 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
 }
 
 /** The state of each part by its public name. */
-async function partReports(
-  { cas, clockSkew }: AdminDependencies,
+function partReports(
+  deps: AdminDependencies,
   monitor: HealthMonitor,
 ): Promise<(readonly [part: string, report: HealthReport])[]> {
-  const reports = await Promise.all([
+  return Promise.all([
     monitor.store().then((report) => ['store', report] as const),
-    ...cas.issuers.map(async (ca) => [`ca:${ca.label}`, await monitor.ca(ca)] as const),
+    ...deps.cas.issuers.map(async (ca) => [`ca:${ca.label}`, await monitor.ca(ca)] as const),
   ]);
-  return clockSkew === undefined ? reports : [...reports, ['clock', monitor.clock(clockSkew())]];
 }
 
 /**

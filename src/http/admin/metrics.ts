@@ -34,7 +34,6 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
     waiting,
     storeUp: store.health !== 'down',
     lastReload,
-    clockSkew: deps.clockSkew?.() ?? 0,
   };
 }
 

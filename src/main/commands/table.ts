@@ -29,15 +29,10 @@ export const COMMANDS: readonly Entry[] = [
     'serve',
     'Run the server. The command where none is named.',
     { config, check: flag('check the configuration as "check" does, and stop') },
-    async () => (await import('./serve.ts')).serve,
+    () => import('./serve.ts'),
     { takesSignals: true },
   ),
-  command(
-    'check',
-    'Check the configuration, its files and certificates.',
-    { config },
-    async () => (await import('./serve.ts')).checkConfiguration,
-  ),
+  command('check', 'Check the configuration, its files and certificates.', { config }, () => import('./check.ts')),
   command(
     'audit verify',
     'Check the hash chain of the audit log, and its signed checkpoints.',
@@ -52,25 +47,25 @@ export const COMMANDS: readonly Entry[] = [
         'PEM of the public or private key of the checkpoints (default audit.checkpoint_key, where it is at hand)',
       ),
     },
-    async () => (await import('./audit-verify.ts')).run,
+    () => import('./audit-verify.ts'),
   ),
   command(
     'doctor',
     'Look at the configuration, certificates, keys, CAs, store and audit log; exit code 1 where something failed, 2 where the configuration is refused.',
     { config, json: flag('for programs') },
-    async () => (await import('./doctor.ts')).run,
+    () => import('./doctor.ts'),
   ),
   command(
     'backup',
     'Copy the store of a running server.',
     { config, to: required('DIR', 'a folder that is not there, or empty') },
-    async () => (await import('./backup.ts')).runBackup,
+    () => import('./backup.ts'),
   ),
   command(
     'restore',
-    'Put a backup in the place of the store, and into it what the audit file tells of since.',
+    'Restore a backup, then replay later events from the audit file.',
     { config, from: required('DIR', 'what "backup" has made') },
-    async () => (await import('./backup.ts')).runRestore,
+    () => import('./restore.ts'),
     { about: 'Refuses a store in use, and says what was lost. The former store is kept under another name.' },
   ),
   command(
@@ -82,8 +77,18 @@ export const COMMANDS: readonly Entry[] = [
       to: required('DRIVER', 'the other one'),
       path: value('FILE', 'the SQLite database (default data/est.db beside the configuration)'),
     },
-    async () => (await import('./store-copy.ts')).run,
+    () => import('./store-copy.ts'),
     { about: 'Refuses stores in use, and copies into an empty one only. The source stays as it is.' },
+  ),
+  command(
+    'store accept-older-database',
+    'Accept a database that is older than the audit file, and replay the audit file.',
+    { config },
+    () => import('./accept-older-database.ts'),
+    {
+      about:
+        'For a restored snapshot or an old primary, if the current database is lost. Stop every node, run it on each node, then start them. Without the audit file, it revokes unused tokens and advances every CRL number by 1,000. It writes the decision to the audit log.',
+    },
   ),
   command(
     'audit export',
@@ -94,7 +99,7 @@ export const COMMANDS: readonly Entry[] = [
       since: value('TIME', 'records of this time and later, ISO 8601'),
       until: value('TIME', 'records of this time and before'),
     },
-    async () => (await import('./audit-export.ts')).run,
+    () => import('./audit-export.ts'),
   ),
   command(
     'ca init',
@@ -116,7 +121,7 @@ export const COMMANDS: readonly Entry[] = [
       'root-days': value('N', 'validity of the root (default 7300)'),
       ...subordinateCa,
     },
-    async () => (await import('./ca-init.ts')).run,
+    () => import('./ca-init.ts'),
     {
       about:
         'With --config and --ca: creates the key of that CA (driver = "pkcs11": inside its token; driver = "file": in its file, 0600), and the certificate or a request for one. With --root and --issuing: creates a two-tier PKI.',
