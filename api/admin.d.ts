@@ -598,7 +598,7 @@ export interface paths {
         };
         /**
          * Stream the audit records
-         * @description Server-sent events of the type `audit`, one for each audit record of any node; the id is its `seq`. `admin` and `auditor` get whole records. `ra` gets records about certificates, requests, tokens and devices, and `operator` records about the service, both without `detail`, addresses and hashes. `Last-Event-ID` continues after a record, unless more than 1000 records were missed. A comment comes every 15 seconds. The stream ends with the session, the token or the role with which it was opened.
+         * @description Server-sent events of the type `audit`, one for each audit record of any node; the id is its `seq`. `admin` and `auditor` get whole records. `ra` gets records about certificates, requests, tokens, devices, and the authentication of requesters. `operator` gets records about the service. Both get them without `detail`, addresses and hashes. `Last-Event-ID` continues after a record, unless more than 1000 records were missed. A comment comes every 15 seconds. The stream ends with the session, the token or the role with which it was opened.
          */
         get: operations["getEvents"];
         put?: never;
@@ -1094,7 +1094,7 @@ export interface components {
             /** @description The node that wrote it. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1125,25 +1125,6 @@ export interface components {
             invalidity_date?: string;
             /** @description The same in all records of a request. */
             request_id?: string;
-            /** @description Of an issued certificate: the operation. Of `admin.access`: the call. */
-            operation?: string;
-            /** @description Of an issued certificate: its owner, if it is not `subject`. */
-            requester?: string;
-            /** @description The ID of the registered device. */
-            device?: string;
-            /** @description The key of the device's entry: a later device with the same ID has another one. */
-            device_key?: string;
-            /** @description The new value, if the device was enabled or disabled. */
-            device_enabled?: boolean;
-            /** @description The ID of the token. */
-            token?: string;
-            /** @description The new expiry date of the token. */
-            token_expires_at?: string;
-            /** @description Why a request was rejected or expired. */
-            reason?: string;
-            /** @description Of an issued CRL. */
-            crl_number?: number;
-            /** @description For people. Programs use the other fields. */
             detail?: string;
             /** @description Records that left the store for an archive. */
             archived?: {
@@ -1172,8 +1153,6 @@ export interface components {
                 /** @description Its hash. */
                 hash: string;
             }[];
-            /** @description The last record that the store had when this transaction began; absent within it. */
-            stored?: number;
             /** @description The hash of the record before. */
             prev_hash?: string;
             /** @description SHA-256, hex. */
@@ -1317,7 +1296,7 @@ export interface components {
             /** @description The node that wrote it. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1348,25 +1327,6 @@ export interface components {
             invalidity_date?: string;
             /** @description The same in all records of a request. */
             request_id?: string;
-            /** @description Of an issued certificate: the operation. Of `admin.access`: the call. */
-            operation?: string;
-            /** @description Of an issued certificate: its owner, if it is not `subject`. */
-            requester?: string;
-            /** @description The ID of the registered device. */
-            device?: string;
-            /** @description The key of the device's entry: a later device with the same ID has another one. */
-            device_key?: string;
-            /** @description The new value, if the device was enabled or disabled. */
-            device_enabled?: boolean;
-            /** @description The ID of the token. */
-            token?: string;
-            /** @description The new expiry date of the token. */
-            token_expires_at?: string;
-            /** @description Why a request was rejected or expired. */
-            reason?: string;
-            /** @description Of an issued CRL. */
-            crl_number?: number;
-            /** @description For people. Programs use the other fields. */
             detail?: string;
             /** @description Records that left the store for an archive. */
             archived?: {
@@ -1395,8 +1355,6 @@ export interface components {
                 /** @description Its hash. */
                 hash: string;
             }[];
-            /** @description The last record that the store had when this transaction began; absent within it. */
-            stored?: number;
             /** @description The hash of the record before. */
             prev_hash: string;
             /** @description SHA-256, hex. */
@@ -1645,7 +1603,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The service is usable. `parts` names `store`, and `ca:` with the label of each CA. After a failed reload it also names `reload`, until a reload succeeds. */
+            /** @description The service is usable. `parts` names `store`, `ca:` with the label of each CA, and with PostgreSQL `clock`. After a failed reload it also names `reload`, until a reload succeeds. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4218,7 +4176,7 @@ export interface operations {
                 since?: string;
                 /** @description Records of this time and before. */
                 until?: string;
-                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted";
+                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored";
                 /** @description A part of the subject, who it was; upper and lower case alike. */
                 subject?: string;
                 /** @description A label. */

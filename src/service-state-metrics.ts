@@ -38,6 +38,8 @@ export interface ServiceState {
   readonly storeUp: boolean;
   /** undefined: none since the start. */
   readonly lastReload: { readonly at: number; readonly ok: boolean } | undefined;
+  /** Milliseconds that the clock is ahead of the database's. */
+  readonly clockSkew: number;
 }
 
 export function renderState(state: ServiceState): Promise<string> {
@@ -73,6 +75,8 @@ export function renderState(state: ServiceState): Promise<string> {
     for (const { ca, count } of state.waiting.pending) pending.set({ ca }, count);
     gauge('estuary_lockouts', 'Addresses and names that are locked out.').set(state.waiting.lockouts);
   }
+  const skew = gauge('estuary_clock_skew_seconds', "How far this node's clock is ahead of the database's.");
+  skew.set(state.clockSkew / 1000);
   const { lastReload } = state;
   const reloaded = 'estuary_config_last_reload_successful';
   gauge(reloaded, '0 after a reload that failed, until one succeeds.').set(lastReload?.ok === false ? 0 : 1);

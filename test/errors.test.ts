@@ -61,8 +61,8 @@ test('an unknown code, and a known one with a status that is not its own, do not
   // @ts-expect-error it is a 401
   expect(badRequest('OTP_INVALID', 'no').status).toBe(400);
   // @ts-expect-error it is a 415
-  expect(errorWith(413, 'CONTENT_ENCODING', 'no').status).toBe(413);
-  expect(errorWith(415, 'CONTENT_ENCODING', 'no').status).toBe(415);
+  expect(errorWith(413, 'CONTENT_CODING_UNSUPPORTED', 'no').status).toBe(413);
+  expect(errorWith(415, 'CONTENT_CODING_UNSUPPORTED', 'no').status).toBe(415);
 });
 
 describe('what catches an error asks for its kind, not for its status', () => {
@@ -70,7 +70,7 @@ describe('what catches an error asks for its kind, not for its status', () => {
     [badRequest('BODY_EMPTY', ''), true, false, false],
     [unauthorized('OTP_INVALID', ''), true, true, false],
     [forbidden('SAN_MISMATCH', ''), true, false, false],
-    [errorWith(415, 'CONTENT_ENCODING', ''), true, false, false],
+    [errorWith(415, 'CONTENT_CODING_UNSUPPORTED', ''), true, false, false],
     [failed('STORE_FAILED', ''), false, false, false],
     [errorWith(501, 'OPERATION_OFF', ''), false, false, false],
     [unavailable('STORE_UNAVAILABLE', ''), false, false, true],
@@ -86,8 +86,8 @@ describe('what catches an error asks for its kind, not for its status', () => {
   });
 
   test('no status steers the flow outside of HTTP', () => {
-    // In http/est/answer.ts a status decides which headers it goes out with, which is HTTP's own rule.
-    const files = sources.filter(([file]) => file !== join('src', 'http', 'est', 'answer.ts'));
+    // In http/est/route.ts, the status decides which headers the response has. That rule is HTTP's.
+    const files = sources.filter(([file]) => file !== join('src', 'http', 'est', 'route.ts'));
     expect(
       files.filter(([, text]) => /\berror\.status (?:[<>]=?|[!=]==) ?\d/.test(text)).map(([file]) => file),
     ).toEqual([]);

@@ -106,6 +106,7 @@ function notAcceptedEvent(
     address,
     ca: caLabel,
     ...requestIdField(),
+    ...(identity.method === 'mtls' ? { serial: identity.certificate.serialNumber } : {}),
     detail: `${operation}; ${message}`,
   };
 }
@@ -116,11 +117,10 @@ function failureEvent(
   presented: PresentedCredentials,
   { caLabel, operation }: AuthContext,
 ): AuditEvent {
-  const subject = method === 'mtls' ? refusedSubject(presented) : undefined;
   return {
     type: `auth.${method}`,
     outcome: 'failure',
-    ...(subject === undefined ? {} : { subject }),
+    ...(method === 'mtls' ? refusedCertificate(presented) : {}),
     address: presented.address,
     ca: caLabel,
     ...requestIdField(),
@@ -128,13 +128,13 @@ function failureEvent(
   };
 }
 
-/** Whom a certificate that was refused claims to name; undefined where it cannot be read. */
-function refusedSubject(presented: PresentedCredentials): string | undefined {
+/** What a rejected certificate claims to be; nothing if it is malformed. */
+function refusedCertificate(presented: PresentedCredentials): Pick<AuditEvent, 'subject' | 'serial'> {
   try {
-    const certificates = presentedCertificates(presented);
-    return certificates && certificateHolder(certificates.leaf());
+    const leaf = presentedCertificates(presented)?.leaf();
+    return leaf === undefined ? {} : { subject: certificateHolder(leaf), serial: leaf.serialNumber };
   } catch (error) {
-    if (isUnauthenticated(error)) return undefined;
+    if (isUnauthenticated(error)) return {};
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 /** The CMC server of the CAs whose keys are here: from a received message to its answer (RFC 5272; docs/cmc.md). */
 import type { AuditEvent } from '../audit/event.ts';
 import { auditedRequester } from '../auth/audited-requester.ts';
+import type { Enrollment } from '../enrollment/enrollment.ts';
 import type { Logger } from '../log.ts';
 import type { CmcStore } from '../store/cmc-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
@@ -27,12 +28,14 @@ import { buildResponse, type PkiResponseMessage } from './response.ts';
 import { getCert, getCrl, type CrlSource } from './retrieval.ts';
 import type { CertificateActions } from './revocation.ts';
 import type { Origin, Sender } from './sender.ts';
+import { signerSerial } from './signers.ts';
 import { noteOnRequest } from '../request-context.ts';
 
 export interface CmcServerOptions {
   readonly store: AuditStore & CertificateStore & CmcStore;
   readonly log: Logger;
   readonly authenticator: Authenticator;
+  readonly enrollment: Pick<Enrollment, 'recordDenial'>;
   readonly requests: Requests;
   readonly pending: PendingRequests;
   readonly actions: CertificateActions;
@@ -97,14 +100,21 @@ export class CmcServer {
     try {
       const sender = await authenticator.authenticate(message, received, voucher);
       noteOnRequest({ requester: sender.identity.display, method: sender.identity.method });
-      await store.audit([{ ...event, ...auditedRequester(sender.identity), detail: sender.role }]);
+      const serial = sender.certificate?.serialNumber;
+      const success = {
+        ...event,
+        ...auditedRequester(sender.identity),
+        ...(serial && { serial }),
+        detail: sender.role,
+      };
+      await store.audit([success]);
       return sender;
     } catch (error) {
       const refusal = asRefusal(error, 0);
+      const serial = signerSerial(message.envelope);
+      const detail = [refusal.message, refusal.detail].filter(Boolean).join(' ');
       if (!refusal.isOurs && !refusal.audited)
-        await store.audit([
-          { ...event, outcome: 'failure', detail: [refusal.message, refusal.detail].filter(Boolean).join(' ') },
-        ]);
+        await store.audit([{ ...event, outcome: 'failure', ...(serial && { serial }), detail }]);
       throw error;
     }
   }
@@ -240,7 +250,9 @@ export class CmcServer {
   /** A refusal of an authenticated sender is in the audit log before it is answered. */
   async #auditRefusals(outcomes: readonly PartOutcome[], { sender }: Authenticated, received: Received): Promise<void> {
     const events = denials(outcomes, sender, received);
-    if (events.length > 0) await this.#options.store.audit(events);
+    if (events.length === 0) return;
+    const requester = { ca: received.ca, identity: sender.identity, secret: sender.secret?.identification };
+    await this.#options.enrollment.recordDenial(requester, events);
   }
 
   #respond(

@@ -13,6 +13,7 @@ import { OID } from '../pki/der/oids.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { IssuedCertificate } from '../store/certificate-issuer.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
+import type { Envelope } from './message.ts';
 import type { CmcParties } from './parties.ts';
 import { notAllowed, unauthenticated } from './refusal.ts';
 import type { Origin, Role } from './sender.ts';
@@ -188,4 +189,13 @@ function isNamedBy(sid: SignerIdentifier, certificate: Certificate): boolean {
   return sid.kind === 'subjectKeyIdentifier'
     ? certificate.subjectKeyIdentifier?.equals(sid.keyIdentifier) === true
     : sid.serialNumber === certificate.serialNumber && namesMatch(sid.issuer, certificate.issuer);
+}
+
+/** The serial number of the certificate that the signer of a message names; undefined: the message does not contain it. */
+export function signerSerial(envelope: Envelope): string | undefined {
+  if (envelope.kind !== 'signed') return undefined;
+  const { sid } = envelope.signer;
+  if (sid.kind === 'issuerAndSerialNumber') return sid.serialNumber;
+  const sent = envelope.signedData.certificates.slice(0, MAX_CERTIFICATES).flatMap(parsed);
+  return sent.find((one) => isNamedBy(sid, one))?.serialNumber;
 }

@@ -1,18 +1,18 @@
 /**
- * The stage after the authentication: the requester is one that this CA issues to. With `devices = "required"` that is a registered
+ * The stage after the authentication: this CA issues to the requester. With `devices = "required"`, the requester must be a registered
  * device (docs/devices.md).
  */
 import type { Identity } from '../auth/identity.ts';
-import { EstuaryError } from '../errors.ts';
+import { forbidden, type EstuaryError } from '../errors.ts';
 import { isRecordOf, type IssuedCertificate } from '../store/certificate-issuer.ts';
-import type { CertificateStore } from '../store/certificate-store.ts';
+import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 import { certificateMatchKeys, fitsMatch } from '../store/device-match.ts';
 import type { DeviceRow, DeviceStore } from '../store/device-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
 import type { Authenticated } from './authenticated.ts';
 import type { NameRight } from './names.ts';
-import type { RequestBase, RequestDevice } from './request.ts';
+import type { RequestBase } from './request.ts';
 
 export interface Admission {
   readonly store: Pick<CertificateStore & DeviceStore, 'getCertificates' | 'findDevices'>;
@@ -20,24 +20,14 @@ export interface Admission {
   readonly now: () => number;
 }
 
-/** 403: the requester is no device that may have a certificate; names the device, where it is one. */
-export class DeviceRefused extends EstuaryError {
-  readonly device: RequestDevice | undefined;
-
-  constructor(code: 'DEVICE_NOT_REGISTERED' | 'DEVICE_AMBIGUOUS', message: string, detail: string, device?: DeviceRow) {
-    super(403, code, message, { detail });
-    this.device = device;
-  }
-}
-
-/** Made where a requester was looked up among the devices, or none is asked for, and nowhere else. */
+/** Only this class makes its instances: it has looked the requester up in the registered devices. */
 export class Admitted {
   readonly request: RequestBase;
   readonly linking: PopLinking;
   readonly #right: NameRight;
 
-  private constructor({ request, linking, right }: Authenticated, device: DeviceRow | undefined) {
-    this.request = device === undefined ? request : { ...request, device };
+  private constructor({ request, linking, right }: Authenticated, found: Pick<RequestBase, 'device' | 'foundDevice'>) {
+    this.request = { ...request, ...found };
     this.linking = linking;
     this.#right = right;
   }
@@ -49,50 +39,68 @@ export class Admitted {
 
   /** @throws EstuaryError 403 `DEVICE_NOT_REGISTERED`, `DEVICE_AMBIGUOUS` */
   static async of(authenticated: Authenticated, admission: Admission): Promise<Admitted> {
-    const { ca } = authenticated.request;
-    if (ca.config.devices === 'off') return new Admitted(authenticated, undefined);
-    return new Admitted(authenticated, theOne(await devicesOf(authenticated, admission.store), admission.now()));
+    const { request, right } = authenticated;
+    const requester = { ...request, ...(right.kind === 'secret' && { secret: right.identification }) };
+    if (request.ca.config.devices === 'off') {
+      const foundDevice = await deviceInHistory(requester, admission.store);
+      return new Admitted(authenticated, foundDevice === undefined ? {} : { foundDevice });
+    }
+    const found = await devicesOf(requester, admission.store, 'required_device');
+    return new Admitted(authenticated, { device: theOne(found, admission.now()) });
   }
 
-  /** Of whoever asks for a request that was queued: it is for the device that it was queued for. @throws as {@link of} */
+  /** A poll of a queued request is for the device that the request was queued for. @throws as {@link of} */
   static async toQueued(poll: Authenticated, row: RequestRow, admission: Admission): Promise<Admitted> {
-    if (row.device_key === null) return Admitted.of(poll, admission);
-    const found = await admission.store.findDevices({ key: row.device_key }, row.ca);
-    return new Admitted(poll, theOne(found, admission.now()));
+    const { required_device: key } = row;
+    if (key === null) return Admitted.of(poll, admission);
+    return new Admitted(poll, { device: theOne(await admission.store.findDevices({ key }, row.ca), admission.now()) });
   }
+}
+
+/** The device in whose history a request or its refusal appears; undefined: there is no such device, or more than one. */
+export async function deviceInHistory(requester: Requester, store: Admission['store']): Promise<DeviceRow | undefined> {
+  const [device, ...more] = await devicesOf(requester, store, 'device_key');
+  return more.length === 0 ? device : undefined;
 }
 
 function theOne(found: readonly DeviceRow[], now: number): DeviceRow {
   const [device, ...more] = found;
-  if (device === undefined) throw notRegistered('the requester is no device');
-  // Which one it is nobody can say, enabled or not: another entry never makes up for one that is disabled.
+  if (device === undefined) throw notRegistered('the requester is not a registered device');
+  // A disabled device counts too: another entry must not admit it.
   if (more.length > 0)
-    throw new DeviceRefused(
-      'DEVICE_AMBIGUOUS',
-      'more than one registered device matches',
-      `the requester matches ${found.map(({ id }) => JSON.stringify(id)).join(', ')}`,
-    );
+    throw forbidden('DEVICE_AMBIGUOUS', 'more than one registered device matches', {
+      detail: `the requester matches ${found.map(({ id }) => JSON.stringify(id)).join(', ')}`,
+    });
   const { id, enabled, not_after } = device;
-  if (!enabled) throw notRegistered(`device ${JSON.stringify(id)} is disabled`, device);
-  if (not_after !== null && not_after <= now) throw notRegistered(`device ${JSON.stringify(id)} has expired`, device);
+  if (!enabled) throw notRegistered(`device ${JSON.stringify(id)} is disabled`);
+  if (not_after !== null && not_after <= now) throw notRegistered(`device ${JSON.stringify(id)} has expired`);
   return device;
 }
 
-function notRegistered(detail: string, device?: DeviceRow): DeviceRefused {
-  return new DeviceRefused('DEVICE_NOT_REGISTERED', 'device not registered', detail, device);
+function notRegistered(detail: string): EstuaryError {
+  return forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail });
 }
 
-/** The devices that a requester may be: of a password, a secret or a principal by its name, of a certificate by what it is. */
+/** Who sends a request to a CA. */
+export interface Requester extends Pick<RequestBase, 'ca' | 'identity'> {
+  /** The identification of the shared secret that authenticated the sender of a CMC message. */
+  readonly secret?: string | undefined;
+}
+
+/** The column of a certificate that says whose it is. */
+type DeviceColumn = keyof Pick<CertificateRow, 'device_key' | 'required_device'>;
+
+/** The devices that a requester can be: by its name, or by its certificate. */
 async function devicesOf(
-  { request: { ca, identity }, right }: Authenticated,
+  { ca, identity, secret }: Requester,
   store: Admission['store'],
+  column: DeviceColumn,
 ): Promise<readonly DeviceRow[]> {
-  if (right.kind === 'secret') return store.findDevices({ id: right.identification }, ca.label);
-  const name = nameOf(identity);
+  const name = secret ?? nameOf(identity);
   if (name !== undefined) return store.findDevices({ id: name }, ca.label);
   if (!('certificate' in identity) || identity.certificate === undefined) return [];
   const { certificate, issuer } = identity;
-  return byCertificate({ certificate, issuer }, ca.label, store);
+  return byCertificate({ certificate, issuer }, ca.label, store, column);
 }
 
 function nameOf(identity: Identity): string | undefined {
@@ -100,16 +108,16 @@ function nameOf(identity: Identity): string | undefined {
   return identity.method === 'gssapi' ? identity.principal : undefined;
 }
 
-/** A certificate that was recorded with a device stays that device's, even if another device has its id now. */
+/** A certificate belongs to the device that it was recorded with, even if another device has its ID now. */
 async function byCertificate(
   presented: IssuedCertificate,
   ca: string,
   store: Admission['store'],
+  column: DeviceColumn,
 ): Promise<readonly DeviceRow[]> {
   const { certificate } = presented;
-  for (const row of await store.getCertificates(certificate.serialNumber))
-    if (row.device_key !== null && (await isRecordOf(row, presented)))
-      return store.findDevices({ key: row.device_key }, ca);
+  for (const { [column]: key, der } of await store.getCertificates(certificate.serialNumber))
+    if (key !== null && (await isRecordOf({ der }, presented))) return store.findDevices({ key }, ca);
   const found = await store.findDevices({ match_keys: certificateMatchKeys(presented) }, ca);
   return found.filter(({ match }) => match !== null && fitsMatch(match, presented));
 }

@@ -104,13 +104,21 @@ export class Authorised {
    */
   static async queued(poll: RequestBase, row: RequestRow): Promise<Authorised> {
     const { csr, key } = await Proven.queued(row);
-    const { device, device_key: deviceKey } = row;
-    const queued = device === null || deviceKey === null ? poll.device : { id: device, key: deviceKey, attributes: {} };
-    const request = { ...poll, requestId: row.id, owner: row.requester, ...(queued && { device: queued }) };
+    const request = { ...poll, ...queuedDevice(row), requestId: row.id, owner: row.requester };
     const isRenewal = row.operation !== 'simpleenroll' && row.operation !== 'serverkeygen';
     const changed = changeSubject(csr);
     const decided = { csr: changed, names: parseCertifiedNames(row.names) };
     const authorised = new Authorised(request, decided, key, { isRenewal });
     return row.override === null || isEmpty(row.override) ? authorised : authorised.overridden(row.override);
   }
+}
+
+/** The device that the request was queued for. */
+function queuedDevice({
+  device: id,
+  device_key: key,
+  required_device,
+}: RequestRow): Pick<RequestBase, 'device' | 'foundDevice'> {
+  if (id === null || key === null) return {};
+  return required_device === null ? { foundDevice: { id, key } } : { device: { id, key, attributes: {} } };
 }

@@ -2,11 +2,14 @@ import { hash } from 'node:crypto';
 import { parseCertificate, type IssuedContent } from '../pki/x509/certificate.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
-import type { CertificateRow } from '../store/certificate-store.ts';
+import type { AuditEvent } from '../audit/event.ts';
+import type { CertificateRow, ListedCertificate } from '../store/certificate-store.ts';
 
 /** Whose certificate it is. */
 export type CertificateOwner = Pick<CertificateRow, 'ca' | 'requester' | 'method' | 'request_id'> &
-  Partial<Pick<CertificateRow, 'label' | 'archived_key_id' | 'revocation_challenge' | 'device' | 'device_key'>>;
+  Partial<Pick<CertificateRow, 'label' | 'archived_key_id' | 'revocation_challenge' | DeviceColumn>>;
+
+type DeviceColumn = 'device' | 'device_key' | 'required_device';
 
 /**
  * The record of a certificate that was just issued.
@@ -26,6 +29,7 @@ export function certificateRow(
     revocation_challenge: null,
     device: null,
     device_key: null,
+    required_device: null,
     ...owner,
     serial: certificate.serialNumber,
     subject: formatName(certificate.subject),
@@ -39,4 +43,26 @@ export function certificateRow(
     reason: null,
     invalidity_date: null,
   };
+}
+
+/** What the audit records of its issue and its revocation say about a certificate: a restored store may know nothing else. */
+export function issuedNames({
+  subject,
+  sans,
+  not_after,
+}: ListedCertificate): Pick<AuditEvent, 'certificate_subject' | 'certificate_sans' | 'certificate_not_after'> {
+  return {
+    certificate_subject: subject,
+    certificate_sans: sans,
+    certificate_not_after: new Date(not_after).toISOString(),
+  };
+}
+
+/** By what an audit record tells which certificate it is about: its CA and serial number, and the label that it was asked for at. */
+export function auditedCertificate({
+  ca,
+  label,
+  serial,
+}: Pick<CertificateRow, 'ca' | 'label' | 'serial'>): Pick<AuditEvent, 'ca' | 'label' | 'serial'> {
+  return { ca, serial, ...(label === null ? {} : { label }) };
 }

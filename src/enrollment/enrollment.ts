@@ -5,6 +5,7 @@
  *
  * Longer than other files: the order of the stages, for new requests and those in the queue, is to be read in one place.
  */
+import type { AuditEvent } from '../audit/event.ts';
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { FailureRecords } from '../auth/failure-records.ts';
 import type { Identity } from '../auth/identity.ts';
@@ -16,7 +17,7 @@ import { noteOnRequest } from '../request-context.ts';
 import { stateOf } from '../store/request-state.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Store } from '../store/store.ts';
-import { Admitted, DeviceRefused } from './admitted.ts';
+import { Admitted, deviceInHistory, type Requester } from './admitted.ts';
 import { Allowed } from './allowed.ts';
 import type { Authorizer } from './authorization/external-authorization.ts';
 import { Authenticated, checkRequester } from './authenticated.ts';
@@ -367,10 +368,19 @@ export class Enrollment {
 
   async #auditDenial(request: RequestBase, error: unknown): Promise<void> {
     if (!isRefusal(error)) return;
-    const events = [...request.events, deniedEvent(request, `${request.operation}: ${error.code}: ${describe(error)}`)];
-    const device = error instanceof DeviceRefused ? error.device : request.device;
+    const denied = deniedEvent(request, `${request.operation}: ${error.code}: ${describe(error)}`);
+    await this.recordDenial(request, [...request.events, denied]);
+  }
+
+  /** Commits what a requester was denied; its device's history shows it. @throws EstuaryError 500 or 503 from the store */
+  async recordDenial(
+    requester: Requester & Pick<RequestBase, 'device' | 'foundDevice'>,
+    events: readonly AuditEvent[],
+  ): Promise<void> {
     const { store } = this.#options;
-    await (device === undefined ? store.audit(events) : store.auditDevice(device.key, events));
+    const { device, foundDevice = device } = requester;
+    const { key } = foundDevice ?? (await deviceInHistory(requester, store)) ?? {};
+    await (key === undefined ? store.audit(events) : store.auditDevice(key, events));
   }
 }
 

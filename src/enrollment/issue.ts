@@ -2,7 +2,6 @@
  * The two phases of an issuance. The intent (CA, serial, requester, one OTP use) is committed before the CA signs, the certificate before
  * it is answered; a crash between the two leaves a reservation that start-up reconciles (docs/issuance.md).
  */
-import { auditedCertificate, certificateFailed, certificateIssued } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { IssuanceResult, PreparedIssuance } from '../ca/driver.ts';
 import { describe, EstuaryError, failed, forbidden, unauthorized } from '../errors.ts';
@@ -12,7 +11,7 @@ import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import { StoreLost } from '../store/store-lost.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { Repeatable } from '../store/otp-store.ts';
-import { certificateRow } from './certificate-row.ts';
+import { auditedCertificate, certificateRow, issuedNames } from './certificate-row.ts';
 import type { Allowed } from './allowed.ts';
 import { queuedGeneratedKey } from './checked.ts';
 import { measured } from '../dependency-calls.ts';
@@ -106,6 +105,7 @@ function repeatableOf(keyed: Keyed, { repeats }: Issuance): Repeatable | undefin
 
 function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance, waited: boolean): Reservation {
   const { requestId, ca, identity, operation } = keyed.request;
+  const { device_key, required_device } = deviceOf(keyed.request);
   return {
     request_id: requestId,
     instance,
@@ -115,7 +115,8 @@ function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance
     operation,
     subject: formatName(keyed.names.subject),
     spki_sha256: spkiHash(keyed.key.publicKey),
-    device_key: deviceOf(keyed.request).device_key,
+    device_key,
+    required_device,
     otp_id: !waited && identity.method === 'otp' ? identity.otp_id : null,
     created_at: now(),
   };
@@ -211,7 +212,7 @@ export class Recorded {
     try {
       const events: readonly AuditEvent[] = [
         { ...event, type: 'ca.signature', outcome: 'success' },
-        certificateIssued(event, row, operation),
+        { ...event, ...issuedNames(row), type: 'certificate.issued', outcome: 'success', detail: operation },
       ];
       await issuance.store.recordCertificate(row, events, succeeded);
     } catch (error) {
@@ -230,5 +231,8 @@ function release(
   error: unknown,
   causes: readonly AuditEvent[] = [],
 ): Promise<void> {
-  return releaser.release(request.requestId, [...causes, certificateFailed(eventBase(request), describe(error))]);
+  return releaser.release(request.requestId, [
+    ...causes,
+    { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: describe(error) },
+  ]);
 }

@@ -3,7 +3,6 @@
  * recognised when it is made again; once approved it is issued by the poll that comes next, through the same stages as every other.
  * docs/approval.md tells why.
  */
-import { certificateFailed } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { auditedRequester } from '../auth/audited-requester.ts';
 import type { Identity } from '../auth/identity.ts';
@@ -157,7 +156,12 @@ export class RequestQueue {
   /** The CA refuses for good what an administrator approved: its policy has changed since. */
   async fail(request: RequestBase, requestId: string, error: EstuaryError): Promise<void> {
     await this.#store.failRequest(requestId, error.message, this.#now(), [
-      certificateFailed(eventBase({ ...request, requestId }), describe(error)),
+      {
+        ...eventBase({ ...request, requestId }),
+        type: 'certificate.failed',
+        outcome: 'failure',
+        detail: describe(error),
+      },
     ]);
   }
 }

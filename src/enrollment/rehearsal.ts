@@ -152,8 +152,8 @@ function refused(error: unknown, { subject, sans }: Pick<Verdict, 'subject' | 's
 }
 
 /** The queue keeps who asked, and no certificate that they showed. undefined: it is known without. */
-function whyUnknown({ config }: Ca, { device_key, method, override }: RequestRow): string | undefined {
-  if (config.devices !== 'off' && device_key === null && method !== 'otp' && method !== 'gssapi')
+function whyUnknown({ config }: Ca, { required_device, method, override }: RequestRow): string | undefined {
+  if (config.devices !== 'off' && required_device === null && method !== 'otp' && method !== 'gssapi')
     return 'which device asks is known when it shows its certificate again';
   if (config.authorization !== undefined && override === null)
     return "the CA's external service decides when the requester asks again";

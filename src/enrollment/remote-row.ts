@@ -1,5 +1,4 @@
 /** What is done with the row of a request at a CA elsewhere, whether it is being submitted or waits. */
-import { certificateIssued } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { IssuanceRequest } from '../ca/driver.ts';
 import type { Logger } from '../log.ts';
@@ -11,7 +10,7 @@ import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import type { RemoteRequestStore } from '../store/remote-request-store.ts';
 import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import { StoreLost } from '../store/store-lost.ts';
-import { certificateRow } from './certificate-row.ts';
+import { certificateRow, issuedNames } from './certificate-row.ts';
 import type { Repeats } from './repeats.ts';
 import type { ReservationReleaser } from './reservation-releaser.ts';
 
@@ -45,8 +44,9 @@ export function reservationOf(
     subject: row.subject,
     spki_sha256: row.spki_sha256,
     otp_id: null,
-    // Looked at when it was submitted; what the CA has issued is recorded whatever has become of the device.
-    device_key: null,
+    device_key: row.device_key,
+    // Checked at the submission. What the CA has issued is recorded even if the device was disabled since.
+    required_device: null,
     created_at: now(),
   };
 }
@@ -58,12 +58,13 @@ export async function recordIssued(
   der: Buffer,
   { address, succeeded }: { readonly address?: string; readonly succeeded?: readonly string[] } = {},
 ): Promise<void> {
-  const { ca, requester, method, id, device, device_key } = row;
-  const certificate = certificateRow(der, { ca, requester, method, request_id: id, device, device_key });
+  const { ca, requester, method, id, device, device_key, required_device } = row;
+  const of = { ca, requester, method, request_id: id, device, device_key, required_device };
+  const certificate = certificateRow(der, of);
   const event = { ...rowEvent(row), ...(address === undefined ? {} : { address }), serial: certificate.serial };
   const events: readonly AuditEvent[] = [
     { ...event, type: 'ca.signature', outcome: 'success' },
-    certificateIssued(event, certificate, row.operation),
+    { ...event, ...issuedNames(certificate), type: 'certificate.issued', outcome: 'success', detail: row.operation },
   ];
   await store.recordCertificate(certificate, events, succeeded);
   noteOnRequest({ serial: certificate.serial });
@@ -84,7 +85,7 @@ export async function orRelease(
 }
 
 /** What the audit events of a row have in common. */
-export function rowEvent({ requester, ca, id }: RequestRow) {
+export function rowEvent({ requester, ca, id }: RequestRow): Pick<AuditEvent, 'subject' | 'ca' | 'request_id'> {
   return { subject: requester, ca, request_id: id };
 }
 

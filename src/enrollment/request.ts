@@ -1,5 +1,4 @@
 /** What the stages of a request share (docs/architecture.md, "A request's way"). */
-import { tokenEvent } from '../audit/applied-events.ts';
 import type { AuditedRequester, AuditEvent } from '../audit/event.ts';
 import { auditedRequester } from '../auth/audited-requester.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
@@ -7,6 +6,7 @@ import type { Identity, PresentedCredentials } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
 import { EstuaryError, failed, forbidden } from '../errors.ts';
 import type { DeviceRow } from '../store/device-store.ts';
+import type { RequestRow } from '../store/request-store.ts';
 import type { KeyPart } from './key-part.ts';
 
 /** The operations of EST that come to a certificate. */
@@ -35,12 +35,13 @@ export interface ReceivedByEst extends Received {
 /** A registered device, as far as a request has to know it. */
 export type RequestDevice = Pick<DeviceRow, 'key' | 'id' | 'attributes'>;
 
-/** Whose the records of a request are. */
-export function deviceOf({ device }: Pick<RequestBase, 'device'>): {
-  device: string | null;
-  device_key: string | null;
-} {
-  return { device: device?.id ?? null, device_key: device?.key ?? null };
+/** The device columns of a request's records. */
+export function deviceOf({
+  device,
+  foundDevice,
+}: Pick<RequestBase, 'device' | 'foundDevice'>): Pick<RequestRow, 'device' | 'device_key' | 'required_device'> {
+  const { id, key } = device ?? foundDevice ?? { id: null, key: null };
+  return { device: id, device_key: key, required_device: device?.key ?? null };
 }
 
 /** 403: what the store says of a device that was disabled, has expired or is gone by now. */
@@ -61,15 +62,17 @@ export interface RequestBase extends Omit<Received, 'linking'> {
   readonly events: readonly AuditEvent[];
   /** Whose the certificate is, where somebody else asks for it: a registration authority for what was queued. */
   readonly owner?: string;
-  /** The registered device that it is for, where the CA asks for one. */
+  /** The registered device that it is for, if the label issues to registered devices only. */
   readonly device?: RequestDevice;
+  /** The device in whose history it appears, if the label also issues to other requesters. No rule applies to this device. */
+  readonly foundDevice?: Pick<DeviceRow, 'key' | 'id'>;
   /** Nobody has sent it: an administrator asks what would become of it (rehearsal.ts). */
   readonly rehearsal?: true;
 }
 
-/** What has effects asks first. @throws EstuaryError 500 `REHEARSAL` */
+/** What has effects asks first. @throws EstuaryError 500 `DRY_RUN` */
 export function refuseRehearsal({ rehearsal }: Pick<RequestBase, 'rehearsal'>): void {
-  if (rehearsal === true) throw failed('REHEARSAL', 'A rehearsal must not have effects.');
+  if (rehearsal === true) throw failed('DRY_RUN', 'A rehearsal must not have effects.');
 }
 
 export type EnrollmentOutcome =
@@ -91,7 +94,7 @@ type RequestOrigin = Pick<RequestBase, 'identity' | 'address' | 'ca' | 'requestI
 /** What the audit events of a request have in common. */
 export function eventBase(
   request: RequestOrigin,
-): AuditedRequester & Pick<AuditEvent, 'subject' | 'address' | 'ca'> & { readonly request_id: string } {
+): AuditedRequester & Pick<AuditEvent, 'subject' | 'address' | 'ca' | 'request_id'> {
   return {
     ...auditedRequester(request.identity),
     address: request.address,
@@ -121,9 +124,9 @@ export function deniedEvent(request: RequestOrigin, detail: string): AuditEvent 
 export function receivedEvents(request: RequestBase, takesUse: boolean): AuditEvent[] {
   const { events, identity, operation: detail } = request;
   const base = eventBase(request);
-  const used =
+  const used: readonly AuditEvent[] =
     takesUse && identity.method === 'otp'
-      ? [tokenEvent({ type: 'otp.used', token: { id: identity.otp_id } }, base)]
+      ? [{ ...base, type: 'otp.used', outcome: 'success', detail: `token ${identity.otp_id}` }]
       : [];
   return [...events, { ...base, type: 'request.received', outcome: 'success', detail }, ...used];
 }

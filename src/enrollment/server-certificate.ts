@@ -2,7 +2,6 @@
 import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from 'node:crypto';
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { certificateFailed, certificateIssued } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { Ca } from '../ca/router.ts';
 import type { KeyPair } from '../config/material/material.ts';
@@ -19,7 +18,7 @@ import type { Limiter } from '../process/fair-limiter.ts';
 import { isOfIssuer } from '../store/certificate-issuer.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
-import { certificateRow } from './certificate-row.ts';
+import { certificateRow, issuedNames } from './certificate-row.ts';
 
 export interface ServerCertificateOptions {
   /** As it is in force now. */
@@ -163,6 +162,7 @@ export class ServerCertificate {
       spki_sha256: hash('sha256', spki),
       otp_id: null,
       device_key: null,
+      required_device: null,
       created_at: now(),
     };
     const base = { subject: WHO, ca: ca.label, request_id: reservation.request_id } as const;
@@ -182,14 +182,13 @@ export class ServerCertificate {
       const event = { ...base, serial: row.serial };
       await store.recordCertificate(row, [
         { ...event, type: 'ca.signature', outcome: 'success' },
-        certificateIssued(event, row, 'tls.automatic'),
+        { ...event, ...issuedNames(row), type: 'certificate.issued', outcome: 'success', detail: 'tls.automatic' },
       ]);
       return { certificates: [parseCertificate(result.certificate), ...intermediates(ca)], privateKey };
     } catch (error) {
+      const failure: AuditEvent = { ...base, type: 'certificate.failed', outcome: 'failure', detail: describe(error) };
       // What the store cannot close now, the next start does.
-      await store
-        .releaseReservation(reservation.request_id, [certificateFailed(base, describe(error))])
-        .catch(() => undefined);
+      await store.releaseReservation(reservation.request_id, [failure]).catch(() => undefined);
       throw error;
     }
   }

@@ -1,5 +1,4 @@
 /** The stage of a request at a CA elsewhere: it is in the store, with its reservation, and may be submitted, once. */
-import { certificateFailed } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { describe, EstuaryError, forbidden, unauthorized } from '../errors.ts';
 import { stateOf, TRANSITIONS } from '../store/request-state.ts';
@@ -113,7 +112,9 @@ export class Submitted {
 
   async #withdraw(request: RequestBase, reason: string): Promise<void> {
     await orRelease(this.#options, request.requestId, () =>
-      this.#options.store.withdrawRequest(request.requestId, [certificateFailed(eventBase(request), reason)]),
+      this.#options.store.withdrawRequest(request.requestId, [
+        { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: reason },
+      ]),
     );
   }
 }

@@ -4,33 +4,33 @@ import type { ErrorTable } from './table.ts';
 export const GENERATED_KEY_ERRORS = {
   CAPABILITIES_MALFORMED: {
     status: 400,
-    cause: "The CSR's SMIMECapabilities cannot be read.",
-    remedy: 'Correct what builds the CSR.',
+    cause: 'The SMIMECapabilities of the CSR cannot be parsed.',
+    remedy: 'Correct the software that creates the CSR.',
   },
   CAPABILITIES_WITHOUT_OVERLAP: {
     status: 400,
-    cause: 'The client cannot decrypt by any algorithm that the server encrypts keys with.',
+    cause: 'The client supports no algorithm that the server uses to encrypt keys.',
     remedy: "Add the algorithm to the client's capabilities.",
   },
   CLIENT_GONE: {
     status: 503,
-    cause: 'The client closed its connection while its key was made, so nothing was issued.',
-    remedy: 'Send the request again, and let the client wait longer.',
+    cause: 'The client disconnected while the server generated its key, so nothing was issued.',
+    remedy: 'Send the request again with a longer timeout.',
   },
   KEY_ARCHIVAL_FAILED: {
     status: 500,
     cause: 'The generated key could not be archived, so no certificate was issued.',
-    remedy: 'Look for the reason in the log, and restore the archive.',
+    remedy: 'Check the log for the reason, and repair the archive.',
   },
   KEY_ARCHIVE_MISSING: {
     status: 500,
-    cause: 'The CA archives keys, and has no archive to do so.',
+    cause: 'The CA requires key archival, and no archive is configured.',
     remedy: 'Configure the archive of this CA.',
   },
   KEY_ARCHIVE_UNAVAILABLE: {
     status: 503,
-    cause: 'No replica of the key archive can be reached.',
-    remedy: 'Try again after the seconds of Retry-After; look at the archive.',
+    cause: 'Every replica of the key archive is unreachable.',
+    remedy: 'Retry after the seconds in Retry-After. Check the archive.',
   },
   KEY_ENCRYPTION_REQUIRED: {
     status: 400,
@@ -40,34 +40,34 @@ export const GENERATED_KEY_ERRORS = {
   },
   KEY_FORM_UNSUPPORTED: {
     status: 400,
-    cause: 'The CA cannot sign the package that an encrypted key is sent in.',
+    cause: 'The CA cannot sign the CMS structure that carries an encrypted key.',
     remedy: 'Use another CA, or a CSR without a key identifier.',
   },
   KEY_GENERATION_BUSY: {
     status: 503,
-    cause: 'Too many requests wait for a generated key, or this one waited for 10 seconds.',
-    remedy: 'Try again after the seconds of Retry-After.',
+    cause: 'The queue of key generation is full, or the request waited for 10 seconds.',
+    remedy: 'Retry after the seconds in Retry-After.',
   },
-  KEY_IDENTIFIER_AMBIGUOUS: { status: 400, cause: 'The CSR names two keys to encrypt with.', remedy: 'Name one.' },
+  KEY_IDENTIFIER_AMBIGUOUS: { status: 400, cause: 'The CSR names two encryption keys.', remedy: 'Name one key.' },
   KEY_IDENTIFIER_MALFORMED: {
     status: 400,
-    cause: 'The attribute that names the key to encrypt with is not an OCTET STRING.',
-    remedy: 'Correct what builds the CSR.',
+    cause: 'The attribute that names the encryption key is not an OCTET STRING.',
+    remedy: 'Correct the software that creates the CSR.',
   },
   KEY_IDENTIFIER_UNKNOWN: {
     status: 400,
-    cause: 'No key that the server holds has the identifier in the CSR.',
-    remedy: 'Correct the identifier, or give the server the key (serverkeygen in the configuration).',
+    cause: 'The server has no encryption key with the identifier in the CSR.',
+    remedy: 'Correct the identifier, or add the key to `[serverkeygen]`.',
   },
   KEY_IDENTIFIER_UNSUITABLE: {
     status: 400,
-    cause: 'The key that the CSR names cannot be encrypted to, or may not be used by this requester.',
+    cause: 'The key that the CSR names cannot encrypt, or this requester may not use it.',
     remedy: 'Name another key.',
   },
   KEY_NOT_ARCHIVED: {
     status: 500,
-    cause: 'The key archive refused the key, or does not show it.',
-    remedy: "Look for the archive's words in the log.",
+    cause: 'The key archive rejected the key, or does not list it.',
+    remedy: 'Check the log for the message of the archive.',
   },
   KEY_PASSWORD_MISSING: {
     status: 400,
@@ -78,17 +78,17 @@ export const GENERATED_KEY_ERRORS = {
   },
   KEY_SENT_ONCE: {
     status: 403,
-    cause: 'The key of this request went out already, and the server keeps none.',
-    remedy: 'Have the certificate revoked, then ask for another.',
+    cause: 'The key of this request was already sent, and the server does not keep it.',
+    remedy: 'Revoke the certificate, then request another one.',
   },
   KEY_TYPE_NOT_GENERATED: {
     status: 400,
-    cause: 'The CA certifies no kind of key that the server can generate.',
-    remedy: 'Generate the key at the client.',
+    cause: 'The CA accepts no type of key that the server can generate.',
+    remedy: 'Generate the key in the client.',
   },
   KEY_UNDELIVERABLE: {
     status: 500,
-    cause: 'A request without a key came by a way that cannot carry one back.',
-    remedy: 'Report it: no configuration can bring it about.',
+    cause: 'A request without a key arrived by an operation that cannot return one.',
+    remedy: 'Report this defect. No configuration can cause it.',
   },
 } as const satisfies ErrorTable;

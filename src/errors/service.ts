@@ -4,147 +4,136 @@ import type { ErrorTable } from './table.ts';
 export const SERVICE_ERRORS = {
   ADMIN_ANCHOR_OWN: {
     status: 500,
-    cause: 'admin.tls.trust_anchors holds a CA that issues to devices here, so each device would be an administrator.',
-    remedy: 'Give administrators a CA of their own.',
+    cause:
+      'admin.tls.trust_anchors contains a CA that issues to devices here, so each device would be an administrator.',
+    remedy: 'Use a separate CA for administrators.',
   },
   AUDIT_TAMPERED: {
     status: 503,
-    cause: 'The end of the audit log is not what the store remembers of it, so nothing more is written.',
-    remedy: 'Run "estuary audit verify", find out what happened, and restore the log.',
-  },
-  AUDIT_TOO_OLD: {
-    status: 500,
-    cause: 'A version before 0.2 wrote the audit file. Its records cannot be applied to a store.',
-    remedy: 'Move the file away to restore without it.',
+    cause: 'The end of the audit log differs from what the store recorded, so the server writes nothing more.',
+    remedy: 'Run "estuary audit verify", find the cause, and restore the log.',
   },
   AUDIT_UNAVAILABLE: {
     status: 503,
     cause: 'The audit log cannot be written, so nothing is issued.',
-    remedy: "Make room on the disk, or restore the file's permissions.",
+    remedy: 'Free disk space, or correct the permissions of the file.',
   },
   BACKUP_DAMAGED: {
     status: 500,
-    cause: 'The folder given to "estuary restore" holds no backup, an unfinished one, or one whose files were changed.',
-    remedy: 'Take another backup; nothing was changed.',
+    cause: 'The folder given to "estuary restore" contains no backup, an incomplete one, or changed files.',
+    remedy: 'Use another backup. Nothing was changed.',
   },
   BACKUP_EXISTS: {
     status: 500,
-    cause: 'The folder given to "estuary backup" holds something already.',
-    remedy: 'Name a folder that is not there; one for each backup.',
+    cause: 'The folder given to "estuary backup" is not empty.',
+    remedy: 'Use a new folder for each backup.',
   },
   CMC_MESSAGE_NOT_CLAIMED: {
     status: 500,
-    cause: "The answer to a CMC message was to be kept for a message that is not the server's own.",
-    remedy: 'Send the message again; look whether two services use one store.',
+    cause: 'The store does not hold the claim for the CMC message whose response was to be recorded.',
+    remedy: 'Send the message again. Check whether two services use one store.',
   },
   CONFIG_INVALID: {
     status: 500,
     cause:
-      'The configuration file has a problem; at start it ends the server with exit code 2, at a reload the old one stays in force.',
-    remedy: 'Correct what each line names; docs/configuration.md lists every key.',
+      'The configuration file is invalid. At startup the server exits with code 2. At a reload the previous configuration stays in force.',
+    remedy: 'Correct what each line names. docs/configuration.md lists every key.',
     text: '`FILE: KEY: what is wrong (what is allowed)`, a line for each problem',
   },
   CONFIG_RELOAD: {
     status: 500,
-    cause: 'A key was changed that a reload cannot take over.',
+    cause: 'A reload cannot apply the changed key.',
     remedy: 'Restart the server, or undo the change.',
   },
   CRL_INVALID: {
     status: 500,
-    cause: 'A CRL of the configuration cannot be used for client certificates.',
-    remedy: 'Replace the file by a current CRL of a trusted CA; the message says what is wrong.',
+    cause: 'A CRL in the configuration cannot be used for client certificates.',
+    remedy: 'Replace the file with a current CRL of a trusted CA. The message has the reason.',
   },
   FILE_INVALID: {
     status: 500,
-    cause: 'A file that the configuration names cannot be read or does not hold what it should.',
-    remedy: 'Correct the file or the path; "estuary --check" finds all of them.',
+    cause: 'A file that the configuration names cannot be read, or has invalid content.',
+    remedy: 'Correct the file or the path. "estuary check" lists all of them.',
     text: 'what is wrong with the file',
   },
   LOOKUP_KEY_DAMAGED: {
     status: 500,
-    cause: 'The file with the key that finds one-time passwords does not hold one.',
+    cause: 'The file with the lookup key of one-time passwords is invalid.',
     remedy: 'Restore the file.',
   },
   LOOKUP_KEY_MISSING: {
     status: 500,
-    cause: 'The key that finds one-time passwords is gone while some are alive.',
-    remedy: 'Restore the key, or revoke those passwords with otp.enabled = false.',
+    cause: 'The lookup key of one-time passwords is missing while some of them are unused.',
+    remedy: 'Restore the key, or revoke these passwords with otp.enabled = false.',
     text: 'the key that finds one-time passwords is not the one of this store',
   },
   LOOKUP_KEY_OTHER: {
     status: 500,
-    cause: 'The key that finds one-time passwords is another than that of the store.',
-    remedy: 'Restore the former key, or revoke those passwords with otp.enabled = false.',
+    cause: 'The lookup key of one-time passwords is not the one of this store.',
+    remedy: 'Restore the previous key, or revoke these passwords with otp.enabled = false.',
     text: 'the key that finds one-time passwords is not the one of this store',
   },
   LOOKUP_KEY_UNAVAILABLE: {
     status: 503,
-    cause: 'The file with the key that finds one-time passwords cannot be read or written.',
-    remedy: 'Restore its permissions.',
+    cause: 'The file with the lookup key of one-time passwords cannot be read or written.',
+    remedy: 'Correct its permissions.',
   },
   MATERIAL_UNUSABLE: {
     status: 500,
-    cause: 'A certificate, key or CRL that the configuration in force names could not be read when a reload needed it.',
+    cause: 'A reload could not read a certificate, key or CRL that the configuration in force names.',
     remedy: 'Correct the file that the message names.',
   },
   NODE_LEASE_LOST: {
     status: 503,
     cause:
-      'The other nodes of the database may take this one for dead, because it could not say that it lives; it begins nothing until it can.',
-    remedy: 'None where the database was away; otherwise look in the log for a second node of this name.',
+      'The node could not renew its lease in the database, so other nodes may consider it dead. It issues nothing until it has a lease again.',
+    remedy:
+      'If the database was unreachable, no action is needed. Otherwise, check the log for a second node with this name.',
   },
   NODE_NAME_IN_USE: {
     status: 500,
-    cause: 'A node of the same store.node_name uses the database.',
-    remedy: 'Give each node a name of its own.',
+    cause: 'Another node with the same store.node_name uses the database.',
+    remedy: 'Give each node a different name.',
   },
   RESERVATION_NOT_OPEN: {
     status: 500,
-    cause: 'A certificate was signed for a reservation that the store does not hold open, so it is not handed out.',
-    remedy: 'Look whether two services use one store.',
+    cause: 'The store holds no open reservation for a signed certificate, so the certificate is not delivered.',
+    remedy: 'Check whether two services use one store.',
   },
-  REHEARSAL: {
+  DRY_RUN: {
     status: 500,
-    cause:
-      'A request that an administrator only asked about came to where it would have had effects, which no code path should allow.',
+    cause: 'A dry run reached code that has effects. No code path allows this.',
     remedy: 'Report it; nothing was issued.',
   },
   SERIAL_TAKEN: {
     status: 500,
-    cause: 'The serial number of a signed certificate is in the store already, so the certificate is not handed out.',
-    remedy: "Look whether two services use one store, or the CA's serial numbers began anew.",
+    cause: 'The store already contains the serial number of a signed certificate, so the certificate is not delivered.',
+    remedy: 'Check whether two services use one store, or whether the serial numbers of the CA restarted.',
   },
   SERVER_CERTIFICATE_MISSING: {
     status: 500,
-    cause: 'The server has not got the certificate from its CA yet that tls.automatic asks for.',
-    remedy: 'Look for the reason in the log: the CA cannot sign.',
-  },
-  STORE_BEHIND: {
-    status: 500,
-    cause:
-      'The database is older than the audit file of this node: a snapshot was restored, or the node reached an old primary after a failover. The detail names the missing records.',
-    remedy:
-      'Connect to the current database. If it is lost, stop every node and run "estuary store accept-older-database" (docs/disaster-recovery.md).',
+    cause: 'The CA has not yet issued the server certificate that tls.automatic requires.',
+    remedy: 'Check the log: the CA cannot sign.',
   },
   STORE_FAILED: {
     status: 500,
-    cause: 'The store answered with an error that will not pass by itself.',
-    remedy: 'Look for the SQLite code in the log; check the database.',
+    cause: 'The store returned an error that will not resolve without action.',
+    remedy: 'Check the log for the SQLite or PostgreSQL code, and check the database.',
   },
   STORE_FOREIGN: {
     status: 500,
-    cause: 'The file that the configuration names as the store belongs to another program.',
+    cause: 'The file that store.path names belongs to another program.',
     remedy: 'Correct store.path.',
   },
   STORE_IN_USE: {
     status: 500,
-    cause: 'Another service holds the store.',
-    remedy: 'Stop that service, or give this one a store of its own.',
+    cause: 'Another service uses the store.',
+    remedy: 'Stop that service, or configure another store.',
   },
   STORE_NOT_EMPTY: {
     status: 500,
-    cause: 'The command "store copy" copies into a new store, and there is one already.',
-    remedy: 'Give it an empty database, or another file.',
+    cause: 'The target of "estuary store copy" is not empty.',
+    remedy: 'Use an empty database, or a new file.',
   },
   STORE_NOT_A_FILE: {
     status: 500,
@@ -154,17 +143,17 @@ export const SERVICE_ERRORS = {
   },
   STORE_TOO_NEW: {
     status: 500,
-    cause: 'A newer version of Estuary made the store.',
-    remedy: 'Run that version, or restore the backup of before the update.',
+    cause: 'A newer version of Estuary created the store.',
+    remedy: 'Run that version, or restore a backup from before the upgrade.',
   },
   STORE_TOO_OLD: {
     status: 500,
-    cause: 'Estuary 0.1 made the store.',
+    cause: 'Estuary 0.1 created the store.',
     remedy: 'Start with a new store and import the certificates with "estuary admin cert import" (docs/install.md).',
   },
   STORE_UNAVAILABLE: {
     status: 503,
-    cause: 'The store cannot be opened, read or written at present.',
-    remedy: 'Make room on the disk, or restore permissions; look for the SQLite code in the log.',
+    cause: 'The store cannot be opened, read or written.',
+    remedy: 'Free disk space, or correct permissions. Check the log for the SQLite or PostgreSQL code.',
   },
 } as const satisfies ErrorTable;

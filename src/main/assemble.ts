@@ -49,7 +49,7 @@ import { VERSION } from '../version.ts';
 import { bindAll, Listener, listenerContext } from './listener.ts';
 import { LiveCas } from './live-cas.ts';
 import { LiveSettings } from './live-settings.ts';
-import { nodeName } from './nodes.ts';
+import { type NodeClock, nodeName } from './nodes.ts';
 import type { Part } from './part.ts';
 import { TlsEnd } from './tls-end.ts';
 import { watchEnds } from './watch-ends.ts';
@@ -69,6 +69,7 @@ export interface Foundation {
   /** For the TLS sessions of this process, and of nodes that share the secret. */
   readonly ticketSecret: TicketSecret;
   readonly makeMutex: MakeMutex;
+  readonly clock: NodeClock;
   /** Whether it is for this node to do what one of them does for all. */
   readonly isOnDuty: () => boolean;
   readonly condition: () => ServiceCondition;
@@ -91,8 +92,8 @@ export interface Assembly {
  */
 export async function assemble(config: Config, material: Material, foundation: Foundation): Promise<Assembly> {
   const { log, metrics, store, instance } = foundation;
-  const now = Date.now;
-  const { makeMutex } = foundation;
+  const { makeMutex, clock } = foundation;
+  const { now } = clock;
   const authorization = new ExternalAuthorization({
     log,
     observe: metrics.countAuthorization.bind(metrics),
@@ -110,7 +111,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     ? createGssapi({ config: config.gssapi, environment: process.env, log })
     : undefined;
   const live = new LiveSettings(cas, ownCertificate(config, cas, foundation));
-  const otp = await createOtp(config, store);
+  const otp = await createOtp(config, store, now);
   const failures = new FailureRecords({ store, log, now, observe: metrics.observe.bind(metrics) });
   const plugins = enabledPlugins(config, { live, gssapi, otp, store });
   const authenticator = createEstAuthenticator({ plugins, store, failures });
@@ -161,7 +162,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     mtls: config.tls.client_auth.mode === 'none' ? undefined : new MtlsPlugin(() => live.clientTrust, store, false),
     gssapi: gssapi?.plugin,
   });
-  const adminAuthenticator = new AdminAuthenticator(() => live.current.admin, store, failures);
+  const adminAuthenticator = new AdminAuthenticator(() => live.current.admin, store, failures, now);
   const sessions = new AdminSessions({
     store,
     authenticator: adminAuthenticator,
@@ -172,7 +173,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   });
   const context = listenerContext(config, log);
   const est = new TlsEnd('est', config, foundation.ticketSecret);
-  const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live });
+  const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live, now });
   const estApp = createEstListener({ ...estSettings(config), tls: est.options, router: cas, operations, log, metrics });
   const admin = new TlsEnd('admin', config, foundation.ticketSecret);
   const adminApp = createAdminApp(
@@ -197,6 +198,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       version: VERSION,
       node: nodeName(config),
       now,
+      ...(clock.skew && { clockSkew: clock.skew }),
       log,
     },
     admin.options,
@@ -248,7 +250,7 @@ export async function assemble(config: Config, material: Material, foundation: F
 function ownCertificate(
   config: Config,
   cas: CaRouter,
-  { store, instance, log, makeMutex }: Foundation,
+  { store, instance, log, makeMutex, clock }: Foundation,
 ): ServerCertificate | undefined {
   const { automatic } = config.tls;
   if (automatic === undefined) return undefined;
@@ -259,7 +261,7 @@ function ownCertificate(
     store,
     instance,
     log,
-    now: Date.now,
+    now: clock.now,
     mutex: makeMutex('tls.automatic', MAX_RENEWERS),
   });
 }
@@ -279,7 +281,11 @@ function ownFolder({ store, audit }: Config): string {
   return dirname(store.driver === 'sqlite' ? store.path : audit.file);
 }
 
-function createOtp({ otp, est, store: { driver, path } }: Config, store: Store): Promise<OtpService> {
+function createOtp(
+  { otp, est, store: { driver, path } }: Config,
+  store: Store,
+  now: () => number,
+): Promise<OtpService> {
   // As the store has checked it; where it was lost, one-time passwords are off, and nothing is looked up.
   const made = driver === 'sqlite' ? readLookupKey(lookupKeyFile(path)) : undefined;
   const lookupKey = otp.lookup_key?.reveal() ?? made ?? randomBytes(MIN_LOOKUP_KEY);
@@ -288,7 +294,7 @@ function createOtp({ otp, est, store: { driver, path } }: Config, store: Store):
     queue: otp.hash_queue,
     retryAfter: est.retry_after,
   });
-  return OtpService.create(store, { ...otp, hmacKey: otp.hmac_key?.reveal(), lookupKey }, pool);
+  return OtpService.create(store, { ...otp, hmacKey: otp.hmac_key?.reveal(), lookupKey }, pool, now);
 }
 
 interface PluginSources {
@@ -312,6 +318,7 @@ interface OperationSources extends Pick<OperationDependencies, 'enrollment' | 'c
   readonly authenticator: EstAuthenticator;
   readonly crls: CrlPublisher;
   readonly live: LiveSettings;
+  readonly now: () => number;
 }
 
 function estOperations({ est }: Config, { crls, live, ...sources }: OperationSources) {
@@ -324,7 +331,6 @@ function estOperations({ est }: Config, { crls, live, ...sources }: OperationSou
     fullCmc: est.fullcmc,
     fullCmcRequireMtls: est.fullcmc_require_mtls,
     cmcParties: () => live.current.cmc,
-    now: Date.now,
   });
 }
 

@@ -25,12 +25,21 @@ export interface NodeStanding {
 
 export interface Nodes {
   readonly standing: NodeStanding;
+  readonly clock: NodeClock;
   /** Of the TLS sessions that all nodes resume. */
   readonly ticketSecret: TicketSecret;
   /** Closes what was left open by those who died, now and from then on. */
   begin(store: Store): Promise<void>;
   /** Lets others have the name, or the store. */
   release(): Promise<void>;
+}
+
+/** The time that this node shares with the other nodes. */
+export interface NodeClock {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Milliseconds that this machine's clock is ahead; absent: the node is alone. */
+  readonly skew?: () => number;
 }
 
 /** The name of this node in audit records and leases. */
@@ -57,6 +66,7 @@ function alone({ store: { path } }: Config, log: Logger): Nodes {
   const lock = lockStore(path);
   return {
     standing: { held: true, onDuty: true },
+    clock: { now: Date.now },
     ticketSecret: TicketSecret.random(),
     begin: async (store) => {
       await reconcile(store, log);
@@ -92,7 +102,7 @@ class SharedNode implements Nodes {
       },
     });
     try {
-      return new SharedNode(lease, closing, log, await sharedTickets(config, connect, log));
+      return new SharedNode(lease, closing, log, await sharedTickets(config, connect, lease.clock, log));
     } catch (error) {
       await lease.stop();
       throw error;
@@ -116,6 +126,10 @@ class SharedNode implements Nodes {
     return { held: this.#lease.held, onDuty: this.#lease.onDuty };
   }
 
+  get clock(): NodeClock {
+    return this.#lease.clock;
+  }
+
   begin(store: Store): Promise<void> {
     this.#closing.store = store;
     return Promise.resolve();
@@ -136,9 +150,14 @@ interface Tickets {
 }
 
 /** Without a key for what lies in the database, sessions are resumed where they began, and nowhere else. */
-async function sharedTickets({ store }: Config, connect: ReturnType<typeof connector>, log: Logger): Promise<Tickets> {
+async function sharedTickets(
+  { store }: Config,
+  connect: ReturnType<typeof connector>,
+  { now }: NodeClock,
+  log: Logger,
+): Promise<Tickets> {
   const key = store.shared_key?.reveal();
-  const own = TicketSecret.random();
+  const own = TicketSecret.random(now);
   if (key === undefined) return { secret: own };
   const client = await connect();
   try {
@@ -150,7 +169,7 @@ async function sharedTickets({ store }: Config, connect: ReturnType<typeof conne
       );
       return { secret: own };
     }
-    const secret = TicketSecret.of(shared);
+    const secret = TicketSecret.of(shared, now);
     return { secret, advance: () => advanced(connect, key, secret, log) };
   } finally {
     await client.end();

@@ -33,6 +33,7 @@ export interface ReloadsOptions {
   readonly material: Material;
   readonly configFile: string;
   readonly store: Pick<Store, 'audit' | 'reopenAuditFile' | 'countWaiting'>;
+  readonly now: () => number;
   readonly log: Logger;
   readonly prepare: Prepare;
 }
@@ -156,7 +157,7 @@ export class Reloads {
     const kept = new Set(labelsOf(next).map(({ table }) => table.label));
     const gone = new Set(labelsOf(this.#config).flatMap(({ table: { label } }) => (kept.has(label) ? [] : label)));
     if (gone.size === 0) return [];
-    const { pending } = await this.#options.store.countWaiting(Date.now());
+    const { pending } = await this.#options.store.countWaiting(this.#options.now());
     return pending
       .filter(({ ca }) => gone.has(ca))
       .map(({ ca, count }) => ({

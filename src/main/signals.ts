@@ -62,12 +62,7 @@ export class ServiceSignals {
     }
   }
 
-  /** Stops the service because it cannot go on. @param reason passed on once it has stopped */
-  async fail(reason: Error): Promise<void> {
-    await this.#stop(reason);
-  }
-
-  async #stop(reason?: Error): Promise<void> {
+  async #stop(): Promise<void> {
     if (this.#stopping) return;
     this.#stopping = true;
     let service;
@@ -79,9 +74,9 @@ export class ServiceSignals {
     try {
       await this.#reloading;
       await service.stop();
-      this.#stopped(reason);
+      this.#stopped();
     } catch (error) {
-      this.#stopped(reason ?? new Error(`could not stop cleanly: ${describe(error)}`, { cause: error }));
+      this.#stopped(new Error(`could not stop cleanly: ${describe(error)}`, { cause: error }));
     }
   }
 }

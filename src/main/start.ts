@@ -32,8 +32,6 @@ export interface RunningService {
   reload(): Promise<void>;
   /** Stops accepting, lets requests in flight finish within `server.shutdown_grace`, and closes everything. */
   stop(): Promise<void>;
-  /** Resolves with the reason if the service cannot go on: its database is older than its audit file. */
-  readonly failure: Promise<Error>;
 }
 
 /** What the parts are made on. */
@@ -53,18 +51,10 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const nodes = await joinNodes(config, material, instance, log);
   try {
     const metrics = new Metrics();
-    const failure = Promise.withResolvers<Error>();
-    const store = await openConfiguredStore(config, material, {
-      onCommit: (events) => metrics.observe(events),
-      onBehind: failure.resolve,
-    });
+    const store = await openConfiguredStore(config, material, nodes.clock.now, (events) => metrics.observe(events));
     try {
       const service = await startOn({ log, metrics, store, instance }, options, nodes);
-      return {
-        reload: () => service.reload(),
-        stop: () => service.stop().finally(() => nodes.release()),
-        failure: failure.promise,
-      };
+      return { reload: () => service.reload(), stop: () => service.stop().finally(() => nodes.release()) };
     } catch (error) {
       await store.close();
       throw error;
@@ -75,7 +65,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
 }
 
-async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promise<Omit<RunningService, 'failure'>> {
+async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promise<RunningService> {
   const { log, store } = base;
   const { config, material, configFile, warnings } = options;
   for (const { key, message } of warnings) log.warn({ key }, message);
@@ -84,6 +74,7 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
     material,
     configFile,
     store,
+    now: nodes.clock.now,
     log,
     prepare: (next, nextMaterial) => lifecycle.prepare(next, nextMaterial),
   });
@@ -91,6 +82,7 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
     ...base,
     // A store in a file belongs to this process alone.
     store: config.store.driver === 'sqlite' ? store : amongNodes(store, () => nodes.standing.held),
+    clock: nodes.clock,
     ticketSecret: nodes.ticketSecret,
     makeMutex:
       turnsOver(config, material) ?? ((_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit })),
@@ -122,7 +114,7 @@ function nodeTasks({ log, store }: Base, { config, material }: ServiceOptions, n
   const { checkpointKey: privateKey } = material;
   const interval = config.audit.checkpoint_interval * 1000;
   return [
-    new Retention({ config, store, log, now: Date.now }),
+    new Retention({ config, store, log, now: nodes.clock.now }),
     ...(interval === 0 || privateKey === undefined
       ? []
       : [new Checkpoints({ store, node: nodeName(config), log, privateKey, interval })]),

@@ -22,9 +22,11 @@ export interface CertificateRow {
   readonly requester: string;
   readonly method: string;
   readonly request_id: string;
-  /** The id of the device that its requester was, and the key of that entry; null: none was asked for. */
+  /** The id of its requester's device, and the key of that entry; null: its requester is not a registered device. */
   readonly device: string | null;
   readonly device_key: string | null;
+  /** `device_key`, if the label issues to registered devices only: the certificate authenticates this device. */
+  readonly required_device: string | null;
   /** Hex of its subjectKeyIdentifier extension. */
   readonly key_identifier: string | null;
   /** The key archive's identifier of the private key, where it was generated and archived. */

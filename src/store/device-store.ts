@@ -1,4 +1,4 @@
-import type { AuditEvent, AuditRecord } from '../audit/event.ts';
+import { type AuditEvent, type AuditRecord, REQUESTER_AUTHENTICATION } from '../audit/event.ts';
 import type { CertificateRow } from './certificate-store.ts';
 import type { OtpRow } from './otp-store.ts';
 import type { Page, PageRequest } from './page.ts';
@@ -75,6 +75,26 @@ export interface DeviceHistory {
   readonly tokens: readonly OtpRow[];
   readonly requests: readonly RequestRow[];
   readonly events: readonly AuditRecord[];
+}
+
+/** Whose device an event is about, as a requester claimed that nobody authenticated. */
+export interface DeviceClaim {
+  /** The ID of the device. */
+  readonly name: string | null;
+  /** The serial number of a certificate of the device. */
+  readonly serial: string | null;
+  /** The label of the request. */
+  readonly ca: string | null;
+}
+
+/** The claim of a failed authentication or a lockout: the store links its record to the device when it commits the record. */
+export function deviceClaim({ type, outcome, subject, serial, ca }: AuditEvent): DeviceClaim | undefined {
+  const isFailure = outcome === 'failure' && REQUESTER_AUTHENTICATION.includes(type);
+  if (!isFailure && type !== 'lockout.started') return undefined;
+  // The subject of a certificate is not an ID.
+  const name = type === 'auth.mtls' ? undefined : subject;
+  if (name === undefined && serial === undefined) return undefined;
+  return { name: name ?? null, serial: serial ?? null, ca: ca ?? null };
 }
 
 /** How to find the device that a requester is: by its key, else by its id or by what its certificate matches. */

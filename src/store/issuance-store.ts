@@ -20,8 +20,10 @@ export interface Reservation {
   readonly spki_sha256: string | null;
   /** The OTP of which one use is taken, in the same transaction. */
   readonly otp_id: string | null;
-  /** The key of the device that the certificate is for; it has to be enabled until the certificate is recorded. */
+  /** The key of the requester's device. */
   readonly device_key: string | null;
+  /** `device_key`, if the label issues to registered devices only: it must be enabled until the certificate is recorded. */
+  readonly required_device: string | null;
   readonly created_at: number;
 }
 

@@ -12,6 +12,9 @@ export interface NodeRow {
   readonly on_duty: boolean;
 }
 
+/** Milliseconds by which the clocks of a node and of the database may differ before the node warns, and before it is not ready. */
+export const CLOCK_TOLERANCE = { warning: 5000, notReady: 60_000 } as const;
+
 /** Who is on the store. */
 export interface NodeStore {
   /** By their names; none: it is not one that servers share. */

@@ -53,9 +53,10 @@ export interface RequestRow {
   readonly reference: string | null;
   /** Since when the CA works and does not know it. */
   readonly missing_since: number | null;
-  /** The id of the device that asks, and the key of that entry; null: none was asked for. */
+  /** As in {@link CertificateRow}. */
   readonly device: string | null;
   readonly device_key: string | null;
+  readonly required_device: string | null;
   /** What an external service has decided of its names and validity when it was queued; null: none was asked. */
   readonly override: RequestOverride | null;
 }

@@ -163,6 +163,55 @@ test('one rejection is enough, by whatever certificate', async () => {
   });
 });
 
+test('a known approval is not counted twice when the configuration needs fewer', async () => {
+  const { store, row, approved } = await queued(1);
+  const ada = admin(NAMED, 'Ada');
+  expect(await approved(ada, 2)).toBe('pending');
+  expect(await approved(ada, 1)).toBe('approved');
+  expect((await store.getRequest(row.id))?.decided_by).toMatchObject([{ name: 'Ada' }]);
+});
+
+test('the audit log has the reason of a rejection, and no count of approvals', async () => {
+  const { store, row } = await queued(2);
+  await reject({ store, cas: cas(2), now: () => T0 }, call(admin(NAMED, 'Cy')), row.id, 'unknown device');
+  const { items } = await store.listAudit({ limit: 10 });
+  expect(items.map(({ type, detail }) => [type, detail])).toEqual([
+    ['admin.access', `POST /admin/requests/:id/approve: request ${row.id} rejected`],
+    ['request.rejected', 'simpleenroll of device-1: unknown device'],
+  ]);
+});
+
+test('a request that waits at the CA is decided there', async () => {
+  const store = await opened(temporaryPaths());
+  const row = requestRow({ decider: 'ca', reference: '17' });
+  await store.queueRequest(row, null, []);
+  const context = { store, cas: cas(1), now: () => T0 };
+  for (const decision of [
+    approve(context, call(admin(NAMED, 'Cy')), row.id),
+    reject(context, call(admin(NAMED, 'Cy')), row.id, 'no'),
+  ])
+    await expect(decision).rejects.toMatchObject({ status: 409, code: 'DECIDED_AT_CA' });
+  expect(await store.getRequest(row.id)).toMatchObject({ status: 'pending' });
+});
+
+test.each([
+  ['unknown', 404, 'REQUEST_NOT_FOUND', 1],
+  ['device-refused', 409, 'DEVICE_NOT_REGISTERED', 1],
+  ['not-pending', 409, 'REQUEST_DECIDED', 1],
+  ['overtaken', 503, 'REQUEST_BUSY', 20],
+] as const)('when the store answers %s, the call ends with %s %s', async (result, status, code, attempts) => {
+  const row = requestRow();
+  let decisions = 0;
+  const store = {
+    ...(await opened(temporaryPaths())),
+    getRequest: () => Promise.resolve(row),
+    decideRequest: () => Promise.resolve(++decisions > 0 ? result : 'unknown'),
+  };
+  const decision = approve({ store, cas: cas(1), now: () => T0 }, call(admin(NAMED, 'Cy')), row.id);
+  await expect(decision).rejects.toMatchObject({ status, code });
+  expect(decisions).toBe(attempts);
+});
+
 test('the audit log says who decided, by which method, and whose certificate it was', async () => {
   const { store, row, approved } = await queued(2);
   await approved(admin(NAMED, ada.der), 2);

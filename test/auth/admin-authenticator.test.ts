@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 
 import { AdminAuthenticator, type AdminAuthSettings } from '../../src/auth/admin-authenticator.ts';
 import { AdminSessions } from '../../src/auth/admin-sessions.ts';
 import type { AdminClient, AdminIdentity } from '../../src/auth/administrators.ts';
 import type { FailureRecords } from '../../src/auth/failure-records.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
+import { certificateRow } from '../../src/enrollment/certificate-row.ts';
 import { EstuaryError } from '../../src/errors.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
@@ -123,6 +124,32 @@ describe('service-spec, Admin authentication: by mTLS, by bearer token, or both'
   ])('the header %s is refused', async (authorization) => {
     const setup = await setUp('none', true);
     expect(await setup.outcome({ authorization })).toBe(FAILED);
+  });
+
+  test('a header of 4,096 characters is read, a longer one is not', async () => {
+    for (const [length, expected] of [
+      [4096, 'bearer long'],
+      [4097, FAILED],
+    ] as const) {
+      const setup = await setUp('none', true);
+      const long = 'x'.repeat(length - 'Bearer '.length);
+      const tokens = [{ token_hash: hashed(long), description: 'long' }];
+      setup.settings = { ...setup.settings, bearer_token: { enabled: true, tokens } };
+      expect(await setup.outcome({ authorization: `Bearer ${long}` })).toBe(expected);
+    }
+  });
+
+  test('a certificate that is revoked in the store is rejected', async () => {
+    const setup = await setUp('optional', true);
+    const row = certificateRow(admin.der, { ca: 'admins', requester: 'Alice', method: 'otp', request_id: 'request-1' });
+    await setup.store.importCertificate(row, []);
+    expect(await setup.outcome(certificate)).toBe('mtls CN=Alice,OU=Admins');
+    const { ca, serial } = row;
+    await setup.store.revokeCertificate(
+      { ca, serial, reason: 'keyCompromise', revoked_at: T0, invalidity_date: null },
+      [],
+    );
+    expect(await setup.outcome(certificate)).toBe(FAILED);
   });
 
   test('the scheme is compared without case', async () => {
@@ -330,6 +357,20 @@ describe('who has which roles', () => {
   });
 });
 
+test('an entry by names means the certificates of each anchor with the issuer name', async () => {
+  const [first, second] = [adminCa, await makeCa('CN=Admin CA', { slot: 'second' })];
+  const both = await clientTrust({
+    trustAnchors: [first, second].map(({ der }) => encodePem('CERTIFICATE', der)).join(''),
+  });
+  const setup = await setUp('optional', false);
+  const clients = [{ name: 'Alice', subject: 'CN=Alice,OU=Admins', issuer: 'CN=Admin CA' }];
+  setup.settings = { ...setup.settings, trust: both, clients };
+  for (const ca of [first, second]) {
+    const { der } = await makeClient('CN=Alice,OU=Admins', ca);
+    expect(await setup.outcome({ peerCertificate: der })).toBe('mtls Alice');
+  }
+});
+
 describe('a session is bound to the certificate of its connection, not to an encoding of it', () => {
   test.each([
     ['a certificate', {}],
@@ -361,6 +402,100 @@ describe('a session is bound to the certificate of its connection, not to an enc
     expect(await resumed(admin.der)).toBe(await resumed(ecdsaTwin(admin.der)));
     expect(await resumed(admin.der)).not.toBe('SESSION_ENDED');
     for (const der of [renewed.der, undefined]) expect(await resumed(der)).toBe('SESSION_ENDED');
+  });
+});
+
+describe('a session is valid no longer than what it began with', () => {
+  interface Begun {
+    readonly setup: Setup;
+    readonly id: string;
+    /** Resumes the session, with the settings in force. */
+    readonly resumed: (id?: string) => Promise<string>;
+    clock: number;
+  }
+
+  async function begin(credentials: Partial<PresentedCredentials>, lifetime = 28_800): Promise<Begun> {
+    const setup = await setUp('optional', true);
+    const [ends] = TOKENS.map((one) => ({ ...one, not_after: new Date(T0 + DAY + 60_000).toISOString() })).slice(1);
+    const [first] = TOKENS;
+    if (first === undefined || ends === undefined) throw new Error('no tokens');
+    setup.settings = { ...setup.settings, bearer_token: { enabled: true, tokens: [first, ends] } };
+    const { store, failures } = setup;
+    const now = () => begun.clock;
+    const authenticator = new AdminAuthenticator(() => setup.settings, store, failures, now);
+    const times = () => ({ idle_timeout: 100_000_000, lifetime });
+    const sessions = new AdminSessions({ store, authenticator, times, failures, now, log: { warn: () => undefined } });
+    const shown = { peerCertificate: undefined, peerIntermediates: [], authorization: undefined, address: '192.0.2.1' };
+    const begun: Begun = {
+      setup,
+      id: '',
+      clock: T0 + DAY,
+      resumed: (id) =>
+        sessions.resume(id ?? made.id, shown).then(
+          ({ admin: { display } }) => display,
+          (error: unknown) => (error instanceof EstuaryError ? (error.detail ?? error.code) : String(error)),
+        ),
+    };
+    const presented = { ...shown, ...credentials };
+    const made = await sessions.begin(await authenticator.authenticate(presented), presented, undefined, []);
+    return Object.assign(begun, { id: made.id });
+  }
+
+  test('it ends with its lifetime, and with its token', async () => {
+    const first = { authorization: 'Bearer first-token' };
+    for (const [credentials, lifetime, end] of [
+      [first, 30, 30_000],
+      [token, 28_800, 60_000],
+    ] as const) {
+      const session = await begin(credentials, lifetime);
+      session.clock = T0 + DAY + end - 1;
+      expect(await session.resumed()).not.toMatch(/SESSION_ENDED|expired/);
+      session.clock += 1;
+      expect(await session.resumed()).toBe('SESSION_ENDED');
+    }
+  });
+
+  test('it ends when the configuration ends its token sooner, at that moment', async () => {
+    const session = await begin(token);
+    const tokens = TOKENS.map((one) => ({ ...one, not_after: new Date(T0 + DAY + 1000).toISOString() }));
+    session.setup.settings = { ...session.setup.settings, bearer_token: { enabled: true, tokens } };
+    session.clock = T0 + DAY + 999;
+    expect(await session.resumed()).toBe('second');
+    session.clock += 1;
+    expect(await session.resumed()).toBe('the bearer token of second has expired');
+  });
+
+  test('it ends when bearer tokens are switched off, or certificates are required', async () => {
+    for (const changes of [
+      { bearer_token: { enabled: false, tokens: TOKENS } },
+      { mode: 'required' },
+    ] satisfies Partial<AdminAuthSettings>[]) {
+      const session = await begin(token);
+      session.setup.settings = { ...session.setup.settings, ...changes };
+      expect(await session.resumed()).toBe('bearer tokens are not accepted any more');
+    }
+  });
+
+  test('a session that began without a certificate goes on with one', async () => {
+    const setup = await begin(token);
+    expect(await setup.resumed()).toBe('second');
+  });
+
+  test('an id of another form is not looked up', async () => {
+    const session = await begin(token);
+    const lookups = vi.spyOn(session.setup.store, 'getSession');
+    for (const id of ['', 'A'.repeat(42), 'A'.repeat(44), `${'A'.repeat(42)}=`, `${session.id}\n`])
+      expect(await session.resumed(id)).toBe('SESSION_ENDED');
+    expect(lookups).not.toHaveBeenCalled();
+    expect(await session.resumed('A'.repeat(43))).toBe('SESSION_ENDED');
+    expect(lookups).toHaveBeenCalledOnce();
+  });
+
+  test('a failure of the store is not taken for a credential that is not valid', async () => {
+    const certificateSession = await begin(certificate);
+    certificateSession.setup.store.findRevoked = () => Promise.reject(new Error('the disk is full'));
+    const { setup } = certificateSession;
+    await expect(setup.outcome(certificate)).rejects.toThrow('the disk is full');
   });
 });
 

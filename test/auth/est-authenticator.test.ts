@@ -20,6 +20,7 @@ import { tlv } from '../../src/pki/der/der.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
+import { runForRequest } from '../../src/request-context.ts';
 import { ecdsaTwin, makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 import { failureRecords } from '../support/failure-records.ts';
 import { apReq, text } from '../support/ap-req.ts';
@@ -255,6 +256,53 @@ describe('every authentication is audited, success and failure', () => {
     const all = JSON.stringify(await setup.store.listAudit({ limit: 100 }));
     expect(all).not.toContain(token);
     expect(all).not.toContain(WRONG);
+  });
+
+  test('a good certificate that does not count here: 403, a record with its issuer, and a password does as well', async () => {
+    const setup = await setUp();
+    const rules = { methods: undefined, accepts: () => Promise.resolve(false), isOfThisServer: () => false };
+    const { token, id } = await setup.newToken();
+    const peerCertificate = client.der;
+    expect(await setup.outcome({ peerCertificate }, { rules })).toBe('403 client certificate not accepted by this CA');
+    expect(await setup.outcome({ peerCertificate, authorization: basic(token) }, { rules })).toBe(`otp:${id}`);
+    const { items } = await setup.store.listAudit({ limit: 10, type: 'auth.mtls' });
+    const [first, second] = items;
+    expect(first).toMatchObject({
+      outcome: 'failure',
+      subject: 'CN=client,O=Example',
+      requester_issuer: 'CN=Root',
+      ca: 'devices',
+      detail: 'simpleenroll; client certificate not accepted by this CA',
+    });
+    expect(second).toMatchObject({ outcome: 'failure' });
+  });
+
+  test('the log line of the request has the requester and the method, also of a method that failed', async () => {
+    const setup = await setUp();
+    const noted = async (presented: Partial<PresentedCredentials>): Promise<unknown> => {
+      const context = { requestId: 'request-1', party: '192.0.2.1' };
+      await runForRequest(context, () => setup.outcome(presented));
+      return context;
+    };
+    expect(await noted({ peerCertificate: client.der })).toMatchObject({
+      requester: 'CN=client,O=Example',
+      method: 'mtls',
+    });
+    const failed = await noted({ peerCertificate: stranger.der });
+    expect(failed).toMatchObject({ method: 'mtls' });
+    expect(failed).not.toHaveProperty('requester');
+  });
+
+  test('a refused password is recorded without the name of the certificate on its connection', async () => {
+    const setup = await setUp();
+    const refusing: AuthPlugin = {
+      method: 'gssapi',
+      authenticate: () => Promise.reject(unauthorized('GSSAPI_FAILED', 'GSSAPI authentication failed')),
+    };
+    const { store, failures } = setup;
+    const by = createEstAuthenticator({ plugins: [refusing], store, failures });
+    await setup.outcome({ peerCertificate: client.der, authorization: 'Negotiate x' }, {}, by);
+    expect(await trail(setup)).toEqual(['auth.gssapi failure -: simpleenroll; GSSAPI authentication failed']);
   });
 
   test('a caller may commit the success with its own transaction', async () => {

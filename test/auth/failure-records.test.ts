@@ -76,6 +76,15 @@ describe('refusals of one address share a record that counts them', () => {
     expect(records).toHaveLength(expected);
   });
 
+  test('refusals without an address or a detail are counted as well', async () => {
+    const { failures, records } = kept();
+    for (let n = 0; n < 7; n++) await failures.record({ type: 'auth.mtls', outcome: 'failure' });
+    await failures.close();
+    expect(records).toHaveLength(6);
+    expect(records[0]).toStrictEqual({ type: 'auth.mtls', outcome: 'failure' });
+    expect(records[5]?.detail).toMatch(/^2 more refusals of this address since .*; the last: $/);
+  });
+
   test('a stop records what has been counted', async () => {
     const { failures, records } = kept();
     for (let n = 0; n < 7; n++) await failures.record(refusal());

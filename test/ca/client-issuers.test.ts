@@ -74,6 +74,40 @@ describe('client_issuers', () => {
   test('anchors: not what belongs to the renewal_issuers of another label', async () => {
     expect(await accepted(['anchors'], [], [maker])).not.toContain('maker');
   });
+  test('own: not what the label of this CA does not count', async () => {
+    const issuers = new ClientIssuers(
+      { certificate: parsed(devices), renewalIssuers: [], ownIsRecorded: false, counts: () => Promise.resolve(false) },
+      { list: ['own'], certificates: [], all: () => [] },
+    );
+    expect(await issuers.accept([leaf, devices, root].map(parsed))).toBe(false);
+  });
+  test('own, where the store decides: by whatever signer, and only what it counts', async () => {
+    for (const counts of [true, false]) {
+      const issuers = new ClientIssuers(
+        {
+          certificate: parsed(devices),
+          renewalIssuers: [],
+          ownIsRecorded: true,
+          counts: () => Promise.resolve(counts),
+        },
+        { list: ['own'], certificates: [], all: () => [] },
+      );
+      expect(await issuers.accept([leaf, former, root].map(parsed))).toBe(counts);
+      expect(await issuers.accept([leaf].map(parsed))).toBe(false);
+    }
+  });
+  test('anchors: not what is under an anchor above a CA of this server that its chain does not name', async () => {
+    const withoutRoot = new ClientIssuers(
+      { certificate: parsed(devices), renewalIssuers: [], ownIsRecorded: false, counts: () => Promise.resolve(true) },
+      { list: ['anchors'], certificates: [], all: () => [{ certificates: [devices].map(parsed), renewalIssuers: [] }] },
+    );
+    const [sibl, manufacturer] = [[leaf, sibling, root].map(parsed), [leaf, lower, upper, maker].map(parsed)];
+    // Twice: what was found out about an anchor is kept.
+    for (let n = 0; n < 2; n++) {
+      expect(await withoutRoot.accept(sibl)).toBe(false);
+      expect(await withoutRoot.accept(manufacturer)).toBe(true);
+    }
+  });
   test('the default lets a manufacturer in and keeps another label out', async () => {
     expect(await accepted(['own', 'anchors'])).toEqual([...OWN, ...FOREIGN]);
   });
@@ -103,6 +137,13 @@ describe('certificates under a CA of this server', () => {
 
   test('are those of any of its CAs, but not those of a CA above them or of a sibling', () => {
     expect(own([]).toSorted()).toEqual(OURS.toSorted());
+  });
+  test('are not any while its only CA is not known', () => {
+    const issuers = new ClientIssuers(
+      { certificate: parsed(devices), renewalIssuers: [], ownIsRecorded: false, counts: () => Promise.resolve(true) },
+      { list: [], certificates: [], all: () => [{ certificates: [], renewalIssuers: [parsed(maker)] }] },
+    );
+    expect(issuers.isOfThisServer([leaf, devices, root].map(parsed))).toBe(false);
   });
   test('include those of renewal_issuers', () => {
     expect(own([], [], [former]).toSorted()).toEqual([...OURS, 'former'].toSorted());

@@ -101,3 +101,22 @@ describe('a certificate is one of the label that it was asked for at', () => {
     expect(await made.admits(certificate, issuer, true)).toBe(true);
   });
 });
+
+const foreignDer = (await makeClient('CN=device-1', other)).der;
+
+describe('recorded for the label', () => {
+  test.each<[string, readonly CertificateRow[], readonly string[], boolean]>([
+    ["the CA's own label", [row(null)], ['devices'], true],
+    ['a further label', [row('guests')], ['guests'], true],
+    ['another label', [row('guests')], ['devices'], false],
+    ["the CA's own label, asked at a further one", [row(null)], ['guests'], false],
+    ['another certificate with the serial number', [row(null, { der: foreignDer })], ['devices'], false],
+    ['both', [row(null, { der: foreignDer }), row(null)], ['devices'], true],
+    ['a row without the certificate', [row(null, { der: Buffer.alloc(0) })], ['devices'], false],
+    ['nothing', [], ['devices'], false],
+  ])('%s', async (_, rows, labels, expected) => {
+    const { made, asked } = boundary(labels, { rows });
+    expect(await made.hasRecorded(certificate)).toBe(expected);
+    expect(asked).toEqual(['true devices']);
+  });
+});

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { checkPolicy, type PolicyProfile, type RequestedContent } from '../../src/ca/profile.ts';
+import { checkPolicy, copiedExtensions, type PolicyProfile, type RequestedContent } from '../../src/ca/profile.ts';
 import { EstuaryError } from '../../src/errors.ts';
 import { NULL, bitString, octetString, sequence } from '../../src/pki/der/der.ts';
 import {
@@ -218,4 +218,12 @@ describe('the profile refuses with 400', () => {
       'The public key is ec:P-521; ec:P-256, rsa:2048, ed25519 allowed.',
     );
   });
+});
+
+test('only extensions that the profile takes from the request come into the certificate as they are', () => {
+  const from = { critical: false, from: 'csr' as const };
+  const taken = extension('1.2.3.4.5', NULL);
+  const all = [extension(OID.keyUsage, encodeKeyUsage(['digitalSignature'])), taken, extension('1.2.3.4.6', NULL)];
+  expect(copiedExtensions(profile({ extensions: [{ oid: '1.2.3.4.5', ...from }] }), all)).toEqual([taken]);
+  expect(copiedExtensions(profile(), all)).toEqual([]);
 });

@@ -187,7 +187,7 @@ describe('connections from few addresses do not keep another address from servic
 });
 
 test('6,000 connections cost what the limits allow, and not again the next time', async () => {
-  const est = await start({ handshake_timeout: 5, headers_timeout: 5 });
+  const est = await start({ handshake_timeout: 2, headers_timeout: 2 });
   expect(await enrols(est)).toBe(200);
   const before = socketsOf(est.server.pid);
   /** Resident memory of the server, MiB, while they are open. */

@@ -308,11 +308,62 @@ describe('devices = "required"', () => {
     await store.changeDevice('device-1', { enabled: true }, T0, []);
     expect(await deviceOfCertificate(issued(await poll()))).toBe('device-1');
   });
+});
 
-  test('with devices = "off" nobody is asked for, and nothing is recorded', async () => {
-    await enter({ enabled: false });
+describe('devices = "off"', () => {
+  const seen = async (device: DeviceRow) => {
+    const { certificates, events } = await store.deviceHistory(device, 10);
+    return { serials: certificates.map(({ serial }) => serial), types: events.map(({ type }) => type) };
+  };
+
+  test('every requester gets a certificate, and the device that it is shows it in its history, even if disabled', async () => {
+    const device = await enter({ enabled: false, not_after: T0 });
+    const first = issued(await sent({ identity: (await token()).identity, ca: open }));
+    const renewed = issued(await sent({ identity: ofUs(first), operation: 'simplereenroll', ca: open }));
+    expect((await seen(device)).serials).toEqual([renewed.serialNumber, first.serialNumber]);
+    const unit = await enter({ id: 'unit-4711', match: { ...maker, serial_number: '4711' }, enabled: false });
+    const matched = issued(await sent({ identity: ofMaker(), ca: open }));
+    expect((await seen(unit)).serials).toEqual([matched.serialNumber]);
+    for (const ca of ['lab', null]) {
+      await store.changeDevice('unit-4711', { ca }, T0, []);
+      if (ca === null) await enter({ id: 'same-unit', match: maker });
+      expect(await deviceOfCertificate(issued(await sent({ identity: ofMaker(), ca: open })))).toBeNull();
+    }
+  });
+
+  test('a queued request is in the history of its device, and no rule for devices applies to it', async () => {
+    const device = await enter({ enabled: false });
+    const ca = new Ca({ ...open.config, approval: 'manual' }, open.driver);
+    const { identity } = await token();
+    const poll = () => sent({ identity, ca });
+    const outcome = await poll();
+    if (outcome.status !== 'pending') throw new Error(outcome.status);
+    const { requestId: id } = outcome;
+    expect((await store.deviceHistory(device, 10)).requests).toMatchObject([{ id, device: 'device-1' }]);
+    expect(await store.decideRequest({ id, status: 'approved', reason: null, decided_at: T0 }, [])).toBe('decided');
+    expect((await seen(device)).serials).toEqual([]);
+    const { serialNumber } = issued(await poll());
+    expect((await seen(device)).serials).toEqual([serialNumber]);
+  });
+
+  test('a certificate from such a label does not make its holder a device where one is required', async () => {
+    await enter();
     const certificate = issued(await sent({ identity: (await token()).identity, ca: open }));
-    expect(await deviceOfCertificate(certificate)).toBeNull();
+    expect(await deviceOfCertificate(certificate)).toBe('device-1');
+    await expect(sent({ identity: ofUs(certificate) })).rejects.toMatchObject(NOT_REGISTERED);
+    await enter({ id: 'matched', match: ours() });
+    expect(await deviceOfCertificate(issued(await sent({ identity: ofUs(certificate) })))).toBe('matched');
+  });
+
+  test('a refusal is in the history of the device', async () => {
+    const device = await enter();
+    const { identity } = await token();
+    const strict = new Ca(
+      { ...open.config, profile: { ...open.config.profile, key_types: ['rsa:2048'] } },
+      open.driver,
+    );
+    await expect(sent({ identity, ca: strict })).rejects.toMatchObject({ status: 400 });
+    expect((await seen(device)).types).toEqual(['certificate.denied', 'auth.otp']);
   });
 });
 
@@ -338,6 +389,11 @@ describe('every certificate, in every encoding, on every way in, is of the devic
       undefined,
       async () => ofUs(await recorded(ownerOf('deleted'))),
     ],
+    [
+      'own, recorded at a label that requires no device',
+      'by-our-key',
+      async () => ofUs(await recorded({ ...ownerOf('enabled'), required_device: null })),
+    ],
     ['own, recorded with no device', 'by-our-key', async () => ofUs(await recorded({}))],
     ['own, restored without its encoding', 'by-our-key', async () => ofUs(await recorded({ der: Buffer.alloc(0) }))],
     ['foreign, by its issuer key', 'by-maker-key', () => foreignOf(makerCa, FAMILY)],
@@ -355,7 +411,10 @@ describe('every certificate, in every encoding, on every way in, is of the devic
       },
     ],
   ];
-  const ownerOf = (name: string) => ({ device: name, device_key: devices[name]?.key ?? '' });
+  const ownerOf = (name: string) => {
+    const device_key = devices[name]?.key ?? '';
+    return { device: name, device_key, required_device: device_key };
+  };
 
   async function foreignOf(ca: Issuer, subject: string, serial?: string): Promise<MtlsIdentity> {
     const { der } = await makeClient(subject, ca, serial === undefined ? {} : { serial });

@@ -272,7 +272,7 @@ describe('what the approval of a queued request would come to, whoever asked', (
   });
 
   test('a device that was forgotten meanwhile is refused', async () => {
-    const row = { ...(await queued({ devices: 'required' })), device_key: randomUUID() };
+    const row = { ...(await queued({ devices: 'required' })), required_device: randomUUID() };
     expect((await ask(row, { devices: 'required' })).code).toBe('DEVICE_NOT_REGISTERED');
   });
 
@@ -322,7 +322,7 @@ test('what was only asked about cannot be issued or queued', async () => {
       mtlsIdentity({ certificate: parseCertificate(made.der), issuer: parseCertificate(maker.der) }),
     );
     const authorised = enrollment.authorise(await enrollment.admit(assumed), await Proven.rehearsed(good));
-    await expect(enrollment.certify(authorised)).rejects.toMatchObject({ status: 500, code: 'REHEARSAL' });
+    await expect(enrollment.certify(authorised)).rejects.toMatchObject({ status: 500, code: 'DRY_RUN' });
   }
 });
 

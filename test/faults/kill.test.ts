@@ -1,4 +1,4 @@
-/** What `kill -9` may leave behind at any point of an enrolment. */
+/** What `kill -9` may leave behind at any point of an enrollment. */
 import { execFileSync } from 'node:child_process';
 import { randomInt, X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
@@ -11,7 +11,8 @@ import { storedRows } from '../support/stored-rows.ts';
 import { isStoreInPostgres } from '../support/wanted-store.ts';
 import { pause, until } from '../support/until.ts';
 
-const ROUNDS = 100;
+/** The nightly run sets 100. */
+const ROUNDS = Number(process.env['KILL_ROUNDS'] ?? 25);
 const CLIENTS = 6;
 
 let estuary: Estuary;
@@ -70,7 +71,7 @@ async function load(round: string, answered: Answered[], longest?: number): Prom
 }
 
 test(
-  `kill -9 at any point of an enrolment, ${ROUNDS} times under load: nothing answered is missing, no single-use token yields two certificates, no reservation stays open`,
+  'kill -9 at any point of an enrollment under load: no answered certificate is missing, no single-use token yields two certificates, no reservation stays open',
   { timeout: 1_500_000 },
   async () => {
     const answered: Answered[] = [];

@@ -1,6 +1,6 @@
 /**
  * Three nodes on one PostgreSQL behind HAProxy, under load, while something breaks. The schedule comes of a seed
- * (`CHAOS_SEED`), five rounds unless `CHAOS_ROUNDS` says otherwise; `scripts/chaos-nodes` runs a hundred.
+ * (`CHAOS_SEED`), three rounds unless `CHAOS_ROUNDS` says otherwise; `scripts/chaos-nodes` runs a hundred.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 import { pause } from '../support/until.ts';
 
-const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? 5);
+const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? 3);
 const SEED = Number(process.env['CHAOS_SEED'] ?? 17);
 
 describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('nodes under chaos', () => {

@@ -46,7 +46,7 @@ describe('a finding', () => {
   test.each<[string, Target['read'], RegExp]>([
     ['an exception of no class that is declared', () => JSON.parse('{') as unknown, /^SyntaxError/],
     ['a rejected promise', () => Promise.reject(new TypeError('no')), /^TypeError: no/],
-    ['a failure of ours', () => Promise.reject(failed('INTERNAL', 'failed')), /^EstuaryError: failed/],
+    ['a failure of ours', () => Promise.reject(failed('INTERNAL_ERROR', 'failed')), /^EstuaryError: failed/],
     ['a stack that overflows, though RangeErrors are declared', () => endless(0), /^RangeError: Maximum call stack/],
     ['more than 100 ms of CPU', () => busy(250), /^too slow/],
     ['an error for the next TLS connection', poison, /^leaves an error for the next TLS connection/],

@@ -62,6 +62,7 @@ async function assembleOver(config: Config, store: Store): Promise<Assembly> {
     metrics,
     store,
     instance: 'test',
+    clock: { now: Date.now },
     ticketSecret: TicketSecret.random(),
     isOnDuty: () => true,
     makeMutex: (_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit }),

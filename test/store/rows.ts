@@ -46,6 +46,7 @@ export function reservation(more: Partial<Reservation> = {}): Reservation {
     spki_sha256: '00'.repeat(32),
     otp_id: null,
     device_key: null,
+    required_device: more.device_key ?? null,
     created_at: T0 + 1000,
     ...more,
   };
@@ -81,6 +82,7 @@ export function requestRow(more: Partial<RequestRow> = {}): RequestRow {
     missing_since: null,
     device: null,
     device_key: null,
+    required_device: more.device_key ?? null,
     override: null,
     decided_by: [],
     approvals: 1,
@@ -105,6 +107,7 @@ export function certificateRow(of: Reservation, more: Partial<CertificateRow> = 
     request_id: of.request_id,
     device: null,
     device_key: null,
+    required_device: more.device_key ?? null,
     key_identifier: null,
     archived_key_id: null,
     revocation_challenge: null,

@@ -51,6 +51,7 @@ export function certificateOf(n: number, sizes: Sizes): CertificateRow {
     request_id: serial,
     device: name,
     device_key: null,
+    required_device: null,
     key_identifier: null,
     archived_key_id: null,
     revocation_challenge: null,

@@ -4,29 +4,29 @@
  * A first run of the tests notes which of them reach which change; a change is then tried on those alone, the fast ones first. What was
  * found out stands in the report, with which a run goes on where the last one ended.
  */
-import { fork, type ChildProcess } from 'node:child_process';
+import { execFileSync, fork, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import { dirname, join, relative } from 'node:path';
-import { stripTypeScriptTypes } from 'node:module';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { reachableFrom } from './imports.ts';
-import { mutate, PRELUDE, type Mutant } from './mutants.ts';
-import type { Order, Outcome } from './runner.ts';
+import { mutate, type Mutant } from './mutants.ts';
+import type { Order, Outcome, Plan } from './runner.ts';
+import { typeChecker } from './types.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const CACHE = join(ROOT, '.cache/mutate');
 
 /** The files that decide who gets what. */
 const RULES = [
-  'src/enrollment/*.ts',
-  'src/auth/*.ts',
-  'src/auth/{mtls,otp}/*.ts',
-  'src/cmc/*.ts',
+  'src/administration/*.ts',
+  'src/auth/**/*.ts',
   'src/ca/{profile,label-boundary,client-issuers,name-templates,requested-extensions}.ts',
+  'src/cmc/*.ts',
+  'src/enrollment/**/*.ts',
   'src/pki/x509/subject-names.ts',
 ];
 
@@ -34,8 +34,7 @@ const USAGE = `Usage: scripts/mutate [OPTION…] [FILE…]
 
   FILE             files of src to change (${RULES.join(' ')})
   --minutes N      ends after that time (60)
-  --again          tries the survivors again; without it, only what was not tried yet
-  --built PATTERN  tests of the built server to try on what the others do not notice; may be given more than once
+  --tests PATTERN  more tests to try; may be given more than once
   --list           prints what the report has, and tries nothing
 `;
 
@@ -43,8 +42,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     minutes: { type: 'string', default: '60' },
-    again: { type: 'boolean', default: false },
-    built: { type: 'string', multiple: true, default: [] },
+    tests: { type: 'string', multiple: true, default: [] },
     list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -54,36 +52,65 @@ if (values.help) {
   process.exit();
 }
 
-type Status = 'killed' | 'survived' | 'not reached';
+/** `rejected`: no test fails, but the compiler rejects the changed file. */
+type Status = 'killed' | 'survived' | 'not reached' | 'rejected';
 interface Tried extends Mutant {
   status?: Status;
-  /** What noticed it. */
+  /** The test that failed, or the compiler's error. */
   by?: string;
+  compiles?: true;
+  /** The test files that do not notice it → what they were. */
+  passed?: Record<string, string>;
 }
 interface Report {
-  [file: string]: { hash: string; mutants: Tried[] };
+  hash: string;
+  mutants: Tried[];
 }
-/** Test file → changed file → what was reached when both had this content: of each mutant the tests, '' outside of any. */
+/** Of a test file: changed file → what was reached when both had this content: of each mutant the tests, '' outside of any. */
 interface Reached {
-  [test: string]: { time: number; files: Record<string, { key: string; mutants: Record<string, string[]> }> };
+  time: number;
+  /** Its tests, if some of them fail without a mutant: those that pass. */
+  only?: readonly string[];
+  /** Which tests pass when they run alone, as far as that was needed. */
+  alone: Record<string, boolean>;
+  files: Record<string, { key: string; mutants: Record<string, string[]> }>;
 }
 
 const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex');
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
-const keep = (name: string, value: object): void => {
-  mkdirSync(CACHE, { recursive: true });
-  writeFileSync(join(CACHE, name), JSON.stringify(value, undefined, 1));
-};
-function load<T extends object>(name: string, empty: T): T {
-  try {
-    return { ...empty, ...(JSON.parse(readFileSync(join(CACHE, name), 'utf8')) as T) };
-  } catch {
-    return empty;
+/** A file for each source file and each test, so that several runs on different files can share the folder. */
+class Kept<T extends object> {
+  readonly #folder: string;
+  readonly #empty: T;
+  readonly #known = new Map<string, T>();
+  constructor(folder: string, empty: T) {
+    this.#folder = join(CACHE, folder);
+    this.#empty = empty;
+    mkdirSync(this.#folder, { recursive: true });
+  }
+  #file(name: string): string {
+    return join(this.#folder, `${name.replaceAll('/', '-')}.json`);
+  }
+  read(name: string): T {
+    try {
+      return JSON.parse(readFileSync(this.#file(name), 'utf8')) as T;
+    } catch {
+      return structuredClone(this.#empty);
+    }
+  }
+  get(name: string): T {
+    const known = this.#known.get(name) ?? this.read(name);
+    this.#known.set(name, known);
+    return known;
+  }
+  set(name: string, value: T): void {
+    this.#known.set(name, value);
+    writeFileSync(this.#file(name), JSON.stringify(value, undefined, 1));
   }
 }
 
-const report = load<Report>('report.json', {});
-const reached = load<Reached>('reached.json', {});
+const reports = new Kept<Report>('reports', { hash: '', mutants: [] });
+const reached = new Kept<Reached>('reached', { time: 0, alone: {}, files: {} });
 const files = globSync(positionals.length > 0 ? positionals : RULES, { cwd: ROOT }).sort();
 const until = Date.now() + Number(values.minutes) * 60_000;
 
@@ -112,16 +139,11 @@ class Runner {
       cwd: ROOT,
       // A group of its own, to be ended as one.
       detached: true,
-      env: { ...process.env, ESTUARY_MUTANTS_OF: files.join(), CI: '', ...this.#env },
+      env: { ...process.env, ESTUARY_MUTANTS_OF: files.join(), CI: '', ...QUICKSTART },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     await once(child, 'message');
     return child;
-  }
-
-  readonly #env: Readonly<Record<string, string>>;
-  constructor(env: Readonly<Record<string, string>>) {
-    this.#env = env;
   }
 
   end(): void {
@@ -136,173 +158,287 @@ class Runner {
   }
 }
 
-const BUILT = join(CACHE, 'built');
+/** What belongs to this run alone. */
+const OWN = join(CACHE, `run-${process.pid}`);
+process.on('exit', () => {
+  rmSync(OWN, { recursive: true, force: true });
+});
+/** The folder of a quickstart, which the tests' servers copy. */
+const PKI = join(OWN, 'pki');
+const QUICKSTART: Record<string, string> = {};
 
-function buildMutants(): void {
-  rmSync(BUILT, { recursive: true, force: true });
-  for (const file of files) {
-    const code = stripTypeScriptTypes(PRELUDE + mutate(file, read(file)).text).replace(
-      /(from\s+'\.[^']*)\.ts'/g,
-      "$1.js'",
-    );
-    const to = join(BUILT, relative('src', file).replace(/\.ts$/, '.js'));
-    mkdirSync(dirname(to), { recursive: true });
-    writeFileSync(to, code);
-  }
-}
-
-const SLOW = /^test\/(conformance|interop|faults|dogtag|fuzz)\/|\.slow\.test\.ts$/;
-/** Where the tests of a rule are, when it is not tested from outside. */
+const SLOW = /\.slow\.test\.ts$/;
+/** Where the tests of a folder's rules are. Those of the built server have it in their process here (server.ts). */
 const TESTS: Readonly<Record<string, readonly string[]>> = {
+  'src/administration': [
+    'test/{administration,enrollment}/**',
+    'test/http/admin/{approvals,bulk-revocation,ca-revocation,certificates,check,revocation}*',
+  ],
   'src/enrollment': ['test/{enrollment,ca,http/est,publication}/**', 'test/http/admin/{check,requests,approvals}*'],
   'src/auth': [
     'test/{auth,enrollment,http/est}/**',
     'test/http/admin/{roles,access,session,lockouts,listener,approvals,otp,otp-bulk}*',
   ],
-  'src/cmc': ['test/{cmc,enrollment}/**'],
+  'src/cmc': [
+    'test/cmc/**',
+    'test/conformance/{fullcmc,fullcmc-{refused,methods,queue,settings},every-way-in}.test.ts',
+  ],
   'src/ca': ['test/{ca,enrollment,config/rules}/**'],
   'src/pki': ['test/{pki,ca,enrollment}/**'],
 };
-const here = Object.entries(TESTS)
+const tests = Object.entries(TESTS)
   .filter(([folder]) => files.some((file) => file.startsWith(folder)))
   .flatMap(([, patterns]) => globSync(patterns, { cwd: ROOT }))
-  .filter((file, n, all) => file.endsWith('.test.ts') && !SLOW.test(file) && all.indexOf(file) === n)
+  .filter((file) => file.endsWith('.test.ts') && !SLOW.test(file))
+  .concat(globSync(values.tests, { cwd: ROOT }))
+  .filter((file, n, all) => all.indexOf(file) === n)
   .sort();
-const outside = globSync(values.built, { cwd: ROOT });
 
-/** Which of the files a test can reach in its process; of the built server all. */
+const hasServer = (test: string): boolean => test.startsWith('test/conformance/');
+
+/** Which of the files a test can reach; with a server all. */
 function reachable(test: string): readonly string[] {
-  if (outside.includes(test)) return files;
+  if (hasServer(test)) return files;
   const all = reachableFrom(join(ROOT, test));
   return files.filter((file) => all.has(join(ROOT, file)));
 }
 
 const keyOf = (test: string, file: string): string => sha1(read(test) + read(file));
 
-async function findReached(tests: readonly string[], runner: Runner): Promise<void> {
-  const stale = tests.filter((test) =>
-    reachable(test).some((file) => reached[test]?.files[file]?.key !== keyOf(test, file)),
+async function findReached(among: readonly string[], runner: Runner): Promise<void> {
+  const stale = among.filter((test) =>
+    reachable(test).some((file) => reached.get(test).files[file]?.key !== keyOf(test, file)),
   );
   for (const [n, test] of stale.entries()) {
     if (Date.now() > until) return;
-    const folder = join(CACHE, 'lists');
+    const folder = join(OWN, 'lists');
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
     const outcome = await runner.run({ folder, files: [{ file: join(ROOT, test) }] }, 600_000);
-    const failed = outcome === undefined ? ['no end'] : outcome.failed;
+    const { passed, failed } = outcome?.tests ?? { passed: [], failed: [] };
+    const proves = outcome?.failed.every((one) => one.test !== undefined) ?? false;
     const time = outcome?.times[join(ROOT, test)] ?? 0;
-    console.log(`${n + 1}/${stale.length} ${test}: ${Math.round(time)} ms ${failed.join(' ')}`);
+    console.log(`${n + 1}/${stale.length} ${test}: ${Math.round(time)} ms`);
+    for (const name of proves ? failed : ['all']) console.log(`  fails without a mutant: ${name}`);
     const lines = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n'));
-    const found: Reached[string] = { time, files: {} };
+    const found: Reached = { time, alone: {}, files: { ...reached.read(test).files } };
+    if (failed.length > 0) found.only = passed;
     for (const file of reachable(test)) found.files[file] = { key: keyOf(test, file), mutants: {} };
     // What fails without a mutant proves nothing with one.
-    for (const line of failed.length > 0 ? [] : lines) {
+    for (const line of proves ? lines : []) {
       const [id = '', name = ''] = line.split('\t');
       const of = found.files[id.split('#')[0] ?? ''];
-      if (of !== undefined) (of.mutants[id] ??= []).push(name);
+      if (of !== undefined && !failed.includes(name)) (of.mutants[id] ??= []).push(name);
     }
-    reached[test] = found;
-    keep('reached.json', reached);
+    reached.set(test, found);
   }
 }
 
-/** The tests that reach a mutant, the fast ones first. */
-function testsOf(mutant: Mutant, file: string, among: readonly string[]) {
-  const mirror = file.replace(/^src\//, 'test/').replace(/\.ts$/, '.test.ts');
+/** The tests that reach a mutant and are not known to pass with it, the fast ones first. */
+function testsOf(mutant: Tried, file: string, among: readonly string[] = tests) {
   return among
     .flatMap((test) => {
-      const { time = 0, files: of = {} } = reached[test] ?? {};
+      const { time, files: of } = reached.get(test);
       const names = of[file]?.mutants[mutant.id];
-      return names === undefined ? [] : [{ test, names, time: test === mirror ? 0 : time }];
+      return names === undefined || mutant.passed?.[test] === keyOf(test, file) ? [] : [{ test, names, time }];
     })
     .sort((a, b) => a.time - b.time);
 }
 
-async function tryOn(mutant: Tried, file: string, among: readonly string[], runner: Runner): Promise<Status> {
-  const all = testsOf(mutant, file, among);
-  for (const part of [all.slice(0, 1), all.slice(1, 4), all.slice(4)]) {
-    if (part.length === 0) continue;
-    const time = part.reduce((sum, one) => sum + (reached[one.test]?.time ?? 0), 0);
-    const outcome = await runner.run(
-      {
-        mutant: mutant.id,
-        // What is reached outside of any test is so in all of them.
-        files: part.map(({ test, names }) => ({
-          file: join(ROOT, test),
-          tests: names.includes('') ? undefined : names,
-        })),
-      },
-      60_000 + 5 * time,
+const alive = (): { mutant: Tried; file: string }[] =>
+  files.flatMap((file) => mutantsOf(file).flatMap((mutant) => (isDead(mutant) ? [] : [{ mutant, file }])));
+
+/** Tries on a test file all mutants that its tests reach, one after the other in one process. */
+async function tryTogether(test: string, runner: Runner): Promise<void> {
+  const before = alive().length;
+  const folder = join(OWN, 'plans');
+  mkdirSync(folder, { recursive: true });
+  const passed = new Set<string>();
+  for (;;) {
+    const wanted = alive().flatMap(({ mutant, file }) => {
+      const [found] = testsOf(mutant, file, [test]);
+      // What is reached outside of any test needs a process of its own.
+      return found === undefined || found.names.includes('') ? [] : [{ mutant, file, names: found.names }];
+    });
+    const pairs = wanted.flatMap(({ mutant: { id }, names }) =>
+      names.filter((name) => !passed.has(`${id}\t${name}`)).map((name) => [name, id] as const),
     );
-    const by = outcome === undefined ? 'no end' : outcome.failed[0];
-    if (by === undefined) continue;
-    mutant.by = by;
-    return 'killed';
+    if (pairs.length === 0 || Date.now() > until) return;
+    const [plan, results] = [join(folder, 'plan.json'), join(folder, 'results')];
+    writeFileSync(results, '');
+    const byTest = Map.groupBy(pairs, ([name]) => name);
+    const order: Plan = {
+      mutants: Object.fromEntries([...byTest].map(([name, all]) => [name, all.map(([, id]) => id)])),
+      results,
+      until,
+    };
+    writeFileSync(plan, JSON.stringify(order));
+    const { time } = reached.get(test);
+    const watch = setInterval(() => {
+      if (Date.now() - statSync(results).mtimeMs > 60_000 + 10 * time) runner.end();
+    }, 5000);
+    const outcome = await runner.run({ plan, files: [{ file: join(ROOT, test) }] }, 86_400_000);
+    clearInterval(watch);
+    const lines = readFileSync(results, 'utf8')
+      .split('\n')
+      .map((line) => line.split('\t'));
+    const find = (id: string | undefined) => wanted.find(({ mutant }) => mutant.id === id);
+    for (const [what, id = '', name = ''] of lines) {
+      if (what === 'passed') passed.add(`${id}\t${name}`);
+      const one = find(id);
+      if (what === 'killed' && one !== undefined) kill(one.mutant, `${test}: ${name}`);
+    }
+    const [what, id = ''] = lines.at(-2) ?? [];
+    const last = find(id);
+    const isStuck = outcome === undefined && what === 'begun' && last !== undefined;
+    if (isStuck) kill(last.mutant, 'no end');
+    for (const { mutant, file, names } of wanted)
+      if (names.every((name) => passed.has(`${mutant.id}\t${name}`))) pass(mutant, file, [test]);
+    for (const file of new Set(wanted.map((one) => one.file))) reports.set(file, reports.get(file));
+    if (isStuck) continue;
+    if (alive().length < before) console.log(`${test}: ${before} → ${alive().length}`);
+    return;
   }
-  return all.length === 0 ? 'not reached' : 'survived';
+}
+
+const kill = (mutant: Tried, by: string): void => {
+  [mutant.status, mutant.by] = ['killed', by];
+};
+const pass = (mutant: Tried, file: string, among: readonly string[]): void => {
+  for (const test of among) (mutant.passed ??= {})[test] = keyOf(test, file);
+};
+
+/** What is reached outside of any test is so in all of them. */
+function toRun(test: string, names: readonly string[]): readonly string[] | undefined {
+  const { only, alone } = reached.get(test);
+  return names.includes('') || names.some((name) => alone[name] === false) ? only : names;
+}
+
+/** Some tests need what earlier ones leave behind: their failures prove nothing where those are left out. */
+async function passesAlone(test: string, name: string, runner: Runner): Promise<boolean> {
+  const { time, alone } = reached.get(test);
+  const known = alone[name];
+  if (known !== undefined) return known;
+  const outcome = await runner.run({ files: [{ file: join(ROOT, test), tests: [name] }] }, 60_000 + 5 * time);
+  const passes = outcome?.failed.length === 0;
+  reached.set(test, { ...reached.get(test), alone: { ...alone, [name]: passes } });
+  return passes;
+}
+
+/** Tries a mutant alone, in a process for each test file. */
+async function tryAlone(mutant: Tried, file: string, runner: Runner): Promise<void> {
+  const parts = testsOf(mutant, file).map((one) => ({ ...one, isWhole: false }));
+  for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
+    const { test, names, time, isWhole } = part;
+    const { only } = reached.get(test);
+    const chosen = isWhole ? only : toRun(test, names);
+    const order: Order = { mutant: mutant.id, files: [{ file: join(ROOT, test), tests: chosen }] };
+    const outcome = await runner.run(order, 60_000 + 5 * time);
+    const [failure] = outcome === undefined ? [{ file: 'no end' }] : outcome.failed;
+    const { test: name } = failure ?? {};
+    if (failure === undefined) pass(mutant, file, [test]);
+    else if (name === undefined || chosen === only || (await passesAlone(test, name, runner))) {
+      kill(mutant, name === undefined ? failure.file : `${test}: ${name}`);
+      return;
+    }
+    // With all of the file's tests.
+    else parts.unshift({ ...part, isWhole: true });
+  }
 }
 
 // --- the run ---------------------------------------------------------------------------------------------------
 
 function mutantsOf(file: string): Tried[] {
   const text = read(file);
-  const known = report[file];
-  if (known?.hash !== sha1(text)) report[file] = { hash: sha1(text), mutants: [...mutate(file, text).mutants] };
-  return report[file]?.mutants ?? [];
+  const hash = sha1(text);
+  if (reports.get(file).hash !== hash) reports.set(file, { hash, mutants: [...mutate(file, text).mutants] });
+  return reports.get(file).mutants;
 }
 
-async function round(among: readonly string[], env: Readonly<Record<string, string>>): Promise<void> {
-  const runner = new Runner(env);
+const isDead = ({ status }: Tried): boolean => status === 'killed' || status === 'rejected';
+
+async function run(): Promise<void> {
+  const runner = new Runner();
+  if (tests.some(hasServer)) {
+    const ports = ['--est-port', '0', '--admin-port', '0'];
+    execFileSync(join(ROOT, 'scripts/quickstart'), [...ports, '--no-start', '--dir', PKI], { stdio: 'ignore' });
+    QUICKSTART['ESTUARY_MUTANTS_PKI'] = PKI;
+  }
   try {
     await findReached(
-      among.filter((test) => reachable(test).length > 0),
+      tests.filter((test) => reachable(test).length > 0),
       runner,
     );
-    for (const file of files)
-      for (const mutant of mutantsOf(file)) {
-        if (Date.now() > until) return;
-        if (mutant.status === 'killed' || (mutant.status !== undefined && !wanted.has(mutant.id))) continue;
-        const status = await tryOn(mutant, file, among, runner);
-        wanted.add(mutant.id);
-        mutant.status = status === 'not reached' ? (mutant.status ?? status) : status;
-        if (mutant.status !== 'killed') console.log(inWords(file, mutant));
-        keep('report.json', report);
-      }
+    // Where a rule has tests of its own, those notice most.
+    const mirrors = new Set(files.map((file) => file.replace(/^src\//, 'test/').replace(/\.ts$/, '.test.ts')));
+    const [own, others] = [tests.filter((test) => mirrors.has(test)), tests.filter((test) => !mirrors.has(test))];
+    others.sort((a, b) => reached.get(a).time - reached.get(b).time);
+    for (const test of own) await tryTogether(test, runner);
+    for (const test of others) await tryTogether(test, runner);
+    for (const { mutant, file } of alive()) {
+      if (Date.now() > until) return;
+      rejectByTypes(file, mutant);
+      if (!isDead(mutant)) await tryAlone(mutant, file, runner);
+      if (!isDead(mutant)) mutant.status = mutant.passed === undefined ? 'not reached' : 'survived';
+      if (!isDead(mutant)) console.log(inWords(file, mutant));
+      reports.set(file, reports.get(file));
+    }
   } finally {
     runner.end();
   }
 }
 
-/** Of those that were tried before, what is tried again. */
-const wanted = new Set<string>();
+let types: ((file: string, text: string) => string | undefined) | undefined;
+
+/** For the compiler: a constant does not make code unreachable, and a statement stays one. */
+function asTyped(replacement: string): string {
+  if (replacement === 'true' || replacement === 'false') return 'Boolean(0)';
+  return replacement === '' ? ';' : `(${replacement})`;
+}
+
+/** A change that the compiler rejects cannot be made: no test has to notice it. */
+function rejectByTypes(file: string, mutant: Tried): void {
+  if (mutant.compiles === true) return;
+  const text = read(file);
+  const error = (types ??= typeChecker(ROOT))(
+    join(ROOT, file),
+    text.slice(0, mutant.from) + asTyped(mutant.replacement) + text.slice(mutant.to),
+  );
+  if (error === undefined) mutant.compiles = true;
+  else [mutant.status, mutant.by] = ['rejected', error];
+  reports.set(file, reports.get(file));
+}
+
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
 const inWords = (file: string, { line, original, replacement, status }: Tried): string =>
-  `${file}:${line} ${status}: ${original} → ${replacement === '' ? '(nothing)' : replacement}`;
+  `${file}:${line} ${status}: ${oneLine(original)} → ${replacement === '' ? '(nothing)' : oneLine(replacement)}`;
+
+/** A row of the table in docs/testing.md. */
+const row = (name: string, mutants: readonly Tried[]): string => {
+  const of = (...statuses: readonly (Status | undefined)[]): number =>
+    mutants.filter(({ status }) => statuses.includes(status)).length;
+  const counts = [mutants.length, of('killed'), of('rejected'), of('survived', 'not reached'), of(undefined)];
+  return `| ${[name, ...counts].join(' | ')} |`;
+};
 
 function summary(): void {
-  let [all, killed] = [0, 0];
+  console.log(
+    '| File | Mutants | Killed | Rejected by the compiler | Survived | Not tried |\n|---|--:|--:|--:|--:|--:|',
+  );
   for (const file of files) {
-    const mutants = mutantsOf(file).filter(({ status }) => status !== undefined);
-    const dead = mutants.filter(({ status }) => status === 'killed');
-    [all, killed] = [all + mutants.length, killed + dead.length];
-    console.log(`${file}: ${dead.length} of ${mutants.length} (${mutantsOf(file).length})`);
-    if (values.list)
-      for (const mutant of mutants) if (mutant.status !== 'killed') console.log(`  ${inWords(file, mutant)}`);
+    const mutants = mutantsOf(file);
+    if (mutants.length > 0) console.log(row(`\`${file}\``, mutants));
   }
-  console.log(`${killed} of ${all} were noticed, ${((killed / all) * 100).toFixed(1)} %`);
+  console.log(row('all', files.flatMap(mutantsOf)));
+  if (!values.list) return;
+  for (const file of files)
+    for (const mutant of mutantsOf(file))
+      if (mutant.status !== undefined && !isDead(mutant)) console.log(inWords(file, mutant));
 }
 
 if (!values.list) {
   setPriority(10);
-  if (values.again)
-    for (const file of files) for (const { id, status } of mutantsOf(file)) if (status !== 'killed') wanted.add(id);
-  const isToTry = (mutant: Tried): boolean => mutant.status === undefined || wanted.has(mutant.id);
-  if (files.some((file) => mutantsOf(file).some(isToTry))) await round(here, {});
-  if (outside.length > 0) {
-    for (const file of files) for (const { id, status } of mutantsOf(file)) if (status !== 'killed') wanted.add(id);
-    buildMutants();
-    const switches = `--import=${join(import.meta.dirname, 'switch.ts')}`;
-    await round(outside, { NODE_OPTIONS: switches, ESTUARY_MUTANTS_BUILT: BUILT });
-  }
+  await run();
 }
 summary();

@@ -5,6 +5,9 @@ export interface Mutant {
   /** The same as long as the file does not change. */
   readonly id: string;
   readonly line: number;
+  /** Where in the file it starts and ends. */
+  readonly from: number;
+  readonly to: number;
   readonly original: string;
   readonly replacement: string;
 }
@@ -174,8 +177,9 @@ export function mutate(name: string, text: string): MutatedFile {
 
   const add = (node: ts.Node, replacement: string): string => {
     const id = `${name}#${mutants.length + 1}`;
-    const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
-    mutants.push({ id, line: line + 1, original: oneLine(node.getText(source)), replacement: oneLine(replacement) });
+    const [from, to] = [node.getStart(source), node.getEnd()];
+    const { line } = source.getLineAndCharacterOfPosition(from);
+    mutants.push({ id, line: line + 1, from, to, original: node.getText(source), replacement });
     return `__mutant(${JSON.stringify(id)})`;
   };
 
@@ -205,8 +209,6 @@ export function mutate(name: string, text: string): MutatedFile {
 
   return { mutants, text: inner(source) };
 }
-
-const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
 /** For the head of the file with the mutants. */
 export const PRELUDE = 'const __mutant = globalThis.__mutant ?? (() => false);\n';

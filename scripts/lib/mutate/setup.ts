@@ -2,7 +2,7 @@
 import './switch.ts';
 import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
-import { beforeEach, expect } from 'vitest';
+import { afterEach, beforeEach, expect } from 'vitest';
 
 const folder = process.env['ESTUARY_MUTANTS_FOLDER'];
 if (folder !== undefined) {
@@ -13,5 +13,8 @@ if (folder !== undefined) {
   globalThis.__mutantTest = undefined;
   beforeEach(({ task }) => {
     globalThis.__mutantTest = task.fullTestName;
+  });
+  afterEach(() => {
+    globalThis.__mutantTest = undefined;
   });
 }

@@ -8,12 +8,37 @@ import { mutate, PRELUDE } from './mutants.ts';
 const root = join(import.meta.dirname, '../../..');
 const targets = new Set((process.env['ESTUARY_MUTANTS_OF'] ?? '').split(','));
 
+/** What starts the server of a test in the test's process (server.ts). */
+const START = 'export async function startServer(options: StartOptions): Promise<ServerProcess> {\n';
+const PORTS = "  const ports = ['--est-port', '0', '--admin-port', '0'];\n";
+const IN_PROCESS: Readonly<Record<string, readonly [text: string, replacement: string]>> = {
+  'src/log.ts': ['?? toStandardOutput()', '?? globalThis.__logDestination ?? toStandardOutput()'],
+  'test/support/quickstart.ts': [
+    PORTS,
+    `  const pki = process.env['ESTUARY_MUTANTS_PKI'];
+    if (pki !== undefined && algorithm === undefined && Object.keys(more).length === 0)
+      return (await import('node:fs/promises')).cp(pki, folder, { recursive: true });\n${PORTS}`,
+  ],
+  'test/support/server-process.ts': [
+    START,
+    `${START}  if (!Object.keys(options).some((name) => ['program', 'env', 'openFiles'].includes(name)))
+    return (await import('../../scripts/lib/mutate/server.ts')).startInProcess(options);\n`,
+  ],
+};
+
+function replaced(text: string, [from, to]: readonly [string, string]): string {
+  if (!text.includes(from)) throw new Error(`scripts/lib/mutate/vitest.config.ts: the source no longer has ${from}`);
+  return text.replace(from, () => to);
+}
+
 const mutants: Plugin = {
   name: 'mutants',
   enforce: 'pre',
   load(id) {
     const file = relative(root, id);
-    return targets.has(file) ? `${PRELUDE}${mutate(file, readFileSync(id, 'utf8')).text}` : undefined;
+    if (targets.has(file)) return `${PRELUDE}${mutate(file, readFileSync(id, 'utf8')).text}`;
+    const change = IN_PROCESS[file];
+    return change === undefined ? undefined : replaced(readFileSync(id, 'utf8'), change);
   },
 };
 

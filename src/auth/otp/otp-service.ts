@@ -1,7 +1,6 @@
 /** One-time passwords: making them, checking them. Their use is taken elsewhere, with the reservation. */
 import { randomUUID } from 'node:crypto';
 
-import { tokenEvent } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
 import { unauthorized, type EstuaryError } from '../../errors.ts';
 import type { AuditStore } from '../../store/audit-store.ts';
@@ -229,9 +228,16 @@ function whyDead(row: OtpRow, now: number): string | undefined {
 
 const whyUnusable = ({ otp_id, dead = 'has no use left' }: OtpIdentity): string => `token ${otp_id} ${dead}`;
 
-function createdEvent(token: OtpRow, address: string | undefined): AuditEvent {
-  const by = { ...(address === undefined ? {} : { address }), ...requestIdField() };
-  return tokenEvent({ type: 'otp.created', token }, by, `, uses: ${token.max_uses}`);
+function createdEvent({ id, client_id, ca, max_uses }: OtpRow, address: string | undefined): AuditEvent {
+  return {
+    type: 'otp.created',
+    outcome: 'success',
+    subject: client_id,
+    ...(address === undefined ? {} : { address }),
+    ...requestIdField(),
+    ...(ca === null ? {} : { ca }),
+    detail: `token ${id}, uses: ${max_uses}`,
+  };
 }
 
 function failureEvent({ address, caLabel }: OtpAttempt, subject: string): AuditEvent {

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { AUDIT_TYPES, type AuditRecord } from '../../audit/event.ts';
+import { AUDIT_TYPES, type AuditRecord, REQUESTER_AUTHENTICATION } from '../../audit/event.ts';
 import type { AdminRole } from '../../config/vocabulary.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { readSerial } from './certificate-filter.ts';
@@ -36,18 +36,7 @@ export const AuditItem = Type.Object(
     revocation_reason: text('Of the revoked certificate: an RFC 5280 CRLReason name.'),
     invalidity_date: text('Of the revoked certificate, if it was given.'),
     request_id: text('The same in all records of a request.'),
-    operation: text('Of an issued certificate: the operation. Of `admin.access`: the call.'),
-    requester: text('Of an issued certificate: its owner, if it is not `subject`.'),
-    device: text('The ID of the registered device.'),
-    device_key: text("The key of the device's entry: a later device with the same ID has another one."),
-    device_enabled: Type.Optional(
-      Type.Boolean({ description: 'The new value, if the device was enabled or disabled.' }),
-    ),
-    token: text('The ID of the token.'),
-    token_expires_at: text('The new expiry date of the token.'),
-    reason: text('Why a request was rejected or expired.'),
-    crl_number: Type.Optional(Type.Integer({ description: 'Of an issued CRL.' })),
-    detail: text('For people. Programs use the other fields.'),
+    detail: text(),
     archived: Type.Optional(
       Type.Object(
         {
@@ -78,11 +67,6 @@ export const AuditItem = Type.Object(
         { description: "The ends of other nodes' chains." },
       ),
     ),
-    stored: Type.Optional(
-      Type.Integer({
-        description: 'The last record that the store had when this transaction began; absent within it.',
-      }),
-    ),
     prev_hash: Type.String({ description: 'The hash of the record before.' }),
     hash: Type.String({ description: 'SHA-256, hex.' }),
   },
@@ -101,7 +85,7 @@ export const ShownAuditItem = Type.Object(
 
 /** The types of record that a role sees, by their first part. `admin` and `auditor` see all records as they are. */
 const SEEN_BY: Readonly<Record<'ra' | 'operator', readonly string[]>> = {
-  ra: ['certificate.', 'request.', 'otp.', 'device.', 'key.'],
+  ra: ['certificate.', 'request.', 'otp.', 'device.', 'key.', ...REQUESTER_AUTHENTICATION],
   operator: ['service.', 'config.', 'lockout.', 'crl.', 'audit.', 'store.'],
 };
 

@@ -54,7 +54,7 @@ export function registerConsole(
   app.get('/', route, (_request, reply) => send(reply, 'index.html', 'no-store'));
   app.get<{ Params: { name: string } }>('/assets/:name', route, (request, reply) => {
     const { name } = request.params;
-    if (!assets.has(name)) throw notFound('ROUTE_NOT_FOUND', 'there is nothing at this path');
+    if (!assets.has(name)) throw notFound('NOT_FOUND', 'there is nothing at this path');
     return send(reply, `assets/${name}`, FOREVER);
   });
 }

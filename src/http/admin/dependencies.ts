@@ -50,6 +50,8 @@ export interface AdminDependencies {
   /** Where the console's files are, if not where `npm run build` puts them. */
   readonly consoleFolder?: string;
   readonly now: () => number;
+  /** Milliseconds that this machine's clock is ahead of the database's; absent: there is no other clock. */
+  readonly clockSkew?: () => number;
   readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
 }
 

@@ -9,7 +9,7 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { eventStream } from './event-stream.ts';
 import type { Access } from './roles.ts';
 import { errorResponses, strictObject } from './schemas.ts';
-import { SIGN_OUT } from './session.ts';
+import { SIGNED_OUT } from './session.ts';
 
 /** Streams of one process. */
 const MAX_STREAMS = 100;
@@ -34,7 +34,7 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
         summary: 'Stream the audit records',
         description:
           'Server-sent events of the type `audit`, one for each audit record of any node; the id is its `seq`. `admin` and `auditor` get whole ' +
-          'records. `ra` gets records about certificates, requests, tokens and devices, and `operator` records about the service, both without `detail`, addresses and hashes. ' +
+          'records. `ra` gets records about certificates, requests, tokens, devices, and the authentication of requesters. `operator` gets records about the service. Both get them without `detail`, addresses and hashes. ' +
           `\`Last-Event-ID\` continues after a record, unless more than ${MAX_MISSED} records were missed. A comment comes every 15 seconds. The stream ends with the session, ` +
           'the token or the role with which it was opened.',
         tags: ['statistics'],
@@ -60,7 +60,7 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
           ({ roles } = (await identify(request, deps)).admin);
           return roles.length > 0;
         },
-        mayEnd: ({ type, operation }) => type === 'admin.access' && operation === SIGN_OUT,
+        mayEnd: ({ type, detail }) => type === 'admin.access' && detail?.endsWith(SIGNED_OUT) === true,
         ...deps.eventTimes,
       });
       streams.add(stream);

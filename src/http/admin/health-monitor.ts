@@ -2,6 +2,7 @@ import type { CaDependency, HealthReport } from '../../ca/driver.ts';
 import { healthOf } from '../../ca/expiry.ts';
 import type { Ca } from '../../ca/router.ts';
 import { describe } from '../../errors.ts';
+import { CLOCK_TOLERANCE } from '../../store/node-store.ts';
 
 /** How long one part may think about its health before it counts as down. */
 const DEADLINE_MS = 5_000;
@@ -31,6 +32,14 @@ export class HealthMonitor {
       await this.#store.checkWritable();
       return { health: 'ok' };
     });
+  }
+
+  /** Whether this machine's clock agrees with the database's. @param skew milliseconds that it is ahead */
+  clock(skew: number): HealthReport {
+    const off = Math.abs(skew);
+    if (off <= CLOCK_TOLERANCE.warning) return { health: 'ok' };
+    const detail = `the clocks of this node and of the database differ by ${Math.round(off / 1000)} s`;
+    return { health: off > CLOCK_TOLERANCE.notReady ? 'down' : 'degraded', detail };
   }
 
   /** Whether a CA can sign, and for how long. Never rejects. */

@@ -37,7 +37,7 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
             { status: oneOf(['ok', 'degraded']), parts: Type.Record(Type.String(), PartHealth) },
             {
               description:
-                'The service is usable. `parts` names `store`, and `ca:` with the label of each CA. After a failed reload it also names ' +
+                'The service is usable. `parts` names `store`, `ca:` with the label of each CA, and with PostgreSQL `clock`. After a failed reload it also names ' +
                 '`reload`, until a reload succeeds.',
             },
           ),
@@ -61,14 +61,15 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
 }
 
 /** The state of each part by its public name. */
-function partReports(
-  deps: AdminDependencies,
+async function partReports(
+  { cas, clockSkew }: AdminDependencies,
   monitor: HealthMonitor,
 ): Promise<(readonly [part: string, report: HealthReport])[]> {
-  return Promise.all([
+  const reports = await Promise.all([
     monitor.store().then((report) => ['store', report] as const),
-    ...deps.cas.issuers.map(async (ca) => [`ca:${ca.label}`, await monitor.ca(ca)] as const),
+    ...cas.issuers.map(async (ca) => [`ca:${ca.label}`, await monitor.ca(ca)] as const),
   ]);
+  return clockSkew === undefined ? reports : [...reports, ['clock', monitor.clock(clockSkew())]];
 }
 
 /**

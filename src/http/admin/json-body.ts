@@ -85,7 +85,7 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [status: number, code: 
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'MEDIA_TYPE_UNSUPPORTED', 'the body must be application/json'],
   FST_ERR_CTP_BODY_TOO_LARGE: [413, 'BODY_TOO_LARGE', 'the body is larger than server.body_limit allows'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'BODY_LENGTH_MISMATCH', 'the body is not as long as Content-Length says'],
-  FST_ERR_BAD_URL: [400, 'URL_INVALID', 'the path is not a valid URL path'],
+  FST_ERR_BAD_URL: [400, 'BAD_PATH', 'the path is not a valid URL path'],
   FST_ERR_MAX_PARAM_LENGTH: [414, 'URL_TOO_LONG', 'a part of the path is too long'],
 };
 

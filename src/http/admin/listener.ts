@@ -172,7 +172,7 @@ function needsAuthentication(request: FastifyRequest): boolean {
 
 function refuseUnknown(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): never {
   const allowed = allowedMethods(routes, request.url);
-  if (allowed.length === 0) throw notFound('ROUTE_NOT_FOUND', 'there is nothing at this path');
+  if (allowed.length === 0) throw notFound('NOT_FOUND', 'there is nothing at this path');
   reply.header('allow', allowed.join(', '));
   throw errorWith(405, 'METHOD_NOT_ALLOWED', `this path takes ${allowed.join(', ')}`);
 }

@@ -34,6 +34,7 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
     waiting,
     storeUp: store.health !== 'down',
     lastReload,
+    clockSkew: deps.clockSkew?.() ?? 0,
   };
 }
 

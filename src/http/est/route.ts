@@ -81,7 +81,7 @@ export function checkBodyHead(operation: EstOperation, headers: IncomingHttpHead
     throw errorWith(415, 'CONTENT_TYPE_WRONG', `${operation.name} takes ${operation.requestType} only.`);
   const encoding = headers['content-encoding']?.trim().toLowerCase();
   if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
-    throw errorWith(415, 'CONTENT_ENCODING', 'The request body must not be compressed.');
+    throw errorWith(415, 'CONTENT_CODING_UNSUPPORTED', 'The request body must not be compressed.');
   const transfer = headers['transfer-encoding']?.trim().toLowerCase();
   if (transfer !== undefined && transfer !== 'chunked')
     throw badRequest('TRANSFER_ENCODING', 'The only transfer coding supported is chunked.');
@@ -152,7 +152,7 @@ export function asEstuaryError(error: unknown): EstuaryError {
       detail: error.message,
     });
   }
-  return failed('INTERNAL', 'The server could not process the request.', {
+  return failed('INTERNAL_ERROR', 'The server could not process the request.', {
     detail: error instanceof Error ? (error.stack ?? error.message) : String(error),
     cause: error,
   });

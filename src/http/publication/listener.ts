@@ -267,5 +267,5 @@ function asEstuaryError(error: unknown): EstuaryError {
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
   return typeof status === 'number' && status >= 400 && status < 500
     ? errorWith(status === 414 ? 414 : 400, 'BAD_REQUEST', 'The request is not valid.')
-    : errorWith(500, 'INTERNAL', 'The request failed inside the server.');
+    : errorWith(500, 'INTERNAL_ERROR', 'The request failed inside the server.');
 }

@@ -1,10 +1,14 @@
-/** `backup`: a copy of the store of a running server. */
+/** `backup`, a copy of the store of a running server, and `restore`, which puts it in the place of the store. */
+import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { loadConfigOnly } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
+import { lockStore } from '../../store/sqlite/service-lock.ts';
 import { backUp, bytesOf, DATABASE, type Manifest, requireFile } from '../backup/backup.ts';
-import { EXIT, type CommandContext } from './command.ts';
+import { restore, type Restored } from '../backup/restore.ts';
+import { type CommandContext, EXIT } from './command.ts';
 import { showGrowth } from './growth.ts';
+import { progress } from './progress.ts';
 
 interface BackupValues {
   readonly config: string;
@@ -12,7 +16,7 @@ interface BackupValues {
 }
 
 /** @throws ConfigError; EstuaryError where there is no store, or the folder holds something */
-export async function run({ config: file, to }: BackupValues, context: CommandContext): Promise<number> {
+export async function runBackup({ config: file, to }: BackupValues, context: CommandContext): Promise<number> {
   const { config } = await loadConfigOnly(file, context.env);
   requireFile(config.store.driver);
   const folder = resolve(to);
@@ -52,4 +56,61 @@ function notInIt(file: string, { audit, otp, ca }: Config): string[] {
       return one.driver === 'pkcs11' ? `the key of CA ${one.label}, in its token` : `CA ${one.label}, in Dogtag`;
     }),
   ];
+}
+
+interface RestoreValues {
+  readonly config: string;
+  readonly from: string;
+}
+
+/** @throws ConfigError; EstuaryError, e.g. `STORE_IN_USE`; nothing has changed then */
+export async function runRestore({ config: file, from }: RestoreValues, context: CommandContext): Promise<number> {
+  const { config } = await loadConfigOnly(file, context.env);
+  requireFile(config.store.driver);
+  const { store, audit, otp, ca } = config;
+  const lock = lockStore(store.path);
+  try {
+    const restored = restore({
+      from: resolve(from),
+      storePath: store.path,
+      auditFile: audit.file,
+      archive: audit.archive,
+      ownLookupKey: otp.lookup_key === undefined,
+      node: store.node_name ?? hostname(),
+      cas: ca.map(({ label }) => label),
+      now: context.now(),
+      progress: (text) => context.out(`${text}\n`),
+      watch: (file, total) => {
+        const end = showGrowth({ file, total, what: 'copying' }, context);
+        return () => void end();
+      },
+      bar: (what) => progress(context, { what, unit: 'records' }),
+    });
+    for (const line of report(restored)) context.out(`${line}\n`);
+    for (const line of warnings(restored)) context.err(`warning: ${line}\n`);
+  } finally {
+    lock.release();
+  }
+  context.out('the store is restored; start the server\n');
+  return EXIT.ok;
+}
+
+function* report({ applied, lost, whole, upTo, revokedTokens, moved }: Restored): Generator<string> {
+  for (const [what, count] of applied) yield `applied: ${count} ${what}`;
+  for (const [what, count] of lost) yield `lost: ${count} ${what}`;
+  if (!whole) {
+    yield `lost: what happened after the backup, but for what the audit file had of it (up to record ${upTo})`;
+    yield `revoked: ${revokedTokens} unused tokens, because they may have been used`;
+  }
+  for (const path of moved) yield `kept: ${path}`;
+}
+
+/** Certificates that the restored store may not know, or knows in part. */
+function* warnings({ applied, whole, manifest }: Restored): Generator<string> {
+  const issued = (applied.get('certificates issued') ?? 0) + (applied.get('certificates taken in') ?? 0);
+  const since = `after the backup of ${manifest.made_at}`;
+  if (issued > 0)
+    yield `of ${issued} certificates issued ${since}, the store knows the serial number, the names and the expiry date only; they belong to no device; "estuary admin cert import" adds the rest`;
+  if (!whole)
+    yield `certificates issued ${since} may be unknown to the store; they stay valid and keep their names; import them with "estuary admin cert import", and repeat the revocations of that time: copies of the audit log name them`;
 }

@@ -137,20 +137,18 @@ export interface CaSignOptions extends SubordinateOptions {
 }
 
 /** `ca sign`: certifies the CSR of an issuing CA with the key of a CA in a folder. */
-export const sign = {
-  async run(options: CaSignOptions, context: CommandContext): Promise<number> {
-    const below = subordinate(options);
-    if (existsSync(options.out)) throw new CommandError(`${options.out} already exists. Move it away first.`);
-    const issuer = await readFolder('issuer', options.issuer);
-    const csr = await readRequest(options.csr);
-    if (csr.subject.rdns.length === 0) throw new CommandError(`${options.csr}: the subject of a CA must not be empty`);
-    const ca = { subject: csr.subject, spki: csr.publicKey.spki, now: context.now(), ...below };
-    const certificate = await certify({ ...issuer, signer: new FileSigner(issuer.key) }, ca);
-    await writeNew(options.out, pemOf([certificate]));
-    describeCertificate(context, `Signed a CA certificate: ${options.out}`, certificate);
-    return EXIT.ok;
-  },
-};
+export async function sign(options: CaSignOptions, context: CommandContext): Promise<number> {
+  const below = subordinate(options);
+  if (existsSync(options.out)) throw new CommandError(`${options.out} already exists. Move it away first.`);
+  const issuer = await readFolder('issuer', options.issuer);
+  const csr = await readRequest(options.csr);
+  if (csr.subject.rdns.length === 0) throw new CommandError(`${options.csr}: the subject of a CA must not be empty`);
+  const ca = { subject: csr.subject, spki: csr.publicKey.spki, now: context.now(), ...below };
+  const certificate = await certify({ ...issuer, signer: new FileSigner(issuer.key) }, ca);
+  await writeNew(options.out, pemOf([certificate]));
+  describeCertificate(context, `Signed a CA certificate: ${options.out}`, certificate);
+  return EXIT.ok;
+}
 
 export interface CaRenewOptions {
   readonly issuer: string;
@@ -160,43 +158,41 @@ export interface CaRenewOptions {
 }
 
 /** `ca renew`: a new certificate for a CA in a folder, with the same name, path length and constraints. The former files are kept. */
-export const renew = {
-  async run(options: CaRenewOptions, context: CommandContext): Promise<number> {
-    const days = wholeNumber('days', options.days, ISSUING_DAYS, 1, 36_500);
-    const issuer = await readFolder('issuer', options.issuer);
-    const { name, certificate: former, key } = await readFolder('ca', options.ca);
-    if (former.subject.der.equals(former.issuer.der))
-      throw new CommandError(`${join(options.ca, `${name}.pem`)} is self-signed. Create a new root with "ca init".`);
-    const file = (ending: string): string => join(options.ca, `${name}.${ending}`);
-    const kept = (ending: string): string => file(`${former.serialNumber}.${ending}`);
-    const signer = options['new-key']
-      ? await newKey(file('key.new'), keyTypeOf(former.publicKey.keyType))
-      : new FileSigner(key);
-    const certificate = await certify(
-      { ...issuer, signer: new FileSigner(issuer.key) },
-      {
-        subject: former.subject,
-        spki: signer.spki,
-        days,
-        now: context.now(),
-        pathLength: former.pathLength,
-        nameConstraints: findExtension(former.extensions, OID.nameConstraints)?.value,
-      },
-    );
-    // Each rename is atomic. A crash between two of them leaves every file under one of its names.
-    await writeFile(file('pem.new'), pemOf([certificate]), { mode: 0o644 });
-    await writeFile(join(options.ca, 'chain.pem'), pemOf([issuer.certificate, ...issuer.chain]));
-    await rename(file('pem'), kept('pem'));
-    if (options['new-key']) {
-      await rename(file('key'), kept('key'));
-      await rename(file('key.new'), file('key'));
-    }
-    await rename(file('pem.new'), file('pem'));
-    describeCertificate(context, `Renewed ${file('pem')}`, certificate);
-    context.out(`The former certificate is ${kept('pem')}. Add it to renewal_issuers if the key is new.\n`);
-    return EXIT.ok;
-  },
-};
+export async function renew(options: CaRenewOptions, context: CommandContext): Promise<number> {
+  const days = wholeNumber('days', options.days, ISSUING_DAYS, 1, 36_500);
+  const issuer = await readFolder('issuer', options.issuer);
+  const { name, certificate: former, key } = await readFolder('ca', options.ca);
+  if (former.subject.der.equals(former.issuer.der))
+    throw new CommandError(`${join(options.ca, `${name}.pem`)} is self-signed. Create a new root with "ca init".`);
+  const file = (ending: string): string => join(options.ca, `${name}.${ending}`);
+  const kept = (ending: string): string => file(`${former.serialNumber}.${ending}`);
+  const signer = options['new-key']
+    ? await newKey(file('key.new'), keyTypeOf(former.publicKey.keyType))
+    : new FileSigner(key);
+  const certificate = await certify(
+    { ...issuer, signer: new FileSigner(issuer.key) },
+    {
+      subject: former.subject,
+      spki: signer.spki,
+      days,
+      now: context.now(),
+      pathLength: former.pathLength,
+      nameConstraints: findExtension(former.extensions, OID.nameConstraints)?.value,
+    },
+  );
+  // Each rename is atomic. A crash between two of them leaves every file under one of its names.
+  await writeFile(file('pem.new'), pemOf([certificate]), { mode: 0o644 });
+  await writeFile(join(options.ca, 'chain.pem'), pemOf([issuer.certificate, ...issuer.chain]));
+  await rename(file('pem'), kept('pem'));
+  if (options['new-key']) {
+    await rename(file('key'), kept('key'));
+    await rename(file('key.new'), file('key'));
+  }
+  await rename(file('pem.new'), file('pem'));
+  describeCertificate(context, `Renewed ${file('pem')}`, certificate);
+  context.out(`The former certificate is ${kept('pem')}. Add it to renewal_issuers if the key is new.\n`);
+  return EXIT.ok;
+}
 
 /** @throws CommandError where the issuer may not sign this CA */
 async function certify(

@@ -110,14 +110,12 @@ export const argument = (about: string, choices?: readonly string[]): Argument =
   choices,
 });
 
-/** The file of a command. */
-export interface CommandModule<O extends Options> {
-  /**
-   * @returns the exit code
-   * @throws UsageError; CommandError; ConfigError; any other error is a failure with its text
-   */
-  run(values: Values<O>, context: CommandContext): Promise<number>;
-}
+/**
+ * Resolves with the exit code.
+ *
+ * @throws UsageError; CommandError; ConfigError; any other error is a failure with its text
+ */
+export type Run<V> = (values: V, context: CommandContext) => Promise<number>;
 
 export interface Command {
   readonly kind: 'command';
@@ -136,7 +134,7 @@ export interface Command {
   readonly calls: readonly string[];
   /** One of which the first of them needs; none: whoever is known may make it. */
   readonly roles: readonly string[];
-  readonly run: (values: Readonly<Record<string, unknown>>, context: CommandContext) => Promise<number>;
+  readonly run: Run<Readonly<Record<string, unknown>>>;
 }
 
 /** Commands in a table of their own, below one word. */
@@ -167,12 +165,12 @@ export function command<const O extends Options>(
   name: string,
   summary: string,
   options: O,
-  load: () => Promise<CommandModule<O>>,
+  load: () => Promise<Run<Values<O>>>,
   { about, misuse = EXIT.failed, takesSignals = false, calls = [], roles = [] }: CommandExtras = {},
 ): Command {
   const run: Command['run'] = async (values, context) => {
     if (!areValues(options, values)) throw new TypeError(`not the options of ${name}`);
-    return (await load()).run(values, context);
+    return (await load())(values, context);
   };
   return { kind: 'command', name, summary, about, options, misuse, takesSignals, calls, roles, run };
 }

@@ -8,22 +8,15 @@ const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) =>
   fish: fishCompletion,
 };
 
-/** The command. @param commands all of the program; run throws UsageError */
-export const completing = (commands: readonly Entry[]) => ({
-  run: (values: { readonly shell: string }, context: CommandContext): Promise<number> =>
-    print(commands, values, context),
-});
-
-async function print(
-  commands: readonly Entry[],
-  { shell }: { readonly shell: string },
-  { out }: CommandContext,
-): Promise<number> {
-  const make = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
-  if (make === undefined) throw new UsageError(`SHELL is one of ${Object.keys(SHELLS).join(', ')}`);
-  out(make(await completedCommands(commands)));
-  return EXIT.ok;
-}
+/** @param commands all of the program. @returns the command. It throws UsageError. */
+export const completing =
+  (commands: readonly Entry[]) =>
+  async ({ shell }: { readonly shell: string }, { out }: CommandContext): Promise<number> => {
+    const make = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
+    if (make === undefined) throw new UsageError(`SHELL is one of ${Object.keys(SHELLS).join(', ')}`);
+    out(make(await completedCommands(commands)));
+    return EXIT.ok;
+  };
 
 /** All commands, those of families too. */
 async function completedCommands(

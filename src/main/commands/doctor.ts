@@ -17,7 +17,7 @@ import { checkDisks } from '../disk-check.ts';
 import { nodeName } from '../nodes.ts';
 import { postgresServer } from '../postgres-server.ts';
 import { EXIT, type CommandContext } from './command.ts';
-import { loadService } from './load-service.ts';
+import { loadService } from './serve.ts';
 
 interface DoctorValues {
   readonly config: string;

@@ -1,12 +1,80 @@
 /** `serve`: the server itself. */
-import { ConfigError } from '../../config/problem.ts';
-import { describe } from '../../errors.ts';
-import { notifyReady } from '../service-manager.ts';
+import { execFile } from 'node:child_process';
+import { checkGssapi } from '../../auth/gssapi/gssapi.ts';
+import { tokenProblems } from '../../ca/pkcs11/index.ts';
+import { findings } from '../../config/findings.ts';
+import { type Environment, loadConfig, type LoadedService } from '../../config/load.ts';
+import { ConfigError, formatProblem, type Problem } from '../../config/problem.ts';
+import type { Config } from '../../config/schema.ts';
+import { describe, EstuaryError } from '../../errors.ts';
+import { describeTrouble, findKeyTrouble } from '../../store/sqlite/token-lookups.ts';
 import { ServiceSignals } from '../signals.ts';
-import { startService, type RunningService } from '../start.ts';
-import { run as check } from './check.ts';
-import { EXIT, type CommandContext } from './command.ts';
-import { loadService } from './load-service.ts';
+import { type RunningService, startService } from '../start.ts';
+import { type CommandContext, EXIT } from './command.ts';
+
+/** @throws ConfigError with everything that keeps it from starting */
+export async function loadService(
+  file: string,
+  { env, now }: Pick<CommandContext, 'env' | 'now'>,
+): Promise<LoadedService> {
+  const loaded = await loadConfig(file, env, now());
+  const { config, material } = loaded;
+  // What only the libraries that the configuration needs can tell about it.
+  const problems = [
+    ...(await checkGssapi({ config: config.gssapi, environment: env })),
+    ...(await tokenProblems(config, material.cas, { env, now })),
+    ...lookupKeyProblems(config, now()),
+  ];
+  if (problems.length > 0) throw new ConfigError(file, findings(problems, config));
+  return loaded;
+}
+
+/** The key of the tokens' lookups belongs to the store, whose database says which it is. */
+function lookupKeyProblems({ otp, store }: Config, now: number): Problem[] {
+  // A database elsewhere says so when the server starts.
+  if (!otp.enabled || store.driver === 'postgres') return [];
+  const key = 'otp.lookup_key';
+  try {
+    const trouble = findKeyTrouble(store.path, otp.lookup_key?.reveal(), now);
+    if (trouble === undefined) return [];
+    return [{ key, message: describeTrouble(trouble, store.path, otp.lookup_key !== undefined) }];
+  } catch (error) {
+    if (!(error instanceof EstuaryError)) throw error;
+    return [{ key, message: describe(error) }];
+  }
+}
+
+/** @throws ConfigError with every problem there is */
+export async function checkConfiguration(
+  { config: file }: { readonly config: string },
+  context: CommandContext,
+): Promise<number> {
+  const { warnings } = await loadService(file, context);
+  for (const { key, message } of warnings)
+    context.err(`${formatProblem(file, { key, message: `warning: ${message}` })}\n`);
+  context.out(`${file}: the configuration is valid\n`);
+  return EXIT.ok;
+}
+
+/** Tells systemd that the service is up (`Type=notify`): nothing that depends on it starts before the listeners answer. */
+
+/**
+ * Resolves once the service manager knows, or could not be told; where none has asked, at once. Node.js has no datagram sockets of the Unix
+ * domain, so systemd's own program sends the message.
+ *
+ * @param warn gets the reason why it could not be told
+ */
+export function notifyReady(env: Environment, warn: (reason: string) => void): Promise<void> {
+  const { NOTIFY_SOCKET, PATH } = env;
+  if (NOTIFY_SOCKET === undefined) return Promise.resolve();
+  return new Promise((resolve) => {
+    const options = { env: { NOTIFY_SOCKET, PATH }, timeout: 30_000 };
+    execFile('systemd-notify', ['--ready', '--status=serving'], options, (error) => {
+      if (error !== null) warn(`systemd-notify: ${error.message}`);
+      resolve();
+    });
+  });
+}
 
 interface ServeOptions {
   readonly config: string;
@@ -18,13 +86,13 @@ interface ServeOptions {
  *
  * @throws ConfigError
  */
-export async function run(
+export async function serve(
   { config: configFile, check: checkOnly }: ServeOptions,
   context: CommandContext,
 ): Promise<number> {
   if (checkOnly) {
     context.signals.release();
-    return check({ config: configFile }, context);
+    return checkConfiguration({ config: configFile }, context);
   }
   const up = Promise.withResolvers<RunningService>();
   const control = new ServiceSignals(context.signals, up.promise, (error) => {
@@ -35,9 +103,7 @@ export async function run(
     const loaded = await loadService(configFile, context);
     // Nothing is open yet.
     if (control.stopping) return EXIT.ok;
-    const service = await startService({ ...loaded, configFile });
-    up.resolve(service);
-    void service.failure.then((reason) => control.fail(reason));
+    up.resolve(await startService({ ...loaded, configFile }));
     await notifyReady(process.env, (reason) => context.err(`estuary: the service manager was not told: ${reason}\n`));
     return EXIT.ok;
   } catch (error) {

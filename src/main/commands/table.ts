@@ -29,10 +29,15 @@ export const COMMANDS: readonly Entry[] = [
     'serve',
     'Run the server. The command where none is named.',
     { config, check: flag('check the configuration as "check" does, and stop') },
-    () => import('./serve.ts'),
+    async () => (await import('./serve.ts')).serve,
     { takesSignals: true },
   ),
-  command('check', 'Check the configuration, its files and certificates.', { config }, () => import('./check.ts')),
+  command(
+    'check',
+    'Check the configuration, its files and certificates.',
+    { config },
+    async () => (await import('./serve.ts')).checkConfiguration,
+  ),
   command(
     'audit verify',
     'Check the hash chain of the audit log, and its signed checkpoints.',
@@ -47,25 +52,25 @@ export const COMMANDS: readonly Entry[] = [
         'PEM of the public or private key of the checkpoints (default audit.checkpoint_key, where it is at hand)',
       ),
     },
-    () => import('./audit-verify.ts'),
+    async () => (await import('./audit-verify.ts')).run,
   ),
   command(
     'doctor',
     'Look at the configuration, certificates, keys, CAs, store and audit log; exit code 1 where something failed, 2 where the configuration is refused.',
     { config, json: flag('for programs') },
-    () => import('./doctor.ts'),
+    async () => (await import('./doctor.ts')).run,
   ),
   command(
     'backup',
     'Copy the store of a running server.',
     { config, to: required('DIR', 'a folder that is not there, or empty') },
-    () => import('./backup.ts'),
+    async () => (await import('./backup.ts')).runBackup,
   ),
   command(
     'restore',
-    'Restore a backup, then replay later events from the audit file.',
+    'Put a backup in the place of the store, and into it what the audit file tells of since.',
     { config, from: required('DIR', 'what "backup" has made') },
-    () => import('./restore.ts'),
+    async () => (await import('./backup.ts')).runRestore,
     { about: 'Refuses a store in use, and says what was lost. The former store is kept under another name.' },
   ),
   command(
@@ -77,18 +82,8 @@ export const COMMANDS: readonly Entry[] = [
       to: required('DRIVER', 'the other one'),
       path: value('FILE', 'the SQLite database (default data/est.db beside the configuration)'),
     },
-    () => import('./store-copy.ts'),
+    async () => (await import('./store-copy.ts')).run,
     { about: 'Refuses stores in use, and copies into an empty one only. The source stays as it is.' },
-  ),
-  command(
-    'store accept-older-database',
-    'Accept a database that is older than the audit file, and replay the audit file.',
-    { config },
-    () => import('./accept-older-database.ts'),
-    {
-      about:
-        'For a restored snapshot or an old primary, if the current database is lost. Stop every node, run it on each node, then start them. Without the audit file, it revokes unused tokens and advances every CRL number by 1,000. It writes the decision to the audit log.',
-    },
   ),
   command(
     'audit export',
@@ -99,7 +94,7 @@ export const COMMANDS: readonly Entry[] = [
       since: value('TIME', 'records of this time and later, ISO 8601'),
       until: value('TIME', 'records of this time and before'),
     },
-    () => import('./audit-export.ts'),
+    async () => (await import('./audit-export.ts')).run,
   ),
   command(
     'ca init',
@@ -121,7 +116,7 @@ export const COMMANDS: readonly Entry[] = [
       'root-days': value('N', 'validity of the root (default 7300)'),
       ...subordinateCa,
     },
-    () => import('./ca-init.ts'),
+    async () => (await import('./ca-init.ts')).run,
     {
       about:
         'With --config and --ca: creates the key of that CA (driver = "pkcs11": inside its token; driver = "file": in its file, 0600), and the certificate or a request for one. With --root and --issuing: creates a two-tier PKI.',

@@ -28,7 +28,7 @@ export const TABLES: readonly CopiedTable[] = [
     name: 'reservation',
     order: ['position'],
     columns: words(
-      'position request_id instance ca label serial requester operation subject spki_sha256 otp_id device_key created_at',
+      'position request_id instance ca label serial requester operation subject spki_sha256 otp_id device_key required_device created_at',
     ),
   },
   {
@@ -36,7 +36,7 @@ export const TABLES: readonly CopiedTable[] = [
     order: ['position'],
     columns:
       words(`position ca label serial subject sans not_before not_after issued_at der fingerprint_sha256 requester
-      method request_id device device_key key_identifier archived_key_id revocation_challenge revoked_at reason invalidity_date`),
+      method request_id device device_key required_device key_identifier archived_key_id revocation_challenge revoked_at reason invalidity_date`),
   },
   {
     name: 'request',
@@ -44,7 +44,7 @@ export const TABLES: readonly CopiedTable[] = [
     columns:
       words(`position id ca operation subject sans key_type requester method requester_id requester_issuer requester_sans
       names status created_at decided_at decided_by approvals reason serial csr format spki_sha256 otp_id recognition changed_at decider
-      reference polled_at missing_since final device device_key override`),
+      reference polled_at missing_since final device device_key required_device override`),
   },
   {
     name: 'cmc_message',

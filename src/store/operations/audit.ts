@@ -25,7 +25,8 @@ export function searchColumns(line: string): SearchColumns {
 }
 
 /** A text column takes every character except U+0000 and lone surrogates. */
-const storable = (text: string | undefined): string | null => text?.replaceAll('\0', '\u2400').toWellFormed() ?? null;
+export const storable = (text: string | null | undefined): string | null =>
+  text?.replaceAll('\0', '\u2400').toWellFormed() ?? null;
 
 /** The first column whose value differs from the line's. */
 export function changedColumn(row: SearchColumns & { readonly line: string }): string | undefined {

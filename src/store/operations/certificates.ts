@@ -5,7 +5,7 @@ import type { CertificateRow, Revocation, RevokedCertificate, RevokeResult } fro
 import type { Database, Operation } from './port.ts';
 
 export const CERTIFICATE_COLUMNS =
-  'ca, label, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, key_identifier, archived_key_id, revocation_challenge, revoked_at, reason, invalidity_date';
+  'ca, label, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, required_device, key_identifier, archived_key_id, revocation_challenge, revoked_at, reason, invalidity_date';
 
 export const LISTED_COLUMNS = CERTIFICATE_COLUMNS.replace(' der,', '');
 
@@ -78,7 +78,7 @@ export function insertCertificate(db: Database): (row: CertificateRow, issued_at
     const changes = yield* insert.run(
       ...[...names.map(([, value]) => value(row)), issued_at, ca, label, serial, subject, JSON.stringify(sans)],
       ...[not_before, not_after, der, fingerprint, row.requester, row.method, row.request_id, row.device],
-      ...[row.device_key, row.key_identifier, row.archived_key_id, row.revocation_challenge],
+      ...[row.device_key, row.required_device, row.key_identifier, row.archived_key_id, row.revocation_challenge],
       ...[row.revoked_at, row.reason, row.invalidity_date],
     );
     return changes === 1;

@@ -4,7 +4,9 @@ import { type Database, type Operation, result } from './port.ts';
  * Whether a device may have a certificate of a CA now; without a device, nobody asks. A change of the device waits for the end of the
  * transaction.
  */
-export function mayIssueTo(db: Database): (device_key: string | null, ca: string, now: number) => Operation<boolean> {
+export function mayIssueTo(
+  db: Database,
+): (required_device: string | null, ca: string, now: number) => Operation<boolean> {
   const admitted = db.prepare<{ key: string; ca: string; now: number }, { id: string }>(
     `SELECT id FROM device WHERE key = @key AND enabled = 1 AND (not_after IS NULL OR not_after > @now)
      AND (ca IS NULL OR ca = @ca) ${db.dialect.forShare}`,

@@ -13,10 +13,10 @@ import { otpReturned, takeOtpUse } from './otp.ts';
 import { type Database, type Operation, result } from './port.ts';
 
 export const RESERVATION_COLUMNS =
-  'request_id, instance, ca, label, serial, requester, operation, subject, spki_sha256, otp_id, device_key, created_at';
+  'request_id, instance, ca, label, serial, requester, operation, subject, spki_sha256, otp_id, device_key, required_device, created_at';
 
 /** What a closed reservation was for. */
-type Closed = Pick<Reservation, 'ca' | 'label' | 'serial' | 'otp_id' | 'device_key' | 'created_at'>;
+type Closed = Pick<Reservation, 'ca' | 'label' | 'serial' | 'otp_id' | 'device_key' | 'required_device' | 'created_at'>;
 
 /** Where the certificate was requested. */
 const labelOf = ({ ca, label }: Pick<Reservation, 'ca' | 'label'>): string => label ?? ca;
@@ -41,11 +41,12 @@ export function issuanceReads(db: Database) {
 
 export function insertReservation(db: Database): (reservation: Reservation) => Operation<number> {
   const insert = db.prepare<unknown[]>(
-    `INSERT INTO reservation (${RESERVATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO reservation (${RESERVATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   return (r) => {
     const names = [r.serial, r.requester, r.operation, r.subject, r.spki_sha256];
-    return insert.run(r.request_id, r.instance, r.ca, r.label, ...names, r.otp_id, r.device_key, r.created_at);
+    const devices = [r.device_key, r.required_device];
+    return insert.run(r.request_id, r.instance, r.ca, r.label, ...names, r.otp_id, ...devices, r.created_at);
   };
 }
 
@@ -70,7 +71,7 @@ export function issuanceWrites(db: Database) {
   const insert = insertReservation(db);
   const mayIssue = mayIssueTo(db);
   const close = db.prepare<[string], Closed>(
-    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, label, serial, otp_id, device_key, created_at',
+    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, label, serial, otp_id, device_key, required_device, created_at',
   );
   const ofReservation = '(SELECT otp_id FROM reservation WHERE request_id = ?)';
   const noteIssued = db.prepare<[string, string]>(
@@ -95,9 +96,9 @@ export function issuanceWrites(db: Database) {
       events: readonly AuditEvent[],
       repeatable?: Repeatable,
     ): Operation<Outcome<ReserveResult>> {
-      const { otp_id, device_key, request_id, created_at } = reservation;
+      const { otp_id, device_key, required_device, request_id, created_at } = reservation;
       const [may, taken] = yield* db.together([
-        mayIssue(device_key, labelOf(reservation), created_at),
+        mayIssue(required_device, labelOf(reservation), created_at),
         isTaken(reservation),
       ]);
       if (!may) return undone('device-refused');
@@ -108,10 +109,10 @@ export function issuanceWrites(db: Database) {
       return done('reserved', events, device_key);
     },
     *claimRequest(reservation: Reservation, events: readonly AuditEvent[]): Operation<Outcome<ClaimResult>> {
-      const { request_id, device_key, created_at } = reservation;
+      const { request_id, device_key, required_device, created_at } = reservation;
       const [request, may, taken] = yield* db.together([
         claimable.get(request_id),
-        mayIssue(device_key, labelOf(reservation), created_at),
+        mayIssue(required_device, labelOf(reservation), created_at),
         isTaken(reservation),
       ]);
       if (request === undefined) return undone('request-taken');
@@ -132,7 +133,7 @@ export function issuanceWrites(db: Database) {
       if (open?.ca !== ca || open.label !== row.label || (open.serial !== null && open.serial !== serial))
         throw notOpen(row);
       // A disabled device gets no certificate; its expiry was checked at the reservation.
-      if (!(yield* mayIssue(open.device_key, labelOf(open), open.created_at)))
+      if (!(yield* mayIssue(open.required_device, labelOf(open), open.created_at)))
         throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
       const [inserted] = yield* db.together([
         insertRow(row, open.created_at),

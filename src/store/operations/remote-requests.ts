@@ -78,7 +78,7 @@ export function remoteRequestWrites(db: Database) {
       const { id, otp_id, recognition, created_at } = row;
       const [known, may] = yield* db.together([
         find(recognition),
-        mayIssue(row.device_key, row.ca, reservation.created_at),
+        mayIssue(row.required_device, row.ca, reservation.created_at),
       ]);
       if (!may) return undone('device-refused');
       if (known?.id === row.id) {

@@ -1,5 +1,4 @@
 /** The queue of requests that wait for a decision, or have had one. */
-import { requestEnded } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
@@ -21,7 +20,7 @@ import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import { type Database, given, type Operation } from './port.ts';
 
 export const REQUEST_COLUMNS =
-  'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, override, decided_by, approvals';
+  'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, required_device, override, decided_by, approvals';
 
 /** A row as databases have it. */
 export type StoredRequest = Omit<RequestRow, 'sans' | 'requester_sans' | 'override' | 'decided_by'> & {
@@ -38,6 +37,8 @@ export const toRequestRow = (stored: StoredRequest): RequestRow => ({
   override: stored.override === null ? null : readOverride(stored.override, stored.id),
   decided_by: readDeciders(stored.decided_by, stored.id),
 });
+
+type DecidedRequest = Pick<StoredRequest, 'ca' | 'device_key' | 'required_device' | 'decided_by'>;
 
 const toStoredRequest = (row: RequestRow): StoredRequest => ({
   ...row,
@@ -126,8 +127,8 @@ export function requestWrites(db: Database) {
   const insert = insertRequest(db);
   const mayIssue = mayIssueTo(db);
   const clear = clearFailures(db);
-  const byId = db.prepare<[string], Pick<StoredRequest, 'ca' | 'device_key' | 'decided_by'> & { waits: number }>(
-    `SELECT ca, device_key, decided_by, CASE WHEN ${mayGo('approve')} THEN 1 ELSE 0 END AS waits
+  const byId = db.prepare<[string], DecidedRequest & { waits: number }>(
+    `SELECT ca, device_key, required_device, decided_by, CASE WHEN ${mayGo('approve')} THEN 1 ELSE 0 END AS waits
      FROM request WHERE id = ? ${forUpdate}`,
   );
   const decide = db.prepare<Omit<Decision, 'deciders'> & { decided_by: string }>(
@@ -163,8 +164,8 @@ export function requestWrites(db: Database) {
       events: readonly AuditEvent[],
       succeeded: readonly string[] = [],
     ): Operation<Outcome<'queued' | 'otp-unusable' | 'device-refused' | RequestRow>> {
-      const { id, otp_id, recognition, device_key, ca, created_at } = row;
-      const [known, may] = yield* db.together([find(recognition), mayIssue(device_key, ca, created_at)]);
+      const { id, otp_id, recognition, device_key, required_device, ca, created_at } = row;
+      const [known, may] = yield* db.together([find(recognition), mayIssue(required_device, ca, created_at)]);
       if (known !== undefined && known.id !== supersedes) return undone(known);
       if (!may) return undone('device-refused');
       // The same request under way was found above: it is in the queue.
@@ -180,10 +181,10 @@ export function requestWrites(db: Database) {
     ): Operation<Outcome<'decided' | 'not-pending' | 'device-refused' | 'overtaken' | 'unknown'>> {
       const row = yield* byId.get(decision.id);
       if (row === undefined) return undone('unknown');
-      const { ca, device_key, waits } = row;
+      const { ca, device_key, required_device, waits } = row;
       if (waits === 0) return undone('not-pending');
       if (deciders !== undefined && row.decided_by !== JSON.stringify(deciders.before)) return undone('overtaken');
-      if (decision.status !== 'rejected' && !(yield* mayIssue(device_key, ca, decision.decided_at)))
+      if (decision.status !== 'rejected' && !(yield* mayIssue(required_device, ca, decision.decided_at)))
         return undone('device-refused');
       const decided_by = deciders === undefined ? row.decided_by : JSON.stringify(deciders.after);
       return (yield* decide.run({ ...decision, decided_by })) === 1
@@ -213,5 +214,5 @@ type Expired = Pick<RequestRow, 'id' | 'ca' | 'requester' | 'decided_at'>;
 
 function expiredEvent({ id, ca, requester, decided_at }: Expired): AuditEvent {
   const detail = decided_at === null ? 'nobody decided in time' : 'approved, but not collected in time';
-  return requestEnded('request.expired', { subject: requester, ca, request_id: id }, detail);
+  return { type: 'request.expired', outcome: 'success', subject: requester, ca, request_id: id, detail };
 }

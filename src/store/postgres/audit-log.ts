@@ -3,13 +3,14 @@ import type { AuditEvent } from '../../audit/event.ts';
 import { type ChainedRecord, GENESIS_HASH } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
 import { countRecords } from '../counted-records.ts';
-import { searchColumns } from '../operations/audit.ts';
+import { deviceClaim, type DeviceClaim } from '../device-store.ts';
+import { searchColumns, storable } from '../operations/audit.ts';
 import type { Queries } from './queries.ts';
 
-/** A record that tells of a device. */
-interface DeviceEvent {
+/** A record about a device: its key, or what a requester claimed. */
+interface DeviceEvent extends DeviceClaim {
   readonly seq: number;
-  readonly device: string;
+  readonly key: string | null;
 }
 
 /**
@@ -49,8 +50,16 @@ export class AuditLog {
     );
     this.#noteDevices = db.prepare<object>(
       `INSERT INTO device_event (device_key, position)
-       SELECT told.device, audit.position FROM unnest(@seq::bigint[], @device::text[]) AS told (seq, device)
-       JOIN audit ON audit.node = @node AND audit.seq = told.seq`,
+       WITH told AS (
+         SELECT * FROM unnest(@seq::bigint[], @key::text[], @name::text[], @serial::text[], @ca::text[])
+           AS told (seq, key, name, serial, ca)
+       ), found AS (
+         SELECT key, seq FROM told WHERE key IS NOT NULL
+         UNION SELECT device.key, seq FROM told JOIN device ON device.id = told.name
+           AND (device.ca IS NULL OR told.ca IS NULL OR device.ca = told.ca)
+         UNION SELECT device.key, seq FROM told JOIN certificate USING (serial) JOIN device ON device.key = device_key
+       )
+       SELECT found.key, audit.position FROM found JOIN audit ON audit.node = @node AND audit.seq = found.seq`,
     );
     this.#count = db.prepare<object>(
       `INSERT INTO statistic AS known (node, hour, ca, what, count)
@@ -97,21 +106,12 @@ export class AuditLog {
     return state;
   }
 
-  /** Stores records that the file has already. The caller has checked them, and sets the head. */
-  async adopt(records: readonly ChainedRecord[]): Promise<void> {
-    await Promise.all(this.#stored(records));
-  }
-
-  /** Sets the end of the chain, for a store that is brought up to date. */
-  async setHead(head: AuditHead): Promise<void> {
-    await this.#write.run({ ...head, node: this.#node, told: head.seq });
-  }
-
   /** Makes an event the next record of the transaction. @param device the key of the one that it tells of */
   add(event: AuditEvent, time: number, device?: string | null): void {
     const { seq } = this.#chain.add(event, time);
     if (event.type !== 'audit.anchored') this.#told = seq;
-    if (device !== undefined && device !== null) this.#devices.push({ seq, device });
+    const claim = typeof device === 'string' ? NO_CLAIM : deviceClaim(event);
+    if (claim !== undefined) this.#devices.push({ ...claim, seq, key: device ?? null });
   }
 
   /** Puts the records into the file, and forces them to disk. */
@@ -123,36 +123,37 @@ export class AuditLog {
   send(): Promise<unknown> {
     const sent: Promise<unknown>[] = [];
     const node = this.#node;
-    sent.push(...this.#stored(this.#chain.take()));
+    const records = this.#chain.take();
+    if (records.length > 0) {
+      sent.push(...this.#counted(records));
+      const rows = records.map(({ seq, time, type, line }) => ({ seq, time, type, line, ...searchColumns(line) }));
+      sent.push(
+        this.#insert.run({
+          node,
+          seq: rows.map((row) => row.seq),
+          time: rows.map((row) => row.time),
+          type: rows.map((row) => row.type),
+          line: rows.map((row) => row.line),
+          subject: rows.map((row) => row.subject),
+          ca: rows.map((row) => row.ca),
+          serial: rows.map((row) => row.serial),
+          request_id: rows.map((row) => row.request_id),
+        }),
+      );
+    }
     if (this.#devices.length > 0)
       sent.push(
         this.#noteDevices.run({
           node,
           seq: this.#devices.map(({ seq }) => seq),
-          device: this.#devices.map(({ device }) => device),
+          key: this.#devices.map(({ key }) => key),
+          name: this.#devices.map(({ name }) => storable(name)),
+          serial: this.#devices.map(({ serial }) => serial),
+          ca: this.#devices.map(({ ca }) => ca),
         }),
       );
     if (this.#chain.hasMoved) sent.push(this.#write.run({ ...this.#chain.head, node, told: this.#told }));
     return Promise.all(sent);
-  }
-
-  #stored(records: readonly ChainedRecord[]): Promise<unknown>[] {
-    if (records.length === 0) return [];
-    const rows = records.map(({ seq, time, type, line }) => ({ seq, time, type, line, ...searchColumns(line) }));
-    return [
-      ...this.#counted(records),
-      this.#insert.run({
-        node: this.#node,
-        seq: rows.map((row) => row.seq),
-        time: rows.map((row) => row.time),
-        type: rows.map((row) => row.type),
-        line: rows.map((row) => row.line),
-        subject: rows.map((row) => row.subject),
-        ca: rows.map((row) => row.ca),
-        serial: rows.map((row) => row.serial),
-        request_id: rows.map((row) => row.request_id),
-      }),
-    ];
   }
 
   probe(): readonly AuditEvent[] {
@@ -180,3 +181,5 @@ export class AuditLog {
     this.#chain.close();
   }
 }
+
+const NO_CLAIM: DeviceClaim = { name: null, serial: null, ca: null };

@@ -89,6 +89,7 @@ CREATE TABLE reservation (
   spki_sha256 text,
   otp_id      text REFERENCES otp (id),
   device_key  text,
+  required_device text,
   created_at  bigint NOT NULL,
   UNIQUE (ca, serial)
 );
@@ -114,6 +115,7 @@ CREATE TABLE certificate (
   request_id           text NOT NULL,
   device               text,
   device_key           text,
+  required_device      text, -- device_key, if the label issues to registered devices only
   key_identifier       text,
   archived_key_id      text,
   revocation_challenge text,
@@ -169,6 +171,7 @@ CREATE TABLE request (
   final            smallint NOT NULL DEFAULT 0 CHECK (final IN (0, 1)), -- failed for good: the same request is not queued again
   device           text,
   device_key       text,
+  required_device  text,
   override         text -- what an external service decided about names and validity, JSON
 );
 CREATE INDEX request_by_recognition ON request (recognition, position);

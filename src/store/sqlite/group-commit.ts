@@ -4,6 +4,7 @@ import { type Call, type Reply, toPlainError } from '../calls/calls.ts';
 import type { Db } from './database.ts';
 import { toEstuaryError } from './errors.ts';
 import type { Outcome } from '../calls/outcome.ts';
+import { deviceClaim, type DeviceClaim } from '../device-store.ts';
 import { writeLock } from './write-lock.ts';
 
 /** A write as it arrives: its arguments were typed where the call was made. */
@@ -25,6 +26,7 @@ export class GroupCommit {
   readonly #release;
   readonly #rollbackTo;
   readonly #noteDevice;
+  readonly #noteClaim;
 
   constructor(db: Db, log: AuditLog, operations: ReadonlyMap<string, WriteOperation>) {
     this.#db = db;
@@ -38,6 +40,11 @@ export class GroupCommit {
     this.#release = db.prepare('RELEASE one_call');
     this.#rollbackTo = db.prepare('ROLLBACK TO one_call');
     this.#noteDevice = db.prepare<[string, number]>('INSERT INTO device_event (device_key, seq) VALUES (?, ?)');
+    this.#noteClaim = db.prepare<DeviceClaim & { seq: number }>(
+      `INSERT INTO device_event (device_key, seq)
+       SELECT key, @seq FROM device WHERE id = @name AND (ca IS NULL OR @ca IS NULL OR ca = @ca)
+       UNION SELECT device.key, @seq FROM certificate JOIN device ON device.key = device_key WHERE serial = @serial`,
+    );
   }
 
   /**
@@ -137,7 +144,9 @@ export class GroupCommit {
 
   #record(event: AuditEvent, time: number, device: string | undefined): void {
     const seq = this.#log.add(event, time);
-    if (device !== undefined) this.#noteDevice.run(device, seq);
+    if (device !== undefined) return void this.#noteDevice.run(device, seq);
+    const claim = deviceClaim(event);
+    if (claim !== undefined) this.#noteClaim.run({ ...claim, seq });
   }
 
   #undo(): void {

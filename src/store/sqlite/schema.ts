@@ -64,6 +64,7 @@ CREATE TABLE reservation (
   spki_sha256 TEXT,
   otp_id      TEXT REFERENCES otp (id),
   device_key  TEXT,
+  required_device TEXT,
   created_at  INTEGER NOT NULL,
   UNIQUE (ca, serial)
 ) STRICT;
@@ -85,6 +86,7 @@ CREATE TABLE certificate (
   request_id           TEXT NOT NULL,
   device               TEXT, -- the id of its requester's device
   device_key           TEXT,
+  required_device      TEXT, -- device_key, if the label issues to registered devices only
   key_identifier       TEXT,
   archived_key_id      TEXT, -- the key archive's identifier of the private key
   revocation_challenge TEXT, -- RFC 7894 section 3.2, hashed
@@ -142,6 +144,7 @@ CREATE TABLE request (
   final            INTEGER NOT NULL DEFAULT 0, -- failed for good: the same request is not queued again
   device           TEXT,
   device_key       TEXT,
+  required_device  TEXT,
   override         TEXT -- what an external service decided about names and validity, JSON
 ) STRICT;
 CREATE INDEX request_by_recognition ON request (recognition, position);

@@ -96,6 +96,7 @@ export async function takeUse(store: Store, otp_id: string, clock: Clock): Promi
       subject: 'CN=device-1',
       spki_sha256: null,
       device_key: null,
+      required_device: null,
       otp_id,
       created_at: clock.now,
     },

@@ -81,7 +81,7 @@ describe('the console', () => {
     '/favicon.ico',
   ])('has nothing else: %s', async (path) => {
     const response = await api.raw('GET', path);
-    expect([response.statusCode, failure(response).code]).toEqual([404, 'ROUTE_NOT_FOUND']);
+    expect([response.statusCode, failure(response).code]).toEqual([404, 'NOT_FOUND']);
   });
 
   it('changes nothing: other methods are 405', async () => {
@@ -104,7 +104,7 @@ describe('[admin] console = false', () => {
     for (const path of ['/', '/assets/index-abc.js'])
       for (const method of ['GET', 'POST']) {
         const response = await api.raw(method, path);
-        expect([response.statusCode, failure(response).code], path).toEqual([404, 'ROUTE_NOT_FOUND']);
+        expect([response.statusCode, failure(response).code], path).toEqual([404, 'NOT_FOUND']);
       }
   });
 });

@@ -64,18 +64,28 @@ describe('GET /admin/events', () => {
   });
 
   test.each<[AdminRole, string[], boolean]>([
-    ['admin', ['certificate.issued', 'lockout.started', 'admin.access', 'service.stop'], true],
-    ['auditor', ['certificate.issued', 'lockout.started', 'admin.access', 'service.stop'], true],
-    ['ra', ['certificate.issued'], false],
+    [
+      'admin',
+      ['auth.admin', 'auth.otp', 'lockout.started', 'admin.access', 'certificate.issued', 'service.stop'],
+      true,
+    ],
+    [
+      'auditor',
+      ['auth.admin', 'auth.otp', 'lockout.started', 'admin.access', 'certificate.issued', 'service.stop'],
+      true,
+    ],
+    ['ra', ['auth.otp', 'certificate.issued'], false],
     ['operator', ['lockout.started', 'service.stop'], false],
-  ])('%s is told of %j', async (role, types, isWhole) => {
+  ])('%s sees records of the types %j', async (role, types, isWhole) => {
     const api = await adminFixture({ auth: as([role]) });
     const { until } = await listen(api);
     const detail = 'whole';
     await api.store.audit([
-      event('certificate.issued', { detail, address: '192.0.2.1', serial: '01' }),
+      event('auth.admin', { detail }),
+      event('auth.otp', { detail, outcome: 'failure' }),
       event('lockout.started', { detail }),
       event('admin.access', { detail }),
+      event('certificate.issued', { detail, address: '192.0.2.1', serial: '01' }),
       event('service.stop', { detail }),
     ]);
     const told = records(await until(role === 'ra' ? 'certificate.issued' : 'service.stop'));

@@ -12,6 +12,7 @@ const STATE: ServiceState = {
   waiting: undefined,
   storeUp: true,
   lastReload: undefined,
+  clockSkew: 0,
 };
 
 const ok = () => Promise.resolve({ health: 'ok' as const });

@@ -136,6 +136,7 @@ describe('GET and DELETE /admin/otp', () => {
         subject: 'CN=d',
         spki_sha256: null,
         device_key: null,
+        required_device: null,
         otp_id: used,
         created_at: NOW,
       },

@@ -21,13 +21,11 @@ import { textOf } from '../../support/command.ts';
 /** What was run, with which values. */
 const ran: unknown[] = [];
 const keep = (name: string) => () =>
-  Promise.resolve({
-    run: (values: object) => {
-      ran.push([name, values]);
-      return Promise.resolve(0);
-    },
+  Promise.resolve((values: object) => {
+    ran.push([name, values]);
+    return Promise.resolve(0);
   });
-const fail = (error: Error) => () => Promise.resolve({ run: () => Promise.reject(error) });
+const fail = (error: Error) => () => Promise.resolve(() => Promise.reject(error));
 
 const config = required('FILE', 'the configuration');
 const TABLE: readonly Entry[] = [

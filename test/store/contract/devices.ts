@@ -207,6 +207,77 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       expect(await store.releaseReservation(intent.request_id, [])).toBe(true);
     });
 
+    test.each(REFUSED)(
+      'where no device is required, a requester whose device is %s gets its certificate',
+      async (_, more) => {
+        const store = await newDatabase().open();
+        const row = deviceRow(more);
+        await enter(store, row);
+        const of = { device_key: row.key, required_device: null };
+        const intent = reservation(of);
+        expect(await store.reserve(intent, [event('request.received')])).toBe('reserved');
+        await store.recordCertificate(certificateRow(intent, { ...of, device: row.id }), [event('certificate.issued')]);
+        const waiting = requestRow({ ...of, device: row.id, created_at: NOW });
+        expect(await store.queueRequest(waiting, null, [event('request.queued')])).toBe('queued');
+        const approval = { id: waiting.id, status: 'approved', reason: null, decided_at: NOW } as const;
+        expect(await store.decideRequest(approval, [event('request.approved')])).toBe('decided');
+        expect(await store.claimRequest(reservation({ ...of, request_id: waiting.id }), [])).toBe('reserved');
+        const history = await store.deviceHistory(row, 10);
+        expect(history).toMatchObject({ certificates: [{ ...of, device: row.id }], requests: [{ id: waiting.id }] });
+        expect(history.events.map(({ type }) => type)).toEqual([
+          'request.approved',
+          'request.queued',
+          'certificate.issued',
+          'request.received',
+          'device.created',
+        ]);
+      },
+    );
+
+    test('a failed authentication is in the history of the device that the requester claimed to be', async () => {
+      const store = await newDatabase().open();
+      const row = deviceRow();
+      const limited = deviceRow({ id: 'limited', ca: 'lab' });
+      await enter(store, row, limited);
+      const of = { device: row.id, device_key: row.key };
+      const intent = reservation(of);
+      await store.reserve(intent, []);
+      await store.recordCertificate(certificateRow(intent, of), []);
+      const failed = (type: 'auth.otp' | 'auth.mtls' | 'auth.cmc' | 'auth.admin', more: object) =>
+        event(type, { outcome: 'failure', ca: 'devices', ...more });
+      const policy = { max_failures: 0, failure_window: 60, lockout_duration: 60 };
+      await store.recordFailure(['username:device-1'], policy, NOW, [failed('auth.otp', { subject: 'device-1' })]);
+      await store.audit([
+        failed('auth.cmc', { subject: 'device-1' }),
+        failed('auth.mtls', { subject: 'CN=a', serial: intent.serial }),
+        failed('auth.cmc', { serial: intent.serial }),
+      ]);
+      // None of these is a claim to be the device.
+      await store.audit([
+        failed('auth.mtls', { subject: 'device-1' }),
+        failed('auth.otp', { subject: 'device-11' }),
+        failed('auth.otp', { subject: 'device\u0000-1' }),
+        failed('auth.otp', {}),
+        failed('auth.admin', { subject: 'device-1' }),
+        event('auth.otp', { subject: 'device-1' }),
+        event('admin.access', { subject: 'device-1', outcome: 'failure' }),
+      ]);
+      const types = async (of: DeviceRow) => (await store.deviceHistory(of, 99)).events.map(({ type }) => type);
+      expect(await types(row)).toEqual([
+        'auth.cmc',
+        'auth.mtls',
+        'auth.cmc',
+        'lockout.started',
+        'auth.otp',
+        'device.created',
+      ]);
+      const at = (ca: string) => store.audit([failed('auth.otp', { subject: 'limited', ca })]);
+      await at('devices');
+      expect(await types(limited)).toEqual(['device.created']);
+      await at('lab');
+      expect(await types(limited)).toEqual(['auth.otp', 'device.created']);
+    });
+
     test('the history of a device: its certificates, tokens, requests and audit records; none of an earlier one of its id', async () => {
       const store = await newDatabase().open();
       const row = deviceRow();

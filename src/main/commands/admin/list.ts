@@ -1,10 +1,9 @@
 /** A list of the API: page after page as a table, as JSON or as CSV, once or again and again. */
 import { EXIT, flag, UsageError, value, type Values } from '../command.ts';
 import { progress } from '../progress.ts';
-import { FORMATS } from './admin-command.ts';
-import type { Session } from './session.ts';
+import { FORMATS, type Session } from './admin-command.ts';
 import type { Query } from './client.ts';
-import { recordsAt, textAt, type JsonRecord } from './json.ts';
+import { type JsonRecord, recordsAt, textAt } from './json.ts';
 import type { Kind } from './kinds.ts';
 import { csvOf, formatOf, tableOf } from './output.ts';
 import { readCount, readTime } from './times.ts';
@@ -40,9 +39,10 @@ const MOST_A_PAGE = 1000;
 const DEFAULT_LIMIT = 100;
 
 /** A command that prints a list. */
-export const lists = (spec: ListSpec) => ({
-  run: (values: ListValues, session: Session): Promise<number> => list(spec, values, session),
-});
+export const lists =
+  (spec: ListSpec) =>
+  (values: ListValues, session: Session): Promise<number> =>
+    list(spec, values, session);
 
 async function list(spec: ListSpec, values: ListValues, session: Session): Promise<number> {
   const format = formatOf(values);

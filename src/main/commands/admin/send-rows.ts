@@ -1,10 +1,10 @@
 /** A file of rows, sent in as many calls as it takes; each row answered, in order, in the format of the file. */
-import { open, readFile, type FileHandle } from 'node:fs/promises';
-import { parseCsv, csvLine } from '../../../http/admin/bulk/csv.ts';
+import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { csvLine, parseCsv } from '../../../http/admin/bulk/csv.ts';
 import { EXIT, UsageError } from '../command.ts';
 import { progress, type Progress } from '../progress.ts';
 import { printable } from '../text-table.ts';
-import type { Session } from './session.ts';
+import type { Session } from './admin-command.ts';
 import type { Query } from './client.ts';
 import { asRecord, textAt } from './json.ts';
 

@@ -1,12 +1,12 @@
 /** The commands below `estuary admin`. */
 import { ADMIN_ROLES } from '../../../config/vocabulary.ts';
-import { command, required, value, type Entry } from '../command.ts';
-import { CERTIFICATE_COMMANDS } from './tables/certificates.ts';
-import { DEVICE_COMMANDS } from './tables/devices.ts';
-import { OTP_COMMANDS } from './tables/otp.ts';
-import { OVERVIEW_COMMANDS } from './tables/overview.ts';
-import { REQUEST_COMMANDS } from './tables/requests.ts';
-import { SERVICE_COMMANDS } from './tables/service.ts';
+import { command, type Entry, required, value } from '../command.ts';
+import { CERTIFICATE_COMMANDS } from './certificates.ts';
+import { DEVICE_COMMANDS } from './devices.ts';
+import { OTP_COMMANDS } from './otp.ts';
+import { OVERVIEW_COMMANDS } from './overview.ts';
+import { REQUEST_COMMANDS } from './requests.ts';
+import { SERVICE_COMMANDS } from './service.ts';
 
 export const ADMIN_COMMANDS: readonly Entry[] = [
   ...OTP_COMMANDS,
@@ -24,7 +24,7 @@ export const ADMIN_COMMANDS: readonly Entry[] = [
       days: value('N', 'how long it is good for (default: for ever)'),
       out: value('FILE', 'write the token to FILE, which nobody else may read, instead of the terminal'),
     },
-    () => import('./token-new.ts'),
+    async () => (await import('./token-new.ts')).run,
     {
       about:
         'Makes a bearer token of the admin API. The configuration has its SHA-256 alone, so nobody can tell it again.',

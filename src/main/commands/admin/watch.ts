@@ -1,9 +1,9 @@
 /** A list looked at again and again, until somebody ends it. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { CommandError, EXIT } from '../command.ts';
-import type { Session } from './session.ts';
+import type { Session } from './admin-command.ts';
 import type { Query } from './client.ts';
-import { recordsAt, type JsonRecord } from './json.ts';
+import { type JsonRecord, recordsAt } from './json.ts';
 import type { Kind } from './kinds.ts';
 import { tableOf } from './output.ts';
 

@@ -1,13 +1,14 @@
 /** What the commands below `estuary client` share. */
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { StepResult } from '../../../client/certificate-agent.ts';
 import type { ClientError } from '../../../client/client-error.ts';
-import type { CertificateConfig, ClientConfig } from '../../../client/config/client-config.ts';
 import type { Sleep } from '../../../client/client.ts';
-import { realContext, type ClientContext } from '../../../client/context.ts';
-import { terminal } from '../../../client/terminal.ts';
+import type { CertificateConfig, ClientConfig } from '../../../client/config/client-config.ts';
+import { type ClientContext, realContext } from '../../../client/context.ts';
 import { nearest } from '../../../config/nearest.ts';
-import { UsageError, type CommandContext } from '../command.ts';
+import { type CommandContext, UsageError } from '../command.ts';
 
 /** Lines go to the standard error, as journald and people read them. */
 export function clientContext(context: CommandContext, attended: boolean): ClientContext {
@@ -73,3 +74,23 @@ export const sleep: Sleep = async (milliseconds, stop) => {
     if (!stop.aborted) throw error;
   }
 };
+
+/** Questions to whoever sits at the terminal; what is secret is not shown while it is typed. */
+
+/** undefined: nobody sits there. */
+export function terminal(): ((question: string, options: { readonly secret: boolean }) => Promise<string>) | undefined {
+  const { stdin, stderr } = process;
+  if (!stdin.isTTY || !stderr.isTTY) return undefined;
+  return (question, { secret }) =>
+    new Promise((resolve) => {
+      stderr.write(question);
+      const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+      const lines = createInterface({ input: stdin, output: secret ? silent : stderr, terminal: true });
+      lines.once('line', (line) => {
+        lines.close();
+        if (secret) stderr.write('\n');
+        resolve(line.trim());
+      });
+      lines.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+    });
+}

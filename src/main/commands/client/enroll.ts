@@ -15,8 +15,9 @@ import { documentOf, type ENROLL } from './options.ts';
 export type EnrollOptions = Values<typeof ENROLL>;
 
 /** @throws UsageError; ConfigError; ClientError */
-export async function run(options: EnrollOptions, context: CommandContext): Promise<number> {
-  if (options.csr !== undefined || options.stdout) return (await import('./enroll-once.ts')).run(options, context);
+export async function enroll(options: EnrollOptions, context: CommandContext): Promise<number> {
+  if (options.csr !== undefined || options.stdout)
+    return (await import('./operations.ts')).enrollFromRequest(options, context);
   const client = clientContext(context, true);
   const made = options.config === undefined ? fromOptions(options) : undefined;
   const config = made?.config ?? loadClientConfig(onlyFile(options, options.config ?? ''));

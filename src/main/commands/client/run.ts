@@ -1,16 +1,22 @@
-/** `client run`: the daemon. */
-import { keepUp, type StepElsewhere } from '../../../client/client.ts';
+/** The commands that keep the certificates of a configuration: `client run`, the daemon, `renew` and `status`. */
+import { spawn } from 'node:child_process';
+import { isSea } from 'node:sea';
+import { keepUp, stepAll, type StepElsewhere } from '../../../client/client.ts';
 import type { ClientConfig } from '../../../client/config/client-config.ts';
 import { loadClientConfig } from '../../../client/config/load.ts';
 import type { ClientContext } from '../../../client/context.ts';
+import { DISK } from '../../../client/keep/disk.ts';
+import { healthOf } from '../../../client/reports.ts';
+import { describeStatus, isWell, statusOf } from '../../../client/status.ts';
 import { describe } from '../../../errors.ts';
-import { spawn } from 'node:child_process';
-import { isSea } from 'node:sea';
-import { EXIT, type CommandContext } from '../command.ts';
-import { clientContext, sleep } from './client-context.ts';
+import { type CommandContext, EXIT } from '../command.ts';
+import { chosen, clientContext, resultsJson, sleep } from './client-context.ts';
 
 /** Until SIGTERM or SIGINT; SIGHUP reads the configuration again. @throws ConfigError; ClientError */
-export async function run({ config: file }: { readonly config: string }, context: CommandContext): Promise<number> {
+export async function keepRenewed(
+  { config: file }: { readonly config: string },
+  context: CommandContext,
+): Promise<number> {
   let config = loadClientConfig(file);
   const ends = new AbortController();
   let pause = new AbortController();
@@ -58,3 +64,36 @@ const renewElsewhere =
       child.once('error', () => undefined);
       child.once('close', () => resolve());
     });
+
+interface RenewOptions {
+  readonly config: string;
+  readonly name: string | undefined;
+  readonly force: boolean;
+  readonly json: boolean;
+}
+
+/** @throws UsageError; ConfigError; ClientError */
+export async function renew(
+  { config: file, name, force, json }: RenewOptions,
+  context: CommandContext,
+): Promise<number> {
+  const config = loadClientConfig(file);
+  const options = { force: force ? 'renew' : undefined } as const;
+  const results = await stepAll(config, chosen(config, name), clientContext(context, false), options);
+  if (json) context.out(resultsJson(results));
+  return results.some(({ outcome, error }) => outcome === 'failed' || error !== undefined) ? EXIT.failed : EXIT.ok;
+}
+
+interface StatusOptions {
+  readonly config: string;
+  readonly json: boolean;
+}
+
+/** @throws ConfigError; ClientError */
+export function status({ config: file, json }: StatusOptions, context: CommandContext): Promise<number> {
+  const config = loadClientConfig(file);
+  const now = context.now();
+  const all = config.certificate.map((one) => statusOf(one, DISK, now));
+  context.out(json ? `${JSON.stringify(healthOf(all, now), null, 2)}\n` : all.map(describeStatus).join(''));
+  return Promise.resolve(all.every(isWell) ? EXIT.ok : EXIT.failed);
+}

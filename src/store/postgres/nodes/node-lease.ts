@@ -8,6 +8,8 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { describe, failed } from '../../../errors.ts';
+import { CLOCK_TOLERANCE } from '../../node-store.ts';
+import { DatabaseClock } from './database-clock.ts';
 
 export type NodeLog = Readonly<Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>>;
 
@@ -33,6 +35,12 @@ export const LEASE = 20_000;
 /** Of the advisory locks on names of nodes. */
 const NAMES = 0x6573_7401;
 
+/** What a sign of life returns: the database's time, milliseconds since the epoch. */
+interface Beat {
+  readonly time: number;
+}
+const TIME = '(extract(epoch FROM node.heartbeat) * 1000)::double precision AS time';
+
 interface Standing {
   readonly incarnation: string;
   /** Seconds since its last sign of life. */
@@ -45,6 +53,9 @@ export class NodeLease {
   readonly #beat: number;
   readonly #lease: number;
   readonly #stopped = new AbortController();
+  /** Set by each sign of life. */
+  readonly clock = new DatabaseClock();
+  #isClockOff = false;
   #incarnation: string = randomUUID();
   #client: Client | undefined;
   /** By this machine's monotonic clock: when the others may take this node for dead. */
@@ -72,6 +83,7 @@ export class NodeLease {
       await lease.#disconnect();
       throw error;
     }
+    lease.#watchClock();
     lease.#running = lease.#run();
     return lease;
   }
@@ -112,6 +124,7 @@ export class NodeLease {
       if (isAborted(signal)) return;
       try {
         await this.#once();
+        this.#watchClock();
         if (this.#failing) log.info({ node: this.#options.name }, 'this node has its lease again');
         this.#failing = false;
       } catch (error) {
@@ -126,12 +139,14 @@ export class NodeLease {
     const { name, log } = this.#options;
     const client = await this.#connected();
     const sent = performance.now();
-    const { rowCount } = await client.query(
+    const { rows } = await client.query<Beat>(
       `UPDATE node SET heartbeat = clock_timestamp()
-       WHERE name = $1 AND incarnation = $2 AND heartbeat > clock_timestamp() - $3::bigint * interval '1 millisecond'`,
+       WHERE name = $1 AND incarnation = $2 AND heartbeat > clock_timestamp() - $3::bigint * interval '1 millisecond'
+       RETURNING ${TIME}`,
       [name, this.#incarnation, this.#lease],
     );
-    if (rowCount === 1) this.#heldUntil = sent + this.#lease;
+    const [beat] = rows;
+    if (beat !== undefined) this.#lives(beat, sent);
     else {
       this.#heldUntil = 0;
       log.warn({ node: name }, 'this node was taken for dead; it goes on as a new incarnation');
@@ -178,20 +193,38 @@ export class NodeLease {
   async #take(client: Client, before: Standing | undefined): Promise<boolean> {
     const incarnation = randomUUID();
     const sent = performance.now();
-    const { rowCount } = await client.query(
+    const { rows } = await client.query<Beat>(
       `INSERT INTO node (name, incarnation, host, instance, started, heartbeat)
        VALUES ($1, $2, $3, $4, clock_timestamp(), clock_timestamp())
        ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, host = excluded.host,
          instance = excluded.instance, started = excluded.started, heartbeat = excluded.heartbeat
-       WHERE node.incarnation = $5`,
+       WHERE node.incarnation = $5
+       RETURNING ${TIME}`,
       [this.#options.name, incarnation, hostname(), this.#options.instance, before?.incarnation ?? null],
     );
-    if (rowCount !== 1) return false;
+    const [beat] = rows;
+    if (beat === undefined) return false;
     this.#incarnation = incarnation;
     this.#dutyUntil = 0;
-    this.#heldUntil = sent + this.#lease;
+    this.#lives(beat, sent);
     await this.#takeDuty(client);
     return true;
+  }
+
+  #lives({ time }: Beat, sent: number): void {
+    this.clock.set(time, sent);
+    this.#heldUntil = sent + this.#lease;
+  }
+
+  #watchClock(): void {
+    const { log, name } = this.#options;
+    const skew = this.clock.skew();
+    const isOff = Math.abs(skew) > CLOCK_TOLERANCE.warning;
+    const fields = { node: name, skew_seconds: Math.round(skew / 1000) };
+    if (isOff && !this.#isClockOff)
+      log.warn(fields, 'the clocks of this node and of the database differ: synchronize both, for example by NTP');
+    if (!isOff && this.#isClockOff) log.info(fields, 'the clocks of this node and of the database agree again');
+    this.#isClockOff = isOff;
   }
 
   async #takeDuty(client: Client): Promise<void> {

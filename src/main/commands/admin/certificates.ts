@@ -1,0 +1,224 @@
+/** `estuary admin cert …`: issued certificates. */
+import { REVOCATION_REASONS } from '../../../pki/x509/crl.ts';
+import { argument, CommandError, type Entry, EXIT, flag, required, UsageError, value } from '../command.ts';
+import { progress } from '../progress.ts';
+import { adminCommand, confirm, FORMATS, records, type Session, YES } from './admin-command.ts';
+import { readInput } from './connection.ts';
+import { textAt } from './json.ts';
+import { CERTIFICATES, inWords } from './kinds.ts';
+import { LIST, lists, readFilters } from './list.ts';
+import { formatOf, type FormatValues, printRecord } from './output.ts';
+import { readCount, readTime } from './times.ts';
+
+const serial = argument('serial number in hex, as the list shows it or with colons');
+const caLabel = value('LABEL', 'the CA, where two of them used the number');
+const reading = ['admin', 'ra', 'auditor'];
+
+const filters = {
+  'ca-label': value('LABEL', "a CA's label"),
+  label: value('LABEL', 'a further label of a CA: what was asked for there'),
+  subject: value('TEXT', 'a part of the subject'),
+  san: value('TEXT', 'a part of one of the names, as records have them (DNS:a)'),
+  serial: value('HEX', 'the serial number'),
+  requester: value('NAME', 'who asked for it'),
+  device: value('ID', 'what a registered device was issued'),
+  'issued-after': value('TIME', 'issued after this time; 7d: in the last seven days'),
+  'expires-before': value('TIME', 'ending before this time; 30d: within thirty days'),
+};
+
+const why = {
+  reason: value('REASON', `${REVOCATION_REASONS.join(', ')} (default unspecified)`, REVOCATION_REASONS),
+  'invalidity-date': value('TIME', 'since when the key is thought to be compromised; 2d: for two days'),
+};
+
+/** What certificates are found by; by what the API calls it. */
+const CERTIFICATE_FILTERS = {
+  'ca-label': 'ca',
+  label: 'label',
+  subject: 'subject',
+  san: 'san',
+  serial: 'serial',
+  requester: 'requester',
+  device: 'device',
+  status: 'status',
+  'issued-after': 'issued_after',
+  'expires-before': 'expires_before',
+} as const;
+
+const CERTIFICATE_TIMES = { 'issued-after': -1, 'expires-before': 1 } as const;
+
+export const CERTIFICATE_COMMANDS: readonly Entry[] = [
+  adminCommand(
+    'cert list',
+    'The certificates that were issued.',
+    {
+      ...filters,
+      status: value('STATUS', 'valid, revoked or expired', ['valid', 'revoked', 'expired']),
+      ...LIST,
+    },
+    lists({
+      path: '/admin/certificates',
+      kind: CERTIFICATES,
+      filters: CERTIFICATE_FILTERS,
+      times: CERTIFICATE_TIMES,
+      csv: true,
+    }),
+    { calls: ['GET /admin/certificates'], roles: reading },
+  ),
+  adminCommand(
+    'cert show',
+    'One certificate, with its PEM.',
+    { serial, 'ca-label': caLabel, pem: flag('the PEM alone'), ...FORMATS },
+    showCertificate,
+    { calls: ['GET /admin/certificates/{serial}'], roles: reading },
+  ),
+  adminCommand(
+    'cert chain',
+    'The certificates above a certificate, up to the root.',
+    { serial, 'ca-label': caLabel, ...FORMATS },
+    records((values) => ({
+      path: `/admin/certificates/${encodeURIComponent(values.serial)}/chain`,
+      query: { ca: values['ca-label'] },
+    })),
+    { calls: ['GET /admin/certificates/{serial}/chain'], roles: reading },
+  ),
+  adminCommand(
+    'cert revoke',
+    'Revoke a certificate: it authenticates nobody from now on.',
+    { serial, 'ca-label': caLabel, ...why, ...YES, ...FORMATS },
+    revokeCertificate,
+    {
+      calls: ['POST /admin/certificates/{serial}/revoke', 'GET /admin/certificates/{serial}'],
+      roles: ['admin', 'ra'],
+      about: 'There is no way back, also from certificateHold.',
+    },
+  ),
+  adminCommand(
+    'cert revoke-all',
+    'Revoke every certificate that filters find.',
+    {
+      ...filters,
+      status: value('STATUS', 'valid, the default, or expired', ['valid', 'expired']),
+      ...why,
+      count: value('N', 'how many are meant: with more or fewer nothing is revoked'),
+      'dry-run': flag('count, and revoke none'),
+      ...YES,
+    },
+    revokeAll,
+    {
+      calls: ['POST /admin/certificates/revoke'],
+      roles: ['admin', 'ra'],
+      about: 'Takes at least one filter beside --status; counts first, and asks.',
+    },
+  ),
+  adminCommand(
+    'cert import',
+    'Take in a certificate that the store does not know, so that it can be revoked.',
+    {
+      file: argument('the certificate, PEM'),
+      'ca-label': required('LABEL', 'the CA that signed it'),
+      ...FORMATS,
+    },
+    importCertificate,
+    { calls: ['POST /admin/certificates'], roles: ['admin'] },
+  ),
+];
+
+async function importCertificate(
+  values: FormatValues & { readonly file: string; readonly 'ca-label': string },
+  session: Session,
+): Promise<number> {
+  formatOf(values);
+  const body = { pem: await readInput('FILE', values.file), ca: values['ca-label'] };
+  printRecord(await session.client.record('POST', '/admin/certificates', { body }), values, session);
+  return EXIT.ok;
+}
+
+interface SerialValues extends FormatValues {
+  readonly serial: string;
+  readonly 'ca-label': string | undefined;
+}
+
+async function showCertificate(values: SerialValues & { readonly pem: boolean }, session: Session): Promise<number> {
+  formatOf(values);
+  const path = `/admin/certificates/${encodeURIComponent(values.serial)}`;
+  const record = await session.client.record('GET', path, { query: { ca: values['ca-label'] } });
+  if (!values.pem) printRecord(record, values, session);
+  else {
+    const pem = textAt(record, 'pem');
+    if (pem === '')
+      throw new CommandError('the store knows this certificate from the audit log alone, without its PEM');
+    session.out(`${pem.trimEnd()}\n`);
+  }
+  return EXIT.ok;
+}
+
+interface WhyValues {
+  readonly reason: string | undefined;
+  readonly 'invalidity-date': string | undefined;
+}
+
+async function revokeCertificate(
+  values: SerialValues & WhyValues & { readonly yes: boolean },
+  session: Session,
+): Promise<number> {
+  formatOf(values);
+  const body = whyOf(values, session.now());
+  const path = `/admin/certificates/${encodeURIComponent(values.serial)}`;
+  const query = { ca: values['ca-label'] };
+  const record = await session.client.record('GET', path, { query });
+  const about = inWords(record, ['serial', 'ca', 'subject', 'sans', 'status', 'not_after', 'requester']);
+  await confirm({ about, question: 'Revoke this certificate?', yes: values.yes }, session);
+  // Of the CA that was shown.
+  const ca = textAt(record, 'ca');
+  printRecord(await session.client.record('POST', `${path}/revoke`, { query: { ca }, body }), values, session);
+  return EXIT.ok;
+}
+
+/** @throws UsageError */
+function whyOf({ reason, 'invalidity-date': since }: WhyValues, now: number) {
+  return {
+    ...(reason === undefined ? {} : { reason }),
+    ...(since === undefined ? {} : { invalidity_date: readTime('--invalidity-date', since, now, -1) }),
+  };
+}
+
+interface RevokeAllValues extends WhyValues {
+  readonly status: string | undefined;
+  readonly count: string | undefined;
+  readonly 'dry-run': boolean;
+  readonly yes: boolean;
+}
+
+const REVOKE = '/admin/certificates/revoke';
+
+/** Counts first, and asks; then revokes that many and no others. @throws UsageError; CommandError: what was revoked before stays so */
+async function revokeAll(values: RevokeAllValues, session: Session): Promise<number> {
+  const { client, out } = session;
+  const meant = readCount('--count', values.count, 0);
+  const why = whyOf(values, session.now());
+  const filter = readFilters({ filters: CERTIFICATE_FILTERS, times: CERTIFICATE_TIMES }, { ...values }, session.now());
+  if (Object.keys(filter).every((name) => name === 'status'))
+    throw new UsageError('which certificates? A filter beside --status is missing: it would be every one');
+  const count = Number(textAt(await client.record('POST', REVOKE, { body: { filter, dry_run: true } }), 'count'));
+  out(`the filters find ${count} certificates\n`);
+  if (meant !== undefined && meant !== count) throw new CommandError(`--count says ${meant}: nothing was revoked`);
+  if (values['dry-run'] || count === 0) return EXIT.ok;
+  await confirm({ question: `Revoke these ${count} certificates?`, yes: values.yes }, session);
+  const shown = progress(session, { what: 'revoking', unit: 'certificates', total: count });
+  let [left, revoked] = [count, 0];
+  try {
+    while (left > 0) {
+      const result = await client.record('POST', REVOKE, { body: { filter, ...why, count: left } });
+      const now = Number(textAt(result, 'revoked'));
+      revoked += now;
+      left = Number(textAt(result, 'remaining'));
+      shown.update(revoked);
+      if (now === 0) break;
+    }
+  } finally {
+    shown.end();
+    out(`${revoked} revoked\n`);
+  }
+  return left === 0 ? EXIT.ok : EXIT.failed;
+}

@@ -1,0 +1,193 @@
+/** `estuary admin otp …`: one-time passwords. */
+import { resolve } from 'node:path';
+import { type Enrolment, EST_PORT, estUrl, qrText, readyLines, WELL_KNOWN } from '../../../ready-lines.ts';
+import { argument, type Entry, EXIT, flag, required, UsageError, value } from '../command.ts';
+import { adminCommand, confirm, FORMATS, records, type Session, YES } from './admin-command.ts';
+import type { Connection } from './connection.ts';
+import { textAt } from './json.ts';
+import { inWords, OTPS } from './kinds.ts';
+import { LIST, lists } from './list.ts';
+import { formatOf, type FormatValues, printRecord } from './output.ts';
+import { sendRows } from './send-rows.ts';
+import { readCount, readTime } from './times.ts';
+
+const id = argument('of the token, as the list shows it');
+const roles = ['admin', 'ra'];
+const EXPIRES = 'when it ends: 2030-01-31T12:00:00Z, a day, or so long from now, as 12h or 30d';
+
+export const OTP_COMMANDS: readonly Entry[] = [
+  adminCommand(
+    'otp create',
+    'Make a one-time password, and print the lines with which a device enrols.',
+    {
+      'client-id': argument('whom it is for'),
+      'max-uses': value('N', 'how many certificates (default otp.max_uses)'),
+      'expires-at': value('TIME', EXPIRES),
+      'ca-label': value('LABEL', 'for this CA alone'),
+      'est-url': value('URL', 'the EST listener, for the lines (or ESTUARY_EST_URL, or est_url of the profile)'),
+      'est-ca': value('FILE', 'PEM: whom its certificate comes from, for the lines (default --ca)'),
+      qr: flag('a QR code of it, too'),
+      ...FORMATS,
+    },
+    createToken,
+    {
+      calls: ['POST /admin/otp'],
+      roles,
+      about: 'The password is shown this once: the server keeps nothing that it could be told from.',
+    },
+  ),
+  adminCommand(
+    'otp bulk',
+    'Make one-time passwords for the rows of a file, up to any number.',
+    {
+      file: argument('CSV (client_id,max_uses,expires_at,ca) or NDJSON; - is the standard input'),
+      out: value('FILE', 'where the answers go, which nobody else may read (default the standard output)'),
+    },
+    ({ file, out }, session) =>
+      sendRows({ path: '/admin/otp/bulk', file, out, what: 'making tokens', done: 'tokens made' }, session),
+    {
+      calls: ['POST /admin/otp/bulk'],
+      roles,
+      about:
+        'Each row is answered for itself, in the format of the file: the token, or row, code and message. Exit code 1 where a row failed.',
+    },
+  ),
+  adminCommand(
+    'otp list',
+    'The tokens, without the tokens.',
+    {
+      'client-id': value('ID', 'whom they are for'),
+      status: value('STATUS', 'active, consumed, expired or revoked', ['active', 'consumed', 'expired', 'revoked']),
+      ...LIST,
+    },
+    lists({ path: '/admin/otp', kind: OTPS, filters: { 'client-id': 'client_id', status: 'status' }, csv: true }),
+    { calls: ['GET /admin/otp'], roles },
+  ),
+  adminCommand(
+    'otp show',
+    'One token, without the token.',
+    { id, ...FORMATS },
+    records(({ id: one }) => ({ path: `/admin/otp/${encodeURIComponent(one)}` })),
+    { calls: ['GET /admin/otp/{id}'], roles },
+  ),
+  adminCommand(
+    'otp extend',
+    'Change when a token ends. One that has expired lives again.',
+    { id, 'expires-at': required('TIME', EXPIRES), ...FORMATS },
+    records((values, now) => ({
+      method: 'PATCH',
+      path: `/admin/otp/${encodeURIComponent(values.id)}`,
+      body: { expires_at: readTime('--expires-at', values['expires-at'], now, 1) },
+    })),
+    { calls: ['PATCH /admin/otp/{id}'], roles },
+  ),
+  adminCommand('otp revoke', 'Revoke a token: it is dead at once.', { id, ...YES }, revokeToken, {
+    calls: ['DELETE /admin/otp/{id}', 'GET /admin/otp/{id}'],
+    roles,
+  }),
+];
+
+interface OtpCreateValues extends FormatValues {
+  readonly 'client-id': string;
+  readonly 'max-uses': string | undefined;
+  readonly 'expires-at': string | undefined;
+  readonly 'ca-label': string | undefined;
+  readonly 'est-url': string | undefined;
+  readonly 'est-ca': string | undefined;
+  readonly qr: boolean;
+}
+
+async function createToken(values: OtpCreateValues, session: Session): Promise<number> {
+  const format = formatOf(values);
+  const { 'client-id': client_id, 'ca-label': ca } = values;
+  const max_uses = readCount('--max-uses', values['max-uses']);
+  const ends = values['expires-at'];
+  const est = estUrlOf(values['est-url'], session.client.connection);
+  const record = await session.client.record('POST', '/admin/otp', {
+    body: {
+      client_id,
+      ...(max_uses === undefined ? {} : { max_uses }),
+      ...(ends === undefined ? {} : { expires_at: readTime('--expires-at', ends, session.now(), 1) }),
+      ...(ca === undefined ? {} : { ca }),
+    },
+  });
+  const anchors = values['est-ca'] ?? session.client.connection.files.ca;
+  const enrolment = {
+    est: est.url,
+    label: ca,
+    clientId: client_id,
+    token: textAt(record, 'token'),
+    anchors: anchors === undefined ? undefined : resolve(anchors),
+  };
+  if (format === 'table') {
+    printRecord(record, values, session);
+    const { client, curl } = readyLines(enrolment);
+    session.out(`\nwith Estuary:\n\n${client}\n\nwith curl and openssl:\n\n${curl}\n`);
+    if (est.isGuessed)
+      session.err(
+        `\nThe address of the EST listener is a guess (${est.url}): --est-url, ESTUARY_EST_URL or est_url of a profile says it.\n`,
+      );
+  } else printRecord(record, values, session);
+  if (values.qr) (format === 'table' ? session.out : session.err)(`\n${await enrolmentQr(enrolment)}`);
+  return EXIT.ok;
+}
+
+/**
+ * Where devices enrol: the admin API does not tell, so that it is a guess where nobody says it.
+ *
+ * @throws UsageError
+ */
+function estUrlOf(
+  option: string | undefined,
+  { origin, estUrl: known }: Pick<Connection, 'origin' | 'estUrl'>,
+): { readonly url: string; readonly isGuessed: boolean } {
+  const text = option ?? known;
+  if (text === undefined)
+    return { url: `https://${new URL(origin).hostname}:${EST_PORT}${WELL_KNOWN}`, isGuessed: true };
+  const url = estUrl(text);
+  if (url === undefined)
+    throw new UsageError(`--est-url: "${text}" is no address of the kind https://est.example.com:9443/.well-known/est`);
+  return { url, isGuessed: false };
+}
+
+/** Light modules around it (ISO/IEC 18004 §5.3.8). */
+const QUIET = 4;
+
+const BLOCKS = [' ', '▄', '▀', '█'];
+
+/**
+ * A QR code for a terminal, with two rows of it in each line of text: dark on light whatever the terminal's own colors are.
+ * Loads its library only when it is called.
+ */
+async function enrolmentQr(enrolment: Enrolment): Promise<string> {
+  const { default: qrcode } = await import('qrcode-generator');
+  const code = qrcode(0, 'M');
+  code.addData(String.fromCharCode(...Buffer.from(qrText(enrolment), 'utf8')), 'Byte');
+  code.make();
+  const size = code.getModuleCount();
+  const isDark = (row: number, column: number): boolean =>
+    row >= 0 && row < size && column >= 0 && column < size && code.isDark(row, column);
+  let text = '';
+  for (let row = -QUIET; row < size + QUIET; row += 2) {
+    text += '\x1b[30;107m';
+    for (let column = -QUIET; column < size + QUIET; column += 1)
+      text += BLOCKS[(isDark(row, column) ? 2 : 0) + (isDark(row + 1, column) ? 1 : 0)] ?? ' ';
+    text += '\x1b[0m\n';
+  }
+  return text;
+}
+
+async function revokeToken(
+  { id, yes }: { readonly id: string; readonly yes: boolean },
+  session: Session,
+): Promise<number> {
+  const path = `/admin/otp/${encodeURIComponent(id)}`;
+  const record = await session.client.record('GET', path);
+  await confirm(
+    { about: inWords(record, ['id', 'client_id', 'ca', 'status', 'expires_at']), question: 'Revoke this token?', yes },
+    session,
+  );
+  await session.client.record('DELETE', path);
+  session.out(`the token ${id} is revoked\n`);
+  return EXIT.ok;
+}

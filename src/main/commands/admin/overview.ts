@@ -1,0 +1,113 @@
+/** `estuary admin overview|statistics|history|configuration|events`: what is and what was, at a glance. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { CommandError, type Entry, EXIT, value } from '../command.ts';
+import { printable } from '../text-table.ts';
+import { adminCommand, FORMATS, records, type Session } from './admin-command.ts';
+import { asRecord, recordsAt } from './json.ts';
+import { cell, kindOf } from './kinds.ts';
+import { csvOf, formatOf, type FormatValues, printRecord, tableOf } from './output.ts';
+import { readTime } from './times.ts';
+
+const seeing = ['admin', 'ra', 'auditor', 'operator'];
+
+export const OVERVIEW_COMMANDS: readonly Entry[] = [
+  adminCommand(
+    'overview',
+    'The state of the service on one page, as far as the caller may see it.',
+    FORMATS,
+    records(() => ({ path: '/admin/overview' })),
+    { calls: ['GET /admin/overview'], roles: seeing },
+  ),
+  adminCommand(
+    'statistics',
+    'Issuance, renewals and refusals over time.',
+    {
+      since: value('TIME', 'of this time and later; 7d: of the last week'),
+      until: value('TIME', 'of this time and before'),
+      by: value('INTERVAL', 'hour, the default, or day', ['hour', 'day']),
+      'ca-label': value('LABEL', "a CA's label"),
+      ...FORMATS,
+    },
+    statistics,
+    { calls: ['GET /admin/statistics'], roles: seeing },
+  ),
+  adminCommand(
+    'history',
+    'All that is known of a device, a requester or a request.',
+    {
+      device: value('ID', 'of a device, also one that was deleted'),
+      requester: value('NAME', 'who asked, as certificates name it'),
+      'request-id': value('ID', 'of a request'),
+      ...FORMATS,
+    },
+    records((values) => ({
+      path: '/admin/history',
+      query: { device: values.device, requester: values.requester, request_id: values['request-id'] },
+    })),
+    { calls: ['GET /admin/history'], roles: ['admin', 'ra', 'auditor'] },
+  ),
+  adminCommand(
+    'configuration',
+    'The configuration in force, without its secrets.',
+    FORMATS,
+    records(() => ({ path: '/admin/configuration' })),
+    { calls: ['GET /admin/configuration'], roles: ['admin', 'operator'] },
+  ),
+  adminCommand('events', 'What happens, as it happens, until it is ended.', { json: FORMATS.json }, follow, {
+    calls: ['GET /admin/events'],
+    roles: seeing,
+  }),
+];
+
+interface StatisticsValues extends FormatValues {
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+  readonly by: string | undefined;
+  readonly 'ca-label': string | undefined;
+}
+
+async function statistics(values: StatisticsValues, session: Session): Promise<number> {
+  const format = formatOf(values);
+  const time = (option: string, text: string | undefined): string | undefined =>
+    text === undefined ? undefined : readTime(option, text, session.now(), -1);
+  const query = {
+    since: time('--since', values.since),
+    until: time('--until', values.until),
+    interval: values.by,
+    ca: values['ca-label'],
+  };
+  const record = await session.client.record('GET', '/admin/statistics', { query });
+  const items = recordsAt(record, 'items');
+  if (format === 'json') printRecord(record, values, session);
+  else session.out(format === 'csv' ? csvOf(items) : tableOf(kindOf(items), items, session));
+  return EXIT.ok;
+}
+
+/** Milliseconds before it is tried again. */
+const PAUSE = 3000;
+const SHOWN = ['time', 'type', 'outcome', 'subject', 'ca', 'detail'];
+
+/** Prints server-sent events, each on a line. Goes on while the server is away; ends when it refuses. @throws CommandError */
+async function follow({ json }: { readonly json: boolean }, session: Session): Promise<number> {
+  const { client, out, err } = session;
+  let last: string | undefined;
+  for (;;) {
+    try {
+      const headers = last === undefined ? {} : { 'last-event-id': last };
+      const answer = await client.open('GET', '/admin/events', { accept: 'text/event-stream', headers });
+      for await (const line of client.lines(answer)) {
+        const [, field, text = ''] = /^(id|data): ?(.*?)\r?$/.exec(line) ?? [];
+        if (field === 'id') last = text;
+        const record = field === 'data' ? asRecord(text) : undefined;
+        if (record === undefined) continue;
+        out(json ? `${text}\n` : `${SHOWN.map((name) => printable(cell(record[name]))).join('  ')}\n`);
+        await session.drained?.();
+      }
+      err('the server ended the stream; listening again\n');
+    } catch (error) {
+      if (!(error instanceof CommandError) || error.exitCode !== EXIT.unavailable) throw error;
+      err(`${error.message}; listening again\n`);
+    }
+    await pause(PAUSE);
+  }
+}

@@ -1,0 +1,129 @@
+/** `estuary admin request …` and `check`: what waits for approval, and what would become of a request. */
+import { REQUEST_STATUSES } from '../../../store/request-state.ts';
+import { argument, type Entry, EXIT, required, UsageError, value } from '../command.ts';
+import { adminCommand, confirm, FORMATS, records, type Session, YES } from './admin-command.ts';
+import { readInput } from './connection.ts';
+import { textAt } from './json.ts';
+import { inWords, REQUESTS } from './kinds.ts';
+import { LIST, lists } from './list.ts';
+import { formatOf, type FormatValues, printRecord } from './output.ts';
+
+const id = argument('of the request, as the list shows it');
+const reading = ['admin', 'ra', 'auditor'];
+const deciding = ['admin', 'ra'];
+
+export const REQUEST_COMMANDS: readonly Entry[] = [
+  adminCommand(
+    'request list',
+    'The requests that were queued for approval.',
+    {
+      status: value('STATUS', REQUEST_STATUSES.join(', '), REQUEST_STATUSES),
+      'ca-label': value('LABEL', "a CA's label"),
+      requester: value('NAME', 'who asks'),
+      device: value('ID', 'of a registered device'),
+      ...LIST,
+    },
+    lists({
+      path: '/admin/requests',
+      kind: REQUESTS,
+      filters: { status: 'status', 'ca-label': 'ca', requester: 'requester', device: 'device' },
+      csv: true,
+    }),
+    { calls: ['GET /admin/requests'], roles: reading },
+  ),
+  adminCommand(
+    'request show',
+    'One request, with its CSR.',
+    { id, ...FORMATS },
+    records(({ id: one }) => ({ path: `/admin/requests/${encodeURIComponent(one)}` })),
+    { calls: ['GET /admin/requests/{id}'], roles: reading },
+  ),
+  adminCommand(
+    'request check',
+    'What the approval of a request would come to; nothing happens.',
+    { id, ...FORMATS },
+    records(({ id: one }) => ({ path: `/admin/requests/${encodeURIComponent(one)}/check` })),
+    { calls: ['GET /admin/requests/{id}/check'], roles: reading },
+  ),
+  adminCommand(
+    'request approve',
+    'Approve a request: the next poll gets its certificate.',
+    { id, ...YES, ...FORMATS },
+    (values, session) => decide(values, { call: 'approve', question: 'Approve this request?' }, session),
+    { calls: ['POST /admin/requests/{id}/approve', 'GET /admin/requests/{id}'], roles: deciding },
+  ),
+  adminCommand(
+    'request reject',
+    'Reject a request: its polls are answered 403 with the reason.',
+    { id, reason: required('TEXT', 'what the client is told'), ...YES, ...FORMATS },
+    (values, session) =>
+      decide(values, { call: 'reject', question: 'Reject this request?', body: { reason: values.reason } }, session),
+    { calls: ['POST /admin/requests/{id}/reject', 'GET /admin/requests/{id}'], roles: deciding },
+  ),
+  adminCommand(
+    'check',
+    'What would become of a request; nothing does.',
+    {
+      csr: required('FILE', 'PKCS #10, PEM'),
+      'ca-label': required('LABEL', 'the CA that it would go to'),
+      'client-id': value('ID', 'as whoever has a one-time password that was made for it'),
+      principal: value('NAME', 'as a Kerberos principal, with its realm'),
+      certificate: value('FILE', 'as the holder of this certificate, PEM, with those above it'),
+      device: value('ID', 'as a registered device, however it authenticates'),
+      ...FORMATS,
+    },
+    check,
+    { calls: ['POST /admin/check'], roles: deciding, about: 'Exit code 1 where it would be refused.' },
+  ),
+];
+
+interface DecideValues extends FormatValues {
+  readonly id: string;
+  readonly yes: boolean;
+}
+
+const SHOWN = ['id', 'ca', 'operation', 'subject', 'sans', 'key_type', 'spki_sha256', 'requester', 'method', 'status'];
+
+async function decide(
+  values: DecideValues,
+  {
+    call,
+    question,
+    body,
+  }: { readonly call: string; readonly question: string; readonly body?: { readonly reason: string } },
+  session: Session,
+): Promise<number> {
+  formatOf(values);
+  const path = `/admin/requests/${encodeURIComponent(values.id)}`;
+  const request = await session.client.record('GET', path);
+  await confirm({ about: inWords(request, SHOWN), question, yes: values.yes }, session);
+  const decided = await session.client.record('POST', `${path}/${call}`, body === undefined ? {} : { body });
+  printRecord(decided, values, session);
+  return EXIT.ok;
+}
+
+interface CheckValues extends FormatValues {
+  readonly csr: string;
+  readonly 'ca-label': string;
+  readonly 'client-id': string | undefined;
+  readonly principal: string | undefined;
+  readonly certificate: string | undefined;
+  readonly device: string | undefined;
+}
+
+async function check(values: CheckValues, session: Session): Promise<number> {
+  formatOf(values);
+  const { csr, certificate, principal, device } = values;
+  const given = Object.entries({ client_id: values['client-id'], principal, certificate, device }).filter(
+    (one): one is [string, string] => one[1] !== undefined,
+  );
+  const [sender] = given;
+  if (sender === undefined || given.length > 1)
+    throw new UsageError('as whom? One of --client-id, --principal, --certificate and --device');
+  const [how, who] = sender;
+  const as = { [how]: how === 'certificate' ? await readInput('--certificate', who) : who };
+  const body = { ca: values['ca-label'], csr: await readInput('--csr', csr), as };
+  const answer = await session.client.record('POST', '/admin/check', { body });
+  printRecord(answer, values, session);
+  return textAt(answer, 'verdict') === 'refuse' ? EXIT.failed : EXIT.ok;
+}

@@ -1,0 +1,173 @@
+/** `estuary admin ca|lockout|audit|status|reload …`: the service itself. */
+import { AUDIT_TYPES } from '../../../audit/event.ts';
+import { argument, CommandError, type Entry, EXIT, flag, value } from '../command.ts';
+import { lookOf, painted, printable } from '../text-table.ts';
+import { adminCommand, FORMATS, records, type Session } from './admin-command.ts';
+import { isRecord, type JsonRecord, textAt } from './json.ts';
+import { AUDIT, CAS, cell, colourOf, LOCKOUTS } from './kinds.ts';
+import { LIST, lists } from './list.ts';
+
+const operating = ['admin', 'operator'];
+
+export const SERVICE_COMMANDS: readonly Entry[] = [
+  adminCommand(
+    'status',
+    'Whether the server is alive and ready, with its parts; and who is calling.',
+    { json: FORMATS.json },
+    status,
+    {
+      calls: ['GET /healthz', 'GET /readyz', 'GET /admin/session'],
+      roles: [],
+      about:
+        'Exit code 3 where it is not ready. Works without token or certificate, too; then it does not tell who is calling.',
+    },
+  ),
+  adminCommand(
+    'session',
+    'Who is calling, and what the caller may do.',
+    FORMATS,
+    records(() => ({ path: '/admin/session' })),
+    { calls: ['GET /admin/session'], roles: [] },
+  ),
+  adminCommand(
+    'reload',
+    'Read the configuration again, and bring it into force wholly or not at all.',
+    { 'dry-run': flag('say what would change, and change nothing'), ...FORMATS },
+    records((values) => ({
+      method: 'POST',
+      path: '/admin/reload',
+      query: { dry_run: values['dry-run'] ? 'true' : undefined },
+    })),
+    { calls: ['POST /admin/reload'], roles: operating },
+  ),
+  adminCommand(
+    'ca list',
+    'The CAs, with their further labels and their health.',
+    LIST,
+    lists({ path: '/admin/cas', kind: CAS, filters: {}, csv: false }),
+    { calls: ['GET /admin/cas'], roles: operating },
+  ),
+  adminCommand(
+    'ca show',
+    'One CA, with its chain.',
+    { label: argument('as the list shows it'), ...FORMATS },
+    records(({ label }) => ({ path: `/admin/cas/${encodeURIComponent(label)}` })),
+    { calls: ['GET /admin/cas/{label}'], roles: operating },
+  ),
+  adminCommand(
+    'ca revocation',
+    'The CRL and the OCSP responder of a CA.',
+    { label: argument('as the list shows it'), ...FORMATS },
+    records(({ label }) => ({ path: `/admin/cas/${encodeURIComponent(label)}/revocation` })),
+    { calls: ['GET /admin/cas/{label}/revocation'], roles: operating },
+  ),
+  adminCommand(
+    'lockout list',
+    'Who is locked out.',
+    LIST,
+    lists({ path: '/admin/lockouts', kind: LOCKOUTS, filters: {}, csv: true }),
+    { calls: ['GET /admin/lockouts'], roles: operating },
+  ),
+  adminCommand(
+    'lockout clear',
+    'End a lockout.',
+    { lockout: argument('as the list shows it: address:192.0.2.7, username:device-1') },
+    async ({ lockout }, { client, out }) => {
+      await client.record('DELETE', `/admin/lockouts/${encodeURIComponent(lockout)}`);
+      out(`the lockout of ${lockout} is ended\n`);
+      return EXIT.ok;
+    },
+    { calls: ['DELETE /admin/lockouts/{key}'], roles: operating },
+  ),
+  adminCommand(
+    'audit list',
+    'The audit records.',
+    {
+      since: value('TIME', 'of this time and later; 1h: of the last hour'),
+      until: value('TIME', 'of this time and before'),
+      type: value('TYPE', 'such as certificate.issued', AUDIT_TYPES),
+      subject: value('TEXT', 'a part of who it was'),
+      'ca-label': value('LABEL', "a CA's label"),
+      serial: value('HEX', 'of a certificate'),
+      'request-id': value('ID', 'of a request'),
+      ...LIST,
+    },
+    lists({
+      path: '/admin/audit',
+      kind: AUDIT,
+      filters: {
+        since: 'since',
+        until: 'until',
+        type: 'type',
+        subject: 'subject',
+        'ca-label': 'ca',
+        serial: 'serial',
+        'request-id': 'request_id',
+      },
+      times: { since: -1, until: -1 },
+      csv: true,
+    }),
+    { calls: ['GET /admin/audit'], roles: ['admin', 'auditor'] },
+  ),
+  adminCommand(
+    'metrics',
+    'Print the metrics that Prometheus reads.',
+    {},
+    async (_values, { client, out }) => {
+      out(await client.text('GET', '/metrics', { accept: 'text/plain' }));
+      return EXIT.ok;
+    },
+    {
+      calls: ['GET /metrics'],
+      roles: operating,
+    },
+  ),
+  adminCommand(
+    'openapi',
+    'The OpenAPI 3.1 description of the admin API.',
+    {},
+    async (_values, { client, out }) => {
+      out(`${JSON.stringify(await client.record('GET', '/admin/openapi.json'), null, 2)}\n`);
+      return EXIT.ok;
+    },
+    {
+      calls: ['GET /admin/openapi.json'],
+      roles: [],
+    },
+  ),
+];
+
+/** @throws CommandError: nobody answers */
+async function status({ json }: { readonly json: boolean }, session: Session): Promise<number> {
+  const { client, out } = session;
+  const alive = await client.record('GET', '/healthz');
+  const ready = await readiness(session);
+  const caller = client.connection.credential === undefined ? undefined : await client.record('GET', '/admin/session');
+  if (json) {
+    const answer = { alive: alive['status'] === 'ok', ...ready, caller: caller ?? null };
+    out(`${JSON.stringify(answer, null, 2)}\n`);
+  } else {
+    const look = lookOf(session);
+    const line = (name: string, text: string): void =>
+      out(`${printable(name).padEnd(12)}  ${painted(printable(text), colourOf(text), look)}\n`);
+    line('server', client.connection.origin);
+    line('status', textAt(ready, 'status'));
+    for (const [part, health] of Object.entries(isRecord(ready['parts']) ? ready['parts'] : {}))
+      line(part, cell(health));
+    if (ready['message'] !== undefined) line('why', cell(ready['message']));
+    if (caller !== undefined) {
+      line('caller', textAt(caller, 'subject'));
+      line('roles', cell(caller['roles']));
+    }
+  }
+  return ready['status'] === 'down' ? EXIT.unavailable : EXIT.ok;
+}
+
+async function readiness({ client }: Session): Promise<JsonRecord> {
+  try {
+    return await client.record('GET', '/readyz');
+  } catch (error) {
+    if (!(error instanceof CommandError) || !error.message.includes('NOT_READY')) throw error;
+    return { status: 'down', parts: {}, message: error.message };
+  }
+}

@@ -1,0 +1,190 @@
+/** The commands below `estuary client` that perform one EST operation and keep nothing. */
+import { createPrivateKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { ClientError } from '../../../client/client-error.ts';
+import { forKey, givenKey } from '../../../client/enrolment.ts';
+import { readCertificates } from '../../../client/identity.ts';
+import { requestFrom, requestWith, withServer } from '../../../client/one-shot.ts';
+import { makePrivateKey, openPrivateKey, readPrivateKey, wantedOf } from '../../../client/request/csr.ts';
+import { type KeyProtection, openServerKey, protectionAttributes } from '../../../client/server-key.ts';
+import { aesBits } from '../../../pki/cms/key-wrap.ts';
+import { certsOnly } from '../../../pki/cms/pkcs7.ts';
+import { oidName } from '../../../pki/der/oids.ts';
+import { type AttrOrOid, encodeCsrAttrs, keyTypeOf } from '../../../pki/pkcs10/csrattrs.ts';
+import { pemOf } from '../../../pki/x509/certificate.ts';
+import { subjectKeyIdentifier } from '../../../pki/x509/public-key.ts';
+import { type CommandContext, EXIT, UsageError, type Values } from '../command.ts';
+import { certificateJson, enrollOnce, jsonText, type OnceOptions, openOnce, reported, write } from './once.ts';
+import type { ENROLL, REENROLL, SERVERKEYGEN } from './options.ts';
+
+/** `client cacerts`: the server's CA certificates that are trusted (RFC 7030 §4.1). @throws UsageError; ConfigError */
+export function cacerts(options: OnceOptions, context: CommandContext): Promise<number> {
+  return reported(options, context, async () => {
+    const { anchors, intermediates } = await withServer(openOnce(options, context), (_, cas) => Promise.resolve(cas));
+    const all = [...anchors, ...intermediates];
+    const content = (): string | Buffer => {
+      if (options.json) return jsonText({ certificates: all.map(certificateJson) });
+      return options.der ? certsOnly(all.map(({ der }) => der)) : pemOf(all);
+    };
+    write(content(), options, context);
+    return EXIT.ok;
+  });
+}
+
+/** `client csrattrs`: what the server demands of requests (RFC 7030 §4.5). @throws UsageError; ConfigError */
+export function csrattrs(options: OnceOptions, context: CommandContext): Promise<number> {
+  return reported(options, context, async () => {
+    const attributes = await withServer(openOnce(options, context), (server) => server.csrAttributes(true));
+    const content = (): string | Buffer => {
+      if (options.json) return jsonText({ attributes: attributes.map(attributeJson) });
+      return options.der ? encodeCsrAttrs(attributes) : attributes.map(line).join('');
+    };
+    write(content(), options, context);
+    return EXIT.ok;
+  });
+}
+
+const attributeJson = (one: AttrOrOid): object => ({
+  oid: one.oid,
+  name: oidName(one.oid),
+  key_type: keyTypeOf(one),
+  values: one.values?.map((value) => value.toString('hex')),
+});
+
+function line(one: AttrOrOid): string {
+  const values = one.values?.map((value) => value.toString('hex')).join(', ') ?? '';
+  const shown = keyTypeOf(one) ?? values;
+  return `${oidName(one.oid)}${shown === '' ? '' : ` ${shown}`}\n`;
+}
+
+/** `client enroll --csr` and `--stdout`: one certificate for a request or a key from elsewhere. @throws UsageError; ConfigError */
+export function enrollFromRequest(options: Values<typeof ENROLL>, context: CommandContext): Promise<number> {
+  return reported(options, context, async () => {
+    const { csr, wait } = options;
+    const shot = openOnce(options, context);
+    const { config } = shot;
+    if (csr === undefined && config.key_file === undefined)
+      throw new UsageError('--stdout needs --csr FILE, or --key FILE without --cert: a new key would be lost');
+    const key = csr === undefined ? givenKey(config.key_file ?? '', shot.context) : undefined;
+    const operation = 'simpleenroll';
+    return enrollOnce(
+      shot,
+      {
+        operation,
+        wait,
+        request: async (server) =>
+          key === undefined
+            ? requestFrom(readFileSync(csr ?? ''), csr ?? '')
+            : requestWith(() => Promise.resolve(key), forKey(wantedOf(config, undefined), key), shot, server),
+      },
+      options,
+      context,
+    );
+  });
+}
+
+/** `client reenroll`: renews a certificate once (RFC 7030 §4.2.2). @throws UsageError; ConfigError */
+export function reenroll(options: Values<typeof REENROLL>, context: CommandContext): Promise<number> {
+  return reported(options, context, async () => {
+    const { csr, wait } = options;
+    const shot = openOnce(options, context);
+    const { config, identity } = shot;
+    if (identity === undefined) throw new UsageError('--cert FILE and --key FILE are missing: what to renew');
+    const { certificate, privateKey } = identity;
+    const [renewed] = readCertificates(certificate, config.certificate ?? 'the certificate');
+    if (renewed === undefined) throw new ClientError('local', 'FILES_UNUSABLE', 'there is no certificate to renew');
+    return enrollOnce(
+      shot,
+      {
+        operation: 'simplereenroll',
+        wait,
+        request: async (server) => {
+          if (csr !== undefined) return requestFrom(readFileSync(csr), csr);
+          const text = typeof privateKey === 'string' ? privateKey : privateKey.uri;
+          const token = config.token && shot.context.token(config.token);
+          const key = await openPrivateKey(text, config.private_key ?? 'the key', token);
+          return requestWith(() => Promise.resolve(key), forKey(wantedOf(config, renewed), key), shot, server);
+        },
+      },
+      options,
+      context,
+    );
+  });
+}
+
+type ServerKeyGenOptions = Values<typeof SERVERKEYGEN>;
+
+/** A certificate with a key that the server generates (RFC 7030 §4.4). @throws UsageError; ConfigError */
+export function serverkeygen(options: ServerKeyGenOptions, context: CommandContext): Promise<number> {
+  return reported(options, context, async () => {
+    if (options.der)
+      throw new UsageError('--der does not go with serverkeygen, whose result is a key and a certificate');
+    if (
+      options.subject === undefined &&
+      options.dns === undefined &&
+      options.ip === undefined &&
+      options.config === undefined
+    )
+      throw new UsageError('--subject DN (or --dns, --ip) is missing');
+    const { wait, 'key-password-file': passwordFile, 'decrypt-key': decryptKey } = options;
+    const protection = protectionOf(options);
+    const passwords = passwordFile === undefined ? [] : [readFileSync(passwordFile, 'utf8').replace(/\r?\n$/, '')];
+    const shot = openOnce(options, context);
+    return enrollOnce(
+      shot,
+      {
+        operation: 'serverkeygen',
+        wait,
+        request: (server) =>
+          requestWith(
+            async (keyType) =>
+              decryptKey === undefined
+                ? makePrivateKey(keyType)
+                : readPrivateKey(readFileSync(decryptKey, 'utf8'), decryptKey),
+            wantedOf(shot.config, undefined),
+            shot,
+            server,
+            protection === undefined ? [] : protectionAttributes(protection),
+          ),
+        open: (key, cas, sent) =>
+          openServerKey(key, { protection, passwords: [...passwords, ...sent], cas, now: context.now() }),
+      },
+      options,
+      context,
+    );
+  });
+}
+
+/** @throws UsageError */
+function protectionOf(options: ServerKeyGenOptions): KeyProtection | undefined {
+  const { 'decrypt-key': keyFile, 'decrypt-id': keyId, 'kek-file': kekFile, 'kek-id': kekId } = options;
+  if (keyFile !== undefined && kekFile !== undefined)
+    throw new UsageError('--decrypt-key and --kek-file exclude each other');
+  if (keyFile !== undefined) {
+    const pem = readFileSync(keyFile, 'utf8');
+    const { publicKey } = readPrivateKey(pem, keyFile);
+    const identifier = keyId === undefined ? subjectKeyIdentifier(publicKey.spki) : hex('--decrypt-id', keyId);
+    return { key: createPrivateKey(pem), identifier };
+  }
+  if (kekFile === undefined) return undefined;
+  if (kekId === undefined) throw new UsageError('--kek-id HEX is missing');
+  return { key: sharedKey(kekFile), identifier: hex('--kek-id', kekId) };
+}
+
+/** The octets as they are, or in hex. */
+function sharedKey(file: string): Buffer {
+  const content = readFileSync(file);
+  const text = content.toString('latin1').trim();
+  const key = /^(?:[0-9a-fA-F]{2})+$/.test(text) ? Buffer.from(text, 'hex') : content;
+  try {
+    aesBits(key);
+  } catch {
+    throw new UsageError(`--kek-file: ${file} does not hold an AES key of 16, 24 or 32 octets`);
+  }
+  return key;
+}
+
+function hex(option: string, text: string): Buffer {
+  if (!/^(?:[0-9a-fA-F]{2})+$/.test(text)) throw new UsageError(`${option}: "${text}" is not hex`);
+  return Buffer.from(text, 'hex');
+}

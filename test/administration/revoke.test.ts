@@ -1,0 +1,105 @@
+/** What a revocation has to say, whoever orders it (docs/revocation.md). */
+import { expect, test } from 'vitest';
+import { checkOrder, revoke, type RevocationOrder } from '../../src/administration/revoke.ts';
+import type { AuditEvent } from '../../src/audit/event.ts';
+import type { Ca } from '../../src/ca/router.ts';
+import { certificateRow } from '../../src/enrollment/certificate-row.ts';
+import { createLogger } from '../../src/log.ts';
+import { CRL_REASONS } from '../../src/pki/x509/crl.ts';
+import { makeCa, makeClient } from '../support/certificates.ts';
+import { T0 } from '../store/rows.ts';
+
+const ORDER: RevocationOrder = { reason: 'keyCompromise', invalidity_date: null, revoked_at: T0 };
+const device = await makeClient('CN=device-1', await makeCa('CN=Devices'));
+const row = certificateRow(device.der, {
+  ca: 'devices',
+  label: 'lab',
+  requester: 'device-1',
+  method: 'otp',
+  request_id: 'request-1',
+});
+
+test('each CRLReason revokes, except removeFromCRL', () => {
+  for (const reason of Object.keys(CRL_REASONS)) {
+    const check = (): void => {
+      checkOrder({ ...ORDER, reason });
+    };
+    if (reason === 'removeFromCRL') expect(check).toThrow('not removeFromCRL');
+    else check();
+  }
+});
+
+test('the invalidity date may be now or earlier, and not later', () => {
+  for (const invalidity_date of [T0, T0 - 1]) checkOrder({ ...ORDER, invalidity_date });
+  expect(() => {
+    checkOrder({ ...ORDER, invalidity_date: T0 + 1 });
+  }).toThrow('invalidity_date must not be in the future');
+});
+
+/** What the CA, the store and the log learn. */
+async function revoked(order: RevocationOrder, known: Pick<Ca, 'label' | 'ownIsRecorded'> | undefined) {
+  const lines: unknown[] = [];
+  const log = createLogger('warn', { write: (line) => void lines.push(JSON.parse(line)) });
+  const [toCa, events]: [unknown[], AuditEvent[]] = [[], []];
+  const driver = {
+    revoke: (one: unknown) => {
+      toCa.push(one);
+      return Promise.resolve();
+    },
+  };
+  const context = {
+    store: {
+      getCertificates: (serial: string, ca?: string) =>
+        Promise.resolve(serial === row.serial && ca === 'devices' ? [row] : []),
+      revokeCertificate: (_: unknown, all: readonly AuditEvent[]) => {
+        events.push(...all);
+        return Promise.resolve('revoked' as const);
+      },
+    },
+    cas: { issuers: known === undefined ? [] : [{ ...known, driver } as unknown as Ca] },
+    log,
+  };
+  const further: AuditEvent = { type: 'admin.access', outcome: 'success' };
+  await revoke(context, row, order, { subject: 'Ada' }, [further]);
+  return { log: lines, toCa, events };
+}
+
+test('the CA learns which certificate it is where it does not keep its own', async () => {
+  for (const ownIsRecorded of [true, false]) {
+    const { toCa, log } = await revoked(ORDER, { label: 'devices', ownIsRecorded });
+    const order = { serial: row.serial, reason: 'keyCompromise' };
+    expect(toCa).toStrictEqual([ownIsRecorded ? { ...order, certificate: row.der } : order]);
+    expect(log).toEqual([]);
+  }
+});
+
+test('a CA that is no longer configured is not told, and the log says so', async () => {
+  const { toCa, log, events } = await revoked(ORDER, undefined);
+  expect(toCa).toEqual([]);
+  expect(log).toMatchObject([{ level: 40, ca: 'devices', serial: row.serial }]);
+  expect(events).toHaveLength(2);
+});
+
+test('the audit log has the certificate, the reason, and since when it is invalid', async () => {
+  const known = { label: 'devices', ownIsRecorded: false };
+  const at = new Date(T0 - 1000).toISOString();
+  const certificate = {
+    type: 'certificate.revoked',
+    outcome: 'success',
+    subject: 'Ada',
+    ...{ ca: 'devices', label: 'lab', serial: row.serial, certificate_subject: 'CN=device-1' },
+    revocation_reason: 'keyCompromise',
+  };
+  const plain = await revoked(ORDER, known);
+  expect(plain.events).toMatchObject([
+    { type: 'admin.access' },
+    { ...certificate, detail: 'CN=device-1: keyCompromise' },
+  ]);
+  expect(plain.events[1]).not.toHaveProperty('invalidity_date');
+  const dated = await revoked({ ...ORDER, invalidity_date: T0 - 1000 }, known);
+  expect(dated.events[1]).toMatchObject({
+    ...certificate,
+    invalidity_date: at,
+    detail: `CN=device-1: keyCompromise, invalid since ${at}`,
+  });
+});
