@@ -26,6 +26,7 @@ const BASE = [
   'folders.ts',
   'version.ts',
   'ready-lines.ts',
+  'retry-after.ts',
 ];
 
 const path = (names) => `^src/(?:${names.map((name) => name.replace('.', '\\.')).join('|')})(?:/|$)`;
@@ -49,11 +50,11 @@ const forbidden = [
     name: 'client-is-no-server',
     severity: 'error',
     comment:
-      'The EST client is installed on devices: it takes pki, the errors, and how TOML is read, and nothing of the server.',
+      'The EST client is installed on devices: it takes pki, the errors, Retry-After, and how TOML is read, and nothing of the server.',
     from: { path: '^src/client/' },
     to: {
       path: '^src/',
-      pathNot: '^src/(client|pki|errors)/|^src/errors\\.ts$|^src/config/(nearest|problem|toml)\\.ts$',
+      pathNot: '^src/(client|pki|errors)/|^src/(errors|retry-after)\\.ts$|^src/config/(nearest|problem|toml)\\.ts$',
     },
   },
   ...LAYERS.flatMap((folders, floor) =>

@@ -1,11 +1,10 @@
 /** One chain of audit records, as a store keeps it, record by record: beside its file where that is at hand, and its checkpoints. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Broken, BrokenFile, type StoredHead, type StoredRecord } from './broken.ts';
-import type { CheckpointKey } from './checkpoint.ts';
+import { type CheckpointKey, firstUnsigned, Seals } from './checkpoint.ts';
 import type { Checkpoint } from './event.ts';
 import type { FileCursor } from './file-cursor.ts';
 import { type ChainHead, follows, GENESIS_HASH, type ParsedRecord, parseLine } from './record.ts';
-import { firstUnsigned, Seals } from './seals.ts';
 
 export type AuditVerdict =
   | {

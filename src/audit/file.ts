@@ -2,7 +2,7 @@ import { closeSync, constants, fdatasyncSync, fstatSync, fsyncSync, ftruncateSyn
 import { readSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../folders.ts';
-import { type FileLine, readLines } from './lines.ts';
+import { type FileLine, readLines } from './file-cursor.ts';
 
 const FLAGS = constants.O_RDWR | constants.O_APPEND;
 const MODE_FILE = 0o600;

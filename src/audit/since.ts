@@ -3,7 +3,7 @@ import { closeSync, existsSync, fstatSync, openSync, readdirSync, readFileSync }
 import { basename, dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { unavailable } from '../errors.ts';
-import { readLines } from './lines.ts';
+import { readLines } from './file-cursor.ts';
 import { type ChainHead, follows, parseLine, type ParsedRecord } from './record.ts';
 
 /** The audit file as it stands. */

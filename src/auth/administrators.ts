@@ -11,8 +11,7 @@ import {
   type AdminToken,
 } from '../config/admin-entries.ts';
 import { type AdminRole, UNSAID_ROLES } from '../config/vocabulary.ts';
-import type { Certificate } from '../pki/x509/certificate.ts';
-import { fingerprintsOf } from '../pki/x509/fingerprints.ts';
+import { type Certificate, fingerprintsOf } from '../pki/x509/certificate.ts';
 import { formatName } from '../pki/x509/name.ts';
 import { foldedName } from '../pki/x509/name-matching.ts';
 import { readTimestamp } from '../timestamp.ts';

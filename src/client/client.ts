@@ -7,7 +7,7 @@ import { CertificateAgent, type StepOptions, type StepResult } from './certifica
 import { ClientError } from './client-error.ts';
 import type { CertificateConfig, ClientConfig } from './config/client-config.ts';
 import type { ClientContext } from './context.ts';
-import { writeReports } from './reports.ts';
+import { writeReports } from './status.ts';
 
 /** Waits; ends early when it is told to stop. */
 export type Sleep = (milliseconds: number, stop: AbortSignal) => Promise<void>;

@@ -7,7 +7,7 @@ import type { Enrollment } from '../enrollment/enrollment.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import { Authenticator } from './authenticate.ts';
-import type { CmcParties } from './parties.ts';
+import type { CmcParties } from './sender.ts';
 import { PendingRequests } from './pending.ts';
 import { Requests } from './requests.ts';
 import type { CrlSource } from './retrieval.ts';

@@ -17,7 +17,7 @@ import type { CmcStatusInfo } from '../pki/cmc/status-info.ts';
 import type { PartOutcome } from './outcome.ts';
 import { pendToken } from './pending.ts';
 import type { RefusalStatus } from './refusal.ts';
-import type { Responder } from './parties.ts';
+import type { Responder } from './sender.ts';
 
 export interface ResponseInput {
   readonly ca: Ca;

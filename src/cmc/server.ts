@@ -23,11 +23,10 @@ import {
 } from './answer-once.ts';
 import { requestIdOf, type MessageBase, type PopWitness, type Requests } from './requests.ts';
 import type { TaggedContentInfo } from '../pki/cmc/pki-data.ts';
-import type { Responder } from './parties.ts';
+import type { Origin, Responder, Sender } from './sender.ts';
 import { buildResponse, type PkiResponseMessage } from './response.ts';
 import { getCert, getCrl, type CrlSource } from './retrieval.ts';
 import type { CertificateActions } from './revocation.ts';
-import type { Origin, Sender } from './sender.ts';
 import { signerSerial } from './signers.ts';
 import { noteOnRequest } from '../request-context.ts';
 

@@ -9,7 +9,7 @@ import { presentableName, type Lockout } from '../auth/lockout.ts';
 import { AttemptLimiter } from '../auth/otp/hashing-pool.ts';
 import type { BodyPartReference } from '../pki/cmc/body-part.ts';
 import type { SharedSecret } from '../pki/cmc/identity-proof.ts';
-import type { CmcParties } from './parties.ts';
+import type { CmcParties } from './sender.ts';
 import { CmcRefusal } from './refusal.ts';
 import { requestIdField } from '../request-context.ts';
 

@@ -14,9 +14,8 @@ import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { IssuedCertificate } from '../store/certificate-issuer.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { Envelope } from './message.ts';
-import type { CmcParties } from './parties.ts';
+import type { CmcParties, Origin, Role } from './sender.ts';
 import { notAllowed, unauthenticated } from './refusal.ts';
-import type { Origin, Role } from './sender.ts';
 
 export interface SignersOptions {
   readonly store: CertificateStore;

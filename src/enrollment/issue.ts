@@ -8,7 +8,7 @@ import { describe, EstuaryError, failed, forbidden, unauthorized } from '../erro
 import { formatName } from '../pki/x509/name.ts';
 import { spkiHash } from '../pki/x509/public-key.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
-import { StoreLost } from '../store/store-lost.ts';
+import { StoreLost } from '../store/calls/errors.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { Repeatable } from '../store/otp-store.ts';
 import { auditedCertificate, certificateRow, issuedNames } from './certificate-row.ts';

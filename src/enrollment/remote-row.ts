@@ -9,7 +9,7 @@ import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import type { RemoteRequestStore } from '../store/remote-request-store.ts';
 import type { RequestRow, RequestStore } from '../store/request-store.ts';
-import { StoreLost } from '../store/store-lost.ts';
+import { StoreLost } from '../store/calls/errors.ts';
 import { certificateRow, issuedNames } from './certificate-row.ts';
 import type { Repeats } from './repeats.ts';
 import type { ReservationReleaser } from './reservation-releaser.ts';

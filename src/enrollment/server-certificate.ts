@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { AuditEvent } from '../audit/event.ts';
 import type { Ca } from '../ca/router.ts';
 import type { KeyPair } from '../config/material/material.ts';
-import { readCertificates, readPrivateKey } from '../config/material/pem-files.ts';
+import { readCertificates, readPrivateKey } from '../config/material/reader.ts';
 import { describe, failed } from '../errors.ts';
 import { makeFolder } from '../folders.ts';
 import type { Logger } from '../log.ts';

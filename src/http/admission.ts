@@ -1,7 +1,7 @@
 /** Refuses what a listener cannot take, before anything is done for it: 503 with Retry-After. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { lockoutAddress } from '../auth/client-address.ts';
-import { unavailable, type EstuaryError } from '../errors.ts';
+import { type EstuaryError, unavailable } from '../errors.ts';
 import { inTurn } from '../process/turns.ts';
 import { exchangeOf } from './exchange.ts';
 import { RateLimits, type RequestRates } from './rate-limits.ts';
@@ -63,4 +63,45 @@ function count<K>(numbers: Map<K, number>, key: K, change: number): number {
   if (number > 0) numbers.set(key, number);
   else numbers.delete(key);
   return number;
+}
+
+/** Which requests are at work, on all listeners of a process: what a reload has replaced may be closed once none of them uses it. */
+
+/** Those that came between two calls of {@link OpenRequests.endOfThese}. */
+interface Generation {
+  open: number;
+  /** Called at the end of the last one, where nobody comes to them any more. */
+  ended: (() => void) | undefined;
+}
+
+export class OpenRequests {
+  #current: Generation = { open: 0, ended: undefined };
+  #before: Promise<unknown> = Promise.resolve();
+
+  /** Follows every request of a server. */
+  follow(server: Server): void {
+    server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+      const generation = this.#current;
+      generation.open++;
+      const end = (): void => {
+        generation.open--;
+        if (generation.open === 0) generation.ended?.();
+      };
+      response.once('close', () => {
+        // What was asked for may go on without the one who asked.
+        const { atWork } = exchangeOf(request);
+        if (atWork === undefined) end();
+        else void atWork.then(end);
+      });
+    });
+  }
+
+  /** Resolves once every request that has come by now is answered, or given up and what it asked for is done. */
+  endOfThese(): Promise<unknown> {
+    const these = this.#current;
+    this.#current = { open: 0, ended: undefined };
+    const end = these.open === 0 ? undefined : new Promise<void>((resolve) => (these.ended = resolve));
+    this.#before = Promise.all([this.#before, end]);
+    return this.#before;
+  }
 }

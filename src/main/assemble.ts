@@ -32,7 +32,7 @@ import { createAdminApp } from '../http/admin/listener.ts';
 import { createEstListener } from '../http/est/listener.ts';
 import { createOperations, type OperationDependencies } from '../http/est/operations.ts';
 import type { ConnectionsOptions } from '../http/connections.ts';
-import { OpenRequests } from '../http/open-requests.ts';
+import { OpenRequests } from '../http/admission.ts';
 import { Balancers } from '../http/proxy-protocol.ts';
 import { requestRates } from '../http/rate-limits.ts';
 import { createPublication } from '../http/publication/create.ts';
@@ -42,16 +42,14 @@ import type { Metrics } from '../metrics.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
 import type { Reload } from '../config/diff.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
-import { lookupKeyFile, readLookupKey } from '../store/lookup-key-file.ts';
+import { lookupKeyFile, MIN_LOOKUP_KEY, readLookupKey } from '../store/lookup-key-file.ts';
 import type { Store } from '../store/store.ts';
-import { MIN_LOOKUP_KEY } from '../store/token-lookup.ts';
 import { VERSION } from '../version.ts';
 import { bindAll, Listener, listenerContext } from './listener.ts';
 import { LiveCas } from './live-cas.ts';
-import { LiveSettings } from './live-settings.ts';
+import { LiveSettings, TlsEnd } from './live-settings.ts';
 import { type NodeClock, nodeName } from './nodes.ts';
 import type { Part } from './part.ts';
-import { TlsEnd } from './tls-end.ts';
 import { watchEnds } from './watch-ends.ts';
 
 /** Milliseconds between two looks at the server's own certificate, which another node may have renewed. */

@@ -3,21 +3,65 @@
  * protected, the parties of CMC.
  */
 import type { Server } from 'node:https';
+import { createSecureContext, type TlsOptions } from 'node:tls';
 import type { AdminAuthSettings } from '../auth/admin-authenticator.ts';
 import type { SessionTimes } from '../auth/admin-sessions.ts';
 import { ClientTrust } from '../auth/mtls/client-trust.ts';
 import type { CaRouter } from '../ca/router.ts';
-import { cmcParties, type CmcParties } from '../cmc/parties.ts';
-import { ownAnchorMessage, ownAnchors } from '../config/material/trust.ts';
-import { certificateEnds, type CertificateEnd } from '../config/material/certificate-ends.ts';
+import { cmcParties, type CmcParties } from '../cmc/sender.ts';
+import { type CertificateEnd, certificateEnds } from '../config/material/certificate-ends.ts';
 import type { KeyPair, Material } from '../config/material/material.ts';
+import { ownAnchorMessage, ownAnchors } from '../config/material/trust.ts';
 import type { Config } from '../config/schema.ts';
 import { keyProtection, type KeyProtectionSettings } from '../enrollment/key-protection.ts';
 import type { ServerCertificate } from '../enrollment/server-certificate.ts';
 import { failed } from '../errors.ts';
-import { presented, tlsMaterial, type TlsMaterial } from '../http/tls.ts';
-import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
-import type { TlsEnd } from './tls-end.ts';
+import type { TicketSecret } from '../http/ticket-secret.ts';
+import {
+  handshakeOptions,
+  present,
+  presented,
+  renewTicketKeys,
+  secureContext,
+  type TlsListener,
+  type TlsMaterial,
+  tlsMaterial,
+} from '../http/tls.ts';
+import { type Certificate, parseCertificate } from '../pki/x509/certificate.ts';
+
+/** Our end of the TLS connections of one listener. */
+export class TlsEnd {
+  readonly #listener: TlsListener;
+
+  constructor(name: TlsListener['name'], { server, tls, admin }: Config, ticketSecret: TicketSecret) {
+    this.#listener = {
+      name,
+      mode: name === 'est' ? tls.client_auth.mode : admin.tls.mode,
+      handshakeTimeout: server.handshake_timeout * 1000,
+      ticketSecret,
+    };
+  }
+
+  /** For making the server. */
+  get options(): TlsOptions {
+    return handshakeOptions(this.#listener);
+  }
+
+  /** @throws Error when TLS cannot be spoken with it */
+  check(material: TlsMaterial): void {
+    createSecureContext(secureContext(material, this.#listener));
+  }
+
+  /** Puts it in force. */
+  present(server: Server, material: TlsMaterial): void {
+    present(server, material, this.#listener);
+  }
+
+  /** From time to time: the keys of session tickets are those of a period. */
+  renewTicketKeys(server: Server, material: TlsMaterial): void {
+    renewTicketKeys(server, material, this.#listener);
+  }
+}
 
 export interface LiveState {
   readonly configuration: Config;

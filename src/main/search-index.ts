@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { SearchStore } from '../store/search-store.ts';
+import type { SearchStore } from '../store/store.ts';
 import type { Part } from './part.ts';
 
 /** Milliseconds between two looks, and between two batches, in which the store is everybody else's. */

@@ -9,7 +9,7 @@ import {
   buildResponseData,
   type CertId,
   failureResponse,
-  isIssuedBy,
+  isOfIssuer,
   type OcspRequest,
   type OcspStatus,
   parseOcspRequest,
@@ -176,7 +176,7 @@ export class OcspResponder {
   /** `unknown`: of another issuer, or a serial number that this CA never issued. */
   async #status(ca: Ca, certId: CertId): Promise<OcspStatus> {
     const { subject, spki } = ca.certificate;
-    if (!isIssuedBy(certId, { name: subject.der, spki })) return { status: 'unknown' };
+    if (!isOfIssuer(certId, { name: subject.der, spki })) return { status: 'unknown' };
     if (certId.serialNumber.length > LONGEST_SERIAL) return { status: 'unknown' };
     const [row] = await this.#options.store.getCertificates(certId.serialNumber, ca.label);
     return row === undefined ? { status: 'unknown' } : statusOf(row);

@@ -5,8 +5,7 @@
 import { hash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { OID } from '../pki/der/oids.ts';
-import type { Certificate } from '../pki/x509/certificate.ts';
-import { fingerprintsOf } from '../pki/x509/fingerprints.ts';
+import { type Certificate, fingerprintsOf } from '../pki/x509/certificate.ts';
 import { formatGeneralName, ipAddress, type GeneralName } from '../pki/x509/general-name.ts';
 import { attributeValues } from '../pki/x509/name.ts';
 import { spkiHash } from '../pki/x509/public-key.ts';

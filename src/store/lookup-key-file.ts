@@ -1,9 +1,33 @@
 /** The lookup key that the server makes for itself: 32 random bytes in a file beside the store. */
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, failed, unavailable, type EstuaryError } from '../errors.ts';
-import { MIN_LOOKUP_KEY } from './token-lookup.ts';
+import { describe, type EstuaryError, failed, unavailable } from '../errors.ts';
+
+/**
+ * How a token finds its row: by a keyed hash. No character of a token is in the store, and without the key, which is
+ * kept apart from it, a stolen database cannot even be searched for a guess.
+ */
+
+/** Bytes that a lookup key has at least. */
+export const MIN_LOOKUP_KEY = 32;
+
+/** A purpose for each value under the key, so that none can stand for another. */
+type Purpose = 'token' | 'key check';
+
+function keyedHash(key: Buffer, purpose: Purpose, value: string): string {
+  return createHmac('sha256', key).update(`estuary otp ${purpose}\0${value}`).digest('hex');
+}
+
+/** What a token's row is found by, hex. */
+export function tokenLookup(key: Buffer, token: string): string {
+  return keyedHash(key, 'token', token);
+}
+
+/** What the store remembers of a key, to know it again. */
+export function keyCheck(key: Buffer): string {
+  return keyedHash(key, 'key check', '');
+}
 
 /** Where it is, for a store in the file `storePath`. */
 export function lookupKeyFile(storePath: string): string {

@@ -24,9 +24,16 @@ import type { OtpStore } from './otp-store.ts';
 import type { RemoteRequestStore } from './remote-request-store.ts';
 import type { RequestStore } from './request-store.ts';
 import type { RetentionStore } from './retention-store.ts';
-import type { SearchStore } from './search-store.ts';
 import type { SessionStore } from './session-store.ts';
 import type { StatisticsStore } from './statistics-store.ts';
+
+/** What parts of names are found by, which is filled behind what it tells of. Until then, they are found by looking at each. */
+export interface SearchStore {
+  /** Whether there is anything that {@link indexForSearch} has not been through. */
+  isSearchBehind(): Promise<boolean>;
+  /** Goes through some more, so many that nobody waits long for it. `true`: there is more. */
+  indexForSearch(): Promise<boolean>;
+}
 
 /** What waits for somebody at a moment. */
 export interface Waiting {

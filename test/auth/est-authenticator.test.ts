@@ -11,7 +11,7 @@ import type { FailureRecords } from '../../src/auth/failure-records.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { MtlsPlugin } from '../../src/auth/mtls/mtls.ts';
 import { PrincipalMapping } from '../../src/auth/gssapi/principal.ts';
-import { SpnegoPlugin } from '../../src/auth/gssapi/spnego-plugin.ts';
+import { SpnegoPlugin } from '../../src/auth/gssapi/gssapi.ts';
 import { UnverifiedTickets } from '../../src/auth/gssapi/ticket-verifier.ts';
 import { OtpPlugin } from '../../src/auth/otp/otp-plugin.ts';
 import type { AuthContext, AuthPlugin } from '../../src/auth/plugin.ts';

@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { firstAnchors, followAnchors } from '../../src/client/trust/anchors.ts';
-import { readFingerprint } from '../../src/client/trust/fingerprint.ts';
-import { findPath } from '../../src/client/trust/path.ts';
+import { findPath, readFingerprint } from '../../src/client/trust/path.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
 import { makeCa, makeCertificate, makeClient, NOT_AFTER, NOT_BEFORE, type Issuer } from '../support/certificates.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { authorization, parseChallenges, type Credentials } from '../../src/client/http/authentication.ts';
 import { estBase } from '../../src/client/http/urls.ts';
-import { parseRetryAfter } from '../../src/client/http/retry-after.ts';
+import { parseRetryAfter } from '../../src/retry-after.ts';
 
 const NOW = Date.UTC(2026, 10, 22);
 const WITH_PASSWORD: Credentials = {

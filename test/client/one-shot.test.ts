@@ -6,11 +6,16 @@ import { loadClientConfig } from '../../src/client/config/load.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { sequence } from '../../src/pki/der/der.ts';
-import { certsOnly, parseCertsOnly } from '../../src/pki/cms/pkcs7.ts';
+import {
+  buildSignedData,
+  certsOnly,
+  issuerAndSerialNumber,
+  keySigner,
+  parseCertsOnly,
+} from '../../src/pki/cms/signed-data.ts';
 import { encryptPrivateKey } from '../../src/pki/cms/encrypted-private-key.ts';
 import { buildEnvelopedData, type Recipient } from '../../src/pki/cms/enveloped-data.ts';
 import { parseContentInfo } from '../../src/pki/cms/cms.ts';
-import { buildSignedData, issuerAndSerialNumber, keySigner } from '../../src/pki/cms/signed-data.ts';
 import { encodeCsrAttrs } from '../../src/pki/pkcs10/csrattrs.ts';
 import { parseCertificate, parsePemCertificates } from '../../src/pki/x509/certificate.ts';
 import { formatName } from '../../src/pki/x509/name.ts';

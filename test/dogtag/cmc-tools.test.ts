@@ -10,7 +10,7 @@ import { parseCertificate, parsePemCertificates, type Certificate } from '../../
 import { parseSignedData } from '../../src/pki/cms/cms.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
 import { OID } from '../../src/pki/der/oids.ts';
-import { parseCertsOnly } from '../../src/pki/cms/pkcs7.ts';
+import { parseCertsOnly } from '../../src/pki/cms/signed-data.ts';
 import { issuedOutside, postCmc, RA_EXTENSIONS } from '../support/cmc.ts';
 import { makeKey } from '../support/csr.ts';
 import { DogtagTools, type ToolResponse } from '../support/dogtag-tools.ts';

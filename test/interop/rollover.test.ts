@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
-import { parseCertsOnly } from '../../src/pki/cms/pkcs7.ts';
+import { parseCertsOnly } from '../../src/pki/cms/signed-data.ts';
 import { run, runAny, runText } from '../support/command.ts';
 import { type Quickstart, startQuickstart } from '../support/quickstart.ts';
 import { BOUNCY_CASTLE_JARS, ESTCLIENT, requires } from '../support/requires.ts';

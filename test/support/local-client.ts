@@ -2,7 +2,7 @@
 import { CertificateAgent, type StepResult } from '../../src/client/certificate-agent.ts';
 import { readClientConfig } from '../../src/client/config/load.ts';
 import { realContext, type ClientContext } from '../../src/client/context.ts';
-import { writeReports } from '../../src/client/reports.ts';
+import { writeReports } from '../../src/client/status.ts';
 
 export interface LocalClient {
   readonly folder: string;

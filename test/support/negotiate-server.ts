@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { formatName } from '../../src/pki/x509/name.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import type { Certificate } from '../../src/pki/x509/certificate.ts';
-import { parseCertsOnly } from '../../src/pki/cms/pkcs7.ts';
+import { parseCertsOnly } from '../../src/pki/cms/signed-data.ts';
 import { runText } from './command.ts';
 import { buildCsr, commonName, dns, extensionRequest, makeKey, onTheWire, san } from './csr.ts';
 import type { TestKey } from './csr.ts';

@@ -1,6 +1,6 @@
 import { KerberosVerifier } from '../../src/auth/gssapi/kerberos-verifier.ts';
 import { PrincipalMapping } from '../../src/auth/gssapi/principal.ts';
-import { SpnegoPlugin } from '../../src/auth/gssapi/spnego-plugin.ts';
+import { SpnegoPlugin } from '../../src/auth/gssapi/gssapi.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { EstuaryError } from '../../src/errors.ts';
 import { formatName } from '../../src/pki/x509/name.ts';

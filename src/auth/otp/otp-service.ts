@@ -6,15 +6,14 @@ import { unauthorized, type EstuaryError } from '../../errors.ts';
 import type { AuditStore } from '../../store/audit-store.ts';
 import type { LockoutStore } from '../../store/lockout-store.ts';
 import type { OtpRow, OtpStore } from '../../store/otp-store.ts';
-import { tokenLookup } from '../../store/token-lookup.ts';
+import { tokenLookup } from '../../store/lookup-key-file.ts';
 import type { FailureRecords } from '../failure-records.ts';
 import type { OtpIdentity } from '../identity.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
 import type { BasicCredentials } from './basic.ts';
 import type { FairLimiter } from '../../process/fair-limiter.ts';
 import { AttemptLimiter, type HashingPool, passwordLimiter } from './hashing-pool.ts';
-import { generateToken, isTokenLike } from './token.ts';
-import { TokenHasher, type HashSettings } from './token-hasher.ts';
+import { generateToken, type HashSettings, isTokenLike, TokenHasher } from './token-hasher.ts';
 import { requestIdField } from '../../request-context.ts';
 
 export interface OtpSettings extends HashSettings, LockoutSettings {

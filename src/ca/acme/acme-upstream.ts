@@ -4,22 +4,16 @@
  */
 import type { KeyObject } from 'node:crypto';
 import { badRequest, describe, EstuaryError, failed, unavailable } from '../../errors.ts';
-import { parsePem } from '../../pki/der/pem.ts';
 import { OID } from '../../pki/der/oids.ts';
+import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl.ts';
 import { attributeValues } from '../../pki/x509/name.ts';
 import { runProgram } from '../../process/run-program.ts';
-import { HttpClient, TransportError, type ClientTls, type HttpAnswer } from '../remote/http.ts';
-import {
-  refusalOf,
-  retryAfterOf,
-  shortened,
-  type Upstream,
-  type UpstreamAnswer,
-  type UpstreamRequest,
-} from '../remote/upstream.ts';
-import { dnsRecord, externalAccountBinding, jwkOf, signedBody, type Jwk } from './jws.ts';
+import { parseRetryAfter } from '../../retry-after.ts';
+import { type ClientTls, type HttpAnswer, HttpClient, TransportError } from '../remote/http.ts';
+import { refusalOf, shortened, type Upstream, type UpstreamAnswer, type UpstreamRequest } from '../remote/upstream.ts';
+import { dnsRecord, externalAccountBinding, type Jwk, jwkOf, signedBody } from './jws.ts';
 
 export interface AcmeOptions {
   readonly directory: string;
@@ -111,7 +105,7 @@ export class AcmeUpstream implements Upstream {
   async #continue(request: UpstreamRequest, url: string): Promise<UpstreamAnswer> {
     for (let look = 0; ; look++) {
       const { json: order, headers } = await this.#post(url, undefined);
-      const wait = retryAfterOf(headers['retry-after'], Date.now());
+      const wait = parseRetryAfter(headers['retry-after'], Date.now());
       switch (order['status']) {
         case 'pending':
           await this.#authorize(order);
@@ -285,7 +279,7 @@ export class AcmeUpstream implements Upstream {
     const status = statuses[type ?? ''] ?? (type === undefined ? answer.status : fromStatus(answer.status));
     const text = `${problemOf(readJson(answer) ?? {})}${status >= 500 || status === 401 ? ` (${type ?? 'no type'})` : ''}`;
     if (type === 'accountDoesNotExist') this.#account = undefined;
-    const retryAfter = retryAfterOf(answer.headers['retry-after'], Date.now());
+    const retryAfter = parseRetryAfter(answer.headers['retry-after'], Date.now());
     const error = refusalOf({ status, text, retryAfter }, this.#options.retryAfter);
     if (type !== 'alreadyRevoked') return error;
     return failed('UPSTREAM_FAILED', error.message, { detail: `alreadyRevoked: ${text}` });

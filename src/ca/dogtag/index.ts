@@ -1,14 +1,13 @@
 /** Makes CAs behind Dogtag PKI (`driver = "dogtag"`). */
 import type { DogtagCaMaterial } from '../../config/material/material.ts';
 import type { DogtagCaConfig } from '../../config/schema.ts';
-import { pemOf } from '../../pki/x509/certificate.ts';
-import type { IsolatedLog } from '../../process/isolated-process.ts';
 import type { MakeMutex } from '../../process/fair-limiter.ts';
+import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { labelledLog } from '../driver.ts';
+import { clientTls } from '../remote/http.ts';
 import { RemoteChain } from './chain.ts';
 import { CmcService } from './cmc.ts';
 import { DogtagCa } from './dogtag-ca.ts';
-import type { ClientTls } from '../remote/http.ts';
 import { Kra } from './kra.ts';
 import { Replicas } from './replicas.ts';
 import type { AskedProfile } from './verify-issued.ts';
@@ -39,7 +38,7 @@ export function createDogtagCa(
   const chain = new RemoteChain(material.certificates);
   const timeout = dogtag.timeout * 1000;
   const common = {
-    tls: tlsOf(material),
+    tls: clientTls(material),
     timeout,
     checkInterval: dogtag.check_interval * 1000,
     retryAfter,
@@ -75,13 +74,4 @@ export function createDogtagCa(
     timeout,
     retryAfter,
   });
-}
-
-/** Behind every connection to Dogtag. */
-function tlsOf({ trustAnchors, client }: Pick<DogtagCaMaterial, 'trustAnchors' | 'client'>): ClientTls {
-  return {
-    ca: pemOf(trustAnchors),
-    cert: pemOf(client.certificates),
-    key: client.privateKey.export({ type: 'pkcs8', format: 'pem' }),
-  };
 }

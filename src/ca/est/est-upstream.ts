@@ -1,15 +1,15 @@
 /** `driver = "est"`: another EST server (RFC 7030, RFC 8951), where this server enrolls as a registration authority (docs/upstream.md). */
 import { EstuaryError, failed, isRefusal, unavailable } from '../../errors.ts';
-import { parseCertsOnly } from '../../pki/cms/pkcs7.ts';
+import { parseCertsOnly } from '../../pki/cms/signed-data.ts';
 import { parseDer, Tag } from '../../pki/der/der.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
-import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
+import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
 import { isIssuedBy } from '../../pki/x509/name-matching.ts';
-import { HttpClient, TransportError, type ClientTls, type HttpAnswer, type HttpCall } from '../remote/http.ts';
+import { parseRetryAfter } from '../../retry-after.ts';
+import { type ClientTls, type HttpAnswer, type HttpCall, HttpClient, TransportError } from '../remote/http.ts';
 import {
   refusalOf,
-  retryAfterOf,
   shortened,
   Unanswered,
   type Upstream,
@@ -144,7 +144,7 @@ function base64Of(text: string): Buffer {
 }
 
 const waitOf = ({ headers }: Pick<HttpAnswer, 'headers'>): number | undefined =>
-  retryAfterOf(headers['retry-after'], Date.now());
+  parseRetryAfter(headers['retry-after'], Date.now());
 
 const basic = ({ username, reveal }: { readonly username: string; readonly reveal: () => string }): string =>
   `Basic ${Buffer.from(`${username}:${reveal()}`, 'utf8').toString('base64')}`;

@@ -1,14 +1,13 @@
 /** Makes the CAs to which a device's CSR is submitted: drivers est, acme and command. */
 import type { UpstreamCaMaterial } from '../../config/material/material.ts';
 import { describe, failed } from '../../errors.ts';
-import { pemOf } from '../../pki/x509/certificate.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import type { IntermediateStore } from '../../store/intermediate-store.ts';
 import { AcmeUpstream } from '../acme/acme-upstream.ts';
 import { CommandUpstream } from '../command/command-upstream.ts';
-import { EstUpstream } from '../est/est-upstream.ts';
 import { labelledLog } from '../driver.ts';
-import type { ClientTls } from './http.ts';
+import { EstUpstream } from '../est/est-upstream.ts';
+import { clientTls } from './http.ts';
 import { RemoteCa } from './remote-ca.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -52,7 +51,7 @@ interface Made {
 function upstreamOf(material: UpstreamCaMaterial, retryAfter: number): Made {
   const { table, accountKey } = material;
   const { label } = table;
-  const tls = tlsOf(material);
+  const tls = clientTls(material);
   switch (table.driver) {
     case 'est': {
       const { url, username, password, csrattrs, max_calls: maxCalls } = table.est;
@@ -108,16 +107,4 @@ function upstreamOf(material: UpstreamCaMaterial, retryAfter: number): Made {
 function programOf(words: readonly string[] | undefined): readonly [string, ...string[]] | undefined {
   const [program, ...args] = words ?? [];
   return program === undefined ? undefined : [program, ...args];
-}
-
-function tlsOf({ trustAnchors, client }: Pick<UpstreamCaMaterial, 'trustAnchors' | 'client'>): ClientTls {
-  return {
-    ...(trustAnchors === undefined ? {} : { ca: pemOf(trustAnchors) }),
-    ...(client === undefined
-      ? {}
-      : {
-          cert: pemOf(client.certificates),
-          key: client.privateKey.export({ type: 'pkcs8', format: 'pem' }),
-        }),
-  };
 }

@@ -2,6 +2,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
+import type { ServiceMaterial } from '../../config/material/material.ts';
+import { pemOf } from '../../pki/x509/certificate.ts';
 
 /** The TLS settings of every connection to a remote CA. */
 export interface ClientTls {
@@ -11,6 +13,14 @@ export interface ClientTls {
   readonly cert?: string;
   readonly key?: string;
 }
+
+/** The TLS settings of a part of the configuration that names anchors and a client certificate. */
+export const clientTls = ({ trustAnchors, client }: Partial<ServiceMaterial>): ClientTls => ({
+  ...(trustAnchors === undefined ? {} : { ca: pemOf(trustAnchors) }),
+  ...(client === undefined
+    ? {}
+    : { cert: pemOf(client.certificates), key: client.privateKey.export({ type: 'pkcs8', format: 'pem' }) }),
+});
 
 export interface HttpCall {
   readonly method: 'GET' | 'HEAD' | 'POST';

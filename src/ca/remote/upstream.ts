@@ -76,14 +76,6 @@ export function shortened(text: string): string {
   return line.length > 200 ? `${line.slice(0, 199)}…` : line;
 }
 
-/** Seconds of a Retry-After header, in either of its forms. */
-export function retryAfterOf(header: string | undefined, now: number): number | undefined {
-  if (header === undefined) return undefined;
-  if (/^\d{1,9}$/.test(header)) return Number(header);
-  const at = Date.parse(header);
-  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1000));
-}
-
 /** What a refusal of an upstream means for the device. */
 export interface Refusal {
   readonly status: number;

@@ -9,7 +9,7 @@ import { ClientError } from '../client-error.ts';
 import { estBase, labelProblem, proxyProblem } from '../http/urls.ts';
 import { FORMATS } from '../keep/formats.ts';
 import { idOfKeyUri, isKeyUri } from '../token/key-uri.ts';
-import { readFingerprint } from '../trust/fingerprint.ts';
+import { readFingerprint } from '../trust/path.ts';
 import { boolean, choice, integer, list, oneOrMore, optional, path, table, text, type Key } from './words.ts';
 
 const TLS_VERSIONS = ['TLSv1.2', 'TLSv1.3'] as const;

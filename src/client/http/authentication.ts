@@ -2,6 +2,25 @@
 import { createHash } from 'node:crypto';
 import { ClientError } from '../client-error.ts';
 
+/** The first token of a GSS-API client, by the optional package `kerberos`, which is loaded where a server asks for it. */
+
+/**
+ * @returns base64
+ * @throws ClientError `CREDENTIALS_MISSING`
+ */
+export async function initialToken(host: string): Promise<string> {
+  try {
+    const { default: kerberos } = await import('kerberos');
+    const client = await kerberos.initializeClient(`HTTP@${host}`, { mechOID: kerberos.GSS_MECH_OID_SPNEGO });
+    return await client.step('');
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ClientError('unauthenticated', 'CREDENTIALS_MISSING', `no Kerberos ticket for HTTP@${host}: ${reason}`, {
+      cause: error,
+    });
+  }
+}
+
 /** Reads the password; undefined: there is none that the server may get. */
 export type ReadPassword = () => Promise<string | undefined>;
 
@@ -55,7 +74,7 @@ export async function authorization(
   const challenges = parseChallenges(header ?? '');
   const offered = (scheme: string): Challenge | undefined => challenges.find((one) => one.scheme === scheme);
   if (credentials.kerberos && offered('negotiate') !== undefined)
-    return `Negotiate ${await (await import('./kerberos.ts')).initialToken(request.host)}`;
+    return `Negotiate ${await initialToken(request.host)}`;
   const digest = challenges.find((one) => one.scheme === 'digest' && digestHash(one) !== undefined);
   if (digest === undefined && offered('basic') === undefined) return undefined;
   const password = await credentials.password?.();

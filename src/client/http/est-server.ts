@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { berToDer } from '../../pki/der/ber.ts';
 import { parsePem } from '../../pki/der/pem.ts';
-import { parseCertsOnly } from '../../pki/cms/pkcs7.ts';
+import { parseCertsOnly } from '../../pki/cms/signed-data.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { parseCsrAttrs, type AttrOrOid } from '../../pki/pkcs10/csrattrs.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
@@ -17,7 +17,7 @@ import {
   type ServerTrust,
 } from './connection.ts';
 import type { Proxy } from './proxy.ts';
-import { parseRetryAfter } from './retry-after.ts';
+import { parseRetryAfter } from '../../retry-after.ts';
 
 export interface EstServerSettings {
   /** `https://host[:port]`, with the operations' path before them (`/.well-known/est[/label]`). */

@@ -10,8 +10,7 @@ import type { ClientIdentity, ServerTrust } from '../http/connection.ts';
 import { readCertificates } from '../identity.ts';
 import type { CertificateFolder } from '../keep/certificate-folder.ts';
 import { firstAnchors, followAnchors, type CaCertificates } from './anchors.ts';
-import { readFingerprint } from './fingerprint.ts';
-import { isSelfSigned } from './path.ts';
+import { isSelfSigned, readFingerprint } from './path.ts';
 
 /** Where the trusted CAs are kept. */
 export type TrustStore = Pick<CertificateFolder, 'given' | 'saveTrust' | 'trust'>;

@@ -1,6 +1,16 @@
 /** Certification paths (RFC 5280 §6.1) to the anchors of a client: of what a server lists, and of what it issues. */
+import { type Certificate, verifyCertificateSignature } from '../../pki/x509/certificate.ts';
 import { isIssuedBy, namesMatch } from '../../pki/x509/name-matching.ts';
-import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
+
+/** Hex of SHA-256 or SHA-512, with colons and in any case; undefined: it is neither. */
+export function readFingerprint(text: string): string | undefined {
+  const hex = text
+    .trim()
+    .replace(/^sha-?(?:256|512):/i, '')
+    .replace(/[:\s]/g, '')
+    .toLowerCase();
+  return /^(?:[0-9a-f]{64}|[0-9a-f]{128})$/.test(hex) ? hex : undefined;
+}
 
 /** No PKI is deeper; bounds the search. */
 const MAX_LENGTH = 8;

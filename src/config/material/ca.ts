@@ -5,9 +5,9 @@ import { writeFile } from 'node:fs/promises';
 import { arrangeChain, type CaChain } from '../../pki/x509/ca-chain.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
-import { hasNoCheck, ocspDelegateProblems } from '../../pki/x509/ocsp-delegate.ts';
+import { hasNoCheck, ocspDelegateProblems } from '../../pki/ocsp/ocsp.ts';
 import { errorCode } from '../secret.ts';
-import { FileError } from './pem-files.ts';
+import { FileError, type MaterialReader } from './reader.ts';
 import { clientIssuerFiles } from '../schema/ca.ts';
 import type {
   AcmeCaConfig,
@@ -27,7 +27,6 @@ import {
   type OwnCaMaterial,
   type ServiceMaterial,
 } from './material.ts';
-import type { MaterialReader } from './reader.ts';
 
 const DAY = 86_400_000;
 const ALLOWED = 'the CA certificates above the CA, in order';

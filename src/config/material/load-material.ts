@@ -14,8 +14,7 @@ import { ConfigError, type Problem, type Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 import { loadCa, loadOthers, loadService } from './ca.ts';
 import type { CaMaterial, CmcMaterial, KeyPair, LabelMaterial, Material, ServiceMaterial } from './material.ts';
-import { FileError, readBytes } from './pem-files.ts';
-import { MaterialReader } from './reader.ts';
+import { FileError, MaterialReader, readBytes } from './reader.ts';
 import { checkAdminAnchors, checkClients, loadTrust } from './trust.ts';
 
 export interface LoadedMaterial {

@@ -15,8 +15,7 @@ import { caCertificateFiles, clientIssuerFiles } from '../schema/ca.ts';
 import { checkDistinguishedName } from '../schema/formats.ts';
 import { errorCode } from '../secret.ts';
 import type { NamedCrl, TrustMaterial } from './material.ts';
-import { FileError, readBytes } from './pem-files.ts';
-import type { MaterialReader } from './reader.ts';
+import { FileError, type MaterialReader, readBytes } from './reader.ts';
 
 const ALLOWED = 'a CRL in PEM or DER, or a folder of such files';
 

@@ -1,13 +1,97 @@
 /** `[ca.authorization]`: somebody else's word on a request, once for each (docs/authorization.md). */
+import { Agent, request as httpsRequest } from 'node:https';
+import { type ClientTls, clientTls } from '../../ca/remote/http.ts';
 import type { ServiceMaterial } from '../../config/material/material.ts';
 import type { CaConfig } from '../../config/schema.ts';
-import { describe, forbidden, unavailable, type EstuaryError } from '../../errors.ts';
+import { describe, type EstuaryError, forbidden, unavailable } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { InputError } from '../../pki/input-error.ts';
-import { pemOf } from '../../pki/x509/certificate.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
-import { HttpsService, ServiceError } from './https-service.ts';
-import { readAnswer, type AuthorizationRequest, type Decision, type Override } from './messages.ts';
+import { type AuthorizationRequest, type Decision, type Override, readAnswer } from './messages.ts';
+
+/** The connection to the service that decides: verified TLS, kept alive, no redirects, bounded in time and size. */
+
+/** No answer that counts; the message is for the log. */
+export class ServiceError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'ServiceError';
+  }
+}
+
+/** Octets. */
+const MAX_ANSWER = 64 << 10;
+/** Milliseconds that an unused connection is kept: servers close theirs after five seconds or more. */
+const KEEP_ALIVE = 4000;
+
+export class HttpsService {
+  readonly #url: URL;
+  readonly #agent: Agent;
+  readonly #token: string | undefined;
+
+  /** @param connections at most, at a time */
+  constructor(url: string, tls: ClientTls, token: string | undefined, connections: number) {
+    this.#url = new URL(url);
+    this.#token = token;
+    this.#agent = new Agent({
+      keepAlive: true,
+      timeout: KEEP_ALIVE,
+      maxSockets: connections,
+      minVersion: 'TLSv1.2',
+      rejectUnauthorized: true,
+      ...tls,
+    });
+  }
+
+  /**
+   * One POST, sent once.
+   *
+   * @param timeout milliseconds until the whole answer is there
+   * @returns the body of a 200
+   * @throws ServiceError
+   */
+  post(json: string, timeout: number): Promise<Buffer> {
+    const body = Buffer.from(json, 'utf8');
+    return new Promise((resolve, reject) => {
+      const request = httpsRequest(this.#url, {
+        method: 'POST',
+        agent: this.#agent,
+        headers: {
+          'Content-Type': 'application/json',
+          'Content-Length': body.length,
+          Accept: 'application/json',
+          ...(this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }),
+        },
+      });
+      const late = setTimeout(() => request.destroy(new Error('no answer in time')), Math.max(0, timeout));
+      const fail = (error: Error): void => {
+        clearTimeout(late);
+        reject(new ServiceError(error.message, error));
+      };
+      request.on('error', fail);
+      request.on('response', (response) => {
+        const chunks: Buffer[] = [];
+        let size = 0;
+        if (response.statusCode !== 200) request.destroy(new Error(`answered with status ${response.statusCode}`));
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length;
+          chunks.push(chunk);
+          if (size > MAX_ANSWER) request.destroy(new Error(`answered with more than ${MAX_ANSWER} bytes`));
+        });
+        response.on('error', fail);
+        response.on('end', () => {
+          clearTimeout(late);
+          resolve(Buffer.concat(chunks));
+        });
+      });
+      request.end(body);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
 
 export type AuthorizationOutcome = 'allowed' | 'denied' | 'failed';
 
@@ -77,7 +161,12 @@ export class AuthorizationServices {
       const { label, authorization } = table;
       if (authorization === undefined) continue;
       const { url, bearer_token, timeout, max_calls } = authorization;
-      const https = new HttpsService(url, tlsOf(material), bearer_token?.reveal().toString('utf8'), max_calls);
+      const https = new HttpsService(
+        url,
+        clientTls(material ?? {}),
+        bearer_token?.reveal().toString('utf8'),
+        max_calls,
+      );
       services.set(label, new Service(https, max_calls, timeout * 1000));
     }
     return new AuthorizationServices(services);
@@ -171,14 +260,4 @@ export class ExternalAuthorization {
   close(): void {
     this.#services?.close();
   }
-}
-
-/** PEM, as Node's TLS takes it. */
-function tlsOf(material: ServiceMaterial | undefined) {
-  const { trustAnchors, client } = material ?? {};
-  return {
-    ca: trustAnchors && pemOf(trustAnchors),
-    cert: client && pemOf(client.certificates),
-    key: client?.privateKey.export({ type: 'pkcs8', format: 'pem' }),
-  };
 }

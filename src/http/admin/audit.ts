@@ -5,8 +5,7 @@ import type { AdminRole } from '../../config/vocabulary.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { readSerial } from './certificate-filter.ts';
 import { answerList, listAnswer, listQuery } from './list.ts';
-import { errorResponses, oneOf, part, strictObject, Timestamp, whole } from './schemas.ts';
-import { parseOptionalTimestamp } from './timestamps.ts';
+import { errorResponses, oneOf, parseOptionalTimestamp, part, strictObject, Timestamp, whole } from './schemas.ts';
 
 const type = oneOf(AUDIT_TYPES);
 

@@ -9,8 +9,7 @@ import { crlAge, CrlStates } from '../../publication/crl-state.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
 import { listQuery, pageOf, pageRequest } from './list.ts';
-import { errorResponses, listOf, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
-import { formatTimestamp } from './timestamps.ts';
+import { errorResponses, formatTimestamp, listOf, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
 
 const CaRecord = Type.Object(
   {

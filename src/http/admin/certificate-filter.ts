@@ -2,8 +2,7 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import { badRequest } from '../../errors.ts';
 import type { CertificateSelection } from '../../store/certificate-store.ts';
-import { oneOf, part, strictObject, Timestamp, whole } from './schemas.ts';
-import { parseOptionalTimestamp } from './timestamps.ts';
+import { oneOf, parseOptionalTimestamp, part, strictObject, Timestamp, whole } from './schemas.ts';
 
 export const CertificateStatus = oneOf(['valid', 'revoked', 'expired']);
 

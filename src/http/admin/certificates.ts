@@ -14,8 +14,14 @@ import {
 } from './certificate-filter.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { answerList, listAnswer, listQuery } from './list.ts';
-import { errorResponses, nullable, strictObject, Timestamp } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
+import {
+  errorResponses,
+  formatOptionalTimestamp,
+  formatTimestamp,
+  nullable,
+  strictObject,
+  Timestamp,
+} from './schemas.ts';
 
 const recordProperties = {
   serial: Type.String({ description: 'Lower-case hex.' }),

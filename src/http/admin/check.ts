@@ -11,8 +11,7 @@ import { parseCsrWithoutProof } from '../../pki/pkcs10/csr.ts';
 import { parseCertificate } from '../../pki/x509/certificate.ts';
 import { stateOf } from '../../store/request-state.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { errorResponses, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
-import { formatOptionalTimestamp } from './timestamps.ts';
+import { errorResponses, formatOptionalTimestamp, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 65_536, description }));
 

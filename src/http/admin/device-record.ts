@@ -11,8 +11,14 @@ import { isSan } from '../../store/device-match.ts';
 import { MATCH_FIELDS, type DeviceChange, type DeviceMatch, type DeviceRow } from '../../store/device-store.ts';
 import type { Columns } from './bulk/columns.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { nullable, strictObject, Timestamp } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp, parseTimestamp } from './timestamps.ts';
+import {
+  formatOptionalTimestamp,
+  formatTimestamp,
+  nullable,
+  parseTimestamp,
+  strictObject,
+  Timestamp,
+} from './schemas.ts';
 import { validator } from './validation.ts';
 
 const MAX_ATTRIBUTES = 64;

@@ -32,7 +32,14 @@ import { registerHealth } from './health.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { registerLockouts } from './lockouts.ts';
 import { registerMetrics } from './metrics.ts';
-import { registerOpenApi, registerSwagger } from './openapi.ts';
+import {
+  allowedMethods,
+  isAdminPath,
+  recordRoute,
+  registerOpenApi,
+  registerSwagger,
+  type RouteTable,
+} from './openapi.ts';
 import { accessOf, checkRole } from './roles.ts';
 import { registerSession } from './session.ts';
 import { registerOverview } from './overview.ts';
@@ -48,7 +55,6 @@ import { requestRates } from '../rate-limits.ts';
 import { answerBrokenRequests, type Refusal } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
 import { remoteAddress } from '../credentials.ts';
-import { allowedMethods, isAdminPath, recordRoute, type RouteTable } from './routes.ts';
 import { applyHttpRules, checkHead, expectsContinue } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 

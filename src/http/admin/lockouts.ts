@@ -3,8 +3,7 @@ import { notFound } from '../../errors.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { answerList, listAnswer, listQuery } from './list.ts';
-import { errorResponses, oneOf, strictObject, Timestamp } from './schemas.ts';
-import { formatTimestamp } from './timestamps.ts';
+import { errorResponses, formatTimestamp, oneOf, strictObject, Timestamp } from './schemas.ts';
 
 const LockoutRecord = Type.Object(
   {

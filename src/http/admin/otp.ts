@@ -4,8 +4,16 @@ import type { OtpRow } from '../../store/otp-store.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { answerList, listAnswer, listQuery } from './list.ts';
-import { errorResponses, nullable, oneOf, strictObject, Timestamp, whole } from './schemas.ts';
-import { formatTimestamp, parseTimestamp } from './timestamps.ts';
+import {
+  errorResponses,
+  formatTimestamp,
+  nullable,
+  oneOf,
+  parseTimestamp,
+  strictObject,
+  Timestamp,
+  whole,
+} from './schemas.ts';
 
 const MAX_USES = 1_000_000;
 /** Ten years with their leap days: a token that outlives the fleet is a mistake. */

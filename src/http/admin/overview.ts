@@ -5,9 +5,16 @@ import type { AdminRole } from '../../config/vocabulary.ts';
 import { daysLeft } from '../../ca/expiry.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
-import { errorResponses, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
+import {
+  errorResponses,
+  formatOptionalTimestamp,
+  formatTimestamp,
+  nullable,
+  oneOf,
+  strictObject,
+  Timestamp,
+} from './schemas.ts';
 import { serviceState } from './metrics.ts';
-import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
 
 const DAY = 86_400_000;
 /** The periods, in days, for which expiring certificates are counted. */

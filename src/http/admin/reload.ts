@@ -3,8 +3,7 @@ import type { ReloadReport } from '../../config/diff.ts';
 import { conflict } from '../../errors.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { errorResponses, flag, nullable, strictObject, Timestamp } from './schemas.ts';
-import { formatTimestamp } from './timestamps.ts';
+import { errorResponses, flag, formatTimestamp, nullable, strictObject, Timestamp } from './schemas.ts';
 
 const KEYS = (description: string) =>
   Type.Array(Type.String(), { description: `${description}, such as \`ca[devices].profile.validity_days\`.` });

@@ -7,8 +7,16 @@ import type { RequestRow } from '../../store/request-store.ts';
 import { callOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { answerList, listAnswer, listQuery } from './list.ts';
-import { errorResponses, nullable, oneOf, strictObject, Timestamp, whole } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
+import {
+  errorResponses,
+  formatOptionalTimestamp,
+  formatTimestamp,
+  nullable,
+  oneOf,
+  strictObject,
+  Timestamp,
+  whole,
+} from './schemas.ts';
 
 const Status = oneOf(REQUEST_STATUSES);
 

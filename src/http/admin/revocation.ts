@@ -8,8 +8,7 @@ import { accessEvent, actor } from './access.ts';
 import { CertificateFilter, readCertificateFilter } from './certificate-filter.ts';
 import { certificateNotFound, CertificateRecord, certificateRecord, findCertificate } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { errorResponses, oneOf, strictObject, Timestamp } from './schemas.ts';
-import { parseTimestamp } from './timestamps.ts';
+import { errorResponses, oneOf, parseTimestamp, strictObject, Timestamp } from './schemas.ts';
 
 /** Why, and since when. */
 export const revocationOrder = {

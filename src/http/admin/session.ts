@@ -6,9 +6,16 @@ import { notFound } from '../../errors.ts';
 import { presentedCredentials } from '../credentials.ts';
 import { accessEvent, actor, callerOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { errorResponses, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
+import {
+  errorResponses,
+  formatOptionalTimestamp,
+  formatTimestamp,
+  nullable,
+  oneOf,
+  strictObject,
+  Timestamp,
+} from './schemas.ts';
 import { CLEAR_SESSION, sessionId, setSession } from './caller.ts';
-import { formatOptionalTimestamp, formatTimestamp } from './timestamps.ts';
 
 const Session = Type.Object(
   {

@@ -2,8 +2,15 @@ import { Type } from '@fastify/type-provider-typebox';
 import { badRequest } from '../../errors.ts';
 import { STATISTICS, STATISTICS_HOUR, type Count, type Statistic } from '../../store/statistics-store.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { errorResponses, oneOf, strictObject, Timestamp, whole } from './schemas.ts';
-import { formatTimestamp, parseOptionalTimestamp } from './timestamps.ts';
+import {
+  errorResponses,
+  formatTimestamp,
+  oneOf,
+  parseOptionalTimestamp,
+  strictObject,
+  Timestamp,
+  whole,
+} from './schemas.ts';
 
 const INTERVALS = { hour: STATISTICS_HOUR, day: 24 * STATISTICS_HOUR } as const;
 /** Intervals that are shown unless somebody says since when: a day of hours, a month of days. */

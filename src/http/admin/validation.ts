@@ -4,7 +4,7 @@ import { IsInteger, IsObject, type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { badRequest, type EstuaryError } from '../../errors.ts';
-import { TIMESTAMP_RULE } from './timestamps.ts';
+import { TIMESTAMP_RULE } from './schemas.ts';
 
 /**
  * Bodies are taken as they are: "1" is not 1. Query strings know no types, so whole numbers are read where the schema

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Enrolled, Enrollment } from '../../enrollment/enrollment.ts';
 import type { EstEnrolment, ReceivedByEst } from '../../enrollment/request.ts';
 import { EstuaryError } from '../../errors.ts';
-import { certsOnly } from '../../pki/cms/pkcs7.ts';
+import { certsOnly } from '../../pki/cms/signed-data.ts';
 import { decodeBody, encodeBody } from './codec.ts';
 import {
   CERTS_ONLY,

@@ -1,7 +1,7 @@
 import type { EstAuthenticator } from '../../auth/est-authenticator.ts';
 import type { MtlsIdentity } from '../../auth/identity.ts';
 import type { Ca } from '../../ca/router.ts';
-import { responderFor, type CmcParties, type Responder } from '../../cmc/parties.ts';
+import { type CmcParties, type Responder, responderFor } from '../../cmc/sender.ts';
 import type { CmcServer } from '../../cmc/server.ts';
 import { credentialRules } from '../../enrollment/credential-rules.ts';
 import { countsAt } from '../../config/rules/names.ts';

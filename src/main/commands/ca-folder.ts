@@ -8,7 +8,7 @@ import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FileSigner } from '../../ca/local/signing.ts';
 import { caCertificate, type NewCa } from '../../ca/local/new-ca.ts';
-import { isKeyOf, readCertificates, readPrivateKey } from '../../config/material/pem-files.ts';
+import { isKeyOf, readCertificates, readPrivateKey } from '../../config/material/reader.ts';
 import { describe } from '../../errors.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { OID } from '../../pki/der/oids.ts';

@@ -8,7 +8,7 @@ import { generateKey } from '../../ca/pkcs11/generate-key.ts';
 import { openSigner } from '../../ca/pkcs11/index.ts';
 import { TOKEN_KEY_TYPES } from '../../ca/pkcs11/wire.ts';
 import { loadConfigOnly } from '../../config/load.ts';
-import { readPrivateKey } from '../../config/material/pem-files.ts';
+import { readPrivateKey } from '../../config/material/reader.ts';
 import type { Config, FileCaConfig, Pkcs11CaConfig } from '../../config/schema.ts';
 import type { Signer } from '../../ca/driver.ts';
 import { describe } from '../../errors.ts';

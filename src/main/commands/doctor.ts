@@ -1,23 +1,104 @@
 /** `doctor`: checks what an operator would check, also while the server runs. Apart from a test file, it changes nothing. */
+import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { existsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { AuditVerdict } from '../../audit/chain-check.ts';
-import { verifyAudit } from '../../store/sqlite/read-audit.ts';
 import { createRouter } from '../../ca/create-router.ts';
 import { healthOf } from '../../ca/expiry.ts';
-import { certificateEnds } from '../../config/material/certificate-ends.ts';
 import type { LoadedService } from '../../config/load.ts';
+import { certificateEnds } from '../../config/material/certificate-ends.ts';
 import { ConfigError } from '../../config/problem.ts';
+import type { Config } from '../../config/schema.ts';
 import { describe, EstuaryError } from '../../errors.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
+import { MIN_FREE } from '../../store/audit-chain.ts';
 import { verifyNodes } from '../../store/postgres/read-audit.ts';
 import { openReadOnly } from '../../store/sqlite/database.ts';
-import { checkDisks } from '../disk-check.ts';
+import { verifyAudit } from '../../store/sqlite/read-audit.ts';
 import { nodeName } from '../nodes.ts';
 import { postgresServer } from '../postgres-server.ts';
-import { EXIT, type CommandContext } from './command.ts';
+import { type CommandContext, EXIT } from './command.ts';
 import { loadService } from './serve.ts';
+
+/** Whether the disks below the store and the audit log have room, and can be written. */
+export interface DiskFinding {
+  readonly status: 'ok' | 'warning' | 'failed';
+  readonly detail: string;
+}
+
+/** What `statfs` says of a file system. */
+export type ReadSpace = (path: string) => Readonly<Record<'bsize' | 'blocks' | 'bavail' | 'files' | 'ffree', number>>;
+
+const MIB = 2 ** 20;
+/** Nearly full: less than both. */
+const NEARLY_FULL = { bytes: 64 * MIB, share: 0.1 };
+const LOW = { bytes: 1024 * MIB, share: 0.05 };
+/** Bytes of a test file. */
+const PROBE = 65_536;
+
+/**
+ * One finding for each folder that the server writes to.
+ *
+ * @param readSpace for tests
+ */
+export function checkDisks(config: Pick<Config, 'store' | 'audit'>, readSpace: ReadSpace = statfsSync): DiskFinding[] {
+  const folders = new Map<string, { uses: string[]; files: string[] }>();
+  const add = (use: string, folder: string, ...files: string[]): void => {
+    const known = folders.get(folder) ?? { uses: [], files: [] };
+    folders.set(folder, { uses: [...known.uses, use], files: [...known.files, ...files] });
+  };
+  const { store, audit } = config;
+  if (store.driver === 'sqlite') add('store', dirname(store.path), store.path);
+  add('audit log', dirname(audit.file), audit.file);
+  if (audit.archive !== undefined) add('audit archive', audit.archive);
+  return [...folders].map(([folder, { uses, files }]) => check(folder, uses.join(', '), files, readSpace));
+}
+
+function check(folder: string, uses: string, files: readonly string[], readSpace: ReadSpace): DiskFinding {
+  const where = `${folder} (${uses})`;
+  try {
+    const { bsize, blocks, bavail, files: inodes, ffree } = readSpace(nearest(folder));
+    const [free, all] = [bavail * bsize, blocks * bsize];
+    const space = `${where}: ${free} bytes free of ${all}`;
+    const below = (limit: { readonly bytes: number; readonly share: number }): boolean =>
+      free < limit.bytes && free < all * limit.share;
+    if (free < MIN_FREE)
+      return { status: 'failed', detail: `${space}: the disk is full, and the server issues nothing. Free some space` };
+    if (inodes > 0 && ffree === 0)
+      return { status: 'failed', detail: `${space}, but no inode is free. Delete files that are not needed` };
+    if (below(NEARLY_FULL)) return { status: 'failed', detail: `${space}: the disk is nearly full. Free some space` };
+    const problem = writeProblem(folder, files);
+    if (problem !== undefined) return { status: 'failed', detail: `${space}, but ${problem}` };
+    if (below(LOW)) return { status: 'warning', detail: `${space}: less than 5 %` };
+    return { status: 'ok', detail: space };
+  } catch (error) {
+    return { status: 'failed', detail: `${where}: ${describe(error)}` };
+  }
+}
+
+/** The folder, or that above it in which the server would create it. */
+const nearest = (folder: string): string =>
+  existsSync(folder) || dirname(folder) === folder ? folder : nearest(dirname(folder));
+
+/** Writes and deletes a test file, and opens the server's own files without a change. */
+function writeProblem(folder: string, files: readonly string[]): string | undefined {
+  if (!existsSync(folder)) return undefined;
+  const probe = join(folder, `.estuary-doctor-${process.pid}`);
+  try {
+    for (const file of files) if (existsSync(file)) closeSync(openSync(file, 'r+'));
+    const descriptor = openSync(probe, 'wx', 0o600);
+    try {
+      writeSync(descriptor, Buffer.alloc(PROBE));
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+      rmSync(probe);
+    }
+    return undefined;
+  } catch (error) {
+    return `it cannot be written: ${describe(error)}`;
+  }
+}
 
 interface DoctorValues {
   readonly config: string;

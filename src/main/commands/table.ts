@@ -52,7 +52,7 @@ export const COMMANDS: readonly Entry[] = [
         'PEM of the public or private key of the checkpoints (default audit.checkpoint_key, where it is at hand)',
       ),
     },
-    async () => (await import('./audit-verify.ts')).run,
+    async () => (await import('./audit.ts')).verifyAuditLog,
   ),
   command(
     'doctor',
@@ -94,7 +94,7 @@ export const COMMANDS: readonly Entry[] = [
       since: value('TIME', 'records of this time and later, ISO 8601'),
       until: value('TIME', 'records of this time and before'),
     },
-    async () => (await import('./audit-export.ts')).run,
+    async () => (await import('./audit.ts')).exportAudit,
   ),
   command(
     'ca init',

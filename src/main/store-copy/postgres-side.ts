@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { fold } from '../../store/fold.ts';
+import { fold } from '../../store/page.ts';
 import { searchColumns } from '../../store/operations/audit.ts';
 import { storable, type Side } from './side.ts';
 import { BATCH, type CopiedTable, type Row, type Value } from './tables.ts';

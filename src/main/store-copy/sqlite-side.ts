@@ -1,5 +1,5 @@
 import type { Db } from '../../store/sqlite/database.ts';
-import { fold } from '../../store/fold.ts';
+import { fold } from '../../store/page.ts';
 import type { Side } from './side.ts';
 import { BATCH, type CopiedTable, type Row, type Value } from './tables.ts';
 

@@ -1,21 +1,27 @@
 /** CMS SignedData (RFC 5652 §5), made and signed, for CMC and server-generated keys. */
 import { createHash, type KeyObject } from 'node:crypto';
 import {
+  children,
   contextConstructed,
   contextPrimitive,
+  DerError,
+  DerReader,
   explicit,
   integer,
   octetString,
   oid,
   parseDer,
+  readInteger,
+  readOid,
   sequence,
   setOf,
+  Tag,
   time,
   tlv,
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 import { InputError } from '../input-error.ts';
-import { serialInteger, type Certificate } from '../x509/certificate.ts';
+import { type Certificate, serialInteger } from '../x509/certificate.ts';
 import type { PublicKeyInfo } from '../x509/public-key.ts';
 import {
   createSignature,
@@ -107,4 +113,55 @@ async function signerInfo(signer: CmsSigner, input: SignedDataContent): Promise<
 export function encodeSignerIdentifier(sid: SignerIdentifier): Buffer {
   if (sid.kind === 'subjectKeyIdentifier') return tlv(contextPrimitive(0), sid.keyIdentifier);
   return sequence(sid.issuer.der, serialInteger(sid.serialNumber));
+}
+
+/**
+ * Certs-only and crls-only messages: degenerate CMS SignedData without content or signers (RFC 5272 §4.1, RFC 8951
+ * §3.2.1, RFC 8295 §4.2).
+ */
+const VERSION_1 = integer(1);
+const EMPTY_SET = setOf();
+const NO_CONTENT = sequence(oid(OID.data));
+
+/**
+ * The certificates stay in the order given: cacerts answers issuing CA first, and like OpenSSL we do not sort this
+ * SET OF.
+ * @param certificates DER
+ */
+export function certsOnly(certificates: readonly Buffer[]): Buffer {
+  return degenerate(tlv(contextConstructed(0), ...certificates));
+}
+
+/** @param crls DER */
+export function crlsOnly(crls: readonly Buffer[]): Buffer {
+  return degenerate(tlv(contextConstructed(1), ...crls));
+}
+
+function degenerate(contents: Buffer): Buffer {
+  const signedData = sequence(VERSION_1, EMPTY_SET, NO_CONTENT, contents, EMPTY_SET);
+  return sequence(oid(OID.signedData), explicit(0, signedData));
+}
+
+/** The certificates (DER) of a certs-only message, in its order. Other SignedData is refused. @throws DerError */
+export function parseCertsOnly(der: Buffer): Buffer[] {
+  const info = DerReader.of(der, 'ContentInfo');
+  if (readOid(info.next(Tag.OID, 'contentType')) !== OID.signedData)
+    throw new DerError('ContentInfo.contentType: not SignedData');
+  const content = info.enter(contextConstructed(0), 'content');
+  info.end();
+  const signedData = content.enter(Tag.SEQUENCE, 'SignedData');
+  content.end();
+  readInteger(signedData.next(Tag.INTEGER, 'version'));
+  signedData.next(Tag.SET, 'digestAlgorithms');
+  signedData.next(Tag.SEQUENCE, 'encapContentInfo');
+  const certificates = signedData.optional(contextConstructed(0), 'certificates');
+  signedData.optional(contextConstructed(1), 'crls');
+  if (signedData.next(Tag.SET, 'signerInfos').value.length !== 0)
+    throw new DerError('SignedData.signerInfos: not empty');
+  signedData.end();
+  return certificates === undefined
+    ? []
+    : children(certificates.value, 'certificates')
+        .filter(({ tag }) => tag === Tag.SEQUENCE)
+        .map(({ raw }) => raw);
 }

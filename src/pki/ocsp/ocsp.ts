@@ -1,14 +1,11 @@
 /** OCSP requests in, responses out (RFC 6960, and RFC 5019 for the lightweight profile). */
 import { createHash } from 'node:crypto';
-import { serialHex } from '../x509/certificate.ts';
-import { type CrlReason, encodeCrlReason } from '../x509/crl.ts';
 import {
-  DerError,
-  DerReader,
-  Tag,
   children,
   contextConstructed,
   contextPrimitive,
+  DerError,
+  DerReader,
   explicit,
   generalizedTime,
   integerBytes,
@@ -19,16 +16,22 @@ import {
   readInteger,
   readOid,
   sequence,
+  Tag,
   tlv,
 } from '../der/der.ts';
+import { OID } from '../der/oids.ts';
+import { type Certificate, serialHex } from '../x509/certificate.ts';
+import { type CrlReason, encodeCrlReason } from '../x509/crl.ts';
 import {
   duplicateExtension,
   encodeExtensions,
+  type Extension,
   findExtension,
   parseExtensions,
-  type Extension,
 } from '../x509/extensions.ts';
-import { OID } from '../der/oids.ts';
+import { isIssuedBy } from '../x509/name-matching.ts';
+import { formatName } from '../x509/name.ts';
+import { defaultSignatureAlgorithm } from '../x509/signature-algorithms.ts';
 
 /** Which certificate is asked about. */
 export interface CertId {
@@ -139,7 +142,7 @@ function keyOctets(spki: Buffer): Buffer {
  *
  * @param issuer DER Name and DER SubjectPublicKeyInfo of the CA
  */
-export function isIssuedBy(certId: CertId, issuer: { readonly name: Buffer; readonly spki: Buffer }): boolean {
+export function isOfIssuer(certId: CertId, issuer: { readonly name: Buffer; readonly spki: Buffer }): boolean {
   const hash = HASHES[certId.hashAlgorithm];
   if (hash === undefined) return false;
   const digest = (bytes: Buffer): Buffer => createHash(hash).update(bytes).digest();
@@ -204,3 +207,24 @@ export function failureResponse(reason: keyof typeof FAILURES): Buffer {
 }
 
 const responseStatus = (value: number): Buffer => tlv(Tag.ENUMERATED, Uint8Array.of(value));
+
+/** What a certificate has to be for a CA's delegated OCSP responder (RFC 6960 §2.6, §4.2.2.2). */
+
+/** Why relying parties would not take this certificate for the CA's responder; its validity is not looked at. */
+export async function ocspDelegateProblems(certificate: Certificate, ca: Certificate): Promise<string[]> {
+  const problems: string[] = [];
+  if (!(await isIssuedBy(certificate, ca)))
+    problems.push(`"${formatName(certificate.subject)}" was not issued by the CA itself`);
+  if (certificate.extKeyUsage?.includes(OID.OCSPSigning) !== true)
+    problems.push('is not for OCSP responders (extKeyUsage OCSPSigning)');
+  if (certificate.keyUsage?.includes('digitalSignature') === false)
+    problems.push('may not sign (keyUsage without digitalSignature)');
+  if (defaultSignatureAlgorithm(certificate.publicKey.keyType) === undefined)
+    problems.push(`has a key of the type ${certificate.publicKey.keyType}, which is not supported`);
+  return problems;
+}
+
+/** Whether relying parties are told not to ask for the responder's own status (RFC 6960 §4.2.2.2.1). */
+export function hasNoCheck(certificate: Certificate): boolean {
+  return findExtension(certificate.extensions, OID.ocspNoCheck) !== undefined;
+}

@@ -1,6 +1,6 @@
 /** The messages between the main thread and a thread that has the database open: plain objects, passed as structured clones (thread-link.ts). */
 import { EstuaryError, type ErrorCode, type ErrorStatus } from '../../errors.ts';
-import { StoreLost } from '../store-lost.ts';
+import { StoreLost } from './errors.ts';
 
 export interface Call {
   readonly id: number;

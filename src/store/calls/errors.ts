@@ -19,3 +19,14 @@ export const storeUnavailable = (detail: string, cause?: unknown): EstuaryError 
 /** The store, or what is in it, is broken. @param detail for the log */
 export const storeFailed = (detail: string, cause?: unknown): EstuaryError =>
   failed('STORE_FAILED', 'the store failed', { detail, cause });
+
+/**
+ * 503: the store went away over the call, or is away. Whether a call that was under way happened is not known; whoever calls has to find
+ * out, or to take it back.
+ */
+export class StoreLost extends EstuaryError {
+  /** @param detail for the log */
+  constructor(detail: string) {
+    super(503, 'STORE_UNAVAILABLE', 'the store cannot be used at present', { detail, retryAfter: 1 });
+  }
+}

@@ -1,6 +1,6 @@
 /** How the calls of a process reach the thread that has the database open (thread-link.ts). */
 import type { EstuaryError } from '../../errors.ts';
-import { StoreLost } from '../store-lost.ts';
+import { StoreLost } from './errors.ts';
 import type { Request, Response } from './calls.ts';
 
 export interface LinkEvents {

@@ -1,7 +1,7 @@
 import type { AuditRecord } from '../../audit/event.ts';
 import { isAuditRecord } from '../../audit/record.ts';
 import { storeFailed } from '../calls/errors.ts';
-import { fold } from '../fold.ts';
+import { fold } from '../page.ts';
 
 /** The record of a row. @throws EstuaryError 500 `STORE_FAILED` */
 export function toRecord(row: { line: string }): AuditRecord {

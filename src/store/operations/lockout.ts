@@ -1,9 +1,8 @@
 /** Lockouts: a sliding window of failure times for each key, and the lockouts that they cause. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
-import { invalidCursor, readCursor, toPage } from '../cursor.ts';
+import { invalidCursor, NEWEST, type Page, type PageRequest, readCursor, toPage } from '../page.ts';
 import type { LockoutPolicy, LockoutRow } from '../lockout-store.ts';
-import { NEWEST, type Page, type PageRequest } from '../page.ts';
 import { type Database, type Operation, result } from './port.ts';
 
 /** Rows that are deleted at once: a little more than a failure can add. */

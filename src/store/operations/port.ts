@@ -6,8 +6,7 @@
  */
 
 import type { CertificateRow } from '../certificate-store.ts';
-import type { ListName } from '../cursor.ts';
-import type { Page, PageRequest } from '../page.ts';
+import type { ListName, Page, PageRequest } from '../page.ts';
 
 /** What an operation, or a step of it, does when it is run. @typeParam T its result */
 export type Operation<T> = Iterable<Promise<unknown>, T, unknown>;

@@ -2,8 +2,7 @@
 import pg from 'pg';
 import { parsePostgresUrl, type PostgresUrl } from '../../config/postgres-url.ts';
 import type { PostgresServer, PostgresTls } from '../calls/database-options.ts';
-import { storeFailed, storeUnavailable } from '../calls/errors.ts';
-import { StoreLost } from '../store-lost.ts';
+import { storeFailed, StoreLost, storeUnavailable } from '../calls/errors.ts';
 import { isStatementError, toConnectionError } from './errors.ts';
 import type { Answer, Prepared } from './queries.ts';
 

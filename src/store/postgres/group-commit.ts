@@ -7,9 +7,8 @@
  * nor wait for each other in a circle.
  */
 import { type Call, type Reply, toPlainError } from '../calls/calls.ts';
-import { storeUnavailable, toStoreError } from '../calls/errors.ts';
+import { StoreLost, storeUnavailable, toStoreError } from '../calls/errors.ts';
 import type { Outcome } from '../calls/outcome.ts';
-import { StoreLost } from '../store-lost.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { Connection } from './connection.ts';
 import { isInTheWay, isStatementError, toEstuaryError } from './errors.ts';

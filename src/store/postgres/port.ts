@@ -1,11 +1,9 @@
 /** The operations' port on PostgreSQL, which answers later. */
 import type { CertificateFilter, CertificateStatus, ListedCertificate } from '../certificate-store.ts';
-import { readPosition, toPage, withoutPosition } from '../cursor.ts';
-import { fold } from '../fold.ts';
+import { fold, type Page, readPosition, toPage, withoutPosition } from '../page.ts';
 import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../operations/certificates.ts';
 import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../operations/port.ts';
 import { given, run } from '../operations/port.ts';
-import type { Page } from '../page.ts';
 import type { Queries } from './queries.ts';
 
 const DIALECT: Dialect = {

@@ -3,7 +3,7 @@ import { failed } from '../../errors.ts';
 import type { LookupKeyOptions } from '../calls/database-options.ts';
 import { toEstuaryError } from './errors.ts';
 import { inStatus } from '../request-state.ts';
-import { keyCheck } from '../token-lookup.ts';
+import { keyCheck } from '../lookup-key-file.ts';
 import type { Connection } from './connection.ts';
 import { Queries } from './queries.ts';
 

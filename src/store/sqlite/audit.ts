@@ -3,9 +3,8 @@ import type { Anchor, ArchivedRange, AuditEvent, AuditRecord } from '../../audit
 import { parseLine } from '../../audit/record.ts';
 import type { AuditFilter } from '../audit-store.ts';
 import { done, type Outcome } from '../calls/outcome.ts';
-import { readPosition, toPage } from '../cursor.ts';
+import { type Page, readPosition, toPage } from '../page.ts';
 import { toRecord } from '../operations/audit.ts';
-import type { Page } from '../page.ts';
 import { type AuditLine, PURGED_AT_ONCE } from '../retention-store.ts';
 import type { Db } from './database.ts';
 import { AuditSearch } from './search/audit-search.ts';

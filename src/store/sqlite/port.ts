@@ -1,10 +1,9 @@
 /** The operations' port on SQLite, which answers at once. */
-import { readPosition, toPage, withoutPosition } from '../cursor.ts';
-import { fold } from '../fold.ts';
+import { fold, readPosition, toPage, withoutPosition } from '../page.ts';
 import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../operations/port.ts';
 import { result, runAtOnce } from '../operations/port.ts';
 import type { Db } from './database.ts';
-import { ListSearch } from './search/list-search.ts';
+import { ListSearch } from './search/table-search.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
 
 const DIALECT: Dialect = {

@@ -10,7 +10,7 @@ import {
 } from '../../audit/chain-check.ts';
 import { FileCursor } from '../../audit/file-cursor.ts';
 import type { StoredLine, TimeRange } from '../../audit/record.ts';
-import { fold } from '../fold.ts';
+import { fold } from '../page.ts';
 import { type Db, openReadOnly } from './database.ts';
 import { trigramsOf } from './search/trigrams.ts';
 

@@ -4,7 +4,7 @@ import type { ParsedRecord } from '../../audit/record.ts';
 import { isAuditRecord } from '../../audit/record.ts';
 import { isCrlReason } from '../../pki/x509/crl.ts';
 import type { Db } from './database.ts';
-import { fold } from '../fold.ts';
+import { fold } from '../page.ts';
 import { statisticsWriter } from './audit-log.ts';
 
 /** How many records of each kind were applied, and what they tell of that is lost. */

@@ -3,9 +3,8 @@ import Database from 'better-sqlite3';
 import { existsSync } from 'node:fs';
 import { failed } from '../../errors.ts';
 import type { LookupKeyOptions } from '../calls/database-options.ts';
-import { lookupKeyFile, makeLookupKey, readLookupKey } from '../lookup-key-file.ts';
+import { keyCheck, lookupKeyFile, makeLookupKey, readLookupKey } from '../lookup-key-file.ts';
 import { inStatus } from '../request-state.ts';
-import { keyCheck } from '../token-lookup.ts';
 import { openReadOnly, type Db } from './database.ts';
 
 /** Why the lookups cannot be used: no key, or not the one that they were made with. */

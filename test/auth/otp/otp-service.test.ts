@@ -12,8 +12,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 
 import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
 import { OtpService } from '../../../src/auth/otp/otp-service.ts';
-import { generateToken } from '../../../src/auth/otp/token.ts';
-import { TokenHasher, type HashSettings } from '../../../src/auth/otp/token-hasher.ts';
+import { generateToken, type HashSettings, TokenHasher } from '../../../src/auth/otp/token-hasher.ts';
 import { EstuaryError } from '../../../src/errors.ts';
 import { attemptOn, INVALID, SETTINGS, setUpOtp, takeUse, WRONG } from './support.ts';
 

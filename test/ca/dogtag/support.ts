@@ -4,7 +4,7 @@ import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
 import { createDogtagCa } from '../../../src/ca/dogtag/index.ts';
 import type { IssuanceRequest, IssuanceResult } from '../../../src/ca/driver.ts';
 import { caCertificates, type CaCertificates } from '../../../src/config/material/material.ts';
-import { readCertificates, readPrivateKey } from '../../../src/config/material/pem-files.ts';
+import { readCertificates, readPrivateKey } from '../../../src/config/material/reader.ts';
 import { FairLimiter } from '../../../src/process/fair-limiter.ts';
 import { parseCsr, verifyCsr } from '../../../src/pki/pkcs10/csr.ts';
 import { arrangeChain } from '../../../src/pki/x509/ca-chain.ts';

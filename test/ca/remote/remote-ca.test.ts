@@ -1,13 +1,8 @@
 /** A remote CA: what its upstream issues is compared with what was authorized, and one that fails is taken out of use. */
+import { parseRetryAfter } from '../../../src/retry-after.ts';
 import { describe, expect, test, vi } from 'vitest';
 import { RemoteCa } from '../../../src/ca/remote/remote-ca.ts';
-import {
-  refusalOf,
-  retryAfterOf,
-  Unanswered,
-  type Upstream,
-  type UpstreamAnswer,
-} from '../../../src/ca/remote/upstream.ts';
+import { refusalOf, Unanswered, type Upstream, type UpstreamAnswer } from '../../../src/ca/remote/upstream.ts';
 import type { IssuanceRequest } from '../../../src/ca/driver.ts';
 import { describe as describeError, EstuaryError, unavailable } from '../../../src/errors.ts';
 import { parseCsr, verifyCsr } from '../../../src/pki/pkcs10/csr.ts';
@@ -254,7 +249,7 @@ describe('the answers of an upstream', () => {
   test('texts are shortened, and their Retry-After is kept', () => {
     expect(refusalOf({ status: 403, text: 'x'.repeat(5000) }, 9).message).toHaveLength(200);
     expect(refusalOf({ status: 429, text: '', retryAfter: 120 }, 9).retryAfter).toBe(120);
-    expect(retryAfterOf('Wed, 21 Oct 2026 07:28:00 GMT', Date.UTC(2026, 9, 21, 7, 27))).toBe(60);
-    expect(retryAfterOf('soon', 0)).toBeUndefined();
+    expect(parseRetryAfter('Wed, 21 Oct 2026 07:28:00 GMT', Date.UTC(2026, 9, 21, 7, 27))).toBe(60);
+    expect(parseRetryAfter('soon', 0)).toBeUndefined();
   });
 });

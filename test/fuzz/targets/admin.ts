@@ -1,10 +1,17 @@
 /** What the admin API reads of a query beside its schema: cursors, timestamps, and whole bodies of JSON. */
 import { Type } from '@fastify/type-provider-typebox';
 import { pageOf } from '../../../src/http/admin/list.ts';
-import { nullable, oneOf, pageQuery, strictObject, Timestamp } from '../../../src/http/admin/schemas.ts';
-import { formatTimestamp, parseTimestamp } from '../../../src/http/admin/timestamps.ts';
+import {
+  formatTimestamp,
+  nullable,
+  oneOf,
+  pageQuery,
+  parseTimestamp,
+  strictObject,
+  Timestamp,
+} from '../../../src/http/admin/schemas.ts';
 import { validatorCompiler } from '../../../src/http/admin/validation.ts';
-import { readCursor, readPosition } from '../../../src/store/cursor.ts';
+import { readCursor, readPosition } from '../../../src/store/page.ts';
 import { isClientError, unlessRefused, type Target } from '../target.ts';
 
 const query = strictObject({

@@ -1,8 +1,8 @@
 /** Headers of a request: Authorization of every scheme, the path, and what the head says of the body. */
 import { isBasic, parseBasic } from '../../../src/auth/otp/basic.ts';
-import { isTokenLike } from '../../../src/auth/otp/token.ts';
+import { isTokenLike } from '../../../src/auth/otp/token-hasher.ts';
 import { parsePrincipal, PrincipalMapping } from '../../../src/auth/gssapi/principal.ts';
-import { SpnegoPlugin } from '../../../src/auth/gssapi/spnego-plugin.ts';
+import { SpnegoPlugin } from '../../../src/auth/gssapi/gssapi.ts';
 import { isClientError, type Target } from '../target.ts';
 
 const principal = parsePrincipal('alice@EXAMPLE.TEST');

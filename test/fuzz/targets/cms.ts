@@ -3,11 +3,17 @@ import { parseAuthenticatedData, verifyAuthenticatedData } from '../../../src/pk
 import { berElements, berToDer } from '../../../src/pki/der/ber.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { digestMatches, parseContentInfo, parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
-import { buildSignedData, issuerAndSerialNumber, keySigner } from '../../../src/pki/cms/signed-data.ts';
+import {
+  buildSignedData,
+  certsOnly,
+  crlsOnly,
+  issuerAndSerialNumber,
+  keySigner,
+  parseCertsOnly,
+} from '../../../src/pki/cms/signed-data.ts';
 import { parseCertificateList } from '../../../src/pki/x509/crl.ts';
 import { explicit, integer, octetString, oid, sequence, setOf, unlessMalformed } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
-import { certsOnly, crlsOnly, parseCertsOnly } from '../../../src/pki/cms/pkcs7.ts';
 import { makeCrl } from '../../support/certificates.ts';
 import { isDerError, type Target } from '../target.ts';
 import { certificateSeeds, hierarchy } from './certificates.ts';

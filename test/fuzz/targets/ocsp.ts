@@ -6,7 +6,7 @@ import { encodeExtensions } from '../../../src/pki/x509/extensions.ts';
 import {
   buildResponseData,
   failureResponse,
-  isIssuedBy,
+  isOfIssuer,
   parseOcspRequest,
   successfulResponse,
 } from '../../../src/pki/ocsp/ocsp.ts';
@@ -21,7 +21,7 @@ function read(input: Buffer): void {
   const at = new Date(0);
   const statuses = certIds.map((certId) => ({
     certId,
-    status: isIssuedBy(certId, { name: ca.subject.der, spki: ca.spki })
+    status: isOfIssuer(certId, { name: ca.subject.der, spki: ca.spki })
       ? ({ status: 'revoked', revocationTime: at, reason: 'keyCompromise' } as const)
       : ({ status: 'unknown' } as const),
   }));

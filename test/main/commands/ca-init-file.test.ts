@@ -2,7 +2,7 @@
 import { createPublicKey } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readPrivateKey } from '../../../src/config/material/pem-files.ts';
+import { readPrivateKey } from '../../../src/config/material/reader.ts';
 import { MADE_KEY_TYPES } from '../../../src/pki/x509/key-pair.ts';
 import { runCommand } from '../../../src/main/commands/run-command.ts';
 import { COMMANDS } from '../../../src/main/commands/table.ts';

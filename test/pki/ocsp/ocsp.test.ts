@@ -14,7 +14,7 @@ import {
   Tag,
 } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
-import { failureResponse, isIssuedBy, parseOcspRequest } from '../../../src/pki/ocsp/ocsp.ts';
+import { failureResponse, isOfIssuer, parseOcspRequest } from '../../../src/pki/ocsp/ocsp.ts';
 import { parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
 import { encodeExtensions } from '../../../src/pki/x509/extensions.ts';
 import { makeCa } from '../../support/ca.ts';
@@ -38,7 +38,7 @@ test.each(['-sha1', '-sha256', '-sha384', '-sha512'])('RFC 6960 §4.1.1: reads a
   const { certIds, nonce } = parseOcspRequest(request(hash, '-serial', '0x7fab', '-no_nonce'));
   expect(certIds.map(({ serialNumber }) => serialNumber)).toEqual(['7fab']);
   expect(nonce).toBeUndefined();
-  expect(certIds.map((id) => isIssuedBy(id, { name: issuer.subject.der, spki: issuer.spki }))).toEqual([true]);
+  expect(certIds.map((id) => isOfIssuer(id, { name: issuer.subject.der, spki: issuer.spki }))).toEqual([true]);
 });
 
 test('a serial number whose top bit is set is read as the store writes it', () => {
@@ -75,7 +75,7 @@ test('a certificate of another issuer is not taken for ours', () => {
   const [elsewhere] = parsePemCertificates(readFileSync(other.certificate, 'latin1'));
   const [id] = parseOcspRequest(request('-serial', '1')).certIds;
   if (id === undefined || elsewhere === undefined) throw new Error('nothing parsed');
-  expect(isIssuedBy(id, { name: elsewhere.subject.der, spki: issuer.spki })).toBe(false);
+  expect(isOfIssuer(id, { name: elsewhere.subject.der, spki: issuer.spki })).toBe(false);
 });
 
 test('every truncation and every changed byte is a DerError or another request, never anything else', () => {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { parseCertificate, verifyCertificateSignature } from '../../../src/pki/x509/certificate.ts';
-import { fingerprintsOf } from '../../../src/pki/x509/fingerprints.ts';
+import { fingerprintsOf, parseCertificate, verifyCertificateSignature } from '../../../src/pki/x509/certificate.ts';
 import { ecdsaTwin, makeCa, makeClient } from '../../support/certificates.ts';
 
 describe('a fingerprint matches the certificate and its ECDSA twin', () => {

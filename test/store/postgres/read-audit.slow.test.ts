@@ -2,8 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLogger } from '../../../src/log.ts';
-import { Anchors } from '../../../src/main/anchors.ts';
-import { Checkpoints } from '../../../src/main/checkpoints.ts';
+import { Anchors, Checkpoints } from '../../../src/main/checkpoints.ts';
 import { nodeLines, verifyNodes } from '../../../src/store/postgres/read-audit.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type PostgresCluster, sharedPostgres } from '../../support/postgres.ts';

@@ -1,7 +1,7 @@
 /** What devices do, and what they need for it. */
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
-import { parseCertsOnly } from '../../../src/pki/cms/pkcs7.ts';
+import { parseCertsOnly } from '../../../src/pki/cms/signed-data.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../csr.ts';
 import type { ClientIdentity, NewOtp } from '../estuary.ts';

@@ -5,9 +5,8 @@ import { progress } from '../progress.ts';
 import { adminCommand, confirm, FORMATS, records, type Session, YES } from './admin-command.ts';
 import { readInput } from './connection.ts';
 import { textAt } from './json.ts';
-import { CERTIFICATES, inWords } from './kinds.ts';
+import { CERTIFICATES, formatOf, type FormatValues, inWords, printRecord } from './output.ts';
 import { LIST, lists, readFilters } from './list.ts';
-import { formatOf, type FormatValues, printRecord } from './output.ts';
 import { readCount, readTime } from './times.ts';
 
 const serial = argument('serial number in hex, as the list shows it or with colons');

@@ -6,9 +6,8 @@ import { spkiHash } from '../../../pki/x509/public-key.ts';
 import { argument, type Entry, EXIT, flag, UsageError, value, values } from '../command.ts';
 import { adminCommand, confirm, FORMATS, records, type Session, YES } from './admin-command.ts';
 import { type JsonRecord, recordsAt } from './json.ts';
-import { DEVICES, inWords } from './kinds.ts';
+import { DEVICES, formatOf, type FormatValues, inWords, printRecord } from './output.ts';
 import { LIST, lists } from './list.ts';
-import { formatOf, type FormatValues, printRecord } from './output.ts';
 import { sendRows } from './send-rows.ts';
 import { readTime } from './times.ts';
 

@@ -5,9 +5,8 @@ import { argument, type Entry, EXIT, flag, required, UsageError, value } from '.
 import { adminCommand, confirm, FORMATS, records, type Session, YES } from './admin-command.ts';
 import type { Connection } from './connection.ts';
 import { textAt } from './json.ts';
-import { inWords, OTPS } from './kinds.ts';
+import { formatOf, type FormatValues, inWords, OTPS, printRecord } from './output.ts';
 import { LIST, lists } from './list.ts';
-import { formatOf, type FormatValues, printRecord } from './output.ts';
 import { sendRows } from './send-rows.ts';
 import { readCount, readTime } from './times.ts';
 

@@ -4,8 +4,7 @@ import { CommandError, type Entry, EXIT, value } from '../command.ts';
 import { printable } from '../text-table.ts';
 import { adminCommand, FORMATS, records, type Session } from './admin-command.ts';
 import { asRecord, recordsAt } from './json.ts';
-import { cell, kindOf } from './kinds.ts';
-import { csvOf, formatOf, type FormatValues, printRecord, tableOf } from './output.ts';
+import { cell, csvOf, formatOf, type FormatValues, kindOf, printRecord, tableOf } from './output.ts';
 import { readTime } from './times.ts';
 
 const seeing = ['admin', 'ra', 'auditor', 'operator'];

@@ -4,9 +4,8 @@ import { argument, type Entry, EXIT, required, UsageError, value } from '../comm
 import { adminCommand, confirm, FORMATS, records, type Session, YES } from './admin-command.ts';
 import { readInput } from './connection.ts';
 import { textAt } from './json.ts';
-import { inWords, REQUESTS } from './kinds.ts';
+import { formatOf, type FormatValues, inWords, printRecord, REQUESTS } from './output.ts';
 import { LIST, lists } from './list.ts';
-import { formatOf, type FormatValues, printRecord } from './output.ts';
 
 const id = argument('of the request, as the list shows it');
 const reading = ['admin', 'ra', 'auditor'];

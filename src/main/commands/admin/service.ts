@@ -4,7 +4,7 @@ import { argument, CommandError, type Entry, EXIT, flag, value } from '../comman
 import { lookOf, painted, printable } from '../text-table.ts';
 import { adminCommand, FORMATS, records, type Session } from './admin-command.ts';
 import { isRecord, type JsonRecord, textAt } from './json.ts';
-import { AUDIT, CAS, cell, colourOf, LOCKOUTS } from './kinds.ts';
+import { AUDIT, CAS, cell, colourOf, LOCKOUTS } from './output.ts';
 import { LIST, lists } from './list.ts';
 
 const operating = ['admin', 'operator'];

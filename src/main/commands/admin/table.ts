@@ -1,12 +1,66 @@
 /** The commands below `estuary admin`. */
-import { ADMIN_ROLES } from '../../../config/vocabulary.ts';
-import { command, type Entry, required, value } from '../command.ts';
+import { createHash, randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { ADMIN_ROLES, type AdminRole } from '../../../config/vocabulary.ts';
+import { command, type CommandContext, type Entry, EXIT, required, UsageError, value } from '../command.ts';
 import { CERTIFICATE_COMMANDS } from './certificates.ts';
 import { DEVICE_COMMANDS } from './devices.ts';
 import { OTP_COMMANDS } from './otp.ts';
 import { OVERVIEW_COMMANDS } from './overview.ts';
 import { REQUEST_COMMANDS } from './requests.ts';
 import { SERVICE_COMMANDS } from './service.ts';
+
+const TOKEN_BYTES = 32;
+const DAY = 86_400_000;
+const MAX_DAYS = 3650;
+
+/** As the table of commands has them. */
+export interface TokenNewOptions {
+  readonly description: string;
+  readonly roles: string;
+  readonly days: string | undefined;
+  readonly out: string | undefined;
+}
+
+/** @throws UsageError; Error: the file is there already, or cannot be written */
+export async function newToken(options: TokenNewOptions, context: CommandContext): Promise<number> {
+  const { description, out } = options;
+  if (!/^[^\p{Cc}]{1,200}$/u.test(description)) throw new UsageError('--description is a text of 1 to 200 characters');
+  const roles = readRoles(options.roles);
+  const notAfter = readEnd(options.days, context.now());
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  if (out === undefined) context.out(`The token, which is shown this once:\n\n${token}\n\n`);
+  else {
+    await writeFile(out, token, { flag: 'wx', mode: 0o600 });
+    context.out(`Wrote the token to ${out}\n\n`);
+  }
+  const hash = createHash('sha256').update(token).digest('hex');
+  const entry = [
+    `token_hash = "sha256:${hash}"`,
+    `description = ${JSON.stringify(description)}`,
+    `roles = [${roles.map((role) => `"${role}"`).join(', ')}]`,
+    ...(notAfter === undefined ? [] : [`not_after = "${notAfter}"`]),
+  ];
+  context.out(`Add this to the list \`tokens\` of [admin.bearer_token], with enabled = true, and send SIGHUP:\n\n`);
+  context.out(`  { ${entry.join(', ')} },\n`);
+  return EXIT.ok;
+}
+
+function readRoles(text: string): AdminRole[] {
+  const words = [...new Set(text.split(',').map((word) => word.trim()))];
+  const known = ADMIN_ROLES.filter((role) => words.includes(role));
+  const unknown = words.find((word) => !ADMIN_ROLES.some((role) => role === word));
+  if (unknown !== undefined) throw new UsageError(`--roles: "${unknown}" is none of ${ADMIN_ROLES.join(', ')}`);
+  return known;
+}
+
+function readEnd(days: string | undefined, now: number): string | undefined {
+  if (days === undefined) return undefined;
+  const count = Number(days);
+  if (!Number.isInteger(count) || count < 1 || count > MAX_DAYS)
+    throw new UsageError(`--days is not a whole number from 1 to ${MAX_DAYS}`);
+  return `${new Date(now + count * DAY).toISOString().slice(0, 19)}Z`;
+}
 
 export const ADMIN_COMMANDS: readonly Entry[] = [
   ...OTP_COMMANDS,
@@ -24,7 +78,7 @@ export const ADMIN_COMMANDS: readonly Entry[] = [
       days: value('N', 'how long it is good for (default: for ever)'),
       out: value('FILE', 'write the token to FILE, which nobody else may read, instead of the terminal'),
     },
-    async () => (await import('./token-new.ts')).run,
+    () => Promise.resolve(newToken),
     {
       about:
         'Makes a bearer token of the admin API. The configuration has its SHA-256 alone, so nobody can tell it again.',

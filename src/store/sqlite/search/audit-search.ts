@@ -1,15 +1,12 @@
 /** Which audit records a list has, and along which index they are found. */
 import type { AuditFilter } from '../../audit-store.ts';
-import { NEWEST, type Order } from '../../page.ts';
+import { fold, NEWEST, type Order } from '../../page.ts';
 import type { Db } from '../database.ts';
-import { fold } from '../../fold.ts';
 import { searchProgress } from './index-rows.ts';
 import { type Condition, given } from '../../operations/port.ts';
-import { ListSearch } from './list-search.ts';
-import type { Parameters } from './table-search.ts';
+import { ListSearch, type Parameters } from './table-search.ts';
 import { hasTrigrams, trigramMatches, windowEnd, withTail } from './trigrams.ts';
-import { type SearchLimits, type Source, walk, type Walked } from './walk.ts';
-import { zoneReads } from './zones.ts';
+import { type SearchLimits, type Source, walk, type Walked, zoneReads } from './walk.ts';
 
 interface Row {
   readonly seq: number;

@@ -1,17 +1,13 @@
 /** Which certificates a list has, and along which index they are found. */
 import type { CertificateFilter, CertificateStatus, ListedCertificate } from '../../certificate-store.ts';
-import { readPosition, toPage, withoutPosition } from '../../cursor.ts';
+import { fold, NEWEST, type Order, type Page, readPosition, toPage, withoutPosition } from '../../page.ts';
 import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../../operations/certificates.ts';
-import { NEWEST, type Order, type Page } from '../../page.ts';
 import type { Db } from '../database.ts';
-import { fold } from '../../fold.ts';
 import { searchProgress } from './index-rows.ts';
 import { type Condition, given } from '../../operations/port.ts';
-import { ListSearch } from './list-search.ts';
-import type { Parameters } from './table-search.ts';
+import { ListSearch, type Parameters } from './table-search.ts';
 import { hasTrigrams, trigramMatches, withTail } from './trigrams.ts';
-import { SEARCH_LIMITS, type SearchLimits, type Source, type Stretch, walk, type Walked } from './walk.ts';
-import { zoneReads } from './zones.ts';
+import { SEARCH_LIMITS, type SearchLimits, type Source, type Stretch, walk, type Walked, zoneReads } from './walk.ts';
 
 const STATUSES: Readonly<Record<CertificateStatus, Condition>> = {
   revoked: { sql: 'revoked_at IS NOT NULL', index: 'certificate_revoked' },

@@ -1,7 +1,7 @@
 /** Fills what certificates and audit records are found by, behind them: parts of names, blocks of time, and the indexes of the records. */
 import type { Db } from '../database.ts';
 import { done, type Outcome } from '../../calls/outcome.ts';
-import { fold } from '../../fold.ts';
+import { fold } from '../../page.ts';
 
 /** Certificates and audit records in one call: some milliseconds in which nothing else is written. */
 const CERTIFICATES = 100;

@@ -2,10 +2,10 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Config } from '../../src/config/schema.ts';
-import { checkDisks, type ReadSpace } from '../../src/main/disk-check.ts';
-import { temporaryFolder } from '../support/openssl.ts';
-import { requires } from '../support/requires.ts';
+import type { Config } from '../../../src/config/schema.ts';
+import { checkDisks, type ReadSpace } from '../../../src/main/commands/doctor.ts';
+import { temporaryFolder } from '../../support/openssl.ts';
+import { requires } from '../../support/requires.ts';
 
 const MIB = 2 ** 20;
 let folder: ReturnType<typeof temporaryFolder>;

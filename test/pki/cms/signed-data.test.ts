@@ -1,23 +1,21 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-
 import * as pkijs from 'pkijs';
 import { afterAll, describe, expect, test } from 'vitest';
-
-import { parseCertificate, parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
+import { certsOnly, crlsOnly, parseCertsOnly } from '../../../src/pki/cms/signed-data.ts';
 import {
-  DerError,
-  NULL,
   contextConstructed,
+  DerError,
   explicit,
   integer,
+  NULL,
   oid,
   sequence,
   setOf,
   tlv,
 } from '../../../src/pki/der/der.ts';
-import { formatName } from '../../../src/pki/x509/name.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
-import { certsOnly, crlsOnly, parseCertsOnly } from '../../../src/pki/cms/pkcs7.ts';
+import { parseCertificate, parsePemCertificates } from '../../../src/pki/x509/certificate.ts';
+import { formatName } from '../../../src/pki/x509/name.ts';
 import { makeCa } from '../../support/ca.ts';
 import { makeCa as makeIssuer, makeCrl } from '../../support/certificates.ts';
 import { openssl, opensslText, temporaryFolder } from '../../support/openssl.ts';
