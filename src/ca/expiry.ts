@@ -1,5 +1,6 @@
 /** Whether a CA comes to its end: a certificate cannot outlive the CA's, and a new CA takes time to make. */
 import type { Logger } from '../log.ts';
+import { every } from '../process/turns.ts';
 import type { HealthReport } from './driver.ts';
 import type { Ca } from './router.ts';
 
@@ -35,12 +36,7 @@ export interface ExpiryWatchOptions {
 }
 
 /** Warns of every CA that comes to its end, now and once a day. Returns what stops it. */
-export function watchExpiry(options: ExpiryWatchOptions): () => void {
-  const look = (): void => warnOfEnds(options);
-  look();
-  const timer = setInterval(look, DAY).unref();
-  return () => clearInterval(timer);
-}
+export const watchExpiry = (options: ExpiryWatchOptions): (() => void) => every(DAY, () => warnOfEnds(options));
 
 /** Warns of every CA that comes to its end. */
 export function warnOfEnds({ cas, log, now }: ExpiryWatchOptions): void {

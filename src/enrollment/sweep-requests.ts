@@ -1,7 +1,8 @@
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { RequestLifetimes, RequestStore } from '../store/request-store.ts';
+import { every } from '../process/turns.ts';
 import type { CmcStore } from '../store/cmc-store.ts';
+import type { RequestLifetimes, RequestStore } from '../store/request-store.ts';
 import { PURGED_AT_ONCE } from '../store/retention-store.ts';
 
 export interface SweepOptions {
@@ -20,11 +21,7 @@ export interface SweepOptions {
 const INTERVAL = 30_000;
 
 /** Ends and deletes queued requests and CMC messages whose time is over, now and from time to time. Returns what stops it. */
-export function sweepRequests(options: SweepOptions): () => void {
-  const timer = setInterval(() => void sweep(options), INTERVAL).unref();
-  void sweep(options);
-  return () => clearInterval(timer);
-}
+export const sweepRequests = (options: SweepOptions): (() => void) => every(INTERVAL, () => void sweep(options));
 
 /** Never rejects: what could not be done now is done the next time. */
 async function sweep({ store, log, now, lifetimes, isOnDuty, lookForUnanswered }: SweepOptions): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { isObject } from '../process/protocol.ts';
 
 /** An IPv4 address in its own form also on a dual-stack socket. */
 export function networkAddress(address: string | undefined): string {
@@ -30,5 +31,3 @@ function remoteAddressOf(socket: object): string | undefined {
   const address: unknown = Reflect.get(socket, 'remoteAddress');
   return typeof address === 'string' ? address : undefined;
 }
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;

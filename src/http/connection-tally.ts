@@ -1,3 +1,5 @@
+import { isObject } from '../process/protocol.ts';
+
 /** Which connections a listener has, from which addresses, and which of them makes room for another address. */
 
 /** `server.max_connections` and `server.max_connections_per_address`. */
@@ -89,8 +91,7 @@ export function openFileLimit(): number | undefined {
   return typeof soft === 'number' ? soft : undefined;
 }
 
-const member = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+const member = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined);
 
 /**
  * What of the configured limits fits into the limit of open files: a process without a file left could not even write

@@ -7,6 +7,7 @@ import type { Config } from '../config/schema.ts';
 import { bitString, integer, oid, sequence, time } from '../pki/der/der.ts';
 import { encodePem } from '../pki/der/pem.ts';
 import { parsePemCertificates, pemOf } from '../pki/x509/certificate.ts';
+import { isObject } from '../process/protocol.ts';
 import type { TicketSecret } from './ticket-secret.ts';
 
 /** How a listener names the CAs whose certificates it hopes for, without OpenSSL judging by them. */
@@ -134,8 +135,6 @@ export function acceptPartialChains(server: Server): void {
   const accept: unknown = isObject(context) ? Reflect.get(context, 'setAllowPartialTrustChain') : undefined;
   if (typeof accept === 'function') Reflect.apply(accept, context, []);
 }
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /** What a listener presents and whom it lets try, in the forms that Node's TLS takes. */
 export function tlsMaterial(

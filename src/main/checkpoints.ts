@@ -5,40 +5,34 @@ import type { Anchor } from '../audit/event.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { AuditStore } from '../store/audit-store.ts';
-import { type Part, Recurring } from './part.ts';
-
-/** Notes the ends of the other nodes' audit chains in this node's, where several share a store: so a tail that is cut off is missed. */
+import { Recurring } from './part.ts';
 
 /** Milliseconds; a removed tail is found once it is ten seconds old. */
 const INTERVAL = 4000;
 
-export class Anchors implements Part {
+/** Notes the ends of the other nodes' audit chains in this node's, where several share a store: so a tail that is cut off is missed. */
+export class Anchors extends Recurring {
   readonly #store: AuditStore;
-  readonly #recurring: Recurring;
+  readonly #log: Logger;
   /** By node. */
   readonly #known = new Map<string, Anchor>();
   #failing = false;
 
   constructor(store: AuditStore, log: Logger) {
+    super(INTERVAL);
     this.#store = store;
-    this.#recurring = new Recurring(INTERVAL, async () => {
-      try {
-        await this.make();
-        this.#failing = false;
-      } catch (error) {
-        if (!this.#failing)
-          log.warn({ detail: describe(error) }, "the ends of other nodes' audit chains were not noted");
-        this.#failing = true;
-      }
-    });
+    this.#log = log;
   }
 
-  start(): Promise<void> {
-    return this.#recurring.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#recurring.stop();
+  protected async work(): Promise<void> {
+    try {
+      await this.make();
+      this.#failing = false;
+    } catch (error) {
+      if (!this.#failing)
+        this.#log.warn({ detail: describe(error) }, "the ends of other nodes' audit chains were not noted");
+      this.#failing = true;
+    }
   }
 
   /** @throws what the store throws */
@@ -58,29 +52,21 @@ export interface CheckpointsOptions {
 }
 
 /** In one process of each node. */
-export class Checkpoints implements Part {
+export class Checkpoints extends Recurring {
   readonly #options: CheckpointsOptions;
   readonly #key: CheckpointKey;
-  readonly #recurring: Recurring;
 
   /** @throws InputError for a key that signs nothing here */
   constructor(options: CheckpointsOptions) {
+    super(options.interval);
     this.#options = options;
     this.#key = new CheckpointKey(createPublicKey(options.privateKey).export({ format: 'der', type: 'spki' }));
-    const { interval, log } = options;
-    this.#recurring = new Recurring(interval, () =>
-      this.make().catch((error: unknown) =>
-        log.error({ detail: describe(error) }, 'no checkpoint of the audit log could be made'),
-      ),
+  }
+
+  protected work(): Promise<void> {
+    return this.make().catch((error: unknown) =>
+      this.#options.log.error({ detail: describe(error) }, 'no checkpoint of the audit log could be made'),
     );
-  }
-
-  start(): Promise<void> {
-    return this.#recurring.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#recurring.stop();
   }
 
   /** Signs the newest record, unless that is a checkpoint itself. @throws what the store throws */

@@ -9,23 +9,18 @@ export interface Part {
 }
 
 /** Something that is done at the start and every so often, one at a time: what takes longer than its interval goes on. */
-export class Recurring implements Part {
+export abstract class Recurring implements Part {
   readonly #interval: number;
-  readonly #work: (isFirst: boolean) => Promise<void>;
-  readonly #isOnDuty: () => boolean;
   #timer: NodeJS.Timeout | undefined;
   #underWay: Promise<void> | undefined;
 
-  /**
-   * @param interval milliseconds
-   * @param work never rejects
-   * @param isOnDuty whether it is for this process to do when the time has come: of several nodes, one does
-   */
-  constructor(interval: number, work: (isFirst: boolean) => Promise<void>, isOnDuty: () => boolean = () => true) {
+  /** @param interval milliseconds */
+  constructor(interval: number) {
     this.#interval = interval;
-    this.#work = work;
-    this.#isOnDuty = isOnDuty;
   }
+
+  /** Never rejects. */
+  protected abstract work(isFirst: boolean): Promise<void>;
 
   start(): Promise<void> {
     this.#timer = setInterval(() => this.#begin(false), this.#interval).unref();
@@ -40,7 +35,6 @@ export class Recurring implements Part {
   }
 
   #begin(isFirst: boolean): void {
-    if (!this.#isOnDuty()) return;
-    this.#underWay ??= this.#work(isFirst).finally(() => (this.#underWay = undefined));
+    this.#underWay ??= this.work(isFirst).finally(() => (this.#underWay = undefined));
   }
 }

@@ -6,7 +6,7 @@ import { type ChainHead, follows, GENESIS_HASH, parseLine } from '../audit/recor
 import { describe, unavailable } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { PURGED_AT_ONCE, type AuditLine, type RetentionStore } from '../store/retention-store.ts';
-import { type Part, Recurring } from './part.ts';
+import { Recurring } from './part.ts';
 
 export interface RetentionOptions {
   readonly config: Pick<Config, 'retention'> & {
@@ -33,27 +33,25 @@ const BREATH = 20;
 const MAX_FILE = 100_000;
 
 /** Purges as a part of the service: now, and every hour. Stopping waits for the batch under way. */
-export class Retention implements Part {
+export class Retention extends Recurring {
   readonly #stopped = new AbortController();
-  readonly #recurring: Recurring;
+  readonly #options: RetentionOptions;
 
   constructor(options: RetentionOptions) {
-    const { log } = options;
+    super(HOUR);
+    this.#options = options;
+  }
+
+  protected work(isFirst: boolean): Promise<void> {
     // A file of audit records a day, not one an hour.
-    this.#recurring = new Recurring(HOUR, (isFirst) =>
-      purge(options, { signal: this.#stopped.signal, slack: isFirst ? 0 : DAY }).catch((error: unknown) =>
-        log.error({ detail: describe(error) }, 'what is over could not be purged'),
-      ),
+    return purge(this.#options, { signal: this.#stopped.signal, slack: isFirst ? 0 : DAY }).catch((error: unknown) =>
+      this.#options.log.error({ detail: describe(error) }, 'what is over could not be purged'),
     );
   }
 
-  start(): Promise<void> {
-    return this.#recurring.start();
-  }
-
-  stop(): Promise<void> {
+  override stop(): Promise<void> {
     this.#stopped.abort();
-    return this.#recurring.stop();
+    return super.stop();
   }
 }
 

@@ -2,6 +2,7 @@
 import type { CertificateEnd } from '../config/material/certificate-ends.ts';
 import type { Config } from '../config/schema.ts';
 import type { Logger } from '../log.ts';
+import { every } from '../process/turns.ts';
 
 export interface EndsOptions {
   readonly ends: () => readonly CertificateEnd[];
@@ -21,7 +22,7 @@ const WATCHED_ELSEWHERE = ['ca', 'ocsp'];
 
 /** Looks now and once a day. Returns what stops it. */
 export function watchEnds({ ends, config, log, now }: EndsOptions): () => void {
-  const look = (): void => {
+  return every(DAY, () => {
     for (const { use, ca, subject, serial, notAfter } of ends()) {
       const days = Math.floor((notAfter - now()) / DAY);
       const renewed = use === 'tls' && config.tls.automatic !== undefined;
@@ -38,8 +39,5 @@ export function watchEnds({ ends, config, log, now }: EndsOptions): () => void {
         days < 0 ? 'a certificate has ended' : 'a certificate ends soon',
       );
     }
-  };
-  look();
-  const timer = setInterval(look, DAY).unref();
-  return () => clearInterval(timer);
+  });
 }

@@ -45,24 +45,24 @@ export function toFailure(error: unknown): RemoteFailure {
   return { message, code: 'UNEXPECTED', permanent: false };
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
 /** The request in a message, or undefined for anything else. */
 export function parseRequest(message: unknown): Request | undefined {
-  if (!isRecord(message)) return undefined;
+  if (!isObject(message)) return undefined;
   const { id, method, args } = message;
   return typeof id === 'number' && typeof method === 'string' ? { id, method, args } : undefined;
 }
 
 /** The reply in a message, or undefined for anything else. */
 export function parseReply(message: unknown): Reply | undefined {
-  if (!isRecord(message)) return undefined;
+  if (!isObject(message)) return undefined;
   const { id, ok, value, error } = message;
   if (typeof id !== 'number') return undefined;
   if (ok === true) return { id, ok, value };
-  if (ok !== false || !isRecord(error)) return undefined;
+  if (ok !== false || !isObject(error)) return undefined;
   const { message: text, code, permanent } = error;
   if (typeof text !== 'string' || typeof code !== 'string' || typeof permanent !== 'boolean') return undefined;
   return { id, ok, error: { message: text, code, permanent } };

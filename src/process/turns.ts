@@ -1,4 +1,4 @@
-/** A fair share of the event loop for each: this process, or thread, has one, and so has this module. */
+/** When work runs on the event loop of this process or thread: a fair share for each caller, and work that repeats. */
 
 /** Pieces of work begun in one turn. */
 const IN_A_TURN = 16;
@@ -14,6 +14,13 @@ const waiting: (() => void)[] = [];
 export function inTurn(work: () => void): void {
   if (begun >= IN_A_TURN) waiting.push(work);
   else begin(work);
+}
+
+/** Does the work now, and again after each interval (in milliseconds) while the process has other work. Returns what stops it. */
+export function every(interval: number, work: () => void): () => void {
+  const timer = setInterval(work, interval).unref();
+  work();
+  return () => clearInterval(timer);
 }
 
 function begin(work: () => void): void {

@@ -1,16 +1,14 @@
 /** The child process that makes a CA key inside a token. */
 import { randomBytes } from 'node:crypto';
 import type * as graphene from 'graphene-pk11';
-import { IsolatedError } from '../../process/protocol.ts';
-import { serve } from '../../process/serve.ts';
 import { oid } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { mlDsaOf } from '../../pki/x509/ml-dsa.ts';
+import { isObject, IsolatedError } from '../../process/protocol.ts';
+import { serve } from '../../process/serve.ts';
 import { MlDsa, PARAMETER_SETS } from './formats.ts';
-import { failureName, findObjects, findToken, keyName, mechanismsOf, openSession } from './token.ts';
-import type { Token } from './token.ts';
-import { TokenFault } from './wire.ts';
-import type { KeyGeneration, NewKeyNames, TokenKeyType } from './wire.ts';
+import { failureName, findObjects, findToken, keyName, mechanismsOf, openSession, type Token } from './token.ts';
+import { type KeyGeneration, type NewKeyNames, TokenFault, type TokenKeyType } from './wire.ts';
 
 /**
  * Generates a key pair that never leaves the token: a private, sensitive, non-extractable token object that only signs.
@@ -79,7 +77,7 @@ function parameters(token: Token, type: TokenKeyType): graphene.ITemplate {
 
 /** The parent is the same program: the payload has the shape it gave it. */
 const isOrder = (payload: unknown): payload is KeyGeneration =>
-  typeof payload === 'object' && payload !== null && 'access' in payload && 'reference' in payload;
+  isObject(payload) && 'access' in payload && 'reference' in payload;
 
 let order: KeyGeneration | undefined;
 

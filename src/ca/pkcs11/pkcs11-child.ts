@@ -1,6 +1,6 @@
 /** The child process that holds a token's library: finds the key, signs, and nothing else. */
 import type * as graphene from 'graphene-pk11';
-import { IsolatedError } from '../../process/protocol.ts';
+import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
 import { publicKeyOf, tokenSignature, type TokenSignature } from './formats.ts';
 import {
@@ -14,8 +14,7 @@ import {
   SessionPool,
   type Token,
 } from './token.ts';
-import { TokenFault } from './wire.ts';
-import type { KeyDescription, SignerInit } from './wire.ts';
+import { type KeyDescription, type SignerInit, TokenFault } from './wire.ts';
 
 /** Longer than any signature: ML-DSA-87 has 4,627 octets. */
 const MAX_SIGNATURE = 5120;
@@ -112,7 +111,7 @@ async function named<T>(work: () => T | Promise<T>): Promise<T> {
 
 /** The parent is the same program: the payload has the shape it gave it. */
 const isInit = (payload: unknown): payload is SignerInit =>
-  typeof payload === 'object' && payload !== null && 'module' in payload && 'pin' in payload;
+  isObject(payload) && 'module' in payload && 'pin' in payload;
 
 serve({
   async init(payload) {
