@@ -3,7 +3,8 @@ import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 
 export interface DependencyCall {
   /** `ca`: a signature, whoever makes it; the others are behind a CA or a method of authentication. */
-  readonly dependency: 'ca' | 'hsm' | 'gssapi' | 'dogtag' | 'est' | 'acme' | 'command' | 'store_write' | 'store_read';
+  readonly dependency:
+    'ca' | 'hsm' | 'gssapi' | 'ldap' | 'jwks' | 'dogtag' | 'est' | 'acme' | 'command' | 'store_write' | 'store_read';
   /** The label, for `ca`. */
   readonly ca: string;
   /** `refused`: it answered, and said no. */

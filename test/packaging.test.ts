@@ -100,7 +100,7 @@ describe('dependencies', () => {
     const types = /^@types\/(.+)$/;
     const unused = Object.keys(packagesOf('devDependencies')).filter((name) => {
       const typed = types.exec(name)?.[1];
-      if (typed !== undefined) return typed !== 'node' && !(typed in production);
+      if (typed !== undefined) return typed !== 'node' && !(typed in production) && !isNamed(typed);
       return !isNamed(name) && !commandsOf(name).some(isCalled);
     });
     expect(unused).toEqual([]);

@@ -6,6 +6,8 @@ export const AUDIT_TYPES = [
   'auth.mtls',
   'auth.otp',
   'auth.gssapi',
+  'auth.ldap',
+  'auth.jwt',
   'auth.cmc',
   'auth.admin',
   'lockout.started',
@@ -53,7 +55,7 @@ export type AuditOutcome = 'success' | 'failure';
 
 /** Who asked, beside the name in `subject`. Where nobody was authenticated, all of it is absent. */
 export interface AuditedRequester {
-  /** How the requester authenticated: `mtls`, `otp`, `gssapi`, `cmc`; an administrator: `mtls`, `bearer`. */
+  /** How the requester authenticated: `mtls`, `otp`, `gssapi`, `ldap`, `jwt`, `cmc`; an administrator: `mtls`, `bearer`. */
   readonly method?: string;
   /** The issuer of its certificate, RFC 4514. */
   readonly requester_issuer?: string;

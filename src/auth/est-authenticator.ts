@@ -19,7 +19,7 @@ export interface EstAuthenticatorOptions {
 
 export interface EstAuthenticator {
   /**
-   * The first identity in the order client certificate, GSSAPI, OTP. A method that fails does not keep the next from
+   * The first identity in the order client certificate, GSSAPI, JWT, LDAP, OTP. A method that fails does not keep the next from
    * succeeding.
    *
    * @throws EstuaryError 401. Its message is empty where nothing was presented and a password would do (the answer
@@ -30,7 +30,7 @@ export interface EstAuthenticator {
   authenticate(presented: PresentedCredentials, context: AuthContext): Promise<Identity>;
 }
 
-const PRECEDENCE: readonly Identity['method'][] = ['mtls', 'gssapi', 'otp'];
+const PRECEDENCE: readonly Identity['method'][] = ['mtls', 'gssapi', 'jwt', 'ldap', 'otp'];
 
 export function createEstAuthenticator({ plugins, store, failures }: EstAuthenticatorOptions): EstAuthenticator {
   const ordered = PRECEDENCE.flatMap((method) => plugins.filter((plugin) => plugin.method === method));

@@ -6,7 +6,8 @@ import type { ConnectionCertificates } from './mtls/presented-certificates.ts';
 interface IdentityBase {
   /**
    * Stable across connections and restarts; what a queued request belongs to: `mtls:` or `cmc:` and the holder's key, of
-   * issuer, subject and subjectAltName; `otp:<id>`; `gssapi:<principal>`; `cmc:identification:<a shared secret's>`.
+   * issuer, subject and subjectAltName; `otp:<id>`; `gssapi:<principal>`; `ldap:<client_id>`; `jwt:<issuer> <subject>`;
+   * `cmc:identification:<a shared secret's>`.
    */
   readonly requester: string;
   /** Who, for people: audit and admin API. */
@@ -22,11 +23,9 @@ export interface MtlsIdentity extends IdentityBase, CertificateHolder {
   readonly issuedHere: boolean;
 }
 
-/** An OTP whose hash matched; the use is taken later, with the reservation. */
-export interface OtpIdentity extends IdentityBase {
-  readonly method: 'otp';
+/** A token of which a request takes a use later, with the reservation: a one-time password, or a JWT that counts once. */
+export interface UsedToken {
   readonly otp_id: string;
-  readonly client_id: string;
   /**
    * Whether a use was left when the password was checked. Without one, the token may only ask for what the request that
    * it was used for came to (contract, "OTP and 202", §9); for anything else {@link OtpService.refuseUnusable} is the answer.
@@ -36,6 +35,12 @@ export interface OtpIdentity extends IdentityBase {
   readonly dead?: string | undefined;
   /** What a failure with this token counts on, see {@link OtpService.refuseUnusable}, and what a use of it clears. */
   readonly lockoutKeys: readonly string[];
+}
+
+/** An OTP whose hash matched. */
+export interface OtpIdentity extends IdentityBase, UsedToken {
+  readonly method: 'otp';
+  readonly client_id: string;
   /** The presented password: serverkeygen encrypts with it when policy says so. Never logged. */
   readonly password: Buffer;
 }
@@ -51,6 +56,29 @@ export interface GssapiIdentity extends IdentityBase {
   readonly replyToken: string | undefined;
 }
 
+/** How a client_id binds the CSR's names (`otp.bind_client_id`, `bind` of LDAP and JWT). */
+export type ClientIdBinding = 'off' | 'cn' | 'san';
+
+/** A requester that a directory or an identity provider describes. */
+interface DescribedIdentity extends IdentityBase {
+  readonly client_id: string;
+  readonly binding: ClientIdBinding;
+  /** What placeholders take their values from; the names are in lower case for LDAP. */
+  readonly attributes: ReadonlyMap<string, readonly string[]>;
+}
+
+/** An entry of the directory that a bind has proven. */
+export interface LdapIdentity extends DescribedIdentity {
+  readonly method: 'ldap';
+}
+
+/** The subject of a JSON Web Token that was verified. */
+export interface JwtIdentity extends DescribedIdentity {
+  readonly method: 'jwt';
+  /** With `single_use`. */
+  readonly token: UsedToken | undefined;
+}
+
 /** Who sent a CMC message: the holder of the certificate that signed it, or of a shared secret (RFC 5272 §6.2). */
 export interface CmcIdentity extends IdentityBase {
   readonly method: 'cmc';
@@ -60,7 +88,16 @@ export interface CmcIdentity extends IdentityBase {
   readonly issuer: Certificate | undefined;
 }
 
-export type Identity = MtlsIdentity | OtpIdentity | GssapiIdentity | CmcIdentity;
+export type Identity = MtlsIdentity | OtpIdentity | GssapiIdentity | LdapIdentity | JwtIdentity | CmcIdentity;
+
+/** The token of which a request of this requester takes a use. */
+export function tokenOf(identity: Identity): UsedToken | undefined {
+  if (identity.method === 'otp') return identity;
+  return identity.method === 'jwt' ? identity.token : undefined;
+}
+
+/** The method whose failure it is when the token of this requester cannot be used. */
+export const tokenMethod = ({ method }: Identity): 'otp' | 'jwt' => (method === 'jwt' ? 'jwt' : 'otp');
 
 /** A name and a password, as HTTP Basic has them. */
 export interface PasswordCredentials {

@@ -1,12 +1,13 @@
 /** The certification requests of a message: proof of possession, names, policy, issuance; each with its own outcome. */
 import { createHash } from 'node:crypto';
 import type { PopLinking } from '../auth/channel-binding.ts';
+import type { ClientIdBinding } from '../auth/identity.ts';
 import { mtlsIdentity } from '../auth/mtls/mtls.ts';
 import type { Ca } from '../ca/router.ts';
 import { Authenticated } from '../enrollment/authenticated.ts';
 import type { Authorised } from '../enrollment/authorised.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';
-import { isOfCa, type ClientIdBinding, type NameRight } from '../enrollment/names.ts';
+import { isOfCa, type NameRight } from '../enrollment/names.ts';
 import { Proven } from '../enrollment/proven.ts';
 import type { RequestBase } from '../enrollment/request.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';

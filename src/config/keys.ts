@@ -34,6 +34,10 @@ export interface Notes extends KeyOptions<unknown> {
   readonly words?: readonly string[];
   /** The reason why a text is wrong, or undefined. */
   readonly check?: (value: string) => string | undefined;
+  /** A bare text stands for a list of one item. */
+  readonly single?: boolean;
+  /** A table stands for a list of texts `key=value`. */
+  readonly pairs?: boolean;
   /** A bare string stands for a table with this one key. */
   readonly shorthand?: string;
   /** The key whose value chooses among several tables. */
@@ -126,9 +130,11 @@ export function secret({ raw = false, ...options }: KeyOptions<never> & { readon
 
 export function list<T>(
   item: Key<T>,
-  options: KeyOptions<readonly NoInfer<T>[]> & { readonly minItems?: 1 },
+  options: KeyOptions<readonly NoInfer<T>[]> & { readonly minItems?: 1 } & Pick<Notes, 'single' | 'pairs'>,
 ): Key<readonly T[]> {
-  const allowed = options.minItems === undefined ? 'a list' : 'a list with at least one item';
+  const { single, pairs, minItems } = options;
+  const list = minItems === undefined ? 'a list' : 'a list with at least one item';
+  const allowed = `${list}${single === true ? ', or one item' : ''}${pairs === true ? ', or a table' : ''}`;
   return Type.Unsafe(Type.Array(item, { ...options, allowed }));
 }
 

@@ -132,7 +132,7 @@ class Reader {
   }
 
   async #value(schema: TSchema, raw: unknown, key: string): Promise<unknown> {
-    const { shorthand, default: given } = notes(schema);
+    const { shorthand, single, pairs, default: given } = notes(schema);
     if (raw === undefined) {
       if (given !== undefined) return this.#standIn(schema);
       if (IsOptional(schema)) return undefined;
@@ -143,6 +143,13 @@ class Reader {
     if (IsObject(schema) && isTable(raw)) return this.table(schema, raw, key);
     if (IsUnion(schema) && isTable(raw)) return this.#variants(schema, raw, key);
     if (IsRecord(schema) && isTable(raw)) return this.#map(schema, raw, key);
+    if (IsArray(schema) && single === true && typeof raw === 'string') return this.#list(schema, [raw], key);
+    if (IsArray(schema) && pairs === true && isTable(raw))
+      return this.#list(
+        schema,
+        Object.entries(raw).map(([name, value]) => (typeof value === 'string' ? `${name}=${value}` : value)),
+        key,
+      );
     if (IsArray(schema) && Array.isArray(raw)) return this.#list(schema, raw, key);
     return this.#scalar(schema, raw, key);
   }

@@ -7,7 +7,7 @@ import { IsObject, type TObject, type TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 import { choice, integer, optional, type Static, table } from './keys.ts';
 import { admin } from './schema/admin.ts';
-import { gssapi, otp } from './schema/auth.ts';
+import { auth, gssapi, otp } from './schema/auth.ts';
 import { ca, label } from './schema/ca.ts';
 import { est, server, tls } from './schema/server.ts';
 import { audit, cmc, log, publication, requests, retention, serverkeygen, store } from './schema/services.ts';
@@ -43,6 +43,7 @@ export const ConfigSchema = table(
     admin,
     otp,
     gssapi,
+    auth,
     serverkeygen,
     cmc,
     publication,

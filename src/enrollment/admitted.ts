@@ -104,7 +104,7 @@ async function devicesOf(
 }
 
 function nameOf(identity: Identity): string | undefined {
-  if (identity.method === 'otp') return identity.client_id;
+  if ('client_id' in identity) return identity.client_id;
   return identity.method === 'gssapi' ? identity.principal : undefined;
 }
 

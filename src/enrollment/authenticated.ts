@@ -3,7 +3,13 @@ import type { AuditEvent } from '../audit/event.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { FailureRecords } from '../auth/failure-records.ts';
-import type { CmcIdentity, Identity, OtpIdentity, PasswordCredentials } from '../auth/identity.ts';
+import {
+  tokenOf,
+  type CmcIdentity,
+  type Identity,
+  type PasswordCredentials,
+  type UsedToken,
+} from '../auth/identity.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
 import { EstuaryError, unauthorized } from '../errors.ts';
@@ -102,9 +108,10 @@ export class Authenticated {
     };
     const otpChallenge = (): Promise<PasswordCredentials | undefined> => challengeOf(received);
     const identity = await authenticator.authenticate({ ...presented, otpChallenge }, context);
-    if (identity.method === 'otp' && !identity.usable) {
+    const token = tokenOf(identity);
+    if (token?.usable === false) {
       const attempt = { ...context, address: received.address };
-      const standing = await standingOf(received, identity, repeats);
+      const standing = await standingOf(received, identity, token, repeats);
       if (standing === 'unknown') await otp.refuseUnusable(identity, attempt);
       if (standing === 'refused') await otp.refuseRepeat(identity, attempt, failures);
     }
@@ -144,12 +151,13 @@ function readOr<T, U>(read: () => T, otherwise: U): T | U {
 /** Whether a token without a use left comes with the request that it was used for; bad bytes are no such request. */
 async function standingOf(
   received: ReceivedByEst,
-  identity: OtpIdentity,
+  identity: Identity,
+  token: UsedToken,
   repeats: Pick<Repeats, 'standing'>,
 ): Promise<'answered' | 'refused' | 'unknown'> {
   const sent = readOr(() => recogniseSent(received), undefined);
   if (sent === undefined) return 'unknown';
-  return repeats.standing({ ...received, identity, events: [] }, sent);
+  return repeats.standing({ ...received, identity, events: [] }, token, sent);
 }
 
 /**

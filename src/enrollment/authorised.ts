@@ -1,4 +1,5 @@
 /** The stage after the names were decided: this requester may ask for this, and its key is linked to it. */
+import type { ClientIdBinding } from '../auth/identity.ts';
 import { checkPopLinking, type PopLinkingPolicy } from '../auth/channel-binding.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
 import type { RequestOverride, RequestRow } from '../store/request-store.ts';
@@ -7,7 +8,7 @@ import { readOverride, type Overridden } from './authorization/messages.ts';
 import type { Admitted } from './admitted.ts';
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { parseCertifiedNames, type CertifiedNames } from './certified-names.ts';
-import { decideNames, type ClientIdBinding, type DecidedNames } from './names.ts';
+import { decideNames, type DecidedNames } from './names.ts';
 import { Proven, type RequestedKey } from './proven.ts';
 import { recognise, recognitionOf } from './recognition.ts';
 import type { RequestBase } from './request.ts';

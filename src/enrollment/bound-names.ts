@@ -1,4 +1,5 @@
 /** Names that a requester is bound to, and the others that it may not ask for (docs/names.md). */
+import type { ClientIdBinding } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
 import { allowedByPlaceholder } from '../ca/profile.ts';
 import { forbidden, type EstuaryError } from '../errors.ts';
@@ -9,7 +10,7 @@ import { formatGeneralName, sameGeneralNames, type GeneralName } from '../pki/x5
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { attributeName } from '../pki/x509/attribute-types.ts';
 import { formatName, namesEqual, type AttributeTypeAndValue, type Name } from '../pki/x509/name.ts';
-import type { ClientIdBinding, NameRight } from './name-right.ts';
+import type { NameRight } from './name-right.ts';
 
 /** What a requester is bound to. */
 type Bound =
@@ -54,13 +55,15 @@ export function checkBoundNames(right: NameRight, binding: ClientIdBinding, judg
 }
 
 function boundTo(right: NameRight, binding: ClientIdBinding, { profile }: Ca): Bound | undefined {
-  if (right.kind === 'secret')
-    return binding === 'off' ? undefined : { by: 'client_id', value: right.identification, where: binding };
+  if (right.kind === 'secret') return boundToClientId(right.identification, binding);
   if (right.kind !== 'enrolment') return undefined;
   const { identity } = right;
   switch (identity.method) {
     case 'otp':
-      return binding === 'off' ? undefined : { by: 'client_id', value: identity.client_id, where: binding };
+      return boundToClientId(identity.client_id, binding);
+    case 'ldap':
+    case 'jwt':
+      return boundToClientId(identity.client_id, identity.binding);
     case 'gssapi':
       return { by: 'mapping', subject: identity.subject };
     case 'mtls': {
@@ -70,6 +73,10 @@ function boundTo(right: NameRight, binding: ClientIdBinding, { profile }: Ca): B
     case 'cmc':
       return undefined;
   }
+}
+
+function boundToClientId(value: string, where: ClientIdBinding): Bound | undefined {
+  return where === 'off' ? undefined : { by: 'client_id', value, where };
 }
 
 /** The bound name itself stands where it has to. @throws EstuaryError 403 */
@@ -83,7 +90,7 @@ function checkPresence(bound: Bound, judged: Judged): void {
       ? subjectReplaced || isOnlyCommonName(csr.subject, bound.value)
       : [...csr.subjectAltNames, ...added].some((name) => isBoundAltName(bound, name));
   if (!present)
-    throw forbidden('CLIENT_ID_MISMATCH', 'The CSR does not name the client that the password was made for.', {
+    throw forbidden('CLIENT_ID_MISMATCH', 'The CSR does not name the client that authenticates.', {
       detail: `"${formatName(csr.subject)}" [${csr.subjectAltNames.map(formatGeneralName).join(', ')}] instead of "${bound.value}"`,
     });
 }

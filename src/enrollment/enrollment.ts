@@ -8,7 +8,7 @@
 import type { AuditEvent } from '../audit/event.ts';
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { FailureRecords } from '../auth/failure-records.ts';
-import type { Identity } from '../auth/identity.ts';
+import { tokenOf, type Identity } from '../auth/identity.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
 import { describe, failed, forbidden, isRefusal } from '../errors.ts';
@@ -402,4 +402,4 @@ function remoteCa(ca: Ca): RemoteCa | undefined {
 }
 
 /** A token without a use left has only the request that it was used for, which may be queued, whatever the configuration says by now. */
-const mayBePoll = ({ identity }: RequestBase): boolean => identity.method === 'otp' && !identity.usable;
+const mayBePoll = ({ identity }: RequestBase): boolean => tokenOf(identity)?.usable === false;

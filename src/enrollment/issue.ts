@@ -4,7 +4,8 @@
  */
 import type { AuditEvent } from '../audit/event.ts';
 import type { IssuanceResult, PreparedIssuance } from '../ca/driver.ts';
-import { describe, EstuaryError, failed, forbidden, unauthorized } from '../errors.ts';
+import { tokenOf } from '../auth/identity.ts';
+import { describe, EstuaryError, failed, forbidden } from '../errors.ts';
 import { formatName } from '../pki/x509/name.ts';
 import { spkiHash } from '../pki/x509/public-key.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
@@ -25,6 +26,7 @@ import {
   receivedEvents,
   refuseRehearsal,
   RequestTaken,
+  tokenInvalid,
   type EnrollmentOutcome,
 } from './request.ts';
 import type { ReservationReleaser } from './reservation-releaser.ts';
@@ -90,8 +92,7 @@ export class Reserved {
       if (result === 'request-taken') throw new RequestTaken();
       if (result === 'device-refused') throw deviceNotRegistered('at the reservation');
       if (result === 'repeated') throw new RequestRepeated();
-      if (result === 'otp-unusable')
-        throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the reservation' });
+      if (result === 'otp-unusable') throw tokenInvalid(request.identity, 'no use left at the reservation');
       // Of what was queued, the use was taken when it was.
       if (result === 'reserved') return new Reserved(allowed, waited ? [] : clearedBy(request));
     }
@@ -100,7 +101,7 @@ export class Reserved {
 }
 
 function repeatableOf(keyed: Keyed, { repeats }: Issuance): Repeatable | undefined {
-  return keyed.request.identity.method === 'otp' ? repeats.repeatable(keyed.recognition) : undefined;
+  return tokenOf(keyed.request.identity) === undefined ? undefined : repeats.repeatable(keyed.recognition);
 }
 
 function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance, waited: boolean): Reservation {
@@ -117,7 +118,7 @@ function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance
     spki_sha256: spkiHash(keyed.key.publicKey),
     device_key,
     required_device,
-    otp_id: !waited && identity.method === 'otp' ? identity.otp_id : null,
+    otp_id: waited ? null : (tokenOf(identity)?.otp_id ?? null),
     created_at: now(),
   };
 }

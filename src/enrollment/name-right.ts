@@ -2,9 +2,6 @@
 import type { Identity } from '../auth/identity.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 
-/** How an OTP's client_id binds the CSR (`otp.bind_client_id`). */
-export type ClientIdBinding = 'off' | 'cn' | 'san';
-
 /** Which names a requester is entitled to ask for. */
 export type NameRight =
   /** An enrollment, by the rules of the requester's method. */

@@ -1,7 +1,7 @@
 /**
  * The names of a certificate: who may ask for which (403), and which it gets. The rules between authentication and policy, for every way in.
  */
-import type { Identity } from '../auth/identity.ts';
+import type { ClientIdBinding, Identity } from '../auth/identity.ts';
 import { filledTemplates } from '../ca/name-templates.ts';
 import type { Ca } from '../ca/router.ts';
 import { forbidden, type EstuaryError } from '../errors.ts';
@@ -14,11 +14,11 @@ import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { formatName, namesEqual, type Name } from '../pki/x509/name.ts';
 import { checkBoundNames } from './bound-names.ts';
 import type { CertifiedNames } from './certified-names.ts';
-import type { ClientIdBinding, NameRight } from './name-right.ts';
+import type { NameRight } from './name-right.ts';
 import { placeholderValues } from './placeholder-values.ts';
 import type { RequestBase } from './request.ts';
 
-export type { ClientIdBinding, NameRight } from './name-right.ts';
+export type { NameRight } from './name-right.ts';
 
 /** A request with its names decided. */
 export interface DecidedNames {

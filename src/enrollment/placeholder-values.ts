@@ -7,6 +7,8 @@ import type { NameRight } from './name-right.ts';
 import type { RequestBase } from './request.ts';
 
 const DEVICE = 'device.';
+const LDAP = 'ldap.';
+const JWT = 'jwt.';
 
 /** The values for a requester: none for a placeholder that says nothing of it. */
 export function placeholderValues(
@@ -27,9 +29,11 @@ export function placeholderValues(
       case 'realm':
         return identity.method === 'gssapi' ? some(principalOf(identity)[placeholder]) : [];
       default:
-        return placeholder.startsWith(DEVICE)
-          ? some(deviceValue(device, placeholder.slice(DEVICE.length)))
-          : ofCertificate(certificate, placeholder);
+        if (placeholder.startsWith(DEVICE)) return some(deviceValue(device, placeholder.slice(DEVICE.length)));
+        if (placeholder.startsWith(LDAP))
+          return described(identity, 'ldap', placeholder.slice(LDAP.length).toLowerCase());
+        if (placeholder.startsWith(JWT)) return described(identity, 'jwt', placeholder.slice(JWT.length));
+        return ofCertificate(certificate, placeholder);
     }
   };
 
@@ -44,7 +48,11 @@ const some = (value: string | undefined): readonly string[] => (value === undefi
 
 function clientIdOf(identity: Identity, right: NameRight): string | undefined {
   if (right.kind === 'secret') return right.identification;
-  return identity.method === 'otp' ? identity.client_id : undefined;
+  return 'client_id' in identity ? identity.client_id : undefined;
+}
+
+function described(identity: Identity, method: 'ldap' | 'jwt', name: string): readonly string[] {
+  return identity.method === method ? (identity.attributes.get(name) ?? []) : [];
 }
 
 function principalOf(identity: Extract<Identity, { readonly method: 'gssapi' }>) {

@@ -5,8 +5,8 @@
  */
 import type { AuditEvent } from '../audit/event.ts';
 import { auditedRequester } from '../auth/audited-requester.ts';
-import type { Identity } from '../auth/identity.ts';
-import { describe, EstuaryError, unauthorized } from '../errors.ts';
+import { tokenOf, type Identity } from '../auth/identity.ts';
+import { describe, type EstuaryError } from '../errors.ts';
 import { withoutSecrets } from '../pki/pkcs10/challenges.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
@@ -25,6 +25,7 @@ import {
   eventBase,
   receivedEvents,
   refuseRehearsal,
+  tokenInvalid,
   type EnrollmentOutcome,
   type RequestBase,
 } from './request.ts';
@@ -73,8 +74,7 @@ export class Queued {
       { ...eventBase(request), type: 'request.queued', outcome: 'success', detail: request.operation },
     ];
     const result = await store.queueRequest(row, place.supersedes, events, clearedBy(request));
-    if (result === 'otp-unusable')
-      throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left when it was to be queued' });
+    if (result === 'otp-unusable') throw tokenInvalid(request.identity, 'no use left when it was to be queued');
     if (result === 'device-refused') throw deviceNotRegistered('when it was to be queued');
     return result === 'queued' ? new Queued(row.id) : result;
   }
@@ -142,7 +142,7 @@ export class RequestQueue {
       csr: format === 'pkcs10' ? withoutSecrets(csr, revocationChallenge) : csr.der,
       format,
       spki_sha256: wanted.kind === 'own' ? spkiHash(publicKey) : null,
-      otp_id: identity.method === 'otp' ? identity.otp_id : null,
+      otp_id: tokenOf(identity)?.otp_id ?? null,
       recognition,
       changed_at: now,
       decider: 'admin',

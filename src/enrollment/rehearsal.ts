@@ -2,7 +2,7 @@
  * What would become of a request: the corridor up to the reservation, for a sender that an administrator names. Nothing is stored, audited,
  * reserved, queued or signed, and no password is used (/admin/check).
  */
-import type { GssapiIdentity, Identity, OtpIdentity } from '../auth/identity.ts';
+import type { ClientIdBinding, GssapiIdentity, Identity, OtpIdentity } from '../auth/identity.ts';
 import { NotAccepted, type AuthPlugin } from '../auth/plugin.ts';
 import type { Principal } from '../auth/gssapi/principal.ts';
 import type { Ca } from '../ca/router.ts';
@@ -20,7 +20,7 @@ import type { Enrollment } from './enrollment.ts';
 
 /** Whom to take for the sender. */
 export type AssumedSender =
-  /** Whoever has a one-time password that was made for it. */
+  /** A requester with this client_id: of a one-time password, a directory or an identity provider. */
   | { readonly kind: 'client_id'; readonly clientId: string }
   | { readonly kind: 'principal'; readonly principal: Principal }
   /** DER; its holder's own, and what lies between it and an anchor. */
@@ -64,6 +64,8 @@ export interface RehearsalOptions {
   readonly now: () => number;
   /** Of what is switched on. The plugin for certificates keeps nothing. */
   readonly otp: boolean;
+  /** `bind` of LDAP and of JWT. */
+  readonly bindings: Readonly<Record<'ldap' | 'jwt', ClientIdBinding | undefined>>;
   readonly mtls: Pick<AuthPlugin, 'authenticate'> | undefined;
   readonly gssapi: { readonly identityOf: (principal: Principal) => GssapiIdentity } | undefined;
 }
@@ -124,13 +126,25 @@ export class Rehearsal {
     }
   }
 
+  /** By the first method with a client_id that counts at the label. @throws EstuaryError 401 */
+  #clientOf(client_id: string, requestId: string, { config }: Ca): Identity {
+    const { otp, bindings } = this.#options;
+    if (otp && countsAt(config, 'otp')) return passwordHolder(requestId, client_id);
+    const described = (['ldap', 'jwt'] as const).find((one) => bindings[one] !== undefined && countsAt(config, one));
+    const binding = described && bindings[described];
+    if (described === undefined || binding === undefined) throw uncounted('one-time passwords, LDAP and JWT');
+    const base = { requester: `${described}:rehearsal ${requestId}`, display: client_id, client_id, binding };
+    return described === 'ldap'
+      ? { ...base, method: described, attributes: new Map() }
+      : { ...base, method: described, attributes: new Map(), token: undefined };
+  }
+
   /** @throws EstuaryError 401, 403 as a request with such a credential */
   async #identity({ requestId, address, ca, as }: RehearsedRequest): Promise<Identity> {
-    const { otp, mtls, gssapi, store } = this.#options;
+    const { mtls, gssapi, store } = this.#options;
     switch (as.kind) {
       case 'client_id':
-        if (!otp || !countsAt(ca.config, 'otp')) throw uncounted('one-time passwords');
-        return passwordHolder(requestId, as.clientId);
+        return this.#clientOf(as.clientId, requestId, ca);
       case 'principal':
         if (gssapi === undefined || !countsAt(ca.config, 'gssapi')) throw uncounted('Kerberos tickets');
         return gssapi.identityOf(as.principal);
@@ -153,12 +167,15 @@ function refused(error: unknown, { subject, sans }: Pick<Verdict, 'subject' | 's
 
 /** The queue keeps who asked, and no certificate that they showed. undefined: it is known without. */
 function whyUnknown({ config }: Ca, { required_device, method, override }: RequestRow): string | undefined {
-  if (config.devices !== 'off' && required_device === null && method !== 'otp' && method !== 'gssapi')
+  if (config.devices !== 'off' && required_device === null && !BY_NAME.includes(method))
     return 'which device asks is known when it shows its certificate again';
   if (config.authorization !== undefined && override === null)
     return "the CA's external service decides when the requester asks again";
   return undefined;
 }
+
+/** Methods whose requesters are found among the devices by their name. */
+const BY_NAME: readonly string[] = ['otp', 'gssapi', 'ldap', 'jwt'];
 
 const uncounted = (what: string): EstuaryError =>
   unauthorized('AUTHENTICATION_REQUIRED', `${what} do not count at this CA`);

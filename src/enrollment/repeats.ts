@@ -1,12 +1,12 @@
 /** A request that is made again with the token that was used for it, because its answer was lost. docs/lost-answers.md tells why. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OtpIdentity } from '../auth/identity.ts';
-import { forbidden, unauthorized, unavailable, type EstuaryError } from '../errors.ts';
+import { tokenOf, type UsedToken } from '../auth/identity.ts';
+import { forbidden, unavailable, type EstuaryError } from '../errors.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { OtpStore, OtpUse, Repeatable } from '../store/otp-store.ts';
 import { recognitionOf, type Recognised } from './recognition.ts';
-import type { EnrollmentOutcome, RequestBase } from './request.ts';
+import { tokenInvalid, type EnrollmentOutcome, type RequestBase } from './request.ts';
 
 /** Tells whether a request was queued before. */
 export interface QueueLookup {
@@ -29,11 +29,6 @@ interface Request {
   readonly request: RequestBase;
   readonly recognition: string;
   readonly key: { readonly kind: 'own' | 'generated' };
-}
-
-/** A request of a token that has no use left, or that is dead. */
-export interface TokenRequest extends RequestBase {
-  readonly identity: OtpIdentity;
 }
 
 /** The first pause between looks at a request that is under way elsewhere; each is twice as long as the one before, up to the longest. */
@@ -59,20 +54,23 @@ export class Repeats {
    * What a token that buys no certificate any more may do with what was sent: `answered`, go on to the answer of the request that it was
    * used for; `refused`, nothing, but it is that request; `unknown`, nothing.
    */
-  async standing(request: TokenRequest, sent: Recognised): Promise<'answered' | 'refused' | 'unknown'> {
-    const { identity } = request;
+  async standing(
+    request: RequestBase,
+    token: UsedToken,
+    sent: Recognised,
+  ): Promise<'answered' | 'refused' | 'unknown'> {
     const isQueued = await this.#options.queue.isQueued(request, sent);
-    if (isQueued) return identity.dead === undefined ? 'answered' : 'refused';
+    if (isQueued) return token.dead === undefined ? 'answered' : 'refused';
     const use = await this.#options.store.findOtpUse(recognitionOf(request, sent));
-    if (use === undefined) return (await this.#hasUse(identity)) ? 'answered' : 'unknown';
-    if (identity.dead !== undefined) return 'refused';
+    if (use === undefined) return (await this.#hasUse(token)) ? 'answered' : 'unknown';
+    if (token.dead !== undefined) return 'refused';
     if (use.under_way && this.#options.retryWindow > 0) return 'answered';
     const isValid = this.#isInWindow(use) && (await this.#certificateOf(use))?.revoked_at === null;
     return isValid ? 'answered' : 'refused';
   }
 
   /** The use of a request that has failed meanwhile went back after the token was looked at. */
-  async #hasUse({ otp_id, dead }: OtpIdentity): Promise<boolean> {
+  async #hasUse({ otp_id, dead }: UsedToken): Promise<boolean> {
     if (dead !== undefined) return false;
     const token = await this.#options.store.getOtp(otp_id);
     return token !== undefined && token.uses < token.max_uses;
@@ -87,7 +85,7 @@ export class Repeats {
    */
   async answer(again: Request, isGone: () => boolean): Promise<EnrollmentOutcome | undefined> {
     const { store, retryWindow, patience } = this.#options;
-    if (retryWindow === 0 || again.request.identity.method !== 'otp') return undefined;
+    if (retryWindow === 0 || tokenOf(again.request.identity) === undefined) return undefined;
     const { recognition } = again;
     let pause = FIRST_PAUSE;
     for (let waited = 0; ; waited += pause, pause = Math.min(2 * pause, LONGEST_PAUSE)) {
@@ -114,9 +112,10 @@ export class Repeats {
     if (certificate === undefined) return undefined;
     const token = await store.getOtp(use.otp_id);
     // Both may have ended while it waited, and the window does not outlast them.
-    if (certificate.revoked_at !== null) throw noAnswer(`certificate ${certificate.serial} is revoked`);
+    if (certificate.revoked_at !== null)
+      throw tokenInvalid(request.identity, `certificate ${certificate.serial} is revoked`);
     if (token === undefined || token.revoked_at !== null || token.expires_at <= now())
-      throw noAnswer(`token ${use.otp_id} has expired or is revoked`);
+      throw tokenInvalid(request.identity, `token ${use.otp_id} has expired or is revoked`);
     if (key.kind === 'generated') throw keySentOnce(certificate);
     const { serial, der } = certificate;
     const note = `the answer to ${use.request_id} once more`;
@@ -124,8 +123,6 @@ export class Repeats {
     return { status: 'issued', certificate: der };
   }
 }
-
-const noAnswer = (detail: string): EstuaryError => unauthorized('OTP_INVALID', 'invalid OTP token', { detail });
 
 /** 503: how the first request ends is not known yet. */
 export const underWay = (): EstuaryError =>

@@ -2,7 +2,8 @@
 import type { AuditedRequester, AuditEvent } from '../audit/event.ts';
 import { auditedRequester } from '../auth/audited-requester.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
-import type { Identity, PresentedCredentials } from '../auth/identity.ts';
+import { credentialInvalid } from '../auth/guarded-attempts.ts';
+import { tokenMethod, tokenOf, type Identity, type PresentedCredentials } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
 import { EstuaryError, failed, forbidden } from '../errors.ts';
 import type { DeviceRow } from '../store/device-store.ts';
@@ -124,14 +125,18 @@ export function deniedEvent(request: RequestOrigin, detail: string): AuditEvent 
 export function receivedEvents(request: RequestBase, takesUse: boolean): AuditEvent[] {
   const { events, identity, operation: detail } = request;
   const base = eventBase(request);
+  const token = takesUse ? tokenOf(identity) : undefined;
   const used: readonly AuditEvent[] =
-    takesUse && identity.method === 'otp'
-      ? [{ ...base, type: 'otp.used', outcome: 'success', detail: `token ${identity.otp_id}` }]
-      : [];
+    token === undefined ? [] : [{ ...base, type: 'otp.used', outcome: 'success', detail: `token ${token.otp_id}` }];
   return [...events, { ...base, type: 'request.received', outcome: 'success', detail }, ...used];
 }
 
 /** The lockout keys that the acceptance of a request clears: those of whom it costs a use of a password. */
 export function clearedBy({ identity }: Pick<RequestBase, 'identity'>): readonly string[] {
-  return identity.method === 'otp' ? identity.lockoutKeys : [];
+  return tokenOf(identity)?.lockoutKeys ?? [];
+}
+
+/** 401: the token of the request has no use left, or is dead. */
+export function tokenInvalid(identity: Identity, detail: string): EstuaryError {
+  return credentialInvalid(tokenMethod(identity), detail);
 }

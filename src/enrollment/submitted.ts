@@ -1,6 +1,6 @@
 /** The stage of a request at a CA elsewhere: it is in the store, with its reservation, and may be submitted, once. */
 import type { AuditEvent } from '../audit/event.ts';
-import { describe, EstuaryError, forbidden, unauthorized } from '../errors.ts';
+import { describe, EstuaryError, forbidden } from '../errors.ts';
 import { stateOf, TRANSITIONS } from '../store/request-state.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Allowed } from './allowed.ts';
@@ -11,6 +11,7 @@ import {
   deviceNotRegistered,
   eventBase,
   receivedEvents,
+  tokenInvalid,
   refuseRehearsal,
   type EnrollmentOutcome,
   type RequestBase,
@@ -52,8 +53,7 @@ export class Submitted {
       options.store.submitRequest(row, supersedes, reservation, events, retry_window),
     );
     if (result === 'repeated') throw new RequestRepeated();
-    if (result === 'otp-unusable')
-      throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail: 'no use left at the submission' });
+    if (result === 'otp-unusable') throw tokenInvalid(allowed.keyed.request.identity, 'no use left at the submission');
     if (result === 'device-refused') throw deviceNotRegistered('at the submission');
     return result === 'submitted' ? new Submitted(allowed, row, options) : result;
   }

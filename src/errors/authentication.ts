@@ -93,8 +93,9 @@ export const AUTHENTICATION_ERRORS = {
   },
   CLIENT_ID_MISMATCH: {
     status: 403,
-    cause: 'The one-time password was made for another client than the one the CSR names.',
-    remedy: 'Ask for the names of that client, or have a password made for this one.',
+    cause:
+      'The CSR names another client than the client_id of the one-time password, directory entry, token or shared secret.',
+    remedy: 'Request the names of that client, or use a credential of the other client.',
   },
   DEVICE_AMBIGUOUS: {
     status: 403,
@@ -144,6 +145,29 @@ export const AUTHENTICATION_ERRORS = {
     status: 503,
     cause: 'The server has no usable Kerberos credentials.',
     remedy: 'Restore the keytab or gssproxy; the log has the reason.',
+  },
+  JWKS_UNAVAILABLE: {
+    status: 503,
+    cause: "The server cannot get the token issuer's keys at present.",
+    remedy:
+      'Try again after the seconds of Retry-After; the log has the reason (auth.jwt.jwks_url, auth.jwt.jwks_file).',
+  },
+  JWT_INVALID: {
+    status: 401,
+    cause: 'The bearer token is malformed, expired, already used, for another audience, or not signed by the issuer.',
+    remedy: 'Get a new token; the audit log has the reason.',
+    text: 'invalid bearer token',
+  },
+  LDAP_INVALID: {
+    status: 401,
+    cause: 'The directory has no such entry, or it refuses the password or the group.',
+    remedy: 'Correct the username or the password; the audit log has the reason.',
+    text: 'invalid username or password',
+  },
+  LDAP_UNAVAILABLE: {
+    status: 503,
+    cause: 'No server of the directory answers.',
+    remedy: 'Try again after the seconds of Retry-After; the log has the reason for each server.',
   },
   LOCKED_OUT: {
     status: 401,

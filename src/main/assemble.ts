@@ -10,6 +10,11 @@ import { createEstAuthenticator, type EstAuthenticator } from '../auth/est-authe
 import { FailureRecords } from '../auth/failure-records.ts';
 import { createGssapi, type Gssapi } from '../auth/gssapi/gssapi.ts';
 import { MtlsPlugin } from '../auth/mtls/mtls.ts';
+import { GuardedAttempts } from '../auth/guarded-attempts.ts';
+import { IssuerKeys } from '../auth/jwt/issuer-keys.ts';
+import { JwtPlugin } from '../auth/jwt/jwt-plugin.ts';
+import { Directory } from '../auth/ldap/directory.ts';
+import { LdapPlugin } from '../auth/ldap/ldap-plugin.ts';
 import { HashingPool } from '../auth/otp/hashing-pool.ts';
 import { OtpPlugin } from '../auth/otp/otp-plugin.ts';
 import { OtpService } from '../auth/otp/otp-service.ts';
@@ -17,7 +22,7 @@ import type { AuthPlugin } from '../auth/plugin.ts';
 import { warnOfEnds, watchExpiry } from '../ca/expiry.ts';
 import type { Ca, CaRouter } from '../ca/router.ts';
 import { createCmcServer } from '../cmc/create.ts';
-import type { Material } from '../config/material/material.ts';
+import type { Material, ServiceMaterial } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { shownConfig } from '../config/shown.ts';
 import { ExternalAuthorization } from '../enrollment/authorization/external-authorization.ts';
@@ -41,6 +46,7 @@ import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
 import type { Reload } from '../config/diff.ts';
+import { pemOf } from '../pki/x509/certificate.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
 import { lookupKeyFile, MIN_LOOKUP_KEY, readLookupKey } from '../store/lookup-key-file.ts';
 import type { Store } from '../store/store.ts';
@@ -111,7 +117,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   const live = new LiveSettings(cas, ownCertificate(config, cas, foundation));
   const otp = await createOtp(config, store, now);
   const failures = new FailureRecords({ store, log, now, observe: metrics.observe.bind(metrics) });
-  const plugins = enabledPlugins(config, { live, gssapi, otp, store });
+  const plugins = enabledPlugins(config, { live, gssapi, otp, store, material });
   const authenticator = createEstAuthenticator({ plugins, store, failures });
   const enrollment = new Enrollment({
     authorization,
@@ -157,6 +163,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     store,
     now,
     otp: config.otp.enabled,
+    bindings: { ldap: config.auth.ldap?.bind, jwt: config.auth.jwt?.bind },
     mtls: config.tls.client_auth.mode === 'none' ? undefined : new MtlsPlugin(() => live.clientTrust, store, false),
     gssapi: gssapi?.plugin,
   });
@@ -300,16 +307,53 @@ interface PluginSources {
   readonly gssapi: Gssapi | undefined;
   readonly otp: OtpService;
   readonly store: Store;
+  readonly material: Material;
 }
 
 /** The methods that the configuration switches on, in the order of their precedence. */
-function enabledPlugins({ tls, otp }: Config, sources: PluginSources): AuthPlugin[] {
-  const { live, gssapi, store } = sources;
+function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
+  const { tls, otp, auth, est } = config;
+  const { live, gssapi, store, material } = sources;
+  const { lockout } = sources.otp;
+  const now = Date.now;
+  const retryAfter = est.retry_after;
+  const guarded = (method: 'ldap' | 'jwt') =>
+    new GuardedAttempts({ method, lockout, tokenLength: otp.token_length, retryAfter });
   return [
     ...(tls.client_auth.mode === 'none' ? [] : [new MtlsPlugin(() => live.clientTrust, store)]),
     ...(gssapi === undefined ? [] : [gssapi.plugin]),
+    ...(auth.jwt === undefined
+      ? []
+      : [
+          new JwtPlugin({
+            settings: auth.jwt,
+            keys: new IssuerKeys({ source: keySource(auth.jwt, material), retryAfter, now }),
+            attempts: guarded('jwt'),
+            store,
+          }),
+        ]),
+    ...(auth.ldap === undefined
+      ? []
+      : [
+          new LdapPlugin(
+            new Directory({ settings: auth.ldap, ca: caOf(material.directory), retryAfter, now }),
+            guarded('ldap'),
+            auth.ldap.bind,
+          ),
+        ]),
     ...(otp.enabled ? [new OtpPlugin(sources.otp)] : []),
   ];
+}
+
+/** PEM; undefined: the CAs that Node.js knows. */
+const caOf = (service: ServiceMaterial | undefined): string | undefined =>
+  service?.trustAnchors && pemOf(service.trustAnchors);
+
+function keySource(
+  { jwks_url: url, jwks_file: file = '' }: NonNullable<Config['auth']['jwt']>,
+  { tokenIssuer }: Material,
+) {
+  return url === undefined ? { file } : { url, ca: caOf(tokenIssuer) };
 }
 
 interface OperationSources extends Pick<OperationDependencies, 'enrollment' | 'cmcServer'> {
@@ -338,14 +382,14 @@ function proxies({ est, server }: Config): ConnectionsOptions['proxies'] {
   return { balancers: new Balancers(est.proxy_protocol), headerTimeout: server.handshake_timeout * 1000 };
 }
 
-function estSettings({ est, server, gssapi, limits }: Config) {
+function estSettings({ est, server, gssapi, auth, limits }: Config) {
   return {
     rates: requestRates(limits),
     bodyLimit: server.body_limit,
     headersTimeout: server.headers_timeout * 1000,
     requestTimeout: server.request_timeout * 1000,
     keepAliveTimeout: server.keep_alive_timeout * 1000,
-    errors: { negotiate: gssapi.enabled },
+    errors: { negotiate: gssapi.enabled, bearer: auth.jwt !== undefined },
     retryAfter: est.retry_after,
     lineLength: est.base64_line_length,
   };

@@ -47,6 +47,8 @@ export interface OtpUse {
 /** The one-time passwords in the store. Their uses are taken with a reservation or a queued request, in its transaction. */
 export interface OtpStore {
   insertOtp(row: OtpRow, events: readonly AuditEvent[]): Promise<void>;
+  /** Adds the row of a JWT that counts once, unless it exists. @returns the row in the store */
+  admitToken(row: OtpRow): Promise<OtpRow>;
   findOtp(lookup: string): Promise<OtpRow | undefined>;
   getOtp(id: string): Promise<OtpRow | undefined>;
   /** The newest use that was taken for the request with this recognition. */

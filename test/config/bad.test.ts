@@ -406,6 +406,56 @@ describe('what several keys say together', () => {
       ],
     ),
     [
+      'a directory without TLS',
+      toml('[auth.ldap]\nurl = "ldap://ldap.example.com"\nuser_dn = "uid={username},dc=example"'),
+      'auth.ldap.url[0]: "ldap://ldap.example.com" sends passwords unprotected (an ldaps:// URL, or starttls = true)',
+    ],
+    [
+      'StartTLS inside of TLS',
+      toml('[auth.ldap]\nurl = ["ldaps://a"]\nstarttls = true\nuser_dn = "uid={username},dc=example"'),
+      'auth.ldap.url[0]: "ldaps://a" is an ldaps:// URL, and starttls is true (one of the two)',
+    ],
+    [
+      'a directory without a way to find an entry',
+      toml('[auth.ldap]\nurl = "ldaps://a"'),
+      'auth.ldap.user_dn: is missing, and so is search_base (one of the two)',
+    ],
+    [
+      'a DN for all usernames',
+      toml('[auth.ldap]\nurl = "ldaps://a"\nuser_dn = "uid=device,dc=example"'),
+      'auth.ldap.user_dn: it does not contain {username} (a DN with {username}, such as "uid={username},ou=devices,dc=example")',
+    ],
+    [
+      'a broken filter',
+      toml('[auth.ldap]\nurl = "ldaps://a"\nsearch_base = "dc=example"\nsearch_filter = "(uid={username}"'),
+      'auth.ldap.search_filter: it is not an LDAP filter: Unbalanced parens: (uid=x. Full string: (uid=x (an LDAP filter with {username} (RFC 4515))',
+    ],
+    [
+      'an account of the directory without a password',
+      toml('[auth.ldap]\nurl = "ldaps://a"\nsearch_base = "dc=example"\nbind_dn = "cn=reader,dc=example"'),
+      'auth.ldap.bind_dn: and bind_password go together (both, or neither)',
+    ],
+    [
+      'one-time passwords and LDAP at one label',
+      toml('[otp]\nenabled = true\n[auth.ldap]\nurl = "ldaps://a"\nuser_dn = "uid={username},dc=example"'),
+      'ca[devices].auth.methods: is missing, so that "otp" and "ldap" both count at "devices": both use Basic credentials (a list with one of the two)',
+    ],
+    [
+      'tokens without keys',
+      toml('[auth.jwt]\nissuer = "https://idp.example"\naudience = "est"'),
+      'auth.jwt.jwks_url: is missing, and so is jwks_file (one of the two)',
+    ],
+    [
+      'keys of tokens over http',
+      toml('[auth.jwt]\nissuer = "https://idp.example"\naudience = "est"\njwks_url = "http://idp.example/jwks"'),
+      'auth.jwt.jwks_url: "http://idp.example/jwks" is no https URL (an https URL)',
+    ],
+    ...['none', 'HS256'].map((algorithm): Row => [
+      `tokens signed with ${algorithm}`,
+      toml(`[auth.jwt]\nissuer = "i"\naudience = "est"\njwks_file = "jwks.json"\nalgorithms = ["${algorithm}"]`),
+      `auth.jwt.algorithms[0]: "${algorithm}" is not known ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")`,
+    ]),
+    [
       'a principal mapped to no DN',
       toml('[gssapi.principal_mapping]\n"a@R" = "alice"'),
       'gssapi.principal_mapping."a@R": "alice" is not of the form type=value (a distinguished name as in RFC 4514, e.g. "CN=alice,O=Example")',

@@ -116,7 +116,7 @@ describe('a token that is bound to its client_id', () => {
   test('a refusal costs no use of the token', async () => {
     const token = await password();
     expect(await names({ password: token }, 'device-2')).toBe(
-      '403 The CSR does not name the client that the password was made for.',
+      '403 The CSR does not name the client that authenticates.',
     );
     expect(await names({ password: token }, 'device-1')).toBe('CN=device-1');
   });

@@ -3,12 +3,13 @@
  * status and the exact names, held against an oracle that states the rules in a few lines.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ClientIdBinding } from '../../src/enrollment/names.ts';
+import type { ClientIdBinding } from '../../src/auth/identity.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
 import { buildCsr, commonName, dns, extensionRequest, makeKey, san } from '../support/csr.ts';
 import {
-  FiveRequesters,
+  EveryRequester,
+  hasClientId,
   isByCertificate,
   LABELS,
   OWN,
@@ -17,7 +18,7 @@ import {
   type Label,
   type NameRules,
   type Requester,
-} from './five-requesters.ts';
+} from './every-requester.ts';
 
 const OTHER = 'b.example';
 const DERIVED = `x.${OWN}`;
@@ -35,7 +36,7 @@ type Template = keyof typeof TEMPLATES;
 interface Row {
   readonly requester: Requester;
   readonly label: Label;
-  readonly methods: 'all' | 'otp';
+  readonly methods: 'all' | 'otp' | 'ldap' | 'jwt';
   readonly binding: ClientIdBinding;
   readonly mtlsSubject: 'any' | 'same' | 'auto';
   readonly template: Template;
@@ -60,7 +61,7 @@ function idOf({ requester, devices }: Row): string {
 function oracle(row: Row): string {
   const { requester, label, methods, binding, mtlsSubject, template, devices, asked } = row;
   const byCertificate = isByCertificate(requester);
-  if (methods === 'otp' && requester !== 'otp') return '401';
+  if (methods !== 'all' && requester !== methods) return '401';
   if (byCertificate && requester !== `certificate of ${label}` && requester !== 'certificate of a maker') return '403';
   if (devices === 'not registered') return '403';
   const id = idOf(row);
@@ -72,8 +73,8 @@ function oracle(row: Row): string {
   const isSame = mtlsSubject === 'same' || (mtlsSubject === 'auto' && requester !== 'certificate of a maker');
   if (byCertificate && isSame && !(isOwnSubject && isOwnSan)) return '403';
   if (requester === 'gssapi' && !isOwnSan) return '403';
-  if (requester === 'otp' && binding !== 'off' && !(isOwnSubject && isOwnSan)) return '403';
-  if (requester === 'otp' && binding === 'san' && asked.dns !== OWN && made !== OWN) return '403';
+  if (hasClientId(requester) && binding !== 'off' && !(isOwnSubject && isOwnSan)) return '403';
+  if (hasClientId(requester) && binding === 'san' && asked.dns !== OWN && made !== OWN) return '403';
   const cn = template === 'subject' ? id : requester === 'gssapi' ? OWN : asked.cn;
   if (template === 'patterns' && !(cn === id && [id, `x.${id}`].includes(asked.dns))) return '400';
   const added = (template === 'added' || template === 'label') && made !== asked.dns ? [made] : [];
@@ -82,11 +83,11 @@ function oracle(row: Row): string {
 }
 
 const key = makeKey();
-let five: FiveRequesters;
+let requesters: EveryRequester;
 beforeAll(async () => {
-  five = await FiveRequesters.make();
+  requesters = await EveryRequester.make();
 });
-afterAll(() => five.end());
+afterAll(() => requesters.end());
 
 /** The status; with it, of what was issued, its names. */
 async function answer({
@@ -99,12 +100,12 @@ async function answer({
   devices,
   asked,
 }: Row): Promise<string> {
-  const issued = await five.send({
+  const issued = await requesters.send({
     requester,
     label,
     names: { mtls_subject: mtlsSubject, ...TEMPLATES[template] },
     settings: {
-      auth: methods === 'all' ? {} : { methods: ['otp'] },
+      auth: methods === 'all' ? {} : { methods: [methods] },
       devices: devices === 'off' ? 'off' : 'required',
     },
     binding,
@@ -116,7 +117,7 @@ async function answer({
 
 /** A setting that says nothing to this requester is not varied. */
 function* rowsOf(requester: Requester, devices: Row['devices']): Generator<Row> {
-  const bindings = requester === 'otp' ? (['off', 'cn', 'san'] as const) : (['off'] as const);
+  const bindings = hasClientId(requester) ? (['off', 'cn', 'san'] as const) : (['off'] as const);
   const mtlsSubjects = isByCertificate(requester) ? (['any', 'same', 'auto'] as const) : (['auto'] as const);
   const templates = ['none', 'subject', 'added', 'label', 'patterns'] as const;
   const names = [[OWN, OWN] as const, [OTHER, OTHER] as const, [OWN, DERIVED] as const];
@@ -136,7 +137,8 @@ function* rowsOf(requester: Requester, devices: Row['devices']): Generator<Row> 
               asked: { cn, dns: san },
             };
     const asked = { cn: OWN, dns: OWN };
-    yield { requester, label, methods: 'otp', binding: 'cn', mtlsSubject: 'any', template: 'none', devices, asked };
+    for (const methods of ['otp', 'ldap', 'jwt'] as const)
+      yield { requester, label, methods, binding: 'cn', mtlsSubject: 'any', template: 'none', devices, asked };
   }
 }
 
@@ -145,7 +147,7 @@ const inWords = ({ label, methods, binding, mtlsSubject, template, asked }: Row,
   `asks for ${asked.cn} and ${asked.dns}: ${outcome}`;
 
 describe.each(['off', 'registered', 'not registered'] as const)('the matrix, devices: %s', (devices) => {
-  beforeAll(() => five.register(devices === 'registered' ? 'everybody' : 'nobody'));
+  beforeAll(() => requesters.register(devices === 'registered' ? 'everybody' : 'nobody'));
 
   test.each(REQUESTERS)('%s: each status, and the exact names', async (requester) => {
     const rows = [...rowsOf(requester, devices)];

@@ -10,7 +10,7 @@ import type { Identity } from '../../src/auth/identity.ts';
 import { mtlsIdentity } from '../../src/auth/mtls/mtls.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { ProfileConfig } from '../../src/config/schema.ts';
-import type { ClientIdBinding } from '../../src/enrollment/names.ts';
+import type { ClientIdBinding } from '../../src/auth/identity.ts';
 import type { EstEnrolment } from '../../src/enrollment/request.ts';
 import { EstuaryError, failed } from '../../src/errors.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';

@@ -2,12 +2,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ProfileConfig } from '../../src/config/schema.ts';
-import type { ClientIdBinding } from '../../src/enrollment/names.ts';
+import type { ClientIdBinding } from '../../src/auth/identity.ts';
 import type { EstEnrolment } from '../../src/enrollment/request.ts';
 import { ia5String, utf8String } from '../../src/pki/der/der.ts';
 import type { Certificate } from '../../src/pki/x509/certificate.ts';
 import { attribute, buildCsr, dns, email, extensionRequest, ip, makeKey, name, san } from '../support/csr.ts';
-import { FiveRequesters, isByCertificate, LABELS, OWN, PRINCIPAL, REQUESTERS } from './five-requesters.ts';
+import { EveryRequester, hasClientId, isByCertificate, LABELS, OWN, PRINCIPAL, REQUESTERS } from './every-requester.ts';
 
 const RUNS = 600;
 
@@ -166,15 +166,15 @@ function mayHold(one: Asked, { subject, sans }: Names): boolean {
 
   // Bound names.
   const isSame = mtlsSubject === 'same' || (mtlsSubject === 'auto' && requester !== 'certificate of a maker');
-  const isBound = requester === 'gssapi' || (requester === 'otp' && binding !== 'off') || (byCertificate && isSame);
+  const isBound = requester === 'gssapi' || (hasClientId(requester) && binding !== 'off') || (byCertificate && isSame);
   if (!isBound) return true;
   const byPlaceholder = (kind: string, text: string): boolean =>
     pattern === 'placeholder' && kind === 'dns' && text.toLowerCase() === `x.${id}`;
   if (!sans.every(({ kind, text }) => isOwnDns(kind, text) || isAdded(kind, text) || byPlaceholder(kind, text)))
     return false;
-  if (requester === 'otp' && binding === 'san' && !sans.some(({ kind, text }) => isOwnDns(kind, text))) return false;
+  if (hasClientId(requester) && binding === 'san' && !sans.some(({ kind, text }) => isOwnDns(kind, text))) return false;
   if (isMade) return true;
-  if (requester !== 'otp') return isOwnSubject;
+  if (!hasClientId(requester)) return isOwnSubject;
   return (
     (binding !== 'cn' || (cns.length === 1 && cns[0] === OWN)) &&
     subject.every(({ type, text }) => type === 'O' || text === OWN)
@@ -203,11 +203,11 @@ function namesOf({ subject, subjectAltNames }: Certificate): Names {
 }
 
 const key = makeKey();
-let five: FiveRequesters;
+let requesters: EveryRequester;
 beforeAll(async () => {
-  five = await FiveRequesters.make();
+  requesters = await EveryRequester.make();
 });
-afterAll(() => five.end());
+afterAll(() => requesters.end());
 
 test(
   `of ${RUNS} requests at random none is issued names that the rules do not allow`,
@@ -218,7 +218,7 @@ test(
       fc.asyncProperty(asked, async (one) => {
         const { requester, label, operation, binding, mtlsSubject, template, added, allowed, pattern, wildcards } = one;
         const { dns: dnsPatterns } = PATTERNS[pattern];
-        const issued = await five.send({
+        const issued = await requesters.send({
           requester,
           label,
           binding,

@@ -73,6 +73,7 @@ function rehearsalOf(more: Partial<CorridorOptions> & Partial<RehearsalOptions> 
     store,
     now: () => Date.now(),
     otp: true,
+    bindings: { ldap: undefined, jwt: undefined },
     mtls: undefined,
     gssapi: undefined,
     ...more,

@@ -97,6 +97,7 @@ const PROBES = {
     commands('Debian package nginx', 'nginx'),
     files('Debian package libnginx-mod-stream', '/usr/lib/nginx/modules/ngx_stream_module.so'),
   ),
+  slapd: commands('Debian package slapd', 'slapd', 'slapadd'),
   pebble: commands('Debian package pebble', 'pebble', 'pebble-challtestsrv'),
   promtool: commands('Debian package prometheus', 'promtool', 'prometheus'),
   pki: commands('Debian package strongswan-pki', 'pki'),

@@ -2,7 +2,7 @@
  * Bounds the password hashes in progress. They run in libuv's thread pool (four threads), which the signatures and
  * the file accesses of the whole process share: up to `concurrency` run, and up to `queue` wait. Others get 503 at once.
  */
-import { unavailable } from '../../errors.ts';
+import { unavailable, type EstuaryError } from '../../errors.ts';
 import { FairLimiter, type FairLimiterOptions } from '../../process/fair-limiter.ts';
 
 export interface HashingPoolOptions {
@@ -39,11 +39,12 @@ export class HashingPool {
 
 /** A limiter that rejects with 503 `PASSWORD_CHECK_BUSY`. @param retryAfter seconds */
 export function passwordLimiter(options: Omit<FairLimiterOptions, 'busy'>, retryAfter: number): FairLimiter {
-  return new FairLimiter({
-    ...options,
-    busy: (detail) =>
-      unavailable('PASSWORD_CHECK_BUSY', 'too many passwords to check; try again later', { retryAfter, detail }),
-  });
+  return new FairLimiter({ ...options, busy: (detail) => passwordCheckBusy(retryAfter, detail) });
+}
+
+/** @param retryAfter seconds */
+export function passwordCheckBusy(retryAfter: number, detail: string): EstuaryError {
+  return unavailable('PASSWORD_CHECK_BUSY', 'too many passwords to check; try again later', { retryAfter, detail });
 }
 
 /**

@@ -2,13 +2,14 @@
 import { randomUUID } from 'node:crypto';
 
 import type { AuditEvent } from '../../audit/event.ts';
-import { unauthorized, type EstuaryError } from '../../errors.ts';
+import type { EstuaryError } from '../../errors.ts';
 import type { AuditStore } from '../../store/audit-store.ts';
 import type { LockoutStore } from '../../store/lockout-store.ts';
 import type { OtpRow, OtpStore } from '../../store/otp-store.ts';
 import { tokenLookup } from '../../store/lookup-key-file.ts';
 import type { FailureRecords } from '../failure-records.ts';
-import type { OtpIdentity } from '../identity.ts';
+import { credentialInvalid } from '../guarded-attempts.ts';
+import { tokenMethod, tokenOf, type Identity, type OtpIdentity } from '../identity.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
 import type { BasicCredentials } from './basic.ts';
 import type { FairLimiter } from '../../process/fair-limiter.ts';
@@ -103,7 +104,7 @@ export class OtpService {
    * Checks a token: lockout first, then one hash, then its state. The time of a failure does not tell whether there
    * is such a token, nor in which state it is.
    *
-   * A consumed token, and a dead one, authenticate with `usable: false`, see {@link OtpIdentity.usable}, and add nothing to the count
+   * A consumed token, and a dead one, authenticate with `usable: false`, see {@link UsedToken.usable}, and add nothing to the count
    * of failures here. No token clears it here: that would let the holder of one guess others for ever, with requests that
    * take no use. Of one lockout key, a few attempts are under way at a time, and the lockout is asked
    * again after every wait and before an answer is given: parallel attempts get no more guesses than attempts in a
@@ -179,9 +180,11 @@ export class OtpService {
    *
    * @throws EstuaryError 401 always; 500 or 503 from the store
    */
-  async refuseUnusable(identity: OtpIdentity, attempt: OtpAttempt): Promise<never> {
-    const event = failureEvent(attempt, identity.client_id);
-    throw await this.#refuse(identity.lockoutKeys, attempt, event, whyUnusable(identity));
+  async refuseUnusable(identity: Identity, attempt: OtpAttempt): Promise<never> {
+    const method = tokenMethod(identity);
+    const event = failureEvent(attempt, identity.display, method);
+    const keys = tokenOf(identity)?.lockoutKeys ?? [];
+    throw await this.#refuse(keys, attempt, event, whyUnusable(identity), method);
   }
 
   /**
@@ -191,13 +194,14 @@ export class OtpService {
    * @throws EstuaryError 401 always; 500 or 503 from the store
    */
   async refuseRepeat(
-    identity: OtpIdentity,
+    identity: Identity,
     attempt: OtpAttempt,
     failures: Pick<FailureRecords, 'record'>,
   ): Promise<never> {
+    const method = tokenMethod(identity);
     const detail = `${whyUnusable(identity)}; the request that it was used for, so not counted`;
-    await failures.record({ ...failureEvent(attempt, identity.client_id), detail });
-    throw unauthorized('OTP_INVALID', 'invalid OTP token', { detail });
+    await failures.record({ ...failureEvent(attempt, identity.display, method), detail });
+    throw credentialInvalid(method, detail);
   }
 
   async #verify(hash: string | undefined, password: string, recheck: () => Promise<void>): Promise<boolean> {
@@ -213,9 +217,10 @@ export class OtpService {
     { now }: OtpAttempt,
     event: AuditEvent,
     detail: string,
+    method: 'otp' | 'jwt' = 'otp',
   ): Promise<EstuaryError> {
     await this.lockout.countFailure(keys, now, { ...event, detail });
-    return unauthorized('OTP_INVALID', 'invalid OTP token', { detail });
+    return credentialInvalid(method, detail);
   }
 }
 
@@ -225,7 +230,10 @@ function whyDead(row: OtpRow, now: number): string | undefined {
   return row.expires_at <= now ? 'has expired' : undefined;
 }
 
-const whyUnusable = ({ otp_id, dead = 'has no use left' }: OtpIdentity): string => `token ${otp_id} ${dead}`;
+function whyUnusable(identity: Identity): string {
+  const { otp_id = '', dead = 'has no use left' } = tokenOf(identity) ?? {};
+  return `token ${otp_id} ${dead}`;
+}
 
 function createdEvent({ id, client_id, ca, max_uses }: OtpRow, address: string | undefined): AuditEvent {
   return {
@@ -239,6 +247,6 @@ function createdEvent({ id, client_id, ca, max_uses }: OtpRow, address: string |
   };
 }
 
-function failureEvent({ address, caLabel }: OtpAttempt, subject: string): AuditEvent {
-  return { type: 'auth.otp', outcome: 'failure', subject, address, ca: caLabel, ...requestIdField() };
+function failureEvent({ address, caLabel }: OtpAttempt, subject: string, method: 'otp' | 'jwt' = 'otp'): AuditEvent {
+  return { type: `auth.${method}`, outcome: 'failure', subject, address, ca: caLabel, ...requestIdField() };
 }

@@ -48,6 +48,10 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
   const cmc = await loadCmc(reader, config);
   const checkpointKey = await loadCheckpointKey(reader, config);
   const storeTls = config.store.tls && (await loadService(reader, config.store.tls, 'store.tls'));
+  const { ldap, jwt } = config.auth;
+  const directory = ldap && (await loadService(reader, ldap, 'auth.ldap'));
+  const tokenIssuer = jwt && (await loadService(reader, jwt, 'auth.jwt'));
+  await checkJwks(reader, config);
   const { cas, labels } = await loadCas(reader, config);
   const { problems, warnings } = reader;
   if (reader.incomplete || (!automatic && (pair === undefined || adminPair === undefined)))
@@ -61,6 +65,8 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
     cmc,
     checkpointKey,
     storeTls,
+    directory,
+    tokenIssuer,
     cas,
     labels,
   };
@@ -128,6 +134,28 @@ function loadAdminPair(
   const { certificate, private_key: key } = admin.tls;
   if (certificate === undefined || key === undefined) return Promise.resolve(pair);
   return loadServerCertificate(reader, 'admin.tls', certificate, key);
+}
+
+/** The method reads it again when the issuer has new keys. */
+async function checkJwks(reader: MaterialReader, { auth }: Config): Promise<void> {
+  const file = auth.jwt?.jwks_file;
+  if (file === undefined) return;
+  await reader.look('auth.jwt.jwks_file', file, async (path) => {
+    const problem = jwksProblem((await readBytes(path, 'a JWKS (RFC 7517)')).toString('utf8'));
+    if (problem !== undefined) throw new FileError(`${path}: ${problem}`, 'a JWKS (RFC 7517) with public keys');
+  });
+}
+
+function jwksProblem(text: string): string | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    const keys: unknown = typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, 'keys') : undefined;
+    if (!Array.isArray(keys) || keys.length === 0) return 'there is no list "keys" with keys in it';
+    const isSecret = (key: unknown): boolean => typeof key === 'object' && key !== null && ('d' in key || 'k' in key);
+    return keys.some(isSecret) ? 'a key in it is secret' : undefined;
+  } catch {
+    return 'it is not JSON';
+  }
 }
 
 /** The first bytes of a keytab: MIT's file format, version 1 or 2. */

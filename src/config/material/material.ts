@@ -140,6 +140,10 @@ export interface Material {
   readonly checkpointKey: KeyObject | undefined;
   /** `[store.tls]`; undefined: TLS is not spoken with the database. */
   readonly storeTls: ServiceMaterial | undefined;
+  /** `[auth.ldap]`; undefined: the method is off. */
+  readonly directory: ServiceMaterial | undefined;
+  /** `[auth.jwt]`. */
+  readonly tokenIssuer: ServiceMaterial | undefined;
   /** In the order of the configuration. */
   readonly cas: readonly CaMaterial[];
   /** The CAs' further labels, by the label of the CA. */

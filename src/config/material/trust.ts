@@ -171,13 +171,15 @@ export async function checkClients(reader: MaterialReader, config: Config): Prom
 }
 
 function checkMethods(reader: MaterialReader, config: Config): void {
-  const { tls, otp, gssapi } = config;
+  const { tls, otp, gssapi, auth: methods } = config;
   for (const { key, table } of labelsOf(config)) {
     const { label, auth } = table;
     const on = {
       mtls: tls.client_auth.mode !== 'none',
       otp: otp.enabled,
       gssapi: gssapi.enabled,
+      ldap: methods.ldap !== undefined,
+      jwt: methods.jwt !== undefined,
       cmc: hasSharedSecret(config, table),
     };
     if (auth.methods?.some((method) => on[method]) === false)

@@ -164,9 +164,10 @@ function* acmeChecks(config: Config, ca: Extract<CaConfig, { driver: 'acme' }>, 
       message: 'and eab_hmac_key go together (both, or neither)',
       about: [`${key}.acme.eab_hmac_key`],
     };
-  const { otp, tls, est, cmc } = config;
+  const { otp, tls, est, cmc, auth } = config;
   const isFree =
     (otp.enabled && otp.bind_client_id === 'off' && countsAt(ca, 'otp')) ||
+    (['ldap', 'jwt'] as const).some((method) => auth[method]?.bind === 'off' && countsAt(ca, method)) ||
     (est.fullcmc && cmc.shared_secrets.length > 0 && otp.bind_client_id === 'off') ||
     (tls.client_auth.mode !== 'none' && profile.mtls_subject !== 'same' && countsAt(ca, 'mtls'));
   if (profile.san.dns === undefined && isFree)

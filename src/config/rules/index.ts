@@ -1,3 +1,4 @@
+import { authChecks } from './auth.ts';
 import { adminChecks, adminWarnings } from './admin.ts';
 import { caChecks } from './ca.ts';
 import type { CrossChecks, Finding } from '../findings.ts';
@@ -20,6 +21,7 @@ export function crossChecks(config: Config): CrossChecks {
       ...pair('admin.tls.certificate', admin.certificate, 'admin.tls.private_key', admin.private_key),
       ...otpChecks(config),
       ...gssapiChecks(config),
+      ...authChecks(config),
       ...serverKeyGenChecks(config),
       ...cmcChecks(config),
       ...publicationChecks(config),

@@ -15,6 +15,12 @@ export function* nameWarnings(config: Config): Generator<Warning> {
       key: 'otp.bind_client_id',
       message: `is "off": whoever has ${byToken ? 'a token' : 'a shared secret'} may ask for any name, another's too ("cn" or "san")`,
     };
+  for (const method of ['ldap', 'jwt'] as const)
+    if (config.auth[method]?.bind === 'off' && ca.some((one) => countsAt(one, method) && leavesNamesFree(one)))
+      yield {
+        key: `auth.${method}.bind`,
+        message: `is "off": each requester can ask for any name, including those of others ("cn" or "san")`,
+      };
   const template = gssapi.default_template;
   if (gssapi.enabled && template !== undefined && !/\{(principal|instance)\}/.test(template))
     yield {

@@ -1,5 +1,6 @@
-import { boolean, choice, integer, map, optional, path, secret, table, text } from '../keys.ts';
-import { checkDistinguishedName } from './formats.ts';
+import { FilterParser } from 'ldapts';
+import { boolean, choice, integer, list, map, optional, path, secret, table, text } from '../keys.ts';
+import { checkDistinguishedName, urlCheck } from './formats.ts';
 
 export const otp = table(
   {
@@ -76,7 +77,7 @@ export const otp = table(
     lookup_key: optional(
       secret({
         description:
-          'The key of the hash that finds tokens in the store, 32 bytes or more. Absent: the server makes one beside the store, `otp-lookup.key`.',
+          'The key of the hash that finds tokens in the store, 32 bytes or more. Absent: the server creates `otp-lookup.key` next to the store.',
         raw: true,
       }),
     ),
@@ -152,9 +153,202 @@ export const gssapi = table(
     ),
     require_crypto_verification: boolean({
       description:
-        'Verifies tickets in full. Off, tickets are NOT VERIFIED, so anybody can enroll with a made-up one: for development, or for hints in the audit log beside client certificates.',
+        'Verifies tickets in full. Off, tickets are NOT VERIFIED, so anybody can enroll with a made-up one: for development, or for hints in the audit log in addition to client certificates.',
       default: true,
     }),
   },
   { description: 'GSSAPI authentication: Kerberos over SPNEGO.' },
 );
+
+const bind = choice(['cn', 'san', 'off'], {
+  description:
+    "Whether the CSR's common name (`cn`) or one of its subject alternative names (`san`) must equal the client_id; otherwise the response is 403.",
+  default: 'cn',
+});
+
+const ATTRIBUTE_NAME = { allowed: 'the name of an LDAP attribute', pattern: /^[A-Za-z][A-Za-z0-9-]{0,63}$/ };
+
+const ldap = table(
+  {
+    url: list(
+      text({
+        description: 'A server of the directory.',
+        allowed: 'an ldaps:// URL, or an ldap:// URL with starttls = true',
+        check: urlCheck('ldap', 'ldaps'),
+      }),
+      {
+        description:
+          'The servers of the directory, in the order of preference. The next one is tried when one cannot be reached.',
+        minItems: 1,
+        single: true,
+      },
+    ),
+    starttls: boolean({ description: 'Uses StartTLS. Needed for `ldap://` URLs.', default: false }),
+    trust_anchors: optional(
+      path({
+        description: 'PEM file with the CA certificates that issue the certificates of the directory servers.',
+        defaultText: 'the CAs that Node.js knows',
+      }),
+    ),
+    user_dn: optional(
+      text({
+        description: 'The DN to bind as. `{username}` is the Basic username. Use either this or `search_base`.',
+        allowed: 'a DN with {username}, such as "uid={username},ou=devices,dc=example"',
+        check: (value) =>
+          value.includes('{username}')
+            ? checkDistinguishedName(value.replaceAll('{username}', 'x'))
+            : 'it does not contain {username}',
+      }),
+    ),
+    search_base: optional(
+      text({
+        description: 'Where to search for the entry, including all levels below.',
+        allowed: 'a DN as in RFC 4514',
+        check: checkDistinguishedName,
+      }),
+    ),
+    search_filter: text({
+      description: 'The filter of the search. Exactly one entry must match. `{username}` is the Basic username.',
+      default: '(uid={username})',
+      allowed: 'an LDAP filter with {username} (RFC 4515)',
+      check: checkFilter,
+    }),
+    bind_dn: optional(
+      text({
+        description: 'The account that searches. Without it, the search is anonymous.',
+        allowed: 'a DN as in RFC 4514',
+        check: checkDistinguishedName,
+      }),
+    ),
+    bind_password: optional(secret({ description: 'The password of `bind_dn`.' })),
+    required_group: optional(
+      text({
+        description:
+          'The DN of a group. The entry must be its `member` or `uniqueMember`, or with `client_id_attribute = "uid"` its `memberUid`.',
+        allowed: 'a DN as in RFC 4514',
+        check: checkDistinguishedName,
+      }),
+    ),
+    client_id_attribute: text({
+      ...ATTRIBUTE_NAME,
+      description:
+        'The attribute of the entry that gives the client_id. The entry must have exactly one value of it. The typed name is never used.',
+      default: 'uid',
+    }),
+    attributes: list(text({ ...ATTRIBUTE_NAME, description: 'An attribute.' }), {
+      description: 'Further attributes to read; each is a placeholder `{ldap.NAME}` ([names.md](names.md)).',
+      default: [],
+    }),
+    bind,
+    timeout: integer({
+      description: 'How long one server may take to answer.',
+      default: 5,
+      minimum: 1,
+      maximum: 60,
+      unit: 'seconds',
+    }),
+  },
+  { description: 'Basic credentials, checked by a bind at an LDAP directory ([guides/ldap.md](guides/ldap.md)).' },
+);
+
+const JWT_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+] as const;
+
+const jwt = table(
+  {
+    issuer: text({
+      description: 'The `iss` of the tokens.',
+      allowed: 'a text without white space',
+      pattern: /^\S{1,500}$/,
+    }),
+    audience: list(text({ description: 'An audience.', allowed: 'a text', pattern: /^.{1,500}$/su }), {
+      description: 'What identifies this server in `aud`. A token must have one of these values.',
+      minItems: 1,
+      single: true,
+    }),
+    jwks_url: optional(
+      text({
+        description:
+          'Where the keys of the issuer are. The server keeps them for ten minutes, and fetches them again for an unknown `kid` once a minute at most.',
+        allowed: 'an https URL',
+        check: urlCheck('https'),
+      }),
+    ),
+    trust_anchors: optional(
+      path({
+        description: 'PEM file with the CA certificates that issue the certificate of the `jwks_url` server.',
+        defaultText: 'the CAs that Node.js knows',
+      }),
+    ),
+    jwks_file: optional(path({ description: 'A file with the keys of the issuer, in place of `jwks_url`.' })),
+    algorithms: list(choice(JWT_ALGORITHMS, { description: 'A signature algorithm of JWS.' }), {
+      description: 'The signature algorithms that are accepted. `none` and HMAC are never accepted.',
+      default: ['RS256', 'ES256'],
+      minItems: 1,
+    }),
+    max_age: optional(
+      integer({
+        description: 'The longest time since `iat`. The tokens must then have `iat`.',
+        defaultText: 'only `exp` counts',
+        minimum: 1,
+        maximum: 31536000,
+        unit: 'seconds',
+      }),
+    ),
+    clock_tolerance: integer({
+      description: "How much the issuer's clock may differ, for `exp`, `nbf` and `iat`.",
+      default: 30,
+      minimum: 0,
+      maximum: 600,
+      unit: 'seconds',
+    }),
+    required_claims: list(
+      text({ description: 'A claim.', allowed: 'a claim, or claim=value', pattern: /^[^=]{1,200}(=.{0,1000})?$/su }),
+      {
+        description:
+          'Claims that a token must have: `"tenant"`, or with a value `"tenant=lab"`. A table `{ tenant = "lab" }` means the same. Of a claim with several values, one must be equal.',
+        default: [],
+        pairs: true,
+      },
+    ),
+    subject_claim: text({
+      description: 'The claim that identifies the requester; it gives the client_id.',
+      default: 'sub',
+      allowed: 'the name of a claim',
+      pattern: /^.{1,200}$/su,
+    }),
+    bind,
+    single_use: boolean({
+      description:
+        'Accepts each `jti` once, on all nodes: the token then behaves like a one-time password with one use. The tokens must have `jti`.',
+      default: false,
+    }),
+  },
+  { description: 'Bearer tokens: JSON Web Tokens of an identity provider ([guides/jwt.md](guides/jwt.md)).' },
+);
+
+export const auth = table(
+  { ldap: optional(ldap), jwt: optional(jwt) },
+  { description: 'Methods of authentication that use a directory or an identity provider.' },
+);
+
+function checkFilter(value: string): string | undefined {
+  if (!value.includes('{username}')) return 'it does not contain {username}';
+  try {
+    FilterParser.parseString(value.replaceAll('{username}', 'x'));
+    return undefined;
+  } catch (error) {
+    return `it is not an LDAP filter: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}

@@ -108,9 +108,9 @@ const ofLabel = {
   auth: table(
     {
       methods: optional(
-        list(choice(['mtls', 'otp', 'gssapi', 'cmc'], { description: 'A method.' }), {
+        list(choice(['mtls', 'otp', 'gssapi', 'ldap', 'jwt', 'cmc'], { description: 'A method.' }), {
           description:
-            'The methods that count at this label for simpleenroll, serverkeygen and fullcmc. In fullcmc, a shared secret is the method `cmc` and a signing certificate the method `mtls`. The server ignores credentials of other methods. simplereenroll always uses a client certificate.',
+            'The methods that count at this label for simpleenroll, serverkeygen and fullcmc. In fullcmc, a shared secret is the method `cmc` and a signing certificate the method `mtls`. The server ignores credentials of other methods. simplereenroll always uses a client certificate. A label can have `otp` or `ldap`, not both, because both use Basic credentials.',
           defaultText: 'every method that is switched on',
         }),
       ),

@@ -17,7 +17,7 @@ export const AuthorizationRequest = Type.Object(
     operation: text('`simpleenroll`, `simplereenroll`, `serverkeygen` or `fullcmc`.'),
     requester: Type.Object(
       {
-        method: text('`mtls`, `otp`, `gssapi` or `cmc`.'),
+        method: text('`mtls`, `otp`, `gssapi`, `ldap`, `jwt` or `cmc`.'),
         id: text('Who asks: the subject of a certificate, the client_id of a password, a principal.'),
         issuer: nullable("RFC 4514, of the requester's certificate; null where it has none."),
         subject: nullable("RFC 4514, of the requester's certificate; null where it has none."),

@@ -6,6 +6,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { channelBinding } from '../../auth/channel-binding.ts';
 import type { PresentedCredentials } from '../../auth/identity.ts';
 import type { CaRouter } from '../../ca/router.ts';
+import { countsAt } from '../../config/rules/names.ts';
 import { EstuaryError, badRequest, errorWith, unauthorized } from '../../errors.ts';
 import { lineLengthFor } from './codec.ts';
 import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
@@ -102,14 +103,20 @@ export function createEstListener(options: EstListenerOptions): EstListener {
       checkHead(request.raw);
       const route = resolveRoute(options.router, options.operations, request.method, request.raw.url ?? '');
       checkBodyHead(route.operation, request.headers, options.bodyLimit);
-      continueIfExpected(request, reply, route.operation);
       routes.set(request, route);
+      continueIfExpected(request, reply, route.operation);
       Object.assign(exchangeOf(request.raw), { operation: route.operation.name, ca: route.ca.label });
       done();
     } catch (error) {
       done(asEstuaryError(error));
     }
   });
+
+  const policyOf = (request: FastifyRequest): ErrorPolicy => {
+    const ca = routes.get(request)?.ca;
+    const { negotiate, bearer } = options.errors;
+    return { negotiate, bearer: bearer && (ca === undefined || countsAt(ca.config, 'jwt')) };
+  };
 
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const route = routes.get(request);
@@ -136,7 +143,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     );
     const answer = await answering;
     reply.hijack();
-    writeAnswer(reply.raw, answer.status === 401 ? challenging(answer, options.errors) : answer);
+    writeAnswer(reply.raw, answer.status === 401 ? challenging(answer, policyOf(request)) : answer);
   };
   app.all('/*', handle);
   app.setNotFoundHandler(handle);
@@ -147,7 +154,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     if (exchange.operation === undefined) exchange.url = request.url;
     reply.hijack();
     if (reply.raw.headersSent) reply.raw.destroy();
-    else writeError(reply.raw, mapped, options.errors);
+    else writeError(reply.raw, mapped, policyOf(request));
   });
   return app;
 }

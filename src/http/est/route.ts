@@ -2,7 +2,7 @@
 import { type IncomingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Ca, CaRouter } from '../../ca/router.ts';
 import { OPERATION_NAMES } from '../../config/vocabulary.ts';
-import { badRequest, errorWith, EstuaryError, failed, notFound } from '../../errors.ts';
+import { badRequest, errorWith, EstuaryError, failed, notFound, type ErrorCode } from '../../errors.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
 import { defaultHeaders } from '../request-head.ts';
@@ -97,6 +97,8 @@ export function bodyTooLarge(bodyLimit: number): EstuaryError {
 export interface ErrorPolicy {
   /** GSSAPI is on: 401 offers Negotiate as well. */
   readonly negotiate: boolean;
+  /** The label accepts JSON Web Tokens: 401 offers Bearer as well. */
+  readonly bearer: boolean;
 }
 
 /**
@@ -159,15 +161,19 @@ export function asEstuaryError(error: unknown): EstuaryError {
 }
 
 /** What every 401 carries (RFC 9110 §15.5.2). libest reads only the first of these, so Basic comes first. */
-export function challenge({ negotiate }: ErrorPolicy): string | readonly string[] {
-  return negotiate ? ['Basic realm="est"', 'Negotiate'] : 'Basic realm="est"';
+export function challenge({ negotiate, bearer }: ErrorPolicy, code?: ErrorCode): string | readonly string[] {
+  const basic = 'Basic realm="est"';
+  if (!negotiate && !bearer) return basic;
+  // RFC 6750 §3: the error only where a token was presented.
+  const error = code === 'JWT_INVALID' ? ', error="invalid_token"' : '';
+  return [basic, ...(negotiate ? ['Negotiate'] : []), ...(bearer ? [`Bearer realm="est"${error}`] : [])];
 }
 
 /** Plain text, one sentence; a 401 that only challenges has an empty message and so an empty body. */
 export function errorAnswer(error: EstuaryError, policy: ErrorPolicy): Omit<EstAnswer, 'status'> & { status: number } {
   const headers: Record<string, string | readonly string[]> = {};
   if (error.message !== '') headers['Content-Type'] = 'text/plain; charset=utf-8';
-  if (error.status === 401) headers['WWW-Authenticate'] = challenge(policy);
+  if (error.status === 401) headers['WWW-Authenticate'] = challenge(policy, error.code);
   if (error instanceof MethodNotAllowed) headers['Allow'] = error.allow;
   if (error.retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(error.retryAfter)));
   // The rest of a body that is too large is not worth reading.

@@ -22,14 +22,15 @@ const SIMPLE: ReadonlySet<string> = new Set(['id', 'client_id', 'principal', 'pr
 const CERTIFICATE_NAMES: ReadonlySet<string> = new Set(['dns', 'ip', 'email', 'uri']);
 
 export const PLACEHOLDERS_ALLOWED =
-  '{id}, {client_id}, {principal}, {primary}, {instance}, {realm}, {cert.CN} or another attribute type, {cert.dns}, {cert.ip}, {cert.email}, {cert.uri}, {device.id}, {device.NAME}';
+  '{id}, {client_id}, {principal}, {primary}, {instance}, {realm}, {cert.CN} or another attribute type, {cert.dns}, {cert.ip}, {cert.email}, {cert.uri}, {device.id}, {device.NAME}, {ldap.NAME}, {jwt.NAME}';
 
 /** Why a placeholder is none that there is; undefined for one. */
 function placeholderProblem(name: string): string | undefined {
-  const [, source, rest = ''] = /^(cert|device)\.(.+)$/s.exec(name) ?? [];
+  const [, source, rest = ''] = /^(cert|device|ldap|jwt)\.(.+)$/s.exec(name) ?? [];
   const known =
-    source === 'device' ||
-    (source === 'cert' ? CERTIFICATE_NAMES.has(rest) || attributeType(rest) !== undefined : SIMPLE.has(name));
+    source === 'cert'
+      ? CERTIFICATE_NAMES.has(rest) || attributeType(rest) !== undefined
+      : source !== undefined || SIMPLE.has(name);
   return known ? undefined : `unknown placeholder {${name}}`;
 }
 

@@ -128,7 +128,8 @@ export function issuanceWrites(db: Database) {
     ): Operation<Outcome<undefined>> {
       const { request_id, ca, serial } = row;
       // The statements are sent together: no other call of the transaction sees a use whose reservation is closed and that has no result.
-      const noted = row.method === 'otp' ? noteIssued.run(request_id, request_id) : result(0);
+      const takesUse = row.method === 'otp' || row.method === 'jwt';
+      const noted = takesUse ? noteIssued.run(request_id, request_id) : result(0);
       const [, open] = yield* db.together([noted, close.get(request_id)]);
       if (open?.ca !== ca || open.label !== row.label || (open.serial !== null && open.serial !== serial))
         throw notOpen(row);

@@ -7,6 +7,9 @@ import { type Condition, type Database, given, type Operation } from './port.ts'
 
 export const OTP_COLUMNS = 'id, lookup, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at';
 
+/** Rows of JWTs that count once, which administrators do not see among the one-time passwords. */
+export const OF_JWT = "id LIKE 'jwt:%'";
+
 const LIVE = 'revoked_at IS NULL AND uses < max_uses';
 
 const STATUSES: Readonly<Record<OtpStatus, readonly Condition[]>> = {
@@ -34,6 +37,7 @@ export function otpReads(db: Database) {
       const conditions = [
         ...given([{ value: client_id, sql: 'client_id = @client_id', index: 'otp_by_client' }]),
         ...(status === undefined ? [] : STATUSES[status]),
+        { sql: `NOT ${OF_JWT}` },
       ];
       return list(conditions, { ...filter, now }, filter, (row) => row);
     },
@@ -45,10 +49,11 @@ export function otpReads(db: Database) {
 }
 
 export function otpWrites(db: Database) {
-  const insert = db.prepare<OtpRow>(
-    `INSERT INTO otp (${OTP_COLUMNS}) VALUES (@id, @lookup, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses,
-     @uses, @revoked_at)`,
-  );
+  const inserting = `INSERT INTO otp (${OTP_COLUMNS}) VALUES (@id, @lookup, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses,
+     @uses, @revoked_at)`;
+  const insert = db.prepare<OtpRow>(inserting);
+  const admit = db.prepare<OtpRow>(`${inserting} ON CONFLICT (id) DO NOTHING`);
+  const byId = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE id = ?`);
   const revoke = db.prepare<[number, string]>('UPDATE otp SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
   const extend = db.prepare<[number, string]>('UPDATE otp SET expires_at = ? WHERE id = ? AND revoked_at IS NULL');
   const exists = db.prepare<[string], { id: string }>('SELECT id FROM otp WHERE id = ?');
@@ -56,6 +61,10 @@ export function otpWrites(db: Database) {
     *insertOtp(row: OtpRow, events: readonly AuditEvent[]): Operation<Outcome<undefined>> {
       yield* insert.run(row);
       return done(undefined, events);
+    },
+    *admitToken(row: OtpRow): Operation<Outcome<OtpRow>> {
+      yield* admit.run(row);
+      return done((yield* byId.get(row.id)) ?? row, []);
     },
     *changeOtp(
       id: string,

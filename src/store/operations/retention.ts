@@ -2,14 +2,15 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { done, type Outcome } from '../calls/outcome.ts';
 import { type OverSince, type OverTokens, PURGED_AT_ONCE } from '../retention-store.ts';
+import { OF_JWT } from './otp.ts';
 import type { Database, Operation } from './port.ts';
 
 /** Tokens that are looked at in one call. */
 const PAGE = 2000;
 
-/** For a used-up token the last use counts, if it was noted. */
-const OVER = `(revoked_at <= @ended OR expires_at <= @ended OR (uses >= max_uses AND
-  coalesce((SELECT max(taken_at) FROM otp_use WHERE otp_id = otp.id), expires_at) <= @used))`;
+/** For a used-up token the last use counts, if it was noted. A JWT that counts once stays until it has expired, or it would count again. */
+const OVER = `(expires_at <= @ended OR (NOT ${OF_JWT} AND (revoked_at <= @ended OR (uses >= max_uses AND
+  coalesce((SELECT max(taken_at) FROM otp_use WHERE otp_id = otp.id), expires_at) <= @used))))`;
 
 export function retentionReads(db: Database) {
   const tokens = db.prepare<

@@ -34,6 +34,7 @@ const nothing = (): readonly string[] => [];
 /** Those that are not here (what goes through everything) have the transaction for themselves while they work. */
 const KEYS: { readonly [Name in keyof WriteOperations]?: Keys<WriteOperations[Name]> } = {
   insertOtp: ({ id }) => [token(id)],
+  admitToken: ({ id }) => [token(id)],
   changeOtp: (id) => [token(id)],
   revokeOtp: (id) => [token(id)],
   recordFailure: (keys) => keys.map(password),

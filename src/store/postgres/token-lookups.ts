@@ -2,6 +2,7 @@
 import { failed } from '../../errors.ts';
 import type { LookupKeyOptions } from '../calls/database-options.ts';
 import { toEstuaryError } from './errors.ts';
+import { OF_JWT } from '../operations/otp.ts';
 import { inStatus } from '../request-state.ts';
 import { keyCheck } from '../lookup-key-file.ts';
 import type { Connection } from './connection.ts';
@@ -34,7 +35,7 @@ export async function settleLookups(
     // Live: it can be used, or is what a queued request is polled with.
     const live = await db
       .prepare<{ now: number }, { id: string }>(
-        `SELECT id FROM otp WHERE revoked_at IS NULL AND expires_at > @now AND (uses < max_uses
+        `SELECT id FROM otp WHERE NOT ${OF_JWT} AND revoked_at IS NULL AND expires_at > @now AND (uses < max_uses
          OR EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id AND ${inStatus(['pending', 'approved'])})) LIMIT 1`,
       )
       .get({ now });

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { failed } from '../../errors.ts';
 import type { LookupKeyOptions } from '../calls/database-options.ts';
 import { keyCheck, lookupKeyFile, makeLookupKey, readLookupKey } from '../lookup-key-file.ts';
+import { OF_JWT } from '../operations/otp.ts';
 import { inStatus } from '../request-state.ts';
 import { openReadOnly, type Db } from './database.ts';
 
@@ -58,7 +59,7 @@ function troubleOf(db: Db, key: Buffer | undefined, now: number): KeyTrouble | u
   // Live: it can be used, or is what a queued request is polled with.
   const live = db
     .prepare<{ now: number }, { id: string }>(
-      `SELECT id FROM otp WHERE revoked_at IS NULL AND expires_at > @now AND (uses < max_uses
+      `SELECT id FROM otp WHERE NOT ${OF_JWT} AND revoked_at IS NULL AND expires_at > @now AND (uses < max_uses
        OR EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id AND ${inStatus(['pending', 'approved'])})) LIMIT 1`,
     )
     .get({ now });

@@ -32,6 +32,16 @@ describe('a setting that lets one requester take the name of another is a warnin
       toml(SECRETS),
       'otp.bind_client_id: is "off": whoever has a shared secret may ask for any name, another\'s too ("cn" or "san")',
     ],
+    ...(
+      [
+        ['ldap', 'url = "ldaps://a"\nuser_dn = "uid={username},dc=example"'],
+        ['jwt', 'issuer = "i"\naudience = "est"\njwks_url = "https://idp.example/jwks"'],
+      ] as const
+    ).map(([method, keys]): [string, string, string] => [
+      `${method} for any name`,
+      toml(`[auth.${method}]\n${keys}\nbind = "off"\n`),
+      `auth.${method}.bind: is "off": each requester can ask for any name, including those of others ("cn" or "san")`,
+    ]),
     [
       'certificates of other labels',
       ca('client_issuers = ["own", "any"]'),

@@ -25,6 +25,27 @@ export function otpStoreContract(newDatabase: NewDatabase): void {
       expect(await auditTypes(store)).toEqual(['otp.created']);
     });
 
+    test('a JWT that counts once is admitted once, serves one reservation, and is not listed', async () => {
+      const store = await newDatabase().open();
+      const row = otpRow({ id: 'jwt:1', lookup: 'jwt:1', hash: '' });
+      const admitted = await Promise.all(Array.from({ length: 5 }, () => store.admitToken(row)));
+      expect(admitted).toEqual(Array(5).fill(row));
+      const results = await Promise.all([1, 2].map(() => store.reserve(reservation({ otp_id: row.id }), [])));
+      expect(results.toSorted()).toEqual(['otp-unusable', 'reserved']);
+      expect(await store.admitToken(row)).toEqual({ ...row, uses: 1 });
+      expect((await store.listOtps({ limit: 10 }, T0)).items).toEqual([]);
+    });
+
+    test('a JWT that counted once is not purged before it has expired', async () => {
+      const store = await newDatabase().open();
+      const row = await store.admitToken(
+        otpRow({ id: 'jwt:2', lookup: 'jwt:2', hash: '', uses: 1, expires_at: T0 + 1000 }),
+      );
+      expect(await store.purgeTokens([row.id], { ended: T0, used: T0 + 5000 })).toBe(0);
+      expect((await store.findOverTokens({ ended: T0, used: T0 + 5000 }, 0)).ids).toEqual([]);
+      expect(await store.purgeTokens([row.id], { ended: T0 + 1000, used: T0 })).toBe(1);
+    });
+
     test('of 50 parallel reservations with one single-use token exactly one is made', async () => {
       const store = await newDatabase().open();
       const row = otpRow();

@@ -1,4 +1,4 @@
-/** Five requesters, whose names are a.example's, before two CAs on one store; the authentication is as it is, over credentials that are good. */
+/** A requester of each method, whose names are a.example's, and two CAs on one store. The credentials are good. */
 import { randomUUID } from 'node:crypto';
 import { createEstAuthenticator, type EstAuthenticator } from '../../src/auth/est-authenticator.ts';
 import { FailureRecords } from '../../src/auth/failure-records.ts';
@@ -7,7 +7,7 @@ import { mtlsIdentity } from '../../src/auth/mtls/mtls.ts';
 import { NotAccepted, type AuthPlugin } from '../../src/auth/plugin.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { CaConfig, ProfileConfig } from '../../src/config/schema.ts';
-import type { ClientIdBinding } from '../../src/enrollment/names.ts';
+import type { ClientIdBinding } from '../../src/auth/identity.ts';
 import type { EstEnrolment } from '../../src/enrollment/request.ts';
 import { EstuaryError } from '../../src/errors.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
@@ -30,11 +30,16 @@ export const REQUESTERS = [
   'certificate of lab',
   'certificate of a maker',
   'otp',
+  'ldap',
+  'jwt',
   'gssapi',
 ] as const;
 export type Requester = (typeof REQUESTERS)[number];
 export const LABELS = ['devices', 'lab'] as const;
 export type Label = (typeof LABELS)[number];
+
+/** Those that have a client_id. */
+export const hasClientId = (requester: Requester): boolean => ['otp', 'ldap', 'jwt'].includes(requester);
 
 export const isByCertificate = (requester: Requester): boolean => requester.startsWith('certificate');
 
@@ -54,7 +59,7 @@ export interface Sending {
   readonly csr: Buffer;
 }
 
-export class FiveRequesters {
+export class EveryRequester {
   readonly #folder: ReturnType<typeof temporaryFolder>;
   readonly #store: Store;
   readonly #failures: FailureRecords;
@@ -69,11 +74,11 @@ export class FiveRequesters {
     this.#failures = new FailureRecords({ store, log: { error: () => undefined }, now: () => T0 });
   }
 
-  static async make(): Promise<FiveRequesters> {
+  static async make(): Promise<EveryRequester> {
     const folder = temporaryFolder();
     const store = await openedIn(folder);
     const cas = { devices: await fileCa(folder, 'devices', true), lab: await fileCa(folder, 'lab') };
-    const made = new FiveRequesters(folder, store, cas);
+    const made = new EveryRequester(folder, store, cas);
     const maker = await makeCa('CN=Maker,O=Example');
     const foreign = await makeClient(`CN=${OWN}`, maker, { extensions: [subjectAltName(dnsName(OWN))] });
     const paths = made.#paths.set('certificate of a maker', [foreign.der, maker.der].map(parseCertificate));
@@ -107,9 +112,14 @@ export class FiveRequesters {
   /** What is issued; else the status of the refusal. */
   async send(sending: Sending): Promise<Certificate | number> {
     const { requester, binding, operation = 'simpleenroll', csr } = sending;
-    const identity = await this.#identityOf(requester);
+    const identity = await this.#identityOf(requester, binding);
     const authenticator = this.#authenticatorOf(requester, identity);
-    const enrollment = corridor({ store: this.#store, identity, authenticator, rules: { clientIdBinding: binding } });
+    const enrollment = corridor({
+      store: this.#store,
+      identity,
+      authenticator,
+      rules: { clientIdBinding: requester === 'otp' ? binding : 'off' },
+    });
     try {
       const request = received(this.#caWith(sending), csr, { requestId: randomUUID(), operation });
       const { outcome } = await enrollment.enroll(request);
@@ -146,8 +156,12 @@ export class FiveRequesters {
     return [issued, ...this.#cas[label].certificates];
   }
 
-  async #identityOf(requester: Requester): Promise<Identity> {
+  async #identityOf(requester: Requester, binding: ClientIdBinding): Promise<Identity> {
     if (requester === 'otp') return this.#token();
+    const described = { display: OWN, client_id: OWN, binding, attributes: new Map() };
+    if (requester === 'ldap') return { ...described, method: 'ldap', requester: `ldap:${OWN}` };
+    if (requester === 'jwt')
+      return { ...described, method: 'jwt', requester: `jwt:https://issuer.example ${OWN}`, token: undefined };
     const [certificate, issuer] = this.#paths.get(requester) ?? [];
     if (certificate !== undefined && issuer !== undefined)
       return mtlsIdentity({ certificate, issuer }, requester !== 'certificate of a maker');

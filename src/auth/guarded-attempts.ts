@@ -1,0 +1,101 @@
+/** The rules for credentials that somebody else verifies (LDAP, JWT): the lockout, and a bound on concurrent attempts. */
+import type { AuditEvent } from '../audit/event.ts';
+import { unauthorized, type EstuaryError } from '../errors.ts';
+import { requestIdField } from '../request-context.ts';
+import { presentableName, type Lockout } from './lockout.ts';
+import { AttemptLimiter, passwordCheckBusy } from './otp/hashing-pool.ts';
+
+/** The credential is wrong. The detail is for the audit log only. */
+export class CredentialRefused extends Error {}
+
+export interface GuardOptions {
+  readonly method: 'ldap' | 'jwt';
+  readonly lockout: Lockout;
+  /** `otp.token_length`: a name that looks like a token is not stored. */
+  readonly tokenLength: number;
+  /** Seconds. */
+  readonly retryAfter: number;
+}
+
+export interface Attempt {
+  readonly address: string;
+  readonly caLabel: string;
+  /** Milliseconds. */
+  readonly now: number;
+}
+
+/** Attempts of one lockout key: those under way, and those that wait. */
+const PER_KEY = { concurrency: 4, queue: 12 };
+/** Attempts in all, so that a slow directory leaves most of the server's capacity to other methods. */
+const MAX_ATTEMPTS = 64;
+
+export class GuardedAttempts {
+  readonly #options: GuardOptions;
+  readonly #limiter: AttemptLimiter;
+  #underWay = 0;
+
+  constructor(options: GuardOptions) {
+    this.#options = options;
+    this.#limiter = new AttemptLimiter(PER_KEY, options.retryAfter);
+  }
+
+  /**
+   * Checks the lockout, then the credential. A failure counts toward the lockout; success clears nothing, because the holder of one
+   * account could then guess others for ever.
+   *
+   * @param name that the credential claims
+   * @param check throws {@link CredentialRefused}; anything else that it throws counts nothing
+   * @throws EstuaryError 401 `LDAP_INVALID`, `JWT_INVALID`, `LOCKED_OUT`; 503 `PASSWORD_CHECK_BUSY`
+   */
+  async run<T>(name: string, attempt: Attempt, check: (keys: readonly string[]) => Promise<T>): Promise<T> {
+    const { lockout, method, tokenLength, retryAfter } = this.#options;
+    const { address, caLabel: ca, now } = attempt;
+    const subject = presentableName(name, tokenLength);
+    const keys = lockout.keys(address, { kind: 'username', name: subject });
+    const event: AuditEvent = {
+      type: `auth.${method}`,
+      outcome: 'failure',
+      subject,
+      address,
+      ca,
+      ...requestIdField(),
+    };
+    await lockout.check(keys, now, event);
+    if (this.#underWay >= MAX_ATTEMPTS) throw passwordCheckBusy(retryAfter, `${MAX_ATTEMPTS} attempts are under way`);
+    this.#underWay += 1;
+    try {
+      return await this.#limiter.run(keys, async (waited) => {
+        if (waited) await lockout.check(keys, now, event);
+        const result = await settled(check(keys));
+        // Concurrent attempts may have failed since.
+        await lockout.check(keys, now, event);
+        if (!(result instanceof CredentialRefused)) return result;
+        await lockout.countFailure(keys, now, { ...event, detail: result.message });
+        throw credentialInvalid(method, result.message);
+      });
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+}
+
+async function settled<T>(checked: Promise<T>): Promise<T | CredentialRefused> {
+  try {
+    return await checked;
+  } catch (error) {
+    if (error instanceof CredentialRefused) return error;
+    throw error;
+  }
+}
+
+/** The 401 of each method whose credentials can be wrong. */
+export function credentialInvalid(method: 'otp' | 'ldap' | 'jwt', detail: string): EstuaryError {
+  switch (method) {
+    case 'otp':
+      return unauthorized('OTP_INVALID', 'invalid OTP token', { detail });
+    case 'ldap':
+      return unauthorized('LDAP_INVALID', 'invalid username or password', { detail });
+    case 'jwt':
+      return unauthorized('JWT_INVALID', 'invalid bearer token', { detail });
+  }
+}

@@ -1,0 +1,163 @@
+/** The public keys of the token issuer (RFC 7517), from a URL or a file: cached, and fetched again when a key is unknown. */
+import { readFile } from 'node:fs/promises';
+import { Agent, request as httpsRequest } from 'node:https';
+import { createLocalJWKSet, errors, type JWSHeaderParameters, type LocalJWKSet, type FlattenedJWSInput } from 'jose';
+import { measured } from '../../dependency-calls.ts';
+import { describe, unavailable, type EstuaryError } from '../../errors.ts';
+
+export interface IssuerKeysOptions {
+  readonly source: { readonly url: string; /** PEM */ readonly ca: string | undefined } | { readonly file: string };
+  /** Seconds. */
+  readonly retryAfter: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Octets. */
+const MAX_JWKS = 256 << 10;
+const MAX_KEYS = 64;
+/** Milliseconds. */
+const TIMEOUT = 5000;
+/** After this age the keys are fetched again, while the old ones still count. */
+const FRESH = 10 * 60_000;
+/** After this age they no longer count. */
+const USABLE = 60 * 60_000;
+/** Between two fetches because of an unknown key, or because of the age. */
+const PAUSE = 60_000;
+/** Requests that may wait for a fetch, so that a slow issuer does not hold many. */
+const MAX_WAITING = 32;
+
+type Key = Awaited<ReturnType<LocalJWKSet>>;
+
+export class IssuerKeys {
+  readonly #options: IssuerKeysOptions;
+  #keys: { readonly find: LocalJWKSet; readonly at: number } | undefined;
+  #fetching: Promise<void> | undefined;
+  #waiting = 0;
+  /** When a fetch of keys that are there already was last begun. */
+  #again = -Infinity;
+
+  constructor(options: IssuerKeysOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The key of a token's header.
+   *
+   * @throws JOSEError there is no such key; EstuaryError 503 `JWKS_UNAVAILABLE`
+   */
+  async find(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<Key> {
+    const { now } = this.#options;
+    const age = (): number => now() - (this.#keys?.at ?? -Infinity);
+    if (age() > USABLE) await this.#fetched();
+    else if (age() > FRESH && this.#mayAgain()) this.#fetch().catch(() => undefined);
+    try {
+      return await this.#known()(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey) || !this.#mayAgain()) throw error;
+    }
+    await this.#fetched();
+    return this.#known()(header, token);
+  }
+
+  #known(): LocalJWKSet {
+    if (this.#keys === undefined) throw this.#unavailable('there are no keys');
+    return this.#keys.find;
+  }
+
+  #mayAgain(): boolean {
+    const now = this.#options.now();
+    if (now - this.#again < PAUSE) return false;
+    this.#again = now;
+    return true;
+  }
+
+  async #fetched(): Promise<void> {
+    if (this.#waiting >= MAX_WAITING) throw this.#unavailable(`${MAX_WAITING} requests wait for the keys`);
+    this.#waiting += 1;
+    try {
+      await this.#fetch();
+    } catch (error) {
+      throw this.#unavailable(describe(error));
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  /** One at a time, for all that wait. */
+  #fetch(): Promise<void> {
+    this.#fetching ??= (async () => {
+      try {
+        const text = await measured({ dependency: 'jwks' }, () => this.#load());
+        this.#keys = { find: readJwks(text), at: this.#options.now() };
+      } finally {
+        this.#fetching = undefined;
+      }
+    })();
+    return this.#fetching;
+  }
+
+  #load(): Promise<string> {
+    const { source } = this.#options;
+    return 'file' in source ? readFile(source.file, 'utf8') : download(source.url, source.ca);
+  }
+
+  #unavailable(detail: string): EstuaryError {
+    const { retryAfter } = this.#options;
+    return unavailable(
+      'JWKS_UNAVAILABLE',
+      'The keys of the token issuer are temporarily unavailable; try again later.',
+      {
+        retryAfter,
+        detail,
+      },
+    );
+  }
+}
+
+/** @throws Error that says why it is not a set of public keys */
+export function readJwks(text: string): LocalJWKSet {
+  if (text.length > MAX_JWKS) throw new Error(`the JWKS is larger than ${MAX_JWKS} bytes`);
+  const parsed: unknown = JSON.parse(text);
+  const keys: unknown = isObject(parsed) ? Reflect.get(parsed, 'keys') : undefined;
+  if (!Array.isArray(keys)) throw new Error('the JWKS has no list "keys"');
+  // A symmetric key verifies nothing here: its holders could sign, too.
+  const usable = keys.filter((key): key is { kty: string } => {
+    const kty: unknown = isObject(key) ? Reflect.get(key, 'kty') : undefined;
+    return typeof kty === 'string' && kty !== 'oct';
+  });
+  if (usable.length === 0 || usable.length > MAX_KEYS)
+    throw new Error(`the JWKS has ${usable.length} public keys (1 to ${MAX_KEYS})`);
+  return createLocalJWKSet({ keys: usable });
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** One GET, on a new connection. A redirect is a failure. */
+function download(url: string, ca: string | undefined): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const agent = new Agent({ minVersion: 'TLSv1.2', rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) });
+    const request = httpsRequest(url, { agent, headers: { Accept: 'application/jwk-set+json, application/json' } });
+    const late = setTimeout(() => request.destroy(new Error(`${url} did not answer in time`)), TIMEOUT);
+    request.on('error', (error) => {
+      clearTimeout(late);
+      reject(error);
+    });
+    request.on('response', (response) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      if (response.statusCode !== 200) request.destroy(new Error(`${url} answered with status ${response.statusCode}`));
+      response.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        chunks.push(chunk);
+        if (size > MAX_JWKS) request.destroy(new Error(`${url} answered with more than ${MAX_JWKS} bytes`));
+      });
+      response.on('error', reject);
+      response.on('end', () => {
+        clearTimeout(late);
+        resolve(Buffer.concat(chunks).toString('utf8'));
+      });
+    });
+    request.end();
+  });
+}

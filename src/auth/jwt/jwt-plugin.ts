@@ -1,0 +1,147 @@
+/** `Authorization: Bearer` (RFC 6750) with a JSON Web Token (RFC 7519) as a way to authenticate on the EST listener. */
+import { hash } from 'node:crypto';
+import { decodeJwt, errors, jwtVerify, type JWTPayload } from 'jose';
+import type { Config } from '../../config/schema.ts';
+import type { OtpStore } from '../../store/otp-store.ts';
+import { CredentialRefused, type GuardedAttempts } from '../guarded-attempts.ts';
+import type { JwtIdentity, PresentedCredentials, UsedToken } from '../identity.ts';
+import type { AuthContext, AuthPlugin } from '../plugin.ts';
+import type { IssuerKeys } from './issuer-keys.ts';
+
+export type JwtSettings = NonNullable<Config['auth']['jwt']>;
+
+export interface JwtOptions {
+  readonly settings: JwtSettings;
+  readonly keys: Pick<IssuerKeys, 'find'>;
+  readonly attempts: GuardedAttempts;
+  readonly store: Pick<OtpStore, 'getOtp' | 'admitToken'>;
+}
+
+/** Characters of a token that is looked at. */
+const MAX_TOKEN = 16_384;
+/** Of the subject, the `jti`, and the value of a claim that becomes a placeholder. */
+const MAX_VALUE = 256;
+const USABLE = /^[^\p{Cc}\u2028\u2029]+$/u;
+
+const isUsable = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= MAX_VALUE && USABLE.test(value);
+
+export class JwtPlugin implements AuthPlugin {
+  readonly method = 'jwt';
+  /** A failure is committed together with its count. */
+  readonly auditsFailures = true;
+  readonly #options: JwtOptions;
+
+  constructor(options: JwtOptions) {
+    this.#options = options;
+  }
+
+  async authenticate(
+    { authorization, address }: PresentedCredentials,
+    context: AuthContext,
+  ): Promise<JwtIdentity | undefined> {
+    const token = bearerToken(authorization);
+    if (token === undefined) return undefined;
+    const { settings, attempts } = this.#options;
+    return attempts.run(this.#claimedName(token), { ...context, address }, async (lockoutKeys) => {
+      const claims = await this.#verify(token, context.now);
+      const client_id = claims[settings.subject_claim];
+      if (!isUsable(client_id))
+        throw new CredentialRefused(`the claim "${settings.subject_claim}" is not a usable text`);
+      checkRequired(claims, settings.required_claims);
+      return {
+        method: 'jwt',
+        requester: `jwt:${settings.issuer} ${client_id}`,
+        display: client_id,
+        client_id,
+        binding: settings.bind,
+        attributes: placeholdersOf(claims),
+        token: settings.single_use ? await this.#used(claims, client_id, lockoutKeys, context.now) : undefined,
+      };
+    });
+  }
+
+  async #verify(token: string, now: number): Promise<JWTPayload> {
+    const { settings, keys } = this.#options;
+    const { algorithms, issuer, audience, clock_tolerance: clockTolerance, max_age } = settings;
+    try {
+      const { payload } = await jwtVerify(token, (header, jws) => keys.find(header, jws), {
+        algorithms: [...algorithms],
+        issuer,
+        audience: [...audience],
+        clockTolerance,
+        currentDate: new Date(now),
+        requiredClaims: ['exp', 'aud', ...(settings.single_use ? ['jti'] : [])],
+        ...(max_age === undefined ? {} : { maxTokenAge: max_age }),
+      });
+      return payload;
+    } catch (error) {
+      // Whatever else the library throws comes of a token or a key that it cannot use.
+      if (error instanceof errors.JOSEError || error instanceof TypeError) throw new CredentialRefused(error.message);
+      throw error;
+    }
+  }
+
+  /** What an unverified token says, for the lockout and the audit log. */
+  #claimedName(token: string): string {
+    try {
+      const name = decodeJwt(token)[this.#options.settings.subject_claim];
+      return typeof name === 'string' ? name : '';
+    } catch {
+      return '';
+    }
+  }
+
+  /** The use of a token that counts once, which the request takes. */
+  async #used(claims: JWTPayload, client_id: string, lockoutKeys: readonly string[], now: number): Promise<UsedToken> {
+    const { settings, store } = this.#options;
+    const { jti, exp = 0 } = claims;
+    if (!isUsable(jti)) throw new CredentialRefused('the claim "jti" is not a usable text');
+    const id = `jwt:${hash('sha256', JSON.stringify([settings.issuer, jti]), 'hex')}`;
+    const row =
+      (await store.getOtp(id)) ??
+      (await store.admitToken({
+        id,
+        lookup: id,
+        hash: '',
+        client_id,
+        ca: null,
+        created_at: now,
+        expires_at: (exp + settings.clock_tolerance + 1) * 1000,
+        max_uses: 1,
+        uses: 0,
+        revoked_at: null,
+      }));
+    if (row.client_id !== client_id) throw new CredentialRefused('the "jti" belongs to a token of another subject');
+    const dead = row.revoked_at === null ? undefined : 'is revoked';
+    return { otp_id: id, usable: dead === undefined && row.uses < row.max_uses, dead, lockoutKeys };
+  }
+}
+
+/** The credentials of the Bearer scheme (RFC 9110 §11.1: without case); undefined for other schemes. Empty: they are malformed. */
+function bearerToken(authorization: string | undefined): string | undefined {
+  if (authorization === undefined || !/^bearer(?=[\t ]|$)/i.test(authorization)) return undefined;
+  const token = authorization.slice('bearer'.length).trim();
+  return token.length <= MAX_TOKEN ? token : '';
+}
+
+/** @param required `claim`, or `claim=value` */
+function checkRequired(claims: JWTPayload, required: readonly string[]): void {
+  for (const one of required) {
+    const [name = '', ...rest] = one.split('=');
+    const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
+    const fits = rest.length === 0 ? value !== undefined : textsOf(value).includes(rest.join('='));
+    if (!fits) throw new CredentialRefused(`the claim "${name}" is missing or has another value`);
+  }
+}
+
+function placeholdersOf(claims: JWTPayload): ReadonlyMap<string, readonly string[]> {
+  return new Map(Object.entries(claims).map(([name, value]) => [name, textsOf(value).filter(isUsable)]));
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return [value].flat().flatMap((one) => {
+    if (typeof one === 'string') return [one];
+    return typeof one === 'number' || typeof one === 'boolean' ? [String(one)] : [];
+  });
+}

@@ -1,0 +1,194 @@
+/** Finds the entry of a username in the directory, and proves its password by a bind (RFC 4511, RFC 4513). */
+import { randomUUID } from 'node:crypto';
+import type { Entry } from 'ldapts';
+import { measured } from '../../dependency-calls.ts';
+import type { Config } from '../../config/schema.ts';
+import { describe, unavailable } from '../../errors.ts';
+import type { FairLimiter } from '../../process/fair-limiter.ts';
+import { CredentialRefused } from '../guarded-attempts.ts';
+import { passwordLimiter } from '../otp/hashing-pool.ts';
+import { DirectoryRefusal, LdapConnection } from './connection.ts';
+
+export type LdapSettings = NonNullable<Config['auth']['ldap']>;
+
+export interface DirectoryOptions {
+  readonly settings: LdapSettings;
+  /** PEM; undefined: the CAs that Node.js knows. */
+  readonly ca: string | undefined;
+  /** Seconds. */
+  readonly retryAfter: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** What an entry says of its device. */
+export interface DirectoryEntry {
+  readonly client_id: string;
+  /** The configured attributes, by their names in lower case. */
+  readonly attributes: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Connections at a time; so few may wait that a directory that is down does not hold many requests. */
+const CONCURRENCY = 16;
+const QUEUE = 32;
+/** Milliseconds for which a server that failed is asked after the others. */
+const DEMOTED = 60_000;
+/** Longer values of attributes are not used. */
+const MAX_VALUE = 256;
+const USABLE = /^[^\p{Cc}\u2028\u2029]+$/u;
+
+export class Directory {
+  readonly #options: DirectoryOptions;
+  readonly #limiter: FairLimiter;
+  /** When each server failed last. */
+  readonly #failed = new Map<string, number>();
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options;
+    this.#limiter = passwordLimiter({ concurrency: CONCURRENCY, queue: QUEUE }, options.retryAfter);
+  }
+
+  /**
+   * The entry whose password it is.
+   *
+   * @throws CredentialRefused there is no such entry, or the password is wrong; EstuaryError 503 `LDAP_UNAVAILABLE`, `PASSWORD_CHECK_BUSY`
+   */
+  async authenticate(username: string, password: string): Promise<DirectoryEntry> {
+    if (username === '' || password === '') throw new CredentialRefused('an empty name or password');
+    const { timeout } = this.#options.settings;
+    const release = await this.#limiter.acquire({ waitMs: timeout * 1000 });
+    try {
+      return await measured(
+        { dependency: 'ldap' },
+        () => this.#ask(username, password),
+        (error) => error instanceof CredentialRefused,
+      );
+    } finally {
+      release();
+    }
+  }
+
+  async #ask(username: string, password: string): Promise<DirectoryEntry> {
+    const { settings, ca, retryAfter, now } = this.#options;
+    const problems: string[] = [];
+    const since = (url: string): number => (now() - (this.#failed.get(url) ?? -Infinity) < DEMOTED ? 1 : 0);
+    for (const url of settings.url.toSorted((a, b) => since(a) - since(b))) {
+      const server = { url, starttls: settings.starttls, ca, timeout: settings.timeout * 1000 };
+      try {
+        const entry = await LdapConnection.use(server, (connection) => this.#find(connection, username, password));
+        this.#failed.delete(url);
+        return entry;
+      } catch (error) {
+        // One server's answer is the directory's: asking the next one would count a wrong password twice there.
+        if (error instanceof DirectoryRefusal) throw new CredentialRefused(error.message);
+        if (error instanceof CredentialRefused) throw error;
+        this.#failed.set(url, now());
+        problems.push(`${url}: ${describe(error)}`);
+      }
+    }
+    throw unavailable('LDAP_UNAVAILABLE', 'The directory is temporarily unavailable; try again later.', {
+      retryAfter,
+      detail: problems.join('; '),
+    });
+  }
+
+  async #find(connection: LdapConnection, username: string, password: string): Promise<DirectoryEntry> {
+    const { user_dn: template } = this.#options.settings;
+    if (template === undefined) return this.#bySearch(connection, username, password);
+    const dn = template.replaceAll('{username}', escapedInDn(username));
+    await connection.bind(dn, password);
+    const entries = await connection.search(dn, 'base', '(objectClass=*)', this.#wanted);
+    const entry = onlyOf(entries);
+    await this.#checkGroup(connection, entry.dn, entry);
+    return this.#described(entry);
+  }
+
+  /** Asks as much about a name that does not exist as about one that does, so that the time tells little. */
+  async #bySearch(connection: LdapConnection, username: string, password: string): Promise<DirectoryEntry> {
+    const { search_base: base = '', search_filter, bind_dn, bind_password } = this.#options.settings;
+    if (bind_dn !== undefined && bind_password !== undefined)
+      await asService(() => connection.bind(bind_dn, bind_password.reveal().toString('utf8')));
+    const filter = search_filter.replaceAll('{username}', escapedInFilter(username));
+    const entries = await connection.search(base, 'sub', filter, this.#wanted);
+    const problem =
+      entries.length === 1 ? undefined : `${entries.length === 0 ? 'no entry' : 'more than one entry'} matches`;
+    const dn = entries[0]?.dn;
+    const bindAs = problem === undefined && dn !== undefined && dn !== '' ? dn : `cn=${randomUUID()},${base}`;
+    const outsider = await refusalOf(() => this.#checkGroup(connection, bindAs, entries[0]));
+    const unproven = await refusalOf(() => connection.bind(bindAs, password));
+    if (problem !== undefined) throw new CredentialRefused(problem);
+    for (const refusal of [unproven, outsider]) if (refusal !== undefined) throw refusal;
+    return this.#described(onlyOf(entries));
+  }
+
+  get #wanted(): readonly string[] {
+    const { client_id_attribute, attributes } = this.#options.settings;
+    return [client_id_attribute, ...attributes];
+  }
+
+  async #checkGroup(connection: LdapConnection, dn: string, entry: Entry | undefined): Promise<void> {
+    const { required_group: group, client_id_attribute } = this.#options.settings;
+    if (group === undefined) return;
+    const member = escapedInFilter(dn);
+    const uid = client_id_attribute.toLowerCase() === 'uid' && entry && valuesOf(entry, 'uid')[0];
+    const posix = typeof uid === 'string' ? `(memberUid=${escapedInFilter(uid)})` : '';
+    const filter = `(|(member=${member})(uniqueMember=${member})${posix})`;
+    const found = await connection.search(group, 'base', filter, ['1.1']);
+    if (found.length === 0) throw new CredentialRefused(`the entry is not in the group ${group}`);
+  }
+
+  #described(entry: Entry): DirectoryEntry {
+    const { client_id_attribute, attributes } = this.#options.settings;
+    const [client_id, ...more] = valuesOf(entry, client_id_attribute);
+    if (client_id === undefined || more.length > 0 || client_id.length > MAX_VALUE || !USABLE.test(client_id))
+      throw new CredentialRefused(`the entry ${entry.dn} does not have exactly one usable ${client_id_attribute}`);
+    const named = attributes.map((name) => {
+      const usable = valuesOf(entry, name).filter((value) => value.length <= MAX_VALUE && USABLE.test(value));
+      return [name.toLowerCase(), usable] as const;
+    });
+    return { client_id, attributes: new Map(named) };
+  }
+}
+
+/** The account that searches is ours: that it cannot bind is no failure of the requester. */
+async function asService(bind: () => Promise<void>): Promise<void> {
+  try {
+    await bind();
+  } catch (error) {
+    throw new Error(`auth.ldap.bind_dn: ${describe(error)}`, { cause: error });
+  }
+}
+
+async function refusalOf(check: () => Promise<void>): Promise<Error | undefined> {
+  try {
+    await check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof CredentialRefused || error instanceof DirectoryRefusal) return error;
+    throw error;
+  }
+}
+
+function onlyOf(entries: readonly Entry[]): Entry {
+  const [entry, ...more] = entries;
+  if (entry === undefined || more.length > 0) throw new CredentialRefused('the entry cannot be read');
+  return entry;
+}
+
+/** The texts of an attribute, whatever case the directory writes its name in. */
+function valuesOf(entry: Entry, name: string): readonly string[] {
+  return Object.entries(entry).flatMap(([key, value]) =>
+    key !== 'dn' && key.toLowerCase() === name.toLowerCase()
+      ? [value].flat().filter((one) => typeof one === 'string')
+      : [],
+  );
+}
+
+const hex = (octets: Buffer): string => octets.toString('hex').replace(/../g, '\\$&');
+
+/** RFC 4514 §2.4: every octet that is not a letter or digit as its hex digits. */
+const escapedInDn = (value: string): string =>
+  value.replace(/[^A-Za-z0-9]+/g, (part) => hex(Buffer.from(part, 'utf8')));
+
+/** RFC 4515 §3. */
+const escapedInFilter = (value: string): string => value.replace(/[\0()*\\]/g, (one) => hex(Buffer.from(one)));

@@ -1,0 +1,185 @@
+/** The directory behind `[auth.ldap]`, against OpenLDAP's slapd. */
+import { createServer, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { CredentialRefused } from '../../../src/auth/guarded-attempts.ts';
+import { Directory, type LdapSettings } from '../../../src/auth/ldap/directory.ts';
+import { Secret } from '../../../src/config/secret.ts';
+import { EstuaryError } from '../../../src/errors.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
+import { makeCa } from '../../support/certificates.ts';
+import { freePort } from '../../support/ports.ts';
+import { requires } from '../../support/requires.ts';
+import { GROUP, PASSWORD, READER, Slapd } from '../../support/slapd.ts';
+import { TcpRelay } from '../../support/tcp-relay.ts';
+
+describe.skipIf(!requires('slapd'))('the directory', () => {
+  let slapd: Slapd;
+  beforeAll(async () => {
+    slapd = await Slapd.start();
+  });
+  afterAll(() => slapd.stop());
+
+  const byName = { user_dn: 'uid={username},ou=devices,dc=example' };
+  const bySearch = {
+    search_base: 'ou=devices,dc=example',
+    search_filter: '(&(objectClass=inetOrgPerson)(uid={username}))',
+    bind_dn: READER.dn,
+    bind_password: new Secret(Buffer.from(READER.password)),
+  };
+  const ldaps = (): string => `ldaps://localhost:${slapd.ports.ldaps}`;
+
+  function directory(changes: Partial<LdapSettings> = byName, ca: string | undefined = slapd.ca): Directory {
+    const settings: LdapSettings = {
+      url: [ldaps()],
+      starttls: false,
+      search_filter: '(uid={username})',
+      client_id_attribute: 'uid',
+      attributes: [],
+      bind: 'cn',
+      timeout: 5,
+      ...changes,
+    };
+    return new Directory({ settings, ca, retryAfter: 30, now: Date.now });
+  }
+
+  /** The client_id, or the reason of the refusal. */
+  async function outcome(asked: Directory, username: string, password = PASSWORD): Promise<string> {
+    try {
+      return (await asked.authenticate(username, password)).client_id;
+    } catch (error) {
+      if (error instanceof CredentialRefused) return `refused: ${error.message}`;
+      if (error instanceof EstuaryError) return `${error.status} ${error.code}: ${error.detail}`;
+      throw error;
+    }
+  }
+
+  describe.each([
+    ['user_dn', byName],
+    ['search_base', bySearch],
+  ])('with %s', (_, settings) => {
+    test.each([
+      ['the right password', 'device-1', PASSWORD, 'device-1'],
+      ['another case of the name gives the name of the directory', 'DEVICE-1', PASSWORD, 'device-1'],
+      ['a name that needs every kind of escaping', 'O\'Brien, "x" (*)\\#ü', PASSWORD, 'O\'Brien, "x" (*)\\#ü'],
+      ['a wrong password', 'device-1', 'wrong', /^refused: .*0x31/],
+      ['a name that does not exist', 'nobody', PASSWORD, /^refused/],
+      ['an asterisk', '*', PASSWORD, /^refused/],
+      ['the start of a name and an asterisk', 'device-*', PASSWORD, /^refused/],
+      ['a filter in the name', 'x)(uid=device-1', PASSWORD, /^refused/],
+      ['a DN in the name', 'device-1,ou=devices,dc=example', PASSWORD, /^refused/],
+      ['an empty name', '', PASSWORD, /^refused: an empty/],
+      ['an empty password', 'device-1', '', /^refused: an empty/],
+    ])('%s', async (_what, username, password, expected) => {
+      expect(await outcome(directory(settings), username, password)).toEqual(
+        typeof expected === 'string' ? expected : expect.stringMatching(expected),
+      );
+    });
+
+    test('a group is required', async () => {
+      const members = directory({ ...settings, required_group: GROUP });
+      expect(await outcome(members, 'device-1')).toBe('device-1');
+      expect(await outcome(members, 'O\'Brien, "x" (*)\\#ü')).toBe('O\'Brien, "x" (*)\\#ü');
+      expect(await outcome(members, 'device-2')).toMatch(/^refused: the entry is not in the group/);
+      expect(await outcome(directory({ ...settings, required_group: 'cn=gone,dc=example' }), 'device-1')).toMatch(
+        /^refused/,
+      );
+    });
+
+    test('attributes are read', async () => {
+      const reading = directory({ ...settings, attributes: ['EmployeeNumber', 'l', 'mail'] });
+      const { attributes } = await reading.authenticate('device-1', PASSWORD);
+      expect([...attributes]).toEqual([
+        ['employeenumber', ['4711']],
+        ['l', ['Hall 1', 'Hall 2']],
+        ['mail', []],
+      ]);
+    });
+
+    test('StartTLS protects the password', async () => {
+      const relay = await TcpRelay.start(slapd.ports.ldap);
+      onTestFinished(() => relay.die());
+      const starting = directory({ ...settings, url: [`ldap://localhost:${relay.port}`], starttls: true });
+      expect(await outcome(starting, 'device-1')).toBe('device-1');
+      expect(await outcome(starting, 'device-1', 'wrong')).toMatch(/^refused/);
+    });
+  });
+
+  test('two matching entries are refused, and so is an entry with two names', async () => {
+    const byMail = directory({ ...bySearch, search_filter: '(mail={username})' });
+    expect(await outcome(byMail, 'twin@example.com')).toBe('refused: more than one entry matches');
+    expect(await outcome(directory(bySearch), 'two-names')).toMatch(/does not have exactly one usable uid/);
+  });
+
+  test('a referral is not followed', async () => {
+    const elsewhere = directory({ ...bySearch, search_base: 'ou=elsewhere,dc=example' });
+    expect(await outcome(elsewhere, 'device-1')).toBe(
+      'refused: the directory refers to another server, which is not followed',
+    );
+    expect(await outcome(directory({ user_dn: 'uid={username},ou=elsewhere,dc=example' }), 'device-1')).toMatch(
+      /^refused/,
+    );
+  });
+
+  test('an account that cannot search is a failure of the directory', async () => {
+    const wrong = directory({ ...bySearch, bind_password: new Secret(Buffer.from('wrong')) });
+    expect(await outcome(wrong, 'device-1')).toMatch(/^503 LDAP_UNAVAILABLE: .*auth.ldap.bind_dn/);
+  });
+
+  test.each(['ldaps', 'starttls'] as const)(
+    '%s: a certificate of another CA, or for another name, is refused',
+    async (way) => {
+      const starttls = way === 'starttls';
+      const url = (host: string): string =>
+        starttls ? `ldap://${host}:${slapd.ports.ldap}` : `ldaps://${host}:${slapd.ports.ldaps}`;
+      const other = encodePem('CERTIFICATE', (await makeCa('CN=Other CA')).der);
+      const stranger = directory({ ...byName, url: [url('localhost')], starttls }, other);
+      expect(await outcome(stranger, 'device-1')).toMatch(/^503 LDAP_UNAVAILABLE/);
+      const misnamed = directory({ ...byName, url: [url('127.0.0.1')], starttls });
+      expect(await outcome(misnamed, 'device-1')).toMatch(/^503 LDAP_UNAVAILABLE: .*altnames/);
+    },
+  );
+
+  test('several servers: one that is down, and one that does not answer, are passed over', async () => {
+    const silent = await TcpRelay.start(slapd.ports.ldaps);
+    silent.silence(true);
+    onTestFinished(() => silent.die());
+    const down = `ldaps://localhost:${await freePort()}`;
+    const several = directory({ ...byName, url: [down, `ldaps://localhost:${silent.port}`, ldaps()], timeout: 1 });
+    expect(await outcome(several, 'device-1')).toBe('device-1');
+    // Those that failed are the last to be asked again.
+    await silent.die();
+    expect(await outcome(several, 'device-1')).toBe('device-1');
+    const none = directory({ ...byName, url: [down] });
+    expect(await outcome(none, 'device-1')).toMatch(/^503 LDAP_UNAVAILABLE: .*ECONNREFUSED/);
+  });
+
+  test('a wrong password is not tried at the next server', async () => {
+    const relay = await TcpRelay.start(slapd.ports.ldaps);
+    onTestFinished(() => relay.die());
+    const two = directory({ ...byName, url: [ldaps(), `ldaps://localhost:${relay.port}`] });
+    expect(await outcome(two, 'device-1', 'wrong')).toMatch(/^refused/);
+    expect(relay.traffic.sent).toBe(0);
+  });
+
+  test('no password goes over a connection whose StartTLS failed, and none is sent again in the clear', async () => {
+    const heard: Buffer[] = [];
+    const connections: Socket[] = [];
+    // Answers StartTLS with success, and closes: the library then opens a connection anew.
+    const impostor = createServer((socket) => {
+      connections.push(socket);
+      socket.on('error', () => undefined);
+      socket.on('data', (chunk: Buffer) => {
+        heard.push(chunk);
+        if (heard.length === 1) socket.end(Buffer.from('300c02010278070a010004000400', 'hex'));
+      });
+    });
+    await new Promise<void>((resolve) => impostor.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => new Promise<void>((resolve) => impostor.close(() => resolve())));
+    const address = impostor.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    const fooled = directory({ ...byName, url: [`ldap://127.0.0.1:${port}`], starttls: true, timeout: 2 });
+    expect(await outcome(fooled, 'device-1')).toMatch(/^503 LDAP_UNAVAILABLE/);
+    expect(connections).toHaveLength(1);
+    expect(Buffer.concat(heard).includes(PASSWORD)).toBe(false);
+  });
+});

@@ -1,0 +1,137 @@
+/** OpenLDAP's server with a small directory of devices, over LDAP with StartTLS and over LDAPS. */
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { writeFileSync, mkdirSync } from 'node:fs';
+import { OID } from '../../src/pki/der/oids.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { dns, extKeyUsage, ip, makeCa, makeClient, subjectAltName } from './certificates.ts';
+import { temporaryFolder } from './openssl.ts';
+import { accepts, freePorts } from './ports.ts';
+import { findCommand } from './requires.ts';
+import { killed, untilReady } from './spawned.ts';
+
+export const PASSWORD = 'correct horse';
+export const READER = { dn: 'cn=reader,dc=example', password: 'reads devices' };
+export const GROUP = 'cn=enrollers,dc=example';
+
+/** Devices: uid, and whether the group has it. */
+const DEVICES = {
+  'device-1': true,
+  'device-2': false,
+  'O\'Brien, "x" (*)\\#ü': true,
+} as const;
+
+const base64 = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
+const dnOf = (uid: string): string =>
+  `uid=${[...Buffer.from(uid, 'utf8')].map((octet) => `\\${octet.toString(16).padStart(2, '0')}`).join('')},ou=devices,dc=example`;
+
+function entry(dn: string, uids: readonly string[], more: readonly string[] = []): string {
+  const names = uids.map((uid) => `uid:: ${base64(uid)}\n`).join('');
+  return (
+    `dn:: ${base64(dn)}\nobjectClass: inetOrgPerson\ncn: Device\nsn: Device\n` +
+    `${names}userPassword: ${PASSWORD}\n${more.map((line) => `${line}\n`).join('')}\n`
+  );
+}
+
+const LDIF = `dn: dc=example
+objectClass: dcObject
+objectClass: organization
+dc: example
+o: Example
+
+dn: ou=devices,dc=example
+objectClass: organizationalUnit
+ou: devices
+
+dn: ${READER.dn}
+objectClass: organizationalRole
+objectClass: simpleSecurityObject
+cn: reader
+userPassword: ${READER.password}
+
+${Object.keys(DEVICES)
+  .map((uid) => entry(dnOf(uid), [uid], ['employeeNumber: 4711', 'l: Hall 1', 'l: Hall 2']))
+  .join(
+    '',
+  )}${entry('cn=two names,ou=devices,dc=example', ['two-names', 'other-name'], [])}${entry('cn=twin a,ou=devices,dc=example', ['twin-a'], ['mail: twin@example.com'])}${entry('cn=twin b,ou=devices,dc=example', ['twin-b'], ['mail: twin@example.com'])}dn: ou=elsewhere,dc=example
+objectClass: referral
+objectClass: extensibleObject
+ou: elsewhere
+ref: ldap://127.0.0.1:1/ou=elsewhere,dc=example
+
+dn: ${GROUP}
+objectClass: groupOfNames
+cn: enrollers
+${Object.entries(DEVICES)
+  .filter(([, isMember]) => isMember)
+  .map(([uid]) => `member:: ${base64(dnOf(uid))}\n`)
+  .join('')}
+`;
+
+export class Slapd {
+  /** PEM of the CA that its certificate, for localhost, comes from. */
+  readonly ca: string;
+  readonly ports: { readonly ldap: number; readonly ldaps: number };
+  readonly #child: ChildProcess;
+  readonly #folder: ReturnType<typeof temporaryFolder>;
+
+  private constructor(
+    ca: string,
+    ports: { readonly ldap: number; readonly ldaps: number },
+    child: ChildProcess,
+    folder: ReturnType<typeof temporaryFolder>,
+  ) {
+    this.ca = ca;
+    this.ports = ports;
+    this.#child = child;
+    this.#folder = folder;
+  }
+
+  static async start(): Promise<Slapd> {
+    const folder = temporaryFolder();
+    const issuer = await makeCa('CN=Directory CA');
+    const server = await makeClient('CN=directory', issuer, {
+      extensions: [extKeyUsage(OID.serverAuth), subjectAltName(dns('localhost'), ip('127.0.0.9'))],
+    });
+    const ca = encodePem('CERTIFICATE', issuer.der);
+    writeFileSync(folder.file('cert.pem'), encodePem('CERTIFICATE', server.der));
+    writeFileSync(folder.file('key.pem'), server.keys.privateKey.export({ format: 'pem', type: 'pkcs8' }), {
+      mode: 0o600,
+    });
+    mkdirSync(folder.file('db'));
+    writeFileSync(folder.file('data.ldif'), LDIF);
+    writeFileSync(
+      folder.file('slapd.conf'),
+      `include /etc/ldap/schema/core.schema
+include /etc/ldap/schema/cosine.schema
+include /etc/ldap/schema/inetorgperson.schema
+modulepath /usr/lib/ldap
+moduleload back_mdb
+pidfile ${folder.file('slapd.pid')}
+TLSCertificateFile ${folder.file('cert.pem')}
+TLSCertificateKeyFile ${folder.file('key.pem')}
+database mdb
+suffix "dc=example"
+directory ${folder.file('db')}
+access to attrs=userPassword by anonymous auth by * none
+access to dn.exact="${GROUP}" by users read by * none
+access to * by self read by dn.exact="${READER.dn}" read by * none
+`,
+    );
+    const program = findCommand('slapd') ?? 'slapd';
+    const configuration = ['-f', folder.file('slapd.conf')];
+    execFileSync(findCommand('slapadd') ?? 'slapadd', [...configuration, '-l', folder.file('data.ldif')], {
+      stdio: 'pipe',
+    });
+    const [ldap = 0, ldaps = 0] = await freePorts(2);
+    const urls = `ldap://127.0.0.1:${ldap}/ ldaps://127.0.0.1:${ldaps}/`;
+    const child = spawn(program, ['-d', '0', '-h', urls, ...configuration], { stdio: 'ignore' });
+    const made = new Slapd(ca, { ldap, ldaps }, child, folder);
+    await untilReady('slapd', async () => (await accepts(ldap)) && (await accepts(ldaps)), 30_000);
+    return made;
+  }
+
+  async stop(): Promise<void> {
+    await killed(this.#child);
+    this.#folder.remove();
+  }
+}
