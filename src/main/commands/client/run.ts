@@ -1,12 +1,10 @@
-/** The commands that keep the certificates of a configuration: `client run`, the daemon, `renew` and `status`. */
+/** The commands that keep the certificates of a configuration: `client run`, the daemon, and `renew`. */
 import { spawn } from 'node:child_process';
 import { isSea } from 'node:sea';
 import { keepUp, stepAll, type StepElsewhere } from '../../../client/client.ts';
 import type { ClientConfig } from '../../../client/config/client-config.ts';
 import { loadClientConfig } from '../../../client/config/load.ts';
 import type { ClientContext } from '../../../client/context.ts';
-import { DISK } from '../../../client/keep/disk.ts';
-import { describeStatus, healthOf, isWell, statusOf } from '../../../client/status.ts';
 import { describe } from '../../../errors.ts';
 import { type CommandContext, EXIT } from '../command.ts';
 import { chosen, clientContext, resultsJson, sleep } from './client-context.ts';
@@ -81,18 +79,4 @@ export async function renew(
   const results = await stepAll(config, chosen(config, name), clientContext(context, false), options);
   if (json) context.out(resultsJson(results));
   return results.some(({ outcome, error }) => outcome === 'failed' || error !== undefined) ? EXIT.failed : EXIT.ok;
-}
-
-interface StatusOptions {
-  readonly config: string;
-  readonly json: boolean;
-}
-
-/** @throws ConfigError; ClientError */
-export function status({ config: file, json }: StatusOptions, context: CommandContext): Promise<number> {
-  const config = loadClientConfig(file);
-  const now = context.now();
-  const all = config.certificate.map((one) => statusOf(one, DISK, now));
-  context.out(json ? `${JSON.stringify(healthOf(all, now), null, 2)}\n` : all.map(describeStatus).join(''));
-  return Promise.resolve(all.every(isWell) ? EXIT.ok : EXIT.failed);
 }

@@ -25,7 +25,7 @@ export const CLIENT_COMMANDS: readonly Entry[] = [
     'status',
     'Tell how the certificates are.',
     { config, json: flag('for programs') },
-    async () => (await import('./run.ts')).status,
+    async () => (await import('./status.ts')).status,
     { about: 'Exit code 1 where one is missing or at its end.' },
   ),
   command(
