@@ -1,7 +1,7 @@
 /** What anybody can cause without end: some of one kind are told of by themselves, the others together, with their number. */
 
 /** Lines of log that anybody can cause without end: some of one kind have a line of their own, the others share one that counts them. */
-export interface CountedLog {
+interface CountedLog {
   readonly info: (fields: object, message: string) => void;
 }
 
@@ -50,7 +50,7 @@ export interface Counted<T> {
   readonly since: number;
 }
 
-export interface CountedRepeatsOptions<T> {
+interface CountedRepeatsOptions<T> {
   /** How many of a kind stand for themselves in a window; and of those, how many that are alike. */
   readonly single: number;
   readonly alike?: number;

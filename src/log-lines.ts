@@ -11,7 +11,7 @@ const STDOUT = 1;
 /** Milliseconds that a thread gets at the end of the process for what it is writing. */
 const LAST_WRITE = 100;
 
-export interface LineSink {
+interface LineSink {
   write(text: string): void;
   /** The process ends: what is not written when it returns never is. */
   writeLast(text: string): void;

@@ -9,7 +9,7 @@ import { renderState, type ServiceState } from './service-state-metrics.ts';
 const RESOLUTION = 20;
 
 /** A request as it is counted. */
-export interface AnsweredRequest {
+interface AnsweredRequest {
   /** One of a fixed few, never what a client made up. */
   readonly operation: string | undefined;
   /** A label of the configuration. */

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** What becomes known of a request on its way through the layers. */
-export interface RequestFacts {
+interface RequestFacts {
   /** Who it is from, once somebody was authenticated. */
   requester?: string | undefined;
   /** How: `mtls`, `otp` … */
@@ -27,7 +27,7 @@ const storage = new AsyncLocalStorage<RequestContext>();
 export const runForRequest = <T>(context: RequestContext, work: () => T): T => storage.run(context, work);
 
 /** undefined: nobody asked for what runs. */
-export const currentRequestId = (): string | undefined => storage.getStore()?.requestId;
+const currentRequestId = (): string | undefined => storage.getStore()?.requestId;
 
 /** The party of the request that runs; empty: the server runs for itself. */
 export const currentParty = (): string => storage.getStore()?.party ?? '';

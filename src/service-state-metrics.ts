@@ -3,7 +3,7 @@ import { Gauge, Registry } from 'prom-client';
 import { VERSION } from './version.ts';
 
 /** What is known of a CA when somebody asks for the metrics. */
-export interface CaGauge {
+interface CaGauge {
   readonly label: string;
   readonly up: boolean;
   /** Milliseconds since the epoch; undefined while it is not known. */
@@ -11,7 +11,7 @@ export interface CaGauge {
 }
 
 /** A certificate that the service needs. */
-export interface CertificateGauge {
+interface CertificateGauge {
   readonly use: string;
   readonly ca: string;
   readonly subject: string;
@@ -21,7 +21,7 @@ export interface CertificateGauge {
 }
 
 /** What the service needs beside its CAs and its store. */
-export interface DependencyGauge {
+interface DependencyGauge {
   readonly name: 'hsm' | 'dogtag' | 'est' | 'acme' | 'command' | 'gssapi';
   /** The CA behind which it stands; empty: none. */
   readonly ca: string;

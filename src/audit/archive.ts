@@ -59,4 +59,4 @@ export class ArchiveFile {
 const digits = (seq: number): string => String(seq).padStart(12, '0');
 
 /** The name of the file that holds these records. */
-export const archiveName = (first: number, last: number): string => `audit-${digits(first)}-${digits(last)}.jsonl`;
+const archiveName = (first: number, last: number): string => `audit-${digits(first)}-${digits(last)}.jsonl`;

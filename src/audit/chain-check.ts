@@ -41,7 +41,7 @@ export interface ChainOptions {
 }
 
 /** The rows that say where a chain begins. */
-export interface Beginning {
+interface Beginning {
   readonly first: StoredRecord | undefined;
   /** The newest `audit.archived`. */
   readonly archived: StoredRecord | undefined;

@@ -30,7 +30,7 @@ export interface AdminAuthSettings {
 }
 
 /** Whose session it is. */
-export type SessionOwner = Pick<SessionRow, 'administrator' | 'method' | 'certificate'>;
+type SessionOwner = Pick<SessionRow, 'administrator' | 'method' | 'certificate'>;
 
 const CODE = 'ADMIN_AUTHENTICATION_REQUIRED';
 const MAX_HEADER = 4096;

@@ -29,7 +29,7 @@ export interface AdminSession {
   readonly ends_at: number;
 }
 
-export interface AdminSessionsOptions {
+interface AdminSessionsOptions {
   readonly store: SessionStore;
   readonly authenticator: Pick<AdminAuthenticator, 'ofSession'>;
   /** What is in force. */

@@ -10,7 +10,7 @@ import { NotAccepted, type AuthContext, type AuthPlugin } from './plugin.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
 import { noteOnRequest, requestIdField } from '../request-context.ts';
 
-export interface EstAuthenticatorOptions {
+interface EstAuthenticatorOptions {
   /** The methods that are switched on, in any order. */
   readonly plugins: readonly AuthPlugin[];
   readonly store: AuditStore;

@@ -16,7 +16,7 @@ const ALIKE = 5;
 const MAX_SUBJECT = 256;
 const MAX_DETAIL = 1024;
 
-export interface FailureRecordsOptions {
+interface FailureRecordsOptions {
   readonly store: Pick<AuditStore, 'audit'>;
   readonly log: { readonly error: (fields: object, message: string) => void };
   /** Milliseconds since the epoch. */

@@ -8,7 +8,7 @@ import { AttemptLimiter, passwordCheckBusy } from './otp/hashing-pool.ts';
 /** The credential is wrong. The detail is for the audit log only. */
 export class CredentialRefused extends Error {}
 
-export interface GuardOptions {
+interface GuardOptions {
   readonly method: 'ldap' | 'jwt';
   readonly lockout: Lockout;
   /** `otp.token_length`: a name that looks like a token is not stored. */
@@ -17,7 +17,7 @@ export interface GuardOptions {
   readonly retryAfter: number;
 }
 
-export interface Attempt {
+interface Attempt {
   readonly address: string;
   readonly caLabel: string;
   /** Milliseconds. */

@@ -15,7 +15,7 @@ export interface LockoutSettings extends LockoutPolicy {
 }
 
 /** Whoever claims to be somebody: a Basic username, or an identification of CMC (RFC 5272 §6.2.3). */
-export interface ClaimedName {
+interface ClaimedName {
   readonly kind: 'username' | 'identification';
   /** As {@link presentableName} writes it. */
   readonly name: string;

@@ -13,14 +13,14 @@ interface AddressedCa {
 }
 
 /** A CA of this server. */
-export interface KnownCa {
+interface KnownCa {
   /** Its own certificate first, then those above it and of its rollovers. @throws EstuaryError 503 while it is not known */
   readonly certificates: readonly Certificate[];
   /** CAs whose certificates it renews. */
   readonly renewalIssuers: readonly Certificate[];
 }
 
-export interface ClientIssuersOptions {
+interface ClientIssuersOptions {
   /** `client_issuers`: `own`, `anchors`, `any`; what else stands there names files. */
   readonly list: readonly string[];
   /** What those files hold. */

@@ -15,7 +15,7 @@ import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { IsolatedLog } from '../process/isolated-process.ts';
 import type { RequestFormat } from '../store/request-store.ts';
 
-export type Health = 'ok' | 'degraded' | 'down';
+type Health = 'ok' | 'degraded' | 'down';
 
 export interface HealthReport {
   readonly health: Health;

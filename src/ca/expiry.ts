@@ -27,7 +27,7 @@ export async function healthOf(ca: Expiring, now: number): Promise<HealthReport>
     : report;
 }
 
-export interface ExpiryWatchOptions {
+interface ExpiryWatchOptions {
   /** Those in force. */
   readonly cas: () => readonly Ca[];
   readonly log: Pick<Logger, 'warn'>;

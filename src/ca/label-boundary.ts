@@ -13,7 +13,7 @@ export interface IssuedCertificates {
   readonly isShared: boolean;
 }
 
-export interface LabelBoundaryOptions extends IssuedCertificates {
+interface LabelBoundaryOptions extends IssuedCertificates {
   /** The label of the CA. */
   readonly ca: string;
   /** Those whose certificates count. */

@@ -6,7 +6,7 @@ import { NoFittingValue, SanTemplate, SubjectTemplate, type PlaceholderValues } 
 import type { Name } from '../pki/x509/name.ts';
 
 /** The parts of `[ca.profile]` that have templates. */
-export type TemplateProfile = Pick<ProfileConfig, 'subject' | 'san'>;
+type TemplateProfile = Pick<ProfileConfig, 'subject' | 'san'>;
 
 interface Templates {
   readonly subject: SubjectTemplate | undefined;

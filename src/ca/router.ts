@@ -11,7 +11,7 @@ import type { CaDriver } from './driver.ts';
 import { LabelBoundary, type IssuedCertificates } from './label-boundary.ts';
 
 /** What a CA is made with beside its table and its driver. */
-export interface CaSurroundings {
+interface CaSurroundings {
   /** Further CAs whose certificates may be renewed here. */
   readonly renewalIssuers?: readonly Certificate[];
   /** `est.require_pop_linking`. */

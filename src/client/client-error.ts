@@ -4,7 +4,7 @@
  * `refused`: the same request is refused again, so a new one is made at the next attempt · `unauthenticated`: the credentials were
  * · `later`: it passes · `local`: something here (configuration, files, hook) · `untrusted`: the server is not whom it has to be.
  */
-export type ClientErrorKind = 'refused' | 'unauthenticated' | 'later' | 'local' | 'untrusted';
+type ClientErrorKind = 'refused' | 'unauthenticated' | 'later' | 'local' | 'untrusted';
 
 export type ClientErrorCode =
   | 'ANSWER_INVALID'

@@ -110,12 +110,12 @@ function makeFolder(folder: string): void {
  * One process for a folder at a time: a timer's `renew` beside a daemon would make two keys. On Linux the lock is a socket in the abstract
  * namespace, which the kernel lets go of with the process, however that ends.
  */
-export interface Lock {
+interface Lock {
   release(): void;
 }
 
 /** @throws ClientError `FILES_UNUSABLE`: another process has it */
-export async function lockFolder(folder: string): Promise<Lock> {
+async function lockFolder(folder: string): Promise<Lock> {
   if (process.platform !== 'linux') return { release: () => undefined };
   const name = createHash('sha256').update(realpathSync(folder)).digest('hex').slice(0, 32);
   const server = createServer((socket) => socket.destroy());

@@ -27,7 +27,7 @@ export interface EstOperations {
   close(): void;
 }
 
-export type LogLevel = 'info' | 'warning' | 'error';
+type LogLevel = 'info' | 'warning' | 'error';
 
 export interface ClientContext {
   /** Milliseconds since the epoch. */
@@ -66,13 +66,9 @@ export function realContext(more: Pick<ClientContext, 'env' | 'log' | 'ask' | 'n
 const MAX_OUTPUT = 4096;
 
 /** @returns when it has ended well. @throws ClientError `HOOK_FAILED` */
-export type RunHook = (
-  command: string,
-  environment: Readonly<Record<string, string>>,
-  timeout: number,
-) => Promise<void>;
+type RunHook = (command: string, environment: Readonly<Record<string, string>>, timeout: number) => Promise<void>;
 
-export const runHook: RunHook = (command, environment, timeout) =>
+const runHook: RunHook = (command, environment, timeout) =>
   new Promise((resolve, reject) => {
     const child = spawn('/bin/sh', ['-c', command], {
       env: { ...process.env, ...environment },

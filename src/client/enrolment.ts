@@ -38,7 +38,7 @@ import { establishTrust, refreshTrust } from './trust/establish.ts';
 import { findPath } from './trust/path.ts';
 import type { CaCertificates } from './trust/anchors.ts';
 
-export interface AttemptOptions {
+interface AttemptOptions {
   /** Enrolls with the first credentials and the names of the configuration, even if there is a certificate. */
   readonly anew: boolean;
   /** Milliseconds since the epoch: RFC 7030 §4.2.3 forbids to repeat the pending request before. */

@@ -12,7 +12,7 @@ import { tokenPin } from './token/token.ts';
 import type { TokenTlsKey } from './token/tls-key.ts';
 import { isCurrent } from './trust/path.ts';
 
-export interface ChosenIdentity {
+interface ChosenIdentity {
   /** undefined: a password or Kerberos has to authenticate the request. */
   readonly identity: ClientIdentity | undefined;
   /** The certificate that authenticates its own renewal; undefined: a first enrollment. */

@@ -33,7 +33,7 @@ export const protectionAttributes = ({ key, identifier }: KeyProtection): readon
   ),
 ];
 
-export interface OpenOptions {
+interface OpenOptions {
   readonly protection: KeyProtection | undefined;
   /** Passwords of an encrypted PKCS #8. */
   readonly passwords: readonly string[];

@@ -63,7 +63,7 @@ export function clockProblem(now: number, live: Certificate | undefined): string
   return `the clock says ${new Date(now).toISOString()}, which is before ${new Date(earliest).toISOString()}`;
 }
 
-export interface CertificateStatus {
+interface CertificateStatus {
   readonly name: string;
   /** `due`: it should have been renewed by now · `pending`: the first one was asked for, and accepted. */
   readonly state: 'valid' | 'due' | 'expired' | 'pending' | 'missing';

@@ -7,7 +7,7 @@ import type { PkiResponseMessage } from './response.ts';
 import type { Sender } from './sender.ts';
 
 /** A message that comes again gets the answer that it got (RFC 5272 §6.6); nonces belong to their transaction. */
-export interface Transaction {
+interface Transaction {
   /** Recognises this very message; undefined: it may come again and be processed again. */
   readonly key: string | undefined;
   /** Recognises the messages of one transaction. */
@@ -54,7 +54,7 @@ export type NewAnswer = PkiResponseMessage & { readonly final: boolean };
 /** @param messageId what requests made of it are named after. @param retaken another process had begun with it */
 type Work = (messageId: string, retaken: boolean) => Promise<NewAnswer>;
 
-export interface AnswerOnceOptions {
+interface AnswerOnceOptions {
   readonly store: Pick<CmcStore, 'claimCmcMessage' | 'concludeCmcMessage'>;
   /** This process, as the one at work on a message. */
   readonly instance: string;

@@ -13,7 +13,7 @@ import { isRa, type Sender } from './sender.ts';
 const RA_ONLY: readonly ControlName[] = ['lraPOPWitness', 'raIdentityWitness', 'controlProcessed', 'batchRequests'];
 
 /** RFC 6402 §2.12: whoever is not authorised as an RA makes none of its statements. @throws CmcRefusal 403 badIdentity */
-export function checkRaControls({ controls }: Message, sender: Sender): void {
+function checkRaControls({ controls }: Message, sender: Sender): void {
   if (isRa(sender)) return;
   const found = controls.find(({ name }) => RA_ONLY.some((one) => one === name));
   if (found !== undefined)

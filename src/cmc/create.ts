@@ -16,7 +16,7 @@ import { CmcServer } from './server.ts';
 import { SharedSecrets } from './shared-secrets.ts';
 import { Signers } from './signers.ts';
 
-export interface CmcContext {
+interface CmcContext {
   readonly store: Store;
   readonly cas: Pick<CaRouter, 'issuers'>;
   readonly log: Logger;

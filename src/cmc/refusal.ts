@@ -15,7 +15,7 @@ const HTTP_STATUS = {
 } as const satisfies Readonly<Record<ErrorKind, number>>;
 export type RefusalStatus = (typeof HTTP_STATUS)[ErrorKind];
 
-export interface RefusalOptions {
+interface RefusalOptions {
   /** For the log only. */
   readonly detail?: string | undefined;
   /** Seconds. */

@@ -24,7 +24,7 @@ import { done, outcomeOf, type PartOutcome } from './outcome.ts';
 import { asRefusal, CmcRefusal, notAllowed } from './refusal.ts';
 import { isRa, type Origin, type Sender } from './sender.ts';
 
-export interface RequestsOptions {
+interface RequestsOptions {
   readonly enrollment: Enrollment;
   readonly store: CertificateStore;
   /** `otp.bind_client_id`: a shared secret's identification counts as the client_id. */

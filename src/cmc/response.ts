@@ -19,7 +19,7 @@ import { pendToken } from './pending.ts';
 import type { RefusalStatus } from './refusal.ts';
 import type { Responder } from './sender.ts';
 
-export interface ResponseInput {
+interface ResponseInput {
   readonly ca: Ca;
   readonly responder: Responder;
   /** Of the request, as far as they could be read. */

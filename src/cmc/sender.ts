@@ -26,7 +26,7 @@ export interface CmcParties {
   readonly secrets: ReadonlyMap<string, ConfiguredSecret>;
 }
 
-export interface ConfiguredSecret {
+interface ConfiguredSecret {
   readonly secret: Buffer;
   /** The labels at which it works; undefined: all. */
   readonly labels: readonly string[] | undefined;

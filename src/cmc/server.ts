@@ -30,7 +30,7 @@ import type { CertificateActions } from './revocation.ts';
 import { signerSerial } from './signers.ts';
 import { noteOnRequest } from '../request-context.ts';
 
-export interface CmcServerOptions {
+interface CmcServerOptions {
   readonly store: AuditStore & CertificateStore & CmcStore;
   readonly log: Logger;
   readonly authenticator: Authenticator;
@@ -46,7 +46,7 @@ export interface CmcServerOptions {
 }
 
 /** A message as it came. */
-export interface Received extends Origin {
+interface Received extends Origin {
   readonly requestId: string;
   /** BER ContentInfo. */
   readonly body: Buffer;

@@ -13,7 +13,7 @@ import type { CmcParties } from './sender.ts';
 import { CmcRefusal } from './refusal.ts';
 import { requestIdField } from '../request-context.ts';
 
-export interface SharedSecretsOptions {
+interface SharedSecretsOptions {
   /** As they are in force. */
   readonly parties: () => Pick<CmcParties, 'secrets'>;
   readonly lockout: Lockout;
@@ -23,7 +23,7 @@ export interface SharedSecretsOptions {
   readonly retryAfter: number;
 }
 
-export interface SecretAttempt {
+interface SecretAttempt {
   readonly address: string;
   readonly caLabel: string;
   /** Milliseconds. */

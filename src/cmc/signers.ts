@@ -17,7 +17,7 @@ import type { Envelope } from './message.ts';
 import type { CmcParties, Origin, Role } from './sender.ts';
 import { notAllowed, unauthenticated } from './refusal.ts';
 
-export interface SignersOptions {
+interface SignersOptions {
   readonly store: CertificateStore;
   /** The snapshot in force; undefined: no client certificate is trusted. */
   readonly trust: () => ClientTrust | undefined;
@@ -134,7 +134,7 @@ export class Signers {
 }
 
 /** Who the holder of a certificate is here. */
-export interface Standing {
+interface Standing {
   readonly role: Role;
   /** By the path that was validated; undefined: none leads to an RA's certificate that the configuration names. */
   readonly issuer: Certificate | undefined;
@@ -142,7 +142,7 @@ export interface Standing {
   readonly issuedHere: boolean;
 }
 
-export interface FoundSigner {
+interface FoundSigner {
   readonly certificate: Certificate;
   /** Whether its key made the signature. */
   readonly verified: boolean;

@@ -91,7 +91,7 @@ export interface ReloadOrder {
 }
 
 /** A certificate that is in force afterwards. */
-export interface CertificateInForce extends CertificateEnd {
+interface CertificateInForce extends CertificateEnd {
   /** It was not before. */
   readonly isNew: boolean;
 }

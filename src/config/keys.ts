@@ -11,7 +11,7 @@ import { readTimestamp } from '../timestamp.ts';
 import { Secret } from './secret.ts';
 
 /** What every builder takes beside its own. */
-export interface KeyOptions<T> {
+interface KeyOptions<T> {
   /** One paragraph for the reference. */
   readonly description: string;
   /** Taken when the key is absent. */
@@ -23,7 +23,7 @@ export interface KeyOptions<T> {
 }
 
 /** What a schema says beside its type. */
-export interface Notes extends KeyOptions<unknown> {
+interface Notes extends KeyOptions<unknown> {
   /** What the key may hold, as a noun phrase: for messages and for the reference. */
   readonly allowed: string;
   /** The value is never printed. */
@@ -45,7 +45,7 @@ export interface Notes extends KeyOptions<unknown> {
 }
 
 /** A key of the configuration whose value is a `T`. */
-export type Key<T> = TUnsafe<T>;
+type Key<T> = TUnsafe<T>;
 
 /** The static type of a key's value. */
 export type Static<K extends Key<unknown>> = K['~unsafe'];
@@ -65,7 +65,7 @@ export function optional<T>(key: Key<T>): TOptional<Key<T>> {
   return Type.Optional(key);
 }
 
-export interface TextOptions extends KeyOptions<string> {
+interface TextOptions extends KeyOptions<string> {
   readonly allowed: string;
   readonly pattern?: RegExp;
   readonly check?: (value: string) => string | undefined;
@@ -88,7 +88,7 @@ export function timestamp(options: KeyOptions<string>): Key<string> {
   return Type.Unsafe(Type.String({ ...options, form: 'time', check, allowed }));
 }
 
-export interface IntegerOptions extends KeyOptions<number> {
+interface IntegerOptions extends KeyOptions<number> {
   readonly minimum: number;
   readonly maximum: number;
   readonly multipleOf?: number;

@@ -45,7 +45,7 @@ const MISTYPED = 3;
  * @param root where a key of another table is looked for
  * @param also further names that the caller has dealt with
  */
-export function checkKeys(root: TObject, table: TObject, raw: Table, key: string, also: readonly string[]): Problem[] {
+function checkKeys(root: TObject, table: TObject, raw: Table, key: string, also: readonly string[]): Problem[] {
   const known = keysOf(table).flatMap(([name, child]) => (isSecret(child) ? [`${name}_file`, `${name}_env`] : [name]));
   const unknown = Object.keys(raw).filter((name) => !known.includes(name) && !also.includes(name));
   return unknown.map((name) => {
@@ -94,7 +94,7 @@ function children(schema: TSchema): readonly (readonly [string, TSchema])[] {
   return IsUnion(schema) ? schema.anyOf.map((one) => ['', one] as const) : [];
 }
 
-export interface Reading {
+interface Reading {
   readonly value: unknown;
   readonly problems: readonly Problem[];
 }

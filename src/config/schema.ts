@@ -15,7 +15,7 @@ import { audit, cmc, log, publication, requests, retention, serverkeygen, store 
 const rate = (description: string) =>
   optional(integer({ description, defaultText: 'unlimited', minimum: 1, maximum: 1000000 }));
 
-export const limits = table(
+const limits = table(
   {
     requests_per_second_per_address: rate(
       'How many requests a second each listener of each process takes from one address (for IPv6, one /64), with bursts of twice as many; beyond, 503 with Retry-After.',
@@ -27,7 +27,7 @@ export const limits = table(
   { description: 'How many requests are taken. Connections have limits of their own in `[server]`.' },
 );
 
-export const ConfigSchema = table(
+const ConfigSchema = table(
   {
     profile: optional(
       choice(['niap'], {
@@ -61,7 +61,6 @@ export const ConfigSchema = table(
 export type Config = Static<typeof ConfigSchema>;
 
 export type CaConfig = Config['ca'][number];
-export type LabelConfig = Config['label'][number];
 export type FileCaConfig = Extract<CaConfig, { driver: 'file' }>;
 export type Pkcs11CaConfig = Extract<CaConfig, { driver: 'pkcs11' }>;
 export type DogtagCaConfig = Extract<CaConfig, { driver: 'dogtag' }>;
@@ -71,8 +70,6 @@ export type CommandCaConfig = Extract<CaConfig, { driver: 'command' }>;
 /** A method of `[ca.auth] methods`. */
 export type RequesterMethod = NonNullable<CaConfig['auth']['methods']>[number];
 export type ProfileConfig = CaConfig['profile'];
-export type SubjectPolicy = ProfileConfig['subject'];
-export type SanPolicy = ProfileConfig['san'];
 export type CsrAttrsConfig = NonNullable<CaConfig['csrattrs']>;
 
 /** The schema as the reader, the reference and the reload go along it. */

@@ -14,7 +14,7 @@ import type { Authenticated } from './authenticated.ts';
 import type { NameRight } from './names.ts';
 import type { RequestBase } from './request.ts';
 
-export interface Admission {
+interface Admission {
   readonly store: Pick<CertificateStore & DeviceStore, 'getCertificates' | 'findDevices'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;

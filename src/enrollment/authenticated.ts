@@ -52,7 +52,7 @@ const RULES: Readonly<Record<EstEnrolment, Rules>> = {
   },
 };
 
-export interface EstAuthentication {
+interface EstAuthentication {
   readonly authenticator: EstAuthenticator;
   readonly otp: Pick<OtpService, 'refuseUnusable' | 'refuseRepeat'>;
   readonly failures: Pick<FailureRecords, 'record'>;

@@ -19,7 +19,7 @@ type Bound =
   | { readonly by: 'mapping'; readonly subject: Name };
 
 /** A request, as far as it is judged. */
-export interface Judged {
+interface Judged {
   readonly ca: Ca;
   readonly csr: Pick<CsrContent, 'subject' | 'subjectAltNames'>;
   readonly values: PlaceholderValues;

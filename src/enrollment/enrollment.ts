@@ -36,7 +36,7 @@ import { ReservationReleaser } from './reservation-releaser.ts';
 import { RemoteRequests, type RemoteCa } from './remote-requests.ts';
 import { deniedEvent, RequestTaken, type EnrollmentOutcome, type ReceivedByEst, type RequestBase } from './request.ts';
 
-export interface EnrollmentOptions {
+interface EnrollmentOptions {
   readonly store: Store;
   readonly log: Logger;
   /** Milliseconds since the epoch. */

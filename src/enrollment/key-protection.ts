@@ -57,10 +57,7 @@ const KEY_AGREEMENT = /^1\.3\.(?:133\.16\.840\.63\.0|132\.1\.1[1-5])(?:\.|$)/;
  *
  * @throws EstuaryError 400 `CAPABILITIES_WITHOUT_OVERLAP`
  */
-export function chooseAlgorithms(
-  recipient: Recipient,
-  capabilities: readonly SMimeCapability[] | undefined,
-): Algorithms {
+function chooseAlgorithms(recipient: Recipient, capabilities: readonly SMimeCapability[] | undefined): Algorithms {
   const ownWrap = recipient.kind === 'kek' ? aesBits(recipient.key) : 256;
   if (capabilities === undefined) return { contentBits: 256, wrapBits: ownWrap };
   const named = new Set(capabilities.map(({ oid }) => oid));

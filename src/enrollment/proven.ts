@@ -32,7 +32,7 @@ export interface OwnKey {
 }
 
 /** A key that we are to generate. */
-export interface WantedKey {
+interface WantedKey {
   readonly kind: 'generated';
   /** The kind of the CSR's own key, which says nothing else. */
   readonly likeKeyType: string;

@@ -39,7 +39,7 @@ export interface RehearsedRequest {
 }
 
 /** A request in the queue, of which is asked what its approval would come to. */
-export interface RehearsedRow {
+interface RehearsedRow {
   readonly requestId: string;
   readonly address: string;
   readonly ca: Ca;

@@ -9,11 +9,11 @@ import { recognitionOf, type Recognised } from './recognition.ts';
 import { tokenInvalid, type EnrollmentOutcome, type RequestBase } from './request.ts';
 
 /** Tells whether a request was queued before. */
-export interface QueueLookup {
+interface QueueLookup {
   isQueued(request: RequestBase, sent: Recognised): Promise<boolean>;
 }
 
-export interface RepeatsOptions {
+interface RepeatsOptions {
   readonly store: AuditStore & CertificateStore & OtpStore;
   readonly queue: QueueLookup;
   /** Milliseconds since the epoch. */

@@ -5,7 +5,7 @@ import type { CmcStore } from '../store/cmc-store.ts';
 import type { RequestLifetimes, RequestStore } from '../store/request-store.ts';
 import { PURGED_AT_ONCE } from '../store/retention-store.ts';
 
-export interface SweepOptions {
+interface SweepOptions {
   readonly store: Pick<CmcStore & RequestStore, 'expireRequests' | 'purgeCmcMessages'>;
   readonly log: Logger;
   /** Milliseconds since the epoch. */

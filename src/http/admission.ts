@@ -7,7 +7,7 @@ import { exchangeOf } from './exchange.ts';
 import { RateLimits, type RequestRates } from './rate-limits.ts';
 
 /** Answers in the listener's form. */
-export type Refuse = (response: ServerResponse, error: EstuaryError) => void;
+type Refuse = (response: ServerResponse, error: EstuaryError) => void;
 
 /** Steps in before whatever answers the server's requests; to be called after that is there. */
 export function limitRequests(server: Server, rates: RequestRates, refuse: Refuse): void {

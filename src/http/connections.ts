@@ -24,7 +24,7 @@ const LATE = 250;
 /** Milliseconds between looks. */
 const INTERVAL = 50;
 
-export class Crowd {
+class Crowd {
   #handshakes = 0;
   #lateness = 0;
   #timer: NodeJS.Timeout | undefined;

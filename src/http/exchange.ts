@@ -15,9 +15,9 @@ import { clientAddress } from './address.ts';
 
 export const REQUEST_ID_HEADER = 'X-Request-Id';
 
-export type HttpListenerName = 'est' | 'admin' | 'publication';
+type HttpListenerName = 'est' | 'admin' | 'publication';
 
-export interface ExchangesOptions {
+interface ExchangesOptions {
   readonly listener: HttpListenerName;
   readonly lines: RequestLines;
   readonly metrics: RequestCounts;

@@ -3,7 +3,7 @@ import { BlockList, isIPv4, isIPv6, type Socket } from 'node:net';
 import { formatAddress, ipAddress } from '../pki/x509/general-name.ts';
 import { networkAddress } from './address.ts';
 
-export type ProxyHeader =
+type ProxyHeader =
   /** More octets are needed. */
   | { readonly kind: 'incomplete' }
   | {
@@ -106,7 +106,7 @@ export class Balancers {
   }
 }
 
-export interface ProxyHeaderTaker {
+interface ProxyHeaderTaker {
   /** @param address the client's; undefined: the connection's own @param length octets that the header took */
   readonly taken: (address: string | undefined, length: number) => void;
   /** The connection is closed already. */

@@ -12,7 +12,7 @@ const OCTETS = 48;
 const KEYS = 48;
 
 /** A secret in a form that another node can take. */
-export interface SharedTicketSecret {
+interface SharedTicketSecret {
   /** Hex. */
   readonly secret: string;
   /** Which period it is of, counted from the epoch. */

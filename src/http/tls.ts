@@ -25,7 +25,7 @@ const NEVER = sequence(time(new Date(0)), time(new Date(0)));
  * @param certificates PEM
  * @returns PEM, one for each distinct subject
  */
-export function authorityNames(certificates: readonly string[]): string[] {
+function authorityNames(certificates: readonly string[]): string[] {
   const subjects = parsePemCertificates(certificates.join('\n')).map(({ subject }) => subject.der);
   const distinct = new Map(subjects.map((der) => [der.toString('hex'), der]));
   return [...distinct.values()].map((subject) => {

@@ -41,7 +41,7 @@ export class Anchors extends Recurring {
   }
 }
 
-export interface CheckpointsOptions {
+interface CheckpointsOptions {
   readonly store: AuditStore;
   /** Whose chain is signed. */
   readonly node: string;

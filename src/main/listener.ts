@@ -11,13 +11,13 @@ import type { Logger } from '../log.ts';
 export type ListenerName = 'est' | 'admin' | 'publication';
 
 /** A Fastify instance, as far as it matters here. */
-export interface App<S extends HttpServer> {
+interface App<S extends HttpServer> {
   readonly server: S;
   readonly listen: (binding: Binding) => Promise<unknown>;
   readonly close: () => Promise<unknown>;
 }
 
-export interface ListenerContext {
+interface ListenerContext {
   readonly limits: ConnectionLimits;
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }

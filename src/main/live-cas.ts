@@ -29,7 +29,7 @@ export interface LiveCasOptions {
 const PATIENCE = 300_000;
 
 /** CAs that are started and not in force. One of the two is called, once. */
-export interface NextCas {
+interface NextCas {
   readonly router: CaRouter;
   /** Brings them into force; cannot fail. */
   apply(): void;

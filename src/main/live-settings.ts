@@ -63,7 +63,7 @@ export class TlsEnd {
   }
 }
 
-export interface LiveState {
+interface LiveState {
   readonly configuration: Config;
   /** undefined: no client certificate is verified (`none`). */
   readonly estTrust: ClientTrust | undefined;
@@ -84,7 +84,7 @@ export interface LiveState {
 }
 
 /** A server whose certificate, key and anchors are replaced. */
-export interface TlsUse {
+interface TlsUse {
   readonly end: TlsEnd;
   readonly server: Server;
   readonly material: (state: LiveState) => TlsMaterial;

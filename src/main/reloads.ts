@@ -26,9 +26,9 @@ export interface Prepared {
 }
 
 /** Checks that the service can use a new configuration. */
-export type Prepare = (config: Config, material: Material) => Promise<Prepared>;
+type Prepare = (config: Config, material: Material) => Promise<Prepared>;
 
-export interface ReloadsOptions {
+interface ReloadsOptions {
   readonly config: Config;
   readonly material: Material;
   readonly configFile: string;

@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts';
 import type { Logger } from '../log.ts';
 import { every } from '../process/turns.ts';
 
-export interface EndsOptions {
+interface EndsOptions {
   readonly ends: () => readonly CertificateEnd[];
   readonly config: Pick<Config, 'tls'>;
   readonly log: Pick<Logger, 'warn'>;

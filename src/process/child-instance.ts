@@ -7,7 +7,7 @@ import type { EstuaryError } from '../errors.ts';
 import { INIT, IsolatedError, parseReply } from './protocol.ts';
 
 /** What became of calls that got no answer. */
-export type Loss = 'FAILED' | 'TIMEOUT';
+type Loss = 'FAILED' | 'TIMEOUT';
 
 interface ChildInstanceOptions {
   readonly module: URL;

@@ -12,7 +12,7 @@ export class NoPermitError extends Error {
 /** Gives a permit back. A second call does nothing. */
 export type Release = () => void;
 
-export interface AcquireOptions {
+interface AcquireOptions {
   /** Milliseconds to wait at most; undefined: no limit. */
   readonly waitMs?: number;
   /** Whose turn it takes; the party of the current request unless given. */

@@ -12,7 +12,7 @@ export interface IsolatedLog {
   error(fields: object, message: string): void;
 }
 
-export type IsolatedState = 'stopped' | 'starting' | 'up' | 'down';
+type IsolatedState = 'stopped' | 'starting' | 'up' | 'down';
 
 /** As the metrics name them. */
 const DEPENDENCIES = { PKCS11: 'hsm', GSSAPI: 'gssapi' } as const;

@@ -1,7 +1,7 @@
 /** What parent and child of an isolated process say to each other over the IPC channel (structured clone). */
 
 /** Parent → child: the first is always {@link INIT}. */
-export interface Request {
+interface Request {
   readonly id: number;
   readonly method: string;
   readonly args: unknown;

@@ -1,7 +1,7 @@
 /** One run of a program of the operator's: no shell, a clean environment, bounded in time and output. */
 import { spawn } from 'node:child_process';
 
-export interface ProgramRun {
+interface ProgramRun {
   /** The program and its arguments. */
   readonly command: readonly [string, ...string[]];
   /** The whole environment, except PATH. */

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { INIT, IsolatedError, parseRequest, type Reply, siblingModule, toFailure } from './protocol.ts';
 
-export interface Service {
+interface Service {
   /** Takes the start payload; a rejection is reported to the parent and no call follows. */
   init(payload: unknown): Promise<void> | void;
   readonly methods: Readonly<Record<string, (args: unknown) => unknown>>;

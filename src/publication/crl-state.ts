@@ -7,9 +7,9 @@ import type { CrlRow, CrlStore } from '../store/crl-store.ts';
 const LATE = 0.8;
 
 /** `overdue`: a newer one should be there by now. `expired`: nobody takes it any more. */
-export type CrlAge = 'current' | 'overdue' | 'expired';
+type CrlAge = 'current' | 'overdue' | 'expired';
 
-export interface CrlState {
+interface CrlState {
   readonly number: number;
   /** Milliseconds since the epoch. */
   readonly thisUpdate: number;

@@ -29,13 +29,13 @@ const PRIVATE_WAITING = 16;
 /** Milliseconds that a request waits for each of its permits: less than clients wait for an answer. */
 const LONGEST_WAIT = 3000;
 
-export const BUSY = 'OCSP_BUSY';
+const BUSY = 'OCSP_BUSY';
 
 /** Whether a permit was refused because there are too many requests. */
-export const isBusy = (error: unknown): boolean => error instanceof EstuaryError && error.code === BUSY;
+const isBusy = (error: unknown): boolean => error instanceof EstuaryError && error.code === BUSY;
 
 /** A limiter of OCSP requests. */
-export class OcspLimiter {
+class OcspLimiter {
   readonly #limiter: FairLimiter;
 
   constructor(concurrency: number, queue: number) {
@@ -77,7 +77,7 @@ export class SigningLimiter {
   }
 }
 
-export interface OcspResponderOptions {
+interface OcspResponderOptions {
   readonly store: Pick<CertificateStore, 'getCertificates'>;
   /** How long a response is valid, seconds. */
   readonly validity: number;

@@ -7,7 +7,7 @@ import type { TicketService } from './spnego-token.ts';
 import type { TicketVerifier, VerifiedTicket } from './ticket-verifier.ts';
 
 /** The keys of `[gssapi]` that say where the credentials come from. */
-export interface CredentialConfig {
+interface CredentialConfig {
   readonly keytab?: string | undefined;
   readonly gssproxy: boolean;
 }
@@ -31,7 +31,7 @@ const PASSED_ON = [
  *
  * @param threads library calls at a time; each one takes a thread of libuv's pool
  */
-export function kerberosEnvironment(
+function kerberosEnvironment(
   config: CredentialConfig,
   server: Readonly<Record<string, string | undefined>>,
   threads: number,
@@ -49,7 +49,7 @@ export function kerberosEnvironment(
   return { ...env, KRB5_KTNAME: `FILE:${config.keytab}` };
 }
 
-export interface KerberosVerifierOptions {
+interface KerberosVerifierOptions {
   readonly config: CredentialConfig & { readonly service_principal: string };
   /** The server's environment, of which the Kerberos libraries' variables are passed on. */
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -64,14 +64,14 @@ export interface PrincipalMappingConfig {
 }
 
 /** Something wrong in the section, for a refused configuration. */
-export interface MappingProblem {
+interface MappingProblem {
   /** Below `gssapi`, e.g. `default_template`. */
   readonly key: string;
   readonly problem: string;
 }
 
 /** The outcome for one principal: its subject, or why it has none (for the log). */
-export type Mapped = { readonly subject: Name } | { readonly unmapped: string };
+type Mapped = { readonly subject: Name } | { readonly unmapped: string };
 
 const PLACEHOLDERS: ReadonlySet<string> = new Set(['principal', 'primary', 'instance', 'realm']);
 

@@ -6,7 +6,7 @@ export interface StartArgs {
   readonly service: string;
 }
 
-export interface AcceptArgs {
+interface AcceptArgs {
   /** base64 of the client's token. */
   readonly token: string;
 }

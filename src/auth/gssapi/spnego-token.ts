@@ -4,7 +4,7 @@ import { DerError, DerReader, Tag, contextConstructed, readInteger } from '../..
 export const MAX_TOKEN_BYTES = 65_536;
 
 /** Why a token cannot lead to an authentication, told without a Kerberos library. */
-export type TokenDefect = 'malformed' | 'too large' | 'NTLM' | 'not Kerberos' | 'multi-leg';
+type TokenDefect = 'malformed' | 'too large' | 'NTLM' | 'not Kerberos' | 'multi-leg';
 
 /** A token refused for its form. The message is for the log only. */
 export class SpnegoTokenError extends Error {

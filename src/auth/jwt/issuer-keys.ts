@@ -5,7 +5,7 @@ import { createLocalJWKSet, errors, type JWSHeaderParameters, type LocalJWKSet, 
 import { measured } from '../../dependency-calls.ts';
 import { describe, unavailable, type EstuaryError } from '../../errors.ts';
 
-export interface IssuerKeysOptions {
+interface IssuerKeysOptions {
   readonly source: { readonly url: string; /** PEM */ readonly ca: string | undefined } | { readonly file: string };
   /** Seconds. */
   readonly retryAfter: number;
@@ -116,7 +116,7 @@ export class IssuerKeys {
 }
 
 /** @throws Error that says why it is not a set of public keys */
-export function readJwks(text: string): LocalJWKSet {
+function readJwks(text: string): LocalJWKSet {
   if (text.length > MAX_JWKS) throw new Error(`the JWKS is larger than ${MAX_JWKS} bytes`);
   const parsed: unknown = JSON.parse(text);
   const keys: unknown = isObject(parsed) ? Reflect.get(parsed, 'keys') : undefined;

@@ -8,9 +8,9 @@ import type { JwtIdentity, PresentedCredentials, UsedToken } from '../identity.t
 import type { AuthContext, AuthPlugin } from '../plugin.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 
-export type JwtSettings = NonNullable<Config['auth']['jwt']>;
+type JwtSettings = NonNullable<Config['auth']['jwt']>;
 
-export interface JwtOptions {
+interface JwtOptions {
   readonly settings: JwtSettings;
   readonly keys: Pick<IssuerKeys, 'find'>;
   readonly attempts: GuardedAttempts;

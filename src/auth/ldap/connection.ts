@@ -6,7 +6,7 @@ import { Client, ResultCodeError, type Entry } from 'ldapts';
 /** The directory answered, and the answer is no. */
 export class DirectoryRefusal extends Error {}
 
-export interface LdapServer {
+interface LdapServer {
   readonly url: string;
   readonly starttls: boolean;
   /** PEM; undefined: the CAs that Node.js knows. */

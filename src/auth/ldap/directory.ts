@@ -11,7 +11,7 @@ import { DirectoryRefusal, LdapConnection } from './connection.ts';
 
 export type LdapSettings = NonNullable<Config['auth']['ldap']>;
 
-export interface DirectoryOptions {
+interface DirectoryOptions {
   readonly settings: LdapSettings;
   /** PEM; undefined: the CAs that Node.js knows. */
   readonly ca: string | undefined;
@@ -22,7 +22,7 @@ export interface DirectoryOptions {
 }
 
 /** What an entry says of its device. */
-export interface DirectoryEntry {
+interface DirectoryEntry {
   readonly client_id: string;
   /** The configured attributes, by their names in lower case. */
   readonly attributes: ReadonlyMap<string, readonly string[]>;

@@ -4,7 +4,7 @@ import { foldedName } from '../../pki/x509/name-matching.ts';
 import { findPath, type IssuerSource } from './path-building.ts';
 import { RevocationLists, type CrlSource } from './revocation-lists.ts';
 
-export interface ClientTrustInput {
+interface ClientTrustInput {
   /** One or more; an intermediate CA's is an anchor too. */
   readonly anchors: readonly Certificate[];
   /**

@@ -16,7 +16,7 @@ import { checkNotRevokedHere, isRecorded } from './revocation-lists.ts';
 
 type Memory = Pick<IntermediateMemory, 'recall' | 'remember'>;
 
-export interface ClientCertificateOptions {
+interface ClientCertificateOptions {
   /** A certificate that expired at most this long ago is accepted (a CA's renewal_grace_days). */
   readonly expiredGraceSeconds?: number;
   /** Extended key usages of which one will do, where the certificate has any; clientAuth unless told. */

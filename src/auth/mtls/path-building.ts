@@ -19,7 +19,7 @@ export interface IssuerSource {
   readonly isKnownLink: (subject: Certificate, issuer: Certificate) => boolean;
 }
 
-export type PathSearchResult =
+type PathSearchResult =
   /** The end entity first, the trust anchor last; one certificate where the end entity is an anchor itself. */
   | { readonly path: readonly Certificate[] }
   /** Why there is none, as far as the search came; for the log. */

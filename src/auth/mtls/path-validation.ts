@@ -65,7 +65,7 @@ export function keyProblem(key: PublicKeyInfo): string | undefined {
   return problem && `the public key ${problem.reason}`;
 }
 
-export interface IssuerRole {
+interface IssuerRole {
   /** The certificate is a trust anchor: legacy version 1 roots are accepted. */
   readonly anchor: boolean;
   /** Certificates between it and the end entity that are not self-issued (what pathLenConstraint counts). */

@@ -23,7 +23,7 @@ export interface CrlSource {
   readonly list: CertificateList;
 }
 
-export type RevocationStatus = 'good' | 'revoked' | 'unknown';
+type RevocationStatus = 'good' | 'revoked' | 'unknown';
 
 interface LoadedList {
   readonly issuer: string;

@@ -5,7 +5,7 @@
 import { unavailable, type EstuaryError } from '../../errors.ts';
 import { FairLimiter, type FairLimiterOptions } from '../../process/fair-limiter.ts';
 
-export interface HashingPoolOptions {
+interface HashingPoolOptions {
   readonly concurrency: number;
   readonly queue: number;
   /** Seconds for the Retry-After of a 503. */

@@ -10,8 +10,8 @@ import { failed } from '../../errors.ts';
 /** Of a token: base62, `otp.token_length` characters, all of them secret. */
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-export const MIN_TOKEN_LENGTH = 8;
-export const MAX_TOKEN_LENGTH = 128;
+const MIN_TOKEN_LENGTH = 8;
+const MAX_TOKEN_LENGTH = 128;
 
 /** A new token from a CSPRNG, each character equally likely. */
 export function generateToken(length: number): string {

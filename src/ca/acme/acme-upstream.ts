@@ -15,7 +15,7 @@ import { type ClientTls, type HttpAnswer, HttpClient, TransportError } from '../
 import { refusalOf, shortened, type Upstream, type UpstreamAnswer, type UpstreamRequest } from '../remote/upstream.ts';
 import { dnsRecord, externalAccountBinding, type Jwk, jwkOf, signedBody } from './jws.ts';
 
-export interface AcmeOptions {
+interface AcmeOptions {
   readonly directory: string;
   readonly tls: ClientTls;
   readonly accountKey: KeyObject;

@@ -19,7 +19,7 @@ export function jwkOf(key: KeyObject): Jwk {
 }
 
 /** RFC 7638 */
-export const thumbprint = ({ crv, kty, x, y }: Jwk): string =>
+const thumbprint = ({ crv, kty, x, y }: Jwk): string =>
   createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url');
 
 /** @param payload undefined: POST-as-GET */

@@ -7,9 +7,9 @@ import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl.ts';
 import { ProgramError, runProgram, type ProgramResult } from '../../process/run-program.ts';
 import { shortened, Unanswered, type Upstream, type UpstreamAnswer, type UpstreamRequest } from '../remote/upstream.ts';
 
-export type Program = readonly [string, ...string[]];
+type Program = readonly [string, ...string[]];
 
-export interface CommandOptions {
+interface CommandOptions {
   readonly label: string;
   readonly issue: Program;
   readonly poll: Program | undefined;

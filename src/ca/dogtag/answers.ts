@@ -51,7 +51,7 @@ export function onlyRequest(json: JsonObject): RequestInfo {
 }
 
 /** The error of Dogtag itself (not of its container) in an answer. */
-export interface DogtagError {
+interface DogtagError {
   /** Without its package. */
   readonly type: string;
   readonly message: string;

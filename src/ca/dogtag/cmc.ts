@@ -24,14 +24,14 @@ import { ReplicaFault } from './replica.ts';
 import type { Replicas } from './replicas.ts';
 
 /** What Dogtag's CMC service made of a request. */
-export type CmcResult =
+type CmcResult =
   | {
       readonly status: 'issued';
       /** DER of all certificates of the answer. */ readonly certificates: readonly Buffer[];
     }
   | { readonly status: 'rejected'; readonly reason: string };
 
-export interface CmcServiceOptions {
+interface CmcServiceOptions {
   readonly replicas: Replicas;
   /** Signs the messages. */
   readonly agent: KeyPair;

@@ -35,7 +35,7 @@ import type { Replicas } from './replicas.ts';
 import { findRequest, revokeCertificate } from './certificates.ts';
 import { type AskedProfile, issuedProblem } from './verify-issued.ts';
 
-export interface DogtagCaOptions {
+interface DogtagCaOptions {
   readonly label: string;
   readonly replicas: Replicas;
   readonly chain: RemoteChain;

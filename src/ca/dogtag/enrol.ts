@@ -14,7 +14,7 @@ export interface ProfileInputs {
   readonly requestorClass: string | undefined;
 }
 
-export interface Submission {
+interface Submission {
   readonly profile: string;
   readonly inputs: ProfileInputs;
   readonly type: 'pkcs10' | 'crmf';

@@ -12,7 +12,7 @@ import { Kra } from './kra.ts';
 import { Replicas } from './replicas.ts';
 import type { AskedProfile } from './verify-issued.ts';
 
-export interface DogtagContext {
+interface DogtagContext {
   /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   readonly log: IsolatedLog;
@@ -20,7 +20,7 @@ export interface DogtagContext {
 }
 
 /** What the driver takes of its `[[ca]]` table. */
-export type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'dogtag'> & {
+type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'dogtag'> & {
   readonly profile: Pick<DogtagCaConfig['profile'], 'key_escrow'> & AskedProfile;
 };
 

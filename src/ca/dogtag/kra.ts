@@ -139,7 +139,7 @@ function idIn(object: JsonObject): string | undefined {
 /** How a private key travels to the KRA: encrypted with a session key that only its transport key can unwrap. */
 
 /** Each base64. */
-export interface WrappedKey {
+interface WrappedKey {
   /** AES-128-CBC with the session key, PKCS#7 padding. */
   readonly wrappedPrivateData: string;
   /** The initialisation vector. */
@@ -149,7 +149,7 @@ export interface WrappedKey {
 }
 
 /** AES-128-CBC, as the KRA writes object identifiers. */
-export const AES_128_CBC = '{2 16 840 1 101 3 4 1 2}';
+const AES_128_CBC = '{2 16 840 1 101 3 4 1 2}';
 
 /** @param data not kept */
 export function wrapForTransport(data: Buffer, transportKey: KeyObject): WrappedKey {

@@ -7,7 +7,7 @@ import { SubmissionUnanswered, type HealthReport } from '../driver.ts';
 import type { ClientTls, HttpAnswer, HttpCall } from '../remote/http.ts';
 import { Replica, ReplicaFault, type SessionCall, type Subsystem } from './replica.ts';
 
-export interface ReplicasOptions {
+interface ReplicasOptions {
   readonly urls: readonly string[];
   readonly subsystem: Subsystem;
   readonly tls: ClientTls;
@@ -20,7 +20,7 @@ export interface ReplicasOptions {
   readonly log: ReplicasLog;
 }
 
-export interface ReplicasLog {
+interface ReplicasLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }

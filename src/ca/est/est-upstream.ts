@@ -17,7 +17,7 @@ import {
   type UpstreamRequest,
 } from '../remote/upstream.ts';
 
-export interface EstUpstreamOptions {
+interface EstUpstreamOptions {
   /** The base URL, label included: `https://ca.example.com/.well-known/est/edge`. */
   readonly url: string;
   readonly tls: ClientTls;

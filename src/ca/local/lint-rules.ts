@@ -55,7 +55,7 @@ export interface LintRule {
 }
 
 /** The parsed value of an extension of the certificate, or undefined where it is absent. */
-export function extensionValue<T>(subject: LintSubject, oid: string, parse: (value: Buffer) => T): T | undefined {
+function extensionValue<T>(subject: LintSubject, oid: string, parse: (value: Buffer) => T): T | undefined {
   const extension = findExtension(subject.tbs.extensions, oid);
   return extension && parse(extension.value);
 }

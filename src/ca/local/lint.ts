@@ -11,7 +11,7 @@ export interface LintFinding {
   readonly message: string;
 }
 
-export interface Linted {
+interface Linted {
   readonly findings: readonly LintFinding[];
   readonly tbs?: TbsFields;
 }

@@ -42,7 +42,7 @@ export interface IssuanceProfile extends ExtensionProfile, ValidityProfile {
   readonly extended_key_usage: readonly string[];
 }
 
-export interface LocalCaOptions {
+interface LocalCaOptions {
   /** The CA's own certificate; its key is the signer's. */
   readonly certificate: Certificate;
   /** The certificates above it, root last. */

@@ -77,7 +77,7 @@ export const expiry = ({ notBefore, notAfter }: Period): string =>
 /** The extensions that a profile adds: policies and fixed ones, the same in every certificate, and copied ones. */
 
 /** One of `[[ca.profile.extensions]]`: a value, or the request's. */
-export interface ProfileExtension {
+interface ProfileExtension {
   /** Dotted OID. */
   readonly oid: string;
   readonly critical: boolean;
@@ -145,7 +145,7 @@ export interface TbsConstants {
   readonly extensions: readonly Buffer[];
 }
 
-export interface TbsInput {
+interface TbsInput {
   /** 16 octets of {@link randomSerial}. */
   readonly serialNumber: Buffer;
   readonly notBefore: Date;

@@ -10,7 +10,7 @@ import { createLocalCa, type LocalCa, type LocalCaConfig, type LocalCaContext } 
 import { Pkcs11Signer } from './pkcs11-signer.ts';
 import { TokenFault } from './wire.ts';
 
-export interface Pkcs11Context {
+interface Pkcs11Context {
   /** The environment for the module, which may find its configuration there. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Seconds in the Retry-After of a 503. */
@@ -21,7 +21,7 @@ export interface Pkcs11Context {
 type Pkcs11Key = 'module' | 'slot' | 'token_label' | 'pin' | 'key_label' | 'key_id';
 
 /** A token or a key that cannot be used, with the key of `[ca.pkcs11]` to look at. */
-export class TokenProblem extends EstuaryError {
+class TokenProblem extends EstuaryError {
   readonly key: Pkcs11Key;
   readonly reason: string;
 

@@ -6,7 +6,7 @@ import type * as graphene from 'graphene-pk11';
 import { IsolatedError } from '../../process/protocol.ts';
 import { type KeyReference, type TokenAccess, TokenFault } from './wire.ts';
 
-export type Graphene = (typeof graphene)['default'];
+type Graphene = (typeof graphene)['default'];
 
 export interface Token {
   readonly graphene: Graphene;

@@ -7,7 +7,7 @@ const FAILURES = 3;
 /** Milliseconds between probes of an upstream out of use, doubled up to the longest. */
 const [SHORTEST, LONGEST] = [2000, 30_000];
 
-export interface BreakerOptions {
+interface BreakerOptions {
   readonly probe: () => Promise<void>;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }

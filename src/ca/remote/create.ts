@@ -11,7 +11,7 @@ import { clientTls } from './http.ts';
 import { RemoteCa } from './remote-ca.ts';
 import type { Upstream } from './upstream.ts';
 
-export interface UpstreamContext {
+interface UpstreamContext {
   /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   readonly log: IsolatedLog;

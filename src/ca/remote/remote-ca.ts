@@ -28,7 +28,7 @@ import { Breaker } from './breaker.ts';
 import { issuedProblem, isKey, pathToAnchor } from './issued.ts';
 import { Unanswered, type Upstream, type UpstreamAnswer, type UpstreamRequest } from './upstream.ts';
 
-export interface RemoteCaOptions {
+interface RemoteCaOptions {
   readonly label: string;
   readonly upstream: Upstream;
   /** `upstream_trust_anchors`. */

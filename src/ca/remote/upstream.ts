@@ -77,7 +77,7 @@ export function shortened(text: string): string {
 }
 
 /** What a refusal of an upstream means for the device. */
-export interface Refusal {
+interface Refusal {
   readonly status: number;
   /** Public for 400 and 403, otherwise for the log. */
   readonly text: string;

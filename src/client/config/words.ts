@@ -7,7 +7,7 @@ import { nearest } from '../../config/nearest.ts';
 import { isTable, typeName, type Table } from '../../config/toml.ts';
 
 /** Where what is wrong is told. */
-export interface Reading {
+interface Reading {
   /** Absolute: what relative paths are relative to. */
   readonly folder: string;
   problem(key: string, reason: string, allowed: string): void;
@@ -70,7 +70,7 @@ const shown = (value: unknown): string => `\`${JSON.stringify(value)}\``;
 const textOfDefault = <T>({ default: given, defaultText }: Options<T>): string | undefined =>
   defaultText ?? (given === undefined ? undefined : shown(given));
 
-export interface TextOptions extends Options<string> {
+interface TextOptions extends Options<string> {
   readonly allowed: string;
   /** The reason why a text is wrong. */
   readonly check?: (value: string) => string | undefined;

@@ -8,7 +8,7 @@ import { ClientError } from '../client-error.ts';
  * @returns base64
  * @throws ClientError `CREDENTIALS_MISSING`
  */
-export async function initialToken(host: string): Promise<string> {
+async function initialToken(host: string): Promise<string> {
   try {
     const { default: kerberos } = await import('kerberos');
     const client = await kerberos.initializeClient(`HTTP@${host}`, { mechOID: kerberos.GSS_MECH_OID_SPNEGO });
@@ -38,7 +38,7 @@ interface Challenge {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-export interface Challenged {
+interface Challenged {
   readonly method: string;
   readonly path: string;
   /** Of the URL, without its port. */

@@ -62,7 +62,7 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
-export interface HttpRequest {
+interface HttpRequest {
   readonly method: 'GET' | 'POST';
   /** With its query. */
   readonly path: string;

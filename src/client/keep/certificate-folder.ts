@@ -32,7 +32,7 @@ export interface LiveCertificate {
   readonly privateKey: string;
 }
 
-export interface FolderAccess {
+interface FolderAccess {
   readonly folder: FileAccess;
   readonly secret: FileAccess;
   readonly open: FileAccess;

@@ -6,7 +6,7 @@ import { keyFile, type VersionFile } from './disk.ts';
 export const FORMATS = ['pem', 'combined', 'pkcs12'] as const;
 export type Format = (typeof FORMATS)[number];
 
-export interface Issued {
+interface Issued {
   readonly certificate: Certificate;
   /** From the issuer to the last below the anchor. */
   readonly chain: readonly Certificate[];
@@ -14,7 +14,7 @@ export interface Issued {
   readonly privateKey: string;
 }
 
-export interface FormatOptions {
+interface FormatOptions {
   readonly formats: readonly Format[];
   /** Of the PKCS#12 file. */
   readonly password: string;

@@ -12,7 +12,7 @@ import type { TokenConfig } from '../config/client-config.ts';
 import type { Disk } from '../keep/disk.ts';
 
 /** A token's PIN, read when it is used. */
-export interface PinSources {
+interface PinSources {
   readonly disk: Pick<Disk, 'read'>;
   readonly env: Readonly<Record<string, string | undefined>>;
 }

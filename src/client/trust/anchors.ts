@@ -45,7 +45,7 @@ export async function firstAnchors(
   return (await followAnchors({ anchors: [anchor], intermediates: [] }, listed, now)).certificates;
 }
 
-export interface Followed {
+interface Followed {
   readonly certificates: CaCertificates;
   readonly added: readonly Certificate[];
   readonly dropped: readonly Certificate[];
@@ -53,7 +53,7 @@ export interface Followed {
   readonly refused: readonly Certificate[];
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   /** Not to be dropped: what somebody has put there. */
   readonly kept?: readonly Certificate[];
   /** What still has to lead to an anchor before another is dropped: the server's certificate, the client's own. */

@@ -154,7 +154,7 @@ interface OtherFiles {
   readonly authorization?: ServiceFiles | undefined;
 }
 
-export interface ServiceFiles {
+interface ServiceFiles {
   readonly trust_anchors?: string | undefined;
   readonly client_certificate?: string | undefined;
   readonly client_key?: string | undefined;

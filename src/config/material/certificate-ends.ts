@@ -4,7 +4,7 @@ import { formatName } from '../../pki/x509/name.ts';
 import type { KeyPair, Material } from './material.ts';
 
 /** What a certificate is used for. */
-export type CertificateUse =
+type CertificateUse =
   | 'tls'
   | 'admin_tls'
   | 'ca'

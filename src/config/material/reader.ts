@@ -81,7 +81,7 @@ export function isKeyOf(key: KeyObject, certificate: Certificate): boolean {
 }
 
 /** Whether others than the owner and the group may read the file. */
-export async function isWorldReadable(file: string): Promise<boolean> {
+async function isWorldReadable(file: string): Promise<boolean> {
   try {
     return ((await stat(file)).mode & 0o004) !== 0;
   } catch {

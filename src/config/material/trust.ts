@@ -20,7 +20,7 @@ import { FileError, type MaterialReader, readBytes } from './reader.ts';
 const ALLOWED = 'a CRL in PEM or DER, or a folder of such files';
 
 /** What a `client_auth` table names; in mode `none` only its CRLs are looked at. */
-export interface TrustFiles {
+interface TrustFiles {
   readonly mode: string;
   readonly trust_anchors?: string | undefined;
   readonly crl?: string | undefined;

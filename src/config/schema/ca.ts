@@ -17,7 +17,7 @@ const ocsp = optional(
 );
 
 /** What `client_issuers` may name beside files. */
-export const CLIENT_ISSUERS = ['own', 'anchors', 'any'] as const;
+const CLIENT_ISSUERS = ['own', 'anchors', 'any'] as const;
 
 /** The files that a CA's `client_issuers` names, absolute. */
 export function clientIssuerFiles({ client_issuers }: { readonly client_issuers: readonly string[] }): string[] {
@@ -299,7 +299,7 @@ const commandCa = table(
 );
 
 /** The drivers of CAs that have their keys elsewhere. They certify the CSR as the device signed it. */
-export const REMOTE_DRIVERS = ['dogtag', 'est', 'acme', 'command'] as const;
+const REMOTE_DRIVERS = ['dogtag', 'est', 'acme', 'command'] as const;
 
 export const isRemoteDriver = (driver: string): boolean => REMOTE_DRIVERS.some((name) => name === driver);
 

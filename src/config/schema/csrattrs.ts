@@ -6,7 +6,7 @@ import { ATTRIBUTE_ALLOWED, checkAttributeName, checkOid } from './formats.ts';
 export const KEY_TYPES = [...MADE_KEY_TYPES, 'rsa-pss:2048', 'rsa-pss:3072', 'rsa-pss:4096'] as const;
 
 /** Extensions that have a name here; any other is named by its dotted OID. */
-export const EXTENSION_NAMES = [
+const EXTENSION_NAMES = [
   'subjectAltName',
   'keyUsage',
   'extKeyUsage',

@@ -15,7 +15,7 @@ import {
 } from './formats.ts';
 
 /** End-entity key usages; keyCertSign and cRLSign are the CA's alone. */
-export const KEY_USAGES = [
+const KEY_USAGES = [
   'digitalSignature',
   'nonRepudiation',
   'keyEncipherment',
@@ -26,7 +26,7 @@ export const KEY_USAGES = [
 ] as const;
 
 /** Names for extKeyUsage; any other purpose is named by its dotted OID. */
-export const EXTENDED_KEY_USAGES = [
+const EXTENDED_KEY_USAGES = [
   'serverAuth',
   'clientAuth',
   'codeSigning',

@@ -142,7 +142,7 @@ export const est = table(
 );
 
 /** The key exchanges of TLS that OpenSSL knows under these names. */
-export const TLS_GROUPS = [
+const TLS_GROUPS = [
   'X25519MLKEM768',
   'SecP256r1MLKEM768',
   'SecP384r1MLKEM1024',

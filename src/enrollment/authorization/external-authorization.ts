@@ -12,7 +12,7 @@ import { type AuthorizationRequest, type Decision, type Override, readAnswer } f
 /** The connection to the service that decides: verified TLS, kept alive, no redirects, bounded in time and size. */
 
 /** No answer that counts; the message is for the log. */
-export class ServiceError extends Error {
+class ServiceError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
     this.name = 'ServiceError';
@@ -24,7 +24,7 @@ const MAX_ANSWER = 64 << 10;
 /** Milliseconds that an unused connection is kept: servers close theirs after five seconds or more. */
 const KEEP_ALIVE = 4000;
 
-export class HttpsService {
+class HttpsService {
   readonly #url: URL;
   readonly #agent: Agent;
   readonly #token: string | undefined;
@@ -93,9 +93,9 @@ export class HttpsService {
   }
 }
 
-export type AuthorizationOutcome = 'allowed' | 'denied' | 'failed';
+type AuthorizationOutcome = 'allowed' | 'denied' | 'failed';
 
-export interface AuthorizationContext {
+interface AuthorizationContext {
   readonly log: Pick<Logger, 'warn'>;
   /** Counts a call. */
   readonly observe: (ca: string, outcome: AuthorizationOutcome, seconds: number) => void;
@@ -141,7 +141,7 @@ class Service {
 }
 
 /** What it takes of a CA. */
-export interface AuthorizedCa {
+interface AuthorizedCa {
   readonly table: Pick<CaConfig, 'label' | 'authorization'>;
   readonly authorization: ServiceMaterial | undefined;
 }
@@ -183,7 +183,7 @@ export class AuthorizationServices {
 }
 
 /** What has CAs and further labels. */
-export interface AuthorizedCas {
+interface AuthorizedCas {
   readonly cas: readonly AuthorizedCa[];
   readonly labels: ReadonlyMap<string, readonly AuthorizedCa[]>;
 }

@@ -116,7 +116,7 @@ function parseJson(body: Buffer): unknown {
 const KINDS = { DNS: 'dns', email: 'email', URI: 'uri' } as const;
 
 /** A name as records write it. @throws InputError */
-export function readName(written: string): GeneralName {
+function readName(written: string): GeneralName {
   const colon = written.indexOf(':');
   const kind = written.slice(0, Math.max(0, colon));
   const value = written.slice(colon + 1);

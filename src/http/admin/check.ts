@@ -34,7 +34,7 @@ const Question = strictObject(
   { title: 'CheckQuestion', description: 'A request to simpleenroll.' },
 );
 
-export const checkProperties = {
+const checkProperties = {
   verdict: oneOf(['issue', 'queue', 'refuse'], {
     description: '`queue`: it would wait for an administrator, or for the people of the CA behind.',
   }),
@@ -139,7 +139,7 @@ function blocksOf(field: string, pem: string) {
   }
 }
 
-export function checkAnswer({ verdict, code, message, subject, sans, notAfter }: Verdict): Static<typeof Answer> {
+function checkAnswer({ verdict, code, message, subject, sans, notAfter }: Verdict): Static<typeof Answer> {
   return {
     verdict,
     ...(code === undefined ? {} : { code }),

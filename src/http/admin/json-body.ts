@@ -26,7 +26,7 @@ export const announcesBody = ({ headers }: FastifyRequest): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
 /** Which bodies a route takes; JSON alone unless told. */
-export interface BodyRules {
+interface BodyRules {
   /** NDJSON and CSV: beside JSON, or alone. */
   readonly bulk?: 'too' | 'only' | undefined;
 }
@@ -69,7 +69,7 @@ export const serializerCompiler: FastifySerializerCompiler<TSchema> = ({ httpSta
 };
 
 /** Failures as the admin API answers them: `{statusCode, error, code, message}`. */
-export interface ErrorAnswer {
+interface ErrorAnswer {
   readonly statusCode: number;
   readonly error: string;
   readonly code: ErrorCode;

@@ -32,7 +32,7 @@ interface ListQuery {
 }
 
 /** A list, of which any page can be asked for. */
-export interface List<Row, Shown extends object> {
+interface List<Row, Shown extends object> {
   readonly page: (request: PageRequest) => Promise<Page<Row>>;
   readonly record: (row: Row) => Shown;
   /** Of the table: the fields of a record. */

@@ -11,7 +11,7 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorResponses, oneOf, parseTimestamp, strictObject, Timestamp } from './schemas.ts';
 
 /** Why, and since when. */
-export const revocationOrder = {
+const revocationOrder = {
   reason: Type.Optional(
     oneOf(REVOCATION_REASONS, { description: 'An RFC 5280 CRLReason name; `unspecified` unless given.' }),
   ),
@@ -62,7 +62,7 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
 }
 
 /** @throws EstuaryError 400: `invalidity_date` is in the future */
-export function readRevocationOrder(
+function readRevocationOrder(
   { reason = 'unspecified', invalidity_date: since }: Static<typeof Order>,
   now: number,
 ): RevocationOrder {

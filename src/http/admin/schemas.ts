@@ -51,7 +51,7 @@ const ERROR_MEANINGS = {
   503: 'The store or the audit log cannot be written or read for now.',
 } as const;
 
-export type ErrorStatus = keyof typeof ERROR_MEANINGS;
+type ErrorStatus = keyof typeof ERROR_MEANINGS;
 
 /** The `response` entries for these failures, beside those that every authenticated call can meet. */
 export function errorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {

@@ -15,7 +15,7 @@ import {
 } from './operation.ts';
 
 /** multipart/mixed (RFC 2046 §5.1) of base64 parts, as EST clients read it. */
-export interface Part {
+interface Part {
   readonly contentType: string;
   readonly der: Buffer;
 }
@@ -37,14 +37,14 @@ export function multipart(
   return { contentType: `multipart/mixed; boundary=${boundary}`, body: `${texts.join('')}--${boundary}--\r\n` };
 }
 
-export interface EnrolmentDependencies {
+interface EnrolmentDependencies {
   readonly enrollment: Enrollment;
   /** Seconds in Retry-After. */
   readonly retryAfter: number;
 }
 
 /** One of the operations that come to a certificate. */
-export function enrolment(
+function enrolment(
   name: EstEnrolment,
   shape: Pick<EstOperation, 'enabled' | 'challenges'>,
   { enrollment, retryAfter }: EnrolmentDependencies,

@@ -31,7 +31,7 @@ import { runForRequest } from '../../request-context.ts';
 import { applyHttpRules, checkHead, expectsContinue } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
-export interface EstListenerOptions {
+interface EstListenerOptions {
   readonly tls: TlsOptions;
   readonly router: CaRouter;
   readonly operations: ReadonlyMap<OperationName, EstOperation>;
@@ -52,7 +52,7 @@ export interface EstListenerOptions {
   readonly rates: RequestRates;
 }
 
-export type EstListener = FastifyInstance<Server>;
+type EstListener = FastifyInstance<Server>;
 
 /** A SPNEGO token may need tens of KiB in one header; the default of Node is 16 KiB for all of them. */
 const MAX_HEADER_BYTES = 96 * 1024;

@@ -11,7 +11,7 @@ import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
 const PREFIX = '/.well-known/est/';
 
 /** 405, with what is allowed instead. */
-export class MethodNotAllowed extends EstuaryError {
+class MethodNotAllowed extends EstuaryError {
   readonly allow: string;
 
   constructor(operation: OperationName, allow: string) {

@@ -9,7 +9,7 @@ import type { CertificateStore } from '../../store/certificate-store.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import { OcspResponder } from '../../publication/ocsp-responder.ts';
 
-export interface PublicationContext {
+interface PublicationContext {
   readonly router: CaRouter;
   readonly crls: CrlPublisher;
   readonly store: CertificateStore;
@@ -19,7 +19,7 @@ export interface PublicationContext {
   readonly now: () => number;
 }
 
-export interface Publication {
+interface Publication {
   /** The caller listens, which begins the signing of CRLs on time, and closes. */
   readonly app: PublicationListener;
 }

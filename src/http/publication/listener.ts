@@ -16,7 +16,7 @@ import { Exchanges, exchangeOf, REQUEST_ID_HEADER, type RequestCounts } from '..
 import { applyHttpRules, checkHead } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
-export interface PublicationListenerOptions {
+interface PublicationListenerOptions {
   readonly router: Pick<CaRouter, 'find'>;
   readonly crls: Pick<CrlPublisher, 'current' | 'dueAt'>;
   readonly ocsp: Pick<OcspResponder, 'answer'>;

@@ -138,7 +138,7 @@ export interface Command {
 }
 
 /** Commands in a table of their own, below one word. */
-export interface Group {
+interface Group {
   readonly kind: 'group';
   readonly name: string;
   readonly summary: string;
@@ -151,7 +151,7 @@ export interface Group {
 
 export type Entry = Command | Group;
 
-export interface CommandExtras {
+interface CommandExtras {
   readonly about?: string;
   readonly misuse?: number;
   readonly takesSignals?: boolean;

@@ -4,7 +4,7 @@ import { siblingModule } from '../../process/protocol.ts';
 import type { CommandContext } from './command.ts';
 
 /** What the thread is told. */
-export interface Growth {
+interface Growth {
   readonly file: string;
   /** Bytes that it will have, more or less. */
   readonly total: number;

@@ -4,7 +4,7 @@ import type { Command, Entry, Options } from './command.ts';
 /** Columns of a terminal. */
 const WIDTH = 100;
 
-export interface HelpOf {
+interface HelpOf {
   readonly name: string;
   readonly commands: readonly Entry[];
   readonly notes?: string;
@@ -55,7 +55,7 @@ function wrapped(text: string, indent: number): string {
 }
 
 /** The manual pages, made of the tables of commands as the help is: `estuary.1`, and one for each family of commands. */
-export interface ManualOf {
+interface ManualOf {
   readonly name: string;
   readonly summary: string;
   readonly version: string;

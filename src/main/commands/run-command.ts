@@ -4,7 +4,7 @@ import { nearest } from '../../config/nearest.ts';
 import { CommandError, EXIT, UsageError, type Command, type CommandContext, type Entry } from './command.ts';
 import { helpOfAll, helpOfCommand } from './help.ts';
 
-export interface Program {
+interface Program {
   /** What the operator types before the words of a command. */
   readonly name: string;
   readonly commands: readonly Entry[];

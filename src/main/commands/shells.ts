@@ -1,9 +1,9 @@
 /** The commands as a shell completes them. */
 
 /** What follows an option or stands for an argument: a file, a text that nobody can guess, or one of these words. */
-export type CompletedValue = 'file' | 'text' | readonly string[];
+type CompletedValue = 'file' | 'text' | readonly string[];
 
-export interface CompletedOption {
+interface CompletedOption {
   /** Without its hyphens. */
   readonly name: string;
   readonly about: string;
@@ -20,7 +20,7 @@ export interface CompletedCommand {
 }
 
 /** The words that follow some of a command's own, by those before: `admin otp` → `create`, `list` … */
-export function wordsBy(commands: readonly CompletedCommand[]): ReadonlyMap<string, ReadonlyMap<string, string>> {
+function wordsBy(commands: readonly CompletedCommand[]): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const found = new Map<string, Map<string, string>>();
   for (const { words, summary } of commands)
     words.forEach((word, n) => {
@@ -32,14 +32,14 @@ export function wordsBy(commands: readonly CompletedCommand[]): ReadonlyMap<stri
 }
 
 /** Every option that takes a value, in any command: what follows it is no word of a command. */
-export const takingValues = (commands: readonly CompletedCommand[]): string[] => [
+const takingValues = (commands: readonly CompletedCommand[]): string[] => [
   ...new Set(
     commands.flatMap(({ options }) => options.flatMap(({ name, value }) => (value === undefined ? [] : [`--${name}`]))),
   ),
 ];
 
 /** For a shell, in single quotes. */
-export const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** Completion in bash. */
 export function bashCompletion(commands: readonly CompletedCommand[]): string {

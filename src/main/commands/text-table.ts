@@ -13,7 +13,7 @@ export interface Column {
   readonly colour?: (text: string) => Colour | undefined;
 }
 
-export interface Look {
+interface Look {
   /** Columns of the terminal; undefined: as wide as it comes. */
   readonly width: number | undefined;
   readonly coloured: boolean;

@@ -11,7 +11,7 @@ export type BodyPartPath = readonly BodyPartID[];
 export type BodyPartReference = BodyPartID | BodyPartPath;
 
 /** bodyIdMax */
-export const MAX_BODY_PART_ID = 4_294_967_295;
+const MAX_BODY_PART_ID = 4_294_967_295;
 
 /** The reserved identifier of the current message. */
 export const CURRENT_MESSAGE: BodyPartID = 0;

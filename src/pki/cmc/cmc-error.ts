@@ -3,7 +3,7 @@ import type { BodyPartID } from './body-part.ts';
 import type { CmcFailInfoName } from './status-info.ts';
 
 /** The rules of RFC 5272 that a message can break before anything in it is acted on. */
-export type CmcRule =
+type CmcRule =
   /** Not the DER of a PKIData or PKIResponse, or of one of its parts (§3.2.1, §4.2.1). */
   | 'malformed'
   /** A bodyPartID that is 0, which stands for the message itself (§3.2.2). */

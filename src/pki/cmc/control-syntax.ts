@@ -64,7 +64,7 @@ export interface GetCrl {
   readonly reasons?: Buffer;
 }
 
-export interface EncryptedPop {
+interface EncryptedPop {
   readonly request: TaggedRequest;
   /** DER ContentInfo around EnvelopedData. */
   readonly cms: Buffer;
@@ -73,7 +73,7 @@ export interface EncryptedPop {
   readonly witness: Buffer;
 }
 
-export interface DecryptedPop {
+interface DecryptedPop {
   readonly bodyPartID: BodyPartID;
   readonly thePopAlgorithm: AlgorithmIdentifier;
   readonly thePop: Buffer;

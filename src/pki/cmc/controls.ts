@@ -72,7 +72,7 @@ export type KnownControl = {
 }[ControlName];
 
 /** A control of a type that neither RFC defines. */
-export interface UnknownControl {
+interface UnknownControl {
   readonly name: 'unknown';
   readonly bodyPartID: BodyPartID;
   /** attrType, dotted. */

@@ -19,7 +19,7 @@ import { parseName, type Name } from '../x509/name.ts';
 import { readBodyPartID, type BodyPartID } from './body-part.ts';
 
 /** The fields of a certificate that a requester (or an RA, in modCertTemplate) fills in. */
-export interface CertTemplate {
+interface CertTemplate {
   /** 2 is X.509 version 3. */
   readonly version: number | undefined;
   readonly issuer: Name | undefined;
@@ -34,14 +34,14 @@ export interface CertTemplate {
 }
 
 /** A control of a CertRequest: CMC's own attributes (popLinkWitnessV2, changeSubjectName) and CRMF's. */
-export interface CrmfControl {
+interface CrmfControl {
   /** Dotted OID. */
   readonly oid: string;
   /** DER. */
   readonly value: Buffer;
 }
 
-export type CrmfProofOfPossession =
+type CrmfProofOfPossession =
   | { readonly kind: 'raVerified' }
   | {
       readonly kind: 'signature';

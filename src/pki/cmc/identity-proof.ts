@@ -24,7 +24,7 @@ export interface SharedSecret {
   readonly identification: string | undefined;
 }
 
-export type IdentityProofV2 = Extract<KnownControl, { readonly name: 'identityProofV2' }>;
+type IdentityProofV2 = Extract<KnownControl, { readonly name: 'identityProofV2' }>;
 
 /**
  * RFC 5272 §6.2.1, §6.2.3: whether the witness is the MAC of the reqSequence under the hash of the secret, followed by

@@ -141,7 +141,7 @@ export function reading<T>(what: string, read: () => T): T {
   }
 }
 
-export interface PartCounter {
+interface PartCounter {
   add(): void;
 }
 

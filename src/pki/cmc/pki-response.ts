@@ -17,7 +17,7 @@ import {
   type TaggedContentInfo,
 } from './pki-data.ts';
 
-export interface PkiResponse {
+interface PkiResponse {
   readonly controlSequence: readonly TaggedAttribute[];
   readonly cmsSequence: readonly TaggedContentInfo[];
   readonly otherMsgSequence: readonly OtherMsg[];

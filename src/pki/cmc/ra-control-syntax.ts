@@ -18,19 +18,19 @@ import {
   type Syntax,
 } from './syntax.ts';
 
-export interface LraPopWitness {
+interface LraPopWitness {
   /** 0: the requests are in this message. */
   readonly pkiDataBodyid: BodyPartID;
   readonly bodyIds: readonly BodyPartID[];
 }
 
-export interface AddExtensions {
+interface AddExtensions {
   readonly pkiDataReference: BodyPartID;
   readonly certReferences: readonly BodyPartID[];
   readonly extensions: readonly Extension[];
 }
 
-export interface ModCertTemplate {
+interface ModCertTemplate {
   readonly pkiDataReference: BodyPartPath;
   readonly certReferences: readonly BodyPartID[];
   /** false: the fields of the template are removed from the request. */
@@ -39,13 +39,13 @@ export interface ModCertTemplate {
   readonly certTemplate: Buffer;
 }
 
-export interface PublishTrustAnchors {
+interface PublishTrustAnchors {
   readonly seqNumber: number;
   readonly hashAlgorithm: AlgorithmIdentifier;
   readonly anchorHashes: readonly Buffer[];
 }
 
-export interface CmcPublicationInfo {
+interface CmcPublicationInfo {
   readonly hashAlgorithm: AlgorithmIdentifier;
   readonly certHashes: readonly Buffer[];
   /** DER PKIPublicationInfo. */

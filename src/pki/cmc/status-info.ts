@@ -18,7 +18,7 @@ import {
 import { encodeBodyPartReferences, readBodyPartReferences, type BodyPartReference } from './body-part.ts';
 
 /** CMCStatus (RFC 5272 §6.1.3). */
-export const CMC_STATUS = {
+const CMC_STATUS = {
   success: 0,
   failed: 2,
   pending: 3,
@@ -28,10 +28,10 @@ export const CMC_STATUS = {
   partial: 7,
 } as const;
 
-export type CmcStatusName = keyof typeof CMC_STATUS;
+type CmcStatusName = keyof typeof CMC_STATUS;
 
 /** CMCFailInfo (RFC 5272 §6.1.4). */
-export const CMC_FAIL_INFO = {
+const CMC_FAIL_INFO = {
   badAlg: 0,
   badMessageCheck: 1,
   badRequest: 2,
@@ -51,14 +51,14 @@ export const CMC_FAIL_INFO = {
 export type CmcFailInfoName = keyof typeof CMC_FAIL_INFO;
 
 /** When and with what to ask again. */
-export interface PendInfo {
+interface PendInfo {
   readonly pendToken: Buffer;
   /** Whole seconds. */
   readonly pendTime: Date;
 }
 
 /** An error code of somebody else's definition. */
-export interface ExtendedFailInfo {
+interface ExtendedFailInfo {
   /** Dotted OID. */
   readonly oid: string;
   /** DER. */
@@ -66,7 +66,7 @@ export interface ExtendedFailInfo {
 }
 
 /** OtherStatusInfo. A number stands for a CMCFailInfo that is none of the standard's (closed environments: 1000 to 1999). */
-export type OtherStatusInfo =
+type OtherStatusInfo =
   | { readonly failInfo: CmcFailInfoName | number }
   | { readonly pendInfo: PendInfo }
   | { readonly extendedFailInfo: ExtendedFailInfo };

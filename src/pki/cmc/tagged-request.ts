@@ -19,7 +19,7 @@ import type { TaggedRequest } from './pki-data.ts';
 import type { CmcFailInfoName } from './status-info.ts';
 
 /** The kinds of request that this document and CRMF define; anything else is an `orm`, answered noSupport. */
-export type KnownTaggedRequest = Exclude<TaggedRequest, { readonly kind: 'orm' }>;
+type KnownTaggedRequest = Exclude<TaggedRequest, { readonly kind: 'orm' }>;
 
 /**
  * What a certification request asks for, whatever its format. `info` is what its own proof of possession covers;

@@ -61,7 +61,7 @@ const SALT_LENGTH = 16;
 const MAX_SALT_LENGTH = 256;
 
 /** PasswordRecipientInfo (RFC 5652 §6.2.4). */
-export interface PasswordRecipient {
+interface PasswordRecipient {
   readonly salt: Buffer;
   readonly iterations: number;
   /** PBKDF2's; HMAC-SHA-1 is its default (RFC 8018 appendix A.2) and no weakness there. */

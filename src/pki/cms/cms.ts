@@ -85,7 +85,7 @@ export const DIGEST_OIDS: Readonly<Record<HashName, string>> = {
 };
 
 /** What a messageDigest attribute may be made with; SHAKE256 with 512 bits (RFC 8702 §3.1), for ML-DSA alone. */
-export type MessageDigest = HashName | 'shake256';
+type MessageDigest = HashName | 'shake256';
 
 function digestOf(content: Buffer, digest: MessageDigest): Buffer {
   return createHash(digest, digest === 'shake256' ? { outputLength: 64 } : {})
@@ -159,7 +159,7 @@ function parseSignerInfo(element: DerElement): SignerInfo {
 }
 
 /** SignerIdentifier (RFC 5652 §5.3). @throws DerError */
-export function parseSignerIdentifier(element: DerElement): SignerIdentifier {
+function parseSignerIdentifier(element: DerElement): SignerIdentifier {
   if (element.tag === contextPrimitive(0)) return { kind: 'subjectKeyIdentifier', keyIdentifier: element.value };
   if (element.tag !== Tag.SEQUENCE) throw new DerError('SignerIdentifier: unexpected tag');
   const reader = new DerReader(element.value, 'IssuerAndSerialNumber');

@@ -45,7 +45,7 @@ export type Recipient =
     }
   | { readonly kind: 'publicKey'; readonly rid: SignerIdentifier; readonly publicKey: PublicKeyInfo };
 
-export interface Envelope {
+interface Envelope {
   /** Dotted OID of what the octets are. */
   readonly contentType: string;
   readonly content: Buffer;

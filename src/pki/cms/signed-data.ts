@@ -56,7 +56,7 @@ export function keySigner(privateKey: KeyObject, publicKey: PublicKeyInfo, sid: 
   };
 }
 
-export interface SignedDataContent {
+interface SignedDataContent {
   /** Dotted OID. */
   readonly contentType: string;
   readonly content: Buffer;

@@ -1,7 +1,7 @@
 /** PEM (RFC 7468) in and out. */
 import { InputError } from '../input-error.ts';
 
-export interface PemBlock {
+interface PemBlock {
   /** E.g. `CERTIFICATE`. */
   readonly label: string;
   readonly der: Buffer;

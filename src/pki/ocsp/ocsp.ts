@@ -157,7 +157,7 @@ export type OcspStatus =
   | { readonly status: 'good' | 'unknown' }
   | { readonly status: 'revoked'; readonly revocationTime: Date; readonly reason: CrlReason };
 
-export interface ResponseInput {
+interface ResponseInput {
   /** DER SubjectPublicKeyInfo of the responder. */
   readonly spki: Buffer;
   readonly producedAt: Date;

@@ -9,7 +9,7 @@ import type { PublicKeyInfo } from '../x509/public-key.ts';
 import { createSignature, defaultSignatureAlgorithm, type SignatureAlgorithm } from '../x509/signature-algorithms.ts';
 import { InputError } from '../input-error.ts';
 
-export interface CsrSpec {
+interface CsrSpec {
   readonly subject: Name;
   readonly subjectAltNames: readonly GeneralName[];
   readonly publicKey: PublicKeyInfo;
@@ -36,7 +36,7 @@ export async function buildCsr({ subject, subjectAltNames, publicKey, pkcs8 }: C
   });
 }
 
-export interface UnsignedCsr {
+interface UnsignedCsr {
   readonly subject: Name;
   /** DER SubjectPublicKeyInfo. */
   readonly spki: Buffer;
@@ -61,7 +61,7 @@ export function extensionRequest(extensions: readonly Extension[]): Buffer[] {
   return extensions.length === 0 ? [] : [attribute(OID.extensionRequest, encodeExtensions(extensions))];
 }
 
-export const subjectAltNameExtension = (names: readonly GeneralName[]): Extension => ({
+const subjectAltNameExtension = (names: readonly GeneralName[]): Extension => ({
   oid: OID.subjectAltName,
   critical: false,
   value: encodeGeneralNames(names),

@@ -167,7 +167,7 @@ function boundedTextOf(attributes: readonly CsrAttribute[], name: ChallengeName)
 }
 
 /** The ChangeSubjectName attribute (RFC 6402 §2.8): the names that a certificate shall get instead of those of its request. */
-export interface SubjectChange {
+interface SubjectChange {
   /** Empty where the attribute has none: the RFC then leaves the certificate without a subject. */
   readonly subject: Name;
   /** Empty where the attribute has none: the certificate then gets no subjectAltName. */

@@ -9,7 +9,7 @@ import { type AttributeTypeAndValue, isDerOrdered, type Name } from './name.ts';
  * Bounds"), where surname, givenName, initials and generationQualifier are X520name; X.520 for what it does not list;
  * PKCS #9 for its own; RFC 1274 §9.3.1 for userId.
  */
-export const UPPER_BOUNDS: ReadonlyMap<string, number> = new Map([
+const UPPER_BOUNDS: ReadonlyMap<string, number> = new Map([
   [OID.commonName, 64],
   [OID.surname, 32_768],
   [OID.serialNumber, 64],

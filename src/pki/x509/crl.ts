@@ -51,7 +51,7 @@ export interface CertificateList {
   readonly signature: Buffer;
 }
 
-export interface RevokedEntry {
+interface RevokedEntry {
   /** Lower-case hex. */
   readonly serialNumber: string;
   readonly extensions: readonly Extension[];
@@ -181,7 +181,7 @@ export function distributionPointNames(extensions: readonly Extension[]): Buffer
 }
 
 /** Certificate revocation lists v2 (RFC 5280 §5), to be signed. */
-export interface CrlEntry {
+interface CrlEntry {
   /** Lower-case hex. */
   readonly serialNumber: string;
   readonly revocationDate: Date;
@@ -189,7 +189,7 @@ export interface CrlEntry {
   readonly invalidityDate: Date | undefined;
 }
 
-export interface CrlInput {
+interface CrlInput {
   /** DER AlgorithmIdentifier of the signature to come. */
   readonly signatureAlgorithm: Buffer;
   /** DER Name: the CA's subject, byte for byte. */

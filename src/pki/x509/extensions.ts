@@ -151,7 +151,7 @@ export function parseSubjectKeyIdentifier(value: Buffer): Buffer {
 
 export const encodeSubjectKeyIdentifier = octetString;
 
-export interface AuthorityKeyIdentifier {
+interface AuthorityKeyIdentifier {
   readonly keyIdentifier: Buffer | undefined;
   readonly issuer: readonly GeneralName[] | undefined;
   /** Lower-case hex. */

@@ -19,7 +19,7 @@ export const MADE_KEY_TYPES = [
 ] as const;
 
 /** Both as DER: SubjectPublicKeyInfo, and PrivateKeyInfo (of ML-DSA with the seed alone, RFC 9881 §6). */
-export interface FreshKeyPair {
+interface FreshKeyPair {
   readonly publicKey: Buffer;
   /** The caller zeroes it. */
   readonly privateKey: Buffer;

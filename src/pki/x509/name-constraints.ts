@@ -35,7 +35,7 @@ type Base =
   | { readonly kind: 'directory'; readonly rdns: readonly string[] }
   | { readonly kind: 'other'; readonly tag: number };
 
-export interface NameConstraints {
+interface NameConstraints {
   readonly permitted: readonly Base[];
   readonly excluded: readonly Base[];
 }
@@ -276,7 +276,7 @@ function uriHost(uri: string): string | undefined {
 }
 
 /** Names that a CA may certify, as text: hosts with everything below them, networks as `10.0.0.0/8`, mail and URI hosts. */
-export interface PermittedNames {
+interface PermittedNames {
   readonly dns: readonly string[];
   readonly ip: readonly string[];
   readonly email: readonly string[];

@@ -151,7 +151,7 @@ export function samePublicKey(a: PublicKeyInfo, b: PublicKeyInfo): boolean {
 }
 
 /** Why a key must not be certified. */
-export interface PublicKeyProblem {
+interface PublicKeyProblem {
   readonly kind: 'unsupported' | 'weak';
   /** Continues "the public key …". */
   readonly reason: string;

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { type DerElement, DerReader, readBitStringOctets, Tag } from '../der/der.ts';
 
-export interface Signed {
+interface Signed {
   /** What the signature covers. */
   readonly content: DerElement;
   /** DER AlgorithmIdentifier. */

@@ -1,7 +1,7 @@
 /** The columns of a CSV table, and what a record's fields are as text. */
 import { badRequest } from '../../../errors.ts';
 
-export type ColumnType = 'text' | 'integer' | 'boolean';
+type ColumnType = 'text' | 'integer' | 'boolean';
 
 /** The columns of one kind of record: by name, or by a name that begins so (`attributes.`). */
 export interface Columns {

@@ -1,6 +1,6 @@
 /** RFC 4180: fields in quotes where they have to be, CRLF between records (LF alone is read too), one header line. */
 
-export interface CsvRecord {
+interface CsvRecord {
   readonly fields: readonly string[];
   /** Why it is no record. */
   readonly problem?: string;

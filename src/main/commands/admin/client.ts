@@ -18,7 +18,7 @@ export interface Query {
   readonly [parameter: string]: string | number | undefined;
 }
 
-export interface Call {
+interface Call {
   readonly query?: Query;
   readonly body?: JsonRecord;
   /** A body that is not JSON. */
@@ -181,13 +181,13 @@ function tlsContext({ cert, key, ca, files }: Connection): SecureContext {
 /** What went wrong between us and the server, each in a sentence that somebody can act on. */
 
 /** What a failure is answered with. */
-export interface Failure {
+interface Failure {
   readonly code: string;
   readonly message: string;
 }
 
 /** undefined: the text is no failure of the admin API */
-export function readFailure(text: string): Failure | undefined {
+function readFailure(text: string): Failure | undefined {
   const record = asRecord(text);
   const [code, message] = [textAt(record, 'code'), textAt(record, 'message')];
   return code === '' || message === '' ? undefined : { code, message };
@@ -202,7 +202,7 @@ interface Circumstances {
 }
 
 /** The server answers, and the answer is no. */
-export function refusal(status: number, { code, message }: Failure, around: Circumstances): CommandError {
+function refusal(status: number, { code, message }: Failure, around: Circumstances): CommandError {
   const text = `${printable(message)} (${status} ${printable(code)})${hint(status, around)}`;
   return new CommandError(text, status === 503 || status === 429 ? EXIT.unavailable : EXIT.failed);
 }
@@ -218,7 +218,7 @@ function hint(status: number, { connection, roles, caller }: Circumstances): str
   return `: you are "${printable(textAt(caller, 'subject'))}", ${had.length === 0 ? 'without a role' : `with the role ${had.map(printable).join(' and ')}`}`;
 }
 
-export function notTheApi(status: number, type: string | undefined, { origin }: Connection): CommandError {
+function notTheApi(status: number, type: string | undefined, { origin }: Connection): CommandError {
   const what = type === undefined ? 'nothing that it could be' : printable(type);
   return new CommandError(
     `${origin} answers (${status}, ${what}), but not as the admin API does: is this the admin listener of Estuary?`,
@@ -226,7 +226,7 @@ export function notTheApi(status: number, type: string | undefined, { origin }: 
 }
 
 /** No answer, or not the whole of one. */
-export function unreachable(error: unknown, connection: Connection): CommandError {
+function unreachable(error: unknown, connection: Connection): CommandError {
   if (error instanceof CommandError) return error;
   const code = codeOf(error);
   const sentence = SENTENCES[code]?.(connection);

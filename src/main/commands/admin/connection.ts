@@ -159,10 +159,10 @@ const KEYS = ['url', 'token_file', 'cert', 'key', 'ca', 'est_url'] as const;
 const FILES: readonly string[] = ['token_file', 'cert', 'key', 'ca'];
 
 /** Files are absolute. */
-export type Profile = { readonly [K in (typeof KEYS)[number]]?: string };
+type Profile = { readonly [K in (typeof KEYS)[number]]?: string };
 
 /** Where profiles are looked for. */
-export function profileFile({ env }: Pick<CommandContext, 'env'>): string {
+function profileFile({ env }: Pick<CommandContext, 'env'>): string {
   const config = env['XDG_CONFIG_HOME'];
   const folder = config === undefined || config === '' ? join(homeOf(env), '.config') : config;
   return join(folder, 'estuary', 'admin.toml');
@@ -174,7 +174,7 @@ const homeOf = (env: CommandContext['env']): string => env['HOME'] ?? homedir();
  * @param name undefined: the one that the file names as `default`, or the one of this name; none is no failure then
  * @throws UsageError: there is none of this name, or the file is wrong
  */
-export async function readProfile(
+async function readProfile(
   name: string | undefined,
   context: Pick<CommandContext, 'env'>,
 ): Promise<Profile | undefined> {

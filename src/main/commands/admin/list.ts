@@ -21,7 +21,7 @@ export const LIST = {
   interval: value('SECONDS', 'how often --watch looks (default 5)'),
 };
 
-export interface ListSpec {
+interface ListSpec {
   readonly path: string;
   readonly kind: Kind;
   /** The options that are filters; by what the API calls them. */
@@ -32,7 +32,7 @@ export interface ListSpec {
   readonly csv: boolean;
 }
 
-export type ListValues = Values<typeof LIST>;
+type ListValues = Values<typeof LIST>;
 
 const MOST_A_PAGE = 1000;
 const DEFAULT_LIMIT = 100;
@@ -96,7 +96,7 @@ interface Page {
 }
 
 /** @param most items */
-export async function* pagesOf(
+async function* pagesOf(
   { path }: Pick<ListSpec, 'path'>,
   query: Query,
   most: number,
@@ -185,7 +185,7 @@ const REMEMBERED = 20_000;
 const MOST = 1000;
 
 /** Goes on while the server is away; ends when it refuses. @throws CommandError */
-export async function watch(watched: Watched, session: Session): Promise<number> {
+async function watch(watched: Watched, session: Session): Promise<number> {
   const { seconds, json, kind } = watched;
   const columns = json ? undefined : session.terminal?.outColumns;
   const seen = new Map<string, string>();

@@ -6,7 +6,7 @@ import { type Colour, type Column, lookOf, painted, printable, textTable } from 
 import { isRecord, type JsonRecord, textAt } from './json.ts';
 
 /** The kinds of record that the API has, as tables for people show them. */
-export interface Field extends Column {
+interface Field extends Column {
   readonly of: (record: JsonRecord) => string;
 }
 
@@ -165,7 +165,7 @@ export const kindOf = (records: readonly JsonRecord[]): Kind => ({
 });
 
 /** The kinds of record that others hold lists of, by the name of the list. */
-export const INNER: Readonly<Record<string, Kind>> = {
+const INNER: Readonly<Record<string, Kind>> = {
   certificates: CERTIFICATES,
   tokens: OTPS,
   requests: REQUESTS,
@@ -181,7 +181,7 @@ export interface FormatValues {
   readonly csv?: boolean;
 }
 
-export type Format = 'table' | 'json' | 'csv';
+type Format = 'table' | 'json' | 'csv';
 
 /** @throws UsageError: both */
 export function formatOf({ json, csv = false }: FormatValues): Format {

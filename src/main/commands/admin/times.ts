@@ -4,9 +4,6 @@ import { UsageError } from '../command.ts';
 
 const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
-/** For the help. */
-export const TIME = 'TIME';
-
 /**
  * As the API takes it.
  *

@@ -78,7 +78,7 @@ export const sleep: Sleep = async (milliseconds, stop) => {
 /** Questions to whoever sits at the terminal; what is secret is not shown while it is typed. */
 
 /** undefined: nobody sits there. */
-export function terminal(): ((question: string, options: { readonly secret: boolean }) => Promise<string>) | undefined {
+function terminal(): ((question: string, options: { readonly secret: boolean }) => Promise<string>) | undefined {
   const { stdin, stderr } = process;
   if (!stdin.isTTY || !stderr.isTTY) return undefined;
   return (question, { secret }) =>
