@@ -54,7 +54,7 @@ const forbidden = [
     from: { path: '^src/client/' },
     to: {
       path: '^src/',
-      pathNot: '^src/(client|pki|errors)/|^src/(errors|retry-after)\\.ts$|^src/config/(nearest|problem|toml)\\.ts$',
+      pathNot: '^src/(client|pki|errors)/|^src/(errors|retry-after)\\.ts$|^src/config/(nearest|problem)\\.ts$',
     },
   },
   ...LAYERS.flatMap((folders, floor) =>

@@ -1,10 +1,9 @@
 /** Who sends an EST request: the methods in their order of precedence, and what each outcome leaves in the audit log. */
 import type { AuditEvent } from '../audit/event.ts';
 import { EstuaryError, forbidden, unauthorized, isUnauthenticated } from '../errors.ts';
-import { auditedRequester } from './audited-requester.ts';
+import { auditedRequester, type Identity, type PresentedCredentials } from './identity.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { FailureRecords } from './failure-records.ts';
-import type { Identity, PresentedCredentials } from './identity.ts';
 import { certificateHolder } from './certificate-holder.ts';
 import { NotAccepted, type AuthContext, type AuthPlugin } from './plugin.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';

@@ -7,7 +7,7 @@ import { CountedRepeats, type Counted } from '../counted-repeats.ts';
 import { describe } from '../errors.ts';
 import { cutText } from '../log.ts';
 import type { AuditStore } from '../store/audit-store.ts';
-import { lockoutAddress } from './client-address.ts';
+import { lockoutAddress } from './identity.ts';
 
 /** Records of one address and type within a window, and of one and the same refusal. */
 const SINGLE = 20;

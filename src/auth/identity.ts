@@ -1,5 +1,8 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import type { AuditedRequester } from '../audit/event.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
-import type { Name } from '../pki/x509/name.ts';
+import { formatGeneralName, ipAddress } from '../pki/x509/general-name.ts';
+import { formatName, type Name } from '../pki/x509/name.ts';
 import type { CertificateHolder } from './certificate-holder.ts';
 import type { ConnectionCertificates } from './mtls/presented-certificates.ts';
 
@@ -116,4 +119,42 @@ export interface PresentedCredentials extends ConnectionCertificates {
    * @throws EstuaryError 400: the request proves no possession of its key
    */
   readonly otpChallenge?: () => Promise<PasswordCredentials | undefined>;
+}
+
+type FromCertificate = Required<Pick<AuditedRequester, 'requester_issuer' | 'requester_sans'>>;
+
+/** One certificate occurs in many requests, and each request in several records. */
+const known = new WeakMap<Certificate, FromCertificate>();
+
+/** Who, by which method and, for a certificate, what distinguishes it from others with the same subject. */
+export function auditedRequester(identity: Identity): AuditedRequester & { readonly subject: string } {
+  const { method, display: subject } = identity;
+  const certificate = 'certificate' in identity ? identity.certificate : undefined;
+  return { subject, method, ...(certificate === undefined ? {} : fromCertificate(certificate)) };
+}
+
+function fromCertificate(certificate: Certificate): FromCertificate {
+  let names = known.get(certificate);
+  if (names === undefined) {
+    names = {
+      requester_issuer: formatName(certificate.issuer),
+      requester_sans: certificate.subjectAltNames.map(formatGeneralName),
+    };
+    known.set(certificate, names);
+  }
+  return names;
+}
+
+/**
+ * What stands for a client's address in a lockout: an IPv4 address itself, also where it comes IPv4-mapped; of an IPv6
+ * address the /64, because whoever has one address has all of that prefix. Anything else stays as it is.
+ */
+export function lockoutAddress(address: string): string {
+  const bare = address.replace(/%.*$/, '');
+  if (isIPv4(bare) || !isIPv6(bare)) return bare;
+  const { bytes } = ipAddress(bare);
+  const mapped = bytes.subarray(0, 10).every((octet) => octet === 0) && bytes.readUInt16BE(10) === 0xffff;
+  if (mapped) return [...bytes.subarray(12)].join('.');
+  const groups = [0, 2, 4, 6].map((offset) => bytes.readUInt16BE(offset).toString(16));
+  return `${ipAddress(`${groups.join(':')}::`).value}/64`;
 }

@@ -8,7 +8,7 @@ import type { AuditEvent } from '../audit/event.ts';
 import { unauthorized } from '../errors.ts';
 import type { LockoutPolicy, LockoutStore } from '../store/lockout-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
-import { lockoutAddress } from './client-address.ts';
+import { lockoutAddress } from './identity.ts';
 
 export interface LockoutSettings extends LockoutPolicy {
   readonly lockout_scope: 'address' | 'username' | 'both';

@@ -1,6 +1,6 @@
 /** The CMC server of the CAs whose keys are here: from a received message to its answer (RFC 5272; docs/cmc.md). */
 import type { AuditEvent } from '../audit/event.ts';
-import { auditedRequester } from '../auth/audited-requester.ts';
+import { auditedRequester } from '../auth/identity.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';
 import type { Logger } from '../log.ts';
 import type { CmcStore } from '../store/cmc-store.ts';

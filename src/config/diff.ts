@@ -3,11 +3,10 @@ import { failed } from '../errors.ts';
 import { keysWithLabels } from './findings.ts';
 import { keysOf, notes, tablesOf } from './keys.ts';
 import type { CertificateEnd } from './material/certificate-ends.ts';
-import type { Warning } from './problem.ts';
+import { isTable, type Warning } from './problem.ts';
 import { crossChecks } from './rules/index.ts';
 import { asConfig, type Config, configSchema } from './schema.ts';
 import { isSameConfig } from './secret.ts';
-import { isTable } from './toml.ts';
 
 export interface ReloadPlan {
   /** What is in force afterwards: new values of the keys that apply live, old ones of all others. */

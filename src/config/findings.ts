@@ -1,6 +1,5 @@
 /** What was found in a configuration, as people read it. */
-import type { Problem, Warning } from './problem.ts';
-import { isTable } from './toml.ts';
+import { isTable, type Problem, type Warning } from './problem.ts';
 
 /** The lists of tables that have labels, and the key of the label. */
 const LABELED = [

@@ -4,16 +4,13 @@ import { errorCode } from './secret.ts';
 import { loadMaterial } from './material/load-material.ts';
 import type { Material } from './material/material.ts';
 import { findings } from './findings.ts';
-import { ConfigError } from './problem.ts';
-import type { Problem, Warning } from './problem.ts';
+import { ConfigError, isTable, parseToml, type Problem, type Table, type Warning } from './problem.ts';
 import { readDocument } from './read.ts';
 import { isRemoteDriver } from './schema/ca.ts';
 import { asConfig, configSchema } from './schema.ts';
 import type { Config } from './schema.ts';
 import { endedTokens } from './rules/admin.ts';
 import { crossChecks } from './rules/index.ts';
-import { isTable, parseToml } from './toml.ts';
-import type { Table } from './toml.ts';
 
 export interface LoadedConfig {
   readonly config: Config;

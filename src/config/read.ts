@@ -22,9 +22,8 @@ import {
 import { Check, Create } from 'typebox/value';
 import { keysOf, notes, tablesOf } from './keys.ts';
 import { editDistance, nearest } from './nearest.ts';
-import type { Problem } from './problem.ts';
+import { isTable, type Problem, type Table, typeName } from './problem.ts';
 import { Secret, secretFromEnv, secretFromFile, type Surroundings } from './secret.ts';
-import { isTable, type Table, typeName } from './toml.ts';
 
 /** Names under which an operator may try to write a secret into the file. */
 const SECRET_NAME = /(^|_)(pin|password|passphrase|passwd|secret|hmac_key|lookup_key|symmetric_key|token)$/i;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { inspect, isDeepStrictEqual } from 'node:util';
-import { isTable } from './toml.ts';
+import { isTable } from './problem.ts';
 
 /**
  * A secret of the configuration, loaded from a file or an environment variable. It never shows itself: JSON, string

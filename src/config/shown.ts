@@ -5,7 +5,7 @@ import { keysOf, notes, tablesOf } from './keys.ts';
 import { keysWithLabels } from './findings.ts';
 import { configSchema, type Config } from './schema.ts';
 import { Secret } from './secret.ts';
-import { isTable } from './toml.ts';
+import { isTable } from './problem.ts';
 
 /** A key and what it holds. */
 export interface ShownKey {

@@ -1,5 +1,5 @@
 /** The stage after every check of our own: the external service of the CA, where it has one, allows it (docs/authorization.md). */
-import { auditedRequester } from '../auth/audited-requester.ts';
+import { auditedRequester } from '../auth/identity.ts';
 import type { PreparedIssuance } from '../ca/driver.ts';
 import { isRefusal } from '../errors.ts';
 import { encodePem } from '../pki/der/pem.ts';

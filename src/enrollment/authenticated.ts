@@ -4,23 +4,37 @@ import type { PopLinking } from '../auth/channel-binding.ts';
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { FailureRecords } from '../auth/failure-records.ts';
 import {
-  tokenOf,
   type CmcIdentity,
   type Identity,
   type PasswordCredentials,
+  tokenOf,
   type UsedToken,
 } from '../auth/identity.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
+import type { CredentialRules } from '../auth/plugin.ts';
 import type { Ca } from '../ca/router.ts';
 import { EstuaryError, unauthorized } from '../errors.ts';
 import { OID } from '../pki/der/oids.ts';
 import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
-import { credentialRules } from './credential-rules.ts';
-import { isOfCa, notIssuedHere, type NameRight } from './names.ts';
+import { type Certificate, isSameCertificate } from '../pki/x509/certificate.ts';
+import { isOfCa, type NameRight, notIssuedHere } from './names.ts';
 import { Proven } from './proven.ts';
 import { recogniseSent } from './recognition.ts';
 import type { Repeats } from './repeats.ts';
 import { bodyOf, type EstEnrolment, type Received, type ReceivedByEst, type RequestBase } from './request.ts';
+
+/** Which credentials count at a CA's label for enrolments: one rule for simpleenroll, serverkeygen and fullcmc. */
+
+/** @param exempt certificates that are not filtered: those of registration authorities that the configuration names */
+export function credentialRules(ca: Ca, exempt: readonly Certificate[] = []): CredentialRules {
+  return {
+    methods: ca.config.auth.methods,
+    accepts: async (path) =>
+      exempt.some((one) => path[0] !== undefined && isSameCertificate(one, path[0])) ||
+      (await ca.clientIssuers.accept(path)),
+    isOfThisServer: (path) => ca.clientIssuers.isOfThisServer(path),
+  };
+}
 
 /** What becomes of a sender of each of EST's operations. */
 interface Rules {

@@ -1,16 +1,33 @@
 /** Names that a requester is bound to, and the others that it may not ask for (docs/names.md). */
-import type { ClientIdBinding } from '../auth/identity.ts';
-import type { Ca } from '../ca/router.ts';
+import type { ClientIdBinding, Identity } from '../auth/identity.ts';
 import { allowedByPlaceholder } from '../ca/profile.ts';
-import { forbidden, type EstuaryError } from '../errors.ts';
+import type { Ca } from '../ca/router.ts';
+import { type EstuaryError, forbidden } from '../errors.ts';
 import { OID } from '../pki/der/oids.ts';
 import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
-import type { Certificate } from '../pki/x509/certificate.ts';
-import { formatGeneralName, sameGeneralNames, type GeneralName } from '../pki/x509/general-name.ts';
-import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { attributeName } from '../pki/x509/attribute-types.ts';
-import { formatName, namesEqual, type AttributeTypeAndValue, type Name } from '../pki/x509/name.ts';
-import type { NameRight } from './name-right.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
+import { formatGeneralName, type GeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
+import type { PlaceholderValues } from '../pki/x509/name-template.ts';
+import { type AttributeTypeAndValue, formatName, type Name, namesEqual } from '../pki/x509/name.ts';
+
+/** Which names a requester is entitled to ask for. */
+export type NameRight =
+  /** An enrollment, by the rules of the requester's method. */
+  | {
+      readonly kind: 'enrolment';
+      readonly identity: Identity;
+      /** A requester with a certificate must ask for its subject, whatever the profile allows (full CMC). */
+      readonly ownSubject?: true;
+    }
+  /** The names of this certificate. */
+  | { readonly kind: 'renewal'; readonly certificate: Certificate }
+  /** Those that its shared secret was made for (RFC 5272 §6.2). */
+  | { readonly kind: 'secret'; readonly identification: string }
+  /** Any: a registration authority, or whom one vouches for. */
+  | { readonly kind: 'any' }
+  /** None: it asks about a request that was queued. */
+  | { readonly kind: 'none' };
 
 /** What a requester is bound to. */
 type Bound =

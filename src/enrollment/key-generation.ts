@@ -2,8 +2,7 @@
 import type { Ca } from '../ca/router.ts';
 import { badRequest, unavailable, type EstuaryError } from '../errors.ts';
 import { FairLimiter, type Release } from '../process/fair-limiter.ts';
-import { isKeyMade, newKeyPair } from '../pki/x509/key-pair.ts';
-import { mlDsaOf } from '../pki/x509/ml-dsa.ts';
+import { isKeyMade, mlDsaOf, newKeyPair } from '../pki/x509/key-pair.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../pki/x509/public-key.ts';
 import { inPrivateKeyForm, type MlDsaPrivateKeyForm } from './ml-dsa-private-key.ts';
 

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { contextPrimitive, DerReader, octetString, parseDer, sequence, Tag } from '../pki/der/der.ts';
-import type { MlDsaParameters } from '../pki/x509/ml-dsa.ts';
+import type { MlDsaParameters } from '../pki/x509/key-pair.ts';
 import { siblingModule } from '../process/protocol.ts';
 
 /** `[serverkeygen] ml_dsa_key`: the CHOICE of ML-DSA-PrivateKey. */

@@ -2,23 +2,21 @@
  * The names of a certificate: who may ask for which (403), and which it gets. The rules between authentication and policy, for every way in.
  */
 import type { ClientIdBinding, Identity } from '../auth/identity.ts';
-import { filledTemplates } from '../ca/name-templates.ts';
 import type { Ca } from '../ca/router.ts';
-import { forbidden, type EstuaryError } from '../errors.ts';
-import type { Certificate } from '../pki/x509/certificate.ts';
+import { type EstuaryError, forbidden } from '../errors.ts';
+import { oid, sequence, setOf, Tag, tlv } from '../pki/der/der.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
 import { formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
 import { isIssuedBy } from '../pki/x509/name-matching.ts';
-import { issuedName } from '../pki/x509/issued-name.ts';
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
-import { formatName, namesEqual, type Name } from '../pki/x509/name.ts';
-import { checkBoundNames } from './bound-names.ts';
+import { type AttributeTypeAndValue, formatName, type Name, namesEqual, parseName } from '../pki/x509/name.ts';
+import { checkBoundNames, type NameRight } from './bound-names.ts';
 import type { CertifiedNames } from './certified-names.ts';
-import type { NameRight } from './name-right.ts';
-import { placeholderValues } from './placeholder-values.ts';
+import { filledTemplates, placeholderValues } from './name-templates.ts';
 import type { RequestBase } from './request.ts';
 
-export type { NameRight } from './name-right.ts';
+export type { NameRight } from './bound-names.ts';
 
 /** A request with its names decided. */
 export interface DecidedNames {
@@ -166,3 +164,19 @@ function checkSameNames(csr: CsrContent, certificate: Certificate, which: string
 }
 
 const list = (names: CsrContent['subjectAltNames']): string => `[${names.map(formatGeneralName).join(', ')}]`;
+
+/** String types that RFC 5280 §4.1.2.4 keeps for names of old; new ones are UTF8String. */
+const OUTDATED: ReadonlySet<number> = new Set([Tag.TELETEX_STRING, Tag.BMP_STRING, Tag.UNIVERSAL_STRING]);
+
+const isOutdated = ({ tag }: AttributeTypeAndValue): boolean => OUTDATED.has(tag);
+
+/** A name as a new certificate has it: the same, with UTF8String in place of outdated string types. */
+export function issuedName(name: Name): Name {
+  if (!name.rdns.some((rdn) => rdn.some(isOutdated))) return name;
+  const encode = (attribute: AttributeTypeAndValue): Buffer =>
+    sequence(
+      oid(attribute.type),
+      isOutdated(attribute) ? tlv(Tag.UTF8_STRING, Buffer.from(attribute.text, 'utf8')) : attribute.value,
+    );
+  return parseName(sequence(...name.rdns.map((rdn) => setOf(...rdn.map(encode)))));
+}

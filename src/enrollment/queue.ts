@@ -4,8 +4,7 @@
  * docs/approval.md tells why.
  */
 import type { AuditEvent } from '../audit/event.ts';
-import { auditedRequester } from '../auth/audited-requester.ts';
-import { tokenOf, type Identity } from '../auth/identity.ts';
+import { auditedRequester, type Identity, tokenOf } from '../auth/identity.ts';
 import { describe, type EstuaryError } from '../errors.ts';
 import { withoutSecrets } from '../pki/pkcs10/challenges.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';

@@ -13,9 +13,8 @@ import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
 import type { DeviceStore } from '../store/device-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
-import { Authenticated } from './authenticated.ts';
+import { Authenticated, credentialRules } from './authenticated.ts';
 import type { Allowed } from './allowed.ts';
-import { credentialRules } from './credential-rules.ts';
 import type { Enrollment } from './enrollment.ts';
 
 /** Whom to take for the sender. */

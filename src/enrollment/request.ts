@@ -1,9 +1,8 @@
 /** What the stages of a request share (docs/architecture.md, "A request's way"). */
 import type { AuditedRequester, AuditEvent } from '../audit/event.ts';
-import { auditedRequester } from '../auth/audited-requester.ts';
+import { auditedRequester, type Identity, type PresentedCredentials, tokenMethod, tokenOf } from '../auth/identity.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
 import { credentialInvalid } from '../auth/guarded-attempts.ts';
-import { tokenMethod, tokenOf, type Identity, type PresentedCredentials } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
 import { EstuaryError, failed, forbidden } from '../errors.ts';
 import type { DeviceRow } from '../store/device-store.ts';

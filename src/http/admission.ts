@@ -1,6 +1,6 @@
 /** Refuses what a listener cannot take, before anything is done for it: 503 with Retry-After. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { lockoutAddress } from '../auth/client-address.ts';
+import { lockoutAddress } from '../auth/identity.ts';
 import { type EstuaryError, unavailable } from '../errors.ts';
 import { inTurn } from '../process/turns.ts';
 import { exchangeOf } from './exchange.ts';

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
-import { lockoutAddress } from '../auth/client-address.ts';
+import { lockoutAddress } from '../auth/identity.ts';
 import { CountedLines } from '../counted-repeats.ts';
 import type { Logger } from '../log.ts';
 import { clientAddress, setClientAddress, transportOf } from './address.ts';

@@ -5,7 +5,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { lockoutAddress } from '../auth/client-address.ts';
+import { lockoutAddress } from '../auth/identity.ts';
 import { CountedLines } from '../counted-repeats.ts';
 import type { RequestLines } from '../log.ts';
 import type { Metrics } from '../metrics.ts';

@@ -1,8 +1,7 @@
 /** Client.toml says at once all that is wrong with it. */
 import { describe, expect, test } from 'vitest';
 import { readClientConfig } from '../../src/client/config/load.ts';
-import { ConfigError } from '../../src/config/problem.ts';
-import { parseToml } from '../../src/config/toml.ts';
+import { ConfigError, parseToml } from '../../src/config/problem.ts';
 
 const GOOD = `[server]
 url = "https://est.example"

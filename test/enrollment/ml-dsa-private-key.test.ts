@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { KeyGenerator } from '../../src/enrollment/key-generation.ts';
 import { inPrivateKeyForm } from '../../src/enrollment/ml-dsa-private-key.ts';
-import { ML_DSA } from '../../src/pki/x509/ml-dsa.ts';
+import { ML_DSA } from '../../src/pki/x509/key-pair.ts';
 import { exampleDer } from '../support/ml-dsa.ts';
 
 const FORMS = ['seed', 'expanded', 'both'] as const;

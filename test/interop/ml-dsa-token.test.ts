@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ML_DSA } from '../../src/pki/x509/ml-dsa.ts';
+import { ML_DSA } from '../../src/pki/x509/key-pair.ts';
 import { certificateOf } from '../support/cmc.ts';
 import { run, runAny, runText } from '../support/command.ts';
 import { certificatePem, Estuary, section } from '../support/estuary.ts';

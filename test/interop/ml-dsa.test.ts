@@ -3,7 +3,7 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseCsrAttrs } from '../../src/pki/pkcs10/csrattrs.ts';
-import { ML_DSA } from '../../src/pki/x509/ml-dsa.ts';
+import { ML_DSA } from '../../src/pki/x509/key-pair.ts';
 import { certificateOf, crm, issuedBy, postCmc, requestBy } from '../support/cmc.ts';
 import { buildCrmf } from '../pki/cmc/samples.ts';
 import { run, runAny, runText } from '../support/command.ts';

@@ -1,12 +1,15 @@
 /** Finds the entry of a username in the directory, and proves its password by a bind (RFC 4511, RFC 4513). */
 import { randomUUID } from 'node:crypto';
 import type { Entry } from 'ldapts';
-import { measured } from '../../dependency-calls.ts';
 import type { Config } from '../../config/schema.ts';
+import { measured } from '../../dependency-calls.ts';
 import { describe, unavailable } from '../../errors.ts';
 import type { FairLimiter } from '../../process/fair-limiter.ts';
-import { CredentialRefused } from '../guarded-attempts.ts';
+import { CredentialRefused, type GuardedAttempts } from '../guarded-attempts.ts';
+import type { ClientIdBinding, LdapIdentity, PresentedCredentials } from '../identity.ts';
+import { isBasic, parseBasic } from '../otp/basic.ts';
 import { passwordLimiter } from '../otp/hashing-pool.ts';
+import type { AuthContext, AuthPlugin } from '../plugin.ts';
 import { DirectoryRefusal, LdapConnection } from './connection.ts';
 
 export type LdapSettings = NonNullable<Config['auth']['ldap']>;
@@ -192,3 +195,39 @@ const escapedInDn = (value: string): string =>
 
 /** RFC 4515 §3. */
 const escapedInFilter = (value: string): string => value.replace(/[\0()*\\]/g, (one) => hex(Buffer.from(one)));
+
+/** Basic credentials of a directory as a way to authenticate on the EST listener. */
+export class LdapPlugin implements AuthPlugin {
+  readonly method = 'ldap';
+  /** A failure is committed together with its count. */
+  readonly auditsFailures = true;
+  readonly #directory: Pick<Directory, 'authenticate'>;
+  readonly #attempts: GuardedAttempts;
+  readonly #binding: ClientIdBinding;
+
+  constructor(directory: Pick<Directory, 'authenticate'>, attempts: GuardedAttempts, binding: ClientIdBinding) {
+    this.#directory = directory;
+    this.#attempts = attempts;
+    this.#binding = binding;
+  }
+
+  async authenticate(
+    { authorization, address }: PresentedCredentials,
+    context: AuthContext,
+  ): Promise<LdapIdentity | undefined> {
+    if (!isBasic(authorization)) return undefined;
+    const { username = '', password = '' } = parseBasic(authorization) ?? {};
+    const entry = await this.#attempts.run(username, { ...context, address }, () =>
+      this.#directory.authenticate(username, password),
+    );
+    const { client_id } = entry;
+    return {
+      method: 'ldap',
+      requester: `ldap:${client_id}`,
+      display: client_id,
+      note: `as ${JSON.stringify(username)}`,
+      binding: this.#binding,
+      ...entry,
+    };
+  }
+}

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type * as graphene from 'graphene-pk11';
 import { bitString, integer, NULL, octetString, oid, parseDer, sequence, Tag } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
-import { ML_DSA, type MlDsaParameters } from '../../pki/x509/ml-dsa.ts';
+import { ML_DSA, type MlDsaParameters } from '../../pki/x509/key-pair.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import { IsolatedError } from '../../process/protocol.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type * as graphene from 'graphene-pk11';
 import { oid } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
-import { mlDsaOf } from '../../pki/x509/ml-dsa.ts';
+import { mlDsaOf } from '../../pki/x509/key-pair.ts';
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
 import { MlDsa, PARAMETER_SETS } from './formats.ts';

@@ -1,5 +1,5 @@
 /** What the signer and its child process agree on. */
-import { ML_DSA } from '../../pki/x509/ml-dsa.ts';
+import { ML_DSA } from '../../pki/x509/key-pair.ts';
 
 /** Where a token is and what opens it. */
 export interface TokenAccess {

@@ -1,8 +1,7 @@
 /** Reads `client.toml`, and says at once all that is wrong with it. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { ConfigError, type Problem } from '../../config/problem.ts';
-import { parseToml, type Table } from '../../config/toml.ts';
+import { ConfigError, parseToml, type Problem, type Table } from '../../config/problem.ts';
 import { isKeyUri } from '../token/key-uri.ts';
 import type { CertificateConfig, ClientConfig } from './client-config.ts';
 import { CLIENT_SCHEMA, nameOf, type ReadCertificate, type ReadDocument } from './schema.ts';

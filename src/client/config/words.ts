@@ -4,7 +4,7 @@
  */
 import { resolve } from 'node:path';
 import { nearest } from '../../config/nearest.ts';
-import { isTable, typeName, type Table } from '../../config/toml.ts';
+import { isTable, type Table, typeName } from '../../config/problem.ts';
 
 /** Where what is wrong is told. */
 interface Reading {

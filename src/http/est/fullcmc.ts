@@ -3,7 +3,7 @@ import type { MtlsIdentity } from '../../auth/identity.ts';
 import type { Ca } from '../../ca/router.ts';
 import { type CmcParties, type Responder, responderFor } from '../../cmc/sender.ts';
 import type { CmcServer } from '../../cmc/server.ts';
-import { credentialRules } from '../../enrollment/credential-rules.ts';
+import { credentialRules } from '../../enrollment/authenticated.ts';
 import { countsAt } from '../../config/rules/names.ts';
 import { errorWith, isRefusal, type EstuaryError } from '../../errors.ts';
 import { decodeBody, encodeBody } from './codec.ts';

@@ -20,7 +20,7 @@ import {
 } from '../der/der.ts';
 import { parseName, type Name } from '../x509/name.ts';
 import { OID, oidName } from '../der/oids.ts';
-import { ML_DSA } from '../x509/ml-dsa.ts';
+import { ML_DSA } from '../x509/key-pair.ts';
 import type { PublicKeyInfo } from '../x509/public-key.ts';
 import {
   parseMessageSignatureAlgorithm,

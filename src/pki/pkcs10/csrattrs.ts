@@ -21,7 +21,7 @@ import {
   Tag,
   tlv,
 } from '../der/der.ts';
-import { ML_DSA, mlDsaOf } from '../x509/ml-dsa.ts';
+import { ML_DSA, mlDsaOf } from '../x509/key-pair.ts';
 import { buildName } from '../x509/name.ts';
 import { OID } from '../der/oids.ts';
 import { InputError } from '../input-error.ts';

@@ -3,7 +3,7 @@ import { createPublicKey, hash, type KeyObject } from 'node:crypto';
 
 import { DerError, DerReader, Tag, integerBytes, readBitStringOctets, readOid } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
-import { ML_DSA, type MlDsaParameters } from './ml-dsa.ts';
+import { ML_DSA, type MlDsaParameters } from './key-pair.ts';
 import { unsupportedCurve, unsupportedKey } from './unsupported-keys.ts';
 
 export type KeyAlgorithm = 'rsa' | 'rsa-pss' | 'ec' | 'ed25519' | 'ed448' | 'ml-dsa' | 'other';

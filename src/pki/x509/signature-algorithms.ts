@@ -17,7 +17,7 @@ import {
   sequence,
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
-import { ML_DSA, mlDsaOf } from './ml-dsa.ts';
+import { ML_DSA, mlDsaOf } from './key-pair.ts';
 import type { KeyAlgorithm, PublicKeyInfo } from './public-key.ts';
 
 export type HashName = 'sha256' | 'sha384' | 'sha512';

@@ -1,6 +1,6 @@
 /** What failures are counted on: an IPv4 address, or the /64 of an IPv6 address. */
 import { expect, test } from 'vitest';
-import { lockoutAddress } from '../../src/auth/client-address.ts';
+import { lockoutAddress } from '../../src/auth/identity.ts';
 
 test.each([
   ['an IPv4 address', '192.0.2.1', '192.0.2.1'],

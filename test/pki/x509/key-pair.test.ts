@@ -1,11 +1,11 @@
 /** RFC 9881: ML-DSA in X.509, with the working group's examples. */
 import { createPublicKey } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { FileError, readPrivateKey } from '../../../src/config/material/reader.ts';
 import { usagesOfKey } from '../../../src/ca/local/key-usage.ts';
+import { FileError, readPrivateKey } from '../../../src/config/material/reader.ts';
 import { bitString, NULL, oid, parseDer, sequence } from '../../../src/pki/der/der.ts';
 import { verifyCertificateSignature } from '../../../src/pki/x509/certificate.ts';
-import { ML_DSA } from '../../../src/pki/x509/ml-dsa.ts';
+import { ML_DSA } from '../../../src/pki/x509/key-pair.ts';
 import { parsePublicKey, publicKeyProblem } from '../../../src/pki/x509/public-key.ts';
 import {
   algorithmFitsKey,

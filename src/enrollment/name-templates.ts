@@ -1,9 +1,19 @@
 /** What the placeholders of patterns and templates stand for, of one requester. */
-import type { Identity } from '../auth/identity.ts';
 import { parsePrincipal } from '../auth/gssapi/principal.ts';
+import type { Identity } from '../auth/identity.ts';
+import type { ProfileConfig } from '../config/schema.ts';
+import { forbidden } from '../errors.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
-import { certificatePlaceholder, type PlaceholderValues } from '../pki/x509/name-template.ts';
-import type { NameRight } from './name-right.ts';
+import type { GeneralName } from '../pki/x509/general-name.ts';
+import {
+  certificatePlaceholder,
+  NoFittingValue,
+  type PlaceholderValues,
+  SanTemplate,
+  SubjectTemplate,
+} from '../pki/x509/name-template.ts';
+import type { Name } from '../pki/x509/name.ts';
+import type { NameRight } from './bound-names.ts';
 import type { RequestBase } from './request.ts';
 
 const DEVICE = 'device.';
@@ -74,4 +84,46 @@ function ofCertificate(certificate: Certificate | undefined, placeholder: string
   return certificate.subjectAltNames.flatMap((name) =>
     name.kind !== 'other' && name.kind === wanted.kind ? [name.value] : [],
   );
+}
+
+/** The parts of `[ca.profile]` that have templates. */
+type TemplateProfile = Pick<ProfileConfig, 'subject' | 'san'>;
+
+interface Templates {
+  readonly subject: SubjectTemplate | undefined;
+  readonly added: readonly SanTemplate[];
+}
+
+const parsed = new WeakMap<TemplateProfile, Templates>();
+
+/**
+ * @returns the subject that stands in place of the request's, if the profile has a template for it, and the SANs that come beside the request's
+ * @throws EstuaryError 403 `NAME_NOT_MADE`: no value, several where one fits, or one that is not valid there
+ */
+export function filledTemplates(
+  profile: TemplateProfile,
+  values: PlaceholderValues,
+): { readonly subject: Name | undefined; readonly added: readonly GeneralName[] } {
+  const { subject, added } = templatesOf(profile);
+  try {
+    return { subject: subject?.fill(values), added: added.map((template) => template.fill(values)) };
+  } catch (error) {
+    if (!(error instanceof NoFittingValue)) throw error;
+    throw forbidden('NAME_NOT_MADE', "The certificate's names cannot be made for this requester.", {
+      detail: error.message,
+    });
+  }
+}
+
+function templatesOf(profile: TemplateProfile): Templates {
+  let templates = parsed.get(profile);
+  if (templates === undefined) {
+    const { template } = profile.subject;
+    templates = {
+      subject: template === undefined ? undefined : new SubjectTemplate(template),
+      added: profile.san.add?.map((text) => new SanTemplate(text)) ?? [],
+    };
+    parsed.set(profile, templates);
+  }
+  return templates;
 }
