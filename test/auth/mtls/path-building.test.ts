@@ -1,0 +1,73 @@
+/** What a search for a path tries, and where it gives up (RFC 5280 §6.1). */
+import { expect, test } from 'vitest';
+import { findPath, type IssuerSource } from '../../../src/auth/mtls/path-building.ts';
+import { parseCertificate, type Certificate } from '../../../src/pki/x509/certificate.ts';
+import { foldedName } from '../../../src/pki/x509/name-matching.ts';
+import { makeCa, makeClient, type Issuer } from '../../support/certificates.ts';
+import { NOW } from '../chain.ts';
+
+const MAX_PATH = 10;
+const MAX_SIGNATURES = 32;
+const parsed = ({ der }: Issuer): Certificate => parseCertificate(der);
+const root = await makeCa('CN=Root');
+
+function source(anchor: Issuer, others: readonly Certificate[], knownLinks = false): IssuerSource {
+  const top = parsed(anchor);
+  return {
+    isAnchor: ({ fingerprint }) => fingerprint === top.fingerprint,
+    bySubject: (name) => [...others, top].filter(({ subject }) => foldedName(subject) === name),
+    isKnownLink: () => knownLinks,
+  };
+}
+
+/** The length of the path, or why there is none. */
+async function found(leaf: Issuer, of: IssuerSource): Promise<number | string> {
+  const result = await findPath(parsed(leaf), of, NOW);
+  return 'path' in result ? result.path.length : result.problem;
+}
+
+test(`a path has up to ${MAX_PATH} certificates`, async () => {
+  const cas: Issuer[] = [];
+  for (let n = 1; n < MAX_PATH; n++) cas.push(await makeCa(`CN=CA ${n}`, { issuer: cas.at(-1) ?? root }));
+  for (const [length, expected] of [
+    [MAX_PATH, MAX_PATH],
+    [MAX_PATH + 1, expect.stringContaining(`more than ${MAX_PATH} certificates`) as string],
+  ] as const) {
+    const leaf = await makeClient('CN=a', cas[length - 3] ?? root);
+    expect(await found(leaf, source(root, cas.map(parsed)))).toEqual(expected);
+  }
+});
+
+test(`up to ${MAX_SIGNATURES} signatures are verified`, async () => {
+  const genuine = await makeCa('CN=CA', { issuer: root });
+  const impostor = parsed(await makeCa('CN=CA', { issuer: root, slot: 'impostor' }));
+  const leaf = await makeClient('CN=a', genuine);
+  // The genuine one and the anchor need one signature each.
+  const among = (impostors: number, knownLinks = false): IssuerSource =>
+    source(root, [...Array<Certificate>(impostors).fill(impostor), parsed(genuine)], knownLinks);
+  expect(await found(leaf, among(MAX_SIGNATURES - 2))).toBe(3);
+  expect(await found(leaf, among(MAX_SIGNATURES - 1))).toContain(`more than ${MAX_SIGNATURES} signatures`);
+  // Links that were verified before are not verified again.
+  expect(await found(leaf, among(MAX_SIGNATURES, true))).toBe(3);
+});
+
+test('CAs that have certified each other are no endless path', async () => {
+  const one = await makeCa('CN=One');
+  const two = await makeCa('CN=Two');
+  const crossed = [
+    await makeCa('CN=One', { issuer: two, slot: 'CN=One' }),
+    await makeCa('CN=Two', { issuer: one, slot: 'CN=Two' }),
+  ].map(parsed);
+  expect(await found(await makeClient('CN=a', one), source(root, crossed))).toEqual(expect.any(String));
+  expect(await found(await makeClient('CN=a', one), source(two, crossed))).toBe(3);
+});
+
+test('the log learns which issuer is missing', async () => {
+  const missing = await makeCa('CN=Missing');
+  const leaf = await makeClient('CN=a', missing);
+  expect(await found(leaf, source(root, []))).toBe(`${parsed(leaf).fingerprint}: its issuer CN=Missing is not known`);
+  const impostor = await makeCa('CN=Missing', { slot: 'impostor' });
+  expect(await found(leaf, source(impostor, []))).toBe(
+    `${parsed(impostor).fingerprint}: did not sign the certificate below it`,
+  );
+});
