@@ -1094,7 +1094,7 @@ export interface components {
             /** @description The node that wrote it. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1125,6 +1125,27 @@ export interface components {
             invalidity_date?: string;
             /** @description The same in all records of a request. */
             request_id?: string;
+            /** @description Of an issued certificate: the operation. Of `admin.access`: the call. */
+            operation?: string;
+            /** @description Of an issued certificate: its owner, if it is not `subject`. */
+            requester?: string;
+            /** @description The ID of the registered device. */
+            device?: string;
+            /** @description The key of the device's entry: a later device with the same ID has another one. */
+            device_key?: string;
+            /** @description Of an issued certificate: whether the label issues to registered devices only. */
+            device_required?: boolean;
+            /** @description The new value, if the device was enabled or disabled. */
+            device_enabled?: boolean;
+            /** @description The ID of the token. */
+            token?: string;
+            /** @description The new expiry date of the token. */
+            token_expires_at?: string;
+            /** @description Why a request was rejected or expired. */
+            reason?: string;
+            /** @description Of an issued CRL. */
+            crl_number?: number;
+            /** @description For people. Programs use the other fields. */
             detail?: string;
             /** @description Records that left the store for an archive. */
             archived?: {
@@ -1153,6 +1174,8 @@ export interface components {
                 /** @description Its hash. */
                 hash: string;
             }[];
+            /** @description The last record that the store had when this transaction began; absent within it. */
+            stored?: number;
             /** @description The hash of the record before. */
             prev_hash?: string;
             /** @description SHA-256, hex. */
@@ -1296,7 +1319,7 @@ export interface components {
             /** @description The node that wrote it. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1327,6 +1350,27 @@ export interface components {
             invalidity_date?: string;
             /** @description The same in all records of a request. */
             request_id?: string;
+            /** @description Of an issued certificate: the operation. Of `admin.access`: the call. */
+            operation?: string;
+            /** @description Of an issued certificate: its owner, if it is not `subject`. */
+            requester?: string;
+            /** @description The ID of the registered device. */
+            device?: string;
+            /** @description The key of the device's entry: a later device with the same ID has another one. */
+            device_key?: string;
+            /** @description Of an issued certificate: whether the label issues to registered devices only. */
+            device_required?: boolean;
+            /** @description The new value, if the device was enabled or disabled. */
+            device_enabled?: boolean;
+            /** @description The ID of the token. */
+            token?: string;
+            /** @description The new expiry date of the token. */
+            token_expires_at?: string;
+            /** @description Why a request was rejected or expired. */
+            reason?: string;
+            /** @description Of an issued CRL. */
+            crl_number?: number;
+            /** @description For people. Programs use the other fields. */
             detail?: string;
             /** @description Records that left the store for an archive. */
             archived?: {
@@ -1355,6 +1399,8 @@ export interface components {
                 /** @description Its hash. */
                 hash: string;
             }[];
+            /** @description The last record that the store had when this transaction began; absent within it. */
+            stored?: number;
             /** @description The hash of the record before. */
             prev_hash: string;
             /** @description SHA-256, hex. */
@@ -4176,7 +4222,7 @@ export interface operations {
                 since?: string;
                 /** @description Records of this time and before. */
                 until?: string;
-                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored";
+                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted";
                 /** @description A part of the subject, who it was; upper and lower case alike. */
                 subject?: string;
                 /** @description A label. */

@@ -32,5 +32,5 @@ export function actor({ admin: { display, method, issuer }, address, request_id 
  * @param about what the call was about or how it failed; never a secret
  */
 export function accessEvent(call: AdminCall, outcome: AuditOutcome, about: string): AuditEvent {
-  return { type: 'admin.access', outcome, ...actor(call), detail: `${call.name}: ${about}` };
+  return { type: 'admin.access', outcome, ...actor(call), operation: call.name, detail: `${call.name}: ${about}` };
 }

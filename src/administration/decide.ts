@@ -1,4 +1,5 @@
 /** Approves and rejects queued requests: the rules for every way in (docs/approval.md). */
+import { requestEnded } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { conflict, forbidden, notFound, unavailable } from '../errors.ts';
@@ -103,16 +104,12 @@ function eventsOf(
     ...(reason === null ? [] : [reason]),
     ...(count === '' ? [] : [`approved by ${after.map(({ name }) => name).join(', ')}${count}`]),
   ];
+  const by = { ...actor(call), ca: row.ca, request_id: id };
   return [
     accessEvent(call, 'success', `request ${id} ${what}${count}`),
-    {
-      type: `request.${what}`,
-      outcome: 'success',
-      ...actor(call),
-      ca: row.ca,
-      request_id: id,
-      detail: detail.join(': '),
-    },
+    what === 'rejected'
+      ? requestEnded('request.rejected', by, reason ?? '', detail.join(': '))
+      : { ...by, type: 'request.approved', outcome: 'success', detail: detail.join(': ') },
   ];
 }
 

@@ -1,7 +1,7 @@
 /** Revokes certificates: the rules for every way in (docs/revocation.md). */
+import { type By, certificateRevoked } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { CaRouter } from '../ca/router.ts';
-import { auditedCertificate, issuedNames } from '../enrollment/certificate-row.ts';
 import { badRequest, conflict, type EstuaryError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { REVOCATION_REASONS } from '../pki/x509/crl.ts';
@@ -35,29 +35,18 @@ export async function revoke(
   { store, cas, log }: RevocationContext,
   row: ListedCertificate,
   order: RevocationOrder,
-  by: Partial<AuditEvent>,
+  by: By,
   further: readonly AuditEvent[] = [],
 ): Promise<RevokeResult> {
   const { ca, serial } = row;
-  const { reason, invalidity_date } = order;
+  const { reason } = order;
   const known = cas.issuers.find(({ label }) => label === ca);
   if (known === undefined) log.warn({ ca, serial }, 'revoked here only: the CA is no longer configured');
   else {
     const [recorded] = known.ownIsRecorded ? await store.getCertificates(serial, ca) : [];
     await known.driver.revoke({ serial, reason, ...(recorded && { certificate: recorded.der }) });
   }
-  const since = invalidity_date === null ? undefined : new Date(invalidity_date).toISOString();
-  const event: AuditEvent = {
-    ...by,
-    ...auditedCertificate(row),
-    ...issuedNames(row),
-    type: 'certificate.revoked',
-    outcome: 'success',
-    revocation_reason: reason,
-    ...(since === undefined ? {} : { invalidity_date: since }),
-    detail: `${row.subject}: ${reason}${since === undefined ? '' : `, invalid since ${since}`}`,
-  };
-  return store.revokeCertificate({ ca, serial, ...order }, [...further, event]);
+  return store.revokeCertificate({ ca, serial, ...order }, [...further, certificateRevoked(by, row, order)]);
 }
 
 /** 409 */

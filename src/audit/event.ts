@@ -43,6 +43,7 @@ export const AUDIT_TYPES = [
   'audit.checkpoint',
   'store.purged',
   'store.restored',
+  'store.accepted',
 ] as const;
 
 export type AuditType = (typeof AUDIT_TYPES)[number];
@@ -112,6 +113,25 @@ export interface AuditEvent extends AuditedRequester {
   readonly revocation_reason?: string;
   readonly invalidity_date?: string;
   readonly request_id?: string;
+  /** Of `certificate.issued`: the operation of the request. Of `admin.access`: the call, such as `POST /admin/otp`. */
+  readonly operation?: string;
+  /** Of `certificate.issued`: the owner of the certificate, if it is not `subject`. */
+  readonly requester?: string;
+  /** The registered device: its ID, and the key of its entry. */
+  readonly device?: string;
+  readonly device_key?: string;
+  /** Of `certificate.issued`: whether the label issues to registered devices only. */
+  readonly device_required?: boolean;
+  /** Of `device.*`: the new value, if the change contains it. */
+  readonly device_enabled?: boolean;
+  /** Of `otp.*`: the ID of the token. */
+  readonly token?: string;
+  /** Of `otp.created` and `otp.changed`: the expiry date of the token, ISO 8601 UTC. */
+  readonly token_expires_at?: string;
+  /** Of `request.rejected` and `request.expired`: why. */
+  readonly reason?: string;
+  /** Of `crl.issued`. */
+  readonly crl_number?: number;
   readonly detail?: string;
   /** Of `audit.archived`. */
   readonly archived?: ArchivedRange;
@@ -130,6 +150,8 @@ export interface AuditRecord extends AuditEvent {
   readonly time: string;
   /** The node that wrote it (`[store] node_name`). */
   readonly node?: string;
+  /** Of the first record of a transaction: the last record that the store had when the transaction began. */
+  readonly stored?: number;
   /** Hex SHA-256 of the record before; 64 zeros for the first. */
   readonly prev_hash: string;
   /** Hex SHA-256 over the canonical JSON of all other fields. */

@@ -46,11 +46,12 @@ interface Place {
   /** ISO 8601. */
   readonly time: string;
   readonly node: string | undefined;
+  readonly stored: number | undefined;
   readonly prev_hash: string;
 }
 
 /** The canonical JSON that is hashed: the fields in the order of HASHED_FIELDS, absent ones left out, no white space. */
-function canonicalJson(event: AuditEvent, { seq, time, node, prev_hash }: Place): string {
+function canonicalJson(event: AuditEvent, { seq, time, node, stored, prev_hash }: Place): string {
   return JSON.stringify({
     seq,
     time,
@@ -71,10 +72,21 @@ function canonicalJson(event: AuditEvent, { seq, time, node, prev_hash }: Place)
     revocation_reason: event.revocation_reason,
     invalidity_date: event.invalidity_date,
     request_id: bounded(event.request_id),
+    operation: event.operation,
+    requester: bounded(event.requester),
+    device: event.device,
+    device_key: event.device_key,
+    device_required: event.device_required,
+    device_enabled: event.device_enabled,
+    token: event.token,
+    token_expires_at: event.token_expires_at,
+    reason: bounded(event.reason),
+    crl_number: event.crl_number,
     detail: bounded(event.detail),
     archived: event.archived,
     checkpoint: event.checkpoint,
     anchors: event.anchors,
+    stored,
     prev_hash,
   } satisfies Record<HashedField, unknown>);
 }
@@ -95,10 +107,11 @@ const HASH_LENGTH = withHash('}', GENESIS_HASH).length;
  *
  * @param time milliseconds since the epoch
  * @param node the name of the node that writes it
+ * @param stored for the first record of a transaction: the last record that the store had when the transaction began
  */
-export function chain(head: ChainHead, event: AuditEvent, time: number, node?: string): ChainedRecord {
+export function chain(head: ChainHead, event: AuditEvent, time: number, node?: string, stored?: number): ChainedRecord {
   const seq = head.seq + 1;
-  const place = { seq, time: new Date(time).toISOString(), node, prev_hash: head.hash };
+  const place = { seq, time: new Date(time).toISOString(), node, stored, prev_hash: head.hash };
   const canonical = canonicalJson(event, place);
   const digest = sha256(canonical);
   return { seq, type: event.type, time, hash: digest, line: withHash(canonical, digest), event };
@@ -112,6 +125,8 @@ export interface ParsedRecord extends ChainedRecord {
   /** Of the ends of other nodes' chains. */
   readonly anchors: readonly Anchor[];
   readonly node: string | undefined;
+  /** The record itself. */
+  readonly record: AuditRecord;
 }
 
 /**
@@ -146,6 +161,7 @@ export function parseLine(line: string): ParsedRecord | undefined {
     checkpoint,
     anchors,
     node: typeof node === 'string' ? node : undefined,
+    record,
     line,
   };
 }

@@ -2,7 +2,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { unavailable } from '../errors.ts';
+import { failed, unavailable } from '../errors.ts';
 import { readLines } from './file-cursor.ts';
 import { type ChainHead, follows, parseLine, type ParsedRecord } from './record.ts';
 
@@ -21,7 +21,7 @@ export interface AuditFileState {
  *
  * @param onRecord told how many records have been read
  * @returns undefined: there is none, or it is empty
- * @throws EstuaryError 503 `AUDIT_TAMPERED` where it is broken, or the log of another store
+ * @throws EstuaryError 503 `AUDIT_TAMPERED`: it is broken, or of another store; 500 `AUDIT_TOO_OLD`: a version before 0.2 wrote it
  */
 export function readAuditFile(
   path: string,
@@ -30,7 +30,7 @@ export function readAuditFile(
 ): AuditFileState | undefined {
   let first: ParsedRecord | undefined;
   let last: ParsedRecord | undefined;
-  let [size, records] = [0, 0];
+  let [size, records, isCurrent] = [0, 0, false];
   for (const { record, end } of recordsOf(path)) {
     if (record === undefined || (last !== undefined && !follows(last, record)))
       throw tampered(path, `a line behind record ${last?.seq ?? 0} does not continue the chain`);
@@ -39,8 +39,13 @@ export function readAuditFile(
     first ??= record;
     last = record;
     size = end;
+    isCurrent ||= record.record.stored !== undefined;
     onRecord(++records);
   }
+  if (first !== undefined && !isCurrent)
+    throw failed('AUDIT_TOO_OLD', 'a version before 0.2 wrote the audit file', {
+      detail: `${path} (move it away to restore without it)`,
+    });
   return first === undefined || last === undefined ? undefined : { first, last, size };
 }
 
@@ -52,25 +57,26 @@ function tampered(path: string, what: string): Error {
   });
 }
 
-/**
- * The records after `head`: those in the audit file, and before them those that rotated files beside it have.
- *
- * @param whole false: some between are missing
- */
-export function* recordsSince(
+interface Since {
+  readonly records: Iterable<ParsedRecord>;
+  /** false: some are missing. */
+  readonly whole: boolean;
+}
+
+/** The records after `head`: those in the audit file, and earlier ones in rotated files next to it and in the archive. */
+export function recordsSince(
   path: string,
   head: ChainHead,
   { first }: AuditFileState,
   archive: string | undefined,
-): Generator<ParsedRecord, { readonly whole: boolean }> {
-  let whole = first.seq <= head.seq + 1;
-  if (!whole) {
-    const before = linked(path, head, first, archive);
-    whole = before.length > 0 && before[0] !== undefined && follows(head, before[0]);
+): Since {
+  const before = first.seq <= head.seq + 1 ? [] : linked(path, head, first, archive);
+  const [earliest = first] = before;
+  function* records(): Generator<ParsedRecord> {
     yield* before;
+    for (const { record } of recordsOf(path)) if (record !== undefined && record.seq > head.seq) yield record;
   }
-  for (const { record } of recordsOf(path)) if (record !== undefined && record.seq > head.seq) yield record;
-  return { whole };
+  return { records: records(), whole: earliest.seq <= head.seq || follows(head, earliest) };
 }
 
 /** Of the files beside it, the records that lead up to its first, backwards from there as far as they go. */

@@ -5,7 +5,7 @@ import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
 import { countsAt } from '../config/rules/names.ts';
 import type { RequestBase } from '../enrollment/request.ts';
-import { auditedCertificate } from '../enrollment/certificate-row.ts';
+import { auditedCertificate } from '../audit/applied-events.ts';
 import { eventBase } from '../enrollment/request.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import { isOfIssuer } from '../store/certificate-issuer.ts';

@@ -2,6 +2,7 @@
  * The two phases of an issuance. The intent (CA, serial, requester, one OTP use) is committed before the CA signs, the certificate before
  * it is answered; a crash between the two leaves a reservation that start-up reconciles (docs/issuance.md).
  */
+import { auditedCertificate, certificateFailed, certificateIssued } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { IssuanceResult, PreparedIssuance } from '../ca/driver.ts';
 import { tokenOf } from '../auth/identity.ts';
@@ -12,7 +13,7 @@ import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import { StoreLost } from '../store/calls/errors.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { Repeatable } from '../store/otp-store.ts';
-import { auditedCertificate, certificateRow, issuedNames } from './certificate-row.ts';
+import { certificateRow } from './certificate-row.ts';
 import type { Allowed } from './allowed.ts';
 import { queuedGeneratedKey } from './checked.ts';
 import { measured } from '../dependency-calls.ts';
@@ -213,7 +214,7 @@ export class Recorded {
     try {
       const events: readonly AuditEvent[] = [
         { ...event, type: 'ca.signature', outcome: 'success' },
-        { ...event, ...issuedNames(row), type: 'certificate.issued', outcome: 'success', detail: operation },
+        certificateIssued(event, row, operation),
       ];
       await issuance.store.recordCertificate(row, events, succeeded);
     } catch (error) {
@@ -232,8 +233,5 @@ function release(
   error: unknown,
   causes: readonly AuditEvent[] = [],
 ): Promise<void> {
-  return releaser.release(request.requestId, [
-    ...causes,
-    { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: describe(error) },
-  ]);
+  return releaser.release(request.requestId, [...causes, certificateFailed(eventBase(request), describe(error))]);
 }

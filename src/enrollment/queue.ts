@@ -3,6 +3,7 @@
  * recognised when it is made again; once approved it is issued by the poll that comes next, through the same stages as every other.
  * docs/approval.md tells why.
  */
+import { certificateFailed } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { auditedRequester, type Identity, tokenOf } from '../auth/identity.ts';
 import { describe, type EstuaryError } from '../errors.ts';
@@ -155,12 +156,7 @@ export class RequestQueue {
   /** The CA refuses for good what an administrator approved: its policy has changed since. */
   async fail(request: RequestBase, requestId: string, error: EstuaryError): Promise<void> {
     await this.#store.failRequest(requestId, error.message, this.#now(), [
-      {
-        ...eventBase({ ...request, requestId }),
-        type: 'certificate.failed',
-        outcome: 'failure',
-        detail: describe(error),
-      },
+      certificateFailed(eventBase({ ...request, requestId }), describe(error)),
     ]);
   }
 }

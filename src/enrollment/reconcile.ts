@@ -1,3 +1,4 @@
+import { certificateFailed } from '../audit/applied-events.ts';
 import type { Logger } from '../log.ts';
 import type { CmcStore } from '../store/cmc-store.ts';
 import type { IssuanceStore } from '../store/issuance-store.ts';
@@ -20,17 +21,17 @@ export async function reconcile(
   for (const reservation of open) {
     const atCa = (await store.getRequest(reservation.request_id))?.decider === 'ca';
     await store.releaseReservation(reservation.request_id, [
-      {
-        type: 'certificate.failed',
-        outcome: 'failure',
-        subject: reservation.requester,
-        ca: reservation.ca,
-        request_id: reservation.request_id,
-        ...(reservation.serial === null ? {} : { serial: reservation.serial }),
-        detail: atCa
+      certificateFailed(
+        {
+          subject: reservation.requester,
+          ca: reservation.ca,
+          request_id: reservation.request_id,
+          ...(reservation.serial === null ? {} : { serial: reservation.serial }),
+        },
+        atCa
           ? 'the process ended during the submission; what became of it at the CA is looked for'
           : 'the process ended between the intent and the record; no certificate was handed out',
-      },
+      ),
     ]);
   }
   // After their reservations: whoever takes a message up must not find one open.

@@ -3,7 +3,7 @@
  * long as its submission is under way: whatever happens in between, a request is submitted once, and what became of it is found out
  * before it can be made again. docs/dogtag.md tells why.
  */
-import type { AuditEvent } from '../audit/event.ts';
+import { certificateFailed, requestEnded } from '../audit/applied-events.ts';
 import type { Found, RemoteQueue } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { describe, EstuaryError, forbidden, isRefusal, unavailable } from '../errors.ts';
@@ -206,10 +206,10 @@ export class RemoteRequests {
   }
 
   async #end(row: RequestRow, ending: RequestEnd, detail = ending.reason): Promise<void> {
-    const rejected = ending.status === 'rejected';
-    const event: AuditEvent = rejected
-      ? { ...rowEvent(row), type: 'request.rejected', outcome: 'success', detail: `at the CA: ${detail}` }
-      : { ...rowEvent(row), type: 'certificate.failed', outcome: 'failure', detail };
+    const event =
+      ending.status === 'rejected'
+        ? requestEnded('request.rejected', rowEvent(row), ending.reason, `at the CA: ${detail}`)
+        : certificateFailed(rowEvent(row), detail);
     await this.#store.endRequest(row.id, ending, this.#options.now(), [event]);
   }
 }

@@ -1,4 +1,5 @@
 /** What is done with the row of a request at a CA elsewhere, whether it is being submitted or waits. */
+import { certificateIssued } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { IssuanceRequest } from '../ca/driver.ts';
 import type { Logger } from '../log.ts';
@@ -10,7 +11,7 @@ import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import type { RemoteRequestStore } from '../store/remote-request-store.ts';
 import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import { StoreLost } from '../store/calls/errors.ts';
-import { certificateRow, issuedNames } from './certificate-row.ts';
+import { certificateRow } from './certificate-row.ts';
 import type { Repeats } from './repeats.ts';
 import type { ReservationReleaser } from './reservation-releaser.ts';
 
@@ -64,7 +65,7 @@ export async function recordIssued(
   const event = { ...rowEvent(row), ...(address === undefined ? {} : { address }), serial: certificate.serial };
   const events: readonly AuditEvent[] = [
     { ...event, type: 'ca.signature', outcome: 'success' },
-    { ...event, ...issuedNames(certificate), type: 'certificate.issued', outcome: 'success', detail: row.operation },
+    certificateIssued(event, certificate, row.operation),
   ];
   await store.recordCertificate(certificate, events, succeeded);
   noteOnRequest({ serial: certificate.serial });
@@ -85,7 +86,7 @@ export async function orRelease(
 }
 
 /** What the audit events of a row have in common. */
-export function rowEvent({ requester, ca, id }: RequestRow): Pick<AuditEvent, 'subject' | 'ca' | 'request_id'> {
+export function rowEvent({ requester, ca, id }: RequestRow) {
   return { subject: requester, ca, request_id: id };
 }
 

@@ -1,4 +1,5 @@
 /** What the stages of a request share (docs/architecture.md, "A request's way"). */
+import { tokenEvent } from '../audit/applied-events.ts';
 import type { AuditedRequester, AuditEvent } from '../audit/event.ts';
 import { auditedRequester, type Identity, type PresentedCredentials, tokenMethod, tokenOf } from '../auth/identity.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
@@ -94,7 +95,7 @@ type RequestOrigin = Pick<RequestBase, 'identity' | 'address' | 'ca' | 'requestI
 /** What the audit events of a request have in common. */
 export function eventBase(
   request: RequestOrigin,
-): AuditedRequester & Pick<AuditEvent, 'subject' | 'address' | 'ca' | 'request_id'> {
+): AuditedRequester & Pick<AuditEvent, 'subject' | 'address' | 'ca'> & { readonly request_id: string } {
   return {
     ...auditedRequester(request.identity),
     address: request.address,
@@ -125,8 +126,7 @@ export function receivedEvents(request: RequestBase, takesUse: boolean): AuditEv
   const { events, identity, operation: detail } = request;
   const base = eventBase(request);
   const token = takesUse ? tokenOf(identity) : undefined;
-  const used: readonly AuditEvent[] =
-    token === undefined ? [] : [{ ...base, type: 'otp.used', outcome: 'success', detail: `token ${token.otp_id}` }];
+  const used = token === undefined ? [] : [tokenEvent({ type: 'otp.used', token: { id: token.otp_id } }, base)];
   return [...events, { ...base, type: 'request.received', outcome: 'success', detail }, ...used];
 }
 

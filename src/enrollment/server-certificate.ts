@@ -2,6 +2,7 @@
 import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from 'node:crypto';
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { certificateFailed, certificateIssued } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { Ca } from '../ca/router.ts';
 import type { KeyPair } from '../config/material/material.ts';
@@ -18,7 +19,7 @@ import type { Limiter } from '../process/fair-limiter.ts';
 import { isOfIssuer } from '../store/certificate-issuer.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
-import { certificateRow, issuedNames } from './certificate-row.ts';
+import { certificateRow } from './certificate-row.ts';
 
 export interface ServerCertificateOptions {
   /** As it is in force now. */
@@ -182,13 +183,14 @@ export class ServerCertificate {
       const event = { ...base, serial: row.serial };
       await store.recordCertificate(row, [
         { ...event, type: 'ca.signature', outcome: 'success' },
-        { ...event, ...issuedNames(row), type: 'certificate.issued', outcome: 'success', detail: 'tls.automatic' },
+        certificateIssued(event, row, 'tls.automatic'),
       ]);
       return { certificates: [parseCertificate(result.certificate), ...intermediates(ca)], privateKey };
     } catch (error) {
-      const failure: AuditEvent = { ...base, type: 'certificate.failed', outcome: 'failure', detail: describe(error) };
       // What the store cannot close now, the next start does.
-      await store.releaseReservation(reservation.request_id, [failure]).catch(() => undefined);
+      await store
+        .releaseReservation(reservation.request_id, [certificateFailed(base, describe(error))])
+        .catch(() => undefined);
       throw error;
     }
   }

@@ -1,4 +1,5 @@
 /** The stage of a request at a CA elsewhere: it is in the store, with its reservation, and may be submitted, once. */
+import { certificateFailed } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { describe, EstuaryError, forbidden } from '../errors.ts';
 import { stateOf, TRANSITIONS } from '../store/request-state.ts';
@@ -112,9 +113,7 @@ export class Submitted {
 
   async #withdraw(request: RequestBase, reason: string): Promise<void> {
     await orRelease(this.#options, request.requestId, () =>
-      this.#options.store.withdrawRequest(request.requestId, [
-        { ...eventBase(request), type: 'certificate.failed', outcome: 'failure', detail: reason },
-      ]),
+      this.#options.store.withdrawRequest(request.requestId, [certificateFailed(eventBase(request), reason)]),
     );
   }
 }

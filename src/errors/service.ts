@@ -13,6 +13,11 @@ export const SERVICE_ERRORS = {
     cause: 'The end of the audit log differs from what the store recorded, so the server writes nothing more.',
     remedy: 'Run "estuary audit verify", find the cause, and restore the log.',
   },
+  AUDIT_TOO_OLD: {
+    status: 500,
+    cause: 'A version before 0.2 wrote the audit file. Its records cannot be applied to a store.',
+    remedy: 'Move the file away to restore without it.',
+  },
   AUDIT_UNAVAILABLE: {
     status: 503,
     cause: 'The audit log cannot be written, so nothing is issued.',
@@ -114,6 +119,13 @@ export const SERVICE_ERRORS = {
     status: 500,
     cause: 'The CA has not yet issued the server certificate that tls.automatic requires.',
     remedy: 'Check the log: the CA cannot sign.',
+  },
+  STORE_BEHIND: {
+    status: 500,
+    cause:
+      'The database is older than the audit file of this node: a snapshot was restored, or the node reached an old primary after a failover. The detail names the missing records.',
+    remedy:
+      'Connect to the current database. If it is lost, stop every node and run "estuary store accept-older-database" (docs/disaster-recovery.md).',
   },
   STORE_FAILED: {
     status: 500,

@@ -1,5 +1,4 @@
 /** The store of a configuration, whichever driver keeps it. */
-import type { AuditEvent } from '../audit/event.ts';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { migrateDatabase } from '../store/postgres/migrate.ts';
@@ -10,18 +9,18 @@ import { nodeName } from './nodes.ts';
 import { postgresServer } from './postgres-server.ts';
 
 /**
- * @param onCommit called with the events of requests, certificates and rejected credentials once they are committed
+ * @param on called with the events of requests, certificates and rejected credentials once they are committed, and when the database is
+ *   found to be older than the audit file
  * @throws as the driver
  */
 export function openConfiguredStore(
   config: Config,
   material: Material,
-  now: () => number,
-  onCommit: (events: readonly AuditEvent[]) => void,
+  on: Pick<StoreOptions, 'now' | 'onCommit' | 'onBehind'>,
 ): Promise<Store> {
   return config.store.driver === 'postgres'
-    ? openPostgresStore({ ...postgresOptions(config, material), now, onCommit })
-    : openStore({ ...sqliteOptions(config), now, onCommit });
+    ? openPostgresStore({ ...postgresOptions(config, material), ...on })
+    : openStore({ ...sqliteOptions(config), ...on });
 }
 
 /** Migrates a shared database to this program's schema, which includes the table of live nodes. @throws as the driver */

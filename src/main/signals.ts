@@ -62,7 +62,12 @@ export class ServiceSignals {
     }
   }
 
-  async #stop(): Promise<void> {
+  /** Stops the service because it cannot go on. @param reason passed on once it has stopped */
+  async fail(reason: Error): Promise<void> {
+    await this.#stop(reason);
+  }
+
+  async #stop(reason?: Error): Promise<void> {
     if (this.#stopping) return;
     this.#stopping = true;
     let service;
@@ -74,9 +79,9 @@ export class ServiceSignals {
     try {
       await this.#reloading;
       await service.stop();
-      this.#stopped();
+      this.#stopped(reason);
     } catch (error) {
-      this.#stopped(new Error(`could not stop cleanly: ${describe(error)}`, { cause: error }));
+      this.#stopped(reason ?? new Error(`could not stop cleanly: ${describe(error)}`, { cause: error }));
     }
   }
 }

@@ -31,6 +31,8 @@ export interface RunningService {
   reload(): Promise<void>;
   /** Stops accepting, lets requests in flight finish within `server.shutdown_grace`, and closes everything. */
   stop(): Promise<void>;
+  /** Resolves with the reason if the service cannot go on: its database is older than its audit file. */
+  readonly failure: Promise<Error>;
 }
 
 /** What the parts are made on. */
@@ -50,10 +52,19 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const nodes = await joinNodes(config, material, instance, log);
   try {
     const metrics = new Metrics();
-    const store = await openConfiguredStore(config, material, nodes.clock.now, (events) => metrics.observe(events));
+    const failure = Promise.withResolvers<Error>();
+    const store = await openConfiguredStore(config, material, {
+      now: nodes.clock.now,
+      onCommit: (events) => metrics.observe(events),
+      onBehind: failure.resolve,
+    });
     try {
       const service = await startOn({ log, metrics, store, instance }, options, nodes);
-      return { reload: () => service.reload(), stop: () => service.stop().finally(() => nodes.release()) };
+      return {
+        reload: () => service.reload(),
+        stop: () => service.stop().finally(() => nodes.release()),
+        failure: failure.promise,
+      };
     } catch (error) {
       await store.close();
       throw error;
@@ -64,7 +75,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
 }
 
-async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promise<RunningService> {
+async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promise<Omit<RunningService, 'failure'>> {
   const { log, store } = base;
   const { config, material, configFile, warnings } = options;
   for (const { key, message } of warnings) log.warn({ key }, message);

@@ -1,4 +1,5 @@
 /** Keeps a CRL of each CA at hand: signed on time, numbered without a gap backwards, shared by all nodes. */
+import { crlIssued } from '../audit/applied-events.ts';
 import type { Ca } from '../ca/router.ts';
 import type { StatusSigner } from '../ca/driver.ts';
 import { describe } from '../errors.ts';
@@ -146,9 +147,7 @@ export class CrlPublisher {
       entries: await this.#entries(ca.label, now(), before?.this_update ?? 0),
     });
     const row: CrlRow = { ca: ca.label, number, this_update, next_update, der: await signer.sign(tbs) };
-    const saved = await store.saveCrl(row, [
-      { type: 'crl.issued', outcome: 'success', ca: ca.label, detail: `number ${number}, ${row.der.length} bytes` },
-    ]);
+    const saved = await store.saveCrl(row, [crlIssued(ca.label, number, row.der.length)]);
     // Another node was faster with a later list, which may have been given out already: numbers never fall.
     if (!saved) return (await this.#load(ca)) ?? row;
     if ((this.#known(ca)?.number ?? 0) < number) this.#keep(ca, row);

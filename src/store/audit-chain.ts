@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { refuseBehind } from '../audit/behind.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { AuditFile } from '../audit/file.ts';
 import { chain, type ChainedRecord, follows, parseLine } from '../audit/record.ts';
@@ -49,7 +50,7 @@ export class AuditChain {
    * @param time for records about what was found, ms
    * @returns `rotated` when a new file was begun: commit the new {@link head} by itself and begin again. A crash in the first write to
    *   the new file is then told from a file that was cut short
-   * @throws EstuaryError 503 `AUDIT_TAMPERED`
+   * @throws EstuaryError 500 `STORE_BEHIND`; 503 `AUDIT_TAMPERED`
    */
   begin(found: AuditHead | undefined, time: number): 'ready' | 'rotated' {
     if (found === undefined) throw this.#tampered('the store has lost the end of the audit chain');
@@ -60,11 +61,13 @@ export class AuditChain {
     const size = this.#file.open();
     this.#before = size;
     this.#after = size;
+    const isAsWritten = size >= found.file_size && this.#hasTail(found);
+    if (size !== found.file_size || !isAsWritten) refuseBehind(this.path, found);
     if (size === 0 && this.#head.file_size > 0) {
       this.#head = { ...this.#head, file_start: this.#head.seq + 1, file_size: 0 };
       return 'rotated';
     }
-    this.#checkTail(size);
+    if (!isAsWritten) throw this.#notAsWritten(size, found);
     if (size > this.#head.file_size) this.#adopt(size, time);
     else if (size === 0 && this.#head.seq > 0) {
       const detail = `a new audit file begins; the former one ended with record ${this.#head.seq}`;
@@ -75,7 +78,8 @@ export class AuditChain {
 
   /** Makes an event the next record of this transaction. */
   add(event: AuditEvent, time: number): ChainedRecord {
-    const record = chain(this.#head, event, time, this.#node);
+    const stored = this.#lines.length === 0 ? this.#found?.seq : undefined;
+    const record = chain(this.#head, event, time, this.#node, stored);
     this.#records.push(record);
     this.#head = { ...this.#head, seq: record.seq, hash: record.hash };
     this.#lines.push(record.line);
@@ -155,14 +159,19 @@ export class AuditChain {
     this.#file.close();
   }
 
-  #checkTail(size: number): void {
-    const { hash, file_size, seq } = this.#head;
-    if (size < file_size)
-      throw this.#tampered(`has ${size} bytes, but ${file_size} bytes up to record ${seq} were written`);
-    if (file_size === 0) return;
+  #notAsWritten(size: number, { seq, file_size }: AuditHead): Error {
+    return this.#tampered(
+      size < file_size
+        ? `has ${size} bytes, but ${file_size} bytes up to record ${seq} were written`
+        : `does not have record ${seq} at byte ${file_size}, where it was written`,
+    );
+  }
+
+  /** Whether the record is in the file, where the head says. */
+  #hasTail({ hash, file_size }: AuditHead): boolean {
+    if (file_size === 0) return true;
     const tail = Buffer.from(`"hash":"${hash}"}\n`);
-    if (!this.#file.tail(file_size, tail.length).equals(tail))
-      throw this.#tampered(`does not have record ${seq} at byte ${file_size}, where it was written`);
+    return this.#file.tail(file_size, tail.length).equals(tail);
   }
 
   #adopt(size: number, time: number): void {
@@ -176,6 +185,8 @@ export class AuditChain {
         break;
       }
       const record = parseLine(line.text);
+      if (record?.seq === first && record.record.stored === undefined)
+        throw this.#tampered('contains records of a version before 0.2');
       if (record === undefined || !follows(this.#head, record))
         throw this.#tampered(`goes on behind record ${this.#head.seq} with a line that does not continue the chain`);
       this.#records.push(record);

@@ -24,8 +24,8 @@ export interface Added {
 
 const isAuthentication = (type: string): boolean => type.startsWith('auth.');
 
-function statisticOf({ type, outcome, detail }: AuditEvent): Statistic | undefined {
-  if (type === 'certificate.issued' && detail === 'simplereenroll') return 'renewed';
+function statisticOf({ type, outcome, operation }: AuditEvent): Statistic | undefined {
+  if (type === 'certificate.issued' && operation === 'simplereenroll') return 'renewed';
   if (isAuthentication(type)) return outcome === 'failure' ? 'unauthenticated' : undefined;
   return OF_TYPE.get(type);
 }

@@ -140,7 +140,7 @@ describe.skipIf(!requires('storeInFile'))('backup and restore', () => {
     expect(restored.output).toContain('applied: 3 certificates issued\n');
     expect(restored.output).toContain('applied: 1 revocations of tokens\n');
     expect(restored.output).toContain('applied: 1 devices disabled\n');
-    expect(restored.output).toContain('lost: 3 tokens made since');
+    expect(restored.output).toContain('lost: 3 tokens created since');
     expect(restored.output).toMatch(/^warning: of 3 certificates issued after the backup of \S+, the store knows/m);
     expect(restored.output).not.toContain('may be unknown');
     expect(restored.code).toBe(0);

@@ -16,6 +16,7 @@ import { verifyAudit } from '../../src/store/sqlite/read-audit.ts';
 import { backUp } from '../../src/main/backup/backup.ts';
 import { restore, type Restored } from '../../src/main/backup/restore.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
+import { crlIssued, requestEnded, tokenEvent } from '../../src/audit/applied-events.ts';
 import type { Store } from '../../src/store/store.ts';
 import { localLink } from '../store/local-link.ts';
 import {
@@ -48,7 +49,7 @@ async function withStore(paths: Paths, work: (store: Store) => Promise<unknown>)
   }
 }
 
-const used = (id: string, more = {}) => event('otp.used', { detail: `token ${id}`, ...more });
+const used = (id: string) => tokenEvent({ type: 'otp.used', token: { id } }, {});
 
 /** A store with two tokens, a backup of it, and then what `since` does. */
 async function backedUp(since: (store: Store, made: Case) => Promise<unknown>, before = since): Promise<Case> {
@@ -57,7 +58,7 @@ async function backedUp(since: (store: Store, made: Case) => Promise<unknown>, b
   const backup = join(paths.folder, 'backup');
   const made = { paths, backup, tokens };
   await withStore(paths, async (store) => {
-    for (const row of tokens) await store.insertOtp(row, [event('otp.created', { detail: `token ${row.id}` })]);
+    for (const row of tokens) await store.insertOtp(row, [tokenEvent({ type: 'otp.created', token: row }, {})]);
     if (before !== since) await before(store, made);
     backUp({ storePath: paths.path, ownLookupKey: true, to: backup, now: () => T0, progress: () => undefined });
     await since(store, made);
@@ -68,7 +69,7 @@ async function backedUp(since: (store: Store, made: Case) => Promise<unknown>, b
 type Bar = ReturnType<Parameters<typeof restore>[0]['bar']>;
 const noBar = (): Bar => ({ update: () => undefined, end: () => undefined });
 
-function restoreTo({ paths, backup }: Case, bar: (what: string) => Bar = noBar): Restored {
+function restoreTo({ paths, backup }: Case, bar: (what: string) => Bar = noBar): Promise<Restored> {
   return restore({
     from: backup,
     storePath: paths.path,
@@ -103,11 +104,11 @@ const useBoth = async (store: Store, { tokens: [a, b] }: Case): Promise<void> =>
 describe('what the audit file tells of since the backup', () => {
   test('is applied, and the chain goes on through the restore', async () => {
     const made = await backedUp(useBoth);
-    expect(restoreTo(made)).toMatchObject({ whole: true, revokedTokens: 0 });
+    expect(await restoreTo(made)).toMatchObject({ whole: true, revokedTokens: 0 });
     expect(await verify(made)).toMatchObject({ ok: true, ahead: 0 });
     expect(await tokensOf(made)).toEqual([1, 2]);
     // A second time from the same backup: what the first restore wrote is there too.
-    expect(restoreTo(made)).toMatchObject({ whole: true });
+    expect(await restoreTo(made)).toMatchObject({ whole: true });
     expect(await tokensOf(made)).toEqual([1, 2]);
     expect(await verify(made)).toMatchObject({ ok: true, ahead: 0 });
   });
@@ -115,7 +116,7 @@ describe('what the audit file tells of since the backup', () => {
   test('tells how far it is, record by record', async () => {
     const made = await backedUp(useBoth);
     const told = new Map<string, unknown>();
-    restoreTo(made, (what) => ({
+    await restoreTo(made, (what) => ({
       update: (records, of) => void told.set(what, [records, of]),
       end: () => void told.set(`${what}: end`, true),
     }));
@@ -142,7 +143,7 @@ describe('what the audit file tells of since the backup', () => {
       rotate(one.paths.auditFile);
       await store.audit([event('admin.access')]);
     });
-    expect(restoreTo(made)).toMatchObject({ whole: true, revokedTokens: 0 });
+    expect(await restoreTo(made)).toMatchObject({ whole: true, revokedTokens: 0 });
     expect(await tokensOf(made)).toEqual([1, 2]);
     expect(await verify(made)).toMatchObject({ ok: true, ahead: 0 });
   });
@@ -154,7 +155,7 @@ describe('what the audit file tells of since the backup', () => {
   ])('is unknown where the file %s: unused tokens are revoked, and a new file begins', async (_name, change) => {
     const made = await backedUp(useBoth);
     change(made.paths.auditFile);
-    expect(restoreTo(made)).toMatchObject({ whole: false, revokedTokens: 2 });
+    expect(await restoreTo(made)).toMatchObject({ whole: false, revokedTokens: 2 });
     expect(await tokensOf(made)).toEqual(['revoked', 'revoked']);
     expect(await verify(made)).toMatchObject({ ok: true, ahead: 0 });
     expect(readFileSync(made.paths.auditFile, 'utf8')).toContain('"otp.revoked"');
@@ -166,7 +167,7 @@ describe('what the audit file tells of since the backup', () => {
       rmSync(one.paths.auditFile);
       await useBoth(store, one);
     });
-    const { whole, revokedTokens, moved } = restoreTo(made);
+    const { whole, revokedTokens, moved } = await restoreTo(made);
     expect({ whole, revokedTokens }).toEqual({ whole: false, revokedTokens: 1 });
     expect(moved.some((path) => path.startsWith(made.paths.auditFile))).toBe(true);
     expect(await tokensOf(made)).toEqual(['revoked', 2]);
@@ -180,7 +181,9 @@ describe('what the audit file tells of since the backup', () => {
         const [issued, failed] = open;
         const ca = 'devices';
         await store.audit([event('certificate.issued', { request_id: issued ?? '', ca, serial: '0a' })]);
-        await store.audit([event('otp.returned', { request_id: failed ?? '', detail: `token ${tokens[1]?.id}` })]);
+        await store.audit([
+          tokenEvent({ type: 'otp.returned', token: { id: tokens[1]?.id ?? '' } }, { request_id: failed ?? '' }),
+        ]);
       },
       async (store, one) => {
         for (const { id } of one.tokens) {
@@ -190,7 +193,7 @@ describe('what the audit file tells of since the backup', () => {
         }
       },
     );
-    restoreTo(made);
+    await restoreTo(made);
     await withStore(made.paths, async (store) => expect(await store.openReservations()).toEqual([]));
     expect(await tokensOf(made)).toEqual([1, 0]);
   });
@@ -203,18 +206,17 @@ describe('what the audit file tells of since the backup', () => {
         event('certificate.revoked', { ...certificate, serial: '0d', revocation_reason: 'superseded' }),
       ]);
     });
-    restoreTo(made);
+    await restoreTo(made);
     await withStore(made.paths, async (store) => {
       for (const serial of ['0c', '0d']) expect(await store.getCertificates(serial)).toMatchObject([certificate]);
     });
   });
 
   test('of a token also that its end was changed', async () => {
-    const until = new Date(T0 + 2 * HOUR).toISOString();
-    const made = await backedUp((store, { tokens }) =>
-      store.audit([event('otp.changed', { detail: `token ${tokens[0]?.id} until ${until}` })]),
+    const made = await backedUp((store, { tokens: [token] }) =>
+      store.audit([tokenEvent({ type: 'otp.changed', token: { id: token?.id ?? '', expires_at: T0 + 2 * HOUR } }, {})]),
     );
-    restoreTo(made);
+    await restoreTo(made);
     await withStore(made.paths, async (store) => {
       expect(await store.getOtp(made.tokens[0]?.id ?? '')).toMatchObject({ expires_at: T0 + 2 * HOUR });
     });
@@ -230,7 +232,7 @@ describe('what the audit file tells of since the backup', () => {
         event('certificate.revoked', { ...certificate, serial: '0e', revocation_reason: 'superseded' }),
       ]);
     });
-    restoreTo(made);
+    await restoreTo(made);
     await withStore(made.paths, async (store) => {
       for (const serial of ['0e', '0f']) {
         const [restored] = await store.getCertificates(serial, 'devices');
@@ -251,13 +253,13 @@ describe('what the audit file tells of since the backup', () => {
     const made = await backedUp(
       async (store) => {
         await store.audit([event('certificate.issued', { request_id: issued.id, ca: 'devices', serial: '0b' })]);
-        await store.audit([event('request.rejected', { request_id: rejected.id, detail: 'no' })]);
+        await store.audit([requestEnded('request.rejected', { request_id: rejected.id }, 'no', 'by somebody: no')]);
       },
       async (store) => {
         for (const row of [issued, rejected]) await store.queueRequest(row, null, []);
       },
     );
-    restoreTo(made);
+    await restoreTo(made);
     await withStore(made.paths, async (store) => {
       expect(await store.getRequest(issued.id)).toMatchObject({ status: 'failed' });
       expect(await store.getRequest(rejected.id)).toMatchObject({ status: 'rejected', reason: 'no' });
@@ -265,13 +267,11 @@ describe('what the audit file tells of since the backup', () => {
   });
 
   test('CRL numbers go on behind every number that was given out', async () => {
-    const made = await backedUp((store) =>
-      store.audit([event('crl.issued', { ca: 'devices', detail: 'number 41, 300 bytes' })]),
-    );
-    restoreTo(made);
+    const made = await backedUp((store) => store.audit([crlIssued('devices', 41, 300)]));
+    await restoreTo(made);
     await withStore(made.paths, async (store) => expect(await store.takeCrlNumber('devices')).toBe(42));
     rmSync(made.paths.auditFile);
-    restoreTo(made);
+    await restoreTo(made);
     await withStore(made.paths, async (store) => expect(await store.takeCrlNumber('devices')).toBeGreaterThan(42));
   });
 });
@@ -302,14 +302,14 @@ describe('a restore that is refused changes nothing', () => {
     const made = await backedUp(useBoth);
     change(made);
     const before = folderOf(made.paths);
-    expect(() => restoreTo(made)).toThrow(expect.objectContaining({ code }));
+    await expect(restoreTo(made)).rejects.toThrow(expect.objectContaining({ code }));
     expect(folderOf(made.paths)).toEqual(before);
   });
 
   test('the audit file of another store', async () => {
     const [made, other] = [await backedUp(useBoth), await backedUp(useBoth)];
     cpSync(other.paths.auditFile, made.paths.auditFile);
-    expect(() => restoreTo(made)).toThrow(expect.objectContaining({ code: 'AUDIT_TAMPERED' }));
+    await expect(restoreTo(made)).rejects.toThrow(expect.objectContaining({ code: 'AUDIT_TAMPERED' }));
   });
 });
 

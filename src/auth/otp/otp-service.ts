@@ -1,6 +1,7 @@
 /** One-time passwords: making them, checking them. Their use is taken elsewhere, with the reservation. */
 import { randomUUID } from 'node:crypto';
 
+import { tokenEvent } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
 import type { EstuaryError } from '../../errors.ts';
 import type { AuditStore } from '../../store/audit-store.ts';
@@ -235,16 +236,9 @@ function whyUnusable(identity: Identity): string {
   return `token ${otp_id} ${dead}`;
 }
 
-function createdEvent({ id, client_id, ca, max_uses }: OtpRow, address: string | undefined): AuditEvent {
-  return {
-    type: 'otp.created',
-    outcome: 'success',
-    subject: client_id,
-    ...(address === undefined ? {} : { address }),
-    ...requestIdField(),
-    ...(ca === null ? {} : { ca }),
-    detail: `token ${id}, uses: ${max_uses}`,
-  };
+function createdEvent(token: OtpRow, address: string | undefined): AuditEvent {
+  const by = { ...(address === undefined ? {} : { address }), ...requestIdField() };
+  return tokenEvent({ type: 'otp.created', token }, by, `, uses: ${token.max_uses}`);
 }
 
 function failureEvent({ address, caLabel }: OtpAttempt, subject: string, method: 'otp' | 'jwt' = 'otp'): AuditEvent {

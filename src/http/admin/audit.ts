@@ -35,7 +35,21 @@ export const AuditItem = Type.Object(
     revocation_reason: text('Of the revoked certificate: an RFC 5280 CRLReason name.'),
     invalidity_date: text('Of the revoked certificate, if it was given.'),
     request_id: text('The same in all records of a request.'),
-    detail: text(),
+    operation: text('Of an issued certificate: the operation. Of `admin.access`: the call.'),
+    requester: text('Of an issued certificate: its owner, if it is not `subject`.'),
+    device: text('The ID of the registered device.'),
+    device_key: text("The key of the device's entry: a later device with the same ID has another one."),
+    device_required: Type.Optional(
+      Type.Boolean({ description: 'Of an issued certificate: whether the label issues to registered devices only.' }),
+    ),
+    device_enabled: Type.Optional(
+      Type.Boolean({ description: 'The new value, if the device was enabled or disabled.' }),
+    ),
+    token: text('The ID of the token.'),
+    token_expires_at: text('The new expiry date of the token.'),
+    reason: text('Why a request was rejected or expired.'),
+    crl_number: Type.Optional(Type.Integer({ description: 'Of an issued CRL.' })),
+    detail: text('For people. Programs use the other fields.'),
     archived: Type.Optional(
       Type.Object(
         {
@@ -65,6 +79,11 @@ export const AuditItem = Type.Object(
         }),
         { description: "The ends of other nodes' chains." },
       ),
+    ),
+    stored: Type.Optional(
+      Type.Integer({
+        description: 'The last record that the store had when this transaction began; absent within it.',
+      }),
     ),
     prev_hash: Type.String({ description: 'The hash of the record before.' }),
     hash: Type.String({ description: 'SHA-256, hex.' }),

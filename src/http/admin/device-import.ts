@@ -1,11 +1,16 @@
 /** Many devices in one call: an answer to each row, as soon as its part of them is in the store. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { deviceEvent } from '../../audit/applied-events.ts';
+import { conflict, type EstuaryError } from '../../errors.ts';
 import type { DeviceEntry } from '../../store/device-store.ts';
-import { accessEvent } from './access.ts';
+import { accessEvent, actor } from './access.ts';
 import { answerBulk, bulkFailure, readBulk, type BulkAnswer, type BulkRow } from './bulk/bulk.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { DEVICE_COLUMNS, deviceHeader, deviceRecord, readDevice } from './device-record.ts';
-import { changedFields, deviceEvent, deviceExists } from './device-events.ts';
+
+/** 409, or the answer to one row of many. */
+export const deviceExists = (): EstuaryError =>
+  conflict('DEVICE_EXISTS', 'there is a device with this id (mode=upsert changes it)');
 
 /** Rows of one transaction: others that write do not wait long. */
 const TOGETHER = 200;
@@ -83,7 +88,7 @@ function readRow(
   try {
     if ('problem' in row) throw row.problem;
     const { row: device, change } = readDevice(row.record, deps);
-    const events = [deviceEvent(request, 'device.created', device, changedFields(change))];
+    const events = [deviceEvent('device.created', device, actor(request), change)];
     return { entry: { row: device, change, merges, events } };
   } catch (error) {
     return { failure: bulkFailure(row, 'id', error) };

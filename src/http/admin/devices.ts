@@ -1,16 +1,16 @@
 /** `/admin/devices`: the inventory of what may have certificates (docs/devices.md). */
 import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
+import { deviceEvent } from '../../audit/applied-events.ts';
 import { notFound, type EstuaryError } from '../../errors.ts';
 import type { DeviceRow, DeviceSelection } from '../../store/device-store.ts';
 import type { PageRequest } from '../../store/page.ts';
-import { accessEvent } from './access.ts';
+import { accessEvent, actor } from './access.ts';
 import { ShownAuditItem, shownAuditItems } from './audit.ts';
 import { isBulk, sendCsv, wantsCsv } from './bulk/bulk.ts';
 import { CertificateRecord, certificateRecord } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { changedFields, deviceEvent, deviceExists } from './device-events.ts';
-import { importDevices } from './device-import.ts';
+import { deviceExists, importDevices } from './device-import.ts';
 import {
   ChangedDevice,
   deviceHeader,
@@ -108,7 +108,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
       const { row, change } = readDevice(request.body, deps);
       const events = [
         accessEvent(request, 'success', `device ${row.id}`),
-        deviceEvent(request, 'device.created', row, changedFields(change)),
+        deviceEvent('device.created', row, actor(request), change),
       ];
       const [result] = await deps.store.putDevices([{ row, change, events }], mode);
       if (result === 'known') throw deviceExists();
@@ -205,7 +205,7 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
       const row = await findDevice(deps, id);
       const changed = await deps.store.changeDevice(id, change, deps.now(), [
         accessEvent(request, 'success', `device ${id}`),
-        deviceEvent(request, 'device.changed', { ...row, ...change }, changedFields(change)),
+        deviceEvent('device.changed', { ...row, ...change }, actor(request), change),
       ]);
       if (changed === undefined) throw deviceNotFound();
       return deviceRecord(changed);
@@ -231,7 +231,7 @@ function registerDelete(app: AdminApp, deps: AdminDependencies): void {
       if (request.query.revoke === 'true') await revokeAll(deps, request, row);
       const deleted = await deps.store.deleteDevice(row.key, [
         accessEvent(request, 'success', `device ${row.id}`),
-        deviceEvent(request, 'device.deleted', row),
+        deviceEvent('device.deleted', row, actor(request)),
       ]);
       if (!deleted) throw deviceNotFound();
       return reply.code(204).send(null);
@@ -245,7 +245,7 @@ async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: 
   const order = { reason: 'cessationOfOperation', invalidity_date: null, revoked_at: now };
   if (row.enabled)
     await deps.store.changeDevice(row.id, { enabled: false }, now, [
-      deviceEvent(request, 'device.changed', row, 'enabled false'),
+      deviceEvent('device.changed', row, actor(request), { enabled: false }),
     ]);
   let left: boolean;
   do {

@@ -9,7 +9,7 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { eventStream } from './event-stream.ts';
 import type { Access } from './roles.ts';
 import { errorResponses, strictObject } from './schemas.ts';
-import { SIGNED_OUT } from './session.ts';
+import { SIGN_OUT } from './session.ts';
 
 /** Streams of one process. */
 const MAX_STREAMS = 100;
@@ -60,7 +60,7 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
           ({ roles } = (await identify(request, deps)).admin);
           return roles.length > 0;
         },
-        mayEnd: ({ type, detail }) => type === 'admin.access' && detail?.endsWith(SIGNED_OUT) === true,
+        mayEnd: ({ type, operation }) => type === 'admin.access' && operation === SIGN_OUT,
         ...deps.eventTimes,
       });
       streams.add(stream);

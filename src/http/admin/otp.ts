@@ -1,4 +1,5 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
+import { tokenEvent } from '../../audit/applied-events.ts';
 import { badRequest, conflict, notFound } from '../../errors.ts';
 import type { OtpRow } from '../../store/otp-store.ts';
 import { accessEvent, actor } from './access.ts';
@@ -103,15 +104,7 @@ export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
         row !== undefined &&
         (await deps.store.revokeOtp(row.id, deps.now(), [
           accessEvent(request, 'success', `token ${row.id} revoked`),
-          {
-            type: 'otp.revoked',
-            outcome: 'success',
-            subject: row.client_id,
-            address,
-            request_id,
-            ...(row.ca === null ? {} : { ca: row.ca }),
-            detail: `token ${row.id}`,
-          },
+          tokenEvent({ type: 'otp.revoked', token: row }, { address, request_id }),
         ]));
       if (!revoked) throw otpNotFound();
       return reply.code(204).send(null);
@@ -142,15 +135,7 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
       const until = formatTimestamp(expires_at);
       const result = await deps.store.changeOtp(row.id, expires_at, [
         accessEvent(request, 'success', `token ${row.id} until ${until}`),
-        {
-          type: 'otp.changed',
-          outcome: 'success',
-          subject: row.client_id,
-          address,
-          request_id,
-          ...(row.ca === null ? {} : { ca: row.ca }),
-          detail: `token ${row.id} until ${until}`,
-        },
+        tokenEvent({ type: 'otp.changed', token: { ...row, expires_at } }, { address, request_id }, ` until ${until}`),
       ]);
       if (result === 'unknown') throw otpNotFound();
       if (result === 'revoked') throw conflict('OTP_REVOKED', 'this token was revoked, so that it stays dead');

@@ -40,8 +40,8 @@ const Session = Type.Object(
   { title: 'Session', description: 'The caller.' },
 );
 
-/** What the audit log has of it; streams of events go by it. */
-export const SIGNED_OUT = 'signed out';
+/** The `operation` of the audit record when an administrator signs out. Streams of events then check their session. */
+export const SIGN_OUT = 'DELETE /admin/session';
 
 /** `/admin/session`: signing in and out, and who am I. */
 export function registerSession(app: AdminApp, deps: AdminDependencies): void {
@@ -121,7 +121,8 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request, reply) => {
       const session = request.adminSession;
-      const hasEnded = session !== null && (await sessions.end(session, [accessEvent(request, 'success', SIGNED_OUT)]));
+      const hasEnded =
+        session !== null && (await sessions.end(session, [accessEvent(request, 'success', 'signed out')]));
       if (!hasEnded) throw notFound('SESSION_NOT_FOUND', 'the call does not come with a session');
       return reply.code(204).header('set-cookie', CLEAR_SESSION).send(null);
     },

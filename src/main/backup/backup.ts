@@ -79,6 +79,14 @@ export function moveAside(path: string, mark: string): string | undefined {
   return aside;
 }
 
+/** The time, as part of a name that {@link moveAside} can give to a file. */
+export function freeMark(path: string, now: number): string {
+  const when = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  let mark = when;
+  for (let n = 2; existsSync(`${path}.replaced-${mark}`); n++) mark = `${when}-${n}`;
+  return mark;
+}
+
 /** `backup.json`: what a backup is, and the digests of its files. It is written last, so a folder without it holds no backup. */
 export const MANIFEST = 'backup.json';
 export const DATABASE = 'est.db';

@@ -5,6 +5,7 @@ import { loadConfigOnly } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { lockStore } from '../../store/sqlite/service-lock.ts';
 import { backUp, bytesOf, DATABASE, type Manifest, requireFile } from '../backup/backup.ts';
+import type { CaughtUp } from '../backup/catch-up.ts';
 import { restore, type Restored } from '../backup/restore.ts';
 import { type CommandContext, EXIT } from './command.ts';
 import { showGrowth } from './growth.ts';
@@ -70,7 +71,7 @@ export async function runRestore({ config: file, from }: RestoreValues, context:
   const { store, audit, otp, ca } = config;
   const lock = lockStore(store.path);
   try {
-    const restored = restore({
+    const restored = await restore({
       from: resolve(from),
       storePath: store.path,
       auditFile: audit.file,
@@ -86,7 +87,7 @@ export async function runRestore({ config: file, from }: RestoreValues, context:
       },
       bar: (what) => progress(context, { what, unit: 'records' }),
     });
-    for (const line of report(restored)) context.out(`${line}\n`);
+    for (const line of replayReport(restored)) context.out(`${line}\n`);
     for (const line of warnings(restored)) context.err(`warning: ${line}\n`);
   } finally {
     lock.release();
@@ -95,11 +96,12 @@ export async function runRestore({ config: file, from }: RestoreValues, context:
   return EXIT.ok;
 }
 
-function* report({ applied, lost, whole, upTo, revokedTokens, moved }: Restored): Generator<string> {
+/** What a replay of the audit log has changed. */
+export function* replayReport({ applied, lost, whole, upTo, revokedTokens, moved }: CaughtUp): Generator<string> {
   for (const [what, count] of applied) yield `applied: ${count} ${what}`;
   for (const [what, count] of lost) yield `lost: ${count} ${what}`;
   if (!whole) {
-    yield `lost: what happened after the backup, but for what the audit file had of it (up to record ${upTo})`;
+    yield `lost: everything later that the audit file does not have (it was applied up to record ${upTo})`;
     yield `revoked: ${revokedTokens} unused tokens, because they may have been used`;
   }
   for (const path of moved) yield `kept: ${path}`;
@@ -107,10 +109,10 @@ function* report({ applied, lost, whole, upTo, revokedTokens, moved }: Restored)
 
 /** Certificates that the restored store may not know, or knows in part. */
 function* warnings({ applied, whole, manifest }: Restored): Generator<string> {
-  const issued = (applied.get('certificates issued') ?? 0) + (applied.get('certificates taken in') ?? 0);
+  const issued = (applied.get('certificates issued') ?? 0) + (applied.get('certificates imported') ?? 0);
   const since = `after the backup of ${manifest.made_at}`;
   if (issued > 0)
-    yield `of ${issued} certificates issued ${since}, the store knows the serial number, the names and the expiry date only; they belong to no device; "estuary admin cert import" adds the rest`;
+    yield `of ${issued} certificates issued ${since}, the store knows the serial number, the names, the owner and the expiry date only; "estuary admin cert import" adds the rest`;
   if (!whole)
     yield `certificates issued ${since} may be unknown to the store; they stay valid and keep their names; import them with "estuary admin cert import", and repeat the revocations of that time: copies of the audit log name them`;
 }

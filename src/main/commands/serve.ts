@@ -103,7 +103,9 @@ export async function serve(
     const loaded = await loadService(configFile, context);
     // Nothing is open yet.
     if (control.stopping) return EXIT.ok;
-    up.resolve(await startService({ ...loaded, configFile }));
+    const service = await startService({ ...loaded, configFile });
+    up.resolve(service);
+    void service.failure.then((reason) => control.fail(reason));
     await notifyReady(process.env, (reason) => context.err(`estuary: the service manager was not told: ${reason}\n`));
     return EXIT.ok;
   } catch (error) {

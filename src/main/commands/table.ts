@@ -68,7 +68,7 @@ export const COMMANDS: readonly Entry[] = [
   ),
   command(
     'restore',
-    'Put a backup in the place of the store, and into it what the audit file tells of since.',
+    'Restore a backup, then replay later events from the audit file.',
     { config, from: required('DIR', 'what "backup" has made') },
     async () => (await import('./backup.ts')).runRestore,
     { about: 'Refuses a store in use, and says what was lost. The former store is kept under another name.' },
@@ -84,6 +84,16 @@ export const COMMANDS: readonly Entry[] = [
     },
     async () => (await import('./store-copy.ts')).run,
     { about: 'Refuses stores in use, and copies into an empty one only. The source stays as it is.' },
+  ),
+  command(
+    'store accept-older-database',
+    'Accept a database that is older than the audit file, and replay the audit file.',
+    { config },
+    async () => (await import('./accept-older-database.ts')).run,
+    {
+      about:
+        'For a restored snapshot or an old primary, if the current database is lost. Stop every node, run it on each node, then start them. Without the audit file, it revokes unused tokens and advances every CRL number by 1,000. It writes the decision to the audit log.',
+    },
   ),
   command(
     'audit export',

@@ -23,6 +23,8 @@ export interface CallerOptions {
   readonly isBusy?: () => boolean;
   /** Receives the serial numbers that the writer reports as revoked. */
   readonly revoked?: RevokedSerials;
+  /** Called when the database is older than the audit file (`STORE_BEHIND`). */
+  readonly onBehind?: (error: EstuaryError) => void;
 }
 
 interface Waiting {
@@ -145,7 +147,7 @@ export class StoreCaller {
       const waiting = this.#waiting.get(reply.id);
       this.#waiting.delete(reply.id);
       inTurn(() => {
-        if (reply.error !== undefined) waiting?.reject(fromPlainError(reply.error));
+        if (reply.error !== undefined) waiting?.reject(this.#noticed(fromPlainError(reply.error)));
         else waiting?.resolve(reply.value as never);
       });
     }
@@ -161,13 +163,18 @@ export class StoreCaller {
     this.#restartLater();
   }
 
+  #noticed(error: EstuaryError): EstuaryError {
+    if (error.code === 'STORE_BEHIND') this.#options.onBehind?.(error);
+    return error;
+  }
+
   #restartLater(): void {
     if (this.#closing !== undefined) return;
     const pause = this.#pause;
     this.#pause = Math.min(pause * 2, RESTART_MAX);
     this.#restartTimer = setTimeout(() => {
       this.#restarting = this.start().catch((error: unknown) => {
-        this.#reason = error instanceof EstuaryError ? error : lost(describe(error));
+        this.#reason = this.#noticed(error instanceof EstuaryError ? error : lost(describe(error)));
         this.#restartLater();
       });
     }, pause);

@@ -228,6 +228,7 @@ function upsertedEvents({ events }: DeviceEntry, { key, ca }: DeviceRow): Entere
     event: {
       ...event,
       ...(ca === null ? {} : { ca }),
+      device_key: key,
       type: event.type === 'device.created' ? 'device.changed' : event.type,
     },
     device: key,

@@ -1,4 +1,5 @@
 /** One-time passwords; their uses are taken, given back, and recognized by the request for which they were taken. */
+import { tokenEvent } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 import type { OtpFilter, OtpRow, OtpStatus, OtpUse, Repeatable } from '../otp-store.ts';
@@ -141,11 +142,5 @@ interface Returned {
   readonly request_id: string;
 }
 
-export const otpReturned = ({ otp_id, client_id, ca, request_id }: Returned): AuditEvent => ({
-  type: 'otp.returned',
-  outcome: 'success',
-  subject: client_id,
-  ca,
-  request_id,
-  detail: `token ${otp_id}`,
-});
+export const otpReturned = ({ otp_id: id, client_id, ca, request_id }: Returned): AuditEvent =>
+  tokenEvent({ type: 'otp.returned', token: { id, client_id, ca } }, { request_id });

@@ -1,4 +1,5 @@
 /** The queue of requests that wait for a decision, or have had one. */
+import { requestEnded } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
@@ -214,5 +215,5 @@ type Expired = Pick<RequestRow, 'id' | 'ca' | 'requester' | 'decided_at'>;
 
 function expiredEvent({ id, ca, requester, decided_at }: Expired): AuditEvent {
   const detail = decided_at === null ? 'nobody decided in time' : 'approved, but not collected in time';
-  return { type: 'request.expired', outcome: 'success', subject: requester, ca, request_id: id, detail };
+  return requestEnded('request.expired', { subject: requester, ca, request_id: id }, detail);
 }

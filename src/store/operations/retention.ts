@@ -1,6 +1,8 @@
 /** What leaves the store because of its age, in batches. An event records each deletion. */
+import { deviceEvent } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
 import { done, type Outcome } from '../calls/outcome.ts';
+import type { DeviceRow } from '../device-store.ts';
 import { type OverSince, type OverTokens, PURGED_AT_ONCE } from '../retention-store.ts';
 import { OF_JWT } from './otp.ts';
 import type { Database, Operation } from './port.ts';
@@ -52,12 +54,12 @@ export function retentionWrites(db: Database) {
      AND NOT EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id)
      AND NOT EXISTS (SELECT 1 FROM reservation WHERE otp_id = otp.id)`,
   );
-  const devices = db.prepare<[number], { key: string; id: string }>(
+  const devices = db.prepare<[number], Pick<DeviceRow, 'key' | 'id' | 'ca'>>(
     `DELETE FROM device WHERE ${among(
       'device',
       'position',
       `WHERE not_after < ? ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`,
-    )} RETURNING key, id`,
+    )} RETURNING key, id, ca`,
   );
   const forgetDevices = db.prepare<[readonly string[]]>(`DELETE FROM device_event WHERE ${oneOf('device_key', '?')}`);
   return {
@@ -76,7 +78,7 @@ export function retentionWrites(db: Database) {
       yield* forgetDevices.run(rows.map(({ key }) => key));
       return done(
         rows.length,
-        rows.map(({ id }) => devicePurged(id, before)),
+        rows.map((row) => devicePurged(row, before)),
       );
     },
   };
@@ -91,8 +93,5 @@ function purged(what: string, count: number, before: number): readonly AuditEven
 }
 
 /** @param before milliseconds since the epoch */
-const devicePurged = (id: string, before: number): AuditEvent => ({
-  type: 'device.deleted',
-  outcome: 'success',
-  detail: `device ${id}: its not_after was before ${iso(before)} (retention.devices)`,
-});
+const devicePurged = (row: Pick<DeviceRow, 'key' | 'id' | 'ca'>, before: number): AuditEvent =>
+  deviceEvent('device.deleted', row, {}, {}, `its not_after was before ${iso(before)} (retention.devices)`);

@@ -106,6 +106,16 @@ export class AuditLog {
     return state;
   }
 
+  /** Stores records that the file has already. The caller has checked them, and sets the head. */
+  async adopt(records: readonly ChainedRecord[]): Promise<void> {
+    await Promise.all(this.#stored(records));
+  }
+
+  /** Sets the end of the chain, for a store that is brought up to date. */
+  async setHead(head: AuditHead): Promise<void> {
+    await this.#write.run({ ...head, node: this.#node, told: head.seq });
+  }
+
   /** Makes an event the next record of the transaction. @param device the key of the one that it tells of */
   add(event: AuditEvent, time: number, device?: string | null): void {
     const { seq } = this.#chain.add(event, time);
@@ -123,24 +133,7 @@ export class AuditLog {
   send(): Promise<unknown> {
     const sent: Promise<unknown>[] = [];
     const node = this.#node;
-    const records = this.#chain.take();
-    if (records.length > 0) {
-      sent.push(...this.#counted(records));
-      const rows = records.map(({ seq, time, type, line }) => ({ seq, time, type, line, ...searchColumns(line) }));
-      sent.push(
-        this.#insert.run({
-          node,
-          seq: rows.map((row) => row.seq),
-          time: rows.map((row) => row.time),
-          type: rows.map((row) => row.type),
-          line: rows.map((row) => row.line),
-          subject: rows.map((row) => row.subject),
-          ca: rows.map((row) => row.ca),
-          serial: rows.map((row) => row.serial),
-          request_id: rows.map((row) => row.request_id),
-        }),
-      );
-    }
+    sent.push(...this.#stored(this.#chain.take()));
     if (this.#devices.length > 0)
       sent.push(
         this.#noteDevices.run({
@@ -154,6 +147,25 @@ export class AuditLog {
       );
     if (this.#chain.hasMoved) sent.push(this.#write.run({ ...this.#chain.head, node, told: this.#told }));
     return Promise.all(sent);
+  }
+
+  #stored(records: readonly ChainedRecord[]): Promise<unknown>[] {
+    if (records.length === 0) return [];
+    const rows = records.map(({ seq, time, type, line }) => ({ seq, time, type, line, ...searchColumns(line) }));
+    return [
+      ...this.#counted(records),
+      this.#insert.run({
+        node: this.#node,
+        seq: rows.map((row) => row.seq),
+        time: rows.map((row) => row.time),
+        type: rows.map((row) => row.type),
+        line: rows.map((row) => row.line),
+        subject: rows.map((row) => row.subject),
+        ca: rows.map((row) => row.ca),
+        serial: rows.map((row) => row.serial),
+        request_id: rows.map((row) => row.request_id),
+      }),
+    ];
   }
 
   probe(): readonly AuditEvent[] {

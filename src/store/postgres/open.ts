@@ -1,4 +1,7 @@
 import type { AuditEvent } from '../../audit/event.ts';
+import { EstuaryError } from '../../errors.ts';
+import { refuseBehind, storedUpTo } from '../../audit/behind.ts';
+import { type ChainHead, GENESIS_HASH } from '../../audit/record.ts';
 import { StoreCaller } from '../calls/caller.ts';
 import type { LookupKeyOptions, PostgresDatabase, PostgresServer } from '../calls/database-options.ts';
 import { observed } from '../calls/observed.ts';
@@ -6,6 +9,7 @@ import { callsOf } from '../calls/store-calls.ts';
 import { threadLink } from '../calls/thread-link.ts';
 import type { Store } from '../store.ts';
 import { readOperations, type WriteOperations } from './operations.ts';
+import type { Connection } from './connection.ts';
 import { Pool } from './pool.ts';
 import { Queries } from './queries.ts';
 
@@ -24,6 +28,7 @@ export interface PostgresStoreOptions {
   readonly now?: () => number;
   /** As in the SQLite store. */
   readonly onCommit?: (events: readonly AuditEvent[]) => void;
+  readonly onBehind?: (error: EstuaryError) => void;
 }
 
 /**
@@ -34,13 +39,19 @@ export interface PostgresStoreOptions {
  *   `AUDIT_TAMPERED`, `LOOKUP_KEY_OTHER`; the detail is for the operator
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
-  const { now = Date.now, onCommit = () => undefined, link = threadLink } = options;
+  const { now = Date.now, onCommit = () => undefined, onBehind = () => undefined, link = threadLink } = options;
   const writer = new StoreCaller({
     dependency: 'store_write',
     open: link({ ...postgresDatabase(options), role: 'writer' }, now),
     now,
+    onBehind,
   });
-  const pool = new Pool(options.server, `${options.node} reads`, Math.max(1, options.poolSize - 1));
+  const pool = new Pool(options.server, `${options.node} reads`, Math.max(1, options.poolSize - 1), (connection) =>
+    refuseOlder(connection, options).catch((error: unknown) => {
+      if (error instanceof EstuaryError && error.code === 'STORE_BEHIND') onBehind(error);
+      throw error;
+    }),
+  );
   // The writer first: it makes the tables that are read.
   await writer.start();
   try {
@@ -60,6 +71,16 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       await writer.close();
     },
   };
+}
+
+/** Each connection may reach another server: after a failover, an old primary. @throws EstuaryError 500 `STORE_BEHIND` */
+async function refuseOlder(connection: Connection, { node, auditFile }: PostgresStoreOptions): Promise<void> {
+  // Read first: what is committed meanwhile is in the database too.
+  const stored = storedUpTo(auditFile);
+  const head = await new Queries((statement) => connection.query(statement))
+    .prepare<[string], ChainHead>('SELECT seq, hash FROM audit_head WHERE node = ?')
+    .get(node);
+  if (stored > (head?.seq ?? 0)) refuseBehind(auditFile, head ?? { seq: 0, hash: GENESIS_HASH });
 }
 
 function postgresDatabase({ server, node, auditFile, lookupKey }: PostgresStoreOptions): PostgresDatabase {

@@ -22,17 +22,28 @@ export class Pool {
   readonly #server: PostgresServer;
   readonly #purpose: string;
   readonly #size: number;
+  readonly #check: (connection: Connection) => Promise<void>;
   readonly #idle: Connection[] = [];
   readonly #all = new Set<Connection>();
   #connecting = 0;
   #waiting: Waiting[] = [];
   #closed = false;
 
-  /** @param purpose shown in `pg_stat_activity`. @param size connections at most */
-  constructor(server: PostgresServer, purpose: string, size: number) {
+  /**
+   * @param purpose shown in `pg_stat_activity`
+   * @param size connections at most
+   * @param check throws if a new connection must not be used
+   */
+  constructor(
+    server: PostgresServer,
+    purpose: string,
+    size: number,
+    check: (connection: Connection) => Promise<void> = () => Promise.resolve(),
+  ) {
     this.#server = server;
     this.#purpose = purpose;
     this.#size = size;
+    this.#check = check;
   }
 
   /** Connects once. @throws EstuaryError what keeps it from working */
@@ -94,7 +105,7 @@ export class Pool {
   async #connect(): Promise<Connection> {
     this.#connecting++;
     try {
-      const connection = await connect(this.#server, this.#purpose);
+      const connection = await this.#connected();
       if (this.#closed) {
         connection.end();
         throw storeUnavailable('the store is closed');
@@ -108,6 +119,17 @@ export class Pool {
       throw error;
     } finally {
       this.#connecting--;
+    }
+  }
+
+  async #connected(): Promise<Connection> {
+    const connection = await connect(this.#server, this.#purpose);
+    try {
+      await this.#check(connection);
+      return connection;
+    } catch (error) {
+      connection.end();
+      throw error;
     }
   }
 

@@ -45,6 +45,17 @@ export class AuditLog {
     return state;
   }
 
+  /** Stores records that the file has already. The caller has checked them, and sets the head. */
+  adopt(records: readonly ChainedRecord[]): void {
+    for (const { seq, time, type, line } of records) this.#insert.run(seq, time, type, line);
+    this.#count(records);
+  }
+
+  /** Sets the end of the chain, for a store that is brought up to date. */
+  setHead(head: AuditHead): void {
+    this.#writeHead.run(head);
+  }
+
   /** Makes an event the next record of this transaction; its number. */
   add(event: AuditEvent, time: number): number {
     const { seq } = this.#chain.add(event, time);

@@ -1,4 +1,5 @@
 import type { AuditEvent } from '../../audit/event.ts';
+import type { EstuaryError } from '../../errors.ts';
 import type { Store } from '../store.ts';
 import type { ReadOperations, WriteOperations } from './operations.ts';
 import { RevokedSerials } from '../calls/revoked-serials.ts';
@@ -24,6 +25,8 @@ export interface StoreOptions {
   readonly now?: () => number;
   /** Told of the events of requests, certificates and refused credentials once they are committed, for the metrics. */
   readonly onCommit?: (events: readonly AuditEvent[]) => void;
+  /** Called when the database is found to be older than the audit file; nothing can be written from then on. */
+  readonly onBehind?: (error: EstuaryError) => void;
 }
 
 /**
@@ -47,6 +50,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     now,
     isBusy: busyLoop(),
     revoked,
+    ...(options.onBehind === undefined ? {} : { onBehind: options.onBehind }),
   });
   const reader = new StoreCaller({
     dependency: 'store_read',

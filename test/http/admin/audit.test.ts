@@ -28,7 +28,9 @@ describe('GET /admin/audit', () => {
     expect(items[1]?.prev_hash).toBe(items[0]?.hash);
     // What a reader needs to check the hash is in the answer.
     for (const record of items) {
-      const order = 'seq time node type outcome subject address ca serial request_id detail prev_hash'.split(' ');
+      const order = 'seq time node type outcome subject address ca serial request_id detail stored prev_hash'.split(
+        ' ',
+      );
       const hashed = JSON.stringify(record, order);
       expect(createHash('sha256').update(hashed).digest('hex')).toBe(record.hash);
     }
@@ -50,13 +52,23 @@ describe('GET /admin/audit', () => {
       certificate_sans: ['DNS:new.example.com', 'IP:192.0.2.1'],
       certificate_not_after: '2027-01-01T00:00:00.000Z',
       request_id: 'r1',
+      operation: 'simpleenroll',
+      requester: 'CN=e',
+      device: 'd',
+      device_key: 'k',
+      device_required: true,
+      device_enabled: true,
+      token: 't',
+      token_expires_at: '2027-01-01T00:00:00.000Z',
+      reason: 'r',
+      crl_number: 7,
       detail: 'x',
       archived: { first: 1, last: 7, hash: '0'.repeat(64) },
     };
     await store.audit([event]);
     const [record] = (await call('GET', '/admin/audit')).json().items;
     expect(record).toMatchObject({ ...event, node: 'node-1' });
-    const order = ['seq', 'time', 'node', ...Object.keys(event), 'prev_hash'];
+    const order = ['seq', 'time', 'node', ...Object.keys(event), 'stored', 'prev_hash'];
     const hashed = JSON.stringify(
       Object.fromEntries(order.map((name) => [name, Reflect.get(record ?? {}, name) as unknown])),
     );

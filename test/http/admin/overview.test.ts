@@ -135,7 +135,7 @@ describe('GET /admin/statistics', () => {
     const api = await adminFixture();
     await api.store.audit([
       event('certificate.issued', { ca: 'devices', detail: 'simpleenroll' }),
-      event('certificate.issued', { ca: 'devices', detail: 'simplereenroll' }),
+      event('certificate.issued', { ca: 'devices', operation: 'simplereenroll' }),
       event('certificate.denied', { ca: 'lab', outcome: 'failure' }),
     ]);
     const nothing = { issued: 0, renewed: 0, refused: 0, failed: 0, queued: 0, revoked: 0, unauthenticated: 0 };

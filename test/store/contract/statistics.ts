@@ -14,7 +14,7 @@ export function statisticsStoreContract(newDatabase: NewDatabase): void {
       const store = await newDatabase().open(() => now);
       await store.audit([
         event('certificate.issued', { ca: 'devices', detail: 'simpleenroll' }),
-        event('certificate.issued', { ca: 'devices', detail: 'simplereenroll' }),
+        event('certificate.issued', { ca: 'devices', operation: 'simplereenroll' }),
         event('certificate.issued', { ca: 'lab', detail: 'fullcmc' }),
         event('auth.otp', { ...FAILURE, ca: 'lab' }),
         event('auth.otp', { ca: 'lab' }),

@@ -40,8 +40,18 @@ function lastRecord(paths: Paths): ParsedRecord {
 
 /** What a process leaves that dies between the file and the COMMIT. */
 function appendUncommitted(paths: Paths, count: number): void {
-  for (let n = 0; n < count; n++)
-    appendFileSync(paths.auditFile, `${chain(lastRecord(paths), event('otp.used'), Date.now()).line}\n`);
+  const { seq: stored } = lastRecord(paths);
+  for (let n = 0; n < count; n++) {
+    const before = lastRecord(paths);
+    const { line } = chain(
+      before,
+      event('otp.used'),
+      Date.now(),
+      undefined,
+      before.seq === stored ? stored : undefined,
+    );
+    appendFileSync(paths.auditFile, `${line}\n`);
+  }
 }
 
 async function details(store: Store, type: 'audit.recovered' | 'audit.rotated'): Promise<(string | undefined)[]> {

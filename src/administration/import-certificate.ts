@@ -1,0 +1,74 @@
+/** Imports certificates that the store does not know, so that they can be revoked: the rules for every way in. */
+import { certificateImported } from '../audit/applied-events.ts';
+import type { Ca, CaRouter } from '../ca/router.ts';
+import { certificateRow } from '../enrollment/certificate-row.ts';
+import { badRequest, conflict, type EstuaryError } from '../errors.ts';
+import { parsePem } from '../pki/der/pem.ts';
+import { InputError } from '../pki/input-error.ts';
+import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
+
+import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
+import { isRecordOf } from '../store/certificate-issuer.ts';
+import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
+import { accessEvent, actor, type AdminCall } from './admin-call.ts';
+
+export interface ImportContext {
+  readonly store: Pick<CertificateStore, 'getCertificates' | 'importCertificate'>;
+  readonly cas: Pick<CaRouter, 'all'>;
+}
+
+/** `method` in the record of an imported certificate. Its `requester` is the administrator. */
+const METHOD = 'import';
+
+/**
+ * @param pem one certificate
+ * @param label of the CA that signed it, or the further label that it belongs to
+ * @throws EstuaryError 400: this CA did not sign it; 409: the store has it; 500; 503
+ */
+export async function importCertificate(
+  { store, cas }: ImportContext,
+  call: AdminCall,
+  { pem, label }: { readonly pem: string; readonly label: string },
+): Promise<CertificateRow> {
+  const ca = cas.all.find((one) => one.label === label);
+  if (ca === undefined) throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
+  const certificate = readOne(pem);
+  const issuer = await issuerOf(ca, certificate);
+  if (issuer === undefined) throw badRequest('CERTIFICATE_FOREIGN', 'pem must be a certificate that this CA signed');
+  for (const row of await store.getCertificates(certificate.serialNumber))
+    if (row.der.length > 0 && (await isRecordOf(row, { certificate, issuer }))) throw known();
+  const by = actor(call);
+  const owner = { requester: by.subject, method: METHOD, request_id: by.request_id };
+  const row = certificateRow(certificate.der, { ...ca.issuedUnder, ...owner });
+  const imported = await store.importCertificate(row, [
+    accessEvent(call, 'success', `certificate ${row.serial} of ${ca.label} imported`),
+    certificateImported(by, row),
+  ]);
+  if (imported === 'known') throw known();
+  const [stored = row] = await store.getCertificates(row.serial, row.ca);
+  return stored;
+}
+
+/** @throws EstuaryError 400 `FIELD_INVALID` */
+function readOne(pem: string): Certificate {
+  try {
+    const [block, ...more] = parsePem(pem);
+    if (block?.label === 'CERTIFICATE' && more.length === 0) return parseCertificate(block.der);
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+  }
+  throw badRequest('FIELD_INVALID', 'pem must be one certificate in PEM');
+}
+
+const known = (): EstuaryError =>
+  conflict('CERTIFICATE_KNOWN', 'the store has a certificate of this CA with this serial number');
+
+/** The CA, with its present key or one from before a rollover; not for the CA's own certificates. @throws EstuaryError 503 */
+async function issuerOf(ca: Ca, certificate: Certificate): Promise<Certificate | undefined> {
+  if (namesMatch(certificate.subject, ca.certificate.subject)) return undefined;
+  const own = [...ca.certificates, ...ca.renewalIssuers].filter(({ subject }) =>
+    namesMatch(subject, ca.certificate.subject),
+  );
+  for (const issuer of own) if (await isIssuedBy(certificate, issuer)) return issuer;
+  return undefined;
+}

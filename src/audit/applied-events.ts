@@ -1,0 +1,179 @@
+/**
+ * The audit events that a restore applies (store/operations/replay.ts). Each kind has one writer, which requires every fact that the restore
+ * reads.
+ */
+import type { AuditEvent, AuditType } from './event.ts';
+
+/** Who did it, from where. */
+export type By = Partial<AuditEvent>;
+
+interface CertificateKey {
+  readonly ca: string;
+  /** The label that it was requested at; null: the CA's own. */
+  readonly label: string | null;
+  /** Lowercase hex. */
+  readonly serial: string;
+}
+
+interface CertificateNames extends CertificateKey {
+  readonly subject: string;
+  readonly sans: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly not_after: number;
+}
+
+interface OwnedCertificate extends CertificateNames {
+  readonly requester: string;
+  readonly method: string;
+  readonly request_id: string;
+  readonly device: string | null;
+  readonly device_key: string | null;
+  /** `device_key`, if the label issues to registered devices only. */
+  readonly required_device: string | null;
+}
+
+/** Which certificate a record is about. */
+export function auditedCertificate({ ca, label, serial }: CertificateKey): Pick<AuditEvent, 'ca' | 'label' | 'serial'> {
+  return { ca, serial, ...(label === null ? {} : { label }) };
+}
+
+function certificateFacts(row: CertificateNames): By {
+  return {
+    ...auditedCertificate(row),
+    certificate_subject: row.subject,
+    certificate_sans: row.sans,
+    certificate_not_after: new Date(row.not_after).toISOString(),
+  };
+}
+
+function ownedBy(row: OwnedCertificate, subject: string): By {
+  const { requester, method, request_id, device, device_key, required_device } = row;
+  return {
+    subject,
+    method,
+    request_id,
+    ...(requester === subject ? {} : { requester }),
+    ...(device === null ? {} : { device }),
+    ...(device_key === null ? {} : { device_key }),
+    ...(required_device === null ? {} : { device_required: true }),
+  };
+}
+
+/** @param by who requested it: the owner, unless it says otherwise */
+export function certificateIssued(by: By, row: OwnedCertificate, operation: string): AuditEvent {
+  return {
+    ...by,
+    ...ownedBy(row, by.subject ?? row.requester),
+    ...certificateFacts(row),
+    type: 'certificate.issued',
+    outcome: 'success',
+    operation,
+    detail: operation,
+  };
+}
+
+export function certificateImported(by: By, row: OwnedCertificate): AuditEvent {
+  return {
+    ...by,
+    ...ownedBy(row, row.requester),
+    ...certificateFacts(row),
+    type: 'certificate.imported',
+    outcome: 'success',
+  };
+}
+
+/** No certificate was issued for the request. */
+export function certificateFailed(by: By & { readonly request_id: string }, detail: string): AuditEvent {
+  return { ...by, type: 'certificate.failed', outcome: 'failure', detail };
+}
+
+interface AuditedRevocation {
+  readonly reason: string;
+  readonly invalidity_date: number | null;
+}
+
+export function certificateRevoked(
+  by: By,
+  row: CertificateNames,
+  { reason, invalidity_date }: AuditedRevocation,
+): AuditEvent {
+  const since = invalidity_date === null ? undefined : new Date(invalidity_date).toISOString();
+  return {
+    ...by,
+    ...certificateFacts(row),
+    type: 'certificate.revoked',
+    outcome: 'success',
+    revocation_reason: reason,
+    ...(since === undefined ? {} : { invalidity_date: since }),
+    detail: `${row.subject}: ${reason}${since === undefined ? '' : `, invalid since ${since}`}`,
+  };
+}
+
+interface AuditedToken {
+  readonly id: string;
+  /** Absent: the event is about whoever `by` names. */
+  readonly client_id?: string;
+  readonly ca?: string | null;
+  /** Milliseconds since the epoch; required where it is new. */
+  readonly expires_at?: number;
+}
+
+type TokenEvent =
+  | { readonly type: 'otp.created' | 'otp.changed'; readonly token: AuditedToken & { readonly expires_at: number } }
+  | { readonly type: 'otp.used' | 'otp.returned' | 'otp.revoked'; readonly token: AuditedToken };
+
+/** @param note follows the token's ID in the text */
+export function tokenEvent({ type, token }: TokenEvent, by: By, note = ''): AuditEvent {
+  const { id, client_id, ca } = token;
+  const isNew = type === 'otp.created' || type === 'otp.changed';
+  return {
+    ...(client_id === undefined ? {} : { subject: client_id }),
+    ...(ca === undefined || ca === null ? {} : { ca }),
+    ...by,
+    type,
+    outcome: 'success',
+    token: id,
+    ...(isNew ? { token_expires_at: new Date(token.expires_at).toISOString() } : {}),
+    detail: `token ${id}${note}`,
+  };
+}
+
+interface AuditedDevice {
+  readonly key: string;
+  readonly id: string;
+  readonly ca: string | null;
+}
+
+/** @param change the new values, of which the record has `enabled`, and the names of the others */
+export function deviceEvent(
+  type: Extract<AuditType, `device.${string}`>,
+  { key, id, ca }: AuditedDevice,
+  by: By,
+  { enabled, ...others }: { readonly enabled?: boolean } = {},
+  note = [...(enabled === undefined ? [] : [`enabled ${enabled}`]), ...Object.keys(others)].join(', '),
+): AuditEvent {
+  return {
+    ...by,
+    ...(ca === null ? {} : { ca }),
+    type,
+    outcome: 'success',
+    device: id,
+    device_key: key,
+    ...(enabled === undefined ? {} : { device_enabled: enabled }),
+    detail: `device ${id}${note === '' ? '' : `: ${note}`}`,
+  };
+}
+
+/** The end of a queued request without a certificate. */
+export function requestEnded(
+  type: 'request.rejected' | 'request.expired',
+  by: By & { readonly request_id: string },
+  reason: string,
+  detail: string = reason,
+): AuditEvent {
+  return { ...by, type, outcome: 'success', reason, detail };
+}
+
+export function crlIssued(ca: string, number: number, bytes: number): AuditEvent {
+  return { type: 'crl.issued', outcome: 'success', ca, crl_number: number, detail: `number ${number}, ${bytes} bytes` };
+}

@@ -1,0 +1,251 @@
+/** Applies audit records to a store that is behind its audit log (a restored backup): the facts that must not be lost. */
+import type { AuditEvent, AuditRecord, AuditType } from '../../audit/event.ts';
+import type { ChainedRecord, ParsedRecord } from '../../audit/record.ts';
+import { isCrlReason } from '../../pki/x509/crl.ts';
+import type { AuditHead } from '../audit-chain.ts';
+import { insertCertificate } from './certificates.ts';
+import type { Database, Operation } from './port.ts';
+
+/** Per kind, how many records were applied, and how many contain facts that are lost. */
+export interface Replayed {
+  readonly applied: ReadonlyMap<string, number>;
+  readonly lost: ReadonlyMap<string, number>;
+}
+
+/** The validity of a certificate whose record does not have its expiry date. */
+const NOT_AFTER_UNKNOWN = 3650 * 86_400_000;
+
+/** Applies a record. @returns what it changed; undefined: nothing */
+type Handler = (record: AuditRecord, time: number) => Operation<string | undefined>;
+type Handlers = Partial<Record<AuditType, Handler>>;
+
+/** The facts that records do not contain. */
+const LOST: Readonly<Record<string, string>> = {
+  'certificate.issued': 'certificates issued since, except their names, serial numbers, owners and expiry dates',
+  'certificate.imported': 'certificates imported since, except their names, serial numbers and expiry dates',
+  'otp.created': 'tokens created since: they are invalid',
+  'request.queued': 'requests queued since: their clients must send them again',
+  'request.approved': 'approvals since: the requests wait for a decision again, unless they were issued',
+  'device.created': 'devices registered since',
+  'device.changed': 'changes of devices since, except `enabled`',
+  'lockout.started': 'lockouts since',
+};
+
+/** Applies records one by one, in the transaction of the caller. */
+export function replayer(db: Database): {
+  readonly apply: (record: ParsedRecord) => Operation<void>;
+  readonly replayed: Replayed;
+} {
+  const applied = new Map<string, number>();
+  const lost = new Map<string, number>();
+  const add = (counts: Map<string, number>, what: string | undefined): void => {
+    if (what !== undefined) counts.set(what, (counts.get(what) ?? 0) + 1);
+  };
+  const handlers: Handlers = { ...certificateHandlers(db), ...tokenHandlers(db), ...otherHandlers(db) };
+  return {
+    *apply({ record, time }) {
+      const handler = handlers[record.type];
+      if (handler !== undefined) add(applied, yield* handler(record, time));
+      if (record.outcome === 'success') add(lost, LOST[record.type]);
+    },
+    replayed: { applied, lost },
+  };
+}
+
+function certificateHandlers(db: Database): Handlers {
+  const insert = insertCertificate(db);
+  const revoke = db.prepare<object>(
+    `UPDATE certificate SET revoked_at = @time, reason = @reason, invalidity_date = @invalidity_date
+     WHERE ca = @ca AND serial = @serial AND revoked_at IS NULL`,
+  );
+  const close = closeReservation(db);
+  const endRequest = db.prepare<{ id: string; time: number; reason: string }>(
+    `UPDATE request SET status = 'failed', reason = @reason, changed_at = @time
+     WHERE id = @id AND status IN ('pending', 'approved')`,
+  );
+  function* know(record: AuditRecord, time: number, issued_at: number | null): Operation<boolean> {
+    const { ca, label = null, serial, subject: who = '', certificate_not_after: end } = record;
+    if (ca === undefined || serial === undefined) return false;
+    const row = {
+      ca,
+      label,
+      serial,
+      subject: record.certificate_subject ?? '',
+      sans: record.certificate_sans ?? [],
+      not_before: time,
+      not_after: end === undefined ? time + NOT_AFTER_UNKNOWN : Date.parse(end),
+      der: Buffer.alloc(0),
+      fingerprint_sha256: '',
+      requester: record.requester ?? who,
+      method: record.method ?? '',
+      request_id: record.request_id ?? '',
+      device: record.device ?? null,
+      device_key: record.device_key ?? null,
+      required_device: record.device_required === true ? (record.device_key ?? null) : null,
+      key_identifier: null,
+      archived_key_id: null,
+      revocation_challenge: null,
+      revoked_at: null,
+      reason: null,
+      invalidity_date: null,
+    };
+    return yield* insert(row, issued_at);
+  }
+  return {
+    *'certificate.issued'(record, time) {
+      const isNew = yield* know(record, time, time);
+      const id = record.request_id ?? '';
+      yield* close(id);
+      yield* endRequest.run({
+        id,
+        time,
+        reason: 'it was issued before the store was restored; send the request again',
+      });
+      return isNew ? 'certificates issued' : undefined;
+    },
+    *'certificate.imported'(record, time) {
+      return (yield* know(record, time, null)) ? 'certificates imported' : undefined;
+    },
+    // If its token got the use back, a record of type otp.returned follows.
+    *'certificate.failed'(record) {
+      yield* close(record.request_id ?? '');
+      return undefined;
+    },
+    *'certificate.revoked'(record, time) {
+      yield* know(record, time, null);
+      const { ca, serial, revocation_reason: reason = '', invalidity_date: since } = record;
+      const revocation = {
+        ca,
+        serial,
+        time,
+        reason: isCrlReason(reason) ? reason : 'unspecified',
+        invalidity_date: since === undefined ? null : Date.parse(since),
+      };
+      return (yield* revoke.run(revocation)) === 1 ? 'revocations' : undefined;
+    },
+  };
+}
+
+function closeReservation(db: Database): (request_id: string) => Operation<number> {
+  const close = db.prepare<[string]>('DELETE FROM reservation WHERE request_id = ?');
+  return (request_id) => close.run(request_id);
+}
+
+function tokenHandlers(db: Database): Handlers {
+  const use = db.prepare<[string]>('UPDATE otp SET uses = uses + 1 WHERE id = ? AND uses < max_uses');
+  const giveBack = db.prepare<[string]>('UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0');
+  const forget = db.prepare<[string]>('DELETE FROM otp_use WHERE request_id = ?');
+  const revoke = db.prepare<[number, string]>('UPDATE otp SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
+  const change = db.prepare<[number, string]>('UPDATE otp SET expires_at = ? WHERE id = ?');
+  const close = closeReservation(db);
+  return {
+    *'otp.used'({ token = '' }) {
+      return (yield* use.run(token)) === 1 ? 'uses of tokens' : undefined;
+    },
+    *'otp.returned'({ token = '', request_id = '' }) {
+      const returned = yield* giveBack.run(token);
+      yield* forget.run(request_id);
+      yield* close(request_id);
+      return returned === 1 ? 'uses of tokens that were given back' : undefined;
+    },
+    *'otp.changed'({ token = '', token_expires_at: end }) {
+      return end !== undefined && (yield* change.run(Date.parse(end), token)) === 1 ? 'changes of tokens' : undefined;
+    },
+    *'otp.revoked'({ token = '' }, time) {
+      return (yield* revoke.run(time, token)) === 1 ? 'revocations of tokens' : undefined;
+    },
+  };
+}
+
+function otherHandlers(db: Database): Handlers {
+  const enable = db.prepare<{ key: string; enabled: number; time: number }>(
+    'UPDATE device SET enabled = @enabled, changed_at = @time WHERE key = @key',
+  );
+  const remove = db.prepare<[string]>('DELETE FROM device WHERE key = ?');
+  const end = db.prepare<{ id: string; status: string; reason: string | null; time: number }>(
+    `UPDATE request SET status = @status, reason = @reason, decided_at = @time, changed_at = @time
+     WHERE id = @id AND status IN ('pending', 'approved')`,
+  );
+  const number = db.prepare<[string, number]>(
+    `INSERT INTO crl (ca, last_number) VALUES (?, ?) ON CONFLICT (ca)
+     DO UPDATE SET last_number = excluded.last_number WHERE crl.last_number < excluded.last_number`,
+  );
+  const ended = (status: 'rejected' | 'expired'): Handler =>
+    function* ({ request_id: id = '', reason = null }, time) {
+      return (yield* end.run({ id, status, reason, time })) === 1 ? `requests ${status}` : undefined;
+    };
+  return {
+    *'device.changed'({ device_key: key, device_enabled: enabled }, time) {
+      if (key === undefined || enabled === undefined) return undefined;
+      if ((yield* enable.run({ key, enabled: enabled ? 1 : 0, time })) === 0) return undefined;
+      return enabled ? 'devices enabled' : 'devices disabled';
+    },
+    *'device.deleted'({ device_key = '' }) {
+      return (yield* remove.run(device_key)) === 1 ? 'devices deleted' : undefined;
+    },
+    'request.rejected': ended('rejected'),
+    'request.expired': ended('expired'),
+    *'crl.issued'({ ca, crl_number: taken }) {
+      if (ca === undefined || taken === undefined) return undefined;
+      yield* number.run(ca, taken);
+      return 'CRL numbers';
+    },
+  };
+}
+
+export interface RevokedToken {
+  readonly id: string;
+  readonly client_id: string;
+  readonly ca: string | null;
+}
+
+/**
+ * For a store whose later changes are not known: what may have been used counts as used.
+ *
+ * @param now milliseconds since the epoch
+ * @param cas labels whose CRL numbers advance, besides those that the store knows
+ * @param skip by how much they advance
+ * @returns the unused tokens, which are revoked
+ */
+export function* assumeUsed(
+  db: Database,
+  now: number,
+  cas: readonly string[],
+  skip: number,
+): Operation<readonly RevokedToken[]> {
+  const tokens = yield* db
+    .prepare<[number, number], RevokedToken>(
+      `UPDATE otp SET revoked_at = ? WHERE revoked_at IS NULL AND uses < max_uses AND expires_at > ?
+       RETURNING id, client_id, ca`,
+    )
+    .all(now, now);
+  // The next start would close the reservations, and give uses back. Administrators who signed out must not be signed in again.
+  for (const table of ['reservation', 'session']) yield* db.prepare<[]>(`DELETE FROM ${table}`).run();
+  const advance = db.prepare<[string, number]>(
+    `INSERT INTO crl (ca, last_number) VALUES (?, ?)
+     ON CONFLICT (ca) DO UPDATE SET last_number = crl.last_number + excluded.last_number`,
+  );
+  const known = yield* db.prepare<[], { ca: string }>('SELECT ca FROM crl').all();
+  for (const ca of new Set([...cas, ...known.map((row) => row.ca)])) yield* advance.run(ca, skip);
+  return tokens;
+}
+
+/** The CRLs of a restored store are old, and lack later revocations. */
+export const dropCrls = (db: Database): Operation<number> =>
+  db.prepare<[]>('UPDATE crl SET number = NULL, this_update = NULL, next_update = NULL, der = NULL').run();
+
+/** A store that a command brings up to date, in one transaction that keeps everybody else away. */
+export interface ReplaySession {
+  /** The end of this node's chain in the store. */
+  readonly head: AuditHead;
+  readonly db: Database;
+  /** The last records of the other nodes' chains in the store, by node. */
+  otherHeads(): Promise<ReadonlyMap<string, number>>;
+  run<T>(operation: Operation<T>): Promise<T>;
+  /** Stores records that the audit file has. */
+  adopt(records: readonly ChainedRecord[]): Promise<void>;
+  /** Continues the chain after a record, adds events and commits. @throws as AuditChain.begin */
+  commit(after: AuditHead, events: readonly AuditEvent[], time: number): Promise<void>;
+  /** Ends it; without {@link commit}, nothing has changed. */
+  close(): Promise<void>;
+}
