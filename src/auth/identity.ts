@@ -113,6 +113,8 @@ export interface PresentedCredentials extends ConnectionCertificates {
   /** The `Authorization` header. */
   readonly authorization: string | undefined;
   readonly address: string;
+  /** A trusted proxy shows it for its client. */
+  readonly forwarded?: boolean;
   /**
    * A one-time password that came in the request itself (RFC 7894 §3.1), looked for once nothing else is presented.
    *

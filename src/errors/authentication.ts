@@ -107,6 +107,12 @@ export const AUTHENTICATION_ERRORS = {
     cause: 'The CA issues only to registered devices, and the device is unregistered, disabled or expired.',
     remedy: 'Register or enable the device. Its match, id and label must fit the requester (docs/devices.md).',
   },
+  FORWARDED_CLIENT: {
+    status: 400,
+    cause:
+      'The headers Client-Cert, Client-Cert-Chain or X-Forwarded-For are malformed, or a client that is not a trusted proxy sent them.',
+    remedy: 'Correct the configuration of the proxy; clients must not send these headers.',
+  },
   GSSAPI_DOWN: {
     status: 503,
     cause: 'The process that verifies Kerberos tickets is restarting.',

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { isObject } from '../process/protocol.ts';
 
@@ -7,11 +8,15 @@ export function networkAddress(address: string | undefined): string {
   return /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/.exec(address)?.[1] ?? address;
 }
 
-/** What a balancer said of a connection (proxy-connection.ts). */
+/** What a balancer said of a connection (proxy-connection.ts), and a proxy of a request (forwarded-client.ts). */
 const told = new WeakMap<object, string>();
 
-/** From now on the connection counts as that of the client with this address. */
-export const setClientAddress = (socket: Duplex, address: string): void => void told.set(socket, address);
+/** From now on the connection, or the request, counts as that of the client with this address. */
+export const setClientAddress = (of: Duplex | IncomingMessage, address: string): void =>
+  void told.set(of, networkAddress(address));
+
+/** The network address of the client that sent a request. */
+export const requestAddress = (request: IncomingMessage): string => told.get(request) ?? clientAddress(request.socket);
 
 /** The client's network address at the other end of a connection, also of one that is gone. */
 export function clientAddress(socket: Duplex): string {

@@ -8,21 +8,30 @@ import {
   PresentedCertificates,
   type ConnectionCertificates,
 } from '../auth/mtls/presented-certificates.ts';
-import { clientAddress } from './address.ts';
+import { requestAddress } from './address.ts';
 
-/** The client's network address. */
-export function remoteAddress(request: IncomingMessage): string {
-  return clientAddress(request.socket);
+/**
+ * The credentials of a request as authentication takes them. A resumed TLS session still has its certificate.
+ *
+ * @param forwarded what a trusted proxy says of its client; the proxy's own certificate authenticates nobody
+ */
+export function presentedCredentials(
+  request: IncomingMessage,
+  forwarded?: { readonly certificates: PresentedCertificates | undefined },
+): PresentedCredentials {
+  const { socket } = request;
+  const own = socket instanceof TLSSocket ? connectionCertificates(socket) : NONE;
+  return {
+    ...(forwarded === undefined ? own : forwardedCertificates(forwarded.certificates)),
+    authorization: request.headers.authorization,
+    address: requestAddress(request),
+    ...(forwarded === undefined ? {} : { forwarded: true }),
+  };
 }
 
-/** The credentials of a request as authentication takes them. A resumed TLS session still has its certificate. */
-export function presentedCredentials(request: IncomingMessage): PresentedCredentials {
-  const { socket } = request;
-  return {
-    ...(socket instanceof TLSSocket ? connectionCertificates(socket) : NONE),
-    authorization: request.headers.authorization,
-    address: remoteAddress(request),
-  };
+function forwardedCertificates(certificates: PresentedCertificates | undefined): ConnectionCertificates {
+  if (certificates === undefined) return NONE;
+  return { peerCertificate: certificates.der, peerIntermediates: certificates.further, certificates };
 }
 
 const NONE: ConnectionCertificates = { peerCertificate: undefined, peerIntermediates: [], certificates: undefined };
@@ -30,7 +39,7 @@ const NONE: ConnectionCertificates = { peerCertificate: undefined, peerIntermedi
 /** Taken from each connection once: the handshake is over when the first request comes, and there is no other. */
 const byConnection = new WeakMap<TLSSocket, ConnectionCertificates>();
 
-function connectionCertificates(socket: TLSSocket): ConnectionCertificates {
+export function connectionCertificates(socket: TLSSocket): ConnectionCertificates {
   const known = byConnection.get(socket);
   if (known !== undefined) return known;
   const leaf = socket.getPeerX509Certificate();

@@ -11,7 +11,7 @@ import type { RequestLines } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { RequestContext } from '../request-context.ts';
 import { cutText } from '../log.ts';
-import { clientAddress } from './address.ts';
+import { clientAddress, requestAddress } from './address.ts';
 
 export const REQUEST_ID_HEADER = 'X-Request-Id';
 
@@ -74,7 +74,7 @@ const onConnection = new WeakMap<Duplex, { readonly request: IncomingMessage; an
 export function exchangeOf(request: IncomingMessage): Exchange {
   const known = byRequest.get(request);
   if (known !== undefined) return known;
-  const exchange = new Exchange(clientAddress(request.socket));
+  const exchange = new Exchange(requestAddress(request));
   byRequest.set(request, exchange);
   return exchange;
 }

@@ -9,7 +9,8 @@ import { AdminSessions } from '../auth/admin-sessions.ts';
 import { createEstAuthenticator, type EstAuthenticator } from '../auth/est-authenticator.ts';
 import { FailureRecords } from '../auth/failure-records.ts';
 import { createGssapi, type Gssapi } from '../auth/gssapi/gssapi.ts';
-import { MtlsPlugin } from '../auth/mtls/mtls.ts';
+import { MtlsPlugin, validatePresented } from '../auth/mtls/mtls.ts';
+import { presentedCertificates } from '../auth/mtls/presented-certificates.ts';
 import { GuardedAttempts } from '../auth/guarded-attempts.ts';
 import { IssuerKeys } from '../auth/jwt/issuer-keys.ts';
 import { JwtPlugin } from '../auth/jwt/jwt-plugin.ts';
@@ -30,10 +31,10 @@ import { KeyGenerator } from '../enrollment/key-generation.ts';
 import { Rehearsal } from '../enrollment/rehearsal.ts';
 import { ServerCertificate } from '../enrollment/server-certificate.ts';
 import { sweepRequests } from '../enrollment/sweep-requests.ts';
-import { describe } from '../errors.ts';
+import { describe, unauthorized } from '../errors.ts';
 import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import { createAdminApp } from '../http/admin/listener.ts';
-import { createEstListener } from '../http/est/listener.ts';
+import { createEstListener, type EstListenerOptions } from '../http/est/listener.ts';
 import { createOperations, type OperationDependencies } from '../http/est/operations.ts';
 import type { ConnectionsOptions } from '../http/connections.ts';
 import { OpenRequests } from '../http/admission.ts';
@@ -178,7 +179,15 @@ export async function assemble(config: Config, material: Material, foundation: F
   const context = listenerContext(config, log);
   const est = new TlsEnd('est', config, foundation.ticketSecret);
   const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live, now });
-  const estApp = createEstListener({ ...estSettings(config), tls: est.options, router: cas, operations, log, metrics });
+  const estApp = createEstListener({
+    ...estSettings(config),
+    forwarding: forwarding(config, live),
+    tls: est.options,
+    router: cas,
+    operations,
+    log,
+    metrics,
+  });
   const admin = new TlsEnd('admin', config, foundation.ticketSecret);
   const adminApp = createAdminApp(
     {
@@ -379,6 +388,23 @@ function estOperations({ est }: Config, { crls, live, ...sources }: OperationSou
 function proxies({ est, server }: Config): ConnectionsOptions['proxies'] {
   if (est.proxy_protocol.length === 0) return undefined;
   return { balancers: new Balancers(est.proxy_protocol), headerTimeout: server.handshake_timeout * 1000 };
+}
+
+/** undefined: no proxy forwards certificates. */
+function forwarding({ est, tls }: Config, live: LiveSettings): EstListenerOptions['forwarding'] {
+  if (est.client_certificate_header === undefined) return undefined;
+  const { client_address: clientAddress } = est.client_certificate_header;
+  return {
+    proxies: () => live.current.named.proxies?.certificates ?? [],
+    clientAddress,
+    now: Date.now,
+    check: async (presented) => {
+      if (tls.client_auth.mode !== 'required') return;
+      const certificates = presentedCertificates(presented);
+      if (certificates === undefined) throw unauthorized('CLIENT_CERTIFICATE_REQUIRED', 'client certificate required');
+      await validatePresented(live.clientTrust, certificates, Date.now());
+    },
+  };
 }
 
 function estSettings({ est, server, gssapi, auth, limits }: Config) {

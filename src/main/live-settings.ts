@@ -184,7 +184,7 @@ function resolve(named: Material, own: ServerCertificate | undefined): Resolved 
 /** @throws EstuaryError, or RangeError where a key cannot sign */
 async function makeState(config: Config, material: Resolved, cas: CaRouter): Promise<LiveState> {
   const { clientTrust, adminTrust: adminMaterial, tls, adminTls } = material;
-  const intermediates = ownCertificates(cas);
+  const intermediates = [...ownCertificates(cas), ...(material.proxies?.intermediates ?? []).map(({ der }) => der)];
   const learned = (): Certificate[] => chainsOfRemoteCas(cas);
   const estTrust = clientTrust && (await ClientTrust.create({ ...clientTrust, intermediates, learned }));
   const adminTrust = adminMaterial && (await ClientTrust.create(adminMaterial));

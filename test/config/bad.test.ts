@@ -456,6 +456,11 @@ describe('what several keys say together', () => {
       `auth.jwt.algorithms[0]: "${algorithm}" is not known ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")`,
     ]),
     [
+      'a proxy that hides the channel binding',
+      toml('[est]\nrequire_pop_linking = true\n[est.client_certificate_header]\nproxy_certificates = "tls/server.pem"'),
+      'est.client_certificate_header: is given, and est.require_pop_linking is true: a proxy hides the channel binding (one of the two)',
+    ],
+    [
       'a principal mapped to no DN',
       toml('[gssapi.principal_mapping]\n"a@R" = "alice"'),
       'gssapi.principal_mapping."a@R": "alice" is not of the form type=value (a distinguished name as in RFC 4514, e.g. "CN=alice,O=Example")',

@@ -176,11 +176,12 @@ export class MtlsPlugin implements AuthPlugin {
     const holder = holderOf(validated);
     await checkNotRevokedHere(this.#store, holder);
     const { rules } = context;
-    if (rules === undefined) return mtlsIdentity(holder);
+    const note = presented.forwarded === true ? 'certificate forwarded by a proxy' : undefined;
+    if (rules === undefined) return { ...mtlsIdentity(holder), note };
     if (!(await rules.accepts(validated.path))) throw new NotAccepted(mtlsIdentity(holder));
     // The store knows certificates of CAs that the configuration no longer names.
     const issuedHere = rules.isOfThisServer(validated.path) || (await isRecorded(this.#store, holder));
-    return mtlsIdentity(holder, issuedHere);
+    return { ...mtlsIdentity(holder, issuedHere), note };
   }
 }
 

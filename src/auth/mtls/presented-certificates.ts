@@ -25,7 +25,8 @@ interface Refusal {
 export class PresentedCertificates {
   /** DER of the client's own certificate. */
   readonly der: Buffer;
-  readonly #further: readonly Buffer[];
+  /** DER of what else the client sent. */
+  readonly further: readonly Buffer[];
   #fingerprint: string | undefined;
   #leaf: Certificate | EstuaryError | undefined;
   #intermediates: readonly Certificate[] | undefined;
@@ -34,7 +35,7 @@ export class PresentedCertificates {
   /** @param further DER of what else the client sent */
   constructor(der: Buffer, further: readonly Buffer[]) {
     this.der = der;
-    this.#further = further;
+    this.further = further;
   }
 
   /** Hex SHA-256 of the client's certificate: for caches only, because an ECDSA signature has a second valid form. */
@@ -57,7 +58,7 @@ export class PresentedCertificates {
 
   /** What else the client sent, as far as it is certificates of an acceptable size. */
   intermediates(): readonly Certificate[] {
-    return (this.#intermediates ??= readCertificates(this.#further));
+    return (this.#intermediates ??= readCertificates(this.further));
   }
 
   /**

@@ -6,6 +6,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import { failed } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
+import { formatName } from '../../pki/x509/name.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import { findings } from '../findings.ts';
@@ -13,7 +14,15 @@ import { labelsOf } from '../labels.ts';
 import { ConfigError, type Problem, type Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 import { loadCa, loadOthers, loadService } from './ca.ts';
-import type { CaMaterial, CmcMaterial, KeyPair, LabelMaterial, Material, ServiceMaterial } from './material.ts';
+import type {
+  CaMaterial,
+  CmcMaterial,
+  KeyPair,
+  LabelMaterial,
+  Material,
+  ProxyMaterial,
+  ServiceMaterial,
+} from './material.ts';
 import { FileError, MaterialReader, readBytes } from './reader.ts';
 import { checkAdminAnchors, checkClients, loadTrust } from './trust.ts';
 
@@ -48,6 +57,7 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
   const cmc = await loadCmc(reader, config);
   const checkpointKey = await loadCheckpointKey(reader, config);
   const storeTls = config.store.tls && (await loadService(reader, config.store.tls, 'store.tls'));
+  const proxies = await loadProxies(reader, config);
   const { ldap, jwt } = config.auth;
   const directory = ldap && (await loadService(reader, ldap, 'auth.ldap'));
   const tokenIssuer = jwt && (await loadService(reader, jwt, 'auth.jwt'));
@@ -65,6 +75,7 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
     cmc,
     checkpointKey,
     storeTls,
+    proxies,
     directory,
     tokenIssuer,
     cas,
@@ -134,6 +145,22 @@ function loadAdminPair(
   const { certificate, private_key: key } = admin.tls;
   if (certificate === undefined || key === undefined) return Promise.resolve(pair);
   return loadServerCertificate(reader, 'admin.tls', certificate, key);
+}
+
+async function loadProxies(reader: MaterialReader, { est }: Config): Promise<ProxyMaterial | undefined> {
+  if (est.client_certificate_header === undefined) return undefined;
+  const { proxy_certificates, intermediates: file } = est.client_certificate_header;
+  const key = 'est.client_certificate_header';
+  const certificates = await reader.certificates(`${key}.proxy_certificates`, proxy_certificates);
+  const intermediates = file === undefined ? [] : await reader.anchors(`${key}.intermediates`, file);
+  for (const { notAfter, subject } of certificates ?? [])
+    if (notAfter.getTime() < reader.now)
+      reader.warn(
+        `${key}.proxy_certificates`,
+        `the certificate of the proxy "${formatName(subject)}" expired on ${notAfter.toISOString()}, so it may forward none`,
+        'one that is valid now',
+      );
+  return certificates === undefined || intermediates === undefined ? undefined : { certificates, intermediates };
 }
 
 /** The method reads it again when the issuer has new keys. */

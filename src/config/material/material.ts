@@ -119,6 +119,13 @@ export interface LabelMaterial extends EveryCaMaterial {
   readonly table: CaConfig;
 }
 
+/** Proxies that forward client certificates. */
+export interface ProxyMaterial {
+  readonly certificates: Certificates;
+  /** Of the clients. */
+  readonly intermediates: readonly Certificate[];
+}
+
 export interface CmcMaterial {
   /** Who signs PKI responses; undefined: each CA for itself. */
   readonly responder: KeyPair | undefined;
@@ -140,6 +147,8 @@ export interface Material {
   readonly checkpointKey: KeyObject | undefined;
   /** `[store.tls]`; undefined: TLS is not spoken with the database. */
   readonly storeTls: ServiceMaterial | undefined;
+  /** `[est.client_certificate_header]`. */
+  readonly proxies: ProxyMaterial | undefined;
   /** `[auth.ldap]`; undefined: the method is off. */
   readonly directory: ServiceMaterial | undefined;
   /** `[auth.jwt]`. */

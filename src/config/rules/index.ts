@@ -27,6 +27,7 @@ export function crossChecks(config: Config): CrossChecks {
       ...publicationChecks(config),
       ...caChecks(config),
       ...popLinkingChecks(config),
+      ...forwardingChecks(config),
       ...retentionChecks(config),
       ...storeChecks(config),
       ...pair(
@@ -204,6 +205,30 @@ function* publicationChecks({ publication }: Config): Generator<Finding> {
       key: 'publication.base_url',
       message: 'is missing, and publication.enabled is true (an http URL such as "http://pki.example.com")',
       about: ['publication.enabled'],
+    };
+}
+
+function* forwardingChecks({ est, tls }: Config): Generator<Finding> {
+  const key = 'est.client_certificate_header';
+  if (est.client_certificate_header === undefined) return;
+  if (tls.client_auth.mode === 'none')
+    yield {
+      key,
+      message:
+        'is given, and tls.client_auth.mode is "none": the proxies could not show their certificates (another mode)',
+      about: ['tls.client_auth.mode'],
+    };
+  if (est.require_pop_linking)
+    yield {
+      key,
+      message: 'is given, and est.require_pop_linking is true: a proxy hides the channel binding (one of the two)',
+      about: ['est.require_pop_linking'],
+    };
+  if (est.client_certificate_header.client_address === 'proxy-protocol' && est.proxy_protocol.length === 0)
+    yield {
+      key: `${key}.client_address`,
+      message: 'is "proxy-protocol", and est.proxy_protocol is empty (the addresses of the proxies)',
+      about: ['est.proxy_protocol'],
     };
 }
 

@@ -127,6 +127,34 @@ export const est = table(
         "What a CSR's challengePassword is taken for: the base64 channel binding, which then has to match, or nothing, for fleets that put something else there.",
       default: 'binding',
     }),
+    client_certificate_header: optional(
+      table(
+        {
+          proxy_certificates: path({
+            description: "PEM file with the proxies' own certificates. Only they may send the headers.",
+            live: true,
+          }),
+          intermediates: optional(
+            path({
+              description:
+                'PEM file with intermediate CA certificates of the clients, for proxies that forward no chain.',
+              live: true,
+            }),
+          ),
+          client_address: optional(
+            choice(['x-forwarded-for', 'proxy-protocol'], {
+              description:
+                'Where the proxies forward the address of the client, for lockouts, limits and records: the last entry of `X-Forwarded-For`, or the PROXY protocol (`proxy_protocol`).',
+              defaultText: 'the address of the proxy counts',
+            }),
+          ),
+        },
+        {
+          description:
+            'Client certificates that a TLS-terminating proxy forwards in `Client-Cert` and `Client-Cert-Chain` (RFC 9440; [guides/client-certificate-header.md](guides/client-certificate-header.md)).',
+        },
+      ),
+    ),
     base64_line_length: optional(
       integer({
         description:

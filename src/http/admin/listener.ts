@@ -54,7 +54,7 @@ import { limitRequests } from '../admission.ts';
 import { requestRates } from '../rate-limits.ts';
 import { answerBrokenRequests, type Refusal } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
-import { remoteAddress } from '../credentials.ts';
+import { requestAddress } from '../address.ts';
 import { applyHttpRules, checkHead, expectsContinue } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
@@ -151,7 +151,7 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store');
     checkHead(request.raw);
-    request.clientAddress = remoteAddress(request.raw);
+    request.clientAddress = requestAddress(request.raw);
     if (needsAuthentication(request)) {
       const { admin, session } = await letIn(request, reply, deps);
       request.admin = admin;

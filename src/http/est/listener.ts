@@ -24,6 +24,7 @@ import {
 } from './route.ts';
 import { answerBrokenRequests } from '../broken-requests.ts';
 import { presentedCredentials } from '../credentials.ts';
+import { forwardedOf, readForwarded, type Forwarding } from '../forwarded-client.ts';
 import { InHand, limitRequests } from '../admission.ts';
 import type { RequestRates } from '../rate-limits.ts';
 import { Exchanges, exchangeOf, type Exchange, type RequestCounts } from '../exchange.ts';
@@ -31,7 +32,7 @@ import { runForRequest } from '../../request-context.ts';
 import { applyHttpRules, checkHead, expectsContinue } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
-interface EstListenerOptions {
+export interface EstListenerOptions {
   readonly tls: TlsOptions;
   readonly router: CaRouter;
   readonly operations: ReadonlyMap<OperationName, EstOperation>;
@@ -44,6 +45,13 @@ interface EstListenerOptions {
   /** Milliseconds that an idle connection is kept. */
   readonly keepAliveTimeout: number;
   readonly errors: ErrorPolicy;
+  /** Undefined: the headers of RFC 9440 are ignored. */
+  readonly forwarding:
+    | (Forwarding & {
+        /** What the handshake of a direct connection has checked. @throws EstuaryError 401 */
+        readonly check: (presented: PresentedCredentials) => Promise<void>;
+      })
+    | undefined;
   /** Seconds in the Retry-After of a 503 whose error names none. */
   readonly retryAfter: number;
   /** `est.base64_line_length`. */
@@ -95,12 +103,18 @@ export function createEstListener(options: EstListenerOptions): EstListener {
   const lines = options.log;
   answerBrokenRequests(app.server, new Exchanges(app.server, { listener: 'est', lines, metrics }));
 
+  const { forwarding } = options;
+  if (forwarding !== undefined)
+    for (const event of ['request', 'checkContinue', 'checkExpectation'])
+      app.server.prependListener(event, (request: IncomingMessage) => readForwarded(request, forwarding));
+
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
   app.addHook('onRequest', (request, reply, done) => {
     try {
       checkHead(request.raw);
+      forwardedOf(request.raw);
       const route = resolveRoute(options.router, options.operations, request.method, request.raw.url ?? '');
       checkBodyHead(route.operation, request.headers, options.bodyLimit);
       routes.set(request, route);
@@ -123,19 +137,24 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     if (route === undefined) throw errorWith(404, 'NOT_FOUND', 'There is no such EST path.');
     const { socket } = request.raw;
     const exchange = exchangeOf(request.raw);
+    const forwarded = forwardedOf(request.raw);
+    const presented = presentedCredentials(request.raw, forwarded);
     const answering = runForRequest(exchange, () =>
-      inHand.run(socket, exchange.address, () =>
-        route.operation.handle({
+      inHand.run(socket, exchange.address, async () => {
+        if (forwarded !== undefined) await forwarding?.check(presented);
+        return route.operation.handle({
           requestId: exchange.requestId,
           ca: route.ca,
-          presented: presentedCredentials(request.raw),
-          channelBinding: () => (socket instanceof TLSSocket ? channelBinding(socket) : undefined),
+          presented,
+          // Of a proxy's connection, it says nothing about the client.
+          channelBinding: () =>
+            socket instanceof TLSSocket && forwarded === undefined ? channelBinding(socket) : undefined,
           // Node ends its side as soon as the client has ended its own.
           isGone: () => socket.destroyed || socket.writableEnded,
           body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
           lineLength: lineLengthFor(request.headers['user-agent'], options.lineLength),
-        }),
-      ),
+        });
+      }),
     );
     exchange.atWork = answering.then(
       () => undefined,
@@ -187,7 +206,7 @@ function mapFrameworkError(error: unknown, bodyLimit: number): EstuaryError {
 /** Invites the body, after the cheap checks. Somebody who shows no credential at all is challenged first. */
 function continueIfExpected(request: FastifyRequest, reply: FastifyReply, operation: EstOperation): void {
   if (!expectsContinue(request.raw)) return;
-  if (operation.challenges && nothingPresented(presentedCredentials(request.raw)))
+  if (operation.challenges && nothingPresented(presentedCredentials(request.raw, forwardedOf(request.raw))))
     throw unauthorized('AUTHENTICATION_REQUIRED', '');
   reply.raw.writeContinue();
 }

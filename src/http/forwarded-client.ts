@@ -1,0 +1,120 @@
+/** The client that a trusted proxy speaks for: its certificate (RFC 9440) and its address. */
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { MAX_INTERMEDIATES, PresentedCertificates } from '../auth/mtls/presented-certificates.ts';
+import { badRequest, EstuaryError } from '../errors.ts';
+import { boundsProblem } from '../pki/x509/certificate-bounds.ts';
+import { isSameCertificate, type Certificate } from '../pki/x509/certificate.ts';
+import { unlessMalformed } from '../pki/der/der.ts';
+import { setClientAddress } from './address.ts';
+import { connectionCertificates } from './credentials.ts';
+
+export interface Forwarding {
+  /** The proxies' certificates, as they are in force. */
+  readonly proxies: () => readonly Certificate[];
+  /** `client_address`; undefined: the address of the connection counts. */
+  readonly clientAddress: 'x-forwarded-for' | 'proxy-protocol' | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** What a request through a proxy shows of its client; undefined: it has no certificate. */
+export type Forwarded = { readonly certificates: PresentedCertificates | undefined };
+
+const LEAF = 'client-cert';
+const CHAIN = 'client-cert-chain';
+
+/** Characters; Node limits all headers together. */
+const MAX_CHAIN = 64 * 1024;
+
+const read = new WeakMap<IncomingMessage, Forwarded | EstuaryError | undefined>();
+
+/**
+ * Reads the headers of a request, before anything asks for its address. A mistake is kept for {@link forwardedOf}.
+ */
+export function readForwarded(request: IncomingMessage, forwarding: Forwarding): void {
+  try {
+    read.set(request, forwardedBy(request, forwarding));
+  } catch (error) {
+    if (!(error instanceof EstuaryError)) throw error;
+    read.set(request, error);
+  }
+}
+
+/**
+ * What the proxy says of its client; undefined: the request did not come through a proxy.
+ *
+ * @throws EstuaryError 400 `FORWARDED_CLIENT`
+ */
+export function forwardedOf(request: IncomingMessage): Forwarded | undefined {
+  const found = read.get(request);
+  if (found instanceof EstuaryError) throw found;
+  return found;
+}
+
+function forwardedBy(request: IncomingMessage, forwarding: Forwarding): Forwarded | undefined {
+  const leaf = only(request, LEAF);
+  const chain = only(request, CHAIN);
+  if (!isProxy(request, forwarding)) {
+    if (leaf === undefined && chain === undefined) return undefined;
+    throw refused('This connection may not send Client-Cert or Client-Cert-Chain: it is not that of a trusted proxy.');
+  }
+  if (forwarding.clientAddress === 'x-forwarded-for') setClientAddress(request, lastAddress(request));
+  if (leaf === undefined) {
+    if (chain !== undefined) throw refused('The request has Client-Cert-Chain without Client-Cert.');
+    return { certificates: undefined };
+  }
+  const der = octets(leaf, 'Client-Cert');
+  if (unlessMalformed(() => boundsProblem(der), 'malformed') !== undefined)
+    throw refused('The value of Client-Cert is not a certificate of an acceptable size.');
+  if ((chain ?? '').length > MAX_CHAIN) throw refused('Client-Cert-Chain is too long.');
+  const further =
+    chain === undefined ? [] : chain.split(/[\t ]*,[\t ]*/).map((item) => octets(item, 'Client-Cert-Chain'));
+  if (further.length > MAX_INTERMEDIATES)
+    throw refused(`Client-Cert-Chain has ${further.length} certificates; at most ${MAX_INTERMEDIATES} are accepted.`);
+  return { certificates: new PresentedCertificates(der, further) };
+}
+
+/** The handshake has proven the key of the connection's certificate. */
+function isProxy({ socket }: IncomingMessage, { proxies, now }: Forwarding): boolean {
+  const presented = socket instanceof TLSSocket ? connectionCertificates(socket).certificates : undefined;
+  if (presented === undefined) return false;
+  const at = now();
+  try {
+    const own = presented.leaf();
+    return (
+      own.notBefore.getTime() <= at &&
+      at < own.notAfter.getTime() + 1000 &&
+      proxies().some((one) => isSameCertificate(one, own))
+    );
+  } catch (error) {
+    if (error instanceof EstuaryError) return false;
+    throw error;
+  }
+}
+
+/** The value of a header, exactly as the one line has it. */
+function only({ rawHeaders }: IncomingMessage, wanted: string): string | undefined {
+  const [value, ...more] = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === wanted);
+  if (more.length > 0) throw refused(`The request has more than one ${wanted} header; it must have one.`);
+  return value;
+}
+
+/** The octets of a byte sequence (RFC 8941 §3.3.5). */
+function octets(item: string, name: string): Buffer {
+  const base64 = /^:([A-Za-z0-9+/]+={0,2}):$/.exec(item)?.[1];
+  if (base64 === undefined || base64.length % 4 !== 0)
+    throw refused(`The value of ${name} is not a byte sequence (RFC 8941): it must be base64 between colons.`);
+  return Buffer.from(base64, 'base64');
+}
+
+/** The entry that the trusted proxy itself has added. */
+function lastAddress({ headers }: IncomingMessage): string {
+  const value = [headers['x-forwarded-for'] ?? ''].flat().join(',').split(',').at(-1)?.trim() ?? '';
+  const address = value.replace(/^\[(.*)\](?::\d+)?$/, '$1').replace(/^(\d+(?:\.\d+){3}):\d+$/, '$1');
+  if (isIP(address) === 0) throw refused('The last entry of X-Forwarded-For is not an IP address.');
+  return address;
+}
+
+const refused = (message: string): EstuaryError => badRequest('FORWARDED_CLIENT', message);
