@@ -124,7 +124,7 @@ export interface paths {
         put?: never;
         /**
          * Make many one-time passwords
-         * @description NDJSON or CSV (`client_id,max_uses,expires_at,ca`), at most 10,000 rows and 16 MiB, answered row by row in the same format: the token’s record with its token, or `{row, code, message}`. Each row stands alone.
+         * @description NDJSON or CSV (`client_id,max_uses,expires_at,ca`), at most 10,000 rows and 16 MiB, answered row by row in the same format: the token’s record with its token, or `{row, code, message}`. Each row stands alone. A dry run measures the configured hash: the header `Estimated-Seconds` says how long the call would take.
          */
         post: operations["postOtpBulk"];
         delete?: never;
@@ -2184,7 +2184,10 @@ export interface operations {
     };
     postOtpBulk: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Checks every row and answers it as far as it is known. Nothing changes. */
+                dry_run?: "true" | "false";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3475,6 +3478,8 @@ export interface operations {
             query?: {
                 /** @description `upsert` changes a known device: only the given fields. In CSV, an absent column or an empty cell is not given. In JSON and NDJSON, `match` and `attributes` are replaced as a whole, and null clears a field. */
                 mode?: "create" | "upsert";
+                /** @description Checks every row and answers it as far as it is known. Nothing changes. */
+                dry_run?: "true" | "false";
             };
             header?: never;
             path?: never;
@@ -3488,7 +3493,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Changed; or an answer to each row. */
+            /** @description Changed; or an answer to each row; or the result of a dry run. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -40,7 +40,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
     condition: () => ({ reloadFailed: false }),
     reload: never,
     certificateEnds: () => [],
-    otp: { create: never },
+    otp: { create: never, estimate: never },
     authenticator: { authenticate: never },
     sessions: {
       begin: never,

@@ -129,8 +129,13 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await window.go('tokens/bulk');
     await page.getByLabel('CSV').fill('client_id,max_uses\nbulk-1,2\n"bulk, 2",1\nbulk-3,none\n');
     await page.getByRole('button', { name: 'Make 3 tokens …' }).click();
+    // The server has checked every row before the user confirms.
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Rejected rows: 1').waitFor();
+    await dialog.getByText('client_id "bulk-3": max_uses must be an integer').waitFor();
+    expect(await list('/admin/otp?client_id=bulk-1')).toEqual([]);
     await page.getByRole('button', { name: 'Make 3 tokens', exact: true }).click();
-    await page.getByText('2 tokens made, 1 refused').waitFor();
+    await page.getByText('2 tokens made, 1 rejected').waitFor();
     const [file] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Save the answer' }).click(),
@@ -170,6 +175,9 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await page.getByRole('button', { name: 'Make 2 devices …' }).click();
     await page.getByRole('button', { name: 'Make 2 devices', exact: true }).click();
     await page.getByText('2 devices made').waitFor();
+    await page.getByRole('link', { name: 'Change known devices' }).click();
+    await page.getByLabel('CSV').waitFor();
+    expect(await page.getByText('2 devices made').count()).toBe(0);
     // An import that changes known devices changes only what it names.
     await world.estuary.admin('PATCH', '/admin/devices/lathe-1', { enabled: false });
     await window.go('devices');

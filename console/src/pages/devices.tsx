@@ -80,6 +80,7 @@ function DeviceImport() {
         </a>
       </Heading>
       <CsvImport
+        key={changes ? 'upsert' : 'create'}
         path="/admin/devices"
         query={{ mode: changes ? 'upsert' : 'create' }}
         things="devices"

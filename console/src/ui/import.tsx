@@ -1,4 +1,4 @@
-/** Many rows at once: a CSV is chosen, looked at, and sent; each row is answered for itself. */
+/** Imports a CSV: the server checks every row, the user confirms, and the server answers each row. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { text, toApiError, type Query } from '../api/client.ts';
@@ -24,14 +24,25 @@ interface ImportProps {
 }
 
 const SHOWN = 20;
+const REJECTED_SHOWN = 1000;
 
 export function CsvImport({ path, query, example, hint, things, file, warning, hidden = [] }: ImportProps) {
   const [source, setSource] = useState('');
   const [answer, setAnswer] = useState<string>();
-  const [isAsking, setAsking] = useState(false);
+  const [checked, setChecked] = useState<string>();
   const [problem, setProblem] = useState<string>();
   const csv = parseCsv(source);
   if (answer !== undefined) return <Results answer={answer} file={file} hidden={hidden} things={things} />;
+  const send = (more: Query = {}) =>
+    text(path, { method: 'POST', csv: source, query: { ...query, ...more }, accept: 'text/csv' });
+  const check = async () => {
+    setProblem(undefined);
+    try {
+      setChecked(await send({ dry_run: 'true' }));
+    } catch (error) {
+      setProblem(toApiError(error).message);
+    }
+  };
   const take = async (files: FileList | null | undefined) => {
     try {
       setSource((await files?.[0]?.text()) ?? '');
@@ -77,7 +88,7 @@ export function CsvImport({ path, query, example, hint, things, file, warning, h
         <Panel
           title={`Preview: ${csv.rows.length} ${things}`}
           actions={
-            <button type="button" class="primary" onClick={() => setAsking(true)}>
+            <button type="button" class="primary" onClick={() => void check()}>
               Make {csv.rows.length} {things} …
             </button>
           }
@@ -85,24 +96,29 @@ export function CsvImport({ path, query, example, hint, things, file, warning, h
           <Preview csv={csv} caption="Preview" />
         </Panel>
       )}
-      {isAsking && (
+      {checked !== undefined && (
         <Confirm
           title={`Make ${csv.rows.length} ${things}?`}
           verb={`Make ${csv.rows.length} ${things}`}
-          onClose={() => setAsking(false)}
-          run={async () =>
-            setAnswer(await text(path, { method: 'POST', csv: source, query: query ?? {}, accept: 'text/csv' }))
-          }
+          onClose={() => setChecked(undefined)}
+          run={async () => setAnswer(await send())}
         >
           <p>{warning}</p>
+          <Rejected rows={rejected(checked)} />
         </Confirm>
       )}
     </>
   );
 }
 
-function Preview({ csv: { header, rows }, caption }: { readonly csv: Csv; readonly caption: string }) {
-  const items = rows.slice(0, SHOWN).map((fields, n) => ({ n, fields }));
+interface PreviewProps {
+  readonly csv: Csv;
+  readonly caption: string;
+  readonly most?: number;
+}
+
+function Preview({ csv: { header, rows }, caption, most = SHOWN }: PreviewProps) {
+  const items = rows.slice(0, most).map((fields, n) => ({ n, fields }));
   return (
     <>
       <Table
@@ -114,7 +130,26 @@ function Preview({ csv: { header, rows }, caption }: { readonly csv: Csv; readon
         items={items}
         id={({ n }) => String(n)}
       />
-      {rows.length > SHOWN && <p class="fine">and {rows.length - SHOWN} more</p>}
+      {rows.length > most && <p class="fine">and {rows.length - most} more</p>}
+    </>
+  );
+}
+
+const PROBLEM = ['row', 'code', 'message'];
+
+/** The rows of an answer that are rejected: number, code and message. */
+function rejected(answer: string): Csv['rows'] {
+  const { header, rows } = parseCsv(answer);
+  const at = PROBLEM.map((name) => header.indexOf(name));
+  return rows.map((fields) => at.map((n) => fields[n] ?? '')).filter(([, code]) => code !== '');
+}
+
+function Rejected({ rows }: { readonly rows: Csv['rows'] }) {
+  if (rows.length === 0) return <p>All rows are valid.</p>;
+  return (
+    <>
+      <p>Rejected rows: {rows.length}</p>
+      <Preview csv={{ header: PROBLEM, rows }} caption="Rejected" most={REJECTED_SHOWN} />
     </>
   );
 }
@@ -130,24 +165,24 @@ function Results({ answer, file, things, hidden }: ResultsProps) {
   const { header, rows } = parseCsv(answer);
   const codeAt = header.indexOf('code');
   const failed = rows.filter((fields) => (fields[codeAt] ?? '') !== '');
-  const problems = ['row', 'code', 'message'];
-  const pick = (names: readonly string[], from: readonly (readonly string[])[]): Csv => {
-    const at = names.map((name) => header.indexOf(name));
-    return { header: names, rows: from.map((fields) => at.map((n) => fields[n] ?? '')) };
-  };
   const made = rows.filter((fields) => !failed.includes(fields));
-  const shown = header.filter((name) => !problems.includes(name) && !hidden.includes(name));
+  const shown = header.filter((name) => !PROBLEM.includes(name) && !hidden.includes(name));
   return (
     <Panel
-      title={`${made.length} ${things} made${failed.length === 0 ? '' : `, ${failed.length} refused`}`}
+      title={`${made.length} ${things} made${failed.length === 0 ? '' : `, ${failed.length} rejected`}`}
       actions={
         <button type="button" class="primary" onClick={() => saveFile(file, 'text/csv', answer)}>
           Save the answer
         </button>
       }
     >
-      {failed.length > 0 && <Preview csv={pick(problems, failed)} caption="Refused" />}
-      {made.length > 0 && <Preview csv={pick(shown, made)} caption="Made" />}
+      {failed.length > 0 && <Rejected rows={rejected(answer)} />}
+      {made.length > 0 && (
+        <Preview
+          csv={{ header: shown, rows: made.map((fields) => shown.map((name) => fields[header.indexOf(name)] ?? '')) }}
+          caption="Made"
+        />
+      )}
     </Panel>
   );
 }

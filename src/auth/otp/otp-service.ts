@@ -68,7 +68,7 @@ export class OtpService {
     this.#hasher = hasher;
     this.#pool = pool;
     const { concurrency, retryAfter } = pool.options;
-    this.#making = passwordLimiter({ concurrency: Math.max(1, concurrency - 1), queue: Infinity }, retryAfter);
+    this.#making = passwordLimiter({ concurrency: makingAtOnce(pool), queue: Infinity }, retryAfter);
     this.#attempts = new AttemptLimiter({ concurrency, queue: WAITING_PER_KEY }, retryAfter);
     this.#now = now;
     this.lockout = new Lockout(store, settings);
@@ -94,11 +94,26 @@ export class OtpService {
     // Before the hash, which takes a while: the life of the token counts from when it was ordered.
     const created_at = this.#now();
     const token = generateToken(this.#settings.token_length);
-    const hash = await this.#making.run(() => this.#pool.run(() => this.#hasher.hash(token), { urgent: true }));
+    const hash = await this.#hashNew(token);
     const lookup = tokenLookup(this.#settings.lookupKey, token);
     const row: OtpRow = { ...order, id: randomUUID(), lookup, hash, created_at, uses: 0, revoked_at: null };
     await this.#store.insertOtp(row, [...events, createdEvent(row, events[0]?.address)]);
     return { row, token };
+  }
+
+  /** Milliseconds that the hashes of so many tokens take: measured with as many hashes as run at a time. */
+  async estimate(tokens: number): Promise<number> {
+    const together = Math.min(tokens, makingAtOnce(this.#pool));
+    if (together === 0) return 0;
+    const began = performance.now();
+    await Promise.all(
+      Array.from({ length: together }, () => this.#hashNew(generateToken(this.#settings.token_length))),
+    );
+    return ((performance.now() - began) * tokens) / together;
+  }
+
+  #hashNew(token: string): Promise<string> {
+    return this.#making.run(() => this.#pool.run(() => this.#hasher.hash(token), { urgent: true }));
   }
 
   /**
@@ -224,6 +239,9 @@ export class OtpService {
     return credentialInvalid(method, detail);
   }
 }
+
+/** New tokens that are hashed at a time. */
+const makingAtOnce = ({ options }: HashingPool): number => Math.max(1, options.concurrency - 1);
 
 /** Why a token that exists authenticates nobody any more, or undefined. Having no use left is not among it. */
 function whyDead(row: OtpRow, now: number): string | undefined {

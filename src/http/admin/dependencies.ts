@@ -29,7 +29,7 @@ export interface AdminDependencies {
   readonly reload: Reload;
   /** Of the files that the configuration names; the CAs' own certificates are theirs to tell. */
   readonly certificateEnds: () => readonly CertificateEnd[];
-  readonly otp: Pick<OtpService, 'create'>;
+  readonly otp: Pick<OtpService, 'create' | 'estimate'>;
   readonly authenticator: Pick<AdminAuthenticator, 'authenticate'>;
   readonly sessions: Pick<AdminSessions, 'begin' | 'resume' | 'note' | 'end' | 'isAlive' | 'times'>;
   /** Why Kerberos tickets cannot be verified now; undefined while they can. Absent where nobody verifies any. */

@@ -15,26 +15,30 @@ export const deviceExists = (): EstuaryError =>
 /** Rows of one transaction: others that write do not wait long. */
 const TOGETHER = 200;
 
-/** @throws EstuaryError 400, 413, 415: nothing was done */
+/**
+ * @param isDry checks every row and changes nothing
+ * @throws EstuaryError 400, 413, 415: nothing was done
+ */
 export function importDevices(
   deps: AdminDependencies,
   request: FastifyRequest,
   reply: FastifyReply,
-  mode: 'create' | 'upsert',
+  { mode, isDry }: Pick<Import, 'mode' | 'isDry'>,
 ): FastifyReply {
   const { format, header, rows } = readBulk(request.body, DEVICE_COLUMNS);
   const attributes = header.flatMap((name) =>
     name.startsWith('attributes.') ? [name.slice('attributes.'.length)] : [],
   );
   // Each column of CSV is a field, also within `match` and `attributes`.
-  const call = { deps, request, mode, merges: format === 'csv' };
-  return answerBulk(reply, format, deviceHeader(attributes), enterAll(call, rows));
+  const call = { deps, request, mode, isDry, merges: format === 'csv' };
+  return answerBulk(reply, format, deviceHeader(attributes), isDry ? checkAll(call, rows) : enterAll(call, rows));
 }
 
 interface Import {
   readonly deps: AdminDependencies;
   readonly request: FastifyRequest;
   readonly mode: 'create' | 'upsert';
+  readonly isDry: boolean;
   readonly merges: boolean;
 }
 
@@ -56,6 +60,22 @@ async function* enterAll(call: Import, rows: readonly BulkRow[]): AsyncGenerator
   await deps.store
     .audit([accessEvent(request, refused === rows.length && refused > 0 ? 'failure' : 'success', about)])
     .catch((error: unknown) => deps.log.error({ detail: String(error) }, 'an import of devices could not be audited'));
+}
+
+/** The answers that the rows would get now. */
+async function* checkAll(call: Import, rows: readonly BulkRow[]): AsyncGenerator<BulkAnswer> {
+  const seen = new Set<string>();
+  for (const source of rows) {
+    const read = readRow(call, source);
+    if ('failure' in read) {
+      yield read.failure;
+      continue;
+    }
+    const { row } = read.entry;
+    const isKnown = seen.has(row.id) || (await call.deps.store.getDevice(row.id)) !== undefined;
+    seen.add(row.id);
+    yield isKnown && call.mode === 'create' ? bulkFailure(source, 'id', deviceExists()) : deviceRecord(row);
+  }
 }
 
 /** The answers to some rows, in their order. Never rejects. */

@@ -7,7 +7,7 @@ import type { DeviceRow, DeviceSelection } from '../../store/device-store.ts';
 import type { PageRequest } from '../../store/page.ts';
 import { accessEvent, actor } from './access.ts';
 import { ShownAuditItem, shownAuditItems } from './audit.ts';
-import { isBulk, sendCsv, wantsCsv } from './bulk/bulk.ts';
+import { dryRun, isBulk, sendCsv, wantsCsv } from './bulk/bulk.ts';
 import { CertificateRecord, certificateRecord } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { deviceExists, importDevices } from './device-import.ts';
@@ -80,6 +80,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
                 '`upsert` changes a known device: only the given fields. In CSV, an absent column or an empty cell is not given. In JSON and NDJSON, `match` and `attributes` are replaced as a whole, and null clears a field.',
             }),
           ),
+          dry_run: dryRun,
         }),
         body: {
           content: {
@@ -90,7 +91,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
         },
         response: {
           200: {
-            description: 'Changed; or an answer to each row.',
+            description: 'Changed; or an answer to each row; or the result of a dry run.',
             content: {
               'application/json': { schema: DeviceRecord },
               'application/x-ndjson': { schema: Type.Any() },
@@ -104,8 +105,13 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request, reply) => {
       const mode = request.query.mode ?? 'create';
-      if (isBulk(request.body)) return importDevices(deps, request, reply, mode);
+      const isDry = request.query.dry_run === 'true';
+      if (isBulk(request.body)) return importDevices(deps, request, reply, { mode, isDry });
       const { row, change } = readDevice(request.body, deps);
+      if (isDry) {
+        if (mode === 'create' && (await deps.store.getDevice(row.id)) !== undefined) throw deviceExists();
+        return reply.code(200).send(deviceRecord(row));
+      }
       const events = [
         accessEvent(request, 'success', `device ${row.id}`),
         deviceEvent('device.created', row, actor(request), change),

@@ -2,15 +2,17 @@
 import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { accessEvent } from './access.ts';
-import { answerBulk, bulkFailure, readBulk, type BulkAnswer, type BulkRow } from './bulk/bulk.ts';
+import { answerBulk, bulkFailure, dryRun, readBulk, type BulkAnswer, type BulkRow } from './bulk/bulk.ts';
 import type { Columns } from './bulk/columns.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { checkOtpEnabled, NewOtp, otpRecord, readOrder } from './otp.ts';
 import { errorResponses, strictObject } from './schemas.ts';
+import { formatTimestamp } from './schemas.ts';
 import { validator } from './validation.ts';
 
 const COLUMNS: Columns = { named: { client_id: 'text', max_uses: 'integer', expires_at: 'text', ca: 'text' } };
 const ANSWERED = ['id', 'client_id', 'ca', 'created_at', 'expires_at', 'max_uses', 'uses', 'status', 'token'];
+const ORDERED = ['client_id', 'ca', 'expires_at', 'max_uses'];
 
 /** Rows that are being carried out at a time: they share commits. How many of them are hashed at a time, OtpService says. */
 const IN_HAND = 16;
@@ -25,9 +27,9 @@ export function registerOtpBulk(app: AdminApp, deps: AdminDependencies): void {
       schema: {
         summary: 'Make many one-time passwords',
         description:
-          'NDJSON or CSV (`client_id,max_uses,expires_at,ca`), at most 10,000 rows and 16 MiB, answered row by row in the same format: the token’s record with its token, or `{row, code, message}`. Each row stands alone.',
+          'NDJSON or CSV (`client_id,max_uses,expires_at,ca`), at most 10,000 rows and 16 MiB, answered row by row in the same format: the token’s record with its token, or `{row, code, message}`. Each row stands alone. A dry run measures the configured hash: the header `Estimated-Seconds` says how long the call would take.',
         tags: ['otp'],
-        querystring: strictObject({}),
+        querystring: strictObject({ dry_run: dryRun }),
         body: {
           content: {
             'application/x-ndjson': { schema: Type.Any({ description: 'What POST /admin/otp takes, on each line.' }) },
@@ -43,12 +45,36 @@ export function registerOtpBulk(app: AdminApp, deps: AdminDependencies): void {
         },
       },
     },
-    (request, reply) => {
+    async (request, reply) => {
       checkOtpEnabled(deps);
       const { format, rows } = readBulk(request.body, COLUMNS);
+      if (request.query.dry_run === 'true') {
+        reply.header('estimated-seconds', Math.ceil((await deps.otp.estimate(rows.length)) / 1000));
+        return answerBulk(reply, format, ORDERED, checkAll(deps, rows));
+      }
       return answerBulk(reply, format, ANSWERED, makeAll(deps, request, rows));
     },
   );
+}
+
+/** The orders of the rows, without their tokens. */
+async function* checkAll(deps: AdminDependencies, rows: readonly BulkRow[]): AsyncGenerator<BulkAnswer> {
+  for (const row of rows) {
+    // The stream takes answers as they come.
+    await Promise.resolve();
+    try {
+      const { expires_at, ...order } = readRow(row, deps);
+      yield { ...order, expires_at: formatTimestamp(expires_at) };
+    } catch (error) {
+      yield bulkFailure(row, 'client_id', error);
+    }
+  }
+}
+
+/** @throws EstuaryError 400 */
+function readRow(row: BulkRow, deps: AdminDependencies) {
+  if ('problem' in row) throw row.problem;
+  return readOrder(checkNew(row.record), deps);
 }
 
 async function* makeAll(
@@ -68,8 +94,7 @@ async function* makeAll(
 /** Never rejects. */
 async function make(deps: AdminDependencies, request: FastifyRequest, row: BulkRow): Promise<BulkAnswer> {
   try {
-    if ('problem' in row) throw row.problem;
-    const order = readOrder(checkNew(row.record), deps);
+    const order = readRow(row, deps);
     const made = await deps.otp.create(order, [accessEvent(request, 'success', `token for ${order.client_id}`)]);
     return { ...otpRecord(made.row, deps.now()), token: made.token };
   } catch (error) {

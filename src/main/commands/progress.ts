@@ -81,7 +81,7 @@ function bar(done: number, total: number | undefined): string {
 }
 
 /** @param elapsed milliseconds */
-function duration(elapsed: number): string {
+export function duration(elapsed: number): string {
   const seconds = Math.round(elapsed / 1000);
   if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);

@@ -216,6 +216,30 @@ describe('POST /admin/devices with many rows', () => {
     );
   });
 
+  test('a dry run checks every row, names row and id, and registers nothing', async () => {
+    const { raw, call, store } = await adminFixture();
+    await call('POST', '/admin/devices', { id: 'known' });
+    const rows = 'id,enabled\nnew,\nknown,\nbad,perhaps\nnew,\n';
+    const send = (query: string) =>
+      raw('POST', `/admin/devices?${query}`, { ...bearer, 'content-type': 'text/csv' }, rows);
+    const failures = async (query: string) =>
+      (await send(query)).body
+        .trimEnd()
+        .split('\r\n')
+        .map((line) => /,(\d,[A-Z_]+,"?id ""\w+"")/.exec(line)?.[1]);
+    const bad = '3,FIELD_INVALID,"id ""bad""';
+    const [second, last] = ['2,DEVICE_EXISTS,"id ""known""', '4,DEVICE_EXISTS,"id ""new""'];
+    expect(await failures('dry_run=true')).toEqual([undefined, undefined, second, bad, last]);
+    expect(await failures('dry_run=true&mode=upsert')).toEqual([undefined, undefined, undefined, bad, undefined]);
+    const one = await call('POST', '/admin/devices?dry_run=true', { id: 'new' });
+    expect([one.statusCode, failure(await call('POST', '/admin/devices?dry_run=true', { id: 'known' })).code]).toEqual([
+      200,
+      'DEVICE_EXISTS',
+    ]);
+    expect((await store.listDevices({ limit: 9 })).items.map(({ id }) => id)).toEqual(['known']);
+    expect(await failures('')).toEqual([undefined, undefined, second, bad, last]);
+  });
+
   test('mode=upsert with NDJSON changes the given fields; null clears', async () => {
     const fixture = await adminFixture();
     await fixture.call('POST', '/admin/devices', FULL);

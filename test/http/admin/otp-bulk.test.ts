@@ -80,3 +80,20 @@ test('409 while one-time passwords are switched off', async () => {
   const answer = await raw('POST', '/admin/otp/bulk', { ...bearer, 'content-type': 'text/csv' }, 'client_id\na');
   expect(failure(answer)).toMatchObject({ statusCode: 409, code: 'OTP_DISABLED' });
 });
+
+test('a dry run checks every row, names row and client_id, estimates the time, and makes no token', async () => {
+  const { raw, store } = await adminFixture();
+  const rows = `client_id,max_uses,expires_at\r\na,,\r\nb,0,\r\nc,2,${at(NOW - 1000)}\r\n`;
+  const answer = await raw('POST', '/admin/otp/bulk?dry_run=true', { ...bearer, 'content-type': 'text/csv' }, rows);
+  expect([answer.statusCode, Number(answer.headers['estimated-seconds'])]).toEqual([200, expect.any(Number)]);
+  expect(Number(answer.headers['estimated-seconds'])).toBeGreaterThan(0);
+  const [header, ...lines] = answer.body.trimEnd().split('\r\n');
+  expect(header).toBe('client_id,ca,expires_at,max_uses,row,code,message');
+  expect(lines).toEqual([
+    `a,,${at(NOW + DAY)},1,,,`,
+    expect.stringMatching(/^,,,,2,FIELD_INVALID,"client_id ""b"": max_uses /),
+    expect.stringMatching(/^,,,,3,FIELD_INVALID,"client_id ""c"": expires_at /),
+  ]);
+  expect((await store.listOtps({ limit: 1 }, 0)).items).toEqual([]);
+  expect((await store.listAudit({ limit: 1 })).items).toEqual([]);
+});

@@ -7,7 +7,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { badRequest, errorWith, EstuaryError, type ErrorCode } from '../../../errors.ts';
 import type { AdminApp } from '../dependencies.ts';
 import { cellsOf, checkHeader, recordOf, type Columns } from './columns.ts';
+import { flag } from '../schemas.ts';
 import { csvLine, parseCsv } from './csv.ts';
+
+/** The parameter of calls that take rows. */
+export const dryRun = flag('Checks every row and answers it as far as it is known. Nothing changes.');
 
 const BULK_TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv' } as const;
 export type BulkFormat = keyof typeof BULK_TYPES;

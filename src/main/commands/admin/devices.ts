@@ -75,14 +75,12 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
         'CSV (id,ca,enabled,not_after,note,match.NAME,attributes.NAME) or NDJSON; - is the standard input',
       ),
       upsert: flag('change registered devices: only the fields that a row gives'),
+      'dry-run': flag('check every row and change nothing'),
       out: value('FILE', 'where the answers go (default the standard output)'),
     },
-    ({ file, upsert, out }, session) => {
-      const query = { mode: upsert ? 'upsert' : undefined };
-      return sendRows(
-        { path: '/admin/devices', query, file, out, what: 'importing', done: 'devices registered' },
-        session,
-      );
+    ({ file, upsert, out, 'dry-run': dryRun }, session) => {
+      const order = { path: '/admin/devices', query: { mode: upsert ? 'upsert' : undefined }, file, out, dryRun };
+      return sendRows({ ...order, what: 'importing', done: 'devices registered' }, session);
     },
     {
       calls: ['POST /admin/devices'],

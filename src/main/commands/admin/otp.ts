@@ -40,15 +40,18 @@ export const OTP_COMMANDS: readonly Entry[] = [
     'Make one-time passwords for the rows of a file, up to any number.',
     {
       file: argument('CSV (client_id,max_uses,expires_at,ca) or NDJSON; - is the standard input'),
+      'dry-run': flag('check every row and make no token'),
       out: value('FILE', 'where the answers go, which nobody else may read (default the standard output)'),
     },
-    ({ file, out }, session) =>
-      sendRows({ path: '/admin/otp/bulk', file, out, what: 'making tokens', done: 'tokens made' }, session),
+    ({ file, out, 'dry-run': dryRun }, session) => {
+      const order = { path: '/admin/otp/bulk', file, out, dryRun, estimates: true };
+      return sendRows({ ...order, what: 'making tokens', done: 'tokens made' }, session);
+    },
     {
       calls: ['POST /admin/otp/bulk'],
       roles,
       about:
-        'Each row is answered for itself, in the format of the file: the token, or row, code and message. Exit code 1 where a row failed.',
+        'The answer has a line for each row, in the format of the file: the token, or row, code and message. The exit code is 1 if a row failed. The command first measures how long the hashes take and shows an estimate.',
     },
   ),
   adminCommand(

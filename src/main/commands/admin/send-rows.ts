@@ -2,7 +2,7 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { csvLine, parseCsv } from '../../../http/admin/bulk/csv.ts';
 import { EXIT, UsageError } from '../command.ts';
-import { progress, type Progress } from '../progress.ts';
+import { duration, progress, type Progress } from '../progress.ts';
 import { printable } from '../text-table.ts';
 import type { Session } from './admin-command.ts';
 import type { Query } from './client.ts';
@@ -15,6 +15,10 @@ interface RowsOrder {
   readonly file: string;
   /** Where the answers go; undefined: to the standard output. */
   readonly out: string | undefined;
+  /** Checks every row, and changes nothing. */
+  readonly dryRun: boolean;
+  /** A dry run goes first, to estimate how long the calls take. */
+  readonly estimates?: boolean;
   /** For the progress, and for the end. */
   readonly what: string;
   readonly done: string;
@@ -32,22 +36,19 @@ interface Part {
 }
 
 /** @returns 1 where a row failed. @throws UsageError; CommandError: what was sent before stays done */
-export async function sendRows(order: RowsOrder, session: Session): Promise<number> {
-  const text = await readRows(order.file);
-  const isCsv = formatOf(order.file, text) === 'csv';
+export async function sendRows(given: RowsOrder, session: Session): Promise<number> {
+  const text = await readRows(given.file);
+  const isCsv = formatOf(given.file, text) === 'csv';
   const parts = isCsv ? csvParts(text) : ndjsonParts(text);
   const total = parts.reduce((sum, { rows }) => sum + rows, 0);
-  const target = order.out === undefined ? undefined : await create(order.out);
+  const target = given.out === undefined ? undefined : await create(given.out);
+  const order = given.dryRun ? { ...given, query: { ...given.query, ...DRY }, done: 'rows are valid' } : given;
+  if (order.estimates === true && !order.dryRun) await estimate(order, { parts, total, isCsv }, session);
   const shown = progress(session, { what: order.what, unit: 'rows', total });
   const answers = new Answers(isCsv, session, target, shown);
   try {
     for (const part of parts) {
-      const rows = { type: isCsv ? 'text/csv' : 'application/x-ndjson', text: part.text };
-      const answer = await session.client.open('POST', order.path, {
-        query: order.query ?? {},
-        rows,
-        accept: rows.type,
-      });
+      const answer = await send(order, part, isCsv, session);
       await answers.take(session.client.chunks(answer), part.rows);
     }
   } finally {
@@ -55,6 +56,33 @@ export async function sendRows(order: RowsOrder, session: Session): Promise<numb
     await target?.close();
   }
   return report(order, { total, failures: answers.failures }, session);
+}
+
+const DRY = { dry_run: 'true' } as const;
+
+function send(
+  { path, query = {} }: Pick<RowsOrder, 'path' | 'query'>,
+  { text }: Part,
+  isCsv: boolean,
+  { client }: Session,
+) {
+  const rows = { type: isCsv ? 'text/csv' : 'application/x-ndjson', text };
+  return client.open('POST', path, { query, rows, accept: rows.type });
+}
+
+/** Says before the first call how long all of them take, as the server has measured. */
+async function estimate(
+  order: RowsOrder,
+  { parts, total, isCsv }: { readonly parts: readonly Part[]; readonly total: number; readonly isCsv: boolean },
+  session: Session,
+): Promise<void> {
+  let seconds = 0;
+  for (const part of parts) {
+    const answer = await send({ ...order, query: { ...order.query, ...DRY } }, part, isCsv, session);
+    seconds += Number(answer.headers['estimated-seconds'] ?? 0);
+    answer.resume();
+  }
+  session.err(`${order.what}: ${total} rows, about ${duration(seconds * 1000)}\n`);
 }
 
 function report(

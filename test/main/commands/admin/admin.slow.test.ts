@@ -154,6 +154,17 @@ describe('one-time passwords', () => {
     expect(statSync(out).mode & 0o777).toBe(0o600);
     expect((await admin(['otp', 'bulk', file(name), '--out', out])).code).toBe(2);
   });
+
+  test('bulk: an estimate before the first token; --dry-run names row and client_id of each bad row', async () => {
+    const rows = file('estimated.csv', 'client_id,max_uses\r\nestimated,1\r\nbad-1,0\r\nbad-2,x\r\n');
+    const dry = await admin(['otp', 'bulk', rows, '--dry-run']);
+    expect(dry.code).toBe(1);
+    expect(dry.err).toMatch(/^row 2: client_id "bad-1": .*\nrow 3: client_id "bad-2": .*\n1 of 3 rows are valid\n$/);
+    const list = ['otp', 'list', '--client-id', 'estimated', '--csv'];
+    expect((await admin(list)).out.trim().split('\n')).toHaveLength(1);
+    expect((await admin(['otp', 'bulk', rows])).err).toMatch(/^making tokens: 3 rows, about \d+ s\n/);
+    expect((await admin(list)).out.trim().split('\n')).toHaveLength(2);
+  });
 });
 
 describe('certificates', () => {
