@@ -99,21 +99,18 @@ export interface TimeSpan {
 
 /** What finds the stretches of one kind of time. Blocks that were not looked at yet are all at the end, and in any answer. */
 export function zoneReads(db: Db, kind: ZoneKind): (span: TimeSpan) => readonly Stretch[] {
-  const blocks = db.prepare<[string, number, number], { first: number; last: number }>(
-    'SELECT first, last FROM search_zone WHERE kind = ? AND high >= ? AND low <= ? ORDER BY first',
-  );
-  const known = db.prepare<[string], { last: number | null }>(
-    'SELECT max(last) AS last FROM search_zone WHERE kind = ?',
+  // One statement reads one state: a block that another process closes meanwhile is open in all of it.
+  const parts = db.prepare<{ kind: string; from: number; to: number }, { first: number; last: number | null }>(
+    `SELECT first, last FROM search_zone WHERE kind = @kind AND high >= @from AND low <= @to
+     UNION ALL SELECT coalesce(max(last), 0) + 1, NULL FROM search_zone WHERE kind = @kind ORDER BY first`,
   );
   return ({ from = 0, to = Number.MAX_SAFE_INTEGER }) => {
     const stretches: { first: number; last: number | undefined }[] = [];
-    const all = blocks.all(kind, from, to);
     // The block that is being filled may have been looked at in part.
-    const open = (known.get(kind)?.last ?? 0) + 1;
-    for (const { first, last } of [...all, { first: open, last: undefined }]) {
+    for (const { first, last } of parts.all({ kind, from, to })) {
       const before = stretches.at(-1);
-      if (before?.last !== undefined && before.last + 1 >= first) before.last = last;
-      else stretches.push({ first, last });
+      if (before?.last !== undefined && before.last + 1 >= first) before.last = last ?? undefined;
+      else stretches.push({ first, last: last ?? undefined });
     }
     return stretches;
   };
