@@ -5,9 +5,25 @@ import type { AuditFilter } from '../audit-store.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { toRecord } from '../operations/audit.ts';
 import { type Database, given, type Operation, result } from '../operations/port.ts';
-import type { Page } from '../page.ts';
+import { NEWEST, type Page } from '../page.ts';
 import { type AuditLine, PURGED_AT_ONCE } from '../retention-store.ts';
 import { partPattern } from './port.ts';
+
+/** Records that a search by time may go past before it looks up where to begin. */
+const PASSED = 10_000;
+
+/**
+ * The position where the records of a time begin or end. It comes from the index of times, so that a search along the positions does not go
+ * past all records before or after.
+ *
+ * @param far the position to use if there are few of them
+ */
+const edge = (end: 'min' | 'max', isOutside: string, isInside: string, far: number): string =>
+  // "+ 0" keeps the planner from going along the positions here, too.
+  `CASE WHEN (SELECT count(*) FROM (SELECT FROM audit WHERE ${isOutside} LIMIT ${PASSED}) AS passed) < ${PASSED}
+     THEN ${far} ELSE (SELECT ${end}(position + 0) FROM audit WHERE ${isInside}) END`;
+const SINCE = `position >= ${edge('min', 'time < @since', 'time >= @since', 0)}`;
+const UNTIL = `position <= ${edge('max', 'time > @until', 'time <= @until', NEWEST)}`;
 
 /** @param node whose records are archived here */
 export function auditReads(db: Database, node: string) {
@@ -17,15 +33,16 @@ export function auditReads(db: Database, node: string) {
   );
   return {
     listAudit(filter: AuditFilter): Operation<Page<AuditRecord>> {
-      const { request_id, serial, type, ca, subject, since, until } = filter;
+      const { request_id, serial, type, ca, subject, since, until, order = 'asc' } = filter;
+      const isNarrow = (request_id ?? serial) !== undefined;
       const conditions = given([
         { value: filter.node, sql: 'node = @node' },
         { value: request_id, sql: 'request_id = @request_id' },
         { value: serial, sql: 'serial = @serial' },
         { value: type, sql: 'type = @type' },
         { value: ca, sql: 'ca = @ca' },
-        { value: since, sql: 'time >= @since' },
-        { value: until, sql: 'time <= @until' },
+        { value: since, sql: order === 'asc' && !isNarrow ? `time >= @since AND ${SINCE}` : 'time >= @since' },
+        { value: until, sql: order === 'desc' && !isNarrow ? `time <= @until AND ${UNTIL}` : 'time <= @until' },
         { value: subject, sql: 'subject LIKE @subject' },
       ]);
       const parameters = { ...filter, ...(subject === undefined ? {} : { subject: partPattern(subject) }) };

@@ -272,7 +272,7 @@ CREATE TABLE audit (
   UNIQUE (node, seq)
 );
 CREATE INDEX audit_by_type ON audit (type, position);
-CREATE INDEX audit_by_time ON audit (time);
+CREATE INDEX audit_by_time ON audit (time, position);
 CREATE INDEX audit_by_ca ON audit (ca, position) WHERE ca IS NOT NULL;
 CREATE INDEX audit_by_serial ON audit (serial, position) WHERE serial IS NOT NULL;
 CREATE INDEX audit_by_request ON audit (request_id, position) WHERE request_id IS NOT NULL;
