@@ -137,6 +137,11 @@ export const SERVICE_ERRORS = {
     cause: 'The file that store.path names belongs to another program.',
     remedy: 'Correct store.path.',
   },
+  STORE_POOLED: {
+    status: 500,
+    cause: 'A connection pooler such as PgBouncer shares database sessions between clients (transaction pooling).',
+    remedy: 'Set pool_mode = session for the database, or connect to PostgreSQL directly.',
+  },
   STORE_IN_USE: {
     status: 500,
     cause: 'Another service uses the store.',

@@ -8,7 +8,7 @@ import { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
 import { postgresServer } from './postgres-server.ts';
-import { connector } from '../store/postgres/nodes/connector.ts';
+import { connector } from '../store/postgres/connection.ts';
 import { NodeLease } from '../store/postgres/nodes/node-lease.ts';
 import { advanceSecret, shareSecret } from '../store/postgres/nodes/shared-secret.ts';
 import { turnsOfNodes } from '../store/postgres/nodes/turns.ts';

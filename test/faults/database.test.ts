@@ -1,10 +1,15 @@
 /** A PostgreSQL that can keep no commit, or takes no connection: 503 meanwhile, nothing lost or doubled, recovery by itself. */
+import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { certificatesOf, Estuary, hashOtpsCheaply } from '../support/estuary.ts';
-import { PostgresCluster } from '../support/postgres.ts';
+import { PostgresCluster, psql } from '../support/postgres.ts';
 import { requires } from '../support/requires.ts';
 import { withStoreIn } from '../support/store-in-postgres.ts';
 import { storedRows } from '../support/stored-rows.ts';
@@ -83,6 +88,21 @@ describe.skipIf(!requires('postgres'))('a database in trouble', () => {
     },
   );
 
+  test.skipIf(!requires('root'))(
+    'the tablespace of the certificates is full: 503, also of /readyz, until there is room',
+    { timeout: 600_000 },
+    async () => {
+      const cluster = await PostgresCluster.start();
+      const url = await cluster.createDatabase();
+      const disk = await certificatesOnSmallDisk(cluster, url);
+      const estuary = await started(url);
+      const devices = await devicesOf(estuary);
+      await disk.use();
+      disk.fill();
+      await only503(estuary, devices, disk.empty);
+    },
+  );
+
   test(
     'all connections are taken: 503 until some are free, then by itself as before',
     { timeout: 600_000 },
@@ -111,6 +131,26 @@ describe.skipIf(!requires('postgres'))('a database in trouble', () => {
     },
   );
 });
+
+/** Mounts a small disk for the certificates of a cluster. @returns what fills it, and what empties it */
+async function certificatesOnSmallDisk(cluster: PostgresCluster, url: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'estuary-tablespace-'));
+  const { uid, gid } = statSync(cluster.data);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=1m,mode=700,uid=${uid},gid=${gid}`, 'tmpfs', folder]);
+  // Runs after the cluster has ended.
+  onTestFinished(() => {
+    execFileSync('umount', ['-l', folder]);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  onTestFinished(() => cluster.stop());
+  await cluster.sql(`CREATE TABLESPACE small LOCATION '${folder}'`);
+  const filler = join(folder, 'filler');
+  return {
+    use: () => psql(url, 'ALTER TABLE certificate SET TABLESPACE small'),
+    fill: () => expect(() => writeFileSync(filler, Buffer.alloc(2 << 20))).toThrow(/ENOSPC/),
+    empty: () => rm(filler),
+  };
+}
 
 /** Takes connections until none is left. */
 async function asManyAsThereAre(url: string): Promise<pg.Client[]> {

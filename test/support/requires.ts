@@ -93,6 +93,7 @@ const PROBES = {
   curl: commands('Debian package curl', 'curl'),
   openssl: commands('Debian package openssl', 'openssl'),
   haproxy: commands('Debian package haproxy', 'haproxy'),
+  pgbouncer: commands('Debian package pgbouncer', 'pgbouncer'),
   nginx: all(
     commands('Debian package nginx', 'nginx'),
     files('Debian package libnginx-mod-stream', '/usr/lib/nginx/modules/ngx_stream_module.so'),

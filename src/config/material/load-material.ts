@@ -3,6 +3,7 @@
  * certificates are CA certificates and lead to a root, nothing that is needed has expired. The keys of problems are the configuration's.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
+import { resolve } from 'node:path';
 import { failed } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
@@ -11,6 +12,7 @@ import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import { findings } from '../findings.ts';
 import { labelsOf } from '../labels.ts';
+import { parsePostgresUrl } from '../postgres-url.ts';
 import { ConfigError, type Problem, type Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 import { loadCa, loadOthers, loadService } from './ca.ts';
@@ -56,7 +58,7 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
   const keyEncryption = await loadKeyEncryption(reader, config);
   const cmc = await loadCmc(reader, config);
   const checkpointKey = await loadCheckpointKey(reader, config);
-  const storeTls = config.store.tls && (await loadService(reader, config.store.tls, 'store.tls'));
+  const storeTls = await loadStoreTls(reader, config);
   const proxies = await loadProxies(reader, config);
   const { ldap, jwt } = config.auth;
   const directory = ldap && (await loadService(reader, ldap, 'auth.ldap'));
@@ -90,11 +92,22 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
  * @param file of the configuration, for the error @throws ConfigError
  */
 export async function readStoreTls(config: Config, file: string, now: number): Promise<ServiceMaterial | undefined> {
-  if (config.store.tls === undefined) return undefined;
   const reader = new MaterialReader(now, config.profile === 'niap');
-  const material = await loadService(reader, config.store.tls, 'store.tls');
+  const material = await loadStoreTls(reader, config);
   if (reader.problems.length > 0) throw new ConfigError(file, findings(reader.problems, config));
   return material;
+}
+
+/** `[store.tls]`, whose anchors may be in the URL (`sslrootcert`). undefined: the URL's `sslmode` decides. */
+async function loadStoreTls(reader: MaterialReader, { store }: Config): Promise<ServiceMaterial | undefined> {
+  const { tls, url } = store;
+  const parameters = url && parsePostgresUrl(url.reveal().toString('utf8'))?.parameters;
+  const root = parameters?.get('sslrootcert');
+  if (root === undefined || tls?.trust_anchors !== undefined)
+    return tls && (await loadService(reader, tls, 'store.tls'));
+  if (tls === undefined && parameters?.get('sslmode') === 'disable') return undefined;
+  const { client } = await loadService(reader, tls ?? {}, 'store.tls');
+  return { client, trustAnchors: root === 'system' ? undefined : await reader.anchors('store.url', resolve(root)) };
 }
 
 /**

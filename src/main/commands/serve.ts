@@ -7,7 +7,9 @@ import { type Environment, loadConfig, type LoadedService } from '../../config/l
 import { ConfigError, formatProblem, type Problem } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe, EstuaryError } from '../../errors.ts';
+import { checkDatabase } from '../../store/postgres/migrate.ts';
 import { describeTrouble, findKeyTrouble } from '../../store/sqlite/token-lookups.ts';
+import { postgresServer } from '../postgres-server.ts';
 import { ServiceSignals } from '../signals.ts';
 import { type RunningService, startService } from '../start.ts';
 import { type CommandContext, EXIT } from './command.ts';
@@ -46,12 +48,20 @@ function lookupKeyProblems({ otp, store }: Config, now: number): Problem[] {
 
 /** @throws ConfigError with every problem there is */
 export async function checkConfiguration(
-  { config: file }: { readonly config: string },
+  { config: file, offline }: Pick<ServeOptions, 'config' | 'offline'>,
   context: CommandContext,
 ): Promise<number> {
-  const { warnings } = await loadService(file, context);
+  const { config, material, warnings } = await loadService(file, context);
   for (const { key, message } of warnings)
     context.err(`${formatProblem(file, { key, message: `warning: ${message}` })}\n`);
+  if (config.store.driver === 'postgres' && !offline)
+    try {
+      await checkDatabase(postgresServer(config, material));
+    } catch (error) {
+      if (!(error instanceof EstuaryError)) throw error;
+      const message = `${describe(error)} (a database that answers; --offline checks without it)`;
+      throw new ConfigError(file, findings([{ key: 'store.url', message }], config));
+    }
   context.out(`${file}: the configuration is valid\n`);
   return EXIT.ok;
 }
@@ -79,6 +89,8 @@ export function notifyReady(env: Environment, warn: (reason: string) => void): P
 interface ServeOptions {
   readonly config: string;
   readonly check: boolean;
+  /** Checks without asking the database. */
+  readonly offline: boolean;
 }
 
 /**
@@ -87,12 +99,12 @@ interface ServeOptions {
  * @throws ConfigError
  */
 export async function serve(
-  { config: configFile, check: checkOnly }: ServeOptions,
+  { config: configFile, check: checkOnly, offline }: ServeOptions,
   context: CommandContext,
 ): Promise<number> {
   if (checkOnly) {
     context.signals.release();
-    return checkConfiguration({ config: configFile }, context);
+    return checkConfiguration({ config: configFile, offline }, context);
   }
   const up = Promise.withResolvers<RunningService>();
   const control = new ServiceSignals(context.signals, up.promise, (error) => {

@@ -6,7 +6,7 @@ import { loadConfigOnly } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { failed } from '../../errors.ts';
 import { migrateDatabase } from '../../store/postgres/migrate.ts';
-import { connector } from '../../store/postgres/nodes/connector.ts';
+import { connector } from '../../store/postgres/connection.ts';
 import { openWritable } from '../../store/sqlite/database.ts';
 import { lockStore } from '../../store/sqlite/service-lock.ts';
 import { nodeName } from '../nodes.ts';

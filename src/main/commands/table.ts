@@ -3,6 +3,7 @@ import { MADE_KEY_TYPES } from '../../pki/x509/key-pair.ts';
 import { argument, command, EXIT, flag, group, required, value, values, type Entry } from './command.ts';
 
 const config = required('FILE', 'the configuration');
+const offline = flag('check without asking the database');
 
 /** What a CA below another one may do. */
 const subordinateCa = {
@@ -28,14 +29,14 @@ export const COMMANDS: readonly Entry[] = [
   command(
     'serve',
     'Run the server. The command where none is named.',
-    { config, check: flag('check the configuration as "check" does, and stop') },
+    { config, check: flag('check the configuration as "check" does, and stop'), offline },
     async () => (await import('./serve.ts')).serve,
     { takesSignals: true },
   ),
   command(
     'check',
-    'Check the configuration, its files and certificates.',
-    { config },
+    'Check the configuration, its files and certificates, and whether the PostgreSQL database answers.',
+    { config, offline },
     async () => (await import('./serve.ts')).checkConfiguration,
   ),
   command(

@@ -26,6 +26,8 @@ export class AuditLog {
   readonly #insert;
   readonly #noteDevices;
   readonly #count;
+  /** Whether a write failed because a disk of the database was full, until a test finds room again. */
+  wasFull = false;
   #devices: DeviceEvent[] = [];
   #told = 0;
 

@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { parsePostgresUrl, type PostgresUrl } from '../../config/postgres-url.ts';
 import type { PostgresServer, PostgresTls } from '../calls/database-options.ts';
+import { describe, failed } from '../../errors.ts';
 import { storeFailed, StoreLost, storeUnavailable } from '../calls/errors.ts';
 import { isStatementError, toConnectionError } from './errors.ts';
 import type { Answer, Prepared } from './queries.ts';
@@ -16,6 +17,8 @@ const LOCK = 5000;
 const IDLE = 10_000;
 /** Milliseconds for an answer, as this process counts them: the network, or the server, may be gone without a word. */
 const ANSWER = 12_000;
+/** The same for the lease of a node. */
+const NODE_ANSWER = 4000;
 /** A wait for a synchronous standby was given up: the commit stands on one server, and may be lost with it. */
 const NOT_REPLICATED = '01000';
 /** in_failed_sql_transaction */
@@ -157,6 +160,92 @@ export async function firstHost<Connected>(
     }
   }
   throw storeUnavailable(reasons.join('; '));
+}
+
+/** Sessions that are compared, because other clients of a pooler may take one between two statements. */
+const LOOKS = 20;
+
+/**
+ * Refuses a connection pooler that shares sessions between clients (transaction pooling): what a node sets, prepares and locks in its
+ * session would be another client's.
+ *
+ * @throws EstuaryError 500 `STORE_POOLED`; 503 `STORE_UNAVAILABLE`
+ */
+export async function refuseSharedSessions(server: PostgresServer): Promise<void> {
+  const shared = await firstHost(server, async (target) => {
+    const [one, other] = [clientOf(target, 'check', CONNECT), clientOf(target, 'check', CONNECT)];
+    try {
+      await one.connect();
+      // A pooler gives clients a number of its own, in place of the number of the session.
+      if (Reflect.get(one, 'processID') === (await sessionOf(one))) return undefined;
+      await other.connect();
+      for (let n = 0; n < LOOKS; n++) if (await isShared(one, other)) return `${target.host}:${target.port}`;
+      return undefined;
+    } finally {
+      for (const client of [one, other]) client.end().catch(() => undefined);
+    }
+  });
+  if (shared !== undefined)
+    throw failed(
+      'STORE_POOLED',
+      `The connection pooler at ${shared} (such as PgBouncer) uses transaction pooling. Set pool_mode = session, or connect to PostgreSQL directly.`,
+    );
+}
+
+async function isShared(one: pg.Client, other: pg.Client): Promise<boolean> {
+  const before = await sessionOf(one);
+  try {
+    await other.query('BEGIN');
+  } catch (error) {
+    // PgBouncer's statement pooling allows no transactions.
+    if (/pooling/.test(describe(error))) return true;
+    throw error;
+  }
+  const taken = await sessionOf(other);
+  const after = await sessionOf(one);
+  await other.query('COMMIT');
+  return taken === before || after !== before;
+}
+
+async function sessionOf(client: pg.Client): Promise<number | undefined> {
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  return rows[0]?.pid;
+}
+
+function clientOf(target: pg.ClientConfig, purpose: string, answer: number): pg.Client {
+  const client = new pg.Client({
+    ...target,
+    application_name: `estuary ${purpose}`,
+    connectionTimeoutMillis: CONNECT,
+    query_timeout: answer,
+    keepAliveInitialDelayMillis: 5000,
+  });
+  // Whoever uses it finds out at the next statement.
+  client.on('error', () => undefined);
+  return client;
+}
+
+/**
+ * A connection that stays the same for long, or is held for a while: for the lease and for turns.
+ *
+ * @returns what connects to that host of the URL which takes writes; it throws 503 `STORE_UNAVAILABLE` where none does
+ */
+export function connector(server: PostgresServer): () => Promise<pg.Client> {
+  return () =>
+    firstHost(server, async (target) => {
+      const client = clientOf(target, 'node', NODE_ANSWER);
+      try {
+        await client.connect();
+        // Not at the start of the connection: PgBouncer refuses settings there.
+        await client.query(`SET statement_timeout = ${NODE_ANSWER}`);
+        const { rows } = await client.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
+        if (rows[0]?.standby !== false) throw new Error('it is a standby');
+        return client;
+      } catch (error) {
+        client.end().catch(() => undefined);
+        throw error;
+      }
+    });
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message || error.name : String(error));

@@ -15,6 +15,9 @@ export function isStatementError(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR';
 }
 
+/** The disk, or the disk of a tablespace, is full. */
+export const isDiskFull = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '53100';
+
 export const isInTheWay = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && IN_THE_WAY.test(error.code ?? '');
 

@@ -11,7 +11,7 @@ import { StoreLost, storeUnavailable, toStoreError } from '../calls/errors.ts';
 import type { Outcome } from '../calls/outcome.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { Connection } from './connection.ts';
-import { isInTheWay, isStatementError, toEstuaryError } from './errors.ts';
+import { isDiskFull, isInTheWay, isStatementError, toEstuaryError } from './errors.ts';
 import { keysOf, locking } from './keys.ts';
 import { Queries } from './queries.ts';
 
@@ -59,16 +59,14 @@ export class GroupCommit {
   async run(calls: readonly Call[], time: number): Promise<readonly Reply[]> {
     // By the call itself: its number is its sender's, and there are several.
     const replies = new Map<Call, Reply>();
-    const answer = (
-      call: Call,
-      reply: Omit<Extract<Reply, { error?: undefined }>, 'id'> | { error: unknown },
-    ): void => {
+    const answer = (call: Call, reply: { readonly value?: unknown; readonly error?: unknown }): void => {
       const { id } = call;
+      if (isDiskFull(reply.error)) this.#log.wasFull = true;
       replies.set(
         call,
-        'error' in reply && reply.error !== undefined
-          ? { id, error: toPlainError(toEstuaryError(reply.error)) }
-          : { id, value: 'value' in reply ? reply.value : undefined },
+        reply.error === undefined
+          ? { id, value: reply.value }
+          : { id, error: toPlainError(toEstuaryError(reply.error)) },
       );
     };
     let left = calls;

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failed } from '../../errors.ts';
 import type { PostgresServer } from '../calls/database-options.ts';
-import { connect, type Connection } from './connection.ts';
+import { connect, type Connection, refuseSharedSessions } from './connection.ts';
 import { isHeldUp, toEstuaryError } from './errors.ts';
 import { FIRST_VERSION, tooNew, tooOld } from '../schema-version.ts';
 import { MIGRATIONS, type Migration } from './schema.ts';
@@ -30,11 +30,29 @@ export const connectToMigrate = (server: PostgresServer, purpose: string): Promi
   connect(server, purpose, PATIENCE + 10_000);
 
 /**
+ * Asks the database whether a server can start on it, and changes nothing.
+ *
+ * @throws EstuaryError what keeps a server from starting
+ */
+export async function checkDatabase(server: PostgresServer): Promise<void> {
+  await refuseSharedSessions(server);
+  const connection = await connect(server, 'check');
+  try {
+    await knownVersion(new Queries((statement) => connection.query(statement)), MIGRATIONS);
+  } catch (error) {
+    throw toEstuaryError(error);
+  } finally {
+    connection.end();
+  }
+}
+
+/**
  * {@link migrate} on a connection of its own.
  *
  * @throws EstuaryError as it, and 503 `STORE_UNAVAILABLE`
  */
 export async function migrateDatabase(server: PostgresServer): Promise<void> {
+  await refuseSharedSessions(server);
   const connection = await connectToMigrate(server, 'schema');
   try {
     await migrate(connection);
@@ -67,13 +85,8 @@ async function step(connection: Connection, migrations: readonly Migration[]): P
     `BEGIN; SET LOCAL lock_timeout = ${PATIENCE}; SET LOCAL statement_timeout = ${PATIENCE}; SELECT pg_advisory_xact_lock(${LOCK})`,
   );
   try {
-    const known = await versionOf(db);
-    const latest = FIRST_VERSION + migrations.length - 1;
-    if (known !== undefined && known.version < FIRST_VERSION) throw tooOld(`its schema has version ${known.version}`);
-    if (known !== undefined && known.version > latest && known.serves > latest)
-      throw tooNew(
-        `its schema has version ${known.version} and serves programs of version ${known.serves} on, this program knows ${latest}`,
-      );
+    const known = await knownVersion(db, migrations);
+    if (known === undefined) await connection.script(VERSION_TABLE);
     const version = known === undefined ? FIRST_VERSION : known.version + 1;
     const next = migrations[version - FIRST_VERSION];
     if (next !== undefined) {
@@ -94,22 +107,26 @@ async function step(connection: Connection, migrations: readonly Migration[]): P
   }
 }
 
-/** undefined: there is nothing yet. */
-async function versionOf(db: Queries): Promise<Version | undefined> {
+const VERSION_TABLE = `CREATE TABLE IF NOT EXISTS estuary_schema (
+  only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one), version bigint NOT NULL, serves bigint NOT NULL)`;
+
+/** @returns undefined: the database is empty @throws EstuaryError where this program cannot work with it */
+async function knownVersion(db: Queries, migrations: readonly Migration[]): Promise<Version | undefined> {
   const tables = await db
     .prepare<[], { name: string }>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`)
     .all();
-  if (tables.some(({ name }) => name === 'estuary_schema'))
-    return db.prepare<[], Version>('SELECT version, serves FROM estuary_schema').get();
-  if (tables[0] !== undefined)
+  if (!tables.some(({ name }) => name === 'estuary_schema')) {
+    if (tables[0] === undefined) return undefined;
     throw failed('STORE_FOREIGN', 'the database was not made by Estuary', {
       detail: `it has the table ${tables[0].name}`,
     });
-  await db
-    .prepare<[]>(
-      `CREATE TABLE estuary_schema (
-         only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one), version bigint NOT NULL, serves bigint NOT NULL)`,
-    )
-    .run();
-  return undefined;
+  }
+  const known = await db.prepare<[], Version>('SELECT version, serves FROM estuary_schema').get();
+  const latest = FIRST_VERSION + migrations.length - 1;
+  if (known !== undefined && known.version < FIRST_VERSION) throw tooOld(`its schema has version ${known.version}`);
+  if (known !== undefined && known.version > latest && known.serves > latest)
+    throw tooNew(
+      `its schema has version ${known.version} and serves programs of version ${known.serves} on, this program knows ${latest}`,
+    );
+  return known;
 }

@@ -24,16 +24,35 @@ export function readOperations(queries: Queries, node: string) {
 /** The condition on the instance of a CMC message that no living node has. */
 const NO_NODE = 'NOT EXISTS (SELECT FROM node WHERE node.instance = cmc_message.instance)';
 
+/**
+ * Inserts rows of the usual size into the tables that grow with each enrollment, and takes them back: the probe's row alone is updated where it
+ * is, and finds room on a disk that is full.
+ */
+const SPACE = `DO $$ BEGIN
+  INSERT INTO reservation (request_id, instance, ca, requester, operation, subject, created_at)
+    SELECT 'probe-' || n, 'probe', 'probe', repeat('x', 100), 'probe', repeat('x', 100), 0 FROM generate_series(1, 100) AS n;
+  INSERT INTO certificate (ca, serial, subject, subject_folded, sans, sans_folded, not_before, not_after, der, fingerprint_sha256,
+      requester, method, request_id)
+    SELECT 'probe', 'probe-' || n, repeat('x', 100), 'x', '[]', '', 0, 0, decode(repeat('00', 800), 'hex'), 'x', 'x', 'x', 'x'
+    FROM generate_series(1, 100) AS n;
+  INSERT INTO audit (node, seq, time, type, line) SELECT '', -n, 0, 'probe', repeat('x', 800) FROM generate_series(1, 100) AS n;
+  RAISE EXCEPTION SQLSTATE 'ESOK0';
+EXCEPTION WHEN SQLSTATE 'ESOK0' THEN NULL;
+END $$`;
+
 /** Every write, likewise, for the writer of this node (group-commit.ts); each returns what is to be audited with it. */
 export function writeOperations(queries: Queries, log: AuditLog, node: string) {
   const db = new PostgresPort(queries);
   const probe = db.prepare<[number]>('UPDATE probe SET at = ?');
+  const space = db.prepare<[]>(SPACE);
   return later({
     ...commonWrites(db, NO_NODE),
     ...auditWrites(db, node),
     indexForSearch: (): Operation<Outcome<boolean>> => result(undone(false)),
     *checkWritable(now: number): Operation<Outcome<undefined>> {
       yield* probe.run(now);
+      if (log.wasFull) yield* space.run();
+      log.wasFull = false;
       const events = log.probe();
       refuseFullDisk(log.path);
       return done(undefined, events);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PostgresServer, PostgresTls } from '../../../src/store/calls/database-options.ts';
 import { connect } from '../../../src/store/postgres/connection.ts';
-import { connector } from '../../../src/store/postgres/nodes/connector.ts';
+import { connector } from '../../../src/store/postgres/connection.ts';
 import { makeKey, onTheWire, simpleCsr } from '../../support/csr.ts';
 import { Estuary, section } from '../../support/estuary.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
@@ -117,6 +117,36 @@ describe.skipIf(!requires('postgres', 'openssl'))('TLS to PostgreSQL', () => {
         code: 'STORE_UNAVAILABLE',
         detail: expect.stringMatching(/does not support SSL/) as string,
       });
+  });
+
+  it.each(['&sslmode=verify-full', '&sslmode=require', ''])(
+    'sslrootcert in the URL names the anchors: %s',
+    async (mode) => {
+      const at = url('localhost', 'estuary', `?sslrootcert=${encodeURIComponent(folder.file('ca.pem'))}${mode}`);
+      const estuary = await Estuary.start(withStoreIn({}, at, 'est-url'));
+      try {
+        const { token } = await estuary.otp();
+        expect((await estuary.enroll(onTheWire(simpleCsr(makeKey())), { password: token })).status).toBe(200);
+        const encrypted =
+          "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name LIKE 'estuary%'";
+        expect(await cluster?.sql(encrypted)).toEqual([['t']]);
+      } finally {
+        await estuary.stop();
+      }
+    },
+  );
+
+  it('sslrootcert in the URL: a server of another CA is refused, and a missing file is named', async () => {
+    const start = (file: string): Promise<Estuary> =>
+      Estuary.start(
+        withStoreIn(
+          {},
+          url('localhost', 'estuary', `?sslmode=verify-full&sslrootcert=${folder.file(file)}`),
+          'est-url',
+        ),
+      );
+    await expect(start('other-ca.pem')).rejects.toThrow(/certificate/);
+    await expect(start('missing.pem')).rejects.toThrow(/store\.url: .*missing\.pem/);
   });
 
   it('[store.tls]: a server issues over it, with a client certificate', async () => {
