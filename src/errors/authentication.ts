@@ -112,6 +112,7 @@ export const AUTHENTICATION_ERRORS = {
     cause:
       'The headers Client-Cert, Client-Cert-Chain or X-Forwarded-For are malformed, or a client that is not a trusted proxy sent them.',
     remedy: 'Correct the configuration of the proxy; clients must not send these headers.',
+    text: 'This connection may not send Client-Cert or Client-Cert-Chain: …<br>The value of Client-Cert is not …',
   },
   GSSAPI_DOWN: {
     status: 503,
@@ -162,13 +163,11 @@ export const AUTHENTICATION_ERRORS = {
     status: 401,
     cause: 'The bearer token is malformed, expired, already used, for another audience, or not signed by the issuer.',
     remedy: 'Get a new token; the audit log has the reason.',
-    text: 'invalid bearer token',
   },
   LDAP_INVALID: {
     status: 401,
     cause: 'The directory has no such entry, or it refuses the password or the group.',
     remedy: 'Correct the username or the password; the audit log has the reason.',
-    text: 'invalid username or password',
   },
   LDAP_UNAVAILABLE: {
     status: 503,
