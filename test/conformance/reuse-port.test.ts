@@ -1,10 +1,13 @@
 /** `server.reuse_port`: two nodes on one host share the port of the EST listener, and each has an admin listener. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { parse, stringify } from 'smol-toml';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section } from '../support/estuary.ts';
+import { openTls } from '../support/https.ts';
 import { sharedPostgres } from '../support/postgres.ts';
 import { requires } from '../support/requires.ts';
 import { runAny } from '../support/command.ts';
@@ -54,6 +57,51 @@ describe.skipIf(!requires('postgres'))('server.reuse_port', () => {
     await second.stop();
     for (let i = 0; i < 10; i++) expect(await status()).toBe(200);
   });
+
+  test('a rolling restart under load loses no request', async () => {
+    second = await startServer({ config: otherNode(0) });
+    const { token } = await first.otp({ max_uses: 10_000 });
+    const body = onTheWire(simpleCsr(makeKey()));
+    const answers: number[] = [];
+    const lost: unknown[] = [];
+    let isOver = false;
+    const client = async (): Promise<void> => {
+      while (!isOver) {
+        // The kernel resets connections that the stopping node has not accepted: these carry no request.
+        const socket = await openTls(first.server.port('est'), { ca: first.root }).catch(() => undefined);
+        if (socket === undefined) continue;
+        const agent = Object.assign(new Agent(), { createConnection: () => socket });
+        await first.enroll(body, { password: token, agent }).then(
+          ({ status }) => answers.push(status),
+          (error: unknown) => lost.push(error),
+        );
+        socket.destroy();
+      }
+    };
+    const clients = Array.from({ length: 4 }, client);
+    const goesOn = (): Promise<void> => {
+      const before = answers.length;
+      return vi.waitFor(() => expect(answers.length).toBeGreaterThan(before + 5), { timeout: 60_000 });
+    };
+    await goesOn();
+    for (let round = 0; round < 2; round++) {
+      await second.stop();
+      await goesOn();
+      second = await startServer({ config: otherNode(0) });
+      await goesOn();
+      const port = first.server.port('est');
+      first.reconfigure((config) => void (section(config, 'est')['port'] = port));
+      await first.server.stop();
+      await goesOn();
+      await first.restart();
+      await goesOn();
+    }
+    isOver = true;
+    await Promise.all(clients);
+    expect(lost).toEqual([]);
+    expect([...new Set(answers)]).toEqual([200]);
+    await second.stop();
+  }, 300_000);
 
   test('an admin listener is not shared', async () => {
     const port = first.server.port('admin');
