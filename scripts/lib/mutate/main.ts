@@ -34,7 +34,7 @@ const USAGE = `Usage: scripts/mutate [OPTION…] [FILE…]
 
   FILE             files of src to change (${RULES.join(' ')})
   --minutes N      ends after that time (60)
-  --tests PATTERN  more tests to try; may be given more than once
+  --tests PATTERN  the tests to run, in place of those for the folders; may be given more than once
   --list           prints what the report has, and tries nothing
 `;
 
@@ -186,12 +186,11 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
   'src/ca': ['test/{ca,enrollment,config/rules}/**'],
   'src/pki': ['test/{pki,ca,enrollment}/**'],
 };
-const tests = Object.entries(TESTS)
+const ofFolders = Object.entries(TESTS)
   .filter(([folder]) => files.some((file) => file.startsWith(folder)))
-  .flatMap(([, patterns]) => globSync(patterns, { cwd: ROOT }))
-  .filter((file) => file.endsWith('.test.ts') && !SLOW.test(file))
-  .concat(globSync(values.tests, { cwd: ROOT }))
-  .filter((file, n, all) => all.indexOf(file) === n)
+  .flatMap(([, patterns]) => patterns);
+const tests = globSync(values.tests.length > 0 ? values.tests : ofFolders, { cwd: ROOT })
+  .filter((file) => file.endsWith('.test.ts') && (values.tests.length > 0 || !SLOW.test(file)))
   .sort();
 
 const hasServer = (test: string): boolean => test.startsWith('test/conformance/');
