@@ -30,12 +30,14 @@ import {
   issuedOutside,
   ownKeyIdentifier,
   postCmc,
+  RA_EXTENSIONS,
   readReply,
   readResponse,
   requestBy,
   requestedKey,
   SECRET,
   tcr,
+  twinOf,
   withParticipants,
   type CmcReply,
 } from '../support/cmc.ts';
@@ -45,10 +47,11 @@ import {
   csrAttribute,
   extensionRequest,
   makeKey,
+  onTheWire,
   simpleCsr,
   type TestKey,
 } from '../support/csr.ts';
-import { caSection, Estuary, itemsOf, type ClientIdentity } from '../support/estuary.ts';
+import { caSection, certificatePem, Estuary, itemsOf, type ClientIdentity } from '../support/estuary.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { openssl } from '../support/openssl.ts';
 
@@ -503,5 +506,69 @@ describe('fullcmc at a CA with devices = "required"', () => {
     expect(await ask()).toEqual(refused('more than one registered device matches'));
     expect((await devices('DELETE', '/unit-1-again')).status).toBeLessThan(300);
     expect(await ask()).toEqual(CERTIFIED);
+  });
+});
+
+describe('the ECDSA twin of a certificate is the same signer', () => {
+  const csr = (cn: string): Buffer => simpleCsr(makeKey(), cn);
+  const ask = async (signer: ClientIdentity, cn: string, path = 'fullcmc', carrier = signer): Promise<unknown[]> => {
+    const message = requestBy(signer, { reqSequence: [tcr(1, csr(cn))] });
+    const answer = await postCmc(server, await message, carrier, path);
+    if (!String(answer.headers['content-type']).startsWith('application/pkcs7-mime'))
+      return [answer.status, answer.text];
+    return [answer.status, ...inShort(readReply(server, answer))];
+  };
+  const ISSUED = [200, 'success [1]'];
+
+  test('a revoked signer: 401, on its own connection and on that of a registration authority', async () => {
+    const client = await server.enrolled(makeKey(), 'twin-1');
+    expect(await ask(twinOf(client), 'twin-1')).toEqual(ISSUED);
+    const { serialNumber } = certificateOf(client);
+    expect((await server.admin('POST', `/admin/certificates/${serialNumber}/revoke`, {})).status).toBe(200);
+    for (const signer of [client, twinOf(client)]) {
+      expect(await ask(signer, 'twin-1')).toEqual([401, 'client certificate revoked']);
+      const carried = await ask(signer, 'twin-1', 'fullcmc', setting.participants.ra);
+      expect(carried).toEqual([401, 'failed badIdentity [0]']);
+    }
+  });
+
+  test('a disabled device: 403', async () => {
+    const change = (method: string, path: string, body: object) => server.admin(method, `/admin/devices${path}`, body);
+    expect((await change('POST', '', { id: 'twin-2' })).status).toBe(201);
+    const { token } = await server.otp({ client_id: 'twin-2' });
+    const key = makeKey();
+    const answer = await server.enroll(onTheWire(simpleCsr(key, 'twin-2')), {
+      path: 'lab/simpleenroll',
+      password: token,
+    });
+    const client = { cert: certificatePem(answer), key: key.pem };
+    const signers = [client, twinOf(client)];
+    for (const signer of signers) expect(await ask(signer, 'twin-2', 'lab/fullcmc')).toEqual(ISSUED);
+    expect((await change('PATCH', '/twin-2', { enabled: false })).status).toBe(200);
+    for (const signer of signers)
+      expect(await ask(signer, 'twin-2', 'lab/fullcmc')).toEqual([403, 'failed badIdentity [1]']);
+  });
+
+  test('a repeated message: the same answer, not another certificate', async () => {
+    const data = { controlSequence: [nonce()], reqSequence: [tcr(1, csr('device-1'))] };
+    const twin = twinOf(device);
+    const [first, second] = [
+      await postCmc(server, await requestBy(device, data), device),
+      await postCmc(server, await requestBy(twin, data), twin),
+    ];
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(second.text).toBe(first.text);
+  });
+
+  test('a registration authority: the same rights, until it is revoked', async () => {
+    const { configuredRa } = setting.participants;
+    const ra = issuedOutside(server, 'issuing', makeKey(), '/CN=RA 3', RA_EXTENSIONS);
+    expect((await server.admin('POST', '/admin/certificates', { ca: 'devices', pem: ra.cert })).status).toBe(201);
+    for (const one of [configuredRa, ra, twinOf(configuredRa), twinOf(ra)])
+      expect(await ask(one, 'anybody')).toEqual(ISSUED);
+    const { serialNumber } = certificateOf(ra);
+    expect((await server.admin('POST', `/admin/certificates/${serialNumber}/revoke`, {})).status).toBe(200);
+    for (const one of [ra, twinOf(ra)])
+      expect(await ask(one, 'anybody', 'fullcmc', configuredRa)).toEqual([401, 'failed badIdentity [0]']);
   });
 });

@@ -2,7 +2,18 @@
 import { afterAll, expect, test } from 'vitest';
 import { HashingPool } from '../../src/auth/otp/hashing-pool.ts';
 import { Replica } from '../../src/ca/dogtag/replica.ts';
+import { Authenticator } from '../../src/cmc/authenticate.ts';
+import { readContent, readEnvelope, type Message } from '../../src/cmc/message.ts';
+import type { PendingRequests } from '../../src/cmc/pending.ts';
+import type { Origin } from '../../src/cmc/sender.ts';
+import type { SharedSecrets } from '../../src/cmc/shared-secrets.ts';
+import type { Signers } from '../../src/cmc/signers.ts';
 import { KeyGenerator } from '../../src/enrollment/key-generation.ts';
+import { buildControl } from '../../src/pki/cmc/controls.ts';
+import type { SharedSecret } from '../../src/pki/cmc/identity-proof.ts';
+import { buildPkiData } from '../../src/pki/cmc/pki-data.ts';
+import { buildAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
+import { OID } from '../../src/pki/der/oids.ts';
 import { IsolatedProcess } from '../../src/process/isolated-process.ts';
 import { siblingModule } from '../../src/process/protocol.ts';
 import { OcspResponder } from '../../src/publication/ocsp-responder.ts';
@@ -22,12 +33,35 @@ afterAll(async () => {
 /** Makes the work of one request; `done` is to be called while the request holds its place. */
 type MakeWork = () => Promise<(done: () => void) => Promise<unknown>>;
 
+/** A message of CMC that a shared secret authenticates. */
+async function macked(secret: SharedSecret): Promise<Message> {
+  const content = buildPkiData({ controlSequence: [buildControl(1, 'identification', secret.identification ?? '')] });
+  const password = Buffer.concat([Buffer.from(secret.identification ?? ''), secret.secret]);
+  return readContent(readEnvelope(await buildAuthenticatedData(OID.pkiData, content, password)));
+}
+
 const QUEUES: readonly (readonly [string, MakeWork])[] = [
   [
     'password hashing',
     () => {
       const pool = new HashingPool({ concurrency: 2, queue: 256, retryAfter: 1 });
       return Promise.resolve((done) => pool.run(() => pause(1).then(done)));
+    },
+  ],
+  [
+    'key derivation for CMC with a shared secret',
+    async () => {
+      const secret: SharedSecret = { identification: 'device-7', secret: Buffer.from('correct horse battery staple') };
+      const message = await macked(secret);
+      // All that the authentication uses of the other parts.
+      const parts = {
+        signers: {},
+        secrets: { verify: (_: unknown, __: unknown, check: (one: SharedSecret) => unknown) => check(secret) },
+        pending: {},
+        origin: { ca: { config: { auth: {} } }, address: '192.0.2.1', now: 0, presented: [] },
+      } as unknown as { signers: Signers; secrets: SharedSecrets; pending: PendingRequests; origin: Origin };
+      const authenticator = new Authenticator(parts.signers, parts.secrets, parts.pending);
+      return (done) => authenticator.authenticate(message, parts.origin).then(done);
     },
   ],
   [

@@ -13,7 +13,9 @@ import { parseCertificate, parsePemCertificates, type Certificate } from '../../
 import { parseSignedData } from '../../src/pki/cms/cms.ts';
 import { buildSignedData, issuerAndSerialNumber, keySigner, type CmsSigner } from '../../src/pki/cms/signed-data.ts';
 import { OID } from '../../src/pki/der/oids.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
 import { parsePublicKey, subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
+import { ecdsaTwin } from './certificates.ts';
 import { extension, makeKey, type TestKey } from './csr.ts';
 import { octetString } from '../../src/pki/der/der.ts';
 import { section, type ClientIdentity, type Estuary } from './estuary.ts';
@@ -25,6 +27,11 @@ export function certificateOf({ cert }: ClientIdentity): Certificate {
   const [certificate] = parsePemCertificates(cert);
   if (certificate === undefined) throw new Error('no certificate');
   return certificate;
+}
+
+/** The same client with the ECDSA twin of its certificate. */
+export function twinOf(client: ClientIdentity): ClientIdentity {
+  return { ...client, cert: encodePem('CERTIFICATE', ecdsaTwin(certificateOf(client).der)) };
 }
 
 /** Signs as the holder of a certificate. */
