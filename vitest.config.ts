@@ -21,7 +21,7 @@ const SLOW = ['test/{conformance,interop,faults,dogtag}/**/*.test.ts', 'test/**/
  * faults is run there nightly (docs/testing.md).
  */
 const ON_POSTGRES = [
-  'test/conformance/{admin-roles,enrolment,every-way-in,fleet,fullcmc,lost-answers,otp-lockout,revocation,who-gets-what}.test.ts',
+  'test/conformance/{admin-roles,enrollment,every-way-in,fleet,fullcmc,lost-answers,otp-lockout,revocation,who-gets-what}.test.ts',
   'test/faults/second-start.test.ts',
 ];
 

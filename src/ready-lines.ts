@@ -1,6 +1,6 @@
-/** What a device enrols with a one-time password by: lines to paste into a shell, and a code to scan. Without Node, as the console shows them, too. */
+/** What a device enrolls with a one-time password by: lines to paste into a shell, and a code to scan. Without Node, as the console shows them, too. */
 
-export interface Enrolment {
+export interface Enrollment {
   /** Of the EST listener: `https://est.example.com:9443/.well-known/est`. */
   readonly est: string;
   /** The token's, where it is for one CA alone. */
@@ -24,7 +24,7 @@ export function estUrl(address: string): string | undefined {
 }
 
 /** With the server's own client, and with openssl and curl. */
-export function readyLines({ est, label, clientId, token, anchors }: Enrolment): {
+export function readyLines({ est, label, clientId, token, anchors }: Enrollment): {
   readonly client: string;
   readonly curl: string;
 } {
@@ -53,7 +53,7 @@ export function readyLines({ est, label, clientId, token, anchors }: Enrolment):
 }
 
 /** What the code says: JSON, so that whatever reads it finds its parts apart. */
-export const qrText = ({ est, label, clientId, token }: Enrolment): string =>
+export const qrText = ({ est, label, clientId, token }: Enrollment): string =>
   JSON.stringify({ est, label, client_id: clientId, token });
 
 /** For a POSIX shell. */

@@ -1,4 +1,4 @@
-/** The Debian package, the unit, the list of parts and their licences, and npm's package. The long forms (an image that is built, a package that is installed) are nightly. */
+/** The Debian package, the unit, the list of parts and their licenses, and npm's package. The long forms (an image that is built, a package that is installed) are nightly. */
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -6,7 +6,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { componentsOf, isAllowed, refused } from '../scripts/lib/licences.ts';
+import { componentsOf, isAllowed, refused } from '../scripts/lib/licenses.ts';
 import { loadConfigOnly } from '../src/config/load.ts';
 import { runAny } from './support/command.ts';
 import { Estuary } from './support/estuary.ts';
@@ -142,7 +142,7 @@ describe('the list of parts', () => {
     expect(names).not.toContain('vitest');
   });
 
-  test('every licence is on the list', () => {
+  test('every license is on the list', () => {
     expect(refused(componentsOf(sbom))).toEqual([]);
   });
 
@@ -154,12 +154,12 @@ describe('the list of parts', () => {
     ['(MIT OR GPL-3.0-only) AND (ISC OR AGPL-3.0-only)', true],
     ['(GPL-2.0-only OR AGPL-3.0-only) AND MIT', false],
     ['SEE LICENSE IN file', false],
-  ])('the licence %s is allowed: %s', (licence, expected) => {
-    expect(isAllowed(licence)).toBe(expected);
+  ])('the license %s is allowed: %s', (license, expected) => {
+    expect(isAllowed(license)).toBe(expected);
   });
 
   test('a package that names none is refused', () => {
-    expect(refused([{ name: 'x', version: '1', licences: [] }])).toHaveLength(1);
+    expect(refused([{ name: 'x', version: '1', licenses: [] }])).toHaveLength(1);
   });
 });
 

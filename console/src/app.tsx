@@ -133,7 +133,7 @@ const THEMES: readonly (readonly [Theme, string])[] = [
 function ThemeSwitch() {
   return (
     <fieldset class="switch">
-      <legend class="visually-hidden">Colours</legend>
+      <legend class="visually-hidden">Colors</legend>
       {THEMES.map(([name, word]) => (
         <label key={name}>
           <input type="radio" name="theme" checked={theme.value === name} onChange={() => (theme.value = name)} />

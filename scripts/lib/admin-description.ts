@@ -59,7 +59,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
         throw new Error('nobody calls');
       },
     },
-    rehearsal: { run: never, queued: never },
+    dryRun: { run: never, queued: never },
     settings: {
       est: { retry_after: 30 },
       limits: {},

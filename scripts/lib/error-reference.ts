@@ -24,7 +24,7 @@ case.`;
 
 const SECTIONS: readonly (readonly [title: string, table: ErrorTable])[] = [
   ['HTTP', HTTP_ERRORS],
-  ['Authentication and authorisation', AUTHENTICATION_ERRORS],
+  ['Authentication and authorization', AUTHENTICATION_ERRORS],
   ['Certification requests', REQUEST_ERRORS],
   ['Generated keys', GENERATED_KEY_ERRORS],
   ['The CA and its key', CA_ERRORS],

@@ -15,7 +15,7 @@ export interface Plot {
 }
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [800, 300, 64, 16, 56, 44];
-const COLOURS = ['#2a6fdb', '#d1495b', '#3a9a5b', '#c98a1b', '#7a5bc7', '#4f5b66'];
+const COLORS = ['#2a6fdb', '#d1495b', '#3a9a5b', '#c98a1b', '#7a5bc7', '#4f5b66'];
 /** Points of a line: more than the eye tells apart only make the file larger. */
 const POINTS = 240;
 
@@ -68,12 +68,12 @@ export function svgOf({ title, x, y, lines }: Plot): string {
       `text-anchor="middle" transform="rotate(-90 14 ${(TOP + HEIGHT - BOTTOM) / 2})"`,
     ),
     ...lines.flatMap(({ name, points }, n) => {
-      const colour = COLOURS[n % COLOURS.length] ?? '#000';
+      const color = COLORS[n % COLORS.length] ?? '#000';
       const path = thinned(points).map(([px, py]) => `${across(px).toFixed(1)} ${up(py).toFixed(1)}`);
       const at = LEFT + (n * (WIDTH - LEFT - RIGHT)) / lines.length;
       return [
-        `<path d="M${path.join('L')}" fill="none" stroke="${colour}" stroke-width="1.5"/>`,
-        `<path d="M${at.toFixed(1)} 38h16" stroke="${colour}" stroke-width="3"/>`,
+        `<path d="M${path.join('L')}" fill="none" stroke="${color}" stroke-width="1.5"/>`,
+        `<path d="M${at.toFixed(1)} 38h16" stroke="${color}" stroke-width="3"/>`,
         text([at + 22, 42], name),
       ];
     }),

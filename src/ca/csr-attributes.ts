@@ -127,7 +127,7 @@ function checkSubjectAttribute(csr: CsrContent, { type, text }: AttributeTemplat
     throw differs(`The CSR's subject has another ${attributeName(type)} than this CA asks for.`);
 }
 
-/** Every place where a bare OID can be honoured: attributes, extensions, the subject, the algorithms. */
+/** Every place where a bare OID can be honored: attributes, extensions, the subject, the algorithms. */
 function oidsIn(csr: CsrContent, own: RequestKey | undefined): ReadonlySet<string> {
   return new Set([
     ...csr.attributes.map(({ oid }) => oid),

@@ -23,7 +23,7 @@ export interface HealthReport {
   readonly detail?: string;
 }
 
-/** What the requester may have, after authentication, authorisation and policy. */
+/** What the requester may have, after authentication, authorization and policy. */
 export interface IssuanceRequest {
   readonly request_id: string;
   readonly subject: Name;

@@ -8,7 +8,7 @@ import { describe } from '../errors.ts';
 import { ClientError } from './client-error.ts';
 import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
 import type { ClientContext } from './context.ts';
-import { enrolOnce } from './enrolment.ts';
+import { enrolOnce } from './enrollment.ts';
 import { accessOf, CertificateFolder, type LiveCertificate } from './keep/certificate-folder.ts';
 import { changeOf, FIRST_STATE, type State } from './keep/state.ts';
 import { clockProblem, renewalTime, retryDelay } from './status.ts';

@@ -7,8 +7,8 @@ import { ClientError } from './client-error.ts';
 import type { TokenConfig } from './config/client-config.ts';
 import type { ClientIdentity, ServerTrust } from './http/connection.ts';
 import {
-  type EnrolmentAnswer,
-  type EnrolmentOperation,
+  type EnrollmentAnswer,
+  type EnrollmentOperation,
   EstServer,
   type EstServerSettings,
   type MakeCsr,
@@ -23,7 +23,7 @@ export interface EstOperations {
   use(trust: ServerTrust, identity: ClientIdentity | undefined): void;
   caCertificates(): Promise<Certificate[]>;
   csrAttributes(authenticate?: boolean): Promise<AttrOrOid[]>;
-  enroll(operation: EnrolmentOperation, csr: MakeCsr): Promise<EnrolmentAnswer>;
+  enroll(operation: EnrollmentOperation, csr: MakeCsr): Promise<EnrollmentAnswer>;
   close(): void;
 }
 

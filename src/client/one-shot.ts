@@ -9,10 +9,10 @@ import { describe } from '../errors.ts';
 import { ClientError } from './client-error.ts';
 import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
 import type { ClientContext, EstOperations } from './context.ts';
-import { bindingOf, checkIssued, csrFor, serverSettings } from './enrolment.ts';
+import { bindingOf, checkIssued, csrFor, serverSettings } from './enrollment.ts';
 import type { ClientIdentity } from './http/connection.ts';
 import { estBase } from './http/urls.ts';
-import type { EnrolmentOperation, MakeCsr, ServerKey } from './http/est-server.ts';
+import type { EnrollmentOperation, MakeCsr, ServerKey } from './http/est-server.ts';
 import { passwordOf } from './password.ts';
 import { makeCsr, type PrivateKey } from './request/csr.ts';
 import { planRequest, type Wanted } from './request/demands.ts';
@@ -123,7 +123,7 @@ function derOf(text: string): Buffer {
 
 /** Sends the request. @param open makes PKCS #8, PEM, of the key part of a serverkeygen response. @throws ClientError */
 export async function send(
-  operation: EnrolmentOperation,
+  operation: EnrollmentOperation,
   { csr, spki, isForCa }: ReadyRequest,
   { context }: OneShot,
   server: EstOperations,

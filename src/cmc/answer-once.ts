@@ -8,26 +8,26 @@ import type { Sender } from './sender.ts';
 
 /** A message that comes again gets the answer that it got (RFC 5272 §6.6); nonces belong to their transaction. */
 interface Transaction {
-  /** Recognises this very message; undefined: it may come again and be processed again. */
+  /** Recognizes this very message; undefined: it may come again and be processed again. */
   readonly key: string | undefined;
-  /** Recognises the messages of one transaction. */
+  /** Recognizes the messages of one transaction. */
   readonly transactionKey: string;
 }
 
-/** What a message is recognised by, of its sender at this CA. */
+/** What a message is recognized by, of its sender at this CA. */
 export function transactionOf(message: Message, { identity }: Sender, caLabel: string): Transaction {
   const transactionId = control(message, 'transactionId')?.value;
   const nonce = control(message, 'senderNonce')?.value.toString('hex');
   const scope = [caLabel, identity.requester, transactionId ?? null];
   const content = createHash('sha256').update(message.content).digest('hex');
-  // Without either, only what would issue once more is recognised; a CRL, say, may well be asked for again.
-  const recognised =
+  // Without either, only what would issue once more is recognized; a CRL, say, may well be asked for again.
+  const recognized =
     transactionId !== undefined ||
     nonce !== undefined ||
     message.requests.length > 0 ||
     message.data.cmsSequence.length > 0;
   return {
-    key: recognised ? hash([...scope, nonce ?? null, content]) : undefined,
+    key: recognized ? hash([...scope, nonce ?? null, content]) : undefined,
     transactionKey: hash(scope),
   };
 }

@@ -12,7 +12,7 @@ import { isRa, type Sender } from './sender.ts';
 /** Controls that only a registration authority may send. */
 const RA_ONLY: readonly ControlName[] = ['lraPOPWitness', 'raIdentityWitness', 'controlProcessed', 'batchRequests'];
 
-/** RFC 6402 §2.12: whoever is not authorised as an RA makes none of its statements. @throws CmcRefusal 403 badIdentity */
+/** RFC 6402 §2.12: whoever is not authorized as an RA makes none of its statements. @throws CmcRefusal 403 badIdentity */
 function checkRaControls({ controls }: Message, sender: Sender): void {
   if (isRa(sender)) return;
   const found = controls.find(({ name }) => RA_ONLY.some((one) => one === name));

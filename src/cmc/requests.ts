@@ -5,7 +5,7 @@ import type { ClientIdBinding } from '../auth/identity.ts';
 import { mtlsIdentity } from '../auth/mtls/mtls.ts';
 import type { Ca } from '../ca/router.ts';
 import { Authenticated } from '../enrollment/authenticated.ts';
-import type { Authorised } from '../enrollment/authorised.ts';
+import type { Authorized } from '../enrollment/authorized.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';
 import { isOfCa, type NameRight } from '../enrollment/names.ts';
 import { Proven } from '../enrollment/proven.ts';
@@ -47,7 +47,7 @@ export interface PopWitness {
 const AT_A_TIME = 8;
 
 type Checked =
-  | { readonly bodyPartID: BodyPartID; readonly authorised: Authorised }
+  | { readonly bodyPartID: BodyPartID; readonly authorized: Authorized }
   /** Issued when the message came before. */
   | { readonly bodyPartID: BodyPartID; readonly certificate: Buffer }
   | { readonly bodyPartID: BodyPartID; readonly refusal: CmcRefusal };
@@ -97,7 +97,7 @@ export class Requests {
       const admitted = await enrollment.admit(authenticated);
       const proof = await proofOfPossession(request, witness);
       if (right.kind === 'secret') checkLinked(request, message, sender, clientIdBinding);
-      return { bodyPartID, authorised: enrollment.authorise(admitted, Proven.byCmc(request, proof)) };
+      return { bodyPartID, authorized: enrollment.authorize(admitted, Proven.byCmc(request, proof)) };
     } catch (error) {
       return { bodyPartID, refusal: asRefusal(error, bodyPartID) };
     }
@@ -108,7 +108,7 @@ export class Requests {
     if ('refusal' in checked) return Promise.resolve({ kind: 'refused', refusal: checked.refusal });
     if ('certificate' in checked) return Promise.resolve(done(bodyPartID, { certificates: [checked.certificate] }));
     return outcomeOf(bodyPartID, async () => {
-      const outcome = await this.#options.enrollment.certify(checked.authorised);
+      const outcome = await this.#options.enrollment.certify(checked.authorized);
       return outcome.status === 'pending'
         ? { kind: 'pending', bodyPart: bodyPartID, requestId: outcome.requestId }
         : done(bodyPartID, { certificates: [outcome.certificate] });
@@ -129,7 +129,7 @@ async function rightOf({ bodyPartID }: CmcCertificateRequest, sender: Sender, ca
   if (certificate === undefined || issuer === undefined)
     throw notAllowed(bodyPartID, 'The sender may not ask for a certificate with this message.');
   if (await isOfCa(ca, certificate)) return { kind: 'renewal', certificate };
-  return { kind: 'enrolment', identity: mtlsIdentity({ certificate, issuer }, issuedHere), ownSubject: true };
+  return { kind: 'enrollment', identity: mtlsIdentity({ certificate, issuer }, issuedHere), ownSubject: true };
 }
 
 /**

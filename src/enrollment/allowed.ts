@@ -40,9 +40,9 @@ export class Allowed {
     const { keyed } = checked;
     if (!service.concerns(keyed.request.ca.label)) return new Allowed(checked, null);
     const asked = requestOf(keyed);
-    // A rehearsal is nobody's request, and its answer nobody else's.
+    // A dry run is nobody's request, and its answer nobody else's.
     const { recognition, request } = keyed;
-    const name = request.rehearsal === true ? `rehearsal ${request.requestId}` : recognition;
+    const name = request.dryRun === true ? `dry-run ${request.requestId}` : recognition;
     const override = await service.decide(name, asked);
     if (Object.keys(override).length === 0) return new Allowed(checked, override);
     const problem = overrideProblem(keyed, override);
@@ -70,8 +70,8 @@ export class Allowed {
   }
 }
 
-function overrideProblem({ request, authorised }: Keyed, { validity_days }: Override): string | undefined {
-  if (authorised.isRenewal) return 'it asks for other names or another validity at a re-enrolment';
+function overrideProblem({ request, authorized }: Keyed, { validity_days }: Override): string | undefined {
+  if (authorized.isRenewal) return 'it asks for other names or another validity at a re-enrollment';
   const { driver, profile } = request.ca;
   if (driver.remoteQueue !== undefined) return 'the CA goes by the names of the CSR';
   if (validity_days !== undefined && validity_days > profile.max_validity_days)
@@ -82,7 +82,7 @@ function overrideProblem({ request, authorised }: Keyed, { validity_days }: Over
 const PEM_LABELS = { pkcs10: 'CERTIFICATE REQUEST', crmf: 'CRMF REQUEST' } as const;
 
 function requestOf({ request, names, csr, key }: Keyed): AuthorizationRequest {
-  const { requestId, ca, operation, identity, address, device, rehearsal } = request;
+  const { requestId, ca, operation, identity, address, device, dryRun } = request;
   const certificate = 'certificate' in identity ? identity.certificate : undefined;
   const { requester_issuer = null, requester_sans = [] } = auditedRequester(identity);
   return {
@@ -102,6 +102,6 @@ function requestOf({ request, names, csr, key }: Keyed): AuthorizationRequest {
     key_type: key.publicKey.keyType,
     csr: encodePem(PEM_LABELS[key.format], key.format === 'pkcs10' ? withoutSecrets(csr, undefined) : csr.der),
     ...(device === undefined ? {} : { device: device.id }),
-    ...(rehearsal === undefined ? {} : { dry_run: rehearsal }),
+    ...(dryRun === undefined ? {} : { dry_run: dryRun }),
   };
 }

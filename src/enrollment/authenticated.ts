@@ -19,11 +19,11 @@ import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
 import { type Certificate, isSameCertificate } from '../pki/x509/certificate.ts';
 import { isOfCa, type NameRight, notIssuedHere } from './names.ts';
 import { Proven } from './proven.ts';
-import { recogniseSent } from './recognition.ts';
+import { recognizeSent } from './recognition.ts';
 import type { Repeats } from './repeats.ts';
-import { bodyOf, type EstEnrolment, type Received, type ReceivedByEst, type RequestBase } from './request.ts';
+import { bodyOf, type EstEnrollment, type Received, type ReceivedByEst, type RequestBase } from './request.ts';
 
-/** Which credentials count at a CA's label for enrolments: one rule for simpleenroll, serverkeygen and fullcmc. */
+/** Which credentials count at a CA's label for enrollments: one rule for simpleenroll, serverkeygen and fullcmc. */
 
 /** @param exempt certificates that are not filtered: those of registration authorities that the configuration names */
 export function credentialRules(ca: Ca, exempt: readonly Certificate[] = []): CredentialRules {
@@ -50,10 +50,10 @@ const DAY_SECONDS = 86_400;
 const ENROLMENT: Rules = {
   certificateOnly: false,
   expiredGraceSeconds: () => 0,
-  right: (identity) => ({ kind: 'enrolment', identity }),
+  right: (identity) => ({ kind: 'enrollment', identity }),
 };
 
-const RULES: Readonly<Record<EstEnrolment, Rules>> = {
+const RULES: Readonly<Record<EstEnrollment, Rules>> = {
   simpleenroll: ENROLMENT,
   serverkeygen: ENROLMENT,
   simplereenroll: {
@@ -86,10 +86,10 @@ export class Authenticated {
     identity: Identity,
     events: readonly AuditEvent[],
     right: NameRight,
-    rehearsal = false,
+    dryRun = false,
   ) {
     const { requestId, operation, ca, address } = received;
-    this.request = { requestId, operation, ca, address, identity, events, ...(rehearsal ? { rehearsal } : {}) };
+    this.request = { requestId, operation, ca, address, identity, events, ...(dryRun ? { dryRun } : {}) };
     this.linking = linking;
     this.#right = right;
   }
@@ -137,8 +137,8 @@ export class Authenticated {
     return new Authenticated(received, identity, [], right);
   }
 
-  /** As if this sender had been authenticated by one of EST's own operations: for what has no effects ({@link RequestBase.rehearsal}). */
-  static rehearsed(received: Received & { readonly operation: EstEnrolment }, identity: Identity): Authenticated {
+  /** As if this sender had been authenticated by one of EST's own operations: for what has no effects ({@link RequestBase.dryRun}). */
+  static forDryRun(received: Received & { readonly operation: EstEnrollment }, identity: Identity): Authenticated {
     return new Authenticated(received, identity, [], RULES[received.operation].right(identity), true);
   }
 }
@@ -169,7 +169,7 @@ async function standingOf(
   token: UsedToken,
   repeats: Pick<Repeats, 'standing'>,
 ): Promise<'answered' | 'refused' | 'unknown'> {
-  const sent = readOr(() => recogniseSent(received), undefined);
+  const sent = readOr(() => recognizeSent(received), undefined);
   if (sent === undefined) return 'unknown';
   return repeats.standing({ ...received, identity, events: [] }, token, sent);
 }

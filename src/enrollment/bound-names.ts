@@ -15,7 +15,7 @@ import { type AttributeTypeAndValue, formatName, type Name, namesEqual } from '.
 export type NameRight =
   /** An enrollment, by the rules of the requester's method. */
   | {
-      readonly kind: 'enrolment';
+      readonly kind: 'enrollment';
       readonly identity: Identity;
       /** A requester with a certificate must ask for its subject, whatever the profile allows (full CMC). */
       readonly ownSubject?: true;
@@ -73,7 +73,7 @@ export function checkBoundNames(right: NameRight, binding: ClientIdBinding, judg
 
 function boundTo(right: NameRight, binding: ClientIdBinding, { profile }: Ca): Bound | undefined {
   if (right.kind === 'secret') return boundToClientId(right.identification, binding);
-  if (right.kind !== 'enrolment') return undefined;
+  if (right.kind !== 'enrollment') return undefined;
   const { identity } = right;
   switch (identity.method) {
     case 'otp':

@@ -1,4 +1,4 @@
-/** The names that a certificate gets: decided when its request was authorised, and kept with it while it waits. */
+/** The names that a certificate gets: decided when its request was authorized, and kept with it while it waits. */
 import { encodeGeneralNames, parseGeneralNames, type GeneralName } from '../pki/x509/general-name.ts';
 import { parseName, type Name } from '../pki/x509/name.ts';
 

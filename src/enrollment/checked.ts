@@ -4,7 +4,7 @@ import { checkPolicy } from '../ca/profile.ts';
 import { badRequest, failed, type EstuaryError } from '../errors.ts';
 import type { RequestKey } from '../pki/pkcs10/csr.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
-import type { Authorised } from './authorised.ts';
+import type { Authorized } from './authorized.ts';
 import type { Keyed } from './keyed.ts';
 
 /** Made of what passed every check, and nowhere else. Nothing is signed that is not one. */
@@ -40,7 +40,7 @@ export class Checked {
         extensions: csr.extensions,
         csr: proof,
         forwarded,
-        validityDays: keyed.authorised.validityDays,
+        validityDays: keyed.authorized.validityDays,
         requester: request.identity.display,
         operation,
       }),
@@ -54,7 +54,7 @@ export class Checked {
 }
 
 function checkContent(
-  { request: { ca }, csr, names, values }: Pick<Authorised, 'request' | 'csr' | 'names' | 'values'>,
+  { request: { ca }, csr, names, values }: Pick<Authorized, 'request' | 'csr' | 'names' | 'values'>,
   publicKey: PublicKeyInfo | undefined,
   shown: RequestKey | undefined,
 ): void {
@@ -72,9 +72,9 @@ function checkContent(
  *
  * @throws EstuaryError 400 csrattrs, policy; 500 `CA_QUEUED_GENERATED_KEY`
  */
-export async function checkWithoutKey(authorised: Authorised): Promise<void> {
-  checkContent(authorised, undefined, undefined);
-  const { remoteQueue } = authorised.request.ca.driver;
+export async function checkWithoutKey(authorized: Authorized): Promise<void> {
+  checkContent(authorized, undefined, undefined);
+  const { remoteQueue } = authorized.request.ca.driver;
   if (remoteQueue !== undefined && !(await remoteQueue.issuesAtOnce())) throw queuedGeneratedKey('its profile queues');
 }
 

@@ -1,7 +1,7 @@
 /**
- * The corridor: every way in walks the same stages (docs/architecture.md), each of which takes what the one before returns. Knows no HTTP.
+ * The pipeline: every way in walks the same stages (docs/architecture.md), each of which takes what the one before returns. Knows no HTTP.
  *
- *   Received → Authenticated → Admitted → Proven → Authorised → Keyed → Checked → Allowed → Queued | Submitted | Reserved → Signed → Recorded → answer
+ *   Received → Authenticated → Admitted → Proven → Authorized → Keyed → Checked → Allowed → Queued | Submitted | Reserved → Signed → Recorded → answer
  *
  * Longer than other files: the order of the stages, for new requests and those in the queue, is to be read in one place.
  */
@@ -21,7 +21,7 @@ import { Admitted, deviceInHistory, type Requester } from './admitted.ts';
 import { Allowed } from './allowed.ts';
 import type { Authorizer } from './authorization/external-authorization.ts';
 import { Authenticated, checkRequester } from './authenticated.ts';
-import { Authorised, type AuthorisationRules } from './authorised.ts';
+import { Authorized, type AuthorizationRules } from './authorized.ts';
 import { Checked, checkWithoutKey } from './checked.ts';
 import { hasSecrets, secretsCannotGoOn } from '../pki/pkcs10/challenges.ts';
 import { Recorded, Reserved, Signed, type Issuance } from './issue.ts';
@@ -46,7 +46,7 @@ interface EnrollmentOptions {
   readonly authenticator: EstAuthenticator;
   readonly otp: Pick<OtpService, 'refuseUnusable' | 'refuseRepeat' | 'hashSecret'>;
   readonly failures: Pick<FailureRecords, 'record'>;
-  readonly rules: AuthorisationRules;
+  readonly rules: AuthorizationRules;
   /** Of the CAs that have somebody else decide (`[ca.authorization]`). */
   readonly authorization: Authorizer;
   readonly keyGenerator: Pick<KeyGenerator, 'generate' | 'sample'>;
@@ -110,8 +110,8 @@ export class Enrollment {
       const admitted = await this.admit(authenticated);
       ({ request } = admitted);
       await checkRequester(authenticated);
-      const authorised = this.authorise(admitted, await Proven.byEst(received));
-      const outcome = await this.certify(authorised, () => received.isGone());
+      const authorized = this.authorize(admitted, await Proven.byEst(received));
+      const outcome = await this.certify(authorized, () => received.isGone());
       return { outcome, identity: request.identity };
     } catch (error) {
       await this.#auditDenial(request, error);
@@ -126,12 +126,12 @@ export class Enrollment {
    * @returns what would be signed, or `queued`
    * @throws EstuaryError as {@link enroll}
    */
-  async rehearse(authenticated: Authenticated, der: Buffer): Promise<{ allowed: Allowed; queued: boolean }> {
+  async dryRun(authenticated: Authenticated, der: Buffer): Promise<{ allowed: Allowed; queued: boolean }> {
     const admitted = await this.admit(authenticated);
     await checkRequester(authenticated);
-    const authorised = this.authorise(admitted, await Proven.rehearsed(der));
-    checkSecrets(authorised);
-    const checked = await this.#checkWaiting(authorised);
+    const authorized = this.authorize(admitted, await Proven.forDryRun(der));
+    checkSecrets(authorized);
+    const checked = await this.#checkWaiting(authorized);
     const allowed = await Allowed.of(checked, this.#options.authorization);
     const { ca } = admitted.request;
     const waits = ca.config.approval === 'manual' || (await remoteCa(ca)?.queue.issuesAtOnce()) === false;
@@ -143,9 +143,9 @@ export class Enrollment {
    *
    * @throws EstuaryError as {@link enroll}
    */
-  async rehearseQueued(poll: Authenticated, row: RequestRow): Promise<Allowed> {
+  async dryRunQueued(poll: Authenticated, row: RequestRow): Promise<Allowed> {
     const { request } = await Admitted.toQueued(poll, row, this.#options);
-    const approved = await Authorised.queued(request, row);
+    const approved = await Authorized.queued(request, row);
     checkKeyType(request.ca, row);
     return this.#allow(await this.#checkWaiting(approved, row.key_type), row);
   }
@@ -156,25 +156,25 @@ export class Enrollment {
   }
 
   /** @throws EstuaryError 403 names; 400 the link between key and sender */
-  authorise(admitted: Admitted, proven: Proven): Authorised {
-    return Authorised.of(admitted, proven, this.#options.rules);
+  authorize(admitted: Admitted, proven: Proven): Authorized {
+    return Authorized.of(admitted, proven, this.#options.rules);
   }
 
   /**
-   * From an authorised request to its certificate; where the CA's `approval` is `manual`, or it queues itself, to its place in the queue.
+   * From an authorized request to its certificate; where the CA's `approval` is `manual`, or it queues itself, to its place in the queue.
    * A repeat with the same token gets what the first one got.
    *
    * @param isGone whether nobody is there any more to take the answer
    * @throws EstuaryError as {@link enroll}
    */
-  async certify(authorised: Authorised, isGone: () => boolean = () => false): Promise<EnrollmentOutcome> {
-    checkSecrets(authorised);
-    const delivery = this.#delivery(authorised, isGone);
+  async certify(authorized: Authorized, isGone: () => boolean = () => false): Promise<EnrollmentOutcome> {
+    checkSecrets(authorized);
+    const delivery = this.#delivery(authorized, isGone);
     for (let attempt = 0; attempt < REPEAT_ATTEMPTS; attempt++) {
-      const again = await this.#repeats.answer(authorised, isGone);
+      const again = await this.#repeats.answer(authorized, isGone);
       if (again !== undefined) return again;
       try {
-        return await this.#accept(authorised, delivery);
+        return await this.#accept(authorized, delivery);
       } catch (error) {
         // Two of the same request at once: the other one was reserved.
         if (!(error instanceof RequestRepeated)) throw error;
@@ -183,19 +183,19 @@ export class Enrollment {
     throw underWay();
   }
 
-  async #accept(authorised: Authorised, delivery: Delivery | undefined): Promise<EnrollmentOutcome> {
-    const { request } = authorised;
+  async #accept(authorized: Authorized, delivery: Delivery | undefined): Promise<EnrollmentOutcome> {
+    const { request } = authorized;
     const remote = delivery === undefined ? remoteCa(request.ca) : undefined;
     const isDirect = request.ca.config.approval === 'auto' && remote === undefined;
-    if (isDirect && !mayBePoll(request)) return this.#issue(authorised, delivery);
-    const found = await this.#queue.find(authorised);
+    if (isDirect && !mayBePoll(request)) return this.#issue(authorized, delivery);
+    const found = await this.#queue.find(authorized);
     if ('row' in found) return this.#answerKnown({ request, delivery }, found);
-    if (isDirect) return this.#issue(authorised, delivery);
+    if (isDirect) return this.#issue(authorized, delivery);
     const allowed = await Allowed.of(
-      await this.#checkWaiting(authorised, delivery?.keyType),
+      await this.#checkWaiting(authorized, delivery?.keyType),
       this.#options.authorization,
     );
-    const row = this.#queue.rowOf(allowed, found, await this.#hashedChallenge(authorised));
+    const row = this.#queue.rowOf(allowed, found, await this.#hashedChallenge(authorized));
     const result =
       remote !== undefined && request.ca.config.approval === 'auto'
         ? await this.#submit(allowed, row, found.supersedes)
@@ -225,12 +225,12 @@ export class Enrollment {
   }
 
   /** The hash of the secret with which the holder of the certificate may have it revoked (RFC 7894 §3.2). */
-  async #hashedChallenge({ csr: { revocationChallenge } }: Authorised): Promise<string | undefined> {
+  async #hashedChallenge({ csr: { revocationChallenge } }: Authorized): Promise<string | undefined> {
     return revocationChallenge === undefined ? undefined : this.#options.otp.hashSecret(revocationChallenge);
   }
 
   /** How a key that we generate would leave; undefined for the requester's own. @throws EstuaryError 400 */
-  #delivery({ request, csr, key }: Authorised, isGone: () => boolean): Delivery | undefined {
+  #delivery({ request, csr, key }: Authorized, isGone: () => boolean): Delivery | undefined {
     if (key.kind === 'own') return undefined;
     const { ca, identity } = request;
     const protection = chooseProtection(this.#options.keyProtection(), csr, identity, this.#options.now());
@@ -238,17 +238,17 @@ export class Enrollment {
     return { keyType: chooseKeyType(ca, key.likeKeyType), protection, isGone };
   }
 
-  /** The stages from an authorised request to its answer. @param queued where it was in the queue, its row */
+  /** The stages from an authorized request to its answer. @param queued where it was in the queue, its row */
   async #issue(
-    authorised: Authorised,
+    authorized: Authorized,
     delivery: Delivery | undefined,
     queued?: RequestRow,
   ): Promise<EnrollmentOutcome> {
-    const keyed = await this.#key(authorised, delivery);
+    const keyed = await this.#key(authorized, delivery);
     try {
       const allowed = await this.#allow(await Checked.of(keyed), queued);
       // What waited was hashed when it was queued.
-      const challenge = queued ? authorised.csr.revocationChallenge : await this.#hashedChallenge(authorised);
+      const challenge = queued ? authorized.csr.revocationChallenge : await this.#hashedChallenge(authorized);
       const reserved = await Reserved.of(allowed, this.#issuance, queued !== undefined);
       const recorded = await Recorded.of(await Signed.of(reserved, this.#issuance), this.#issuance, challenge);
       return recorded.outcome;
@@ -264,27 +264,27 @@ export class Enrollment {
   }
 
   /** Everything that can be refused is, then a key is made. */
-  async #key(authorised: Authorised, delivery: Delivery | undefined): Promise<Keyed> {
-    if (authorised.key.kind === 'own') return Keyed.own(authorised, authorised.key);
+  async #key(authorized: Authorized, delivery: Delivery | undefined): Promise<Keyed> {
+    if (authorized.key.kind === 'own') return Keyed.own(authorized, authorized.key);
     if (delivery === undefined) throw failed('KEY_UNDELIVERABLE', 'A generated key cannot be delivered this way.');
-    await checkWithoutKey(authorised);
+    await checkWithoutKey(authorized);
     // Of polls at once, one generates: a key takes up to seconds, and only one of them would be used.
-    const { requestId } = authorised.request;
+    const { requestId } = authorized.request;
     if (this.#generating.has(requestId)) throw new RequestTaken();
     this.#generating.add(requestId);
     try {
-      return await Keyed.generated(authorised, delivery, { keys: this.#options.keyGenerator, now: this.#options.now });
+      return await Keyed.generated(authorized, delivery, { keys: this.#options.keyGenerator, now: this.#options.now });
     } finally {
       this.#generating.delete(requestId);
     }
   }
 
   /** What an administrator sees could be issued: with a key of the same kind, where there is none yet. */
-  async #checkWaiting(authorised: Authorised, keyType?: string): Promise<Checked> {
-    if (authorised.key.kind === 'own') return Checked.of(Keyed.own(authorised, authorised.key));
-    await checkWithoutKey(authorised);
+  async #checkWaiting(authorized: Authorized, keyType?: string): Promise<Checked> {
+    if (authorized.key.kind === 'own') return Checked.of(Keyed.own(authorized, authorized.key));
+    await checkWithoutKey(authorized);
     return Checked.of(
-      await Keyed.sample(authorised, keyType ?? authorised.key.likeKeyType, this.#options.keyGenerator),
+      await Keyed.sample(authorized, keyType ?? authorized.key.likeKeyType, this.#options.keyGenerator),
     );
   }
 
@@ -341,7 +341,7 @@ export class Enrollment {
   /** Issues what was queued, by the poll that finds it approved; how a generated key is protected, that poll says. */
   async #issueApproved({ request, delivery }: Poll, row: RequestRow): Promise<EnrollmentOutcome> {
     try {
-      const approved = await Authorised.queued(request, row);
+      const approved = await Authorized.queued(request, row);
       const remote = row.spki_sha256 === null ? undefined : remoteCa(request.ca);
       if (remote !== undefined) {
         const result = await this.#submit(await this.#allow(await this.#checkWaiting(approved), row), row, null);
@@ -385,7 +385,7 @@ export class Enrollment {
 }
 
 /** @throws EstuaryError 400: the CA takes the CSR as it is, and it has secrets in it */
-function checkSecrets({ request, csr }: Authorised): void {
+function checkSecrets({ request, csr }: Authorized): void {
   if (request.ca.driver.takesCsr === true && hasSecrets(csr)) throw secretsCannotGoOn();
 }
 

@@ -25,7 +25,7 @@ import {
   deviceOf,
   eventBase,
   receivedEvents,
-  refuseRehearsal,
+  refuseDryRun,
   RequestTaken,
   tokenInvalid,
   type EnrollmentOutcome,
@@ -74,7 +74,7 @@ export class Reserved {
    */
   static async of(first: Allowed, issuance: Issuance, waited: boolean): Promise<Reserved> {
     const { request } = first.keyed;
-    refuseRehearsal(request);
+    refuseDryRun(request);
     let allowed = first;
     for (let attempt = 0; attempt < SERIAL_ATTEMPTS; attempt++) {
       if (attempt > 0) allowed = await allowed.again();

@@ -7,7 +7,7 @@ import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { buildCsr } from '../pki/pkcs10/csr-builder.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { RequestFormat, RequestOverride } from '../store/request-store.ts';
-import type { Authorised } from './authorised.ts';
+import type { Authorized } from './authorized.ts';
 import type { GeneratedKey, KeyGenerator } from './key-generation.ts';
 import { protectKey, type KeyPart } from './key-part.ts';
 import type { KeyProtection } from './key-protection.ts';
@@ -38,21 +38,21 @@ interface KeyToCertify {
 
 type KeySource = Pick<KeyGenerator, 'generate' | 'sample'>;
 
-/** Made with the key of a request that is authorised, and nowhere else. */
+/** Made with the key of a request that is authorized, and nowhere else. */
 export class Keyed {
   readonly request: RequestBase;
   readonly csr: CsrContent;
-  readonly names: Authorised['names'];
-  readonly values: Authorised['values'];
-  readonly #authorised: Authorised;
+  readonly names: Authorized['names'];
+  readonly values: Authorized['values'];
+  readonly #authorized: Authorized;
   readonly #key: KeyToCertify;
 
   readonly #more: readonly AuditEvent[];
 
-  private constructor(authorised: Authorised, key: KeyToCertify, more: readonly AuditEvent[] = []) {
+  private constructor(authorized: Authorized, key: KeyToCertify, more: readonly AuditEvent[] = []) {
     this.#more = more;
-    const { request, csr, names, values } = authorised;
-    this.#authorised = authorised;
+    const { request, csr, names, values } = authorized;
+    this.#authorized = authorized;
     this.request = { ...request, events: [...request.events, ...more] };
     this.csr = csr;
     this.names = names;
@@ -62,27 +62,27 @@ export class Keyed {
 
   /** By what the request is known when it is made again. */
   get recognition(): string {
-    return this.#authorised.recognition;
+    return this.#authorized.recognition;
   }
 
   get key(): KeyToCertify {
     return this.#key;
   }
 
-  /** As it was authorised, or overridden. */
-  get authorised(): Authorised {
-    return this.#authorised;
+  /** As it was authorized, or overridden. */
+  get authorized(): Authorized {
+    return this.#authorized;
   }
 
   /** With what an external service has decided of names and validity, and the same key. */
   overridden(override: RequestOverride): Keyed {
     const key: KeyToCertify = { ...this.#key, proof: undefined };
-    return new Keyed(this.#authorised.overridden(override), key, this.#more);
+    return new Keyed(this.#authorized.overridden(override), key, this.#more);
   }
 
-  static own(authorised: Authorised, { publicKey, proof, format, shown }: OwnKey): Keyed {
-    const unchanged = authorised.csr.renamed === true ? undefined : proof;
-    return new Keyed(authorised, { publicKey, proof: unchanged, format, shown });
+  static own(authorized: Authorized, { publicKey, proof, format, shown }: OwnKey): Keyed {
+    const unchanged = authorized.csr.renamed === true ? undefined : proof;
+    return new Keyed(authorized, { publicKey, proof: unchanged, format, shown });
   }
 
   /**
@@ -92,18 +92,18 @@ export class Keyed {
    * @throws EstuaryError 503 `KEY_GENERATION_BUSY`, `CLIENT_GONE`; 500 `KEY_ARCHIVE_MISSING`; 500 or 503 from archive or signer
    */
   static async generated(
-    authorised: Authorised,
+    authorized: Authorized,
     { keyType, protection, isGone }: Delivery,
     { keys, now }: { readonly keys: KeySource; readonly now: () => number },
   ): Promise<Keyed> {
-    const { request } = authorised;
+    const { request } = authorized;
     const { driver, profile } = request.ca;
     const generated = await keys.generate(keyType);
     try {
       const { publicKey, pkcs8 } = generated;
       if (driver.keyArchive === undefined && profile.key_escrow === true)
         throw failed('KEY_ARCHIVE_MISSING', 'The key could not be archived, which this CA requires.');
-      const proof = await proofFor(authorised, generated);
+      const proof = await proofFor(authorized, generated);
       const sealed = await driver.keyArchive?.seal(pkcs8);
       const part = await protectKey(request.ca, pkcs8, protection, new Date(now()));
       if (isGone()) {
@@ -116,7 +116,7 @@ export class Keyed {
         outcome: 'success',
         detail: publicKey.keyType,
       } as const;
-      return new Keyed(authorised, { publicKey, proof, format: 'pkcs10', sealed, part }, [event]);
+      return new Keyed(authorized, { publicKey, proof, format: 'pkcs10', sealed, part }, [event]);
     } finally {
       generated.dispose();
     }
@@ -127,13 +127,13 @@ export class Keyed {
    *
    * @throws EstuaryError 503 `KEY_GENERATION_BUSY`
    */
-  static async sample(authorised: Authorised, keyType: string, keys: KeySource): Promise<Keyed> {
-    if (authorised.request.ca.driver.takesCsr !== true)
-      return new Keyed(authorised, { publicKey: await keys.sample(keyType), proof: undefined, format: 'pkcs10' });
+  static async sample(authorized: Authorized, keyType: string, keys: KeySource): Promise<Keyed> {
+    if (authorized.request.ca.driver.takesCsr !== true)
+      return new Keyed(authorized, { publicKey: await keys.sample(keyType), proof: undefined, format: 'pkcs10' });
     const generated = await keys.generate(keyType);
     try {
       const { publicKey } = generated;
-      return new Keyed(authorised, { publicKey, proof: await proofFor(authorised, generated), format: 'pkcs10' });
+      return new Keyed(authorized, { publicKey, proof: await proofFor(authorized, generated), format: 'pkcs10' });
     } finally {
       generated.dispose();
     }
@@ -142,7 +142,7 @@ export class Keyed {
 
 /** A request of the generated key's own, where the CA takes nothing else. */
 async function proofFor(
-  { request, names }: Authorised,
+  { request, names }: Authorized,
   { publicKey, pkcs8 }: GeneratedKey,
 ): Promise<VerifiedCsr | undefined> {
   if (request.ca.driver.takesCsr !== true) return undefined;

@@ -44,11 +44,11 @@ export function decideNames(
   const { ca } = request;
   const values = placeholderValues(request, right);
   switch (right.kind) {
-    case 'enrolment':
+    case 'enrollment':
     case 'secret':
-      return authoriseEnroll(ca, right, { csr, values }, binding);
+      return authorizeEnroll(ca, right, { csr, values }, binding);
     case 'renewal':
-      return asAsked(authoriseReenroll(ca, right.certificate, csr), values);
+      return asAsked(authorizeReenroll(ca, right.certificate, csr), values);
     case 'any':
       if (csr.subjectChange !== undefined) checkChangeAllowed(ca);
       return asAsked(changeSubject(csr), values);
@@ -74,20 +74,20 @@ export function certifiedSubject(identity: Identity, csr: Pick<CsrContent, 'subj
 /**
  * What simpleenroll and serverkeygen, and shared secrets of CMC, ask of the pair of requester and CSR; and what templates make of it.
  *
- * @throws EstuaryError 403 as {@link checkBoundNames}, {@link filledTemplates} or {@link authoriseSubjectChange}
+ * @throws EstuaryError 403 as {@link checkBoundNames}, {@link filledTemplates} or {@link authorizeSubjectChange}
  */
-function authoriseEnroll(
+function authorizeEnroll(
   ca: Ca,
-  right: Extract<NameRight, { readonly kind: 'enrolment' | 'secret' }>,
+  right: Extract<NameRight, { readonly kind: 'enrollment' | 'secret' }>,
   { csr, values }: Pick<DecidedNames, 'csr' | 'values'>,
   binding: ClientIdBinding,
 ): DecidedNames {
   const { subject: made, added } = filledTemplates(ca.profile, values);
-  const identity = right.kind === 'enrolment' ? right.identity : undefined;
+  const identity = right.kind === 'enrollment' ? right.identity : undefined;
   const subjectReplaced = made !== undefined || identity?.method === 'gssapi';
   const presented = identity?.method === 'mtls' ? identity.certificate : undefined;
-  if (right.kind === 'enrolment' && right.ownSubject === true) checkOwnSubject(csr, presented);
-  const asked = authoriseSubjectChange(ca, presented, csr);
+  if (right.kind === 'enrollment' && right.ownSubject === true) checkOwnSubject(csr, presented);
+  const asked = authorizeSubjectChange(ca, presented, csr);
   checkBoundNames(right, binding, { ca, csr, values, subjectReplaced, added });
   const subject = made ?? (identity === undefined ? asked.subject : certifiedSubject(identity, asked));
   const further = added.filter((name) => !asked.subjectAltNames.some((own) => sameGeneralNames([own], [name])));
@@ -121,11 +121,11 @@ export async function isOfCa(ca: Ca, certificate: Certificate): Promise<boolean>
  * with a ChangeSubjectName attribute.
  *
  * @returns the request with the names that its certificate gets
- * @throws EstuaryError 403 `SUBJECT_MISMATCH`, `SAN_MISMATCH` or as {@link authoriseSubjectChange}
+ * @throws EstuaryError 403 `SUBJECT_MISMATCH`, `SAN_MISMATCH` or as {@link authorizeSubjectChange}
  */
-function authoriseReenroll(ca: Ca, certificate: Certificate, csr: CsrContent): CsrContent {
+function authorizeReenroll(ca: Ca, certificate: Certificate, csr: CsrContent): CsrContent {
   checkSameNames(csr, certificate, 'the certificate being renewed');
-  return authoriseSubjectChange(ca, certificate, csr);
+  return authorizeSubjectChange(ca, certificate, csr);
 }
 
 /**
@@ -136,7 +136,7 @@ function authoriseReenroll(ca: Ca, certificate: Certificate, csr: CsrContent): C
  * @returns the request with the names that its certificate gets
  * @throws EstuaryError 403 `SUBJECT_CHANGE_NOT_ALLOWED` (`ca.profile.allow_subject_change`), `SUBJECT_MISMATCH`, `SAN_MISMATCH`
  */
-function authoriseSubjectChange(ca: Ca, presented: Certificate | undefined, csr: CsrContent): CsrContent {
+function authorizeSubjectChange(ca: Ca, presented: Certificate | undefined, csr: CsrContent): CsrContent {
   if (csr.subjectChange === undefined) return csr;
   checkChangeAllowed(ca);
   if (presented === undefined)

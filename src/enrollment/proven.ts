@@ -61,7 +61,7 @@ export class Proven {
   }
 
   /** The CSR of a request that nobody sent. @throws EstuaryError 400 */
-  static rehearsed(der: Buffer): Promise<Proven> {
+  static forDryRun(der: Buffer): Promise<Proven> {
     return Proven.#ofCsr(der);
   }
 

@@ -1,6 +1,6 @@
 /**
  * Requests that an administrator has to approve (`approval = "manual"`), or that wait at a remote CA. A request is queued once and
- * recognised when it is made again; once approved it is issued by the poll that comes next, through the same stages as every other.
+ * recognized when it is made again; once approved it is issued by the poll that comes next, through the same stages as every other.
  * docs/approval.md tells why.
  */
 import { certificateFailed } from '../audit/applied-events.ts';
@@ -14,17 +14,17 @@ import { spkiHash } from '../pki/x509/public-key.ts';
 import { isRecordOf } from '../store/certificate-issuer.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 import type { RequestRow, RequestStore } from '../store/request-store.ts';
-import type { Authorised } from './authorised.ts';
+import type { Authorized } from './authorized.ts';
 import type { Allowed } from './allowed.ts';
 import { formatCertifiedNames } from './certified-names.ts';
-import { recognitionOf, type Recognised } from './recognition.ts';
+import { recognitionOf, type Recognized } from './recognition.ts';
 import {
   clearedBy,
   deviceNotRegistered,
   deviceOf,
   eventBase,
   receivedEvents,
-  refuseRehearsal,
+  refuseDryRun,
   tokenInvalid,
   type EnrollmentOutcome,
   type RequestBase,
@@ -68,7 +68,7 @@ export class Queued {
     place: Place,
     store: CertificateStore & RequestStore,
   ): Promise<Queued | RequestRow> {
-    refuseRehearsal(request);
+    refuseDryRun(request);
     const events: readonly AuditEvent[] = [
       ...receivedEvents(request, true),
       { ...eventBase(request), type: 'request.queued', outcome: 'success', detail: request.operation },
@@ -90,12 +90,12 @@ export class RequestQueue {
   }
 
   /** Whether this request was queued before, so that a token without a use left may ask for it again. */
-  async isQueued(request: RequestBase, sent: Recognised): Promise<boolean> {
+  async isQueued(request: RequestBase, sent: Recognized): Promise<boolean> {
     return 'row' in (await this.#find(request, recognitionOf(request, sent)));
   }
 
   /** The request that was queued before, or the place of a new one. */
-  find({ request, recognition }: Authorised): Promise<Known | Place> {
+  find({ request, recognition }: Authorized): Promise<Known | Place> {
     return this.#find(request, recognition);
   }
 
@@ -114,7 +114,7 @@ export class RequestQueue {
 
   /** The row of a request that is to be queued here, or submitted elsewhere. @param revocationChallenge its hash */
   rowOf({ keyed, override }: Allowed, { recognition }: Place, revocationChallenge: string | undefined): RequestRow {
-    const { request, csr, names, key: wanted } = keyed.authorised;
+    const { request, csr, names, key: wanted } = keyed.authorized;
     const { ca, identity, operation, requestId } = request;
     const { publicKey, format } = keyed.key;
     const { requester_issuer = null, requester_sans = [] } = auditedRequester(identity);

@@ -11,18 +11,18 @@ import { spkiHash } from '../pki/x509/public-key.ts';
 import { certifiedSubject } from './names.ts';
 import { bodyOf, type ReceivedByEst, type RequestBase } from './request.ts';
 
-/** What a request is recognised by, beside its requester, CA and operation. */
-export interface Recognised extends Pick<CsrContent, 'subject' | 'subjectAltNames' | 'extensions'> {
+/** What a request is recognized by, beside its requester, CA and operation. */
+export interface Recognized extends Pick<CsrContent, 'subject' | 'subjectAltNames' | 'extensions'> {
   /** The requester's own key, or the form in which it wants the key that we generate. */
   readonly key: string;
 }
 
 /**
- * A request for a certificate of its own key is recognised by that key. One for a generated key is not, since the CSR's key may change
+ * A request for a certificate of its own key is recognized by that key. One for a generated key is not, since the CSR's key may change
  * from poll to poll; but a request for an encrypted key is another one than a request for a plain one, so that approval of the first never
  * yields the second.
  */
-export function recognise(csr: CsrContent, kind: 'own' | 'generated'): Recognised {
+export function recognize(csr: CsrContent, kind: 'own' | 'generated'): Recognized {
   if (kind === 'own') return { ...csr, key: spkiHash(csr.publicKey) };
   const has = (type: string): boolean => csr.attributes.some(({ oid }) => oid === type);
   if (has(OID.decryptKeyIdentifier)) return { ...csr, key: 'generated, symmetric' };
@@ -30,15 +30,15 @@ export function recognise(csr: CsrContent, kind: 'own' | 'generated'): Recognise
 }
 
 /** What a request claims to be, before anything of it is proven. @throws EstuaryError 400 */
-export function recogniseSent(received: ReceivedByEst): Recognised {
+export function recognizeSent(received: ReceivedByEst): Recognized {
   const der = bodyOf(received);
   return received.operation === 'serverkeygen'
-    ? recognise(parseCsrWithoutProof(der), 'generated')
-    : recognise(parseCsr(der), 'own');
+    ? recognize(parseCsrWithoutProof(der), 'generated')
+    : recognize(parseCsr(der), 'own');
 }
 
 /** The same for the same request of the same requester. */
-export function recognitionOf({ ca, operation, identity }: RequestBase, sent: Recognised): string {
+export function recognitionOf({ ca, operation, identity }: RequestBase, sent: Recognized): string {
   const parts = [
     identity.requester,
     ca.label,
@@ -52,7 +52,7 @@ export function recognitionOf({ ca, operation, identity }: RequestBase, sent: Re
 }
 
 /** What is copied into the certificate counts: who approved one value did not approve another. None: as if there were no such thing. */
-function copiedParts(profile: ProfileConfig, { extensions }: Recognised): readonly string[] {
+function copiedParts(profile: ProfileConfig, { extensions }: Recognized): readonly string[] {
   return copiedExtensions(profile, extensions)
     .map(({ oid, value }) => `${oid} ${value.toString('hex')}`)
     .sort();

@@ -5,12 +5,12 @@ import { forbidden, unavailable, type EstuaryError } from '../errors.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { OtpStore, OtpUse, Repeatable } from '../store/otp-store.ts';
-import { recognitionOf, type Recognised } from './recognition.ts';
+import { recognitionOf, type Recognized } from './recognition.ts';
 import { tokenInvalid, type EnrollmentOutcome, type RequestBase } from './request.ts';
 
 /** Tells whether a request was queued before. */
 interface QueueLookup {
-  isQueued(request: RequestBase, sent: Recognised): Promise<boolean>;
+  isQueued(request: RequestBase, sent: Recognized): Promise<boolean>;
 }
 
 interface RepeatsOptions {
@@ -24,7 +24,7 @@ interface RepeatsOptions {
   readonly patience: number;
 }
 
-/** An authorised request. */
+/** An authorized request. */
 interface Request {
   readonly request: RequestBase;
   readonly recognition: string;
@@ -57,7 +57,7 @@ export class Repeats {
   async standing(
     request: RequestBase,
     token: UsedToken,
-    sent: Recognised,
+    sent: Recognized,
   ): Promise<'answered' | 'refused' | 'unknown'> {
     const isQueued = await this.#options.queue.isQueued(request, sent);
     if (isQueued) return token.dead === undefined ? 'answered' : 'refused';

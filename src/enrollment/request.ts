@@ -11,12 +11,12 @@ import type { RequestRow } from '../store/request-store.ts';
 import type { KeyPart } from './key-part.ts';
 
 /** The operations of EST that come to a certificate. */
-export type EstEnrolment = 'simpleenroll' | 'simplereenroll' | 'serverkeygen';
+export type EstEnrollment = 'simpleenroll' | 'simplereenroll' | 'serverkeygen';
 
 /** A request as it came in; nothing in it is believed yet. */
 export interface Received {
   readonly requestId: string;
-  readonly operation: EstEnrolment | 'fullcmc';
+  readonly operation: EstEnrollment | 'fullcmc';
   readonly ca: Ca;
   readonly address: string;
   /** What may tie the requested key to the sender (RFC 7030 §3.5). */
@@ -25,7 +25,7 @@ export interface Received {
 
 /** The same for one of EST's own operations. */
 export interface ReceivedByEst extends Received {
-  readonly operation: EstEnrolment;
+  readonly operation: EstEnrollment;
   readonly presented: PresentedCredentials;
   /** DER of the CSR; or why the body holds none, which is told after the authentication. */
   readonly body: Buffer | EstuaryError;
@@ -67,13 +67,13 @@ export interface RequestBase extends Omit<Received, 'linking'> {
   readonly device?: RequestDevice;
   /** The device in whose history it appears, if the label also issues to other requesters. No rule applies to this device. */
   readonly foundDevice?: Pick<DeviceRow, 'key' | 'id'>;
-  /** Nobody has sent it: an administrator asks what would become of it (rehearsal.ts). */
-  readonly rehearsal?: true;
+  /** Nobody has sent it: an administrator asks what would become of it (dry-run.ts). */
+  readonly dryRun?: true;
 }
 
 /** What has effects asks first. @throws EstuaryError 500 `DRY_RUN` */
-export function refuseRehearsal({ rehearsal }: Pick<RequestBase, 'rehearsal'>): void {
-  if (rehearsal === true) throw failed('DRY_RUN', 'A rehearsal must not have effects.');
+export function refuseDryRun({ dryRun }: Pick<RequestBase, 'dryRun'>): void {
+  if (dryRun === true) throw failed('DRY_RUN', 'A dry run must not have effects.');
 }
 
 export type EnrollmentOutcome =

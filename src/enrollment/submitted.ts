@@ -13,7 +13,7 @@ import {
   eventBase,
   receivedEvents,
   tokenInvalid,
-  refuseRehearsal,
+  refuseDryRun,
   type EnrollmentOutcome,
   type RequestBase,
 } from './request.ts';
@@ -46,7 +46,7 @@ export class Submitted {
     supersedes: string | null,
     options: RemoteRequestsOptions,
   ): Promise<Submitted | RequestRow> {
-    refuseRehearsal(allowed.keyed.request);
+    refuseDryRun(allowed.keyed.request);
     const events = receivedEvents(allowed.keyed.request, takesUse(row));
     const { retry_window } = options.repeats.repeatable(row.recognition);
     const reservation = reservationOf(row, options);

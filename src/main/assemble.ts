@@ -28,7 +28,7 @@ import { shownConfig } from '../config/shown.ts';
 import { ExternalAuthorization } from '../enrollment/authorization/external-authorization.ts';
 import { Enrollment } from '../enrollment/enrollment.ts';
 import { KeyGenerator } from '../enrollment/key-generation.ts';
-import { Rehearsal } from '../enrollment/rehearsal.ts';
+import { DryRun } from '../enrollment/dry-run.ts';
 import { ServerCertificate } from '../enrollment/server-certificate.ts';
 import { sweepRequests } from '../enrollment/sweep-requests.ts';
 import { describe, unauthorized } from '../errors.ts';
@@ -158,7 +158,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     now,
   });
 
-  const rehearsal = new Rehearsal({
+  const dryRun = new DryRun({
     enrollment,
     store,
     now,
@@ -205,7 +205,7 @@ export async function assemble(config: Config, material: Material, foundation: F
         ...(live.current.estTrust?.certificates ?? []),
         ...cas.all.flatMap(({ clientIssuers }) => clientIssuers.certificates),
       ],
-      rehearsal,
+      dryRun,
       settings: config,
       metrics,
       version: VERSION,

@@ -19,7 +19,7 @@ import { isCrlReason } from '../pki/x509/crl.ts';
 import { FairLimiter } from '../process/fair-limiter.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 
-/** Who may have an OCSP response signed when: less weight than enrolment, and no asker before the others. */
+/** Who may have an OCSP response signed when: less weight than enrollment, and no asker before the others. */
 
 /** One in so many of the signatures that a key makes at a time; the others are for certificates. */
 const SHARE = 4;
@@ -108,7 +108,7 @@ interface Finding {
 
 /** Responses without a nonce that are kept. */
 const MAX_KEPT = 10_000;
-/** Requests that the store is asked for at a time, so that enrolments find it free; and how many more may wait. */
+/** Requests that the store is asked for at a time, so that enrollments find it free; and how many more may wait. */
 const LOOKED_UP = 2;
 const LOOKUPS_WAITING = 256;
 /** A serial number has at most 20 octets (RFC 5280 §4.1.2.2); hex digits. */

@@ -14,8 +14,8 @@ describe('the way of a certificate', () => {
     expect(await world.step()).toMatchObject({ outcome: 'changed' });
     const first = world.live?.certificate;
     await world.until(START + 9 * DAY);
-    const [enrol, renew, ...more] = world.requests;
-    expect([enrol?.operation, renew?.operation, more.length]).toEqual(['simpleenroll', 'simplereenroll', 0]);
+    const [enroll, renew, ...more] = world.requests;
+    expect([enroll?.operation, renew?.operation, more.length]).toEqual(['simpleenroll', 'simplereenroll', 0]);
     const share = ((renew?.time ?? 0) - START) / (10 * DAY);
     expect(share).toBeGreaterThan(0.61);
     expect(share).toBeLessThan(0.73);
@@ -37,7 +37,7 @@ describe('the way of a certificate', () => {
   });
 
   test('killed at each of its steps, a client goes on: no half-written file, no key without its certificate, no hook without a change, none missed', async () => {
-    // How many steps an enrolment and a renewal take.
+    // How many steps an enrollment and a renewal take.
     const whole = await ClientWorld.make();
     whole.lives = 1e9;
     await whole.step();

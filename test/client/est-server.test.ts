@@ -249,7 +249,7 @@ describe('RFC 7030 §4.1: CA certificates', () => {
   });
 });
 
-describe('RFC 7030 §4.2: enrolment', () => {
+describe('RFC 7030 §4.2: enrollment', () => {
   test('§4.2.1: a PKCS #10 by POST, base64 with its media type, signed by its key', async () => {
     await start();
     await client(anchors()).step();
@@ -279,7 +279,7 @@ describe('RFC 7030 §4.2: enrolment', () => {
     expect(request.headers.authorization).toBeUndefined();
   });
 
-  test('§3.3.2: the first enrolment may show the certificate of a third party, with its chain', async () => {
+  test('§3.3.2: the first enrollment may show the certificate of a third party, with its chain', async () => {
     const idevid = await makeClient('CN=idevid', other);
     writeFileSync(
       folder.file('idevid.pem'),

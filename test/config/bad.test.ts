@@ -548,7 +548,7 @@ test('a refused configuration is an error of the one family', async () => {
 });
 
 test('every problem is printed, also those of different kinds', async () => {
-  const text = `colour = "red"
+  const text = `color = "red"
 [est]
 port = "x"
 [otp]
@@ -563,7 +563,7 @@ driver = "file"
 pin = "1234"
 `;
   expect(await folder.problems(text)).toEqual([
-    'est.toml: colour: unknown key (the nearest known one is "log")',
+    'est.toml: color: unknown key (the nearest known one is "log")',
     'est.toml: est.port: is a text (a whole number from 0 to 65535)',
     'est.toml: admin.bearer_token.tokens[1].token_hash: the value has the wrong form (sha256: followed by 64 hex digits, the SHA-256 of the token)',
     'est.toml: admin.bearer_token.tokens[1].description: "" has the wrong form (a name of 1 to 200 characters)',

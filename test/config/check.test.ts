@@ -128,7 +128,7 @@ test('a chain that repeats the certificate of the CA itself is tolerated', async
   expect(await problems(toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "ca/issuing.pem"' }))).toEqual([]);
 });
 
-describe('who may enrol', () => {
+describe('who may enroll', () => {
   const anchors = '[tls.client_auth]\ntrust_anchors = "anchors.pem"';
   const warnings = async (more: string): Promise<string[]> => {
     await folder.write('anchors.pem', Buffer.concat([content('ca/root.pem'), content('ca/other.pem')]));

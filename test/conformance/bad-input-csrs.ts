@@ -62,7 +62,7 @@ const modulus = (bits: number): Buffer => {
   return integer(bytes);
 };
 
-/** base64 and armour. */
+/** base64 and armor. */
 const ENCODING: Readonly<Record<string, string | Buffer>> = {
   'an empty body': '',
   'white space only': ' \r\n\t\r\n',

@@ -31,7 +31,7 @@ afterEach(async () => {
   await estuary.admin('DELETE', '/admin/lockouts/address:127.0.0.1');
 });
 
-const enrol = (cn: string, attributes: Buffer[], more: EstCall & { path?: string } = {}): Promise<Answer> =>
+const enroll = (cn: string, attributes: Buffer[], more: EstCall & { path?: string } = {}): Promise<Answer> =>
   estuary.enroll(onTheWire(buildCsr(key, { subject: commonName(cn), attributes })), more);
 
 const inWords = ({ status, text }: Answer): string => `${status} ${status === 200 ? '' : text}`.trim();
@@ -46,15 +46,15 @@ async function written(): Promise<string> {
 describe('otpChallenge carries a token, with every rule of one', () => {
   test.each(['simpleenroll', 'serverkeygen'])('%s: one use, then 401', async (path) => {
     const { token, id } = await estuary.otp();
-    expect((await enrol(path, [otpChallenge(token)], { path })).status).toBe(200);
+    expect((await enroll(path, [otpChallenge(token)], { path })).status).toBe(200);
     expect(await usesOf(estuary, id)).toBe(1);
-    expect(inWords(await enrol('another', [otpChallenge(token)], { path }))).toBe(INVALID);
+    expect(inWords(await enroll('another', [otpChallenge(token)], { path }))).toBe(INVALID);
   });
 
   test('a wrong one counts toward the lockout; the right one is refused then', async () => {
     const { token } = await estuary.otp();
-    for (let i = 0; i <= LIMIT; i++) expect(inWords(await enrol('guess', [otpChallenge(WRONG)]))).toBe(INVALID);
-    expect(inWords(await enrol('guess', [otpChallenge(token)]))).toBe('401 too many failures, locked out');
+    for (let i = 0; i <= LIMIT; i++) expect(inWords(await enroll('guess', [otpChallenge(WRONG)]))).toBe(INVALID);
+    expect(inWords(await enroll('guess', [otpChallenge(token)]))).toBe('401 too many failures, locked out');
   });
 
   test('it is looked at after the checks of the CSR: 400, and no failure', async () => {
@@ -62,18 +62,18 @@ describe('otpChallenge carries a token, with every rule of one', () => {
       buildCsr(key, { spki: makeKey().spki, subject: commonName('x'), attributes: [otpChallenge(WRONG)] }),
     );
     for (let i = 0; i <= LIMIT; i++) expect((await estuary.enroll(body)).status).toBe(400);
-    expect(inWords(await enrol('x', [otpChallenge(WRONG)]))).toBe(INVALID);
+    expect(inWords(await enroll('x', [otpChallenge(WRONG)]))).toBe(INVALID);
   });
 
   test('HTTP Basic goes before it', async () => {
     const { token } = await estuary.otp();
-    expect(inWords(await enrol('both', [otpChallenge(token)], { password: WRONG }))).toBe(INVALID);
-    expect((await enrol('both', [otpChallenge(WRONG)], { password: token })).status).toBe(200);
+    expect(inWords(await enroll('both', [otpChallenge(token)], { password: WRONG }))).toBe(INVALID);
+    expect((await enroll('both', [otpChallenge(WRONG)], { password: token })).status).toBe(200);
   });
 
   test('simplereenroll takes none', async () => {
     const { token } = await estuary.otp();
-    expect(inWords(await enrol('x', [otpChallenge(token)], { path: 'simplereenroll' }))).toBe(
+    expect(inWords(await enroll('x', [otpChallenge(token)], { path: 'simplereenroll' }))).toBe(
       '401 client certificate required',
     );
   });
@@ -84,7 +84,7 @@ describe('otpChallenge carries a token, with every rule of one', () => {
       const { token } = await estuary.otp();
       const attributes = [otpChallenge(token), revocationChallenge('a secret of its own')];
       const cn = path.replace('/', '-');
-      const poll = async (): Promise<number> => (await enrol(cn, attributes, { path })).status;
+      const poll = async (): Promise<number> => (await enroll(cn, attributes, { path })).status;
       expect([await poll(), await poll()]).toEqual([202, 202]);
       expect(await written()).toContain(`CN=${cn}`);
       expect(await written()).not.toContain(token);
@@ -113,7 +113,7 @@ describe('whoever has the revocationChallenge may revoke by CMC', () => {
   test('the right secret revokes, a wrong one is counted, another certificate is not touched', async () => {
     const { token } = await estuary.otp({ max_uses: 2 });
     const enrolled = async (cn: string, secret: string): Promise<Certificate> => {
-      const [der] = certificatesOf(await enrol(cn, [revocationChallenge(secret)], { password: token }));
+      const [der] = certificatesOf(await enroll(cn, [revocationChallenge(secret)], { password: token }));
       return parseCertificate(new X509Certificate(der ?? '').raw);
     };
     const [mine, other] = [await enrolled('mine', 'größer als Passwörter'), await enrolled('other', 'of another')];
@@ -122,13 +122,13 @@ describe('whoever has the revocationChallenge may revoke by CMC', () => {
     expect(await revoke(mine, 'größer als Passwörter')).toEqual([200, 'success [120]']);
     expect([await status(mine, 'devices'), await status(other, 'devices')]).toEqual(['revoked', 'valid']);
     for (let i = 0; i < LIMIT; i++) await revoke(other, WRONG);
-    expect(inWords(await enrol('x', [otpChallenge(token)]))).toBe('401 too many failures, locked out');
+    expect(inWords(await enroll('x', [otpChallenge(token)]))).toBe('401 too many failures, locked out');
     expect(await status(other, 'devices')).toBe('valid');
   });
 
   test('of a certificate without one nobody knows the secret', async () => {
     const { token } = await estuary.otp();
-    const [der] = certificatesOf(await enrol('without', [], { password: token }));
+    const [der] = certificatesOf(await enroll('without', [], { password: token }));
     const certificate = parseCertificate(new X509Certificate(der ?? '').raw);
     expect(await revoke(certificate, '')).toEqual([401, 'failed badIdentity [120]']);
   });

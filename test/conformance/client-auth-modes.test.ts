@@ -40,12 +40,12 @@ afterAll(() => estuary.stop());
 describe.each(['optional', 'required_for_reenroll'])('mode %s: a certificate is verified if presented', (name) => {
   beforeAll(() => mode(name));
 
-  test('without a certificate, enrolment falls back to the OTP', async () => {
+  test('without a certificate, enrollment falls back to the OTP', async () => {
     const { token } = await estuary.otp();
     expect((await estuary.enroll(wire, { password: token })).status).toBe(200);
   });
 
-  test('with a valid certificate, enrolment needs nothing else', async () => {
+  test('with a valid certificate, enrollment needs nothing else', async () => {
     expect((await estuary.enroll(wire, { client: device })).status).toBe(200);
   });
 
@@ -60,7 +60,7 @@ describe.each(['optional', 'required_for_reenroll'])('mode %s: a certificate is 
     expect((await estuary.enroll(wire, { client: stranger, password: token })).status).toBe(200);
   });
 
-  test('re-enrolment needs a certificate, whatever the OTP says', async () => {
+  test('re-enrollment needs a certificate, whatever the OTP says', async () => {
     const { id, token } = await estuary.otp();
     const answer = await estuary.enroll(wire, { password: token, path: 'simplereenroll' });
     expect(answer.status).toBe(401);
@@ -68,13 +68,13 @@ describe.each(['optional', 'required_for_reenroll'])('mode %s: a certificate is 
     expect((await estuary.admin('GET', `/admin/otp/${id}`)).json['uses']).toBe(0);
   });
 
-  test('re-enrolment with one of an unknown authority is refused', async () => {
+  test('re-enrollment with one of an unknown authority is refused', async () => {
     const answer = await estuary.enroll(wire, { client: stranger, path: 'simplereenroll' });
     expect(answer.status).toBe(401);
     expect(answer.text).toBe('certificate signed by unknown authority');
   });
 
-  test('re-enrolment with the certificate succeeds', async () => {
+  test('re-enrollment with the certificate succeeds', async () => {
     expect((await estuary.enroll(wire, { client: device, path: 'simplereenroll' })).status).toBe(200);
   });
 
@@ -102,7 +102,7 @@ describe('mode required: every endpoint needs a valid certificate', () => {
     },
   );
 
-  test('with one, cacerts, enrolment and re-enrolment answer', async () => {
+  test('with one, cacerts, enrollment and re-enrollment answer', async () => {
     expect((await estuary.est('cacerts', { client: device })).status).toBe(200);
     expect((await estuary.enroll(wire, { client: device })).status).toBe(200);
     expect((await estuary.enroll(wire, { client: device, path: 'simplereenroll' })).status).toBe(200);

@@ -43,7 +43,7 @@ interface Visit {
   readonly client: ClientIdentity;
 }
 
-/** One connection with one enrolment. */
+/** One connection with one enrollment. */
 async function visit(client: ClientIdentity, version: Version, session?: Buffer): Promise<Visit> {
   const tls = { ca: estuary.root, ...client, minVersion: version, maxVersion: version };
   let latest: Buffer | undefined;

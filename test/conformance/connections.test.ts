@@ -38,7 +38,7 @@ afterEach(async () => {
   estuary = undefined;
 });
 
-const enrols = async (est: Estuary): Promise<number> => {
+const enrolls = async (est: Estuary): Promise<number> => {
   const { token } = await est.otp();
   return (await est.enroll(wire, { password: token })).status;
 };
@@ -78,24 +78,24 @@ async function stall(est: Estuary, listener: ListenerName, kind: string, localAd
 
 test('whatever a client begins and never ends, the server is rid of it within seconds', async () => {
   const est = await start({ handshake_timeout: 1, headers_timeout: 1, request_timeout: 2, keep_alive_timeout: 1 });
-  expect(await enrols(est)).toBe(200);
+  expect(await enrolls(est)).toBe(200);
   const before = socketsOf(est.server.pid);
   const kinds = LISTENERS.flatMap((listener) => Object.keys(STALLED).map((kind) => ({ listener, kind })));
   await Promise.all(kinds.map(({ listener, kind }) => stall(est, listener, kind)));
   await until('every connection is gone', () => socketsOf(est.server.pid) <= before);
-  expect(await enrols(est)).toBe(200);
+  expect(await enrolls(est)).toBe(200);
 });
 
 test('1,100 silent connections under `ulimit -n 1024` cost nothing once they are gone', async () => {
   const est = await start({ handshake_timeout: 2, headers_timeout: 2 }, { openFiles: 1024 });
-  expect(await enrols(est)).toBe(200);
+  expect(await enrolls(est)).toBe(200);
   const before = socketsOf(est.server.pid);
   for (const listener of LISTENERS) {
     open.push(...(await openMany(est.server.port(listener), 1100)));
     for (const other of LISTENERS.filter((name) => name !== listener))
       await stall(est, other, 'one request, then nothing');
     await until(`${listener}: every connection is gone`, () => socketsOf(est.server.pid) <= before + 4);
-    expect(await enrols(est), listener).toBe(200);
+    expect(await enrolls(est), listener).toBe(200);
   }
   expect(est.server.log().filter(({ level }) => level === 'error' || level === 50)).toEqual([]);
 });
@@ -188,7 +188,7 @@ describe('connections from few addresses do not keep another address from servic
 
 test('6,000 connections cost what the limits allow, and not again the next time', async () => {
   const est = await start({ handshake_timeout: 2, headers_timeout: 2 });
-  expect(await enrols(est)).toBe(200);
+  expect(await enrolls(est)).toBe(200);
   const before = socketsOf(est.server.pid);
   /** Resident memory of the server, MiB, while they are open. */
   const flood = async (): Promise<number> => {
@@ -203,5 +203,5 @@ test('6,000 connections cost what the limits allow, and not again the next time'
   const first = await flood();
   await flood();
   expect(await flood()).toBeLessThan(first + 150);
-  expect(await enrols(est)).toBe(200);
+  expect(await enrolls(est)).toBe(200);
 });

@@ -287,8 +287,8 @@ describe('RFC 5272 §6.11: revocation', () => {
     ];
     const proof = createIdentityProof(encodeReqSequence(reqSequence), secret);
     const controlSequence = [identification, buildControl(112, 'identityProofV2', proof)];
-    const enrolment = fullRequest({ controlSequence, reqSequence }, { signers: [requestedKey(key)] });
-    const certificate = only(await exchange(server, enrolment, device));
+    const enrollment = fullRequest({ controlSequence, reqSequence }, { signers: [requestedKey(key)] });
+    const certificate = only(await exchange(server, enrollment, device));
     const sharedSecret = secret.secret;
     const der = await fullRequest({ controlSequence: [revoke(certificate, { sharedSecret })] }, {});
     const reply = await exchange(server, der, device);

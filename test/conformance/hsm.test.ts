@@ -1,4 +1,4 @@
-/** All enrolment tests also pass with an HSM-held CA key. They are the very same tests, on SoftHSM2. */
+/** All enrollment tests also pass with an HSM-held CA key. They are the very same tests, on SoftHSM2. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
@@ -17,7 +17,7 @@ const possible = requires('softhsm');
 if (possible) {
   process.env[CA_KEYS] = 'hsm';
   // Its tests become this file's: every file has a process of its own, so the variable reaches no other.
-  await import('./enrolment.test.ts');
+  await import('./enrollment.test.ts');
 }
 
 describe.skipIf(!possible)('a server with its CA keys in SoftHSM2', () => {

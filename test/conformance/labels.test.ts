@@ -129,7 +129,7 @@ describe('a label is a boundary, also where the key is the same', () => {
     expect([answer.status, status === 200 ? '' : answer.text.trim()]).toEqual([status, text]);
   });
 
-  test('fullcmc: neither enrols nor revokes across labels', async () => {
+  test('fullcmc: neither enrolls nor revokes across labels', async () => {
     const request = { reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1'))] };
     const { staff, devices } = clients;
     const refused = await estuary.est('guests/fullcmc', {

@@ -37,7 +37,7 @@ function bindingOf(socket: TLSSocket): string {
   return binding?.toString('base64') ?? '';
 }
 
-/** The answer to an enrolment over this very connection. */
+/** The answer to an enrollment over this very connection. */
 function enroll(socket: TLSSocket, binding: string | undefined): Promise<string> {
   return enrollWith(socket, binding === undefined ? [] : [challengePassword(binding)]);
 }

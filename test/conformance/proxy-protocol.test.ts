@@ -58,7 +58,7 @@ function ask(from: string, pieces: readonly Buffer[], request: string): Promise<
 }
 
 const CACERTS = 'GET /.well-known/est/cacerts HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
-const enrol = (password: string): string =>
+const enroll = (password: string): string =>
   'POST /.well-known/est/simpleenroll HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/pkcs10\r\n' +
   `Authorization: Basic ${Buffer.from(`device:${password}`).toString('base64')}\r\nContent-Length: ${wire.length}\r\n\r\n${wire}`;
 
@@ -122,10 +122,10 @@ test.each([v1('192.0.2.1'), v2('192.0.2.1')])('from elsewhere a header is refuse
 
 test('lockout, audit and limits of connections count the device, not the balancer', async () => {
   for (let i = 0; i < 3; i++)
-    expect(statusOf(await ask(BALANCER, [v1('192.0.2.66')], enrol('x'.repeat(20))))).toBe(401);
-  expect(await ask(BALANCER, [v2('192.0.2.66')], enrol('x'.repeat(20)))).toContain('too many failures, locked out');
+    expect(statusOf(await ask(BALANCER, [v1('192.0.2.66')], enroll('x'.repeat(20))))).toBe(401);
+  expect(await ask(BALANCER, [v2('192.0.2.66')], enroll('x'.repeat(20)))).toContain('too many failures, locked out');
   const { token } = await estuary.otp();
-  expect(statusOf(await ask(BALANCER, [v1('192.0.2.67')], enrol(token)))).toBe(200);
+  expect(statusOf(await ask(BALANCER, [v1('192.0.2.67')], enroll(token)))).toBe(200);
   const { json: lockouts } = await estuary.admin('GET', '/admin/lockouts');
   expect(itemsOf(lockouts).map(({ key }) => key)).toEqual(['address:192.0.2.66']);
   const { json: audit } = await estuary.admin('GET', '/admin/audit?type=certificate.issued');

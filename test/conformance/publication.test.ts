@@ -292,7 +292,7 @@ test.each([0, 129])('RFC 9654 §2.1: a nonce of %i octets is answered malformedR
     expect([answer.status, answer.body.toString('hex')]).toEqual([200, '30030a0101']);
 });
 
-test('enrolments go on beside a flood of requests about made-up serial numbers and with nonces', async () => {
+test('enrollments go on beside a flood of requests about made-up serial numbers and with nonces', async () => {
   run(
     'ocsp',
     '-issuer',

@@ -63,7 +63,7 @@ async function recordsOf(id: unknown): Promise<unknown[]> {
     .map(({ type, outcome }) => `${String(type)} ${String(outcome)}`);
 }
 
-test('an enrolment has one id in its answer, its line of log and its audit records', async () => {
+test('an enrollment has one id in its answer, its line of log and its audit records', async () => {
   const { token } = await estuary.otp();
   const answer = await estuary.enroll(wire, { password: token });
   expect(answer.status).toBe(200);

@@ -67,7 +67,7 @@ test.each(['TLSv1.2', 'TLSv1.3'] as const)('a request in a resumed %s session is
   expect(await enrollOn(second)).toBe(401);
 });
 
-test('without a certificate the holder can still enrol anew with a one-time password', async () => {
+test('without a certificate the holder can still enroll anew with a one-time password', async () => {
   const client = await estuary.enrolled(key);
   await revoke(client);
   const { token } = await estuary.otp();

@@ -156,7 +156,7 @@ describe('a request for a generated key that waits', () => {
     expect(await usesOf(estuary, otp.id)).toBe(1);
   });
 
-  test("is recognised whatever the CSR's own key is by now; what was approved decides the kind of the new one", async () => {
+  test("is recognized whatever the CSR's own key is by now; what was approved decides the kind of the new one", async () => {
     const { cn, otp, poll } = await queued();
     for (const from of [makeKey(), makeKey('rsa2048'), makeKey('secp256k1')])
       expect((await poll({ from })).status).toBe(202);

@@ -56,7 +56,7 @@ function everything(folder: string): Buffer[] {
     .map((entry) => readFileSync(join(entry.parentPath, entry.name)));
 }
 
-/** Other clients that enrol and fetch the CA certificates all the while; `stop` tells how often they did. */
+/** Other clients that enroll and fetch the CA certificates all the while; `stop` tells how often they did. */
 function startLoad(client: ClientIdentity): { stop: () => Promise<number> } {
   const body = onTheWire(simpleCsr(makeKey(), 'load'));
   let stopped = false;

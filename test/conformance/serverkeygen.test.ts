@@ -173,7 +173,7 @@ describe('RFC 7030 §4.4.1.1: a pre-shared symmetric key', () => {
     ['aes-128-cbc', OID.aes128CBC],
     ['aes-192-cbc', OID.aes192CBC],
     ['aes-256-cbc', OID.aes256CBC],
-  ])('§4.4.1: SMIMECapabilities with nothing but %s are honoured', async (name, capability) => {
+  ])('§4.4.1: SMIMECapabilities with nothing but %s are honored', async (name, capability) => {
     const attributes = [decryptKey('6b6579312d'), capabilities('1.2.840.113549.3.7', capability)];
     const answer = readServerKey(await keygen({ attributes }));
     expectMatch(answer, openEnveloped(answer, secret, estuary.root, folder.file));

@@ -220,7 +220,7 @@ describe('approval and csrattrs', () => {
     await estuary.restart();
   });
 
-  test('a queued request shows the new names, is recognised by them, and gets them once approved', async () => {
+  test('a queued request shows the new names, is recognized by them, and gets them once approved', async () => {
     const poll = (cn: string): Promise<Answer> => reenroll(wire(names(cn, 'queued.example')));
     expect((await poll('queued')).status).toBe(202);
     expect((await poll('queued')).status).toBe(202);

@@ -1,4 +1,4 @@
-/** Each page of the console, as each role, in both colour schemes. `CONSOLE_PICTURES=1` takes the pictures of docs/console.md, too. */
+/** Each page of the console, as each role, in both color schemes. `CONSOLE_PICTURES=1` takes the pictures of docs/console.md, too. */
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ describe.skipIf(!requires('chromium'))('the console', () => {
     await world.estuary.stop();
   });
 
-  describe.each(['light', 'dark'] as const)('in %s colours', (colorScheme) => {
+  describe.each(['light', 'dark'] as const)('in %s colors', (colorScheme) => {
     let window: Window;
     beforeAll(async () => {
       window = await Window.open(browser, world.estuary, { colorScheme });

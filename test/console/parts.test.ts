@@ -154,7 +154,7 @@ describe('a certificate read out', () => {
 });
 
 describe('ready lines', () => {
-  const enrolment = {
+  const enrollment = {
     est: 'https://est.example:9443/.well-known/est',
     label: undefined,
     clientId: 'press-1',
@@ -177,7 +177,7 @@ describe('ready lines', () => {
     'host/press.example@EXAMPLE.COM',
     'Prüfstand 7 🔧',
   ])('%j: names and credentials come out of the shell as they are', (clientId) => {
-    const { client, curl } = readyLines({ ...enrolment, clientId });
+    const { client, curl } = readyLines({ ...enrollment, clientId });
     const [request = '', send = ''] = curl.split('\n');
     const asked = words(client.replace(/^EST_OTP=\S+ /, ''));
     const name = parseDistinguishedName(asked[asked.indexOf('--subject') + 1] ?? '');
@@ -192,7 +192,7 @@ describe('ready lines', () => {
   });
 
   test('a colon, which ends a user name, is in none; labels and anchors are where they belong', () => {
-    const { client, curl } = readyLines({ ...enrolment, clientId: 'a:b', label: 'lab 1', anchors: '/etc/my ca.pem' });
+    const { client, curl } = readyLines({ ...enrollment, clientId: 'a:b', label: 'lab 1', anchors: '/etc/my ca.pem' });
     expect(client).toContain(
       "--url https://est.example:9443 --ca '/etc/my ca.pem' --label 'lab 1' --subject CN=a:b --username device",
     );
@@ -215,8 +215,8 @@ describe('ready lines', () => {
   });
 
   test('what the code says', () => {
-    expect(JSON.parse(qrText({ ...enrolment, label: 'lab' }))).toEqual({
-      est: enrolment.est,
+    expect(JSON.parse(qrText({ ...enrollment, label: 'lab' }))).toEqual({
+      est: enrollment.est,
       label: 'lab',
       client_id: 'press-1',
       token: 'tok',

@@ -58,30 +58,30 @@ function paeth(left: number, up: number, corner: number): number {
   return b <= c ? up : corner;
 }
 
-/** The commonest 256 colours; what is rarer, the shades of letters, becomes the nearest of them. */
+/** The commonest 256 colors; what is rarer, the shades of letters, becomes the nearest of them. */
 function withPalette(png: Buffer): Buffer {
   const { width, height, bytes, perPixel } = read(png);
   const count = new Map<number, number>();
-  const colours = new Uint32Array(width * height);
-  for (let n = 0; n < colours.length; n++) {
-    const colour = bytes.readUIntBE(n * perPixel, 3) & 0xfcfcfc;
-    colours[n] = colour;
-    count.set(colour, (count.get(colour) ?? 0) + 1);
+  const colors = new Uint32Array(width * height);
+  for (let n = 0; n < colors.length; n++) {
+    const color = bytes.readUIntBE(n * perPixel, 3) & 0xfcfcfc;
+    colors[n] = color;
+    count.set(color, (count.get(color) ?? 0) + 1);
   }
   const palette = [...count]
     .sort(([, a], [, b]) => b - a)
     .slice(0, 128)
-    .map(([colour]) => colour);
-  const index = new Map(palette.map((colour, n) => [colour, n]));
-  for (const colour of count.keys()) if (!index.has(colour)) index.set(colour, nearest(colour, palette));
+    .map(([color]) => color);
+  const index = new Map(palette.map((color, n) => [color, n]));
+  for (const color of count.keys()) if (!index.has(color)) index.set(color, nearest(color, palette));
   const lines = Buffer.alloc((width + 1) * height);
   for (let y = 0; y < height; y++)
-    for (let x = 0; x < width; x++) lines[y * (width + 1) + 1 + x] = index.get(colours[y * width + x] ?? 0) ?? 0;
+    for (let x = 0; x < width; x++) lines[y * (width + 1) + 1 + x] = index.get(colors[y * width + x] ?? 0) ?? 0;
   const head = Buffer.alloc(13);
   head.writeUInt32BE(width, 0);
   head.writeUInt32BE(height, 4);
   head.set([8, 3, 0, 0, 0], 8);
-  const table = Buffer.from(palette.flatMap((colour) => [colour >> 16, (colour >> 8) & 255, colour & 255]));
+  const table = Buffer.from(palette.flatMap((color) => [color >> 16, (color >> 8) & 255, color & 255]));
   const parts = [
     chunk('IHDR', head),
     chunk('PLTE', table),
@@ -91,9 +91,9 @@ function withPalette(png: Buffer): Buffer {
   return Buffer.concat([png.subarray(0, 8), ...parts]);
 }
 
-function nearest(colour: number, palette: readonly number[]): number {
+function nearest(color: number, palette: readonly number[]): number {
   const distance = (other: number): number =>
-    [16, 8, 0].reduce((sum, shift) => sum + (((colour >> shift) & 255) - ((other >> shift) & 255)) ** 2, 0);
+    [16, 8, 0].reduce((sum, shift) => sum + (((color >> shift) & 255) - ((other >> shift) & 255)) ** 2, 0);
   let best = 0;
   for (let n = 1; n < palette.length; n++) if (distance(palette[n] ?? 0) < distance(palette[best] ?? 0)) best = n;
   return best;

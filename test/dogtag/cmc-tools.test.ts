@@ -20,7 +20,7 @@ import { requires } from '../support/requires.ts';
 
 const SECRET = 'a-shared-secret-of-25-cha';
 const IDENTIFICATION = 'device7';
-/** A first enrolment: signed with the requested key, identified by the shared secret. */
+/** A first enrollment: signed with the requested key, identified by the shared secret. */
 const BY_SECRET = {
   'request.useSharedSecret': 'true',
   'identification.enable': 'true',
@@ -111,7 +111,7 @@ describe.skipIf(!requires('dogtag', 'openssl'))("RFC 5272: full CMC with Dogtag'
     return { certificate, answer };
   }
 
-  test('a first enrolment by shared secret, and a key update signed with its certificate', async () => {
+  test('a first enrollment by shared secret, and a key update signed with its certificate', async () => {
     const { certificate, answer } = await enrolled('device');
     expect(answer.http).toBe(200);
     expect(answer.output).toContain('Status: SUCCESS');

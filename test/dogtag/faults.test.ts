@@ -89,7 +89,7 @@ describe.skipIf(!requires('dogtag'))('faults of the real Dogtag', { timeout: 600
     expect(itemsOf(json).map((item) => item['serial'])).toEqual([serial]);
   }
 
-  test.each(['stop', 'kill'] as const)('Tomcat: %s and start under a load of enrolments', async (how) => {
+  test.each(['stop', 'kill'] as const)('Tomcat: %s and start under a load of enrollments', async (how) => {
     await withEstuary(AUTO, { timeout: 5 }, async () => {
       const seen = new Set<number>();
       const clients = await Promise.all(Array.from({ length: 24 }, (_, n) => client(`${how}-${n}`)));

@@ -19,7 +19,7 @@ import {
   ExternalAuthorization,
 } from '../../src/enrollment/authorization/external-authorization.ts';
 import { AuthorizationAnswer, AuthorizationRequest } from '../../src/enrollment/authorization/messages.ts';
-import type { EnrollmentOutcome, EstEnrolment } from '../../src/enrollment/request.ts';
+import type { EnrollmentOutcome, EstEnrollment } from '../../src/enrollment/request.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
@@ -43,7 +43,7 @@ import { pkcs8Pem } from '../support/keys.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { ROOT } from '../support/root.ts';
 import { runForRequest } from '../../src/request-context.ts';
-import { ADDRESS, corridor, mtlsIdentity, otpIdentity, received } from './support.ts';
+import { ADDRESS, pipeline, mtlsIdentity, otpIdentity, received } from './support.ts';
 import { loadService } from '../../src/config/material/ca.ts';
 import { MaterialReader } from '../../src/config/material/reader.ts';
 import { pause } from '../support/until.ts';
@@ -158,7 +158,7 @@ async function service(more: Partial<Settings> = {}): Promise<ExternalAuthorizat
 interface Sending {
   readonly identity?: Identity;
   readonly ca?: Ca;
-  readonly operation?: EstEnrolment;
+  readonly operation?: EstEnrollment;
   readonly body?: Buffer;
   readonly authorization?: ExternalAuthorization;
   readonly requestId?: string;
@@ -180,7 +180,7 @@ async function sent({
   requestId = randomUUID(),
 }: Sending) {
   const options = { store, identity: identity ?? (await token()).identity, ...(authorization && { authorization }) };
-  return (await corridor(options).enroll(received(ca, body, { requestId, operation }))).outcome;
+  return (await pipeline(options).enroll(received(ca, body, { requestId, operation }))).outcome;
 }
 
 function changed(more: Partial<Pick<CaConfig, 'approval' | 'devices'>>): Ca {
@@ -359,7 +359,7 @@ describe('[ca.authorization]', () => {
     expect(asked).toEqual([]);
   });
 
-  test('503: names or a validity at a re-enrolment; a plain yes renews', async () => {
+  test('503: names or a validity at a re-enrollment; a plain yes renews', async () => {
     const renewal = { identity: mtlsIdentity(own), operation: 'simplereenroll' } as const;
     for (const override of [{ subject: 'CN=device-1' }, { sans: ['DNS:device-1.example'] }, { validity_days: 5 }]) {
       reply = json({ allow: true, ...override });
@@ -409,7 +409,7 @@ describe('[ca.authorization]', () => {
   test('the same request many times at once is asked about once', async () => {
     reply = (response, request) => void pause(50).then(() => json({ allow: true })(response, request));
     const [authorization, { identity }] = [await service(), await token(1)];
-    const enrollment = corridor({ store, identity, authorization });
+    const enrollment = pipeline({ store, identity, authorization });
     const outcomes = await Promise.allSettled(
       Array.from({ length: 5 }, () => enrollment.enroll(received(plain, csr, { requestId: randomUUID() }))),
     );

@@ -6,7 +6,7 @@ import { Ca } from '../../src/ca/router.ts';
 import type { CaConfig } from '../../src/config/schema.ts';
 import { Authenticated } from '../../src/enrollment/authenticated.ts';
 import type { NameRight } from '../../src/enrollment/names.ts';
-import type { EnrollmentOutcome, EstEnrolment } from '../../src/enrollment/request.ts';
+import type { EnrollmentOutcome, EstEnrollment } from '../../src/enrollment/request.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { spkiHash } from '../../src/pki/x509/public-key.ts';
@@ -19,7 +19,7 @@ import { openedIn } from '../store/support.ts';
 import { ecdsaTwin, makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { corridor, mtlsIdentity, otpIdentity, received } from './support.ts';
+import { pipeline, mtlsIdentity, otpIdentity, received } from './support.ts';
 
 const folder = temporaryFolder();
 let store: Store;
@@ -69,13 +69,13 @@ async function token(client_id = 'device-1') {
 interface Sending {
   readonly identity: Identity;
   readonly ca?: Ca;
-  readonly operation?: EstEnrolment;
+  readonly operation?: EstEnrollment;
   readonly body?: Buffer;
 }
 
 async function sent({ identity, ca = required, operation = 'simpleenroll', body = csr }: Sending) {
   const request = received(ca, body, { requestId: randomUUID(), operation });
-  return (await corridor({ store, identity }).enroll(request)).outcome;
+  return (await pipeline({ store, identity }).enroll(request)).outcome;
 }
 
 /** A request of a CMC message. */
@@ -86,7 +86,7 @@ async function sentByCmc(identity: CmcIdentity, right: NameRight): Promise<unkno
     identity,
     right,
   );
-  return corridor({ store, identity }).admit(authenticated);
+  return pipeline({ store, identity }).admit(authenticated);
 }
 
 function issued(outcome: EnrollmentOutcome): Certificate {
@@ -441,8 +441,8 @@ describe('every certificate, in every encoding, on every way in, is of the devic
       const own = { ...identity, certificate };
       const signer: CmcIdentity = { method: 'cmc', requester, display, issuer, certificate };
       const admitted = [
-        ...(['simpleenroll', 'serverkeygen'] as const).map((operation) => rehearsed(own, operation)),
-        rehearsed(own, 'simplereenroll'),
+        ...(['simpleenroll', 'serverkeygen'] as const).map((operation) => dryRun(own, operation)),
+        dryRun(own, 'simplereenroll'),
         sentByCmc(signer, { kind: 'renewal', certificate }),
         sentByCmc(signer, { kind: 'any' }),
       ];
@@ -452,8 +452,8 @@ describe('every certificate, in every encoding, on every way in, is of the devic
     }
   });
 
-  const rehearsed = (identity: Identity, operation: EstEnrolment): Promise<unknown> =>
-    corridor({ store, identity }).admit(
-      Authenticated.rehearsed({ ...received(required, csr, { requestId: randomUUID() }), operation }, identity),
+  const dryRun = (identity: Identity, operation: EstEnrollment): Promise<unknown> =>
+    pipeline({ store, identity }).admit(
+      Authenticated.forDryRun({ ...received(required, csr, { requestId: randomUUID() }), operation }, identity),
     );
 });

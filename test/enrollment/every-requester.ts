@@ -8,7 +8,7 @@ import { NotAccepted, type AuthPlugin } from '../../src/auth/plugin.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { CaConfig, ProfileConfig } from '../../src/config/schema.ts';
 import type { ClientIdBinding } from '../../src/auth/identity.ts';
-import type { EstEnrolment } from '../../src/enrollment/request.ts';
+import type { EstEnrollment } from '../../src/enrollment/request.ts';
 import { EstuaryError } from '../../src/errors.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
@@ -19,7 +19,7 @@ import { openedIn } from '../store/support.ts';
 import { dns as dnsName, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';
 import { buildCsr, commonName, dns, extensionRequest, makeKey, san } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { corridor, otpIdentity, received } from './support.ts';
+import { pipeline, otpIdentity, received } from './support.ts';
 
 /** CN and DNS name of each certificate, the token's client_id, the CN that the principal is mapped to. */
 export const OWN = 'a.example';
@@ -55,7 +55,7 @@ export interface Sending {
   readonly names?: NameRules;
   readonly settings?: Partial<Pick<CaConfig, 'auth' | 'devices'>>;
   readonly binding: ClientIdBinding;
-  readonly operation?: EstEnrolment;
+  readonly operation?: EstEnrollment;
   readonly csr: Buffer;
 }
 
@@ -114,7 +114,7 @@ export class EveryRequester {
     const { requester, binding, operation = 'simpleenroll', csr } = sending;
     const identity = await this.#identityOf(requester, binding);
     const authenticator = this.#authenticatorOf(requester, identity);
-    const enrollment = corridor({
+    const enrollment = pipeline({
       store: this.#store,
       identity,
       authenticator,

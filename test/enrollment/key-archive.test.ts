@@ -13,7 +13,7 @@ import { fileCa } from '../support/file-ca.ts';
 import { opened, otpRow, T0, temporaryPaths } from '../store/support.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { corridor, otpIdentity, received } from './support.ts';
+import { pipeline, otpIdentity, received } from './support.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
@@ -82,7 +82,7 @@ async function remoteCa(more: {
 
 async function enrollGenerated(ca: Ca): Promise<EnrollmentOutcome> {
   const who = otpIdentity({ otp_id: otp.id, lockoutKeys: [ADDRESS] });
-  const enrollment = corridor({ store, identity: who });
+  const enrollment = pipeline({ store, identity: who });
   const { outcome } = await enrollment.enroll(received(ca, csr, { operation: 'serverkeygen' }));
   return outcome;
 }

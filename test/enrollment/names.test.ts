@@ -11,7 +11,7 @@ import { mtlsIdentity } from '../../src/auth/mtls/mtls.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { ProfileConfig } from '../../src/config/schema.ts';
 import type { ClientIdBinding } from '../../src/auth/identity.ts';
-import type { EstEnrolment } from '../../src/enrollment/request.ts';
+import type { EstEnrollment } from '../../src/enrollment/request.ts';
 import { EstuaryError, failed } from '../../src/errors.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
@@ -35,7 +35,7 @@ import {
 } from '../support/csr.ts';
 import { tlv, utf8String } from '../../src/pki/der/der.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { corridor, otpIdentity, received } from './support.ts';
+import { pipeline, otpIdentity, received } from './support.ts';
 
 const folder = temporaryFolder();
 let store: Store;
@@ -84,13 +84,13 @@ function csrOf({ subject = 'CN=device-1', sans = [] }: Asked): Buffer {
 interface Sent {
   readonly ca?: Ca;
   readonly binding?: ClientIdBinding;
-  readonly operation?: EstEnrolment;
+  readonly operation?: EstEnrollment;
 }
 
 /** The names that are issued, or why none are. */
 async function issued(identity: Identity, csr: Buffer, sent: Sent = {}): Promise<string> {
   const { ca = devices, binding = 'off', operation = 'simpleenroll' } = sent;
-  const enrollment = corridor({ store, identity, rules: { clientIdBinding: binding } });
+  const enrollment = pipeline({ store, identity, rules: { clientIdBinding: binding } });
   try {
     const { outcome } = await enrollment.enroll(received(ca, csr, { requestId: randomUUID(), operation }));
     if (outcome.status !== 'issued') return outcome.status;
@@ -343,7 +343,7 @@ describe('templates', () => {
 
   test('a renewal keeps the names that it has', async () => {
     const ca = caWith({ subject: { template: 'CN={id},O=Changed' }, san: { add: ['dns:{id}.example.com'] } });
-    const { outcome } = await corridor({ store, identity: await token('device-1') }).enroll(
+    const { outcome } = await pipeline({ store, identity: await token('device-1') }).enroll(
       received(devices, csrOf({}), { requestId: randomUUID() }),
     );
     if (outcome.status !== 'issued') throw new Error(outcome.status);
@@ -463,7 +463,7 @@ describe('the SAN policy holds for names in the subject', () => {
   });
 
   test('also for a certificate that is renewed', async () => {
-    const { outcome } = await corridor({ store, identity: await token('x') }).enroll(
+    const { outcome } = await pipeline({ store, identity: await token('x') }).enroll(
       received(devices, csrOf({ subject: 'CN=admin．example．com' }), { requestId: randomUUID() }),
     );
     if (outcome.status !== 'issued') throw new Error(outcome.status);
@@ -523,7 +523,7 @@ describe('strings', () => {
     ],
   ])('%s is issued as UTF8String', async (_, value) => {
     const csr = buildCsr(key, { subject: name(attribute('2.5.4.3', value)), attributes: [] });
-    const { outcome } = await corridor({ store, identity: await token('x') }).enroll(
+    const { outcome } = await pipeline({ store, identity: await token('x') }).enroll(
       received(devices, csr, { requestId: randomUUID() }),
     );
     if (outcome.status !== 'issued') throw new Error(outcome.status);

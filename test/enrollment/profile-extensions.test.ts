@@ -12,7 +12,7 @@ import { buildCsr, commonName, extension, extensionRequest, makeKey } from '../s
 import { temporaryFolder } from '../support/openssl.ts';
 import { openFileCa } from '../support/own-ca.ts';
 import type { EnrollmentOutcome } from '../../src/enrollment/request.ts';
-import { corridor, otpIdentity, received } from './support.ts';
+import { pipeline, otpIdentity, received } from './support.ts';
 
 const ROLE = '1.3.6.1.4.1.55555.1';
 const FIXED = '1.3.6.1.4.1.55555.2';
@@ -44,7 +44,7 @@ const csr = (...extensions: Buffer[]): Buffer =>
 
 async function sent(der: Buffer, at: Ca, requestId: string = randomUUID()): Promise<EnrollmentOutcome> {
   const { id } = token;
-  const enrollment = corridor({ store, identity: otpIdentity({ otp_id: id, requester: `otp:${id}` }) });
+  const enrollment = pipeline({ store, identity: otpIdentity({ otp_id: id, requester: `otp:${id}` }) });
   return (await enrollment.enroll(received(at, der, { requestId, operation: 'simpleenroll' }))).outcome;
 }
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ProfileConfig } from '../../src/config/schema.ts';
 import type { ClientIdBinding } from '../../src/auth/identity.ts';
-import type { EstEnrolment } from '../../src/enrollment/request.ts';
+import type { EstEnrollment } from '../../src/enrollment/request.ts';
 import { ia5String, utf8String } from '../../src/pki/der/der.ts';
 import type { Certificate } from '../../src/pki/x509/certificate.ts';
 import { attribute, buildCsr, dns, email, extensionRequest, ip, makeKey, name, san } from '../support/csr.ts';
@@ -88,7 +88,7 @@ const asked = fc
   .record({
     requester: fc.constantFrom(...REQUESTERS),
     label: fc.constantFrom(...LABELS),
-    operation: fc.constantFrom<EstEnrolment[]>('simpleenroll', 'simpleenroll', 'simplereenroll'),
+    operation: fc.constantFrom<EstEnrollment[]>('simpleenroll', 'simpleenroll', 'simplereenroll'),
     binding: fc.constantFrom<ClientIdBinding>('off', 'cn', 'san'),
     mtlsSubject: fc.constantFrom<ProfileConfig['mtls_subject'][]>('any', 'same', 'auto'),
     template: fc.constantFrom(undefined, undefined, undefined, 'CN={id},O=Made'),

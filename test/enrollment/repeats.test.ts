@@ -1,4 +1,4 @@
-/** A request that is made again with the token that was used for it, at the corridor. */
+/** A request that is made again with the token that was used for it, at the pipeline. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -13,7 +13,7 @@ import { otpRow, T0 } from '../store/rows.ts';
 import { openedIn } from '../store/support.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { corridor, otpIdentity, received } from './support.ts';
+import { pipeline, otpIdentity, received } from './support.ts';
 
 const HOUR = 3_600_000;
 const folder = temporaryFolder();
@@ -115,7 +115,7 @@ class Device {
     ...more
   }: Sending = {}): Promise<string> {
     const identity = { ...(await this.identity()), ...found };
-    const enrollment = corridor({ store, identity, retryWindow, patience, now: () => now });
+    const enrollment = pipeline({ store, identity, retryWindow, patience, now: () => now });
     try {
       const { outcome } = await enrollment.enroll(received(ca, body, { requestId: randomUUID(), ...more }));
       if (outcome.status === 'pending') return 'pending';

@@ -5,7 +5,7 @@ import { holderOf, isOfHolder, isSameHolder } from '../../src/auth/certificate-h
 import type { Identity } from '../../src/auth/identity.ts';
 import { mtlsIdentity } from '../../src/auth/mtls/mtls.ts';
 import { Ca } from '../../src/ca/router.ts';
-import type { EstEnrolment } from '../../src/enrollment/request.ts';
+import type { EstEnrollment } from '../../src/enrollment/request.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../support/file-ca.ts';
@@ -14,7 +14,7 @@ import { openedIn } from '../store/support.ts';
 import { dns, makeCa, makeClient, subjectAltName, type Issuer } from '../support/certificates.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { corridor, otpIdentity, received } from './support.ts';
+import { pipeline, otpIdentity, received } from './support.ts';
 
 const folder = temporaryFolder();
 let store: Store;
@@ -69,9 +69,9 @@ describe('what one requester queued, no other gets', () => {
   const key = makeKey();
 
   /** The id of the request that this one is in the queue. */
-  async function queued(identity: Identity, operation: EstEnrolment, cn: string): Promise<string> {
+  async function queued(identity: Identity, operation: EstEnrollment, cn: string): Promise<string> {
     const sent = received(manual, simpleCsr(key, cn), { requestId: randomUUID(), operation });
-    const { outcome } = await corridor({ store, identity }).enroll(sent);
+    const { outcome } = await pipeline({ store, identity }).enroll(sent);
     if (outcome.status !== 'pending') throw new Error(outcome.status);
     return outcome.requestId;
   }

@@ -3,7 +3,7 @@ import { describe, expectTypeOf, test } from 'vitest';
 import { Allowed } from '../../src/enrollment/allowed.ts';
 import { Admitted } from '../../src/enrollment/admitted.ts';
 import type { Authenticated } from '../../src/enrollment/authenticated.ts';
-import { Authorised } from '../../src/enrollment/authorised.ts';
+import { Authorized } from '../../src/enrollment/authorized.ts';
 import { Checked } from '../../src/enrollment/checked.ts';
 import { Recorded, Reserved, Signed } from '../../src/enrollment/issue.ts';
 import { Keyed } from '../../src/enrollment/keyed.ts';
@@ -19,23 +19,23 @@ type Copy<T> = { [K in keyof T]: T[K] };
 describe('a stage takes the one before', () => {
   test('devices are asked for of whoever is authenticated', () => {
     expectTypeOf<Takes<typeof Admitted.of>>().toEqualTypeOf<Authenticated>();
-    expectTypeOf<Authenticated>().not.toExtend<Takes<typeof Authorised.of>>();
+    expectTypeOf<Authenticated>().not.toExtend<Takes<typeof Authorized.of>>();
   });
 
   test('names are decided for whoever is admitted, of what is proven', () => {
-    expectTypeOf<Takes<typeof Authorised.of>>().toEqualTypeOf<Admitted>();
-    expectTypeOf<Parameters<typeof Authorised.of>[1]>().toEqualTypeOf<Proven>();
+    expectTypeOf<Takes<typeof Authorized.of>>().toEqualTypeOf<Admitted>();
+    expectTypeOf<Parameters<typeof Authorized.of>[1]>().toEqualTypeOf<Proven>();
   });
 
-  test('keys are certified of what is authorised', () => {
-    expectTypeOf<Takes<typeof Keyed.own>>().toEqualTypeOf<Authorised>();
-    expectTypeOf<Takes<typeof Keyed.generated>>().toEqualTypeOf<Authorised>();
+  test('keys are certified of what is authorized', () => {
+    expectTypeOf<Takes<typeof Keyed.own>>().toEqualTypeOf<Authorized>();
+    expectTypeOf<Takes<typeof Keyed.generated>>().toEqualTypeOf<Authorized>();
     expectTypeOf<Authenticated>().not.toExtend<Takes<typeof Keyed.own>>();
   });
 
   test('what is queued or reserved was checked, and allowed', () => {
     expectTypeOf<Takes<typeof Checked.of>>().toEqualTypeOf<Keyed>();
-    expectTypeOf<Authorised>().not.toExtend<Takes<typeof Checked.of>>();
+    expectTypeOf<Authorized>().not.toExtend<Takes<typeof Checked.of>>();
     expectTypeOf<Takes<typeof Allowed.of>>().toEqualTypeOf<Checked>();
     expectTypeOf<Keyed>().not.toExtend<Takes<typeof Allowed.of>>();
     expectTypeOf<Takes<typeof Queued.of>>().toEqualTypeOf<Allowed>();
@@ -58,7 +58,7 @@ test('no stage can be put together by hand', () => {
   expectTypeOf<Copy<Authenticated>>().not.toExtend<Authenticated>();
   expectTypeOf<Copy<Admitted>>().not.toExtend<Admitted>();
   expectTypeOf<Copy<Proven>>().not.toExtend<Proven>();
-  expectTypeOf<Copy<Authorised>>().not.toExtend<Authorised>();
+  expectTypeOf<Copy<Authorized>>().not.toExtend<Authorized>();
   expectTypeOf<Copy<Keyed>>().not.toExtend<Keyed>();
   expectTypeOf<Copy<Checked>>().not.toExtend<Checked>();
   expectTypeOf<Copy<Allowed>>().not.toExtend<Allowed>();
@@ -76,7 +76,7 @@ test('no stage can be made outside of its file', () => {
   expectTypeOf<typeof Authenticated>().not.toExtend<Constructor>();
   expectTypeOf<typeof Admitted>().not.toExtend<Constructor>();
   expectTypeOf<typeof Proven>().not.toExtend<Constructor>();
-  expectTypeOf<typeof Authorised>().not.toExtend<Constructor>();
+  expectTypeOf<typeof Authorized>().not.toExtend<Constructor>();
   expectTypeOf<typeof Keyed>().not.toExtend<Constructor>();
   expectTypeOf<typeof Checked>().not.toExtend<Constructor>();
   expectTypeOf<typeof Allowed>().not.toExtend<Constructor>();

@@ -1,10 +1,10 @@
-/** The corridor on a store of its own, with whoever the test wants for its sender. */
+/** The pipeline on a store of its own, with whoever the test wants for its sender. */
 import type { EstAuthenticator } from '../../src/auth/est-authenticator.ts';
 import type { Identity, MtlsIdentity, OtpIdentity } from '../../src/auth/identity.ts';
 import { mtlsIdentity as identityOfHolder } from '../../src/auth/mtls/mtls.ts';
 import type { Ca } from '../../src/ca/router.ts';
 import type { Authorizer } from '../../src/enrollment/authorization/external-authorization.ts';
-import type { AuthorisationRules } from '../../src/enrollment/authorised.ts';
+import type { AuthorizationRules } from '../../src/enrollment/authorized.ts';
 import { Enrollment } from '../../src/enrollment/enrollment.ts';
 import { KeyGenerator } from '../../src/enrollment/key-generation.ts';
 import type { ReceivedByEst } from '../../src/enrollment/request.ts';
@@ -16,10 +16,10 @@ import { T0 } from '../store/rows.ts';
 
 export const ADDRESS = '192.0.2.1';
 
-export interface CorridorOptions {
+export interface PipelineOptions {
   readonly store: Store;
   readonly identity: Identity;
-  readonly rules?: Partial<AuthorisationRules>;
+  readonly rules?: Partial<AuthorizationRules>;
   /** Milliseconds. */
   readonly retryWindow?: number;
   /** Milliseconds that a repeat waits. */
@@ -36,13 +36,13 @@ const NOBODY_ASKED: Authorizer = {
   failure: () => unavailable('AUTHORIZATION_FAILED', ''),
 };
 
-export const RULES: AuthorisationRules = {
+export const RULES: AuthorizationRules = {
   clientIdBinding: 'off',
   popLinking: { challenge_password: 'binding', require_pop_linking: false },
 };
 
-/** The corridor of a server to which one sender comes. */
-export function corridor({
+/** The pipeline of a server to which one sender comes. */
+export function pipeline({
   store,
   identity,
   rules = {},
@@ -51,7 +51,7 @@ export function corridor({
   now = () => T0 + 1000,
   authorization = NOBODY_ASKED,
   authenticator = anybody(identity),
-}: CorridorOptions): Enrollment {
+}: PipelineOptions): Enrollment {
   return new Enrollment({
     authorization,
     store,

@@ -37,7 +37,7 @@ describe('one-time passwords by mail merge', () => {
     expect(example.checked).toBe('example.toml: the configuration is valid\n');
   });
 
-  test('each recipient gets a row with a password, which enrols for its own name and for no other', async () => {
+  test('each recipient gets a row with a password, which enrolls for its own name and for no other', async () => {
     const { code, rows } = await merge(readFileSync(exampleFile('mail-merge', 'recipients.csv'), 'utf8'));
     expect({ code, header: rows[0] }).toEqual({ code: 0, header: 'client_id,name,email,token,expires_at,error' });
     const [anna, jo] = [

@@ -37,7 +37,7 @@ const devicesOf = (estuary: Estuary): Promise<Device[]> =>
   );
 
 /** The status, or the serial number of the certificate. */
-async function enrol(estuary: Estuary, { name, token }: Device): Promise<number | string> {
+async function enroll(estuary: Estuary, { name, token }: Device): Promise<number | string> {
   const answer = await estuary.enroll(onTheWire(simpleCsr(key, name)), { password: token });
   const [der] = answer.status === 200 ? certificatesOf(answer) : [];
   return der === undefined ? answer.status : new X509Certificate(der).serialNumber.toLowerCase();
@@ -48,7 +48,7 @@ const readiness = async (estuary: Estuary): Promise<number> => (await estuary.ad
 /** Only 503 while it lasts; each device gets its one certificate afterwards, and nothing stays open. */
 async function only503(estuary: Estuary, devices: readonly Device[], recover: () => Promise<unknown>): Promise<void> {
   for (let round = 0; round < 2; round++)
-    expect(await Promise.all(devices.map((device) => enrol(estuary, device)))).toEqual(devices.map(() => 503));
+    expect(await Promise.all(devices.map((device) => enroll(estuary, device)))).toEqual(devices.map(() => 503));
   await expect.poll(() => readiness(estuary), WAIT).toBe(503);
   // What needs no store goes on.
   expect((await estuary.est('cacerts')).status).toBe(200);
@@ -57,7 +57,7 @@ async function only503(estuary: Estuary, devices: readonly Device[], recover: ()
   for (const device of devices)
     await expect
       .poll(async () => {
-        const answer = await enrol(estuary, device);
+        const answer = await enroll(estuary, device);
         serials.set(device.name, answer);
         return typeof answer;
       }, WAIT)

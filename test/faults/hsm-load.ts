@@ -1,4 +1,4 @@
-/** Enrolments that go on while an HSM fails, and what every answer has to be like meanwhile. */
+/** Enrollments that go on while an HSM fails, and what every answer has to be like meanwhile. */
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import { expect } from 'vitest';
@@ -15,13 +15,13 @@ const CLIENTS = 4;
 const key = makeKey();
 
 export interface Load {
-  /** Statuses of enrolments, in the order of the answers. */
+  /** Statuses of enrollments, in the order of the answers. */
   readonly statuses: number[];
   /** Ends the load. */
   stop(): Promise<void>;
 }
 
-/** A server with its CA keys in an HSM, under a load of enrolments when told. */
+/** A server with its CA keys in an HSM, under a load of enrollments when told. */
 export class HsmUnderLoad {
   readonly estuary: Estuary;
   readonly #otp: { readonly id: string; readonly token: string };
@@ -128,7 +128,7 @@ export class HsmUnderLoad {
     return pid;
   }
 
-  /** Enrolments answered with 200 from now on. */
+  /** Enrollments answered with 200 from now on. */
   async #recovers(load: Load): Promise<void> {
     const from = load.statuses.length;
     await until('recovery', () => load.statuses.slice(from).filter((status) => status === 200).length >= 20);

@@ -37,7 +37,7 @@ interface Answered {
  *
  * @param round names the devices
  * @param longest milliseconds within which the server is killed; undefined: it is not
- * @returns how long the enrolments took, in milliseconds
+ * @returns how long the enrollments took, in milliseconds
  */
 async function load(round: string, answered: Answered[], longest?: number): Promise<number> {
   const tokens = await Promise.all(

@@ -1,5 +1,5 @@
 /**
- * The HSM logs the user out, or drops the sessions, under a load of enrolments. SoftHSM2 itself
+ * The HSM logs the user out, or drops the sessions, under a load of enrollments. SoftHSM2 itself
  * does it, made to by a module in front of it, and what the server sees are SoftHSM2's own answers.
  */
 import { execFileSync } from 'node:child_process';
@@ -13,7 +13,7 @@ import { SOFTHSM_MODULE, softHsm, type SoftHsm } from '../support/softhsm.ts';
 import { HsmUnderLoad } from './hsm-load.ts';
 import { until } from '../support/until.ts';
 
-describe.skipIf(!requires('softhsm', 'cc'))('an HSM that loses sessions under a load of enrolments', () => {
+describe.skipIf(!requires('softhsm', 'cc'))('an HSM that loses sessions under a load of enrollments', () => {
   let hsm: SoftHsm;
   let server: HsmUnderLoad;
   let order: string;

@@ -6,7 +6,7 @@ import { softHsm, type SoftHsm } from '../support/softhsm.ts';
 import { HsmUnderLoad } from './hsm-load.ts';
 import { pause, until } from '../support/until.ts';
 
-describe.skipIf(!requires('softhsm'))('an HSM that fails under a load of enrolments', () => {
+describe.skipIf(!requires('softhsm'))('an HSM that fails under a load of enrollments', () => {
   let hsm: SoftHsm;
   let server: HsmUnderLoad;
 

@@ -13,7 +13,7 @@ test(
     expect(wrong).toEqual([]);
     // Every activity took place.
     const activities = [
-      'enrol',
+      'enroll',
       'renew',
       'wrong password',
       'garbage',

@@ -96,10 +96,10 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('RFC 5272: full CMC with B
   test.each([
     ['PKCS#10', { format: 'pkcs10' }],
     ['CRMF', { format: 'crmf' }],
-  ])('a first enrolment, proved by a shared secret and signed with the requested key: %s', async (kind, options) => {
+  ])('a first enrollment, proved by a shared secret and signed with the requested key: %s', async (kind, options) => {
     const newkey = file(`first-${kind}`);
     const { http, statuses, issued } = await roundTrip([
-      'enrol',
+      'enroll',
       { subject: `CN=first ${kind}`, newkey, ...SECRETS, ...options },
     ]);
     expect(http).toBe(200);
@@ -108,10 +108,10 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('RFC 5272: full CMC with B
     keep(`first-${kind}`, issued[0], `${newkey}-1.pem`);
   });
 
-  test('a first enrolment in AuthenticatedData under the shared secret', async () => {
+  test('a first enrollment in AuthenticatedData under the shared secret', async () => {
     const newkey = file('mac');
     const { http, statuses, issued } = await roundTrip([
-      'enrol',
+      'enroll',
       { subject: 'CN=mac', newkey, mac: 'yes', ...SECRETS },
     ]);
     expect({ http, statuses }).toEqual({ http: 200, statuses: [status(SUCCESS, 1)] });
@@ -123,7 +123,7 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('RFC 5272: full CMC with B
     ['AuthenticatedData', { mac: 'yes' }],
   ])('a wrong shared secret is badIdentity: %s', async (_, options) => {
     const { http, statuses, issued } = await roundTrip([
-      'enrol',
+      'enroll',
       { subject: 'CN=x', newkey: file('wrong'), identification: IDENTIFICATION, secret: 'another', ...options },
     ]);
     expect(http).toBe(401);
@@ -131,9 +131,9 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('RFC 5272: full CMC with B
     expect(issued).toEqual([]);
   });
 
-  test.each(['pkcs10', 'crmf'])('an enrolment and a key update by the holder of a certificate: %s', async (format) => {
+  test.each(['pkcs10', 'crmf'])('an enrollment and a key update by the holder of a certificate: %s', async (format) => {
     const newkey = file(`update-${format}`);
-    const command: CmcCommand = ['enrol', { subject: 'CN=device-1', newkey, format, ...holder('device') }];
+    const command: CmcCommand = ['enroll', { subject: 'CN=device-1', newkey, format, ...holder('device') }];
     const { http, statuses, issued } = await roundTrip(command, { tls: device });
     expect({ http, statuses }).toEqual({ http: 200, statuses: [status(SUCCESS, 1)] });
     keep(`update-${format}`, issued[0], `${newkey}-1.pem`);
@@ -143,7 +143,7 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('RFC 5272: full CMC with B
       key: readFileSync(file(`update-${format}.key`), 'utf8'),
     };
     const again = await roundTrip(
-      ['enrol', { subject: 'CN=device-1', newkey: file('again'), format, ...holder(`update-${format}`) }],
+      ['enroll', { subject: 'CN=device-1', newkey: file('again'), format, ...holder(`update-${format}`) }],
       { tls },
     );
     expect({ http: again.http, issued: again.issued.length }).toEqual({ http: 200, issued: 1 });
@@ -151,7 +151,7 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('RFC 5272: full CMC with B
 
   test('three requests of which the second is not signed with its key: the others are issued', async () => {
     const command: CmcCommand = [
-      'enrol',
+      'enroll',
       { subject: 'CN=a|CN=b|CN=c', newkey: file('three'), bad: '2', ...holder('ra') },
     ];
     const { http, statuses, issued } = await roundTrip(command, { tls: ra });
@@ -162,11 +162,11 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('RFC 5272: full CMC with B
 
   test('a batch of three messages of which the second is wrong: each has its own answer', async () => {
     const parts = ['p1', 'p2', 'p3'];
-    const enrol = (name: string, more: Readonly<Record<string, string>> = {}): CmcCommand => [
-      'enrol',
+    const enroll = (name: string, more: Readonly<Record<string, string>> = {}): CmcCommand => [
+      'enroll',
       { subject: 'CN=device-1', newkey: file(name), out: file(`${name}.req`), ...holder('device'), ...more },
     ];
-    await client.run(enrol('p1'), enrol('p2', { bad: '1' }), enrol('p3', { format: 'crmf' }));
+    await client.run(enroll('p1'), enroll('p2', { bad: '1' }), enroll('p3', { format: 'crmf' }));
     const batch: CmcCommand = ['batch', { in: parts.map((name) => file(`${name}.req`)).join('|'), ...holder('ra') }];
     const { http, responses, issued, controls } = await roundTrip(batch, { tls: ra });
     expect(http).toBe(200);
@@ -181,7 +181,7 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('RFC 5272: full CMC with B
   });
 
   test('another client than the RA may not ask for other names', async () => {
-    const command: CmcCommand = ['enrol', { subject: 'CN=other', newkey: file('other'), ...holder('device') }];
+    const command: CmcCommand = ['enroll', { subject: 'CN=other', newkey: file('other'), ...holder('device') }];
     const { http, statuses, issued } = await roundTrip(command, { tls: device });
     expect(http).toBe(403);
     expect(statuses).toEqual([expect.objectContaining({ status: FAILED, body: [1], failInfo: BAD_IDENTITY })]);
@@ -238,7 +238,7 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('RFC 5272: full CMC with B
   test('pending, queryPending until it is approved, and the certificate', async () => {
     const connection = { path: 'lab/fullcmc' };
     const newkey = file('queued');
-    const queued = await roundTrip(['enrol', { subject: 'CN=queued', newkey, mac: 'yes', ...SECRETS }], connection);
+    const queued = await roundTrip(['enroll', { subject: 'CN=queued', newkey, mac: 'yes', ...SECRETS }], connection);
     expect(queued.http).toBe(200);
     const pending = queued.statuses.find(({ status: number }) => number === PENDING);
     expect(pending).toMatchObject({ body: [1] });

@@ -142,7 +142,7 @@ password_env = "KEYGEN_PASSWORD"`,
     expectMatch(issued, readPkcs8(issued.key, PRE_SHARED));
   });
 
-  it('re-enrolment takes a client certificate only, and leaves the token unused', async () => {
+  it('re-enrollment takes a client certificate only, and leaves the token unused', async () => {
     const unused = await token();
     const answer = await server.post({ token: unused, operation: 'simplereenroll' });
     expect(answer).toMatchObject({ status: 401, text: 'client certificate required' });

@@ -112,7 +112,7 @@ describe('Estuary', () => {
 });
 
 describe.skipIf(!requires('kdc'))('Estuary with Kerberos', () => {
-  test('a ticket authenticates the first enrolment', async () => {
+  test('a ticket authenticates the first enrollment', async () => {
     const kdc = await Kdc.start();
     const estuary = await Estuary.start({
       configure: (config) =>

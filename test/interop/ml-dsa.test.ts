@@ -61,12 +61,12 @@ describe.skipIf(!requires('openssl35')).each(ML_DSA)('a PKI of $name', ({ name, 
         section(ca, 'profile')['san'] = { max: 300 };
       },
     });
-    device = await enrol('device-1');
+    device = await enroll('device-1');
   }, 120_000);
   afterAll(() => estuary.stop());
 
   /** OpenSSL makes the key and the request. */
-  async function enrol(cn: string): Promise<ClientIdentity> {
+  async function enroll(cn: string): Promise<ClientIdentity> {
     const [key, csr, certificate] = ['key', 'csr', 'pem'].map((kind) => at(`client/${cn}.${kind}`));
     if (key === undefined || csr === undefined || certificate === undefined) throw new Error('no names');
     await openssl('req', '-new', '-newkey', name, '-nodes', '-keyout', key, '-out', csr, '-subj', `/CN=${cn}`);
@@ -116,7 +116,7 @@ describe.skipIf(!requires('openssl35')).each(ML_DSA)('a PKI of $name', ({ name, 
   });
 
   test('CRL and OCSP response verify, before and after a revocation', async () => {
-    const revoked = await enrol('revoked');
+    const revoked = await enroll('revoked');
     const url = `http://127.0.0.1:${estuary.server.port('publication')}`;
     const status = async (cn: string): Promise<string> => {
       const args = ['-issuer', at('ca/issuing.pem'), '-cert', at(`client/${cn}.pem`), '-url', `${url}/ocsp/devices`];

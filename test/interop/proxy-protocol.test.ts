@@ -93,7 +93,7 @@ describe.skipIf(!requires('haproxy', 'nginx'))('behind a balancer', () => {
     ['HAProxy, version 2, with its health checks (LOCAL)', haproxy('send-proxy-v2 check-send-proxy')],
     ['HAProxy, version 2 with TLVs', haproxy('send-proxy-v2 proxy-v2-options unique-id,crc32c')],
     ['nginx, version 1', nginx],
-  ])("%s: an enrolment is logged and audited with the device's address", async (_, balancer) => {
+  ])("%s: an enrollment is logged and audited with the device's address", async (_, balancer) => {
     const port = await startBalancer(balancer);
     const { token } = await estuary.otp();
     const answer = await call({

@@ -1,4 +1,4 @@
-/** What anybody can ask for over plain HTTP does not take the CA's key away from enrolment. */
+/** What anybody can ask for over plain HTTP does not take the CA's key away from enrollment. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
 import type { StatusSigner } from '../../src/ca/driver.ts';

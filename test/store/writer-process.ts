@@ -1,7 +1,7 @@
 /**
- * A process that enrols until it is killed, or COUNT times: `node writer-process.ts DATABASE AUDIT_FILE NAME [COUNT]`.
+ * A process that enrolls until it is killed, or COUNT times: `node writer-process.ts DATABASE AUDIT_FILE NAME [COUNT]`.
  *
- * Each enrolment has a single-use OTP of its own. What the store acknowledged goes to stdout, a line each, written
+ * Each enrollment has a single-use OTP of its own. What the store acknowledged goes to stdout, a line each, written
  * synchronously: `otp ID`, `reserved ID`, `recorded SERIAL`, `failed CODE`.
  */
 import { randomBytes } from 'node:crypto';
@@ -20,7 +20,7 @@ const say = (line: string): void => {
 const store = await openStore({ path, auditFile });
 say('ready');
 
-async function enrol(): Promise<void> {
+async function enroll(): Promise<void> {
   const otp = otpRow();
   await store.insertOtp(otp, [event('otp.created', { subject: otp.client_id })]);
   say(`otp ${otp.id}`);
@@ -37,7 +37,7 @@ let left = Number(limit);
 async function lane(): Promise<void> {
   while (left-- > 0) {
     try {
-      await enrol();
+      await enroll();
     } catch (error) {
       if (!(error instanceof EstuaryError)) throw error;
       say(`failed ${error.code}`);

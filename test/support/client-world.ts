@@ -10,7 +10,7 @@ import type { CertificateConfig, ServerConfig } from '../../src/client/config/cl
 import { readClientConfig } from '../../src/client/config/load.ts';
 import type { ClientContext, EstOperations } from '../../src/client/context.ts';
 import type { Credentials } from '../../src/client/http/authentication.ts';
-import type { EnrolmentAnswer } from '../../src/client/http/est-server.ts';
+import type { EnrollmentAnswer } from '../../src/client/http/est-server.ts';
 import type { Disk } from '../../src/client/keep/disk.ts';
 import type { AttrOrOid } from '../../src/pki/pkcs10/csrattrs.ts';
 import { parseCsr, type Csr } from '../../src/pki/pkcs10/csr.ts';
@@ -206,7 +206,7 @@ export class ClientWorld {
     };
   }
 
-  async #enroll(operation: string, der: Buffer): Promise<EnrolmentAnswer> {
+  async #enroll(operation: string, der: Buffer): Promise<EnrollmentAnswer> {
     const csr = parseCsr(der);
     this.requests.push({ operation, csr, der, time: this.now });
     const decision = this.decide();

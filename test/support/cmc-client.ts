@@ -10,7 +10,7 @@ const jars = BOUNCY_CASTLE_JARS.join(':');
 
 /** One command of CmcClient, with its options. */
 export type CmcCommand = readonly [
-  name: 'enrol' | 'revoke' | 'query' | 'confirm' | 'batch' | 'read',
+  name: 'enroll' | 'revoke' | 'query' | 'confirm' | 'batch' | 'read',
   options: Readonly<Record<string, string>>,
 ];
 

@@ -1,4 +1,4 @@
-/** Enrolment profiles of the tests' own, made over REST: any key, and the CSR's names kept. */
+/** Enrollment profiles of the tests' own, made over REST: any key, and the CSR's names kept. */
 import { createHash } from 'node:crypto';
 
 export interface DogtagProfile {

@@ -227,7 +227,7 @@ export function itemsOf({ items }: Record<string, unknown>): Record<string, unkn
   });
 }
 
-/** The one certificate of an enrolment's answer, PEM. */
+/** The one certificate of an enrollment's answer, PEM. */
 export function certificatePem(answer: Answer): string {
   const [der, ...more] = certificatesOf(answer);
   if (der === undefined || more.length > 0) throw new Error('not exactly one certificate');

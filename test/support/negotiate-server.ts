@@ -15,7 +15,7 @@ import { SERVICE } from './kdc.ts';
 import type { Kdc } from './kdc.ts';
 
 /** What an EST answer says, with the certificate if it brought one. */
-export interface Enrolment {
+export interface Enrollment {
   readonly status: number;
   readonly text: string;
   /** `WWW-Authenticate`, in the order sent. */
@@ -76,7 +76,7 @@ export class NegotiateServer {
       csr?: Buffer;
       tls?: Partial<ClientTls>;
     } = {},
-  ): Promise<Enrolment> {
+  ): Promise<Enrollment> {
     const { token, operation = 'simpleenroll', csr = this.csr(), tls = {} } = options;
     const authorization = token === undefined ? options.authorization : `Negotiate ${token}`;
     const answer = await call({
@@ -90,7 +90,7 @@ export class NegotiateServer {
       body: onTheWire(csr),
       tls: { ...this.tls, ...tls },
     });
-    return enrolment(answer);
+    return enrollment(answer);
   }
 
   /** `curl --negotiate -u :` with a credential cache, as a user would type it. */
@@ -135,7 +135,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 
-function enrolment({ status, text, rawHeaders }: Answer): Enrolment {
+function enrollment({ status, text, rawHeaders }: Answer): Enrollment {
   const challenges = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1] === 'WWW-Authenticate');
   const certificate = status === 200 ? certificateOf(text) : undefined;
   return {
@@ -155,7 +155,7 @@ function certificateOf(base64: string): Certificate {
 
 const subjectOf = (base64: string): string => formatName(certificateOf(base64).subject);
 
-/** A TLS client's key pair and certificate from an enrolment. */
+/** A TLS client's key pair and certificate from an enrollment. */
 export function clientTls(key: TestKey, certificate: Certificate): { key: string; cert: string } {
   return { key: key.pem, cert: new X509Certificate(certificate.der).toString() };
 }

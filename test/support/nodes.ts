@@ -200,7 +200,7 @@ export class Nodes {
     });
   }
 
-  /** One enrolment over the balancer, on a connection of its own. */
+  /** One enrollment over the balancer, on a connection of its own. */
   enroll(key: TestKey, cn: string, password: string, label = ''): Promise<Answer> {
     return call({
       port: this.balancer.estPort,

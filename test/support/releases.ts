@@ -1,6 +1,6 @@
 /**
  * Releases of Estuary that do not exist: copies of the built server with a change of the schema, expanded in one and contracted in the next.
- * A column of `otp_use`, which every enrolment with a one-time password writes and every repeated one reads, is given another name.
+ * A column of `otp_use`, which every enrollment with a one-time password writes and every repeated one reads, is given another name.
  */
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

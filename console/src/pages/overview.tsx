@@ -67,12 +67,12 @@ function Activity() {
 
 function ActivityChart({ items }: Pick<Statistics, 'items'>) {
   const series: readonly Series[] = [
-    { name: 'issued', colour: 'accent', values: items.map(({ issued }) => issued) },
-    { name: 'renewed', colour: 'good', values: items.map(({ renewed }) => renewed) },
-    { name: 'queued', colour: 'waiting', values: items.map(({ queued }) => queued) },
+    { name: 'issued', color: 'accent', values: items.map(({ issued }) => issued) },
+    { name: 'renewed', color: 'good', values: items.map(({ renewed }) => renewed) },
+    { name: 'queued', color: 'waiting', values: items.map(({ queued }) => queued) },
     {
       name: 'refused or failed',
-      colour: 'bad',
+      color: 'bad',
       values: items.map(({ refused, failed, unauthenticated }) => refused + failed + unauthenticated),
     },
   ];

@@ -97,14 +97,14 @@ function MadeToken({
   readonly another: () => void;
 }) {
   const [address, setAddress] = useState(estAddress());
-  const enrolment = {
+  const enrollment = {
     est: shownEstUrl(address),
     label: ca === '' ? undefined : ca,
     clientId: token.client_id,
     token: token.token,
     anchors: 'root.pem',
   };
-  const lines = readyLines(enrolment);
+  const lines = readyLines(enrollment);
   return (
     <>
       <Heading title={`Token for ${token.client_id}`} lead="Take it now: this page is the only one that ever shows it.">
@@ -127,7 +127,7 @@ function MadeToken({
           />
         </Panel>
         <Panel title="To scan">
-          <QrCode text={qrText(enrolment)} title={`Code with the token of ${token.client_id}`} />
+          <QrCode text={qrText(enrollment)} title={`Code with the token of ${token.client_id}`} />
           <p class="fine">It holds the server, the client id and the token: show it to nobody else.</p>
         </Panel>
       </div>

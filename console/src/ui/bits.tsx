@@ -7,7 +7,7 @@ const GOOD = new Set(['valid', 'active', 'issued', 'success', 'ok', 'issue', 'en
 const WAITING = new Set(['pending', 'approved', 'queue', 'degraded', 'overdue']);
 const BAD = new Set(['revoked', 'rejected', 'failed', 'failure', 'down', 'refuse', 'disabled']);
 
-/** A state, said in a word and underlined by a colour. */
+/** A state, said in a word and underlined by a color. */
 export function Badge({ of }: { readonly of: string }) {
   const kind = GOOD.has(of) ? 'good' : WAITING.has(of) ? 'waiting' : BAD.has(of) ? 'bad' : 'plain';
   return <span class={`badge ${kind}`}>{of}</span>;

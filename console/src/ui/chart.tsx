@@ -7,7 +7,7 @@ import { theme } from '../preferences.ts';
 export interface Series {
   readonly name: string;
   /** A custom property of the style sheet. */
-  readonly colour: string;
+  readonly color: string;
   readonly values: readonly number[];
 }
 
@@ -22,7 +22,7 @@ const HEIGHT = 220;
 
 export function Chart({ title, times, series }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
-  const colours = theme.value;
+  const colors = theme.value;
   useEffect(() => {
     const element = place.current;
     if (element === null) return undefined;
@@ -43,13 +43,13 @@ export function Chart({ title, times, series }: ChartProps) {
       watch.disconnect();
       plot?.destroy();
     };
-  }, [times, series, colours]);
+  }, [times, series, colors]);
   return (
     <figure class="chart">
       <div ref={place} role="img" aria-label={`${title}: ${series.map(summary).join(', ')}`} />
       <figcaption>
         {series.map((one) => (
-          <span key={one.name} class={`key ${one.colour}`}>
+          <span key={one.name} class={`key ${one.color}`}>
             {summary(one)}
           </span>
         ))}
@@ -62,10 +62,10 @@ const summary = ({ name, values }: Series): string => `${name} ${values.reduce((
 
 function optionsOf(Plot: typeof uPlot, element: HTMLElement, series: readonly Series[]): uPlot.Options {
   const style = getComputedStyle(element);
-  const colour = (name: string): string => resolved(element, `--${name}`, style);
+  const color = (name: string): string => resolved(element, `--${name}`, style);
   const axis = {
-    stroke: colour('soft'),
-    grid: { stroke: colour('line'), width: 1 },
+    stroke: color('soft'),
+    grid: { stroke: color('line'), width: 1 },
     ticks: { show: false },
     font: `12px ${style.fontFamily}`,
   };
@@ -84,8 +84,8 @@ function optionsOf(Plot: typeof uPlot, element: HTMLElement, series: readonly Se
       {},
       ...series.map((one) => ({
         label: one.name,
-        stroke: colour(one.colour),
-        fill: `color-mix(in srgb, ${colour(one.colour)} 14%, transparent)`,
+        stroke: color(one.color),
+        fill: `color-mix(in srgb, ${color(one.color)} 14%, transparent)`,
         width: 2,
         points: { show: false },
       })),
@@ -99,11 +99,11 @@ function timeWords(seconds: number): string {
   return at.includes('T00:00') ? at.slice(5, 10) : at.slice(11, 16);
 }
 
-/** A canvas does not know `light-dark()`: the element's own colour is what it comes to. */
+/** A canvas does not know `light-dark()`: the element's own color is what it comes to. */
 function resolved(element: HTMLElement, property: string, style: CSSStyleDeclaration): string {
   const before = element.style.color;
   element.style.color = `var(${property})`;
-  const colour = style.color;
+  const color = style.color;
   element.style.color = before;
-  return colour;
+  return color;
 }

@@ -34,7 +34,7 @@ const HOUR = 3_600_000;
 const OUTAGE_EVERY = 2 * DAY;
 const OUTAGE = HOUR;
 const SHARE = { killed: 0.1, lost: 0.1, busy: 0.1 };
-/** More steps than an enrolment takes. */
+/** More steps than an enrollment takes. */
 const STEPS = 80;
 
 type Cas = ClientWorld['cas'];

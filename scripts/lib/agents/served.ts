@@ -118,7 +118,7 @@ class ServedFleet {
     await Promise.all(this.#processes.map(({ child }) => killed(child)));
   }
 
-  /** Each agent with a one-time password that is good for every enrolment of its own. */
+  /** Each agent with a one-time password that is good for every enrollment of its own. */
   async #make(): Promise<void> {
     const { dir, root } = this.#estuary;
     const fingerprint = new X509Certificate(root).fingerprint256;

@@ -2,7 +2,7 @@
  * What a fleet in the store costs: `scripts/bench-devices [--devices 100000] [--format csv|ndjson]`.
  *
  * The devices are registered over the admin API of the built server, 10,000 rows a call, as an operator does. Then devices are looked for
- * by each kind of match, as an enrolment does: the hashes of a certificate that was just read, the query, the comparison. A look-up counts
+ * by each kind of match, as an enrollment does: the hashes of a certificate that was just read, the query, the comparison. A look-up counts
  * what this process spends; what it costs to hand it to the store's thread is the same for every call of the store (docs/performance.md).
  */
 import { execFileSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** `scripts/bench`: how many enrolments the built server does, how long they take, and the CPU time they cost; beside it, other servers. */
+/** `scripts/bench`: how many enrollments the built server does, how long they take, and the CPU time they cost; beside it, other servers. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

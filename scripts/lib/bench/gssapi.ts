@@ -1,4 +1,4 @@
-/** `scripts/bench-gssapi`: Negotiate enrolments per second, and the CPU time and memory of the Kerberos child process. */
+/** `scripts/bench-gssapi`: Negotiate enrollments per second, and the CPU time and memory of the Kerberos child process. */
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -11,9 +11,9 @@ import { NegotiateServer } from '../../../test/support/negotiate-server.ts';
 import { cpuSeconds } from './cpu.ts';
 import { enrollRequest, exchange, open, type Target } from './http.ts';
 
-const HELP = `Usage: scripts/bench-gssapi [--enrolments N] [--clients N]
+const HELP = `Usage: scripts/bench-gssapi [--enrollments N] [--clients N]
 
-  --enrolments N   enrolments for each row (default 1000)
+  --enrollments N   enrollments for each row (default 1000)
   --clients N      requests in flight (default 8)`;
 
 const TEMPLATE = 'default_template = "CN={principal}"';
@@ -21,14 +21,14 @@ const TEMPLATE = 'default_template = "CN={principal}"';
 interface Setting {
   readonly kdc: Kdc;
   readonly cache: string;
-  readonly enrolments: number;
+  readonly enrollments: number;
   readonly clients: number;
 }
 
 /** Every token works once, so all are made before the clock starts. */
-async function makeRequests({ kdc, cache, enrolments }: Setting): Promise<Buffer[]> {
+async function makeRequests({ kdc, cache, enrollments }: Setting): Promise<Buffer[]> {
   const csr = simpleCsr(makeKey(), 'bench');
-  const tokens = await initialTokens({ env: kdc.env, cache }, enrolments);
+  const tokens = await initialTokens({ env: kdc.env, cache }, enrollments);
   return tokens.map((token) => enrollRequest('simpleenroll', csr, `Negotiate ${token}`));
 }
 
@@ -63,7 +63,7 @@ async function measure(name: string, server: NegotiateServer, setting: Setting, 
   const [child] = await server.children();
   if (child === undefined) throw new Error('the server has no Kerberos process');
   const target = { port: server.quickstart.server.port('est'), context: createSecureContext({ ca: [server.ca] }) };
-  await load(target, await makeRequests({ ...setting, enrolments: 100 }), setting.clients, keepAlive);
+  await load(target, await makeRequests({ ...setting, enrollments: 100 }), setting.clients, keepAlive);
   const requests = await makeRequests(setting);
   const [cpuBefore, childBefore, started] = [cpuSeconds(pid), cpuSeconds(child), performance.now()];
   const latencies = await load(target, requests, setting.clients, keepAlive);
@@ -81,12 +81,12 @@ async function measure(name: string, server: NegotiateServer, setting: Setting, 
   return `| ${cells.join(' | ')} |`;
 }
 
-async function bench(enrolments: number, clients: number): Promise<void> {
+async function bench(enrollments: number, clients: number): Promise<void> {
   const kdc = await Kdc.start();
   const stops = [async () => await kdc.stop()];
   try {
     await kdc.addUser('alice');
-    const setting = { kdc, cache: await kdc.login('alice'), enrolments, clients };
+    const setting = { kdc, cache: await kdc.login('alice'), enrollments, clients };
     const proxy = await Gssproxy.start(kdc);
     stops.unshift(async () => await proxy.stop());
     const keytab = await NegotiateServer.start({ kdc, gssapi: `keytab = "${kdc.keytab}"\n${TEMPLATE}` });
@@ -95,9 +95,9 @@ async function bench(enrolments: number, clients: number): Promise<void> {
     const proxied = await NegotiateServer.start({ kdc, gssapi: `gssproxy = true\n${TEMPLATE}`, env });
     stops.unshift(async () => await proxied.stop());
     console.log(`Node ${process.version}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'CPU'}`);
-    console.log(`${clients} clients on the same machine, P-256, ${enrolments} enrolments a row\n`);
+    console.log(`${clients} clients on the same machine, P-256, ${enrollments} enrollments a row\n`);
     console.log(
-      '| enrolments | per second | per CPU second | child CPU ms each | child MiB | p50 ms | p95 ms | p99 ms |',
+      '| enrollments | per second | per CPU second | child CPU ms each | child MiB | p50 ms | p95 ms | p99 ms |',
     );
     console.log('|---|--:|--:|--:|--:|--:|--:|--:|');
     console.log(await measure('keytab, keep-alive', keytab, setting, true));
@@ -110,10 +110,10 @@ async function bench(enrolments: number, clients: number): Promise<void> {
 
 const { values } = parseArgs({
   options: {
-    enrolments: { type: 'string', default: '1000' },
+    enrollments: { type: 'string', default: '1000' },
     clients: { type: 'string', default: '8' },
     help: { type: 'boolean', default: false },
   },
 });
 if (values.help) console.log(HELP);
-else await bench(Number(values.enrolments), Number(values.clients));
+else await bench(Number(values.enrollments), Number(values.clients));

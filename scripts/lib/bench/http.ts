@@ -15,7 +15,7 @@ export interface Reply {
   readonly body: string;
 }
 
-/** The bytes of one enrolment request. */
+/** The bytes of one enrollment request. */
 export function enrollRequest(operation: string, csr: Buffer, authorization?: string): Buffer {
   // libest reads base64 in lines only.
   const body = csr.toString('base64').replaceAll(/.{1,64}/g, '$&\n');

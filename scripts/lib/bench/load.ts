@@ -10,19 +10,19 @@ export interface Job {
   /** One connection in flight for each. */
   readonly clients: readonly JobClient[];
   /**
-   * Enrolments that arrive in a second, at random; each waits for a client that is free, and its latency counts from its arrival. Absent: each
+   * Enrollments that arrive in a second, at random; each waits for a client that is free, and its latency counts from its arrival. Absent: each
    * client sends its next when the last is answered.
    */
   readonly perSecond?: number | undefined;
   /** Seconds before the measuring starts, at least. */
   readonly warmUp: number;
-  /** Enrolments before the measuring starts, unless {@link PATIENCE} is over: what V8 has not compiled yet is several times as slow. */
+  /** Enrollments before the measuring starts, unless {@link PATIENCE} is over: what V8 has not compiled yet is several times as slow. */
   readonly warmUpCount: number;
   /** Seconds of measuring. */
   readonly seconds: number;
 }
 
-/** A new one for each enrolment, in full or resumed from the one before; or one for all. */
+/** A new one for each enrollment, in full or resumed from the one before; or one for all. */
 export type ConnectionKind = 'new' | 'resumed' | 'kept';
 
 export interface JobClient {
@@ -40,7 +40,7 @@ export interface JobClient {
 export interface Result {
   /** Seconds that the measuring took. */
   readonly elapsed: number;
-  /** Milliseconds of every enrolment that ended while measuring, in ascending order. */
+  /** Milliseconds of every enrollment that ended while measuring, in ascending order. */
   readonly latencies: readonly number[];
   /** What else came back: status or message → how often. */
   readonly failures: Readonly<Record<string, number>>;
@@ -70,7 +70,8 @@ class Load {
   async run(): Promise<void> {
     const { clients, perSecond } = this.#job;
     const ways = clients.map((client) => this.#wayOf(client));
-    const loops = perSecond === undefined ? ways.map((enrol) => this.#loop(enrol)) : [this.#arrivals(ways, perSecond)];
+    const loops =
+      perSecond === undefined ? ways.map((enroll) => this.#loop(enroll)) : [this.#arrivals(ways, perSecond)];
     await this.#warmUp();
     const start = performance.now();
     this.#measuring = true;
@@ -92,7 +93,7 @@ class Load {
       await sleep(LOOK);
   }
 
-  #wayOf(client: JobClient): Enrol {
+  #wayOf(client: JobClient): Enroll {
     const target = { port: this.#job.port, context: secureContext(this.#job, client) };
     const request =
       client.operation === 'cacerts'
@@ -101,11 +102,11 @@ class Load {
     return WAYS[client.connection](target, request);
   }
 
-  async #loop(enrol: Enrol): Promise<void> {
-    while (!this.#stopped) await this.#enrol(enrol, performance.now());
+  async #loop(enroll: Enroll): Promise<void> {
+    while (!this.#stopped) await this.#enroll(enroll, performance.now());
   }
 
-  async #arrivals(ways: readonly Enrol[], perSecond: number): Promise<void> {
+  async #arrivals(ways: readonly Enroll[], perSecond: number): Promise<void> {
     const free = [...ways];
     const arrived: number[] = [];
     const busy = new Set<Promise<void>>();
@@ -113,10 +114,10 @@ class Load {
       for (let [way, start] = [free[0], arrived[0]]; way !== undefined && start !== undefined && !this.#stopped;) {
         free.shift();
         arrived.shift();
-        const enrol = way;
-        const done = this.#enrol(enrol, start).then(() => {
+        const enroll = way;
+        const done = this.#enroll(enroll, start).then(() => {
           busy.delete(done);
-          free.push(enrol);
+          free.push(enroll);
           serve();
         });
         busy.add(done);
@@ -132,8 +133,8 @@ class Load {
   }
 
   /** @param start milliseconds, from when its latency counts */
-  async #enrol(enrol: Enrol, start: number): Promise<void> {
-    const outcome = await enrol().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+  async #enroll(enroll: Enroll, start: number): Promise<void> {
+    const outcome = await enroll().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
     this.#done++;
     if (!this.#measuring) return;
     if (outcome === '200') this.#latencies.push(performance.now() - start);
@@ -141,9 +142,9 @@ class Load {
   }
 }
 
-type Enrol = () => Promise<string>;
+type Enroll = () => Promise<string>;
 
-const WAYS: Readonly<Record<ConnectionKind, (target: Target, request: Buffer) => Enrol>> = {
+const WAYS: Readonly<Record<ConnectionKind, (target: Target, request: Buffer) => Enroll>> = {
   new: (target, request) => async () => onConnection(await open(target), request),
   resumed,
   kept: keptAlive,
@@ -156,7 +157,7 @@ async function onConnection(socket: Awaited<ReturnType<typeof open>>, request: B
 }
 
 /** Each connection takes up the session of the one before. A handshake in full, after the first, is a failure. */
-function resumed(target: Target, request: Buffer): Enrol {
+function resumed(target: Target, request: Buffer): Enroll {
   let session: Buffer | undefined;
   return async () => {
     const wanted = session !== undefined;
@@ -168,7 +169,7 @@ function resumed(target: Target, request: Buffer): Enrol {
 }
 
 /** Keeps one connection, and opens another when the server has closed it. */
-function keptAlive(target: Target, request: Buffer): Enrol {
+function keptAlive(target: Target, request: Buffer): Enroll {
   let socket: Awaited<ReturnType<typeof open>> | undefined;
   return async () => {
     if (socket === undefined || socket.closed || socket.readableEnded) socket = await open(target);

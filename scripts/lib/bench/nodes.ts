@@ -1,4 +1,4 @@
-/** `scripts/bench-nodes`: what an enrolment costs with several nodes on PostgreSQL, beside one server with SQLite on the same machine. */
+/** `scripts/bench-nodes`: what an enrollment costs with several nodes on PostgreSQL, beside one server with SQLite on the same machine. */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const HELP = `Usage: scripts/bench-nodes [--rounds N] [--seconds N] [--clients N
   --rows ROW,…       as of scripts/bench (default kept,kept-otp)
   --nodes N          (default 3)`;
 
-/** Enrolments for each server that do not count, before all; later ones find it warm. */
+/** Enrollments for each server that do not count, before all; later ones find it warm. */
 const WARM_UP = 500;
 const STILL_WARM = 30;
 /** Seconds of looking at what the nodes do with nothing to do, which is taken off. */
@@ -180,7 +180,7 @@ function report(series: readonly Series[], idle: Costs): string {
     return `| ${cells.join(' | ')} |`;
   });
   return [
-    '| enrolments | clients | SQLite: per second | nodes: per second | SQLite: p50 ms | nodes: p50 ms | SQLite: CPU ms | nodes: CPU ms | PostgreSQL: CPU ms | statements | round trips | KiB on the wire | COMMITs | transactions | flushes | KiB of log | failures |',
+    '| enrollments | clients | SQLite: per second | nodes: per second | SQLite: p50 ms | nodes: p50 ms | SQLite: CPU ms | nodes: CPU ms | PostgreSQL: CPU ms | statements | round trips | KiB on the wire | COMMITs | transactions | flushes | KiB of log | failures |',
     `|---${'|--:'.repeat(15)}|---|`,
     ...lines,
     '',
@@ -194,7 +194,7 @@ function report(series: readonly Series[], idle: Costs): string {
   ].join('\n');
 }
 
-/** Of one enrolment, without what is done anyhow. */
+/** Of one enrollment, without what is done anyhow. */
 function medianCosts({ nodes }: Series, idle: Costs): Costs {
   const each = nodes.flatMap(({ result, costs }) =>
     costs === undefined
@@ -217,7 +217,7 @@ function medianCosts({ nodes }: Series, idle: Costs): Costs {
   };
 }
 
-/** A quantity as what each enrolment takes, and what each COMMIT: least squares over all points. */
+/** A quantity as what each enrollment takes, and what each COMMIT: least squares over all points. */
 function fitted(name: string, points: readonly { readonly each: Costs }[]): string {
   const of = (costs: Costs): number => Number(Object.entries(costs).find(([one]) => one === name)?.[1]);
   const mean = (list: readonly number[]): number => list.reduce((all, one) => all + one, 0) / list.length;

@@ -132,7 +132,7 @@ export function flameGraph({ flames }: Profile, title: string): string {
     const y = (level + 1) * HEIGHT;
     const text = frame.name.slice(0, Math.floor((width - 4) / LETTER));
     boxes.push(
-      `<g><title>${escape(frame.name)} — ${share}</title><rect x="${x.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="${HEIGHT - 1}" fill="${colour(frame.name)}"/>` +
+      `<g><title>${escape(frame.name)} — ${share}</title><rect x="${x.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="${HEIGHT - 1}" fill="${color(frame.name)}"/>` +
         (text.length > 2 ? `<text x="${(x + 2).toFixed(1)}" y="${y + 12}">${escape(text)}</text>` : '') +
         '</g>',
     );
@@ -153,7 +153,7 @@ export function flameGraph({ flames }: Profile, title: string): string {
 }
 
 /** Ours warm, Node's cool, packages' green. */
-function colour(name: string): string {
+function color(name: string): string {
   const shade = Buffer.from(name).reduce((sum, octet) => (sum * 31 + octet) % 40, 7);
   if (name.includes('dist/')) return `hsl(${20 + shade / 2}, 90%, 70%)`;
   if (name.includes('node_modules/')) return `hsl(${100 + shade}, 50%, 72%)`;

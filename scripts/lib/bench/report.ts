@@ -12,7 +12,7 @@ export interface Series {
 }
 
 const HEAD = [
-  '| enrolments | clients | server | per second | per CPU second | CPU ms each | p50 ms | p95 ms | p99 ms | loop p99 ms | MiB | failures |',
+  '| enrollments | clients | server | per second | per CPU second | CPU ms each | p50 ms | p95 ms | p99 ms | loop p99 ms | MiB | failures |',
   '|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|---|',
 ];
 

@@ -22,7 +22,7 @@ const renewal =
   (connection: ConnectionKind): Row['clients'] =>
   ({ devices }) =>
     devices.map((client) => ({ ...client, operation: 'simplereenroll', connection }));
-const enrolment =
+const enrollment =
   (connection: ConnectionKind): Row['clients'] =>
   ({ newcomers }) =>
     newcomers.map((client) => ({ ...client, operation: 'simpleenroll', connection }));
@@ -32,7 +32,7 @@ const cacerts: Row['clients'] = ({ newcomers }) =>
 
 /** Every kind of client in turn. */
 function mixed(fleet: Fleet): readonly JobClient[] {
-  const kinds = [renewal('new'), enrolment('new'), renewal('kept'), renewal('resumed')].map((kind) => kind(fleet));
+  const kinds = [renewal('new'), enrollment('new'), renewal('kept'), renewal('resumed')].map((kind) => kind(fleet));
   return fleet.devices.flatMap((_device, index) => kinds[index % kinds.length]?.[index] ?? []);
 }
 
@@ -64,21 +64,21 @@ export const ROWS: readonly Row[] = [
     name: 'new connection, OTP (sha256-hmac)',
     hash: 'sha256-hmac',
     servers: ['Estuary'],
-    clients: enrolment('new'),
+    clients: enrollment('new'),
   },
   {
     id: 'kept-otp',
     name: 'kept connection, OTP (sha256-hmac)',
     hash: 'sha256-hmac',
     servers: ['Estuary'],
-    clients: enrolment('kept'),
+    clients: enrollment('kept'),
   },
   {
     id: 'new-argon2id',
     name: 'new connection, OTP (argon2id)',
     hash: 'argon2id',
     servers: ['Estuary'],
-    clients: enrolment('new'),
+    clients: enrollment('new'),
   },
   {
     id: 'new-slow',

@@ -9,7 +9,7 @@ import { deviceMatchKey } from '../../../src/store/device-match.ts';
 import { deviceRow } from '../../../test/store/rows.ts';
 import { fileCa } from '../../../test/support/file-ca.ts';
 import { matchOf } from './search-rows.ts';
-import { enrol, insertBenchOtp, OTP_ID } from './store-work.ts';
+import { enroll, insertBenchOtp, OTP_ID } from './store-work.ts';
 
 export interface Compared {
   readonly what: string;
@@ -35,7 +35,7 @@ export async function besideEmpty(empty: Store, full: Store): Promise<Compared[]
   await empty.putDevices([{ row: deviceRow({ match: matchOf(DEVICE) }), events: [] }], 'create');
   const last = new Map<Store, string>();
   const works: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
-    'an enrolment (reserve and record)': async (store) => last.set(store, await enrol(store)),
+    'an enrollment (reserve and record)': async (store) => last.set(store, await enroll(store)),
     'the look-up of a token': (store) => store.findOtp(OTP_ID),
     'the look-up of a device': (store) =>
       store.findDevices({ match_keys: [deviceMatchKey(matchOf(DEVICE))] }, 'devices'),

@@ -87,7 +87,7 @@ function index(db: Db): void {
 
 /** Milliseconds that a page may take, the first or any next, and that the store may take to open. */
 const [PAGE_LIMIT, OPEN_LIMIT] = [100, 2000];
-/** How much more an enrolment or a look-up may cost than in an empty store. */
+/** How much more an enrollment or a look-up may cost than in an empty store. */
 const RATIO_LIMIT = 1.5;
 /** Of a bulk call, at least. */
 const TOKENS_A_MINUTE = 10_000;

@@ -1,4 +1,4 @@
-/** One enrolment as the store sees it: reserve (an OTP use, the intent, three audit records) and recordCertificate (900 bytes of DER, two audit records). */
+/** One enrollment as the store sees it: reserve (an OTP use, the intent, three audit records) and recordCertificate (900 bytes of DER, two audit records). */
 import { randomBytes } from 'node:crypto';
 import type { AuditEvent } from '../../../src/audit/event.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -19,8 +19,8 @@ function event(type: AuditEvent['type'], request_id: string, serial: string): Au
   };
 }
 
-/** What the store does for an enrolment. @returns the serial number */
-export async function enrol(store: Store): Promise<string> {
+/** What the store does for an enrollment. @returns the serial number */
+export async function enroll(store: Store): Promise<string> {
   const serial = randomBytes(16).toString('hex');
   const request_id = randomBytes(16).toString('hex');
   const now = Date.now();

@@ -1,7 +1,7 @@
 /**
- * How many enrolments the store commits, and what one costs: `node scripts/lib/bench/store.ts [seconds per row]`.
+ * How many enrollments the store commits, and what one costs: `node scripts/lib/bench/store.ts [seconds per row]`.
  *
- * One enrolment is reserve (an OTP use, the intent, three audit records) and recordCertificate (900 bytes of DER, two
+ * One enrollment is reserve (an OTP use, the intent, three audit records) and recordCertificate (900 bytes of DER, two
  * audit records). Everything runs against a real database in a folder of its own, which is removed.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { verifyAudit } from '../../../src/store/sqlite/read-audit.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
-import { enrol, insertBenchOtp, OTP_ID } from './store-work.ts';
+import { enroll, insertBenchOtp, OTP_ID } from './store-work.ts';
 
 const SECONDS = Number(process.argv[2] ?? 3);
 const CONCURRENCY = [1, 4, 16, 64];
@@ -39,7 +39,7 @@ try {
   console.log('| work | at a time | per second | CPU µs each, main thread | CPU µs each, process |');
   console.log('| --- | --- | --- | --- | --- |');
   for (const concurrency of CONCURRENCY)
-    console.log(await measure('enrolment (reserve + record)', concurrency, () => enrol(store)));
+    console.log(await measure('enrollment (reserve + record)', concurrency, () => enroll(store)));
   for (const concurrency of [1, 16])
     console.log(await measure('look-up of an OTP', concurrency, () => store.findOtp(OTP_ID)));
   await store.close();

@@ -6,7 +6,7 @@ import type { Found, RevocationRequest, SoughtRequest } from '../driver.ts';
 import type { HttpAnswer } from '../remote/http.ts';
 import { isKey } from '../remote/issued.ts';
 import { errorOf, jsonOf, readAnswer } from './answers.ts';
-import { fetchCertificate } from './enrol.ts';
+import { fetchCertificate } from './enroll.ts';
 import { complaint, digitsOf, type JsonObject, objectsOf, textOf } from './json.ts';
 import { ReplicaFault, type SessionCall } from './replica.ts';
 import type { Replicas } from './replicas.ts';

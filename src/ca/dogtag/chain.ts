@@ -8,7 +8,7 @@ import { parseCertsOnly } from '../../pki/cms/signed-data.ts';
 import { arrangeChain } from '../../pki/x509/ca-chain.ts';
 import type { CaCertificates } from '../../config/material/material.ts';
 import { readAnswer } from './answers.ts';
-import { certificateIn } from './enrol.ts';
+import { certificateIn } from './enroll.ts';
 import { textOf, type JsonObject } from './json.ts';
 import { ReplicaFault } from './replica.ts';
 import type { Replicas } from './replicas.ts';

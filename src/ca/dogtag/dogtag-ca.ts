@@ -28,7 +28,7 @@ import {
   profileInputs,
   type ProfileInputs,
   submitRequest,
-} from './enrol.ts';
+} from './enroll.ts';
 import { textOf } from './json.ts';
 import type { Kra } from './kra.ts';
 import type { Replicas } from './replicas.ts';
@@ -43,7 +43,7 @@ interface DogtagCaOptions {
   readonly cmc: CmcService;
   /** Where keys that the server generates are archived. */
   readonly kra: Kra | undefined;
-  /** The enrolment profile. */
+  /** The enrollment profile. */
   readonly profile: string;
   /** What `[ca.profile]` asks of certificates. */
   readonly asked: AskedProfile;

@@ -6,7 +6,7 @@ import { constants, createCipheriv, type KeyObject, publicEncrypt, randomBytes }
 import { EstuaryError, failed, isUnavailable, unavailable } from '../../errors.ts';
 import type { HealthReport, KeyArchive, SealedKey } from '../driver.ts';
 import { errorOf, jsonOf, readAnswer } from './answers.ts';
-import { certificateIn } from './enrol.ts';
+import { certificateIn } from './enroll.ts';
 import { asObject, complaint, type JsonObject, textOf } from './json.ts';
 import { ReplicaFault } from './replica.ts';
 import type { Attempt, Replicas } from './replicas.ts';
@@ -142,7 +142,7 @@ function idIn(object: JsonObject): string | undefined {
 interface WrappedKey {
   /** AES-128-CBC with the session key, PKCS#7 padding. */
   readonly wrappedPrivateData: string;
-  /** The initialisation vector. */
+  /** The initialization vector. */
   readonly symmetricAlgorithmParams: string;
   /** The session key, RSAES-PKCS1-v1_5 for the KRA's transport key: 10.10 takes nothing else. */
   readonly transWrappedSessionKey: string;

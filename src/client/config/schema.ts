@@ -182,13 +182,13 @@ const certificate = table(
       path({ description: 'A file with a bearer token, such as a JWT, that authenticates the first enrollment.' }),
     ),
     kerberos: boolean({
-      description: 'Whether a Kerberos ticket authenticates the first enrolment (needs the npm package `kerberos`).',
+      description: 'Whether a Kerberos ticket authenticates the first enrollment (needs the npm package `kerberos`).',
       default: false,
     }),
     certificate: optional(
       path({
         description:
-          'PEM of the certificate to begin with, such as an IDevID, then its intermediates. It authenticates the first enrolment, and one after the end of the certificate.',
+          'PEM of the certificate to begin with, such as an IDevID, then its intermediates. It authenticates the first enrollment, and one after the end of the certificate.',
       }),
     ),
     private_key: optional(

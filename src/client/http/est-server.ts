@@ -33,7 +33,7 @@ export interface EstServerSettings {
   readonly randomBytes: (count: number) => Buffer;
 }
 
-export type EnrolmentOperation = 'simpleenroll' | 'simplereenroll' | 'serverkeygen';
+export type EnrollmentOperation = 'simpleenroll' | 'simplereenroll' | 'serverkeygen';
 
 /** @returns the DER of a request for a connection with this channel binding */
 export type MakeCsr = (channelBinding: Buffer | undefined) => Promise<Buffer>;
@@ -46,7 +46,7 @@ export interface ServerKey {
 }
 
 /** The outcome of an enrollment. */
-export type EnrolmentAnswer =
+export type EnrollmentAnswer =
   | { readonly kind: 'issued'; readonly certificate: Certificate; readonly serverKey?: ServerKey | undefined }
   /** 202: the same request again after this many seconds. */
   | { readonly kind: 'pending'; readonly retryAfter: number };
@@ -117,7 +117,7 @@ export class EstServer {
    *
    * @throws ClientError
    */
-  async enroll(operation: EnrolmentOperation, csr: MakeCsr): Promise<EnrolmentAnswer> {
+  async enroll(operation: EnrollmentOperation, csr: MakeCsr): Promise<EnrollmentAnswer> {
     const answer = await this.#exchange(operation, { csr, authenticate: true });
     if (answer.status === 202) {
       const given = parseRetryAfter(answer.headers['retry-after'], this.#settings.now());

@@ -131,9 +131,9 @@ async function isOwn(anchor: Certificate, own: readonly Certificate[]): Promise<
   return false;
 }
 
-/** Who may enrol at a CA: `client_issuers` against its files and the trust anchors, `auth.methods` against what is switched on. */
+/** Who may enroll at a CA: `client_issuers` against its files and the trust anchors, `auth.methods` against what is switched on. */
 
-/** Warnings of CAs where nobody, or nobody under a trust anchor, can enrol, or somebody for any name. */
+/** Warnings of CAs where nobody, or nobody under a trust anchor, can enroll, or somebody for any name. */
 export async function checkClients(reader: MaterialReader, config: Config): Promise<void> {
   checkMethods(reader, config);
   const { tls, ca } = config;

@@ -230,7 +230,7 @@ const dogtagCa = table(
         client_certificate: path({ description: "PEM file with the agent's certificate." }),
         client_key: path({ description: "PEM file with the agent's private key." }),
         profile: text({
-          description: 'The enrolment profile.',
+          description: 'The enrollment profile.',
           default: 'caServerCert',
           allowed: "a profile's name",
           pattern: /^[A-Za-z0-9._-]{1,128}$/,

@@ -67,7 +67,7 @@ const subject = table(
     }),
     template: optional(
       text({
-        description: `The certificate's subject, whatever the CSR says: an RFC 4514 name with placeholders in its values, such as "CN={id},O=Example". Not for re-enrolments and registration authorities. Placeholders: ${PLACEHOLDERS_ALLOWED}.`,
+        description: `The certificate's subject, whatever the CSR says: an RFC 4514 name with placeholders in its values, such as "CN={id},O=Example". Not for re-enrollments and registration authorities. Placeholders: ${PLACEHOLDERS_ALLOWED}.`,
         defaultText: "the CSR's subject",
         allowed: 'an RFC 4514 name such as "CN={id},O=Example"',
         check: checkSubjectTemplate,
@@ -118,7 +118,7 @@ const san = table(
     add: optional(
       list(text({ description: 'A name.', allowed: SAN_TEMPLATE_ALLOWED, check: checkSanTemplate }), {
         description:
-          'Names that are added to those of the CSR, with placeholders, such as `dns:{id}.example.com`; the policy does not judge them. Not for re-enrolments and registration authorities.',
+          'Names that are added to those of the CSR, with placeholders, such as `dns:{id}.example.com`; the policy does not judge them. Not for re-enrollments and registration authorities.',
         defaultText: 'none',
       }),
     ),
@@ -256,7 +256,7 @@ export const profile = table(
     san,
     allow_subject_change: boolean({
       description:
-        'Lets a client that a certificate authenticates change subject and subjectAltName, on re-enrolment and enrolment, with the ChangeSubjectName attribute (RFC 6402 §2.8).',
+        'Lets a client that a certificate authenticates change subject and subjectAltName, on re-enrollment and enrollment, with the ChangeSubjectName attribute (RFC 6402 §2.8).',
       default: false,
     }),
     renewal_grace_days: integer({

@@ -2,7 +2,7 @@
 import { type Static, Type } from '@fastify/type-provider-typebox';
 import { approvalsNeeded, findRequest } from '../../administration/decide.ts';
 import { parsePrincipal } from '../../auth/gssapi/principal.ts';
-import type { AssumedSender, RehearsedRequest, Verdict } from '../../enrollment/rehearsal.ts';
+import type { AssumedSender, DryRunRequest, Verdict } from '../../enrollment/dry-run.ts';
 import { badRequest, conflict, EstuaryError } from '../../errors.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
@@ -70,12 +70,12 @@ export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
       if (ca === undefined) throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
       const { der, csr } = readCsr(pem);
       const { id: requestId, clientAddress: address } = request;
-      return checkAnswer(await deps.rehearsal.run({ requestId, address, ca, der, csr, as: readSender(as) }));
+      return checkAnswer(await deps.dryRun.run({ requestId, address, ca, der, csr, as: readSender(as) }));
     },
   );
 }
 
-function readCsr(pem: string): Pick<RehearsedRequest, 'der' | 'csr'> {
+function readCsr(pem: string): Pick<DryRunRequest, 'der' | 'csr'> {
   const [block, ...more] = blocksOf('csr', pem).filter(({ label }) => /^(NEW )?CERTIFICATE REQUEST$/.test(label));
   if (block === undefined || more.length > 0)
     throw badRequest('FIELD_INVALID', 'csr must be one PKCS #10 request in PEM');
@@ -186,7 +186,7 @@ export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): vo
         throw conflict('REQUEST_DECIDED', 'this request is no longer pending');
       const ca = deps.cas.all.find(({ label }) => label === row.ca);
       if (ca === undefined) throw conflict('VERDICT_UNKNOWN', 'its CA is no longer configured');
-      const verdict = await deps.rehearsal.queued({ requestId, address, ca, row });
+      const verdict = await deps.dryRun.queued({ requestId, address, ca, row });
       return {
         ...checkAnswer(verdict),
         approvals: { given: row.decided_by.length, needed: approvalsNeeded(deps, row) },

@@ -11,7 +11,7 @@ import type { CaRouter } from '../../ca/router.ts';
 import type { CertificateEnd } from '../../config/material/certificate-ends.ts';
 import type { Config } from '../../config/schema.ts';
 import type { ShownKey } from '../../config/shown.ts';
-import type { Rehearsal } from '../../enrollment/rehearsal.ts';
+import type { DryRun } from '../../enrollment/dry-run.ts';
 import type { Logger } from '../../log.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { Metrics } from '../../metrics.ts';
@@ -41,7 +41,7 @@ export interface AdminDependencies {
   readonly cas: Pick<CaRouter, 'all' | 'issuers' | 'find'>;
   /** Trust anchors of the EST listener, and CA certificates between them and clients. */
   readonly issuers: () => readonly Certificate[];
-  readonly rehearsal: Pick<Rehearsal, 'run' | 'queued'>;
+  readonly dryRun: Pick<DryRun, 'run' | 'queued'>;
   readonly settings: AdminSettings;
   readonly metrics: Metrics;
   readonly version: string;

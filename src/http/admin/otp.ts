@@ -79,7 +79,7 @@ export const OtpRecord = Type.Object(
 
 const OtpId = Type.Object({ id: Type.String() });
 
-/** `POST`, `GET` and `DELETE` of `/admin/otp`: one-time passwords for first enrolments. */
+/** `POST`, `GET` and `DELETE` of `/admin/otp`: one-time passwords for first enrollments. */
 export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
   registerCreate(app, deps);
   registerRead(app, deps);

@@ -1,6 +1,6 @@
 /**
  * Bodies on the wire: base64 of DER, as RFC 8951 §3.1 clarifies RFC 7030. Liberal in what comes in (white space
- * anywhere, PEM armour), exact in what goes out.
+ * anywhere, PEM armor), exact in what goes out.
  */
 import { badRequest } from '../../errors.ts';
 
@@ -18,9 +18,9 @@ export function decodeBody(body: Buffer): Buffer {
   if (isRawDer(body))
     throw badRequest(
       'BODY_NOT_BASE64',
-      'The request body is raw DER; it must be base64 of DER, with or without PEM armour.',
+      'The request body is raw DER; it must be base64 of DER, with or without PEM armor.',
     );
-  const text = unarmour(body.toString('latin1')).replace(/[ \t\r\n\f\v]+/g, '');
+  const text = unarmor(body.toString('latin1')).replace(/[ \t\r\n\f\v]+/g, '');
   if (text === '') throw badRequest('BODY_EMPTY', 'The request body is empty; it must be base64 of DER.');
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text))
     throw badRequest('BODY_NOT_BASE64', 'The request body is not valid base64.');
@@ -32,8 +32,8 @@ function isRawDer(body: Buffer): boolean {
   return body[0] === 0x30 && body.some((octet) => octet < 0x09 || octet > 0x7e);
 }
 
-/** The content of a PEM block, or the text itself where there is no armour. */
-function unarmour(text: string): string {
+/** The content of a PEM block, or the text itself where there is no armor. */
+function unarmor(text: string): string {
   const begin = text.indexOf(BEGIN);
   if (begin < 0) return text;
   const labelEnd = text.indexOf(DASHES, begin + BEGIN.length);

@@ -44,7 +44,7 @@ export interface EstOperation {
   handle(request: EstRequest): Promise<EstAnswer>;
 }
 
-/** The exact type of enrolment and cacerts answers: libest compares it to the letter, space included. */
+/** The exact type of enrollment and cacerts answers: libest compares it to the letter, space included. */
 export const CERTS_ONLY = 'application/pkcs7-mime; smime-type=certs-only';
 
 /** A 200 whose body is base64 of DER. */

@@ -2,7 +2,7 @@
 import { cacerts, crls, type CrlsDependencies, csrattrs, type CsrAttrsDependencies } from './distribution.ts';
 import { fullcmc, type FullCmcDependencies } from './fullcmc.ts';
 import type { EstOperation, OperationName } from './operation.ts';
-import { serverkeygen, type ServerKeyGenDependencies, simpleenroll, simplereenroll } from './enrolment.ts';
+import { serverkeygen, type ServerKeyGenDependencies, simpleenroll, simplereenroll } from './enrollment.ts';
 
 export type OperationDependencies = ServerKeyGenDependencies &
   CsrAttrsDependencies &

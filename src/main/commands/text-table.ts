@@ -2,27 +2,27 @@
 import type { CommandContext } from './command.ts';
 
 /** ANSI codes. */
-const COLOURS = { red: 31, green: 32, yellow: 33 } as const;
-export type Colour = keyof typeof COLOURS;
+const COLORS = { red: 31, green: 32, yellow: 33 } as const;
+export type Color = keyof typeof COLORS;
 
 export interface Column {
   readonly head: string;
   /** May be cut where the terminal is too narrow; what somebody copies must not. */
   readonly shrinks?: boolean;
   /** By what stands in the cell. */
-  readonly colour?: (text: string) => Colour | undefined;
+  readonly color?: (text: string) => Color | undefined;
 }
 
 interface Look {
   /** Columns of the terminal; undefined: as wide as it comes. */
   readonly width: number | undefined;
-  readonly coloured: boolean;
+  readonly colored: boolean;
 }
 
-/** How a command's output may look: coloured on a terminal alone, and not with NO_COLOR (no-color.org). */
+/** How a command's output may look: colored on a terminal alone, and not with NO_COLOR (no-color.org). */
 export function lookOf({ env, terminal }: Pick<CommandContext, 'env' | 'terminal'>): Look {
   const width = terminal?.outColumns;
-  return { width, coloured: width !== undefined && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb' };
+  return { width, colored: width !== undefined && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb' };
 }
 
 const GAP = '  ';
@@ -52,13 +52,13 @@ export function textTable(columns: readonly Column[], rows: readonly (readonly s
     columns.map((column) => column.head),
     (text) => text,
   );
-  const body = cells.map((row) => line(row, (text, { colour }) => painted(text, colour?.(text), look)));
+  const body = cells.map((row) => line(row, (text, { color }) => painted(text, color?.(text), look)));
   return [head, ...body].map((text) => `${text}\n`).join('');
 }
 
-/** @param colour undefined: as it is */
-export function painted(text: string, colour: Colour | undefined, { coloured }: Pick<Look, 'coloured'>): string {
-  return coloured && colour !== undefined ? `\x1b[${COLOURS[colour]}m${text}\x1b[0m` : text;
+/** @param color undefined: as it is */
+export function painted(text: string, color: Color | undefined, { colored }: Pick<Look, 'colored'>): string {
+  return colored && color !== undefined ? `\x1b[${COLORS[color]}m${text}\x1b[0m` : text;
 }
 
 /** A text with everything spelt out that a terminal would obey, or that would put its letters in another order: much of it comes from anybody. */

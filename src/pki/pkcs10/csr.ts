@@ -102,8 +102,8 @@ function malformed(error: DerError): EstuaryError {
 
 /** RFC 5280 §7.2, §7.4, §7.5: what stands in their place. */
 const INTERNATIONALISED: Readonly<Record<NotAsciiError['field'], string>> = {
-  dNSName: 'an internationalised name is written in A-labels: xn--…',
-  rfc822Name: 'an internationalised domain is written in A-labels: xn--…',
+  dNSName: 'an internationalized name is written in A-labels: xn--…',
+  rfc822Name: 'an internationalized domain is written in A-labels: xn--…',
   uniformResourceIdentifier: 'they are percent-encoded, and the host is written in A-labels: xn--…',
 };
 

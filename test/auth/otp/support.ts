@@ -81,7 +81,7 @@ function tokensOf(service: OtpService, clock: Clock): OtpSetup['newToken'] {
   };
 }
 
-/** Takes one use of a token, as the enrolment's reservation does. */
+/** Takes one use of a token, as the enrollment's reservation does. */
 export async function takeUse(store: Store, otp_id: string, clock: Clock): Promise<string> {
   const number = Math.random().toString(16).slice(2).padEnd(14, '0');
   return store.reserve(

@@ -1,6 +1,6 @@
-/** Bodies of EST: base64 with white space or armour (RFC 8951). */
+/** Bodies of EST: base64 with white space or armor (RFC 8951). */
 import { decodeBody, encodeBody, lineLengthFor } from '../../../src/http/est/codec.ts';
-import { multipart } from '../../../src/http/est/enrolment.ts';
+import { multipart } from '../../../src/http/est/enrollment.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { isClientError, type Target } from '../target.ts';
 

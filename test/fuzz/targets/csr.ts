@@ -4,7 +4,7 @@ import { CsrAttributes } from '../../../src/ca/csr-attributes.ts';
 import { lint } from '../../../src/ca/local/lint.ts';
 import { buildTbs, constantExtensions } from '../../../src/ca/local/tbs.ts';
 import { chooseProtection } from '../../../src/enrollment/key-protection.ts';
-import { recognise } from '../../../src/enrollment/recognition.ts';
+import { recognize } from '../../../src/enrollment/recognition.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { parseCsr, parseCsrWithoutProof, verifyCsr, type RequestKey } from '../../../src/pki/pkcs10/csr.ts';
 import { changeSubject, type CsrContent } from '../../../src/pki/pkcs10/csr-content.ts';
@@ -101,7 +101,7 @@ async function use(csr: CsrContent, own: RequestKey | undefined): Promise<void> 
 async function read(input: Buffer): Promise<void> {
   const unproven = await unlessRefused(() => parseCsrWithoutProof(input), isClientError);
   if (unproven !== undefined) {
-    recognise(unproven, 'generated');
+    recognize(unproven, 'generated');
     const settings = {
       encryption: 'optional',
       password: undefined,
@@ -112,7 +112,7 @@ async function read(input: Buffer): Promise<void> {
     await use(unproven, undefined);
   }
   const csr = parseCsr(input);
-  recognise(csr, 'own');
+  recognize(csr, 'own');
   await use(csr, { ...csr, keyType: csr.publicKey.keyType });
   await verifyCsr(csr);
 }

@@ -5,7 +5,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { RemoteChain } from '../../../src/ca/dogtag/chain.ts';
 import { CmcService } from '../../../src/ca/dogtag/cmc.ts';
-import { fetchCertificate, findRequestInfo, profileInputs, submitRequest } from '../../../src/ca/dogtag/enrol.ts';
+import { fetchCertificate, findRequestInfo, profileInputs, submitRequest } from '../../../src/ca/dogtag/enroll.ts';
 import type { HttpAnswer } from '../../../src/ca/remote/http.ts';
 import { readJson } from '../../../src/ca/dogtag/json.ts';
 import { Kra } from '../../../src/ca/dogtag/kra.ts';

@@ -52,7 +52,7 @@ test('what the approval of a request would come to, with how many have approved 
   const asked: string[] = [];
   const api = await adminFixture({
     cas: [new Ca({ ...config, approval: 'manual', approvals: 2 }, driver)],
-    rehearsal: {
+    dryRun: {
       queued: ({ row, ca }) => {
         asked.push(`${row.id} ${ca.label}`);
         return Promise.resolve({ verdict: 'issue', subject: row.subject, sans: row.sans, notAfter: undefined });

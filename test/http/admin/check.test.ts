@@ -1,6 +1,6 @@
 /** POST /admin/check, as a call. */
 import { describe, expect, test } from 'vitest';
-import type { RehearsedRequest, Verdict } from '../../../src/enrollment/rehearsal.ts';
+import type { DryRunRequest, Verdict } from '../../../src/enrollment/dry-run.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { makeCa, makeClient } from '../../support/certificates.ts';
 import { makeKey, simpleCsr } from '../../support/csr.ts';
@@ -11,12 +11,12 @@ const CSR = encodePem('CERTIFICATE REQUEST', simpleCsr(makeKey(), 'device-1', ['
 const ISSUE: Verdict = { verdict: 'issue', subject: 'CN=device-1', sans: ['DNS:device-1.example'], notAfter: NOW };
 
 async function asking(verdict = ISSUE) {
-  const asked: RehearsedRequest[] = [];
-  const run = (request: RehearsedRequest) => {
+  const asked: DryRunRequest[] = [];
+  const run = (request: DryRunRequest) => {
     asked.push(request);
     return Promise.resolve(verdict);
   };
-  return { ...(await adminFixture({ rehearsal: { run } })), asked };
+  return { ...(await adminFixture({ dryRun: { run } })), asked };
 }
 
 describe('POST /admin/check', () => {

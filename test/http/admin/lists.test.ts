@@ -69,7 +69,7 @@ describe('every list', () => {
       ['limit=1001', 'limit'],
       ['limit=x', 'limit'],
       ['cursor=nope', 'cursor'],
-      ['colour=blue', 'colour'],
+      ['color=blue', 'color'],
     ] as const) {
       const answer = failure(await api.call('GET', `/admin/${name}?${query}`));
       expect(answer.statusCode, query).toBe(400);

@@ -94,7 +94,7 @@ export interface FixtureOptions {
   /** Puts something between the admin API and the store. */
   readonly wrapStore?: (store: Store) => Store;
   readonly tls?: ServerOptions;
-  readonly rehearsal?: Partial<AdminDependencies['rehearsal']>;
+  readonly dryRun?: Partial<AdminDependencies['dryRun']>;
   readonly configuration?: readonly ShownKey[];
   /** Everything is in order unless told. */
   readonly condition?: ServiceCondition;
@@ -152,10 +152,10 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     }),
     configuration: () => options.configuration ?? [],
     eventTimes: { lookEvery: 20, beatEvery: 100 },
-    rehearsal: {
+    dryRun: {
       run: () => Promise.reject(new Error('nothing to ask')),
       queued: () => Promise.reject(new Error('nothing to ask')),
-      ...options.rehearsal,
+      ...options.dryRun,
     },
     cas: new CaRouter(options.cas ?? [ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true)]),
     settings: {
@@ -232,7 +232,7 @@ export function failure(response: Pick<Answered<unknown>, 'statusCode' | 'header
   return { statusCode, code, message };
 }
 
-/** Lets a CA issue a certificate and records it as an enrolment does. */
+/** Lets a CA issue a certificate and records it as an enrollment does. */
 export async function issueFrom(
   ca: Ca,
   store: Store,

@@ -11,7 +11,7 @@ describe('a body that is raw DER is told so', () => {
     ['a CSR with a line end after it', Buffer.concat([csr, Buffer.from('\r\n')])],
   ])('%s', (_, body) => {
     expect(() => decodeBody(body)).toThrow(
-      'The request body is raw DER; it must be base64 of DER, with or without PEM armour.',
+      'The request body is raw DER; it must be base64 of DER, with or without PEM armor.',
     );
   });
 

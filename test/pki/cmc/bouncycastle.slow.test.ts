@@ -151,11 +151,11 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('CMC with Bouncy Castle', 
     ['PKCS #10, RSA', { keytype: 'rsa' }],
     ['CRMF, P-256', { format: 'crmf' }],
     ['CRMF, RSA', { format: 'crmf', keytype: 'rsa' }],
-  ])('its first enrolment is read and verified: %s', async (_, options) => {
+  ])('its first enrollment is read and verified: %s', async (_, options) => {
     const out = folder.file('first.ber');
     const secrets = { secret: SECRET, identification: IDENTIFICATION };
     await client.run([
-      'enrol',
+      'enroll',
       { subject: 'CN=a|CN=b', dns: 'a.example', newkey: folder.file('first'), out, ...secrets, ...options },
     ]);
     expect(readFileSync(out).subarray(0, 2).toString('hex')).toBe('3080'); // BER, indefinite length
@@ -188,7 +188,7 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('CMC with Bouncy Castle', 
 
   test.each(['pkcs10', 'crmf'])('a request whose own signature is wrong is found among three: %s', async (format) => {
     const out = folder.file('bad.ber');
-    await client.run(['enrol', { subject: 'CN=a|CN=b|CN=c', newkey: folder.file('bad'), out, bad: '2', format }]);
+    await client.run(['enroll', { subject: 'CN=a|CN=b|CN=c', newkey: folder.file('bad'), out, bad: '2', format }]);
     const [good, bad, last] = readSigned('bad.ber').requests;
     if (good === undefined || bad === undefined || last === undefined) throw new Error('not three');
     await expect(verifyProofOfPossession(good)).resolves.toMatchObject({ method: 'signature' });
@@ -243,7 +243,7 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('CMC with Bouncy Castle', 
   test('its AuthenticatedData is verified with the shared secret, and with no other', async () => {
     const out = folder.file('mac.ber');
     const secrets = { mac: 'yes', secret: SECRET, identification: IDENTIFICATION };
-    await client.run(['enrol', { subject: 'CN=a', newkey: folder.file('mac'), out, ...secrets }]);
+    await client.run(['enroll', { subject: 'CN=a', newkey: folder.file('mac'), out, ...secrets }]);
     const message = parseAuthenticatedData(berToDer(readFileSync(out)));
     expect(message.contentType).toBe(OID.pkiData);
     const data = parsePkiData(message.content);

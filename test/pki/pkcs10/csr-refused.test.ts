@@ -337,7 +337,7 @@ describe('RFC 2986: a malformed request is 400 with its code', () => {
     for (const text of ['b\xfccher.example', Buffer.from('bücher.example').toString('latin1')])
       expect(thrown(withSan(dns(text)))).toMatchObject({
         message:
-          "The CSR's subjectAltName has a dNSName with characters outside of ASCII (an internationalised name is written in A-labels: xn--…).",
+          "The CSR's subjectAltName has a dNSName with characters outside of ASCII (an internationalized name is written in A-labels: xn--…).",
       });
   });
 

@@ -17,7 +17,7 @@ const decide = (store: Store, { id }: RequestRow, status: 'approved' | 'rejected
 
 export function requestStoreContract(newDatabase: NewDatabase): void {
   describe('RequestStore', () => {
-    test('a request is queued with one token use, found by what it is recognised by, and listed', async () => {
+    test('a request is queued with one token use, found by what it is recognized by, and listed', async () => {
       const store = await newDatabase().open();
       const otp = otpRow({ max_uses: 3 });
       await store.insertOtp(otp, []);

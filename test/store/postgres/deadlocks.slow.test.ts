@@ -21,7 +21,7 @@ describe.skipIf(!requires('postgres'))('no deadlocks under load', () => {
   });
   afterAll(() => cluster.dropDatabase(url));
 
-  it('two nodes enrol, give uses back, revoke and change devices, with the same tokens and devices in opposite orders', async () => {
+  it('two nodes enroll, give uses back, revoke and change devices, with the same tokens and devices in opposite orders', async () => {
     const database = await emptied(url);
     const nodes = [await database.open('node-1'), await database.open('node-2')];
     const [first] = nodes;
@@ -63,7 +63,7 @@ describe.skipIf(!requires('postgres'))('no deadlocks under load', () => {
 
 const nameOf = (url: string): string => new URL(url).pathname.slice(1);
 
-/** An enrolment that succeeds and one that does not, with a token and a device, and what an administrator does with them meanwhile. */
+/** An enrollment that succeeds and one that does not, with a token and a device, and what an administrator does with them meanwhile. */
 async function load(store: Store, n: number): Promise<void> {
   const of = { otp_id: `token-${n}`, device_key: `key-${n}`, subject: `CN=device-${n}` };
   // One with a token, which goes back, and one with a certificate.

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ROOT } from '../../support/root.ts';
 
-test('scripts/bench-search measures all lists, an enrolment, CRLs and a start of the server', async () => {
+test('scripts/bench-search measures all lists, an enrollment, CRLs and a start of the server', async () => {
   const sizes = ['--certificates', '2000', '--tokens', '200', '--devices', '200', '--records', '10000'];
   // It exits with 1 where something was slow, which is not asked for here.
   const output = await new Promise<string>((resolve) => {
@@ -16,7 +16,7 @@ test('scripts/bench-search measures all lists, an enrolment, CRLs and a start of
     'the indexes of audit records',
     'all names indexed behind',
     'audit request_id=',
-    'an enrolment',
+    'an enrollment',
     'the next CRL',
   ])
     expect(output).toContain(row);

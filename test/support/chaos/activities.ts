@@ -1,4 +1,4 @@
-/** Enrolments whose way leads through what can fail beside the server: a KDC and gssproxy, and a CA elsewhere. */
+/** Enrollments whose way leads through what can fail beside the server: a KDC and gssproxy, and a CA elsewhere. */
 import { makeKey, onTheWire, simpleCsr } from '../csr.ts';
 import { REALM } from '../kdc.ts';
 import { keep, token } from '../mixed-load/devices.ts';

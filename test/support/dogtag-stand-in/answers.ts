@@ -97,7 +97,7 @@ export function template(profile: string): Answered {
   });
 }
 
-export function readEnrolment(body: string): { profile: string; text: string; requestor: string } {
+export function readEnrollment(body: string): { profile: string; text: string; requestor: string } {
   const sent: unknown = JSON.parse(body);
   const inputs = fieldOf(sent, 'Input');
   const values = new Map<string, string>();

@@ -21,7 +21,7 @@ import {
   isAgent,
   json,
   JSON_TYPE,
-  readEnrolment,
+  readEnrollment,
   REASONS,
   review,
   template,
@@ -236,7 +236,7 @@ export class StandInServer {
   }
 
   async #submit(body: string, agent: boolean): Promise<Answered> {
-    const { profile, text, requestor } = readEnrolment(body);
+    const { profile, text, requestor } = readEnrollment(body);
     const rules = PROFILES[profile];
     if (rules === undefined) return badRequest(`Bad request data: Profile ${profile} Not Found`);
     if (rules.auto && !agent)

@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { makeKey, onTheWire, simpleCsr } from '../csr.ts';
 import type { Answer } from '../https.ts';
-import { enrol, keep, token } from './devices.ts';
+import { enroll, keep, token } from './devices.ts';
 import type { Activity } from './load.ts';
 
 export const revoking: Activity = {
@@ -13,7 +13,7 @@ export const revoking: Activity = {
     const key = makeKey();
     return {
       async round() {
-        const device = await enrol(load, 'enrol', key);
+        const device = await enroll(load, 'enroll', key);
         if (device === undefined) return;
         const serial = new X509Certificate(device.client.cert).serialNumber.toLowerCase();
         const path = `/admin/certificates/${serial}/revoke`;

@@ -39,7 +39,7 @@ const wasLostWithItsKey = ({ status, text }: Answer): boolean =>
   status === 403 && text.startsWith('The private key was sent with certificate');
 
 /** A newcomer's way to a certificate. */
-export async function enrol(
+export async function enroll(
   load: MixedLoad,
   activity: string,
   key: TestKey,
@@ -56,7 +56,7 @@ export async function enrol(
 }
 
 export const enrolling: Activity = {
-  name: 'enrol',
+  name: 'enroll',
   clients: 2,
   pause: 20,
   begin(load) {
@@ -65,7 +65,7 @@ export const enrolling: Activity = {
     return {
       async round() {
         rounds += 1;
-        await enrol(load, 'enrol', key, rounds % 10 === 0 ? { path: 'serverkeygen' } : {});
+        await enroll(load, 'enroll', key, rounds % 10 === 0 ? { path: 'serverkeygen' } : {});
       },
     };
   },
@@ -82,7 +82,7 @@ export const renewing: Activity = {
     let rounds = 0;
     return {
       async round() {
-        device ??= await enrol(load, 'enrol', key);
+        device ??= await enroll(load, 'enroll', key);
         if (device === undefined) return;
         const { name, client } = device;
         if (++rounds % PER_CONNECTION === 0) {

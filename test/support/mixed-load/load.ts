@@ -1,5 +1,5 @@
 /**
- * Everything that a service has to bear at once: devices that enrol and renew, wrong passwords, garbage, slow clients, and administrators who
+ * Everything that a service has to bear at once: devices that enroll and renew, wrong passwords, garbage, slow clients, and administrators who
  * revoke, approve and reload. Each activity says which answers it may get; any other is a problem in the book.
  */
 import type { Estuary } from '../estuary.ts';

@@ -1,6 +1,6 @@
 /** `estuary admin otp …`: one-time passwords. */
 import { resolve } from 'node:path';
-import { type Enrolment, EST_PORT, estUrl, qrText, readyLines, WELL_KNOWN } from '../../../ready-lines.ts';
+import { type Enrollment, EST_PORT, estUrl, qrText, readyLines, WELL_KNOWN } from '../../../ready-lines.ts';
 import { argument, type Entry, EXIT, flag, required, UsageError, value } from '../command.ts';
 import { adminCommand, confirm, FORMATS, records, type Session, YES } from './admin-command.ts';
 import type { Connection } from './connection.ts';
@@ -17,7 +17,7 @@ const EXPIRES = 'when it ends: 2030-01-31T12:00:00Z, a day, or so long from now,
 export const OTP_COMMANDS: readonly Entry[] = [
   adminCommand(
     'otp create',
-    'Make a one-time password, and print the lines with which a device enrols.',
+    'Make a one-time password, and print the lines with which a device enrolls.',
     {
       'client-id': argument('whom it is for'),
       'max-uses': value('N', 'how many certificates (default otp.max_uses)'),
@@ -114,7 +114,7 @@ async function createToken(values: OtpCreateValues, session: Session): Promise<n
     },
   });
   const anchors = values['est-ca'] ?? session.client.connection.files.ca;
-  const enrolment = {
+  const enrollment = {
     est: est.url,
     label: ca,
     clientId: client_id,
@@ -123,19 +123,19 @@ async function createToken(values: OtpCreateValues, session: Session): Promise<n
   };
   if (format === 'table') {
     printRecord(record, values, session);
-    const { client, curl } = readyLines(enrolment);
+    const { client, curl } = readyLines(enrollment);
     session.out(`\nwith Estuary:\n\n${client}\n\nwith curl and openssl:\n\n${curl}\n`);
     if (est.isGuessed)
       session.err(
         `\nThe address of the EST listener is a guess (${est.url}): --est-url, ESTUARY_EST_URL or est_url of a profile says it.\n`,
       );
   } else printRecord(record, values, session);
-  if (values.qr) (format === 'table' ? session.out : session.err)(`\n${await enrolmentQr(enrolment)}`);
+  if (values.qr) (format === 'table' ? session.out : session.err)(`\n${await enrollmentQr(enrollment)}`);
   return EXIT.ok;
 }
 
 /**
- * Where devices enrol: the admin API does not tell, so that it is a guess where nobody says it.
+ * Where devices enroll: the admin API does not tell, so that it is a guess where nobody says it.
  *
  * @throws UsageError
  */
@@ -161,10 +161,10 @@ const BLOCKS = [' ', '▄', '▀', '█'];
  * A QR code for a terminal, with two rows of it in each line of text: dark on light whatever the terminal's own colors are.
  * Loads its library only when it is called.
  */
-async function enrolmentQr(enrolment: Enrolment): Promise<string> {
+async function enrollmentQr(enrollment: Enrollment): Promise<string> {
   const { default: qrcode } = await import('qrcode-generator');
   const code = qrcode(0, 'M');
-  code.addData(String.fromCharCode(...Buffer.from(qrText(enrolment), 'utf8')), 'Byte');
+  code.addData(String.fromCharCode(...Buffer.from(qrText(enrollment), 'utf8')), 'Byte');
   code.make();
   const size = code.getModuleCount();
   const isDark = (row: number, column: number): boolean =>

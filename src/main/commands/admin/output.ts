@@ -2,7 +2,7 @@
 import { reportCells } from '../../../http/admin/bulk/columns.ts';
 import { csvLine } from '../../../http/admin/bulk/csv.ts';
 import { type CommandContext, UsageError } from '../command.ts';
-import { type Colour, type Column, lookOf, painted, printable, textTable } from '../text-table.ts';
+import { type Color, type Column, lookOf, painted, printable, textTable } from '../text-table.ts';
 import { isRecord, type JsonRecord, textAt } from './json.ts';
 
 /** The kinds of record that the API has, as tables for people show them. */
@@ -18,7 +18,7 @@ export interface Kind {
   readonly fields: readonly Field[];
 }
 
-const STATES: Readonly<Record<string, Colour>> = {
+const STATES: Readonly<Record<string, Color>> = {
   active: 'green',
   valid: 'green',
   issued: 'green',
@@ -39,14 +39,14 @@ const STATES: Readonly<Record<string, Colour>> = {
 };
 
 /** What a state means at a glance. */
-export const colourOf = (text: string): Colour | undefined => (Object.hasOwn(STATES, text) ? STATES[text] : undefined);
+export const colorOf = (text: string): Color | undefined => (Object.hasOwn(STATES, text) ? STATES[text] : undefined);
 
 const field = (name: string, head = name.replaceAll('_', ' ').toUpperCase()): Field => ({
   head,
   of: (record) => cell(record[name]),
 });
 const shrinking = (name: string, head?: string): Field => ({ ...field(name, head), shrinks: true });
-const state = (name: string): Field => ({ ...field(name), colour: colourOf });
+const state = (name: string): Field => ({ ...field(name), color: colorOf });
 
 /** A value as a person reads it; times to the second, in UTC. */
 export function cell(value: unknown): string {
@@ -115,7 +115,7 @@ export const DEVICES: Kind = {
   fields: [
     field('id'),
     field('ca'),
-    { ...field('enabled'), colour: (text) => (text === 'yes' ? 'green' : 'red') },
+    { ...field('enabled'), color: (text) => (text === 'yes' ? 'green' : 'red') },
     field('not_after'),
     shrinking('match'),
     shrinking('attributes'),
@@ -207,7 +207,7 @@ function printFields(record: JsonRecord, context: CommandContext): void {
   const width = Math.max(0, ...fields.map(([name]) => name.length));
   for (const [name, value] of fields) {
     const text = cell(value);
-    context.out(`${name.padEnd(width)}  ${painted(printable(text), colourOf(text), look)}\n`);
+    context.out(`${name.padEnd(width)}  ${painted(printable(text), colorOf(text), look)}\n`);
   }
   for (const [name, items] of lists) {
     const known = INNER[name];

@@ -4,7 +4,7 @@ import { argument, CommandError, type Entry, EXIT, flag, value } from '../comman
 import { lookOf, painted, printable } from '../text-table.ts';
 import { adminCommand, FORMATS, records, type Session } from './admin-command.ts';
 import { isRecord, type JsonRecord, textAt } from './json.ts';
-import { AUDIT, CAS, cell, colourOf, LOCKOUTS } from './output.ts';
+import { AUDIT, CAS, cell, colorOf, LOCKOUTS } from './output.ts';
 import { LIST, lists } from './list.ts';
 
 const operating = ['admin', 'operator'];
@@ -149,7 +149,7 @@ async function status({ json }: { readonly json: boolean }, session: Session): P
   } else {
     const look = lookOf(session);
     const line = (name: string, text: string): void =>
-      out(`${printable(name).padEnd(12)}  ${painted(printable(text), colourOf(text), look)}\n`);
+      out(`${printable(name).padEnd(12)}  ${painted(printable(text), colorOf(text), look)}\n`);
     line('server', client.connection.origin);
     line('status', textAt(ready, 'status'));
     for (const [part, health] of Object.entries(isRecord(ready['parts']) ? ready['parts'] : {}))

@@ -8,7 +8,7 @@ import { chooseIdentity } from '../../../client/identity.ts';
 import { accessOf, CertificateFolder } from '../../../client/keep/certificate-folder.ts';
 import { DISK } from '../../../client/keep/disk.ts';
 import { send, withServer, type IssuedAnswer, type OneShot, type ReadyRequest } from '../../../client/one-shot.ts';
-import type { EnrolmentOperation, ServerKey } from '../../../client/http/est-server.ts';
+import type { EnrollmentOperation, ServerKey } from '../../../client/http/est-server.ts';
 import type { CaCertificates } from '../../../client/trust/anchors.ts';
 import { memoryTrust } from '../../../client/trust/establish.ts';
 import { pemOf, type Certificate } from '../../../pki/x509/certificate.ts';
@@ -104,7 +104,7 @@ export const certificateJson = (certificate: Certificate): object => ({
 });
 
 interface Enrollment {
-  readonly operation: EnrolmentOperation;
+  readonly operation: EnrollmentOperation;
   readonly wait: string | undefined;
   /** Makes the request, which is then repeated as it is. */
   readonly request: (server: EstOperations) => Promise<ReadyRequest>;

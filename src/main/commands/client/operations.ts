@@ -2,7 +2,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ClientError } from '../../../client/client-error.ts';
-import { forKey, givenKey } from '../../../client/enrolment.ts';
+import { forKey, givenKey } from '../../../client/enrollment.ts';
 import { readCertificates } from '../../../client/identity.ts';
 import { requestFrom, requestWith, withServer } from '../../../client/one-shot.ts';
 import { makePrivateKey, openPrivateKey, readPrivateKey, wantedOf } from '../../../client/request/csr.ts';

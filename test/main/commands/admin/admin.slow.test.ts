@@ -98,7 +98,7 @@ async function enrolled(label = 'devices'): Promise<{ cn: string; serial: string
 }
 
 describe('one-time passwords', () => {
-  test('create: the token, and lines for curl that enrol when they are pasted into a shell', async () => {
+  test('create: the token, and lines for curl that enroll when they are pasted into a shell', async () => {
     const { code, out } = await admin(['otp', 'create', "o'hara, press 7", '--max-uses', '2', '--expires-at', '2d']);
     expect(code).toBe(0);
     expect(out).toMatch(/^token +\S{20}$/m);
@@ -609,7 +609,7 @@ describe('devices', () => {
 });
 
 describe('lines for a device', () => {
-  test('the line for estuary client enrols', async () => {
+  test('the line for estuary client enrolls', async () => {
     const { out } = await admin(['otp', 'create', 'client, 1']);
     const line = /with Estuary:\n\n(EST_OTP=.*)\n/.exec(out)?.[1] ?? '';
     const bin = mkdtempSync(join(folder, 'bin-'));
@@ -641,7 +641,7 @@ describe('lines for a device', () => {
   });
 });
 
-test('the built program, coloured on a terminal alone and not with NO_COLOR', async () => {
+test('the built program, colored on a terminal alone and not with NO_COLOR', async () => {
   const plain = await runAny(NODE, [SERVER, 'admin', 'status'], { env });
   expect(plain.output).toMatch(/^status +ok$/m);
   const command = `${NODE} ${SERVER} admin status`;

@@ -1,4 +1,4 @@
-/** Which licences may be in what is given away, and what a package's says. */
+/** Which licenses may be in what is given away, and what a package's says. */
 
 /** SPDX identifiers: none of them asks more of whoever passes the program on than to keep the notices. */
 export const ALLOWED: ReadonlySet<string> = new Set([
@@ -18,7 +18,7 @@ export interface Component {
   readonly name: string;
   readonly version: string;
   /** SPDX: identifiers, or expressions with AND and OR. Empty: it says nothing. */
-  readonly licences: readonly string[];
+  readonly licenses: readonly string[];
 }
 
 /** @throws TypeError when it is no CycloneDX list */
@@ -26,18 +26,18 @@ export function componentsOf(sbom: unknown): Component[] {
   return listIn(sbom, 'components').map((component) => ({
     name: textIn(component, 'name'),
     version: textIn(component, 'version'),
-    licences: hasOwn(component, 'licenses') ? listIn(component, 'licenses').map(licenceOf) : [],
+    licenses: hasOwn(component, 'licenses') ? listIn(component, 'licenses').map(licenseOf) : [],
   }));
 }
 
-/** Those that must not be given away: a licence that is not on the list, or none. */
+/** Those that must not be given away: a license that is not on the list, or none. */
 export function refused(components: readonly Component[]): Component[] {
-  return components.filter(({ licences }) => licences.length === 0 || !licences.every(isAllowed));
+  return components.filter(({ licenses }) => licenses.length === 0 || !licenses.every(isAllowed));
 }
 
-/** A text of one line for each package, by licence. */
+/** A text of one line for each package, by license. */
 export function report(components: readonly Component[]): string {
-  const lines = components.map(({ name, version, licences }) => `${licences.join(', ') || 'none'}\t${name} ${version}`);
+  const lines = components.map(({ name, version, licenses }) => `${licenses.join(', ') || 'none'}\t${name} ${version}`);
   return `${lines.sort().join('\n')}\n`;
 }
 
@@ -51,7 +51,7 @@ export function isAllowed(expression: string): boolean {
   return expression.split(/ OR /i).some((choice) => choice.split(/ AND /i).every((one) => ALLOWED.has(one.trim())));
 }
 
-function licenceOf(entry: unknown): string {
+function licenseOf(entry: unknown): string {
   if (hasOwn(entry, 'expression')) return textIn(entry, 'expression');
   const license: unknown = typeof entry === 'object' && entry !== null ? Reflect.get(entry, 'license') : undefined;
   return hasOwn(license, 'id') ? textIn(license, 'id') : textIn(license, 'name');

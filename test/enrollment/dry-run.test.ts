@@ -9,7 +9,7 @@ import { Authenticated } from '../../src/enrollment/authenticated.ts';
 import type { Authorizer } from '../../src/enrollment/authorization/external-authorization.ts';
 import type { AuthorizationRequest } from '../../src/enrollment/authorization/messages.ts';
 import { Proven } from '../../src/enrollment/proven.ts';
-import { Rehearsal, type AssumedSender, type RehearsalOptions, type Verdict } from '../../src/enrollment/rehearsal.ts';
+import { DryRun, type AssumedSender, type DryRunOptions, type Verdict } from '../../src/enrollment/dry-run.ts';
 import { EstuaryError, forbidden, unavailable } from '../../src/errors.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { parseCsrWithoutProof } from '../../src/pki/pkcs10/csr.ts';
@@ -25,7 +25,7 @@ import { makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 import { clientTrust } from '../support/client-trust.ts';
 import { buildCsr, challengePassword, makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { corridor, otpIdentity, received, type CorridorOptions } from './support.ts';
+import { pipeline, otpIdentity, received, type PipelineOptions } from './support.ts';
 
 const folder = temporaryFolder();
 const key = makeKey();
@@ -67,9 +67,9 @@ function changed({ profile = {}, ...more }: Changes = {}): Ca {
   return new Ca({ ...config, ...more, profile: { ...config.profile, ...profile } }, driver);
 }
 
-function rehearsalOf(more: Partial<CorridorOptions> & Partial<RehearsalOptions> = {}): Rehearsal {
-  return new Rehearsal({
-    enrollment: corridor({ store, identity: otpIdentity(), ...more }),
+function dryRunOf(more: Partial<PipelineOptions> & Partial<DryRunOptions> = {}): DryRun {
+  return new DryRun({
+    enrollment: pipeline({ store, identity: otpIdentity(), ...more }),
     store,
     now: () => Date.now(),
     otp: true,
@@ -80,14 +80,14 @@ function rehearsalOf(more: Partial<CorridorOptions> & Partial<RehearsalOptions> 
   });
 }
 
-async function rehearse(
+async function dryRun(
   ca: Ca,
   as: AssumedSender,
   csr = good,
-  more: Partial<CorridorOptions> & Partial<RehearsalOptions> = {},
+  more: Partial<PipelineOptions> & Partial<DryRunOptions> = {},
 ): Promise<Verdict> {
   const trust = await clientTrust({ trustAnchors: encodePem('CERTIFICATE', maker.der) });
-  return rehearsalOf({ mtls: new MtlsPlugin(() => trust, store, false), ...more }).run({
+  return dryRunOf({ mtls: new MtlsPlugin(() => trust, store, false), ...more }).run({
     requestId: randomUUID(),
     address: '192.0.2.1',
     ca,
@@ -103,7 +103,7 @@ async function enrolled(ca: Ca, csr: Buffer): Promise<unknown> {
   await store.insertOtp(row, []);
   const identity = otpIdentity({ otp_id: row.id, requester: `otp:${row.id}` });
   try {
-    const { outcome } = await corridor({ store, identity }).enroll(received(ca, csr, { requestId: randomUUID() }));
+    const { outcome } = await pipeline({ store, identity }).enroll(received(ca, csr, { requestId: randomUUID() }));
     return outcome.status === 'pending'
       ? 'queue'
       : ['issue', parseCertificate(outcome.certificate).subjectAltNames.length];
@@ -141,19 +141,19 @@ describe('the verdict of a check is what the request comes to', () => {
   ])('%s', async (_, changes, csr) => {
     const ca = changed(changes);
     const before = await traces();
-    const verdict = await rehearse(ca, TOKEN, csr);
+    const verdict = await dryRun(ca, TOKEN, csr);
     expect(await traces()).toEqual(before);
     expect(told(verdict)).toEqual(await enrolled(ca, csr));
   });
 
   test('with the names and the end of the certificate; of a refusal those that were asked for', async () => {
-    expect(await rehearse(changed(), TOKEN)).toEqual({
+    expect(await dryRun(changed(), TOKEN)).toEqual({
       verdict: 'issue',
       subject: 'CN=device-1',
       sans: ['DNS:device-1.example'],
       notAfter: expect.any(Number) as number,
     });
-    expect(await rehearse(changed({ profile: { key_types: ['rsa:2048'] } }), TOKEN)).toMatchObject({
+    expect(await dryRun(changed({ profile: { key_types: ['rsa:2048'] } }), TOKEN)).toMatchObject({
       verdict: 'refuse',
       subject: 'CN=device-1',
       sans: ['DNS:device-1.example'],
@@ -198,14 +198,14 @@ describe('as whom', () => {
     ['a device that there is not', () => ({ kind: 'device', id: 'nobody' }), changed, 'DEVICE_NOT_REGISTERED'],
   ])('%s', async (_, as, ca, expected) => {
     const before = await traces();
-    const { verdict, code } = await rehearse(ca(), as());
+    const { verdict, code } = await dryRun(ca(), as());
     expect(code ?? verdict).toBe(expected);
     expect(await traces()).toEqual(before);
   });
 
   test('a principal gets its mapped subject', async () => {
     const subject = parseDistinguishedName('CN=alice,O=Example');
-    const identityOf: NonNullable<RehearsalOptions['gssapi']>['identityOf'] = ({ text }) => ({
+    const identityOf: NonNullable<DryRunOptions['gssapi']>['identityOf'] = ({ text }) => ({
       method: 'gssapi',
       requester: `gssapi:${text}`,
       display: text,
@@ -214,7 +214,7 @@ describe('as whom', () => {
       replyToken: undefined,
     });
     const as: AssumedSender = { kind: 'principal', principal: parsePrincipal('alice@EXAMPLE.COM') };
-    expect(await rehearse(changed(), as, simpleCsr(key, 'alice'), { gssapi: { identityOf } })).toMatchObject({
+    expect(await dryRun(changed(), as, simpleCsr(key, 'alice'), { gssapi: { identityOf } })).toMatchObject({
       verdict: 'issue',
       subject: 'CN=alice,O=Example',
     });
@@ -225,31 +225,31 @@ describe('as whom', () => {
       clientIdBinding: 'cn',
       popLinking: { challenge_password: 'binding', require_pop_linking: true },
     } as const;
-    expect((await rehearse(changed(), { kind: 'client_id', clientId: 'device-2' }, good, { rules })).code).toBe(
+    expect((await dryRun(changed(), { kind: 'client_id', clientId: 'device-2' }, good, { rules })).code).toBe(
       'CLIENT_ID_MISMATCH',
     );
     const linked = buildCsr(key, { attributes: [challengePassword('YmluZGluZw==')] });
-    expect((await rehearse(changed(), TOKEN, linked)).verdict).toBe('issue');
-    expect((await rehearse(changed(), TOKEN, simpleCsr(key), { rules })).verdict).toBe('issue');
+    expect((await dryRun(changed(), TOKEN, linked)).verdict).toBe('issue');
+    expect((await dryRun(changed(), TOKEN, simpleCsr(key), { rules })).verdict).toBe('issue');
   });
 });
 
 describe('what the approval of a queued request would come to, whoever asked', () => {
-  /** A request as the corridor queues it. */
+  /** A request as the pipeline queues it. */
   async function queued(changes: Changes = {}, csr = good): Promise<RequestRow> {
     const row = otpRow({ client_id: 'device-1' });
     await store.insertOtp(row, []);
     const identity = otpIdentity({ otp_id: row.id, requester: `otp:${row.id}` });
     const requestId = randomUUID();
     const ca = changed({ ...changes, approval: 'manual' });
-    const { outcome } = await corridor({ store, identity }).enroll(received(ca, csr, { requestId }));
+    const { outcome } = await pipeline({ store, identity }).enroll(received(ca, csr, { requestId }));
     const request = outcome.status === 'pending' ? await store.getRequest(outcome.requestId) : undefined;
     if (request === undefined) throw new Error(outcome.status);
     return request;
   }
 
-  const ask = (row: RequestRow, changes: Changes = {}, more: Partial<CorridorOptions> = {}): Promise<Verdict> =>
-    rehearsalOf(more).queued({ requestId: randomUUID(), address: '192.0.2.1', ca: changed(changes), row });
+  const ask = (row: RequestRow, changes: Changes = {}, more: Partial<PipelineOptions> = {}): Promise<Verdict> =>
+    dryRunOf(more).queued({ requestId: randomUUID(), address: '192.0.2.1', ca: changed(changes), row });
 
   test.each(['otp', 'mtls', 'gssapi', 'cmc'])('of %s: its certificate, and nothing happens', async (method) => {
     const row = { ...(await queued()), method, requester: 'CN=somebody,O=Elsewhere' };
@@ -287,8 +287,8 @@ describe('what the approval of a queued request would come to, whoever asked', (
     >;
     const ca = new Ca({ ...config, authorization }, driver);
     const asked = { requestId: randomUUID(), address: '192.0.2.1', ca };
-    await expect(rehearsalOf().queued({ ...asked, row })).rejects.toMatchObject(unknown);
-    expect((await rehearsalOf().queued({ ...asked, row: { ...row, override: {} } })).verdict).toBe('issue');
+    await expect(dryRunOf().queued({ ...asked, row })).rejects.toMatchObject(unknown);
+    expect((await dryRunOf().queued({ ...asked, row: { ...row, override: {} } })).verdict).toBe('issue');
   });
 });
 
@@ -303,12 +303,12 @@ test('the external service is asked with dry_run, and its word counts', async ()
     failure: () => unavailable('AUTHORIZATION_FAILED', 'nobody decided'),
   });
   const yes = service(() => Promise.resolve({ subject: 'CN=press-9' }));
-  expect(await rehearse(changed(), TOKEN, good, { authorization: yes })).toMatchObject({
+  expect(await dryRun(changed(), TOKEN, good, { authorization: yes })).toMatchObject({
     verdict: 'issue',
     subject: 'CN=press-9',
   });
   const no = service(() => Promise.reject(forbidden('AUTHORIZATION_DENIED', 'not in the inventory')));
-  expect(await rehearse(changed(), TOKEN, good, { authorization: no })).toMatchObject({
+  expect(await dryRun(changed(), TOKEN, good, { authorization: no })).toMatchObject({
     verdict: 'refuse',
     message: 'not in the inventory',
   });
@@ -317,13 +317,13 @@ test('the external service is asked with dry_run, and its word counts', async ()
 
 test('what was only asked about cannot be issued or queued', async () => {
   for (const ca of [changed(), changed({ approval: 'manual' })]) {
-    const enrollment = corridor({ store, identity: otpIdentity() });
-    const assumed = Authenticated.rehearsed(
+    const enrollment = pipeline({ store, identity: otpIdentity() });
+    const assumed = Authenticated.forDryRun(
       received(ca, good),
       mtlsIdentity({ certificate: parseCertificate(made.der), issuer: parseCertificate(maker.der) }),
     );
-    const authorised = enrollment.authorise(await enrollment.admit(assumed), await Proven.rehearsed(good));
-    await expect(enrollment.certify(authorised)).rejects.toMatchObject({ status: 500, code: 'DRY_RUN' });
+    const authorized = enrollment.authorize(await enrollment.admit(assumed), await Proven.forDryRun(good));
+    await expect(enrollment.certify(authorized)).rejects.toMatchObject({ status: 500, code: 'DRY_RUN' });
   }
 });
 

@@ -12,7 +12,7 @@ import { chooseIdentity } from './identity.ts';
 import { estBase } from './http/urls.ts';
 import { proxyFor } from './http/proxy.ts';
 import type { ReadPassword } from './http/authentication.ts';
-import type { EnrolmentAnswer, EstServerSettings } from './http/est-server.ts';
+import type { EnrollmentAnswer, EstServerSettings } from './http/est-server.ts';
 import type { CertificateFolder, LiveCertificate } from './keep/certificate-folder.ts';
 import { filesOf } from './keep/formats.ts';
 import type { PendingRequest } from './keep/state.ts';
@@ -52,7 +52,7 @@ export async function enrolOnce(
   folder: CertificateFolder,
   context: ClientContext,
   { anew, notBefore }: AttemptOptions,
-): Promise<EnrolmentAnswer> {
+): Promise<EnrollmentAnswer> {
   const live = folder.live();
   const now = context.now();
   const identity = chooseIdentity(config, anew ? undefined : live, now, context);

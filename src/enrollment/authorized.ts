@@ -10,10 +10,10 @@ import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { parseCertifiedNames, type CertifiedNames } from './certified-names.ts';
 import { decideNames, type DecidedNames } from './names.ts';
 import { Proven, type RequestedKey } from './proven.ts';
-import { recognise, recognitionOf } from './recognition.ts';
+import { recognize, recognitionOf } from './recognition.ts';
 import type { RequestBase } from './request.ts';
 
-export interface AuthorisationRules {
+export interface AuthorizationRules {
   /** `otp.bind_client_id`. */
   readonly clientIdBinding: ClientIdBinding;
   /** `[est]`. */
@@ -23,14 +23,14 @@ export interface AuthorisationRules {
 interface Standing {
   readonly isRenewal: boolean;
   /** As it was before somebody else has decided. */
-  readonly before?: Authorised;
+  readonly before?: Authorized;
   readonly overridden?: Overridden;
 }
 
 const isEmpty = (override: RequestOverride): boolean => Object.keys(override).length === 0;
 
 /** Made where names were decided, or of a request that waits in the queue, for which they were; and nowhere else. */
-export class Authorised {
+export class Authorized {
   readonly request: RequestBase;
   /** With the names that were decided. */
   readonly csr: CsrContent;
@@ -41,7 +41,7 @@ export class Authorised {
   readonly #key: RequestedKey;
   /** Of a certificate that is being renewed: nobody else decides on its names. */
   readonly isRenewal: boolean;
-  readonly #before: Authorised | undefined;
+  readonly #before: Authorized | undefined;
   readonly #overridden: Overridden;
 
   private constructor(
@@ -66,7 +66,7 @@ export class Authorised {
 
   /** By what it is known when it is made again. */
   get recognition(): string {
-    return this.#before?.recognition ?? recognitionOf(this.request, recognise(this.csr, this.key.kind));
+    return this.#before?.recognition ?? recognitionOf(this.request, recognize(this.csr, this.key.kind));
   }
 
   /** How long the certificate is valid, where it is not for the profile to say. */
@@ -75,14 +75,14 @@ export class Authorised {
   }
 
   /** With what an external service has decided in place of what was asked for; by its recognition it stays the same request. */
-  overridden(override: RequestOverride): Authorised {
+  overridden(override: RequestOverride): Authorized {
     const overridden = readOverride(override);
     const { subject = this.names.subject, subjectAltNames = this.names.subjectAltNames } = overridden;
     const subjectAltNamesDer = subjectAltNames.length === 0 ? undefined : encodeGeneralNames(subjectAltNames);
     const csr = changeSubject({ ...this.csr, subjectChange: { subject, subjectAltNames, subjectAltNamesDer } });
     const names = { subject, subjectAltNames, added: this.names.added };
     const standing = { isRenewal: this.isRenewal, before: this, overridden };
-    return new Authorised(
+    return new Authorized(
       this.request,
       { csr, names, ...(this.values && { values: this.values }) },
       this.#key,
@@ -91,11 +91,11 @@ export class Authorised {
   }
 
   /** @throws EstuaryError 403 as {@link decideNames}; 400 `POP_LINKING_MISSING`, `POP_LINKING_MISMATCH` */
-  static of(admitted: Admitted, proven: Proven, rules: AuthorisationRules): Authorised {
+  static of(admitted: Admitted, proven: Proven, rules: AuthorizationRules): Authorized {
     const { request, right, linking } = admitted;
     const decided = decideNames(request, right, proven.csr, rules.clientIdBinding);
     checkPopLinking(decided.csr, linking, rules.popLinking);
-    return new Authorised(request, decided, proven.key, { isRenewal: right.kind === 'renewal' });
+    return new Authorized(request, decided, proven.key, { isRenewal: right.kind === 'renewal' });
   }
 
   /**
@@ -103,14 +103,14 @@ export class Authorised {
    *
    * @throws EstuaryError; CmcError
    */
-  static async queued(poll: RequestBase, row: RequestRow): Promise<Authorised> {
+  static async queued(poll: RequestBase, row: RequestRow): Promise<Authorized> {
     const { csr, key } = await Proven.queued(row);
     const request = { ...poll, ...queuedDevice(row), requestId: row.id, owner: row.requester };
     const isRenewal = row.operation !== 'simpleenroll' && row.operation !== 'serverkeygen';
     const changed = changeSubject(csr);
     const decided = { csr: changed, names: parseCertifiedNames(row.names) };
-    const authorised = new Authorised(request, decided, key, { isRenewal });
-    return row.override === null || isEmpty(row.override) ? authorised : authorised.overridden(row.override);
+    const authorized = new Authorized(request, decided, key, { isRenewal });
+    return row.override === null || isEmpty(row.override) ? authorized : authorized.overridden(row.override);
   }
 }
 

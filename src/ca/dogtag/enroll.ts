@@ -57,7 +57,7 @@ function classWith(inputs: readonly JsonObject[], attribute: string): string | u
  * @throws EstuaryError 500 the CA cannot take it; 503 it certainly did not arrive; SubmissionUnanswered
  */
 export function submitRequest(replicas: Replicas, submission: Submission): Promise<RequestInfo> {
-  const body = Buffer.from(JSON.stringify(enrolmentRequest(submission)), 'utf8');
+  const body = Buffer.from(JSON.stringify(enrollmentRequest(submission)), 'utf8');
   return replicas.submit(async (replica) =>
     submitted(
       await replica.call({
@@ -71,7 +71,7 @@ export function submitRequest(replicas: Replicas, submission: Submission): Promi
   );
 }
 
-function enrolmentRequest({ profile, inputs, type, request, requestor }: Submission): JsonObject {
+function enrollmentRequest({ profile, inputs, type, request, requestor }: Submission): JsonObject {
   const input = (id: string, attributes: Readonly<Record<string, string>>): JsonObject => ({
     ClassID: id,
     Attribute: Object.entries(attributes).map(([name, Value]) => ({ name, Value })),

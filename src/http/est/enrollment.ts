@@ -1,7 +1,7 @@
 /** How simpleenroll, simplereenroll and serverkeygen read a request and answer it; what lies between is `enrollment`. */
 import { randomBytes } from 'node:crypto';
 import type { Enrolled, Enrollment } from '../../enrollment/enrollment.ts';
-import type { EstEnrolment, ReceivedByEst } from '../../enrollment/request.ts';
+import type { EstEnrollment, ReceivedByEst } from '../../enrollment/request.ts';
 import { EstuaryError } from '../../errors.ts';
 import { certsOnly } from '../../pki/cms/signed-data.ts';
 import { decodeBody, encodeBody } from './codec.ts';
@@ -37,17 +37,17 @@ export function multipart(
   return { contentType: `multipart/mixed; boundary=${boundary}`, body: `${texts.join('')}--${boundary}--\r\n` };
 }
 
-interface EnrolmentDependencies {
+interface EnrollmentDependencies {
   readonly enrollment: Enrollment;
   /** Seconds in Retry-After. */
   readonly retryAfter: number;
 }
 
 /** One of the operations that come to a certificate. */
-function enrolment(
-  name: EstEnrolment,
+function enrollment(
+  name: EstEnrollment,
   shape: Pick<EstOperation, 'enabled' | 'challenges'>,
-  { enrollment, retryAfter }: EnrolmentDependencies,
+  { enrollment, retryAfter }: EnrollmentDependencies,
 ): EstOperation {
   return {
     ...shape,
@@ -61,7 +61,7 @@ function enrolment(
   };
 }
 
-function received(operation: EstEnrolment, request: EstRequest): ReceivedByEst {
+function received(operation: EstEnrollment, request: EstRequest): ReceivedByEst {
   const { requestId, ca, presented, body } = request;
   return {
     requestId,
@@ -104,22 +104,22 @@ function withNegotiate(answered: EstAnswer, { identity }: Enrolled): EstAnswer {
   return { ...answered, headers: { ...answered.headers, 'WWW-Authenticate': `Negotiate ${identity.replyToken}` } };
 }
 
-export interface ServerKeyGenDependencies extends EnrolmentDependencies {
+export interface ServerKeyGenDependencies extends EnrollmentDependencies {
   /** `est.serverkeygen`. */
   readonly serverKeyGen: boolean;
 }
 
 /** `POST serverkeygen` (RFC 7030 §4.4): a certificate and the private key that the server made for it. */
 export function serverkeygen(dependencies: ServerKeyGenDependencies): EstOperation {
-  return enrolment('serverkeygen', { enabled: dependencies.serverKeyGen, challenges: true }, dependencies);
+  return enrollment('serverkeygen', { enabled: dependencies.serverKeyGen, challenges: true }, dependencies);
 }
 
 /** `POST simpleenroll` (RFC 7030 §4.2.1): a certificate for whoever authenticates by mTLS, GSSAPI or OTP. */
-export function simpleenroll(dependencies: EnrolmentDependencies): EstOperation {
-  return enrolment('simpleenroll', { enabled: true, challenges: true }, dependencies);
+export function simpleenroll(dependencies: EnrollmentDependencies): EstOperation {
+  return enrollment('simpleenroll', { enabled: true, challenges: true }, dependencies);
 }
 
 /** `POST simplereenroll` (RFC 7030 §4.2.2): renews, or rekeys, the certificate that the client authenticates with. */
-export function simplereenroll(dependencies: EnrolmentDependencies): EstOperation {
-  return enrolment('simplereenroll', { enabled: true, challenges: false }, dependencies);
+export function simplereenroll(dependencies: EnrollmentDependencies): EstOperation {
+  return enrollment('simplereenroll', { enabled: true, challenges: false }, dependencies);
 }

@@ -1,5 +1,5 @@
 /**
- * What would become of a request: the corridor up to the reservation, for a sender that an administrator names. Nothing is stored, audited,
+ * What would become of a request: the pipeline up to the reservation, for a sender that an administrator names. Nothing is stored, audited,
  * reserved, queued or signed, and no password is used (/admin/check).
  */
 import type { ClientIdBinding, GssapiIdentity, Identity, OtpIdentity } from '../auth/identity.ts';
@@ -27,7 +27,7 @@ export type AssumedSender =
   /** A registered device by its id, however it authenticates. */
   | { readonly kind: 'device'; readonly id: string };
 
-export interface RehearsedRequest {
+export interface DryRunRequest {
   readonly requestId: string;
   readonly address: string;
   readonly ca: Ca;
@@ -38,7 +38,7 @@ export interface RehearsedRequest {
 }
 
 /** A request in the queue, of which is asked what its approval would come to. */
-interface RehearsedRow {
+interface DryRunRow {
   readonly requestId: string;
   readonly address: string;
   readonly ca: Ca;
@@ -56,8 +56,8 @@ export interface Verdict {
   readonly notAfter: number | undefined;
 }
 
-export interface RehearsalOptions {
-  readonly enrollment: Pick<Enrollment, 'rehearse' | 'rehearseQueued'>;
+export interface DryRunOptions {
+  readonly enrollment: Pick<Enrollment, 'dryRun' | 'dryRunQueued'>;
   readonly store: Pick<DeviceStore, 'getDevice'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -72,15 +72,15 @@ export interface RehearsalOptions {
 /** Failures of ours that say nothing of the request. */
 const OURS = /^(STORE|AUDIT|INTERNAL)_/;
 
-export class Rehearsal {
-  readonly #options: RehearsalOptions;
+export class DryRun {
+  readonly #options: DryRunOptions;
 
-  constructor(options: RehearsalOptions) {
+  constructor(options: DryRunOptions) {
     this.#options = options;
   }
 
   /** @throws EstuaryError 500 or 503 from the store: nothing can be said */
-  async run(request: RehearsedRequest): Promise<Verdict> {
+  async run(request: DryRunRequest): Promise<Verdict> {
     const { csr } = request;
     const asked = {
       subject: csr === undefined ? '' : formatName(csr.subject),
@@ -97,8 +97,8 @@ export class Rehearsal {
         operation: 'simpleenroll',
         linking: { kind: 'carried' },
       } as const;
-      const authenticated = Authenticated.rehearsed(received, identity);
-      const { allowed, queued } = await this.#options.enrollment.rehearse(authenticated, body);
+      const authenticated = Authenticated.forDryRun(received, identity);
+      const { allowed, queued } = await this.#options.enrollment.dryRun(authenticated, body);
       return { verdict: queued ? 'queue' : 'issue', ...certified(allowed) };
     } catch (error) {
       return refused(error, asked);
@@ -110,16 +110,16 @@ export class Rehearsal {
    *
    * @throws EstuaryError 409 `VERDICT_UNKNOWN`: that hangs on what the requester shows when it asks; 500 or 503 from the store
    */
-  async queued({ requestId, address, ca, row }: RehearsedRow): Promise<Verdict> {
+  async queued({ requestId, address, ca, row }: DryRunRow): Promise<Verdict> {
     const reason = whyUnknown(ca, row);
     if (reason !== undefined) throw conflict('VERDICT_UNKNOWN', reason);
     const received = { requestId, address, ca, body: row.csr, linking: { kind: 'carried' } } as const;
-    const poll = Authenticated.rehearsed(
+    const poll = Authenticated.forDryRun(
       { ...received, operation: 'simpleenroll' },
       passwordHolder(requestId, row.requester),
     );
     try {
-      return { verdict: 'issue', ...certified(await this.#options.enrollment.rehearseQueued(poll, row)) };
+      return { verdict: 'issue', ...certified(await this.#options.enrollment.dryRunQueued(poll, row)) };
     } catch (error) {
       return refused(error, row);
     }
@@ -132,14 +132,14 @@ export class Rehearsal {
     const described = (['ldap', 'jwt'] as const).find((one) => bindings[one] !== undefined && countsAt(config, one));
     const binding = described && bindings[described];
     if (described === undefined || binding === undefined) throw uncounted('one-time passwords, LDAP and JWT');
-    const base = { requester: `${described}:rehearsal ${requestId}`, display: client_id, client_id, binding };
+    const base = { requester: `${described}:dryRun ${requestId}`, display: client_id, client_id, binding };
     return described === 'ldap'
       ? { ...base, method: described, attributes: new Map() }
       : { ...base, method: described, attributes: new Map(), token: undefined };
   }
 
   /** @throws EstuaryError 401, 403 as a request with such a credential */
-  async #identity({ requestId, address, ca, as }: RehearsedRequest): Promise<Identity> {
+  async #identity({ requestId, address, ca, as }: DryRunRequest): Promise<Identity> {
     const { mtls, gssapi, store } = this.#options;
     switch (as.kind) {
       case 'client_id':
@@ -183,7 +183,7 @@ const uncounted = (what: string): EstuaryError =>
 function passwordHolder(requestId: string, clientId: string): OtpIdentity {
   return {
     method: 'otp',
-    requester: `otp:rehearsal ${requestId}`,
+    requester: `otp:dry-run ${requestId}`,
     display: clientId,
     otp_id: '',
     client_id: clientId,

@@ -29,7 +29,7 @@ import {
   simpleCsr,
 } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { corridor, mtlsIdentity, otpIdentity, received, type CorridorOptions } from './support.ts';
+import { pipeline, mtlsIdentity, otpIdentity, received, type PipelineOptions } from './support.ts';
 
 const folder = temporaryFolder();
 let store: Store;
@@ -95,7 +95,7 @@ function changed({ profile = {}, ...more }: CaChanges = {}, popLinking = false):
   );
 }
 
-interface Sending extends Partial<Omit<ReceivedByEst, 'body'>>, Partial<Pick<CorridorOptions, 'rules' | 'store'>> {
+interface Sending extends Partial<Omit<ReceivedByEst, 'body'>>, Partial<Pick<PipelineOptions, 'rules' | 'store'>> {
   readonly identity?: Identity;
 }
 
@@ -104,7 +104,7 @@ function sent(
   body: ReceivedByEst['body'],
   { identity, rules = {}, store: on = store, ...more }: Sending = {},
 ): Promise<Enrolled> {
-  return corridor({ store: on, identity: identity ?? mtlsIdentity(own), rules }).enroll(
+  return pipeline({ store: on, identity: identity ?? mtlsIdentity(own), rules }).enroll(
     received(more.ca ?? devices, body, { requestId: randomUUID(), ...more }),
   );
 }
@@ -142,7 +142,7 @@ const refusal = (work: Promise<unknown>): Promise<unknown> =>
 
 describe('Authenticated', () => {
   test('a sender who is nobody is told so before its body is read', async () => {
-    const nobody = corridor({ store, identity: otpIdentity({ usable: false }) });
+    const nobody = pipeline({ store, identity: otpIdentity({ usable: false }) });
     expect(await refusal(nobody.enroll(received(devices, bad)))).toBe('OTP_INVALID');
     expect(await refusal(nobody.enroll(received(devices, csr)))).toBe('OTP_INVALID');
     expect(await audited()).toEqual([]);
@@ -248,7 +248,7 @@ describe('the order of checks, one fault mended after the other', () => {
   });
 });
 
-describe('Authorised: names', () => {
+describe('Authorized: names', () => {
   test.each<[string, Buffer, () => Sending, string]>([
     [
       'mtls_subject = "same": another subject',

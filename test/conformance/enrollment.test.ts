@@ -53,7 +53,7 @@ describe('RFC 7030 §3.2.2, contract: paths and labels', () => {
     expect(issuers[2]).toMatch(/Lab CA/);
   });
 
-  test('a labelled enrolment is signed by that CA', async () => {
+  test('a labelled enrollment is signed by that CA', async () => {
     const answer = await estuary.enroll(wire, { password: await otp(), path: 'lab/simpleenroll' });
     expect(leaf(certificatePem(answer)).issuer).toMatch(/Lab CA/);
   });
@@ -284,7 +284,7 @@ describe('RFC 7030 §4.2.2: simplereenroll', () => {
 
 describe('RFC 8951 §3: bodies', () => {
   const lines = (text: string, end: string): string => (text.match(/.{1,64}/g) ?? []).join(end) + end;
-  const armour = (label: string): string => `-----BEGIN ${label}-----\n${lines(wire, '\n')}-----END ${label}-----\n`;
+  const armor = (label: string): string => `-----BEGIN ${label}-----\n${lines(wire, '\n')}-----END ${label}-----\n`;
 
   test.each([
     ['one line', wire],
@@ -292,8 +292,8 @@ describe('RFC 8951 §3: bodies', () => {
     ['lines of 64 with LF', lines(wire, '\n')],
     ['lines of 64 with CRLF', lines(wire, '\r\n')],
     ['white space anywhere', ` \t${wire.slice(0, 11)} \r\n\t ${wire.slice(11)} \n\n`],
-    ['PEM', armour('CERTIFICATE REQUEST')],
-    ['PEM with the older label', armour('NEW CERTIFICATE REQUEST')],
+    ['PEM', armor('CERTIFICATE REQUEST')],
+    ['PEM with the older label', armor('NEW CERTIFICATE REQUEST')],
   ])('%s is accepted', async (_, body) => {
     expect((await estuary.enroll(body, { client: device })).status).toBe(200);
   });
