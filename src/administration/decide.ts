@@ -57,7 +57,7 @@ async function decide(
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const row = await findRequest(context, id);
     if (row.decider === 'ca')
-      throw conflict('DECIDED_AT_CA', 'this request waits at the CA, whose agents decide about it');
+      throw conflict('DECIDED_AT_CA', 'this request is pending at the CA; its agents decide it');
     if (row.status !== 'pending') throw decided();
     const decision: Wanted & Decision = { id, decided_at: context.now(), ...decisionOn(row) };
     const events = eventsOf(call, row, decision, approvalsNeeded(context, row));
@@ -69,7 +69,7 @@ async function decide(
     if (result === 'not-pending') throw decided();
     return findRequest(context, id);
   }
-  throw unavailable('REQUEST_BUSY', 'too many administrators decide about this request concurrently', {
+  throw unavailable('REQUEST_BUSY', 'other administrators are changing this request; try again', {
     retryAfter: 1,
   });
 }
@@ -86,7 +86,7 @@ function approvalBy(call: AdminCall, { decided_by: before }: RequestRow, needed:
     );
   const isKnown = before.some(({ key }) => key === admin.key);
   if (isKnown && before.length < needed)
-    throw conflict('APPROVED_ALREADY', 'you have approved this request already: it needs another administrator');
+    throw conflict('APPROVED_ALREADY', 'you have already approved this request: another administrator must approve it');
   const after = isKnown ? before : [...before, deciderOf(call)];
   return { status: after.length < needed ? 'pending' : 'approved', reason: null, deciders: { before, after } };
 }

@@ -50,4 +50,4 @@ export async function revoke(
 }
 
 /** 409 */
-export const alreadyRevoked = (): EstuaryError => conflict('ALREADY_REVOKED', 'the certificate is revoked already');
+export const alreadyRevoked = (): EstuaryError => conflict('ALREADY_REVOKED', 'the certificate is already revoked');

@@ -52,7 +52,7 @@ export function readAuditFile(
 const OTHER_STORE = 'is the log of another store: it does not have the last record of the backup';
 
 function tampered(path: string, what: string): Error {
-  return unavailable('AUDIT_TAMPERED', 'the audit log does not agree with the store', {
+  return unavailable('AUDIT_TAMPERED', 'the audit log differs from the store', {
     detail: `${path} ${what} (move it away to restore without it)`,
   });
 }

@@ -110,7 +110,7 @@ export class CsrAttributes {
 }
 
 const missing = (what: string): EstuaryError =>
-  badRequest('CSR_ATTRIBUTE_MISSING', `The CSR needs ${what}; GET csrattrs tells what this CA asks for.`);
+  badRequest('CSR_ATTRIBUTE_MISSING', `The CSR needs ${what}; GET csrattrs lists what this CA requires.`);
 const differs = (message: string): EstuaryError => badRequest('CSR_ATTRIBUTE_DIFFERS', message);
 
 function checkExtension(csr: CsrContent, template: ExtensionTemplate): void {

@@ -100,7 +100,7 @@ function boundToClientId(value: string, where: ClientIdBinding): Bound | undefin
 function checkPresence(bound: Bound, judged: Judged): void {
   const { csr, subjectReplaced, added } = judged;
   if (bound.by === 'certificate' && !subjectReplaced && !isSubjectOf(bound.certificate, judged))
-    throw forbidden('SUBJECT_NOT_OWN', 'The CSR must ask for the subject of the certificate that authenticates it.');
+    throw forbidden('SUBJECT_NOT_OWN', 'The CSR must request the subject of the certificate that authenticates it.');
   if (bound.by !== 'client_id') return;
   const present =
     bound.where === 'cn'

@@ -80,7 +80,7 @@ export async function checkWithoutKey(authorized: Authorized): Promise<void> {
 
 /** 500: a key that we generate is gone with its request, so nobody could use what a queue may issue later. */
 export function queuedGeneratedKey(detail: string): EstuaryError {
-  return failed('CA_QUEUED_GENERATED_KEY', 'The CA queues requests, so it issues for keys of the client only.', {
+  return failed('CA_QUEUED_GENERATED_KEY', 'The CA queues requests, so it cannot issue for a server-generated key.', {
     detail,
   });
 }

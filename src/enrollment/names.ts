@@ -53,7 +53,7 @@ export function decideNames(
       if (csr.subjectChange !== undefined) checkChangeAllowed(ca);
       return asAsked(changeSubject(csr), values);
     case 'none':
-      throw forbidden('NAMES_NOT_OWN', 'The requester may not ask for a certificate with this message.');
+      throw forbidden('NAMES_NOT_OWN', 'The signer of this message may not request a certificate.');
   }
 }
 

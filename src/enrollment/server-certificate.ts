@@ -61,7 +61,7 @@ export class ServerCertificate {
   /** What to present. @throws EstuaryError 500 `SERVER_CERTIFICATE_MISSING` before the first {@link refresh} */
   get current(): KeyPair {
     if (this.#current === undefined)
-      throw failed('SERVER_CERTIFICATE_MISSING', 'The server has no certificate of its own yet.');
+      throw failed('SERVER_CERTIFICATE_MISSING', 'The server certificate is not yet issued.');
     return this.#current;
   }
 

@@ -124,7 +124,7 @@ export const AUTHENTICATION_ERRORS = {
     status: 503,
     cause: 'The queue of Kerberos tickets to verify is full.',
     remedy: 'Retry after the seconds in Retry-After.',
-    text: 'Kerberos authentication has too many requests in hand',
+    text: 'too many Kerberos requests; try again later',
   },
   GSSAPI_FAILED: {
     status: [401, 500],

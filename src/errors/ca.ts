@@ -109,7 +109,7 @@ export const CA_ERRORS = {
     status: 503,
     cause: 'The queue of OCSP responses to sign is full.',
     remedy: 'Try again later. The server still serves cached responses.',
-    text: 'There are more OCSP requests than can be answered.',
+    text: 'Too many OCSP requests. Try again later.',
   },
   PKCS11_BUSY: {
     status: 503,

@@ -70,13 +70,13 @@ export const SERVICE_ERRORS = {
     status: 500,
     cause: 'The lookup key of one-time passwords is missing while some of them are unused.',
     remedy: 'Restore the key, or revoke these passwords with otp.enabled = false.',
-    text: 'the key that finds one-time passwords is not the one of this store',
+    text: 'the lookup key of one-time passwords is not the one of this store',
   },
   LOOKUP_KEY_OTHER: {
     status: 500,
     cause: 'The lookup key of one-time passwords is not the one of this store.',
     remedy: 'Restore the previous key, or revoke these passwords with otp.enabled = false.',
-    text: 'the key that finds one-time passwords is not the one of this store',
+    text: 'the lookup key of one-time passwords is not the one of this store',
   },
   LOOKUP_KEY_UNAVAILABLE: {
     status: 503,

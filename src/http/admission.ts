@@ -19,7 +19,7 @@ export function limitRequests(server: Server, rates: RequestRates, refuse: Refus
     const retryAfter = limits.take(lockoutAddress(exchangeOf(request).address));
     if (retryAfter === undefined)
       for (const listener of listeners) Reflect.apply(listener, server, [request, response]);
-    else refuse(response, unavailable('RATE_LIMITED', 'Too many requests, try again later.', { retryAfter }));
+    else refuse(response, unavailable('RATE_LIMITED', 'Too many requests. Try again later.', { retryAfter }));
   });
 }
 
@@ -46,7 +46,7 @@ export class InHand {
     const free = MAX_IN_HAND - this.#connections.size;
     const needed = (this.#addresses.get(address) ?? 0) < FEW ? 1 : RESERVED + 1;
     if (!this.#connections.has(connection) && free < needed)
-      throw unavailable('OVERLOADED', 'The server has too many requests in hand, try again later.');
+      throw unavailable('OVERLOADED', 'The server is overloaded. Try again later.');
     if (count(this.#connections, connection, 1) === 1) count(this.#addresses, address, 1);
     try {
       await new Promise<void>(inTurn);

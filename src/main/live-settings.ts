@@ -177,7 +177,7 @@ type Resolved = Material & Readonly<Record<'tls' | 'adminTls', KeyPair>> & { rea
 
 function resolve(named: Material, own: ServerCertificate | undefined): Resolved {
   const tls = named.tls ?? own?.current;
-  if (tls === undefined) throw failed('SERVER_CERTIFICATE_MISSING', 'The server has no certificate of its own yet.');
+  if (tls === undefined) throw failed('SERVER_CERTIFICATE_MISSING', 'The server certificate is not yet issued.');
   return { ...named, tls, adminTls: named.adminTls ?? tls, named };
 }
 

@@ -191,7 +191,7 @@ async function advanced(
 }
 
 const leaseLost = (detail: string, cause?: unknown): EstuaryError =>
-  unavailable('NODE_LEASE_LOST', 'the store cannot be used at present', { detail, cause });
+  unavailable('NODE_LEASE_LOST', 'the store is unavailable', { detail, cause });
 
 /**
  * The same store for one node of several: while it may be dead to the others, nothing is begun that they would close, and what they have

@@ -171,7 +171,7 @@ async function old(store: RetentionStore, after: number, before: number): Promis
 function next(head: ChainHead, { seq, line }: AuditLine): ChainHead {
   const record = parseLine(line);
   if (record !== undefined && follows(head, record)) return record;
-  throw unavailable('AUDIT_TAMPERED', 'the audit log does not agree with the store', {
+  throw unavailable('AUDIT_TAMPERED', 'the audit log differs from the store', {
     detail: `record ${seq} in the store does not follow record ${head.seq}; nothing was archived, run "audit verify"`,
   });
 }

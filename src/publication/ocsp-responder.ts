@@ -42,7 +42,7 @@ class OcspLimiter {
     this.#limiter = new FairLimiter({
       concurrency,
       queue,
-      busy: (detail) => unavailable(BUSY, 'There are more OCSP requests than can be answered.', { detail }),
+      busy: (detail) => unavailable(BUSY, 'Too many OCSP requests. Try again later.', { detail }),
     });
   }
 

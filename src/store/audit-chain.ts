@@ -200,7 +200,7 @@ export class AuditChain {
   }
 
   #tampered(what: string): Error {
-    return unavailable('AUDIT_TAMPERED', 'the audit log does not agree with the store', {
+    return unavailable('AUDIT_TAMPERED', 'the audit log differs from the store', {
       detail: `${this.#file.path} ${what}; run "audit verify", and move the file away to begin a new one`,
     });
   }
@@ -224,7 +224,7 @@ export const MIN_FREE = 4 << 20;
 export function refuseFullDisk(auditFile: string): void {
   const { bavail, bsize } = statfsSync(dirname(auditFile));
   if (bavail * bsize < MIN_FREE)
-    throw unavailable('AUDIT_UNAVAILABLE', 'the audit log cannot be written at present', {
+    throw unavailable('AUDIT_UNAVAILABLE', 'the audit log cannot be written', {
       detail: `only ${bavail * bsize} bytes are free in the folder of ${auditFile}`,
     });
 }

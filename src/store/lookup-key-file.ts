@@ -48,7 +48,7 @@ export function readLookupKey(file: string): Buffer | undefined {
     throw unusable(error);
   }
   if (key.length >= MIN_LOOKUP_KEY) return key;
-  throw failed('LOOKUP_KEY_DAMAGED', 'the key that finds one-time passwords is damaged', {
+  throw failed('LOOKUP_KEY_DAMAGED', 'the lookup key of one-time passwords is damaged', {
     detail: `${file} has ${key.length} bytes instead of ${MIN_LOOKUP_KEY} or more; restore it from the backup`,
   });
 }
@@ -104,7 +104,7 @@ const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && 'code' in error && error.code === code;
 
 function unusable(error: unknown): EstuaryError {
-  return unavailable('LOOKUP_KEY_UNAVAILABLE', 'the key that finds one-time passwords cannot be used', {
+  return unavailable('LOOKUP_KEY_UNAVAILABLE', 'the lookup key of one-time passwords cannot be used', {
     detail: describe(error),
     cause: error,
   });

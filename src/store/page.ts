@@ -43,7 +43,7 @@ export function readPosition(list: ListName, page: PageRequest): number {
 }
 
 export function invalidCursor(): Error {
-  return badRequest('CURSOR_INVALID', 'cursor: not a cursor of this list');
+  return badRequest('CURSOR_INVALID', 'cursor does not belong to this list');
 }
 
 /** A row without the `position` that its list is ordered by. */

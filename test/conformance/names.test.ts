@@ -53,7 +53,7 @@ async function names(
 }
 
 const notOwn = (name: string): string => `403 The request asks for a name that is not the requester's: "${name}".`;
-const NOT_SUBJECT = '403 The CSR must ask for the subject of the certificate that authenticates it.';
+const NOT_SUBJECT = '403 The CSR must request the subject of the certificate that authenticates it.';
 
 describe('mtls_subject = "auto", the default', () => {
   test('no certificate that this server issued obtains another’s name', async () => {

@@ -224,7 +224,7 @@ describe('exit codes', () => {
     writeFileSync(join(home, 'foreign.pem'), x509(foreign).toString());
     order('foreign');
     const answer = await enrollAt(front, key, 'device-foreign');
-    expect([answer.status, answer.text.trim()]).toEqual([500, 'The CA issued something else than was asked for.']);
+    expect([answer.status, answer.text.trim()]).toEqual([500, 'The CA issued another certificate than requested.']);
     const failure = await latestAudit(front, 'certificate.failed');
     expect(String(failure?.['detail'])).toContain('it certifies another public key');
   });

@@ -98,7 +98,7 @@ describe.skipIf(!requires('dogtag'))('keys that the server generates, with the r
         const { answer, otp } = await generate(cn, 'P-256');
         expect(answer.status).toBe(503);
         expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
-        expect(answer.text).toBe('The key archive is not available at present.');
+        expect(answer.text).toBe('The key archive is unavailable.');
         expect(await dogtag.certificatesOf(cn)).toEqual([]);
         expect((await estuary.admin('GET', `/admin/certificates?subject=${cn}`)).json['items']).toEqual([]);
         expect((await estuary.admin('GET', `/admin/otp/${otp}`)).json['uses']).toBe(0);

@@ -115,7 +115,7 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))("the real Dogtag's queue
     const answer = await estuary.enroll(csr, { path: 'serverkeygen', password: otp.token });
     expect([answer.status, answer.text]).toEqual([
       500,
-      'The CA queues requests, so it issues for keys of the client only.',
+      'The CA queues requests, so it cannot issue for a server-generated key.',
     ]);
     expect((await estuary.admin('GET', `/admin/otp/${otp.id}`)).json['uses']).toBe(0);
     expect(await dogtag.pending(`CN=${name}`)).toEqual([]);

@@ -138,7 +138,7 @@ test('§6: when the audit file cannot be written, nothing is issued; when it can
     await expect(store.reserve(reservation({ otp_id }), [event('otp.used')])).rejects.toMatchObject({
       status: 503,
       code: 'AUDIT_UNAVAILABLE',
-      message: 'the audit log cannot be written at present',
+      message: 'the audit log cannot be written',
     });
   await expect(store.checkWritable()).rejects.toMatchObject({ status: 503, code: 'AUDIT_UNAVAILABLE' });
   expect(await store.getOtp(otp_id)).toMatchObject({ uses: 0 });

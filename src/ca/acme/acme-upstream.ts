@@ -310,7 +310,7 @@ export class AcmeUpstream implements Upstream {
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       // Every step of an order can be asked about again, so a lost answer is a call that failed.
-      throw unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', { retryAfter, detail: error.message });
+      throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', { retryAfter, detail: error.message });
     }
   }
 }

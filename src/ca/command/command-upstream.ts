@@ -96,7 +96,7 @@ export class CommandUpstream implements Upstream {
       case EXIT.rejected:
         return { status: 'rejected', reason: errors === '' ? 'The upstream CA rejected the request.' : errors };
       case EXIT.later:
-        throw unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', {
+        throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', {
           retryAfter: this.#options.retryAfter,
           detail: `exit code 75: ${errors}`,
         });

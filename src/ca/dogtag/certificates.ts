@@ -133,7 +133,8 @@ const REASONS: Readonly<Record<CrlReason, string>> = {
  * @throws EstuaryError 404 the CA does not know the certificate; 500; 503
  */
 export async function revokeCertificate(replicas: Replicas, { serial, reason }: RevocationRequest): Promise<void> {
-  if (!isCrlReason(reason)) throw failed('REASON_UNKNOWN', 'This reason cannot be told to the CA.', { detail: reason });
+  if (!isCrlReason(reason))
+    throw failed('REASON_UNKNOWN', 'The CA does not support this revocation reason.', { detail: reason });
   await replicas.read((replica) => replica.session((call) => revokeInSession(call, `0x${serial}`, REASONS[reason])));
 }
 

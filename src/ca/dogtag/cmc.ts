@@ -88,7 +88,7 @@ export class CmcService {
     const body = await this.#message(request);
     const release = await this.#mutex.acquire({ waitMs: WAIT }).catch((error: unknown) => {
       if (!(error instanceof NoPermitError)) throw error;
-      throw unavailable('CA_BUSY', 'The CA is busy at present.', { retryAfter, detail: error.message });
+      throw unavailable('CA_BUSY', 'The CA is busy.', { retryAfter, detail: error.message });
     });
     try {
       return await replicas.submit(async (replica) =>

@@ -99,9 +99,13 @@ export class DogtagCa implements CaDriver {
       return { serial: null, issue: () => this.#forward(request, forwarded) };
     }
     if (csr === undefined || !namesEqual(csr.subject, request.subject))
-      throw forbidden('SUBJECT_NOT_IN_CSR', 'At this CA the CSR itself must ask for the subject that it may have.', {
-        detail: 'a PKCS#10 is passed on as it came',
-      });
+      throw forbidden(
+        'SUBJECT_NOT_IN_CSR',
+        'This CA uses the subject of the CSR, and the requester may not have this subject.',
+        {
+          detail: 'a PKCS#10 is passed on as it came',
+        },
+      );
     this.#issuer();
     const inputs = await this.#profileInputs();
     return { serial: null, issue: () => this.#issue(request, csr.der, inputs) };
@@ -112,7 +116,7 @@ export class DogtagCa implements CaDriver {
     const { chain, retryAfter } = this.#options;
     const { certificate } = chain;
     if (certificate === undefined || chain.problem !== undefined || this.#options.replicas.health().health === 'down')
-      throw unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', {
+      throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', {
         retryAfter,
         detail: chain.problem ?? this.#options.replicas.health().detail ?? 'the CA certificate is not known',
       });
@@ -188,7 +192,7 @@ export class DogtagCa implements CaDriver {
     // A certificate of another key may be another requester's, mixed up; and another CA's is not ours to revoke.
     const own = isKey(certificate, request.spki) && (await isIssuedBy(certificate, issuer));
     const fate = own ? await this.#withdraw(certificate) : 'left as it is';
-    throw failed('CA_ISSUED_OTHER', 'The CA issued something else than was asked for.', {
+    throw failed('CA_ISSUED_OTHER', 'The CA issued another certificate than requested.', {
       detail: `certificate ${certificate.serialNumber}: ${problem}; ${fate}`,
     });
   }
@@ -247,7 +251,7 @@ export async function issuesAtOnce(replicas: Replicas, profile: string): Promise
     );
   } catch (error) {
     if (!(error instanceof EstuaryError) || isUnavailable(error)) throw error;
-    throw failed('CA_PROFILE_UNREADABLE', 'The CA does not say whether it issues at once.', {
+    throw failed('CA_PROFILE_UNREADABLE', 'The CA does not return the configured profile.', {
       detail: `the profile ${profile}: ${error.detail ?? error.message}`,
       cause: error,
     });

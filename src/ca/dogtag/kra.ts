@@ -74,7 +74,7 @@ export class Kra implements KeyArchive {
       if (!(error instanceof EstuaryError)) throw error;
       const { detail, retryAfter } = error;
       if (!isUnavailable(error)) throw notArchived(detail ?? error.message);
-      throw unavailable('KEY_ARCHIVE_UNAVAILABLE', 'The key archive is not available at present.', {
+      throw unavailable('KEY_ARCHIVE_UNAVAILABLE', 'The key archive is unavailable.', {
         ...(detail === undefined ? {} : { detail }),
         ...(retryAfter === undefined ? {} : { retryAfter }),
       });

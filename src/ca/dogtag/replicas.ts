@@ -93,7 +93,7 @@ export class Replicas {
         problems.push(`${replica.url}: ${error.message}`);
       }
     }
-    throw unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', {
+    throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', {
       retryAfter: this.#options.retryAfter,
       detail: problems.length > 0 ? problems.join('; ') : this.#outOfUse().join('; '),
     });

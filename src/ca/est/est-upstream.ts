@@ -112,7 +112,7 @@ export class EstUpstream implements Upstream {
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       if (error.mayHaveArrived && call.method === 'POST') throw new Unanswered(error.message, error);
-      throw unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', { retryAfter, detail: error.message });
+      throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', { retryAfter, detail: error.message });
     }
   }
 

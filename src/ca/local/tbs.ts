@@ -52,7 +52,7 @@ const DAY = 86_400_000;
 export function validityPeriod(profile: ValidityProfile, ca: Period, time: number, days: number | undefined): Period {
   const now = Math.floor(time / 1000) * 1000;
   if (now < ca.notBefore.getTime() || now >= ca.notAfter.getTime())
-    throw failed('CA_NOT_VALID', "The CA's certificate is not valid now.", { detail: expiry(ca) });
+    throw failed('CA_NOT_VALID', 'The CA certificate has expired or is not yet valid.', { detail: expiry(ca) });
   const backdating = profile.backdate_seconds ?? BACKDATING;
   const notBefore = Math.max(now - backdating * 1000, ca.notBefore.getTime());
   // both ends belong to the period (RFC 5280 §4.1.2.5)

@@ -117,9 +117,13 @@ export class RemoteCa implements CaDriver {
     return Promise.resolve().then(() => {
       const { csr, subject } = request;
       if (csr === undefined || !namesEqual(csr.subject, subject))
-        throw forbidden('SUBJECT_NOT_IN_CSR', 'At this CA the CSR itself must ask for the subject that it may have.', {
-          detail: 'the CSR is forwarded as the device signed it',
-        });
+        throw forbidden(
+          'SUBJECT_NOT_IN_CSR',
+          'This CA uses the subject of the CSR, and the requester may not have this subject.',
+          {
+            detail: 'the CSR is forwarded as the device signed it',
+          },
+        );
       this.#options.upstream.check?.(request);
       this.#refuseIfDown();
       const submission = this.#upstreamRequest(request, csr.der);
@@ -242,7 +246,7 @@ export class RemoteCa implements CaDriver {
     const { problem } = this.#breaker;
     if (problem === undefined) return;
     const { retryAfter } = this.#options;
-    throw unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', { retryAfter, detail: problem });
+    throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', { retryAfter, detail: problem });
   }
 
   async #refreshChain(): Promise<void> {
@@ -290,10 +294,10 @@ const isAnswer = (error: unknown): boolean =>
   error instanceof EstuaryError && error.kind !== 'unavailable' && error.code !== 'UPSTREAM_FAILED';
 
 const busy = (retryAfter: number, detail: string): EstuaryError =>
-  unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', {
+  unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', {
     retryAfter,
     detail: `too many calls to the upstream CA: ${detail}`,
   });
 
 const issuedOther = (detail: string): EstuaryError =>
-  failed('CA_ISSUED_OTHER', 'The CA issued something else than was asked for.', { detail });
+  failed('CA_ISSUED_OTHER', 'The CA issued another certificate than requested.', { detail });

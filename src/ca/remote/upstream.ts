@@ -98,7 +98,7 @@ export function refusalOf({ status, text, retryAfter }: Refusal, usualRetryAfter
       detail,
     });
   if (status === 429 || status === 503)
-    return unavailable('CA_UNAVAILABLE', 'The CA is not available at present.', {
+    return unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', {
       retryAfter: retryAfter ?? usualRetryAfter,
       detail,
     });

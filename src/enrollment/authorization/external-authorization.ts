@@ -251,7 +251,7 @@ export class ExternalAuthorization {
   failure({ ca, request_id }: Pick<AuthorizationRequest, 'ca' | 'request_id'>, detail: string): EstuaryError {
     const { log, retryAfter } = this.#context;
     log.warn({ ca, request_id, detail }, 'the authorization service did not decide');
-    return unavailable('AUTHORIZATION_FAILED', 'The request could not be authorized now; send it again later.', {
+    return unavailable('AUTHORIZATION_FAILED', 'The authorization service is unavailable. Try again later.', {
       detail,
       retryAfter,
     });

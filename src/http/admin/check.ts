@@ -181,7 +181,7 @@ export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): vo
       const row = await findRequest(deps, params.id);
       const state = stateOf(row);
       if (state === 'pending at the CA')
-        throw conflict('DECIDED_AT_CA', 'this request waits at the CA, whose agents decide about it');
+        throw conflict('DECIDED_AT_CA', 'this request is pending at the CA; its agents decide it');
       if (state !== 'pending' && state !== 'approved')
         throw conflict('REQUEST_DECIDED', 'this request is no longer pending');
       const ca = deps.cas.all.find(({ label }) => label === row.ca);

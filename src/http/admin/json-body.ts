@@ -84,7 +84,11 @@ export function errorAnswer(statusCode: number, code: ErrorCode, message: string
 const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [status: number, code: ErrorCode, message: string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'MEDIA_TYPE_UNSUPPORTED', 'the body must be application/json'],
   FST_ERR_CTP_BODY_TOO_LARGE: [413, 'BODY_TOO_LARGE', 'the body is larger than server.body_limit allows'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'BODY_LENGTH_MISMATCH', 'the body is not as long as Content-Length says'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [
+    400,
+    'BODY_LENGTH_MISMATCH',
+    'the length of the body differs from Content-Length',
+  ],
   FST_ERR_BAD_URL: [400, 'BAD_PATH', 'the path is not a valid URL path'],
   FST_ERR_MAX_PARAM_LENGTH: [414, 'URL_TOO_LONG', 'a part of the path is too long'],
 };
@@ -95,7 +99,8 @@ export function toErrorAnswer(thrown: unknown): ErrorAnswer {
   const code = thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
   const known = FRAMEWORK_ERRORS[code];
   if (known !== undefined) return errorAnswer(...known);
-  if (isAborted(thrown)) return errorAnswer(400, 'BODY_INCOMPLETE', 'the connection ended before the body did');
+  if (isAborted(thrown))
+    return errorAnswer(400, 'BODY_INCOMPLETE', 'the connection closed before the body was complete');
   return errorAnswer(500, 'INTERNAL_ERROR', 'the request failed inside the server');
 }
 

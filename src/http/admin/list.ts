@@ -93,7 +93,7 @@ export function pageOf<T>(all: readonly T[], { limit, cursor, order }: PageReque
   const items = order === 'desc' ? all.toReversed() : all;
   const start = cursor === undefined ? 0 : Number(cursor);
   if (cursor !== undefined && (!/^[1-9]\d{0,8}$/.test(cursor) || start >= items.length))
-    throw badRequest('CURSOR_INVALID', 'cursor is not one that this list gave out');
+    throw badRequest('CURSOR_INVALID', 'cursor does not belong to this list');
   const end = start + limit;
   return { items: items.slice(start, end), next_cursor: end < items.length ? String(end) : null };
 }

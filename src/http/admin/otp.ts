@@ -138,7 +138,7 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
         tokenEvent({ type: 'otp.changed', token: { ...row, expires_at } }, { address, request_id }, ` until ${until}`),
       ]);
       if (result === 'unknown') throw otpNotFound();
-      if (result === 'revoked') throw conflict('OTP_REVOKED', 'this token was revoked, so that it stays dead');
+      if (result === 'revoked') throw conflict('OTP_REVOKED', 'this token was revoked and cannot be used again');
       return otpRecord({ ...row, expires_at }, deps.now());
     },
   );
@@ -225,8 +225,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
 
 /** @throws EstuaryError 409 `OTP_DISABLED` */
 export function checkOtpEnabled({ settings }: Pick<AdminDependencies, 'settings'>): void {
-  if (!settings.otp.enabled)
-    throw conflict('OTP_DISABLED', 'one-time passwords are switched off (otp.enabled in the configuration)');
+  if (!settings.otp.enabled) throw conflict('OTP_DISABLED', 'one-time passwords are disabled (otp.enabled)');
 }
 
 /** @throws EstuaryError 400: in the past, or too far ahead */

@@ -136,7 +136,7 @@ export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): 
       const order = readRevocationOrder(request.body, now);
       const selection = readSelection(readCertificateFilter(request.body.filter));
       if (!isDry && meant === undefined)
-        throw badRequest('FIELD_INVALID', 'count is required (a call with dry_run tells it)');
+        throw badRequest('FIELD_INVALID', 'count is required; a call with dry_run returns it');
       const count = await countAll(deps, selection, now);
       if (isDry) return { count, revoked: 0, remaining: count };
       if (count !== meant)
@@ -158,7 +158,10 @@ function readSelection(filter: CertificateSelection): CertificateSelection {
   if (Object.values(others).some((value) => value === ''))
     throw badRequest('FIELD_INVALID', 'filter must not have an empty value');
   if (Object.values(others).every((value) => value === undefined))
-    throw badRequest('FIELD_INVALID', 'filter must have something beside status: it would be every certificate');
+    throw badRequest(
+      'FIELD_INVALID',
+      'filter must have a criterion in addition to status: status alone matches every certificate',
+    );
   return { ...others, status };
 }
 

@@ -139,7 +139,8 @@ export function readBackup(folder: string): Manifest {
   return manifest;
 }
 
-const damaged = (detail: string): EstuaryError => failed('BACKUP_DAMAGED', 'this is no whole backup', { detail });
+const damaged = (detail: string): EstuaryError =>
+  failed('BACKUP_DAMAGED', 'the backup is incomplete or damaged', { detail });
 
 /** @throws EstuaryError 500 `STORE_NOT_A_FILE` where the store is in a database that has means of its own for it */
 export function requireFile(driver: Config['store']['driver']): void {

@@ -78,7 +78,9 @@ function checkWhole(path: string, { audit }: Manifest): void {
     const found: unknown = db.pragma('quick_check', { simple: true });
     const head = db.prepare<[], ChainHead>('SELECT seq, hash FROM audit_head').get();
     if (found === 'ok' && head?.seq === audit.seq && head.hash === audit.hash) return;
-    throw failed('BACKUP_DAMAGED', 'this is no whole backup', { detail: `the database in it: ${String(found)}` });
+    throw failed('BACKUP_DAMAGED', 'the backup is incomplete or damaged', {
+      detail: `the database in it: ${String(found)}`,
+    });
   } finally {
     db.close();
   }

@@ -4,7 +4,7 @@ import { EstuaryError, failed, unavailable } from '../../errors.ts';
 export function toStoreError(error: unknown): EstuaryError {
   if (error instanceof EstuaryError) return error;
   if (error instanceof Error && 'syscall' in error)
-    return unavailable('AUDIT_UNAVAILABLE', 'the audit log cannot be written at present', {
+    return unavailable('AUDIT_UNAVAILABLE', 'the audit log cannot be written', {
       detail: error.message,
       cause: error,
     });
@@ -14,7 +14,7 @@ export function toStoreError(error: unknown): EstuaryError {
 
 /** The store does not take this at present. @param detail for the log */
 export const storeUnavailable = (detail: string, cause?: unknown): EstuaryError =>
-  unavailable('STORE_UNAVAILABLE', 'the store cannot be used at present', { detail, cause });
+  unavailable('STORE_UNAVAILABLE', 'the store is unavailable', { detail, cause });
 
 /** The store, or what is in it, is broken. @param detail for the log */
 export const storeFailed = (detail: string, cause?: unknown): EstuaryError =>
@@ -27,6 +27,6 @@ export const storeFailed = (detail: string, cause?: unknown): EstuaryError =>
 export class StoreLost extends EstuaryError {
   /** @param detail for the log */
   constructor(detail: string) {
-    super(503, 'STORE_UNAVAILABLE', 'the store cannot be used at present', { detail, retryAfter: 1 });
+    super(503, 'STORE_UNAVAILABLE', 'the store is unavailable', { detail, retryAfter: 1 });
   }
 }

@@ -73,7 +73,7 @@ export function cmcWrites(db: Database, ofDead: string) {
     ): Operation<Outcome<undefined>> {
       const [status, der] = answer === null ? [null, null] : [answer.status, answer.der];
       if ((yield* conclude.run({ key, instance, nonce, status, answer: der })) === 0)
-        throw failed('CMC_MESSAGE_NOT_CLAIMED', 'the answer could not be kept', { detail: `message ${key}` });
+        throw failed('CMC_MESSAGE_NOT_CLAIMED', 'the response could not be stored', { detail: `message ${key}` });
       return done(undefined, []);
     },
     *releaseCmcMessages(instance?: string): Operation<Outcome<undefined>> {

@@ -49,7 +49,7 @@ export async function settleLookups(
 
 function otherKey(missing: boolean): Error {
   const code = missing ? 'LOOKUP_KEY_MISSING' : 'LOOKUP_KEY_OTHER';
-  return failed(code, 'the key that finds one-time passwords is not the one of this store', {
+  return failed(code, 'the lookup key of one-time passwords is not the one of this store', {
     detail: `otp.lookup_key is ${missing ? 'missing' : 'another key'}, and tokens live that only the former key finds (it is the same on every server of the database; or with otp.enabled = false revoke them: DELETE /admin/otp/{id})`,
   });
 }

@@ -76,7 +76,7 @@ export function describeTrouble(trouble: KeyTrouble, path: string, configured: b
 
 function troubleError(trouble: KeyTrouble, path: string, configured: boolean): Error {
   const code = trouble === 'missing' ? 'LOOKUP_KEY_MISSING' : 'LOOKUP_KEY_OTHER';
-  return failed(code, 'the key that finds one-time passwords is not the one of this store', {
+  return failed(code, 'the lookup key of one-time passwords is not the one of this store', {
     detail: describeTrouble(trouble, path, configured),
   });
 }

@@ -275,8 +275,8 @@ describe('serverkeygen where the CA queues', { timeout: 30_000 }, () => {
     estuary.enroll(onTheWire(simpleCsr(makeKey(), cn)), { path: 'serverkeygen', password: token });
 
   test.each([
-    ['its profile queues', false, 'The CA queues requests, so it issues for keys of the client only.'],
-    ['its agent may not read the profile', true, 'The CA does not say whether it issues at once.'],
+    ['its profile queues', false, 'The CA queues requests, so it cannot issue for a server-generated key.'],
+    ['its agent may not read the profile', true, 'The CA does not return the configured profile.'],
   ])('%s: refused before a key is made, and nothing reaches the CA', async (_, forbidden, text) => {
     const otp = await estuary.otp();
     server.faults.profilesForbidden = forbidden;
@@ -309,7 +309,7 @@ test('what is issued beyond [ca.profile] does not leave; the audit log has it, a
     }).then(({ der }) => der);
   await standIn.decide('approve', await referenceOf(device.cn));
   const answer = await device.final();
-  expect([answer.status, answer.text.trim()]).toEqual([500, 'The CA issued something else than was asked for.']);
+  expect([answer.status, answer.text.trim()]).toEqual([500, 'The CA issued another certificate than requested.']);
   expect(await statusOf(device.cn)).toBe('failed');
   const failures = await auditOf(estuary, 'certificate.failed', await requestId(estuary, device.cn));
   expect(JSON.stringify(failures)).toMatch(

@@ -236,8 +236,8 @@ describe('the answers of an upstream', () => {
     [403, 'not\u0007 you\r\n', 403, 'not you'],
     [401, 'who are you', 500, 'The upstream CA could not process the request.'],
     [404, 'what', 500, 'The upstream CA could not process the request.'],
-    [429, 'slow down', 503, 'The CA is not available at present.'],
-    [503, '', 503, 'The CA is not available at present.'],
+    [429, 'slow down', 503, 'The CA is unavailable.'],
+    [503, '', 503, 'The CA is unavailable.'],
     [500, 'oops', 500, 'The upstream CA could not process the request.'],
     [302, '', 500, 'The upstream CA could not process the request.'],
   ])('%i %j is %i', (status, text, expected, message) => {

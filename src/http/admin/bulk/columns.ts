@@ -22,7 +22,7 @@ export function checkHeader(header: readonly string[], { named, prefixes = [] }:
       `there is no column ${JSON.stringify(unknown.slice(0, 64))}; there are ${known}`,
     );
   const twice = header.find((name, n) => header.indexOf(name) !== n);
-  if (twice !== undefined) throw badRequest('COLUMN_UNKNOWN', `the column ${JSON.stringify(twice)} stands there twice`);
+  if (twice !== undefined) throw badRequest('COLUMN_UNKNOWN', `the column ${JSON.stringify(twice)} occurs twice`);
 }
 
 /** The record of a row: an empty cell is absent, `match.issuer` a field of the object `match`. */
