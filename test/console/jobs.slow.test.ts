@@ -95,7 +95,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await first.page.getByText('Another administrator has to approve it, too.').waitFor();
     await first.page.getByRole('button', { name: 'Approve …' }).click();
     await first.page.getByRole('button', { name: 'Approve', exact: true }).click();
-    await first.page.getByText('it needs another administrator').waitFor();
+    await first.page.getByText('another administrator must approve it').waitFor();
     const hash = new URL(first.page.url()).hash;
     await first.close();
 

@@ -38,7 +38,7 @@ test('the fields of the hash are all that a record can have, in their order', ()
     requester_sans: ['a'],
     certificate_sans: ['b'],
   };
-  const { line } = chain({ seq: 0, hash: GENESIS_HASH }, event as unknown as AuditEvent, 0, 'node-1');
+  const { line } = chain({ seq: 0, hash: GENESIS_HASH }, event as unknown as AuditEvent, 0, 'node-1', 1);
   expect(Object.keys(JSON.parse(line) as object)).toEqual([...HASHED_FIELDS, 'hash']);
 });
 

@@ -101,7 +101,7 @@ import org.bouncycastle.util.encoders.Hex;
  * Longer than other files: one program, which is compiled and started once for all of them.
  *
  * <pre>
- * CmcClient enrol   subject=CN=a[|CN=b…] newkey=PREFIX out=FILE [dns=a.example] [format=crmf] [keytype=rsa] [bad=N]
+ * CmcClient enroll   subject=CN=a[|CN=b…] newkey=PREFIX out=FILE [dns=a.example] [format=crmf] [keytype=rsa] [bad=N]
  * CmcClient revoke  target=CERT [reason=1] [revocation-secret=S] out=FILE
  * CmcClient query   token=HEX out=FILE
  * CmcClient confirm target=CERT out=FILE
@@ -110,7 +110,7 @@ import org.bouncycastle.util.encoders.Hex;
  * </pre>
  *
  * Several commands go into one run with "--" between them. The message is signed with cert= and key=; without them,
- * enrol signs with the key of the first request and the others do not sign at all. secret= and identification= add
+ * enroll signs with the key of the first request and the others do not sign at all. secret= and identification= add
  * identityProofV2, popLinkRandom and popLinkWitnessV2; with mac=yes they authenticate the message in place of
  * identityProofV2 and a signature. bad=N breaks the signature of the Nth request. transaction= and nonce= (hex) replace random values. The
  * Nth new key is written to PREFIX-N.pem. Messages are DER or BER files, certificates and keys PEM.
@@ -152,7 +152,7 @@ public final class CmcClient {
     }
     CmcClient client = new CmcClient(options);
     switch (command.get(0)) {
-      case "enrol" -> client.enrol();
+      case "enroll" -> client.enroll();
       case "revoke" -> client.revoke();
       case "query" -> client.query();
       case "confirm" -> client.confirm();
@@ -164,7 +164,7 @@ public final class CmcClient {
 
   // --- requests ----------------------------------------------------------------------------------------------
 
-  private void enrol() throws Exception {
+  private void enroll() throws Exception {
     byte[] random = new byte[64];
     RANDOM.nextBytes(random);
     KeyPair first = null;

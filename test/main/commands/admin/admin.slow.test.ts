@@ -212,7 +212,7 @@ describe('certificates', () => {
     expect(await json('cert', 'show', serial)).toMatchObject({ status: 'revoked', reason: 'keyCompromise' });
     const again = await admin([...args, '--yes']);
     expect(again).toMatchObject({ code: 1, out: '' });
-    expect(again.err).toContain('already (409 ALREADY_REVOKED)');
+    expect(again.err).toContain('already revoked (409 ALREADY_REVOKED)');
   });
 
   test('revoke-all: counts first, and revokes so many', async () => {
