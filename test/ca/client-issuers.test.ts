@@ -11,6 +11,8 @@ const devices = await makeCa('CN=Devices', { issuer: root });
 const lab = await makeCa('CN=Lab', { issuer: root });
 /** What devices was before: another key. */
 const former = await makeCa('CN=Devices', { issuer: root, slot: 'former' });
+/** The key of devices with another name. */
+const renamed = await makeCa('CN=Renamed', { issuer: root, slot: 'CN=Devices' });
 const sibling = await makeCa('CN=Sibling', { issuer: root });
 const maker = await makeCa('CN=Maker');
 const upper = await makeCa('CN=Upper', { issuer: maker });
@@ -26,6 +28,7 @@ const PATHS: Readonly<Record<string, readonly Issuer[]>> = {
   devices: [leaf, devices, root],
   'devices, which is the anchor': [leaf, devices],
   former: [leaf, former, root],
+  renamed: [leaf, renamed, root],
   lab: [leaf, lab, root],
   'lab, which is the anchor': [leaf, lab],
   'lab, by a foreign anchor': [leaf, bridged, bridge],
@@ -64,6 +67,12 @@ async function accepted(...of: Parameters<typeof issuersWith>) {
 describe('client_issuers', () => {
   test('own: this CA, by its name and key', async () => {
     expect(await accepted(['own'])).toEqual(OWN);
+  });
+  test('an issuer with the same key but another name does not count, nor one with the same name but another key', async () => {
+    for (const list of [['own'], ['anchors'], ['own', 'anchors']])
+      for (const name of ['renamed', 'former']) expect(await accepted(list)).not.toContain(name);
+    expect(await accepted(['issuers.pem'], [devices])).toEqual(OWN);
+    expect(await accepted(['own'], [], [renamed])).toEqual([...OWN, 'renamed']);
   });
   test('own: its renewal_issuers', async () => {
     expect(await accepted(['own'], [], [former, maker])).toEqual(['devices', 'devices, which is the anchor', 'former']);
@@ -118,7 +127,7 @@ describe('client_issuers', () => {
     ['a direct issuer', lower, ['maker']],
     ['an indirect issuer', upper, ['maker']],
     ['the anchor', maker, ['maker']],
-    ['the root', root, ['devices', 'former', 'lab', 'sibling', 'root']],
+    ['the root', root, ['devices', 'former', 'renamed', 'lab', 'sibling', 'root']],
     ['another CA of this server', lab, ['lab', 'lab, which is the anchor', 'lab, by a foreign anchor']],
   ])('a file: %s', async (_, file, expected) => {
     expect(await accepted(['issuers.pem'], [file])).toEqual(expected);

@@ -30,6 +30,9 @@ const profile = ({ subject, san, ...rest }: Overrides = {}): PolicyProfile => ({
 });
 
 const key = (kind: KeyKind) => parsePublicKey(spkiDer(keyPair(kind)));
+/** The point of order 1, with which anyone can sign. */
+const smallOrder = () =>
+  parsePublicKey(Buffer.concat([key('ed25519').spki.subarray(0, -32), Buffer.of(1), Buffer.alloc(31)]));
 const dns = (value: string): GeneralName => ({ kind: 'dns', value });
 const requested = (overrides: Partial<RequestedContent> = {}): RequestedContent => ({
   subject: parseDistinguishedName('CN=dev-1,O=Example'),
@@ -78,6 +81,17 @@ describe('the profile allows', () => {
     ],
     ['the one address of a block', { san: { ip: ['10.0.0.1/32'] } }, names(ipAddress('10.0.0.1'))],
     ['a wildcard where wildcards are on', { san: { wildcards: true } }, names(dns('*.a.example'))],
+    ['an asterisk outside of DNS names', {}, names({ kind: 'uri', value: 'urn:*' })],
+    [
+      'a name in the subject that the profile has added as a subjectAltName',
+      { san: { allowed: [] } },
+      { ...subject('CN=a.example'), ...names(dns('a.example')), added: [dns('a.example')] },
+    ],
+    [
+      'what a pattern with a placeholder allowed before the request was queued',
+      { subject: { patterns: { CN: '{id}' } }, san: { dns: ['{id}\\.example'] } },
+      { ...names(dns('a.example')), values: undefined },
+    ],
     ['the required kinds', { san: { required: ['dns'] } }, names(dns('a.example'), ipAddress('10.0.0.1'))],
     ['a key usage of the profile', {}, keyUsage('keyEncipherment')],
     ['purposes of the profile', {}, purposes(OID.clientAuth, '1.2.3.4')],
@@ -103,6 +117,7 @@ describe('the profile refuses with 400', () => {
   test.each<[string, string, Overrides, Partial<RequestedContent>]>([
     ['another key type', 'KEY_TYPE_NOT_ALLOWED', {}, { publicKey: key('ec:P-384') }],
     ['another RSA size', 'KEY_TYPE_NOT_ALLOWED', {}, { publicKey: key('rsa:3072') }],
+    ['an unusable key of an allowed type', 'KEY_TYPE_NOT_ALLOWED', {}, { publicKey: smallOrder() }],
     ['neither subject nor SAN', 'SUBJECT_MISSING', {}, { subject: EMPTY_NAME }],
     ['a missing attribute', 'SUBJECT_NOT_ALLOWED', { subject: { required: ['OU'] } }, {}],
     ['an attribute outside of the list', 'SUBJECT_NOT_ALLOWED', { subject: { allowed: ['CN'] } }, {}],
@@ -135,6 +150,30 @@ describe('the profile refuses with 400', () => {
       'SAN_NOT_ALLOWED',
       { san: { email: ['.*@a'] } },
       names({ kind: 'email', value: 'x@b' }),
+    ],
+    [
+      'an email that matches in lower case only',
+      'SAN_NOT_ALLOWED',
+      { san: { email: ['[a-z]+@a'] } },
+      names({ kind: 'email', value: 'X@a' }),
+    ],
+    [
+      'a name in the subject that the profile has not added',
+      'SAN_NOT_ALLOWED',
+      { san: { allowed: [] } },
+      { ...subject('CN=b.example'), ...names(dns('a.example')), added: [dns('a.example')] },
+    ],
+    [
+      'a value that does not match a pattern with a placeholder',
+      'SUBJECT_NOT_ALLOWED',
+      { subject: { patterns: { CN: '{id}' } } },
+      { values: () => ['dev-2'] },
+    ],
+    [
+      'for a queued request, a value that does not match a pattern without a placeholder',
+      'SUBJECT_NOT_ALLOWED',
+      { subject: { patterns: { CN: 'dev-2' } } },
+      { values: undefined },
     ],
     [
       'a URI that does not match',
@@ -209,10 +248,10 @@ describe('the profile refuses with 400', () => {
   });
 
   test("the answer names what is refused, with the client's text quoted and cut short", () => {
-    const long = 'x'.repeat(200);
-    const check = () =>
-      checkPolicy(profile({ subject: { patterns: { CN: 'dev' } } }), requested(subject(`CN=${long}`)));
-    expect(check).toThrow(`The subject has a CN that is not allowed: "${'x'.repeat(80)}…".`);
+    const check = (length: number) => () =>
+      checkPolicy(profile({ subject: { patterns: { CN: 'dev' } } }), requested(subject(`CN=${'x'.repeat(length)}`)));
+    expect(check(80)).toThrow(`The subject has a CN that is not allowed: "${'x'.repeat(80)}".`);
+    expect(check(81)).toThrow(`The subject has a CN that is not allowed: "${'x'.repeat(80)}…".`);
     expect(() => checkPolicy(profile(), requested(purposes(OID.cmcRA)))).toThrow(/extended key usage cmcRA/);
     expect(() => checkPolicy(profile(), requested({ publicKey: key('ec:P-521') }))).toThrow(
       'The public key is ec:P-521; ec:P-256, rsa:2048, ed25519 allowed.',
@@ -226,4 +265,6 @@ test('only extensions that the profile takes from the request come into the cert
   const all = [extension(OID.keyUsage, encodeKeyUsage(['digitalSignature'])), taken, extension('1.2.3.4.6', NULL)];
   expect(copiedExtensions(profile({ extensions: [{ oid: '1.2.3.4.5', ...from }] }), all)).toEqual([taken]);
   expect(copiedExtensions(profile(), all)).toEqual([]);
+  const fixed = { oid: '1.2.3.4.5', critical: false, value: '0500' };
+  expect(copiedExtensions(profile({ extensions: [fixed] }), all)).toEqual([]);
 });

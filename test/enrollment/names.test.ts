@@ -134,6 +134,7 @@ function principal(text: string, subject: string, short?: string): Identity {
 
 const a = dnsName('a.example');
 const other = dnsName('admin.example.com');
+const registeredId = tlv(0x88, Buffer.from('2a0304', 'hex'));
 
 describe('names of a token', () => {
   const subject = { patterns: { CN: '{id}', serialNumber: '{client_id}-[0-9]+' } };
@@ -142,9 +143,12 @@ describe('names of a token', () => {
     ['cn: its own', 'cn', {}, {}, 'CN=device-1'],
     ['cn: another CN', 'cn', {}, { subject: 'CN=device-2' }, '403 CLIENT_ID_MISMATCH'],
     ['cn: two', 'cn', {}, { subject: 'CN=device-1,CN=device-2' }, '403 CLIENT_ID_MISMATCH'],
+    ['cn: two, its own first', 'cn', {}, { subject: 'CN=device-2,CN=device-1' }, '403 CLIENT_ID_MISMATCH'],
+    ['cn: its own twice', 'cn', {}, { subject: 'CN=device-1,CN=device-1' }, '403 CLIENT_ID_MISMATCH'],
     ['cn: a further SAN', 'cn', {}, { sans: [other] }, '403 NAME_NOT_OWN'],
     ['cn: a SAN of its own', 'cn', {}, { sans: [dnsName('Device-1')] }, 'CN=device-1 DNS:Device-1'],
     ['cn: an address', 'cn', {}, { sans: [ip(192, 0, 2, 1)] }, '403 NAME_NOT_OWN'],
+    ['cn: a SAN of another kind', 'cn', {}, { sans: [registeredId] }, '403 NAME_NOT_OWN'],
     ['cn: a UID', 'cn', {}, { subject: 'UID=root,CN=device-1' }, '403 NAME_NOT_OWN'],
     ['cn: a serialNumber', 'cn', {}, { subject: 'serialNumber=1,CN=device-1' }, '403 NAME_NOT_OWN'],
     ['cn: an emailAddress', 'cn', {}, { subject: 'emailAddress=a@b.example,CN=device-1' }, '403 NAME_NOT_OWN'],
@@ -194,6 +198,27 @@ describe('names of a token', () => {
     ['san: its own', 'san', {}, { subject: 'O=Plant', sans: [dnsName('device-1')] }, 'O=Plant DNS:device-1'],
     ['san: none', 'san', {}, {}, '403 CLIENT_ID_MISMATCH'],
     ['san: with its CN', 'san', {}, { sans: [dnsName('device-1')] }, 'CN=device-1 DNS:device-1'],
+    [
+      'san: with its CN in another case',
+      'san',
+      {},
+      { subject: 'CN=Device-1', sans: [dnsName('device-1')] },
+      '403 NAME_NOT_OWN',
+    ],
+    [
+      'san: only one that a placeholder allows',
+      'san',
+      { san: { dns: ['{id}\\.example\\.com'] } },
+      { sans: [dnsName('device-1.example.com')] },
+      '403 CLIENT_ID_MISMATCH',
+    ],
+    [
+      'san: only one that a template adds',
+      'san',
+      { san: { add: ['dns:{id}.example.com'] } },
+      {},
+      '403 CLIENT_ID_MISMATCH',
+    ],
     ['san: with another CN', 'san', {}, { subject: 'CN=x', sans: [dnsName('device-1')] }, '403 NAME_NOT_OWN'],
     ['san: with another SAN', 'san', {}, { sans: [dnsName('device-1'), other] }, '403 NAME_NOT_OWN'],
     ['names (403) before policy (400)', 'cn', { san: { allowed: [] } }, { sans: [other] }, '403 NAME_NOT_OWN'],
@@ -251,20 +276,60 @@ describe('names of a certificate, by mtls_subject', () => {
       { subject: 'CN=SN8,O=Maker' },
       '403 SUBJECT_NOT_OWN',
     ],
+    [
+      'same: foreign, its serialNumber as CN, and an attribute that no pattern allows',
+      'same',
+      'foreign',
+      placeholders,
+      { subject: 'CN=SN7,OU=x,O=Maker' },
+      '403 SUBJECT_NOT_OWN',
+    ],
+    [
+      'same: any subject that a template replaces',
+      'same',
+      'own',
+      { subject: { template: 'CN={cert.CN},O=Template' } },
+      { subject: 'CN=x' },
+      'CN=device-1,O=Template',
+    ],
     ['any: ours, any', 'any', 'own', {}, { subject: 'CN=x', sans: [other] }, 'CN=x DNS:admin.example.com'],
   ])('%s', async (_, mtls_subject, who, profile, asked, expected) => {
     const identity = await (who === 'own' ? own() : foreign());
     const ca = caWith({ ...profile, ...(mtls_subject === undefined ? {} : { mtls_subject }) });
     expect(await issued(identity, csrOf(asked), { ca })).toBe(expected);
   });
+
+  test('same: its own unstructuredName and pseudonym, which are not names of its client_id', async () => {
+    const subject = 'unstructuredName=router+pseudonym=r7,CN=device-1';
+    const identity = await holder(subject, [], true);
+    expect(await issued(identity, csrOf({ subject }), { ca: caWith({ mtls_subject: 'same' }) })).toBe(
+      'pseudonym=r7+unstructuredName=router,CN=device-1',
+    );
+  });
+});
+
+test("403 NAME_NOT_OWN quotes the name, at most 80 characters of the client's text", async () => {
+  const identity = await token('device-1');
+  const answer = (uid: string) =>
+    pipeline({ store, identity, rules: { clientIdBinding: 'cn' } }).enroll(
+      received(devices, csrOf({ subject: `UID=${uid},CN=device-1` }), { requestId: randomUUID() }),
+    );
+  const start = "The request asks for a name that is not the requester's: ";
+  await expect(answer('x'.repeat(76))).rejects.toThrow(`${start}"UID=${'x'.repeat(76)}".`);
+  await expect(answer('x'.repeat(77))).rejects.toThrow(`${start}"UID=${'x'.repeat(76)}…".`);
 });
 
 describe('names of a mapped principal', () => {
   const alice = principal('alice@EXAMPLE.COM', 'CN=alice,O=Example', 'alice');
+  const BOB = 'emailAddress=bob@example.com,CN=bob';
+  const bob = principal('bob@EXAMPLE.COM', BOB);
   const host = principal('host/a.example.com@EXAMPLE.COM', 'CN=a.example.com');
   test.each<[string, Identity, Profile, Asked, string]>([
     ['its subject, whatever the CSR says', alice, {}, { subject: 'UID=root,CN=x' }, 'CN=alice,O=Example'],
     ['a SAN of its name', alice, {}, { sans: [dnsName('alice')] }, 'CN=alice,O=Example DNS:alice'],
+    ['a SAN of what it belongs to', alice, {}, { sans: [dnsName('Example')] }, '403 NAME_NOT_OWN'],
+    ['its address', bob, {}, { sans: [email('bob@example.com')] }, `${BOB} email:bob@example.com`],
+    ['its address in another case', bob, {}, { sans: [email('Bob@example.com')] }, '403 NAME_NOT_OWN'],
     ['another SAN', alice, {}, { sans: [other] }, '403 NAME_NOT_OWN'],
     [
       'an address by a placeholder',

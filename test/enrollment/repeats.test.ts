@@ -159,6 +159,21 @@ describe('with otp.retry_window = 0', () => {
     const [first, second] = [await device.send({ retryWindow: 0 }), await device.send({ retryWindow: 0 })];
     expect([first === second, signatures, await device.uses()]).toEqual([false, 2, 2]);
   });
+
+  test('also while the first request is in progress: the second one does not wait for it', async () => {
+    const device = await Device.with(2);
+    let letGo = (): void => undefined;
+    held = new Promise((resolve) => (letGo = resolve));
+    const first = device.send({ retryWindow: 0 });
+    while ((await device.uses()) === 0) await setImmediate();
+    const state = { answered: false };
+    const second = device.send({ retryWindow: 0, patience: 0 }).finally(() => (state.answered = true));
+    while (!state.answered && (await device.uses()) === 1) await setImmediate();
+    letGo();
+    expect(await second).toMatch('issued');
+    expect(await first).not.toBe(await second);
+    expect([signatures, await device.uses()]).toEqual([2, 2]);
+  });
 });
 
 describe('within the window', () => {
@@ -170,6 +185,22 @@ describe('within the window', () => {
     expect([signatures, await device.uses()]).toEqual([1, 1]);
     now += HOUR - 1000;
     expect(await device.send()).toBe(first);
+  });
+
+  test('each repeat is in the audit log, with the certificate and the first request', async () => {
+    const device = await Device.with();
+    const requestId = randomUUID();
+    const serial = (await device.send({ requestId })).replace('issued ', '');
+    const repeats = async () =>
+      (await store.listAudit({ limit: 1000, type: 'auth.otp' })).items.filter((one) => one.serial === serial);
+    const before = await repeats();
+    for (const times of [1, 2]) {
+      await device.send();
+      const added = (await repeats()).slice(before.length);
+      expect(added.map(({ detail }) => detail)).toEqual(
+        Array<string>(times).fill(`; the answer to ${requestId} once more`),
+      );
+    }
   });
 
   test.each([1, 3])('twenty at once get one certificate, of a token of %d uses', async (uses) => {

@@ -1,9 +1,21 @@
 /** What a search for a path tries, and where it gives up (RFC 5280 §6.1). */
 import { expect, test } from 'vitest';
 import { findPath, type IssuerSource } from '../../../src/auth/mtls/path-building.ts';
+import { contextConstructed, contextPrimitive, sequence, tlv } from '../../../src/pki/der/der.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
 import { parseCertificate, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import { foldedName } from '../../../src/pki/x509/name-matching.ts';
-import { makeCa, makeClient, type Issuer } from '../../support/certificates.ts';
+import {
+  aki,
+  dns,
+  extension,
+  makeCa,
+  makeClient,
+  ski,
+  subjectAltName,
+  type Issuer,
+} from '../../support/certificates.ts';
+import { keyPair } from '../../support/keys.ts';
 import { NOW } from '../chain.ts';
 
 const MAX_PATH = 10;
@@ -62,6 +74,18 @@ test('CAs that have certified each other are no endless path', async () => {
   expect(await found(await makeClient('CN=a', one), source(two, crossed))).toBe(3);
 });
 
+test('the log shows which name constraints a path violates', async () => {
+  const permitted = sequence(tlv(contextConstructed(0), sequence(tlv(contextPrimitive(2), Buffer.from('a.example')))));
+  const constrained = await makeCa('CN=CA', {
+    issuer: root,
+    extensions: [extension(OID.nameConstraints, true, permitted)],
+  });
+  const leaf = await makeClient('CN=a', constrained, { extensions: [subjectAltName(dns('b.example'))] });
+  expect(await found(leaf, source(root, [parsed(constrained)]))).toBe(
+    `${parsed(root).fingerprint}: "DNS:b.example" lies outside of the CA's name constraints`,
+  );
+});
+
 test('the log learns which issuer is missing', async () => {
   const missing = await makeCa('CN=Missing');
   const leaf = await makeClient('CN=a', missing);
@@ -70,4 +94,15 @@ test('the log learns which issuer is missing', async () => {
   expect(await found(leaf, source(impostor, []))).toBe(
     `${parsed(impostor).fingerprint}: did not sign the certificate below it`,
   );
+});
+
+test('RFC 5280 §4.2.1.1: key identifiers count where the certificate and its issuer both have one', async () => {
+  const [without, keys] = [await makeCa('CN=CA', { issuer: root }), keyPair('ec:P-256', 'CN=CA')];
+  const leaf = await makeClient('CN=a', without, { extensions: [aki(keys)] });
+  expect(await found(leaf, source(root, [parsed(without)]))).toBe(3);
+  const fitting = await makeCa('CN=CA', { issuer: root, extensions: [ski(keys)] });
+  expect(await found(leaf, source(root, [parsed(fitting)]))).toBe(3);
+  expect(await found(await makeClient('CN=a', fitting), source(root, [parsed(fitting)]))).toBe(3);
+  const other = await makeCa('CN=CA', { issuer: root, extensions: [ski(root.keys)] });
+  expect(await found(leaf, source(root, [parsed(other)]))).toBe('none of its issuers has its authorityKeyIdentifier');
 });
