@@ -64,7 +64,11 @@ describe('POST /admin/certificates/revoke', () => {
   test.each<[string, object, RegExp]>([
     ['no filter', { count: 4 }, /^filter is required/],
     ['an empty filter', { filter: {}, count: 4 }, /^filter must have a criterion in addition to status/],
-    ['a status alone', { filter: { status: 'valid' }, count: 4 }, /^filter must have a criterion in addition to status/],
+    [
+      'a status alone',
+      { filter: { status: 'valid' }, count: 4 },
+      /^filter must have a criterion in addition to status/,
+    ],
     ['an empty part of a name', { filter: { subject: '' }, count: 4 }, /^filter/],
     ['those that are revoked', { filter: { ...filter, status: 'revoked' }, count: 0 }, /^filter\.status must be/],
     ['no count', { filter }, /^count is required/],
