@@ -32,6 +32,7 @@ export default defineConfig({
     hookTimeout: 300_000,
     pool: 'forks',
     globalSetup: './test/support/postgres-of-run.ts',
+    setupFiles: './test/support/metadata.ts',
     reporters: ['default', './test/support/run-report.ts'],
     // Two cores serve the CI machine; more workers only make the argon2 and TLS tests fight each other.
     maxWorkers: 2,

@@ -1,5 +1,4 @@
 /** RFC 7030 §4.2.1, §4.2.2 and RFC 6402 §2.8: other names for a client that has a certificate (ChangeSubjectName). */
-import 'reflect-metadata';
 import { webcrypto, X509Certificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 import { fromBER, Sequence } from 'asn1js';

@@ -3,7 +3,6 @@
  *
  * Longer than other files: the certificates are made once for all their readers.
  */
-import 'reflect-metadata';
 
 import { X509Certificate, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

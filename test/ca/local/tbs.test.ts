@@ -1,7 +1,6 @@
 /** Fixed and copied extensions and certificate policies, as OpenSSL and @peculiar/x509 read them. */
 import { writeFileSync } from 'node:fs';
 import * as x509 from '@peculiar/x509';
-import 'reflect-metadata';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { IssuanceRequest } from '../../../src/ca/driver.ts';
 import type { LocalCa } from '../../../src/ca/local/index.ts';

@@ -1,6 +1,5 @@
 import * as x509 from '@peculiar/x509';
 import { fromBER, Sequence } from 'asn1js';
-import 'reflect-metadata';
 import { describe, expect, test } from 'vitest';
 import { DerError, explicit, integer, NULL, sequence, setOf, tlv } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';

@@ -1,5 +1,3 @@
-import 'reflect-metadata';
-
 import { CertificatePolicyExtension } from '@peculiar/x509';
 import { describe, expect, test } from 'vitest';
 import { DerError, oid, sequence, utf8String } from '../../../src/pki/der/der.ts';

@@ -1,5 +1,3 @@
-import 'reflect-metadata';
-
 import * as x509 from '@peculiar/x509';
 import { describe, expect, test } from 'vitest';
 

@@ -1,5 +1,3 @@
-import 'reflect-metadata';
-
 import { generateKeyPairSync } from 'node:crypto';
 
 import * as x509 from '@peculiar/x509';
