@@ -8,8 +8,7 @@ import { runAny } from '../support/command.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import { pkcs8Pem } from '../support/keys.ts';
-import { NODE, SERVER } from '../support/server-process.ts';
-import { until } from '../support/until.ts';
+import { NODE, SERVER, untilLogged } from '../support/server-process.ts';
 
 let estuary: Estuary;
 let ca: Issuer;
@@ -33,14 +32,6 @@ const asAdmin = async (headers: Record<string, string> = {}): Promise<number> =>
   return (await call({ port, path: '/admin/lockouts', method: 'GET', tls, headers })).status;
 };
 
-/** Waits until the log has as many of these messages. */
-async function logged(message: string, times = 1): Promise<void> {
-  await until(
-    `"${message}" in the log`,
-    () => estuary.server.log().filter(({ msg }) => msg === message).length >= times,
-  );
-}
-
 test('admin.tls.mode = "required_for_reenroll" means "optional", and a warning says so', async () => {
   expect(await asAdmin()).toBe(200);
   expect((await estuary.admin('GET', '/admin/lockouts')).status, 'a bearer token alone').toBe(200);
@@ -58,18 +49,18 @@ test('admin.tls.crl stops a revoked administrator at the next reload', async () 
     section(config, 'admin', 'tls')['crl'] = 'admin/list.crl';
   });
   estuary.server.signal('SIGHUP');
-  await logged('configuration reloaded');
+  await untilLogged(estuary.server, 'configuration reloaded');
   expect(await asAdmin()).toBe(401);
   writeFileSync(join(estuary.dir, 'admin/list.crl'), await makeCrl(ca));
   estuary.server.signal('SIGHUP');
-  await logged('configuration reloaded', 2);
+  await untilLogged(estuary.server, 'configuration reloaded', 2);
   expect(await asAdmin()).toBe(200);
 });
 
 test('anchors that make devices administrators are refused by a reload, by --check and at the start', async () => {
   cpSync(join(estuary.dir, 'ca/root.pem'), join(estuary.dir, 'admin/own.pem'));
   estuary.server.signal('SIGHUP');
-  await logged('reload failed; the old configuration stays in force');
+  await untilLogged(estuary.server, 'reload failed; the old configuration stays in force');
   expect(await asAdmin(), 'the old anchors').toBe(200);
   for (const args of [['--check'], []]) {
     const { code, output } = await runAny(NODE, [SERVER, '--config', join(estuary.dir, 'est.toml'), ...args]);

@@ -9,8 +9,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { openTls } from '../support/https.ts';
-import { NODE, SERVER } from '../support/server-process.ts';
-import { until } from '../support/until.ts';
+import { NODE, SERVER, untilLogged } from '../support/server-process.ts';
 
 // Each test starts a server.
 vi.setConfig({ testTimeout: 120_000 });
@@ -25,14 +24,6 @@ async function start(configure?: (config: import('smol-toml').TomlTable, dir: st
 }
 afterEach(() => estuary?.stop());
 
-/** Waits until the log has `count` lines with this message. */
-async function logged(server: Estuary, message: string, count = 1): Promise<void> {
-  await until(
-    `"${message}" in the log`,
-    () => server.server.log().filter(({ msg }) => msg === message).length >= count,
-  );
-}
-
 test('SIGTERM: a request in flight is finished, then the process ends with 0', async () => {
   const est = await start();
   const { token } = await est.otp();
@@ -46,7 +37,7 @@ test('SIGTERM: a request in flight is finished, then the process ends with 0', a
   await once(socket, 'data');
   socket.write(wire.slice(0, 50));
   est.server.signal('SIGTERM');
-  await logged(est, 'stopping');
+  await untilLogged(est.server, 'stopping');
   await expect(openTls(est.server.port('est'), { ca: est.root })).rejects.toThrow();
   let answer = '';
   socket.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1')));
@@ -104,7 +95,7 @@ test('SIGHUP: another server certificate and bearer token count at once; open co
     section(config, 'est')['retry_after'] = 99;
   });
   est.server.signal('SIGHUP');
-  await logged(est, 'configuration reloaded');
+  await untilLogged(est.server, 'configuration reloaded');
 
   const after = await openTls(est.server.port('est'), { ca: est.root });
   expect(after.getPeerCertificate().serialNumber).not.toBe(serial);
@@ -120,7 +111,7 @@ test('SIGHUP: a reload that fails leaves the old state in force and says why', a
   const est = await start();
   writeFileSync(join(est.dir, 'tls/server.key'), 'not a key');
   est.server.signal('SIGHUP');
-  await logged(est, 'reload failed; the old configuration stays in force');
+  await untilLogged(est.server, 'reload failed; the old configuration stays in force');
   expect((await est.est('cacerts')).status).toBe(200);
   expect((await est.admin('GET', '/admin/audit?type=config.reload')).json['items']).toMatchObject([
     { outcome: 'failure' },

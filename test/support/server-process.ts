@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { ROOT } from './root.ts';
 import { recordNote } from './run-notes.ts';
+import { until } from './until.ts';
 
 export const SERVER = join(ROOT, 'dist', 'server.js');
 
@@ -90,6 +91,11 @@ export async function untilListening(
     throw error;
   }
   return server;
+}
+
+/** Waits until the server has logged a message `count` times. */
+export async function untilLogged(server: ServerProcess, message: string, count = 1): Promise<void> {
+  await until(`"${message}" in the log`, () => server.log().filter(({ msg }) => msg === message).length >= count);
 }
 
 class RunningServer implements ServerProcess {
