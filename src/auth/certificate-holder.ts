@@ -1,6 +1,6 @@
 /** Who the holder of a client certificate is, for people and for the queue (docs/names.md). */
 import { createHash } from 'node:crypto';
-import type { Certificate } from '../pki/x509/certificate.ts';
+import { isSameCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { comparableGeneralNames, formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
 import { foldedName, isIssuedBy } from '../pki/x509/name-matching.ts';
 import { comparableName, formatName, namesEqual } from '../pki/x509/name.ts';
@@ -59,7 +59,7 @@ export function isSameHolder(a: CertificateHolder, b: CertificateHolder): boolea
 /** Whether a certificate without a validated path belongs to this holder: the same names, and a signature of its issuer's key. */
 export async function isOfHolder({ certificate, issuer }: CertificateHolder, other: Certificate): Promise<boolean> {
   return (
-    certificate.fingerprint === other.fingerprint ||
+    isSameCertificate(certificate, other) ||
     (namesEqual(certificate.subject, other.subject) &&
       sameGeneralNames(certificate.subjectAltNames, other.subjectAltNames) &&
       (await isIssuedBy(other, issuer)))

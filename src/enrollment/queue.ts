@@ -103,7 +103,7 @@ export class RequestQueue {
     const row = await this.#store.findRequest(recognition);
     if (row === undefined) return { recognition, supersedes: null };
     const known = await this.known(row);
-    return (await isSuperseded(known, request.identity)) ? { recognition, supersedes: row.id } : known;
+    return (await isSuperseded(known, request.identity, this.#now())) ? { recognition, supersedes: row.id } : known;
   }
 
   /** A row with its certificate. */
@@ -162,12 +162,12 @@ export class RequestQueue {
 }
 
 /**
- * A certificate that was revoked, or that the requester presents to have it renewed, answers no further request: the
- * next one is new.
+ * A certificate that is revoked, has expired, or that the requester presents for renewal answers no further request:
+ * the next one is new.
  */
-async function isSuperseded({ certificate: row }: Known, identity: Identity): Promise<boolean> {
+async function isSuperseded({ certificate: row }: Known, identity: Identity, now: number): Promise<boolean> {
   if (row === undefined) return false;
-  if (row.revoked_at !== null) return true;
+  if (row.revoked_at !== null || row.not_after < now) return true;
   if (!('certificate' in identity) || identity.certificate === undefined) return false;
   const { certificate, issuer } = identity;
   return certificate.serialNumber === row.serial && isRecordOf(row, { certificate, issuer });

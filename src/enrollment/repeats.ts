@@ -65,7 +65,7 @@ export class Repeats {
     if (use === undefined) return (await this.#hasUse(token)) ? 'answered' : 'unknown';
     if (token.dead !== undefined) return 'refused';
     if (use.under_way && this.#options.retryWindow > 0) return 'answered';
-    const isValid = this.#isInWindow(use) && (await this.#certificateOf(use))?.revoked_at === null;
+    const isValid = this.#isInWindow(use) && (await this.#unexpiredOf(use))?.revoked_at === null;
     return isValid ? 'answered' : 'refused';
   }
 
@@ -102,13 +102,16 @@ export class Repeats {
     return issued_at !== null && issued_at > now() - retryWindow;
   }
 
-  #certificateOf({ request_id }: OtpUse): Promise<CertificateRow | undefined> {
-    return this.#options.store.findCertificateByRequest(request_id);
+  /** An expired certificate is no use to a device: the request is treated as new. */
+  async #unexpiredOf({ request_id }: OtpUse): Promise<CertificateRow | undefined> {
+    const { store, now } = this.#options;
+    const row = await store.findCertificateByRequest(request_id);
+    return row === undefined || row.not_after < now() ? undefined : row;
   }
 
   async #again({ request, key }: Request, use: OtpUse): Promise<EnrollmentOutcome | undefined> {
     const { store, now } = this.#options;
-    const certificate = await this.#certificateOf(use);
+    const certificate = await this.#unexpiredOf(use);
     if (certificate === undefined) return undefined;
     const token = await store.getOtp(use.otp_id);
     // Both may have ended while it waited, and the window does not outlast them.

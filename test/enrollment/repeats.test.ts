@@ -7,6 +7,7 @@ import { Ca } from '../../src/ca/router.ts';
 import type { OtpIdentity } from '../../src/auth/identity.ts';
 import type { ReceivedByEst } from '../../src/enrollment/request.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import type { OtpRow } from '../../src/store/otp-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../support/file-ca.ts';
 import { otpRow, T0 } from '../store/rows.ts';
@@ -82,8 +83,8 @@ class Device {
     this.id = id;
   }
 
-  static async with(max_uses = 1): Promise<Device> {
-    const row = otpRow({ max_uses });
+  static async with(max_uses = 1, more: Partial<OtpRow> = {}): Promise<Device> {
+    const row = otpRow({ max_uses, ...more });
     await store.insertOtp(row, []);
     return new Device(row.id);
   }
@@ -362,5 +363,35 @@ describe('a queued request', () => {
     expect(await device.send({ ca })).toBe('REQUEST_REJECTED');
     await store.expireRequests({ pending_ttl: 1, retention: 0 }, now);
     expect(await device.send({ ca })).toBe(REFUSED);
+  });
+});
+
+describe('a certificate that has expired answers no repeat', () => {
+  const EVER = { retryWindow: 100 * 365 * 24 * HOUR };
+  const outliving = { expires_at: T0 + EVER.retryWindow };
+  const notAfter = async (answer: string): Promise<number> =>
+    (await store.getCertificates(answer.replace('issued ', '')))[0]?.not_after ?? NaN;
+
+  test('a token with uses left gets another certificate for it; a used one is 401 and no failure', async () => {
+    const [used, left] = [await Device.with(1, outliving), await Device.with(2, outliving)];
+    const [first, second] = [await used.send(EVER), await left.send(EVER)];
+    now = Math.min(await notAfter(first), await notAfter(second));
+    expect([await used.send(EVER), await left.send(EVER)]).toEqual([first, second]);
+    now = Math.max(await notAfter(first), await notAfter(second)) + 1;
+    expect(await used.send(EVER)).toBe(REFUSED);
+    const next = await left.send(EVER);
+    expect([next.startsWith('issued'), next === second, await left.uses()]).toEqual([true, false, 2]);
+  });
+
+  test('a request that was queued before is queued again', async () => {
+    const device = await Device.with(2, outliving);
+    const [id, ca] = [randomUUID(), queued];
+    await device.send({ ca, requestId: id });
+    await store.decideRequest({ id, status: 'approved', reason: null, decided_at: now }, []);
+    const issued = await device.send({ ca });
+    now = await notAfter(issued);
+    expect(await device.send({ ca })).toBe(issued);
+    now += 1;
+    expect([await device.send({ ca }), await device.uses()]).toEqual(['pending', 2]);
   });
 });

@@ -92,14 +92,16 @@ export interface Wanted {
 
 /**
  * Takes a use of a token that is not revoked and has not expired, and notes the request for which it is taken. `otp-unusable`: the token
- * has no use left. `repeated`: one was taken for the same request, which is under way, or was answered within its window.
+ * has no use left. `repeated`: one was taken for the same request, which is in progress, or got a certificate within its window that
+ * has not expired.
  */
 export function takeOtpUse(
   db: Database,
 ): (wanted: Wanted, repeatable?: Repeatable) => Operation<'taken' | 'otp-unusable' | 'repeated'> {
-  const earlier = db.prepare<{ recognition: string; since: number }, { request_id: string }>(
+  const earlier = db.prepare<{ recognition: string; since: number; now: number }, { request_id: string }>(
     `SELECT request_id FROM otp_use WHERE recognition = @recognition
-     AND (issued_at > @since OR (issued_at IS NULL AND ${UNDER_WAY})) LIMIT 1`,
+     AND (issued_at > @since OR (issued_at IS NULL AND ${UNDER_WAY}))
+     AND NOT EXISTS (SELECT 1 FROM certificate WHERE certificate.request_id = otp_use.request_id AND not_after < @now) LIMIT 1`,
   );
   const take = db.prepare<[string, number]>(
     'UPDATE otp SET uses = uses + 1 WHERE id = ? AND revoked_at IS NULL AND expires_at > ? AND uses < max_uses',
@@ -111,7 +113,7 @@ export function takeOtpUse(
     const { otp_id, now } = wanted;
     if (repeatable !== undefined && repeatable.retry_window > 0) {
       const { recognition, retry_window } = repeatable;
-      if ((yield* earlier.get({ recognition, since: now - retry_window })) !== undefined) return 'repeated';
+      if ((yield* earlier.get({ recognition, since: now - retry_window, now })) !== undefined) return 'repeated';
     }
     if ((yield* take.run(otp_id, now)) === 0) return 'otp-unusable';
     if (repeatable !== undefined) yield* note.run({ ...wanted, recognition: repeatable.recognition });

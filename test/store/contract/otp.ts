@@ -127,6 +127,19 @@ export function otpStoreContract(newDatabase: NewDatabase): void {
       expect((await store.getOtp(row.id))?.uses).toBe(3);
     });
 
+    test('the same request takes another use after its certificate has expired, although its window is open', async () => {
+      const store = await newDatabase().open();
+      const row = otpRow({ max_uses: 5 });
+      await store.insertOtp(row, []);
+      const repeatable = { recognition: 'same', retry_window: 60_000 };
+      const first = reservation({ otp_id: row.id });
+      await store.reserve(first, [], repeatable);
+      await store.recordCertificate(certificateRow(first, { not_after: T0 + 5000 }), []);
+      const again = (created_at: number) => store.reserve(reservation({ otp_id: row.id, created_at }), [], repeatable);
+      expect(await again(T0 + 5000)).toBe('repeated');
+      expect(await again(T0 + 5001)).toBe('reserved');
+    });
+
     test('a queued request holds its use, and its certificate is found by it once the record is gone', async () => {
       const store = await newDatabase().open();
       const row = otpRow();
